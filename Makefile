@@ -39,7 +39,7 @@ test: ## run all tests on the installed server; install a server if there is non
 	@scripts/test.sh
 
 test-python: python ## test the Python package: its types, and its objects beside a server
-	@scripts/install.sh server
+	@scripts/install.sh server python-tests
 	cargo build --release --lib
 	cd python && . ../target/python/bin/activate && python -m mypy.stubtest roughly && mypy --strict tests/typed.py \
 		&& pyright tests/typed.py && python -m pytest -q

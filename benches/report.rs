@@ -116,7 +116,7 @@ fn is_special(case: &str) -> bool {
     .contains(&case)
 }
 
-/// The summary of README.md and the start of docs/performance.md: ranges of ratios by kind of command.
+/// The summary of README.md: ranges of ratios by kind of command.
 fn summary(peers: [&Comparison; 2]) -> String {
     let [redisbloom, valkey_bloom] = peers.map(Comparison::peer);
     let mut table = format!("| commands | {redisbloom} | {valkey_bloom} |\n|---|---|---|\n");
@@ -137,29 +137,18 @@ fn summary(peers: [&Comparison; 2]) -> String {
     table
 }
 
-/// All cases: times, commands and items per second, ratios.
+/// All cases: times and ratios.
 fn table(redisbloom: &Comparison, valkey_bloom: &Comparison) -> String {
     let mut table = format!(
-        "| command | Roughly, ns | items per second | {}, ns | ratio | ratio to {} |\n|---|---:|---:|---:|---:|---:|\n",
+        "| command | Roughly, ns | ratio to {} | ratio to {} |\n|---|---:|---:|---:|\n",
         redisbloom.peer(),
         valkey_bloom.peer()
     );
     for (name, case) in redisbloom.cases() {
-        let (roughly, peer) = (number(&case["roughly"]), number(&case["peer"]));
-        let items = name
-            .split_once('×')
-            .map_or("1", |(_, rest)| rest.split(',').next().unwrap_or("1"));
-        let per_second = items.parse::<f64>().expect("a number of items") * 1e9 / roughly;
+        let roughly = grouped(number(&case["roughly"]));
         let ratio = shown(redisbloom.ratio(name).expect("a ratio"));
         let other = valkey_bloom.ratio(name).map_or("–".to_owned(), shown);
-        let (roughly, peer) = (grouped(roughly), grouped(peer));
-        // Three significant digits.
-        let unit = 10f64.powf(per_second.log10().floor() - 2.0);
-        let per_second = grouped((per_second / unit).round() * unit);
-        let _ = writeln!(
-            table,
-            "| {name} | {roughly} | {per_second} | {peer} | {ratio} | {other} |"
-        );
+        let _ = writeln!(table, "| {name} | {roughly} | {ratio} | {other} |");
     }
     table
 }
@@ -253,6 +242,10 @@ impl HugePages {
         let pauses = self.0["pauses"].as_object().expect("pauses");
         for (name, row) in self.cases().iter().chain(pauses) {
             let value = |field: &str| {
+                // Without huge pages, there is nothing to wait for.
+                if row[field].is_null() {
+                    return "–".to_owned();
+                }
                 let (value, unit) = match (number(&row[field]), text(&row["unit"])) {
                     (value @ 1e3.., "ns") => (value / 1e3, "µs"),
                     (value @ 1e3.., "µs") => (value / 1e3, "ms"),
@@ -263,7 +256,7 @@ impl HugePages {
                     _ => format!("{} {unit}", grouped(value)),
                 }
             };
-            let ratio = shown(number(&row["ratio"]));
+            let ratio = row["ratio"].as_f64().map_or("–".to_owned(), shown);
             let _ = writeln!(
                 table,
                 "| {name} | {} | {} | {ratio} |",
@@ -383,8 +376,7 @@ fn main() {
     let huge_pages = HugePages(recorded("huge-pages.json"));
     replace("README.md", &[("peers", &summary)]);
     let page = [
-        ("summary", summary.as_str()),
-        ("peers", &table(&redisbloom, &valkey_bloom)),
+        ("peers", &*table(&redisbloom, &valkey_bloom)),
         ("huge pages", &huge_pages.table()),
         ("memory", &memory_table(curves)),
     ];

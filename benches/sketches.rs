@@ -15,13 +15,15 @@ use baseline_cuckoo::PlainCuckoo;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use leveldb::LevelDb;
 use roughly_sketch::bloom::{self, Chain};
-use roughly_sketch::count_min::{CellSize, CountMin};
+use roughly_sketch::cache::Cache;
+use roughly_sketch::count_min::{CellSize, CountMin, NO_LIMIT};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
 use roughly_sketch::memory::Budget;
-use roughly_sketch::t_digest::{DigestCache, TDigest};
+use roughly_sketch::t_digest::{DigestCache, TDigest, TDigestWindow, WindowCache};
 use roughly_sketch::top_k::TopK;
+use roughly_sketch::window::{Panes, Timed, Window};
 use std::hint::black_box;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use stream::{Item, item};
 
 /// Sizes of the filters: second-level cache, third-level cache, main memory.
@@ -211,9 +213,13 @@ fn count_min(criterion: &mut Criterion) {
             b.iter(|| {
                 number += BATCH as u64;
                 let items = batch(number);
-                sketch.increment_all(items.iter().map(|item| (&item[..], 1)), |_, count| {
-                    black_box(count.ok());
-                });
+                sketch.increment_all(
+                    items.iter().map(|item| (&item[..], 1)),
+                    NO_LIMIT,
+                    |_, count| {
+                        black_box(count.ok());
+                    },
+                );
             });
         });
         group.bench_function(BenchmarkId::new("query, a batch of 100", &size), |b| {
@@ -325,6 +331,65 @@ fn t_digest(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// A month with panes from one second on: 242 live panes, all with samples. In each iteration the digest first gets 600 samples.
+fn t_digest_window(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("t-digest with a window");
+    let window = Window::new(30 * 86_400_000, 12, Some(1000)).expect("a window");
+    let digest = TDigestWindow::new(100, window, UNLIMITED);
+    let mut digest = digest.expect("enough memory for the digest");
+    let mut number = 1u64;
+    let mut add = move |digest: &mut TDigestWindow, len| {
+        let values = (0..len).map(|_| {
+            number = number
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (number >> 11) as f64
+        });
+        let added = digest.add_within(&values.collect::<Vec<_>>(), UNLIMITED);
+        added.expect("the digest accepts the values");
+    };
+    let mut timeline = *digest.timeline();
+    timeline.advance(1_700_000_000);
+    for span in timeline.spans() {
+        digest.advance(span.first);
+        add(&mut digest, 1000);
+    }
+    let mut caches = [(); 2].map(|()| WindowCache::default());
+    // What is timed in each new pane: the step, and reads of all and of the last hour after one more sample.
+    for (at, name) in [
+        "step",
+        "step, then quantile",
+        "step, then quantile of an hour",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        group.bench_function(name, |b| {
+            b.iter_custom(|iterations| {
+                let mut times = [Duration::ZERO; 3];
+                for _ in 0..iterations {
+                    add(&mut digest, 600);
+                    let start = Instant::now();
+                    digest.advance(digest.timeline().newest() + 1);
+                    times[0] += start.elapsed();
+                    add(&mut digest, 1);
+                    let now = window.start_of(digest.timeline().newest());
+                    let hour = digest.timeline().panes_within(now, 3_600_000);
+                    for (panes, cache) in [Panes::ALL, hour].into_iter().zip(&mut caches) {
+                        cache.forget(&digest, &mut ());
+                        let start = Instant::now();
+                        let compressed = digest.compressed_at(panes, cache);
+                        black_box(compressed.map(|compressed| compressed.quantile(0.99)).ok());
+                        times[if panes == Panes::ALL { 1 } else { 2 }] += start.elapsed();
+                    }
+                }
+                times[at]
+            });
+        });
+    }
+    group.finish();
+}
+
 criterion_group! {
     name = sketches;
     config = Criterion::default()
@@ -332,6 +397,6 @@ criterion_group! {
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(2))
         .without_plots();
-    targets = bloom, cuckoo, count_min, top_k, t_digest, baselines
+    targets = bloom, cuckoo, count_min, top_k, t_digest, t_digest_window, baselines
 }
 criterion_main!(sketches);

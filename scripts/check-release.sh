@@ -6,6 +6,7 @@
 #
 #     release       scripts/release.sh in a clone
 #     servers       the server tests on all servers
+#     io-threads    the server tests and the clients with I/O threads on the newest Redis and the newest Valkey
 #     clients       the client libraries on all servers
 #     worst-cases   every command on keys of 128 MiB
 #     kills         kills a server with SIGKILL KILLS times (default 200) while clients write, and half as many times during saves
@@ -16,7 +17,7 @@
 #     defrag        active defragmentation of keys of every type during writes
 #     sizing        docs/sizing.html in a browser: its numbers are those of the sketches and of a server
 #     site          the documentation site in a browser (scripts/site/check.py)
-#     python        the Python package on all servers, and its wheels on new Debian systems
+#     python        the Python package on all servers, its wheels on new Debian systems, and its sources
 #     arm64, musl   scripts/test-platform.sh
 #     packages      scripts/test-packages.sh
 #     reproducible  scripts/test-reproducible.sh; the working tree must have no uncommitted changes
@@ -51,11 +52,11 @@ site() {
     scripts/install.sh browser && make docs \
         && target/tools/bin/python scripts/site/check.py target/site
 }
-# The wheel for this machine's C library is installed without a network, as a user installs it.
+# The wheel for this machine's C library is installed without a network, as a user installs it, and the sources with one.
 python() {
-    local target wheels=target/wheels system suite
+    local target wheels=target/wheels system suite sources
     scripts/test-matrix.sh python && scripts/install.sh chroot && rm -rf $wheels || return
-    for target in $(. scripts/targets.sh && all_targets); do
+    for target in $(. scripts/targets.sh && wheel_targets); do
         scripts/cross.sh "$target" wheel $wheels || return
     done
     for suite in bookworm trixie; do
@@ -69,18 +70,27 @@ sketch = roughly.BloomFilter(100)
 sketch.update(["alice", 7])
 assert roughly.load(sketch.dump()).contains(["alice", 7, "bob"]) == [True, True, False]' || return
     done
+    target/python/bin/maturin sdist --manifest-path python/Cargo.toml --out $wheels || return
+    for sources in "$wheels"/roughly-*.tar.gz ./python; do
+        rm -rf $wheels/environment
+        python3 -m venv $wheels/environment \
+            && $wheels/environment/bin/pip install --quiet --disable-pip-version-check "$sources" \
+            && seq 1000 | $wheels/environment/bin/roughly build bloom --capacity 1000 -o $wheels/seen.dump \
+            && $wheels/environment/bin/roughly inspect $wheels/seen.dump || return
+    done
 }
 worst_cases() {
     build server && ROUGHLY_WORST_CASE_MIB=128 cargo test --quiet --test server -- once::worst_cases --test-threads 1
 }
 
 checks=("$@")
-[ $# -gt 0 ] || checks=(release servers clients worst-cases kills faults differential defrag sizing site python arm64 musl packages reproducible image)
+[ $# -gt 0 ] || checks=(release servers io-threads clients worst-cases kills faults differential defrag sizing site python arm64 musl packages reproducible image)
 steps ${#checks[@]}
 for check in "${checks[@]}"; do
     case $check in
         release) step "release script" "1 minute" scripts/test-release.sh ;;
         servers) step "server tests on all servers" "20 minutes" scripts/test-matrix.sh ;;
+        io-threads) step "server tests and clients with I/O threads" "15 minutes" scripts/test-matrix.sh io-threads ;;
         clients) step "clients on all servers" "3 minutes" scripts/test-matrix.sh clients ;;
         worst-cases) step "worst cases of keys of 128 MiB" "20 minutes" worst_cases ;;
         kills) step "${KILLS:-200} kills" "5 minutes" kills ;;

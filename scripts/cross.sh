@@ -2,7 +2,8 @@
 # Builds for a target of scripts/targets.sh, with the C compiler and linker of Zig under target/zig.
 #
 #   scripts/cross.sh TARGET module                    builds the stripped module and prints its path
-#   scripts/cross.sh TARGET wheel DIRECTORY           builds the wheel of the Python package in a directory; needs target/python
+#   scripts/cross.sh TARGET wheel DIRECTORY           builds the wheel of the Python package in a directory; needs target/python. For macOS,
+#                                                     this is the only command
 #   scripts/cross.sh TARGET cc                        prints the path of the C compiler
 #   scripts/cross.sh TARGET cargo COMMAND [ARGUMENT...]
 #                                                     runs cargo; the results are in target/portable/TARGET/TARGET
@@ -19,7 +20,16 @@ cd "$(dirname "$0")/.."
 . scripts/targets.sh
 target=$1 what=$2
 shift 2
-zig_target=$(zig_target "$target")
+case $target in
+    *-apple-darwin)
+        if [ "$what" != wheel ] || ! wheel_targets | grep -qxF "$target"; then
+            echo "cross: unknown target: $target; the targets are $(wheel_targets | paste -s -d ' '), on macOS for wheels" >&2
+            exit 2
+        fi
+        zig_target=
+        ;;
+    *) zig_target=$(zig_target "$target") ;;
+esac
 directory=$PWD/target/portable/$target
 scripts/install.sh build zig >&2
 
@@ -51,13 +61,15 @@ fi
 # A module is a shared library, so it uses the server's libc.
 case $target in *-musl) flags+=(-Ctarget-feature=-crt-static) ;; esac
 
-# bindgen reads the server's header with the C headers of the target. It splits this variable like a shell.
-includes=""
-while read -r include; do
-    includes+="-isystem '$(readlink -f "$include")' "
-done < <("$directory/cc" -E -v -x c /dev/null 2>&1 | sed -n 's|^ \([^"].*/libc/include/[^/]*\)$|\1|p')
-name=${target//-/_}
-export "BINDGEN_EXTRA_CLANG_ARGS_$name=$includes" "CC_$name=$directory/cc" "CARGO_TARGET_${name^^}_LINKER=$directory/cc"
+if [ -n "$zig_target" ]; then
+    # bindgen reads the server's header with the C headers of the target. It splits this variable like a shell.
+    includes=""
+    while read -r include; do
+        includes+="-isystem '$(readlink -f "$include")' "
+    done < <("$directory/cc" -E -v -x c /dev/null 2>&1 | sed -n 's|^ \([^"].*/libc/include/[^/]*\)$|\1|p')
+    name=${target//-/_}
+    export "BINDGEN_EXTRA_CLANG_ARGS_$name=$includes" "CC_$name=$directory/cc" "CARGO_TARGET_${name^^}_LINKER=$directory/cc"
+fi
 # The encoded form separates flags with the character 31, so that directories may have spaces in their names.
 CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && echo "${flags[*]}")
 export CARGO_ENCODED_RUSTFLAGS
@@ -71,9 +83,19 @@ case $what in
         echo "$directory/libroughly.so"
         ;;
     wheel)
+        if [ -z "$zig_target" ]; then
+            # maturin changes the arguments of the linker for macOS to those of Zig. Rust looks for an SDK, which only a Mac has.
+            printf '#!/bin/sh\nexec "%s" -m ziglang "$@"\n' "$PWD/target/zig/bin/python" > "$directory/zig"
+            chmod +x "$directory/zig"
+            MACOSX_DEPLOYMENT_TARGET=$(macos_version "$target")
+            export CARGO_ZIGBUILD_ZIG_PATH=$directory/zig MACOSX_DEPLOYMENT_TARGET
+            compatibility=(--zig)
+        else
+            compatibility=(--compatibility "$(wheel_platform "$target")")
+        fi
         # maturin also checks that the wheel requires only the libraries and symbols that its name promises.
         CARGO=$cargo CARGO_PROFILE_RELEASE_STRIP=symbols target/python/bin/maturin build --quiet --release \
-            --manifest-path python/Cargo.toml "${options[@]}" --compatibility "$(wheel_platform "$target")" --out "$1" >&2
+            --manifest-path python/Cargo.toml "${options[@]}" "${compatibility[@]}" --out "$1" >&2
         ;;
     *)
         echo "cross: unknown argument: $what" >&2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the packages of a release in target/dist, for all targets of scripts/targets.sh or only for TARGET...:
+# Builds the packages of a release in target/dist, for all targets of scripts/targets.sh or only for TARGET... (for macOS, only the wheel):
 #
 #   roughly-VERSION-PLATFORM.tar.gz     the stripped module, its configuration, the installer, licenses, documents, SHA256SUMS
 #   roughly-VERSION-PLATFORM.cdx.json   the bill of materials (CycloneDX): the crates that the module is built from. It does not
@@ -7,7 +7,7 @@
 #   roughly_VERSION_ARCHITECTURE.deb    the Debian package, if the target has one. It has no maintainer scripts: installing and
 #                                       removing it does not touch a server
 #   roughly-VERSION-cp39-abi3-PLATFORM.whl, roughly-VERSION.tar.gz
-#                                       the wheel of the Python package, and its sources
+#                                       the wheel of the Python package, also for macOS, and its sources
 #   SHA256SUMS                          the checksums of all these files
 #
 #   scripts/dist.sh [TARGET...]
@@ -87,6 +87,8 @@ LINES
         else
             echo "(The crate has no license text; $(grep -m 1 '^authors' "$crate/Cargo.toml" || echo 'no authors are named').)"
         fi
+        # The Apache license requires the notices of a crate, too.
+        find "$crate" -maxdepth 1 -iname 'NOTICE*' -type f -exec sh -c 'echo; cat "$1"' sh {} \;
     done
 }
 
@@ -105,7 +107,7 @@ version=$(package_version)
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null || echo 0)}
 maintainer=${DEBFULLNAME:-Roughly maintainers}
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(all_targets)
+[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(wheel_targets)
 scripts/install.sh sbom
 
 # bill_of_materials TARGET: prints it.
@@ -208,9 +210,10 @@ LINES
 
 scripts/install.sh python
 for target in "${targets[@]}"; do
-    tarball "$target"
     licenses "$target" roughly-python > python/roughly/THIRD-PARTY.txt
     scripts/cross.sh "$target" wheel target/dist
+    case $target in *-apple-darwin) continue ;; esac
+    tarball "$target"
     [ -z "$(debian_architecture "$target")" ] || debian_package "$target"
 done
 target/python/bin/maturin sdist --manifest-path python/Cargo.toml --out target/dist

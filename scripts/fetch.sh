@@ -45,7 +45,7 @@ archives() {
 # (TYPE deb) or source packages (deb-src) of SUITE and an empty package database, so that it downloads all dependencies.
 # Tries one archive after another. $architecture selects another architecture than this machine's.
 apt_from() {
-    local state=$1 type=$2 suite=$3 archive keyring
+    local state=$1 type=$2 suite=$3 archive keyring base
     shift 3
     keyring=$(find /usr/share/keyrings -name 'debian-archive-keyring.[gp]*' 2> /dev/null | sort | head -n 1)
     if [ -z "$keyring" ] || ! command -v apt-get > /dev/null; then
@@ -60,9 +60,14 @@ apt_from() {
         rm -rf "$state"
         mkdir -p "$state/state/lists/partial" "$state/cache/archives/partial"
         : > "$state/status"
-        # Packages of backports depend on packages of the base release.
+        # Packages of backports depend on packages of the base release, those of experimental on packages of sid.
+        case $suite in
+            *-backports) base=${suite%-backports} ;;
+            experimental) base=sid ;;
+            *) base="" ;;
+        esac
         printf 'Types: %s\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' "$type" "$archive" \
-            "$([ "$suite" = "${suite%-backports}" ] || echo "${suite%-backports}") $suite" "$keyring" > "$state/suite.sources"
+            "$base $suite" "$keyring" > "$state/suite.sources"
         if (cd "$state" && apt-get "${options[@]}" update && apt-get "${options[@]}" "$@" > /dev/null) < /dev/null; then
             return 0
         fi
@@ -76,7 +81,10 @@ unpack() {
     shift 2
     rm -rf "$dir"
     mkdir -p "$dir/root"
-    apt_from "$dir/apt" deb "$suite" install --download-only --no-install-recommends -y -t "$suite" "$@" || return 1
+    # Experimental does not have all packages, and may have an older version than sid. With equal priority, the newer one is selected.
+    local target=(-t "$suite")
+    [ "$suite" != experimental ] || target=(-o "APT::Default-Release=/^(experimental|sid|unstable)\$/")
+    apt_from "$dir/apt" deb "$suite" install --download-only --no-install-recommends -y "${target[@]}" "$@" || return 1
     for deb in "$dir"/apt/cache/archives/*.deb; do
         dpkg -x "$deb" "$dir/root" || return 1
     done
@@ -116,15 +124,16 @@ write_starter() {
     chmod +x "$1/$3"
 }
 
-# The test matrix. Per line: name, Debian suite, prefix of the package names.
+# The test matrix. Per line: name, Debian suite, prefix of the package names. `experimental` is the newer version of the suites
+# experimental and sid.
 matrix() {
     cat << 'LIST'
 redis-7.0 bookworm redis
 valkey-8.0 bookworm-backports valkey
 redis-8.0 trixie redis
 valkey-8.1 trixie valkey
-valkey-9 sid valkey
-redis-sid sid redis
+valkey-newest experimental valkey
+redis-newest experimental redis
 LIST
 }
 

@@ -15,7 +15,9 @@
 #   valgrind valgrind
 #   browser  Chromium, and the tools
 #   examples the Python client for Redis that the examples in docs/ use
-#   python   the build tool of the Python package and the tools of its tests, under target/python
+#   python   the build tool of the Python package, under target/python
+#   python-tests
+#            it, and what the tests of the Python package use
 #   clients  Python, Node, and the clients of tests/clients, under target/clients; Go with a Redis client
 #   zig      the C compiler and linker of the packages, under target/zig
 #   sbom     cargo-cyclonedx, which writes the bill of materials of a release
@@ -185,6 +187,17 @@ python_packages() {
     fi
 }
 
+# Keeps the installed package, so `make python` before and after the tests builds only what changed.
+need_python_tests() {
+    local requirements=python/tests/requirements.txt installed=target/python/tests.txt
+    python_packages target/python python/requirements.txt
+    if ! cmp -s "$requirements" "$installed"; then
+        say "installing the Python packages of $requirements into target/python"
+        target/python/bin/pip install --quiet --disable-pip-version-check -r "$requirements"
+        cp "$requirements" "$installed"
+    fi
+}
+
 need_clients() {
     local go_client=/usr/share/gocode/src/github.com/gomodule/redigo
     local lock=tests/clients/node/package-lock.json node=target/clients/node
@@ -223,6 +236,7 @@ for need in "$@"; do
             ;;
         valgrind | lintian) program "$need" "$need" ;;
         python) python_packages target/python python/requirements.txt ;;
+        python-tests) need_python_tests ;;
         zig) python_packages target/zig packaging/requirements.txt ;;
         # Pinned, because the output of another version can differ.
         sbom) cargo cyclonedx --version 2> /dev/null | grep -qF " 0.5.9" || cargo install --quiet --locked --debug cargo-cyclonedx@0.5.9 ;;

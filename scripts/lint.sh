@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks formatting, clippy, rustdoc, the licenses and sources of all crates, spelling, the wording of the
-# documentation, the alert rules, the Dockerfile, and the shell scripts. Takes no arguments. A warning is an error.
+# documentation, the alert rules, the manifests, the Dockerfiles, and the shell scripts. Takes no arguments. A warning is an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=target/tools/bin
@@ -33,7 +33,8 @@ import sys, yaml
 for name in sys.argv[1:]:
     with open(name) as file:
         assert all(yaml.safe_load_all(file)), f"{name} has an empty document"
-' .github/workflows/*.yml packaging/compose.yaml packaging/kubernetes/*.yaml packaging/monitoring/*.yml
+' .github/workflows/*.yml packaging/compose.yaml packaging/kubernetes/{,charts/}*.yaml packaging/monitoring/*.yml
+step $tools/kubernetes-validate --quiet --strict --kubernetes-version 1.36 packaging/kubernetes/*.yaml
 
 PATH=$PATH:$PWD/target/promtool
 step promtool check rules packaging/monitoring/alerts.yml
@@ -51,5 +52,5 @@ rules = [{"record": f"dashboard:query:{number}", "expr": query} for number, quer
 print(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
 '
 step promtool check rules target/dashboard-rules.json
-step $tools/hadolint packaging/Dockerfile
+step $tools/hadolint packaging/Dockerfile packaging/kubernetes/Dockerfile
 step $tools/shellcheck -x scripts/*.sh packaging/*.sh .ci/run

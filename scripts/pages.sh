@@ -5,7 +5,7 @@
 #   scripts/pages.sh commands      headers and tables of docs/commands, from the command table
 #   scripts/pages.sh accuracy      tables and plots of docs/families, measured with fixed streams
 #   scripts/pages.sh session       the terminal session docs/plots/session.svg, recorded on a server
-#   scripts/pages.sh worst-cases   tables of docs/worst-cases.md, measured; needs an idle machine
+#   scripts/pages.sh worst-cases   tables of docs/contributing/worst-cases.md, measured; needs an idle machine
 #
 # scripts/bench.sh report writes those of docs/performance.md.
 set -euo pipefail
@@ -21,7 +21,7 @@ for part in "${parts[@]}"; do
         commands) cargo test --quiet --test server -- documents::commands ;;
         accuracy) cargo test --quiet --test accuracy ;;
         session) scripts/with-server.sh python3 scripts/site/session.py > docs/plots/session.svg ;;
-        worst-cases) cargo test --quiet --test server -- once::worst_cases --test-threads 1 ;;
+        worst-cases) cargo test --quiet --test server -- once::worst_cases --test-threads 1 --nocapture ;;
         *)
             echo "pages: unknown part: $part" >&2
             exit 2

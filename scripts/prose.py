@@ -45,7 +45,7 @@ PHRASES = {
 }
 PATTERN = re.compile(r"\b(?:" + "|".join(f"(?P<p{i}>{phrase})" for i, phrase in enumerate(PHRASES)) + r")\b", re.I)
 # Code, targets of links, HTML, and quotations within a paragraph.
-HIDDEN = re.compile(r'^```.*?^```|`[^`]*`|\]\([^)]*\)|<[^>\n]*>|"(?:[^"\n]|\n(?!\n))*"', re.M | re.S)
+HIDDEN = re.compile(r'^ *```.*?^ *```|`[^`]*`|\]\([^)]*\)|<[^>\n]*>|"(?:[^"\n]|\n(?!\n))*"', re.M | re.S)
 ADVICE = list(PHRASES.values())
 
 

@@ -13,7 +13,7 @@
 #   REPOSITORY  address of the repository, without https://, for example forge.example/roughly: written into README.md if it has
 #               none. Commit this change, then run the script again.
 #
-# Writes the packages, SHA256SUMS and release-notes.md, the section of CHANGELOG.md, to target/dist. Deletes other files there.
+# Writes the packages, SHA256SUMS and the release notes, the section of CHANGELOG.md, to target/dist. Deletes other files there.
 #
 # Exit status: 1 if the commit cannot be released or a check fails, 2 if the argument is unknown.
 set -euo pipefail
@@ -105,7 +105,7 @@ for file in "${packages[@]}" "${bills[@]}"; do
 done
 sdist=roughly-$version.tar.gz
 wheels=$(cd target/dist && find . -name "roughly-$version-cp39-abi3-*.whl" | wc -l)
-[ "$wheels" -eq "$(all_targets | wc -l)" ] || fail "target/dist/roughly-$version-*.whl: $wheels wheels were built"
+[ "$wheels" -eq "$(wheel_targets | wc -l)" ] || fail "target/dist/roughly-$version-*.whl: $wheels wheels were built"
 [ -s "target/dist/$sdist" ] || fail "target/dist/$sdist was not built"
 for package in "${packages[@]}"; do
     # The module reports its revision in INFO.

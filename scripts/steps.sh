@@ -10,7 +10,7 @@
 #   run: [3/7] server tests, about 4 minutes
 #   run: [3/7] server tests: passed in 3 min 50 s
 
-step_number=0 step_count=0
+step_number=0 step_count=0 step_times=()
 
 # steps COUNT: sets the number of steps.
 steps() {
@@ -25,11 +25,17 @@ step() {
     label="$(basename "$0" .sh): [$step_number/$step_count] $title"
     echo "$label, about $estimate"
     "$@" || status=$?
+    step_times+=("$(duration $((SECONDS - start)))  $title")
     if [ "$status" -ne 0 ]; then
         echo "$label: FAILED after $(duration $((SECONDS - start)))"
         exit "$status"
     fi
     echo "$label: passed in $(duration $((SECONDS - start)))"
+}
+
+# print_times: prints the time that each step took.
+print_times() {
+    [ ${#step_times[@]} -eq 0 ] || printf '%s\n' "${step_times[@]}"
 }
 
 # duration SECONDS: prints a duration.

@@ -21,6 +21,12 @@ debian_targets() {
     target_table | awk '$3 != "-" { print $1 }'
 }
 
+# wheel_targets: prints the names of all targets for which the Python package is built. macOS has no module.
+wheel_targets() {
+    all_targets
+    printf '%s\n' aarch64-apple-darwin x86_64-apple-darwin
+}
+
 # target_field TARGET NUMBER: prints a column of the table. Exits with status 2 if the target is unknown.
 target_field() {
     local line
@@ -46,6 +52,14 @@ wheel_platform() {
     case $1 in
         *-musl) echo musllinux_1_2 ;;
         *) zig_target "$1" | sed 's/.*-gnu\.\([0-9]*\)\.\([0-9]*\)/manylinux_\1_\2/' ;;
+    esac
+}
+
+# macos_version TARGET: prints the oldest macOS that a wheel supports: that of Rust's standard library.
+macos_version() {
+    case $1 in
+        aarch64-*) echo 11.0 ;;
+        *) echo 10.12 ;;
     esac
 }
 

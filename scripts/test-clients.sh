@@ -45,6 +45,7 @@ commands() {
 run_all() {
     "$clients/python/bin/python" tests/clients/python/walk.py \
         && "$clients/python/bin/python" tests/clients/python/glide_walk.py \
+        && ROUGHLY_SERVER=$(scripts/find-server.sh) "$clients/python/bin/python" tests/clients/python/rate_limit.py \
         && node "$clients/node/walk.mjs" \
         && "$clients/rust/debug/walk" \
         && recipes Node node "$clients/node/recipes.mjs" \
@@ -56,5 +57,5 @@ run_all() {
         && commands rust/commands.rs "$clients/rust/debug/commands"
 }
 export -f run_all recipes commands
-export clients
+export clients ROUGHLY_MODULE=${ROUGHLY_MODULE:-$PWD/target/release/libroughly.so}
 scripts/with-server.sh bash -c run_all

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds packaging/Dockerfile with Buildah, and runs the server of the image with the command and the health check of
-# packaging/compose.yaml. Takes no arguments.
+# packaging/compose.yaml. Then runs it with the module of packaging/kubernetes/Dockerfile. Takes no arguments.
 #
 # The test uses no image registry. Two local images replace the base images: Debian bookworm with this machine's Rust,
 # and Debian trixie with its Valkey, from the systems that scripts/fetch.sh chroot creates. Therefore the entry point of the
@@ -19,6 +19,7 @@ store=$PWD/target/image
 mkdir -p "$store/tmp"
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-image-XXXXXX")
 server=""
+root=""
 buildah() {
     # Buildah keeps cache mounts below TMPDIR.
     TMPDIR=$store/tmp command buildah --root "$store/root" --runroot "$store/run" --storage-driver vfs "$@"
@@ -28,7 +29,7 @@ stop_server() {
     [ -z "$server" ] || wait "$server" 2> /dev/null || true
     server=""
 }
-trap 'stop_server; buildah rm -a > /dev/null 2>&1 || true; rm -rf "$dir"' EXIT
+trap 'stop_server; umount "$root/modules" 2> /dev/null || true; buildah rm -a > /dev/null 2>&1 || true; rm -rf "$dir"' EXIT
 
 fail() {
     echo "test-image: FAILED: $*" >&2
@@ -112,6 +113,23 @@ grep -q "revision:$revision" <<< "$(client INFO bf_version)" || fail "the module
 stop_server
 rm -rf "$root/data"
 passed "the command of the image starts a server with the module"
+
+# The image for a volume, from a directory as that of the tarball.
+scripts/dist.sh stage "$root/usr/lib/redis/modules/libroughly.so" "$dir/tarball"
+cp "$root/usr/share/doc/roughly/THIRD-PARTY.txt" "$dir/tarball"
+buildah bud --layers=false --pull-never -f packaging/kubernetes/Dockerfile -t module "$dir/tarball" > "$dir/build" 2>&1 \
+    || fail "the build of the module's image: $(tail -n 20 "$dir/build")"
+module=$(buildah from module)
+files=$(cd "$(buildah mount "$module")" && find . -type f | LC_ALL=C sort)
+[ "$files" = $'./LICENSE-APACHE\n./LICENSE-MIT\n./THIRD-PARTY.txt\n./libroughly.so' ] || fail "the module's image has: $files"
+mkdir "$root/modules"
+mount --bind -o ro "$(buildah mount "$module")" "$root/modules"
+start valkey-server --loadmodule /modules/libroughly.so
+[ "$(client BF.ADD key item)" = 1 ] || fail "BF.ADD with the module's image"
+stop_server
+umount "$root/modules"
+rm -rf "$root/data"
+passed "a server loads the module from an image that contains only the module"
 
 # Prints a value of compose.yaml: one line per element of a list.
 compose_value() {

@@ -1,25 +1,28 @@
 #!/usr/bin/env bash
 # Runs tests on each server of the test matrix. Fetches missing servers into target/servers.
 #
-#   scripts/test-matrix.sh          all server tests on the first server, and those whose result may depend on the server
-#                                   (tests/server/main.rs) on the others. Records what each type supports, and checks that
-#                                   nothing is missing (tests/documents/abilities.rs)
-#   scripts/test-matrix.sh quick    for .ci/run, after scripts/test.sh: leaves out the installed server and the slow tests. Runs the
-#                                   others on Redis 7.0 and Valkey 9, and those that depend on the server on all. Records nothing
-#   scripts/test-matrix.sh clients  scripts/test-clients.sh
-#   scripts/test-matrix.sh python   make test-python
+#   scripts/test-matrix.sh             all server tests on Redis 7.0, the newest Redis and the newest Valkey, and those whose result may
+#                                      depend on the server (tests/server/main.rs) on the others. Records what each type supports, checks
+#                                      that nothing is missing (tests/documents/abilities.rs), and writes the table of tested versions in
+#                                      docs/versioning.md
+#   scripts/test-matrix.sh quick       for .ci/run, after scripts/test.sh: the same without the installed server, slow tests and records, and
+#                                      on the others without the examples of the pages, copy-sketches, huge pages and obeyed commands. Then random
+#                                      commands and a mixed workload on the newest servers with I/O threads
+#   scripts/test-matrix.sh io-threads  all server tests and the clients on the newest Redis and the newest Valkey with four I/O threads
+#   scripts/test-matrix.sh clients     scripts/test-clients.sh
+#   scripts/test-matrix.sh python      make test-python
 #
 # Environment:
 #   RUST_TEST_THREADS  as in scripts/test.sh
 #
-# Exit status: 1 if a server failed, none was tested or a record is incomplete; 2 if the argument is unknown. A server that is not
-# available is not a failure; the last lines list it.
+# Exit status: 1 if a server failed or is not available, or a record is incomplete; 2 if the argument is unknown.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/steps.sh
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
 mode=${1:-full}
 case $mode in
-    full | quick | clients | python) ;;
+    full | quick | io-threads | clients | python) ;;
     *)
         echo "test-matrix: unknown argument: $mode" >&2
         exit 2
@@ -27,11 +30,13 @@ case $mode in
 esac
 
 scripts/install.sh build examples
-scripts/fetch.sh server || true
-if [ "$mode" = full ] || [ "$mode" = quick ]; then
-    cargo build --release --lib
-    cargo test --no-run --test server
-fi
+scripts/fetch.sh server
+case $mode in
+    full | quick | io-threads)
+        cargo build --release --lib
+        cargo test --no-run --test server
+        ;;
+esac
 
 # Name and version of a server, such as "Redis server v=7.0.15": the rest of the line depends on the build.
 release() {
@@ -39,56 +44,84 @@ release() {
 }
 
 mkdir -p target/abilities
-passed=() failed=() missing=()
+rm -f target/tested.txt
+passed=() failed=()
 independent=(--skip once:: --skip each_platform::)
-# These take a third of the test time.
-slow=(--skip lazy_free:: --skip large_keys_survive --skip slot_migration_during --skip failover_after_a_kill)
-full_servers="" installed=""
+# The longest tests. make test runs them on the installed server.
+slow=(--skip lazy_free:: --skip large_keys_survive --skip slot_migration_during --skip failover_after_a_kill --skip once::worst_cases)
+# On the older servers, these take a third of the processor time. They run on the newest ones and the installed one.
+repeated=(--skip each_server::documents --skip each_server::copy_sketches --skip huge_pages:: --skip obeyed::)
+newest=(redis-newest valkey-newest)
+full_servers=" redis-7.0 ${newest[*]} "
+
+# run NAME TITLE COMMAND...: runs tests on a server, and records whether they passed and how long they took.
+run() {
+    local name=$1 title=$2 start=$SECONDS
+    shift 2
+    echo
+    echo "test-matrix: $title on $name, $("$ROUGHLY_SERVER" --version)"
+    if "$@"; then
+        passed+=("$name, $title: $(duration $((SECONDS - start)))")
+    else
+        failed+=("$name, $title: $(duration $((SECONDS - start)))")
+    fi
+}
+
+# with_io_threads COMMAND...: runs tests on servers with I/O threads. Valkey uses them only under load;
+# tests/server/each_server/new_features.rs has a test in which they are always active.
+with_io_threads() {
+    ROUGHLY_SERVER_ARGUMENTS="--io-threads 4" "$@"
+}
+
+installed=""
 if [ "$mode" = quick ]; then
     scripts/install.sh server
-    full_servers="redis-7.0 valkey-9"
     installed=$(release "$(scripts/find-server.sh)")
 fi
-for name in $(scripts/fetch.sh list); do
+names=$(scripts/fetch.sh list)
+[ "$mode" != io-threads ] || names=${newest[*]}
+for name in $names; do
     export ROUGHLY_SERVER=$PWD/target/servers/$name/server
-    if [ ! -x "$ROUGHLY_SERVER" ]; then
-        missing+=("$name")
-        continue
-    fi
     if [ "$(release "$ROUGHLY_SERVER")" = "$installed" ]; then
         echo "test-matrix: $name is the installed server, which make test tests"
         continue
     fi
     skip=()
+    if [[ $full_servers != *" $name "* ]]; then
+        skip+=("${independent[@]}")
+        [ "$mode" != quick ] || skip+=("${repeated[@]}")
+    fi
     case $mode in
-        quick) skip+=("${slow[@]}") ;;
         full)
             export ROUGHLY_ABILITIES=$PWD/target/abilities/$name.txt
             rm -f "$ROUGHLY_ABILITIES"
-            # The first server that is available.
-            [ -n "$full_servers" ] || full_servers=$name
+            "$ROUGHLY_SERVER" --version | sed -E 's/^(Redis|Valkey) server v=([0-9.]+).*/\1 \2/' >> target/tested.txt
+            run "$name" "server tests" cargo test --quiet --test server -- "${skip[@]}"
             ;;
+        quick)
+            run "$name" "server tests" cargo test --quiet --test server -- "${skip[@]}" "${slow[@]}"
+            ;;
+        io-threads)
+            run "$name" "server tests with I/O threads" with_io_threads cargo test --quiet --test server -- "${independent[@]}"
+            run "$name" "clients with I/O threads" with_io_threads scripts/test-clients.sh
+            ;;
+        clients) run "$name" clients scripts/test-clients.sh ;;
+        python) run "$name" "Python package" make test-python ;;
     esac
-    [[ " $full_servers " == *" $name "* ]] || skip+=("${independent[@]}")
-    tests=(cargo test --quiet --test server -- "${skip[@]}")
-    [ "$mode" != clients ] || tests=(scripts/test-clients.sh)
-    [ "$mode" != python ] || tests=(make test-python)
-    echo
-    echo "test-matrix: $name, $("$ROUGHLY_SERVER" --version)"
-    start=$SECONDS
-    if "${tests[@]}"; then
-        passed+=("$name")
-    else
-        failed+=("$name")
-    fi
-    echo "test-matrix: $name took $((SECONDS - start)) s"
 done
+if [ "$mode" = quick ]; then
+    for name in "${newest[@]}"; do
+        export ROUGHLY_SERVER=$PWD/target/servers/$name/server
+        run "$name" "some tests with I/O threads" with_io_threads cargo test --quiet --test server -- \
+            differential:: soak:: each_server::commands
+    done
+fi
 
 echo
-echo "test-matrix: passed on: ${passed[*]:-none}"
-[ ${#missing[@]} -eq 0 ] || echo "test-matrix: not available: ${missing[*]}"
-[ ${#failed[@]} -eq 0 ] || echo "test-matrix: FAILED on: ${failed[*]}"
-if [ ${#failed[@]} -gt 0 ] || [ ${#passed[@]} -eq 0 ]; then
+printf 'test-matrix: passed on %s\n' "${passed[@]}"
+if [ ${#failed[@]} -gt 0 ]; then
+    printf 'test-matrix: FAILED on %s\n' "${failed[@]}"
     exit 1
 fi
-[ "$mode" != full ] || ROUGHLY_ABILITIES=$PWD/target/abilities cargo test --quiet --test documents -- abilities::
+[ "$mode" != full ] || ROUGHLY_TESTED=$PWD/target/tested.txt ROUGHLY_ABILITIES=$PWD/target/abilities \
+    cargo test --quiet --test documents -- abilities:: versions::

@@ -58,6 +58,8 @@ for target in $(all_targets); do
     name=target/dist/roughly-$version-$(platform "$target")
     tar -C $root/usr/lib/redis -czf "$name.tar.gz" modules
     echo '{}' > "$name.cdx.json"
+done
+for target in $(wheel_targets); do
     echo wheel > "target/dist/roughly-$version-cp39-abi3-$target.whl"
 done
 for target in $(debian_targets); do
@@ -97,7 +99,7 @@ while read -r package; do
 done < <(
     for target in $(all_targets); do platform "$target" | sed 's/$/.tar/; p; s/tar$/cdx/'; done
     for target in $(debian_targets); do debian_architecture "$target"; done
-    printf '%s\n' "gnu.whl" "$version.tar"
+    printf '%s\n' "gnu.whl" "darwin.whl" "$version.tar"
 )
 BUILT_COMMIT=HEAD~1 refuses "the module in roughly-$version-$(platform "$(all_targets | head -n 1)").tar.gz was not built from"
 status=0

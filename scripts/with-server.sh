@@ -8,6 +8,8 @@
 # Environment:
 #   ROUGHLY_SERVER  server program (default: redis-server or valkey-server on the PATH)
 #   ROUGHLY_MODULE  module (default: target/release/libroughly.so)
+#   ROUGHLY_SERVER_ARGUMENTS
+#                   further arguments of the server, separated by spaces
 #
 # The command receives the port in ROUGHLY_PORT.
 #
@@ -17,6 +19,7 @@ here=$(dirname "$(readlink -f "$0")")
 module=${ROUGHLY_MODULE:-$(realpath "${CARGO_TARGET_DIR:-$here/../target}/release/libroughly.so")}
 server=$("$here/find-server.sh")
 client=$("$here/find-server.sh" cli)
+read -r -a arguments <<< "${ROUGHLY_SERVER_ARGUMENTS:-}"
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-with-server-XXXXXX")
 pid=""
@@ -32,7 +35,7 @@ start_server() {
     for attempt in {1..5}; do
         ROUGHLY_PORT=$((20000 + (RANDOM * 32768 + RANDOM) % 12000))
         "$server" --port "$ROUGHLY_PORT" --bind 127.0.0.1 --daemonize no --dir "$dir" --save "" \
-            --appendonly no --logfile "$dir/server.log" --loadmodule "$module" &
+            --appendonly no --logfile "$dir/server.log" --loadmodule "$module" "${arguments[@]}" &
         pid=$!
         while kill -0 "$pid" 2> /dev/null; do
             # The process ID must match, because another server may use the same port.

@@ -1,7 +1,7 @@
 //! Roughly: Bloom and cuckoo filters, count-min sketch, top-k and t-digest for Redis and Valkey.
 //!
 //! A module that replaces RedisBloom. The command layer ([`family`]) uses the server layer ([`server`]) and the sketch
-//! layer (the crate `roughly-sketch`). docs/architecture.md describes the layers.
+//! layer (the crate `roughly-sketch`). docs/contributing/architecture.md describes the layers.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -12,6 +12,7 @@ pub mod server;
 use family::{bloom, count_min, cuckoo, sketch, t_digest, top_k};
 use server::allocator::ServerAllocator;
 use server::module::{Module, Release};
+use server::selection::Selection;
 
 #[global_allocator]
 static ALLOCATOR: ServerAllocator = ServerAllocator;
@@ -20,9 +21,11 @@ static ALLOCATOR: ServerAllocator = ServerAllocator;
 /// in the log line about loading.
 const COMMAND_SET_VERSION: i32 = 8 * 10_000 + 12 * 100;
 
-/// The module. Clients check for the name `bf`.
+/// The module. Clients check for the name `bf`. Without Bloom filters it has another one, so that it can be loaded beside
+/// valkey-bloom, whose name is `bf` too.
 pub static MODULE: Module = Module {
     name: c"bf",
+    name_without_first: c"roughly",
     version: COMMAND_SET_VERSION,
     release: Release {
         version: env!("CARGO_PKG_VERSION"),
@@ -36,6 +39,7 @@ pub static MODULE: Module = Module {
         t_digest::FAMILY,
         sketch::FAMILY,
     ],
+    selection: Selection::all(),
 };
 
 export_module!(MODULE);

@@ -124,6 +124,7 @@ pub fn large() -> Vec<Case> {
         .after(madd(30_000)),
         Case::new("BF.ADD, first fill", bloom, one("BF.ADD k item:#", WIDE)),
         Case::new("BF.MADD ×100, first fill", bloom, madd(30_000)),
+        Case::new("BF.MADD ×100, 50 million items", bloom, madd(500_000)),
         Case::new("CF.ADD, first fill", cuckoo, one("CF.ADD k item:#", WIDE)),
         Case::new("CF.INSERT ×100, first fill", cuckoo, insert(30_000)),
         Case::new("CMS.INCRBY ×50, first fill", count_min, increments(30_000)),

@@ -1,9 +1,9 @@
 //! Roughly with `sketch-huge-pages yes` divided by Roughly with `no`: CPU time of commands on large arrays, the fork of a
-//! BGSAVE and the bytes that are copied while it runs, and the latency of single additions to a new filter.
+//! BGSAVE and the bytes that are copied while it runs, resident memory, and latencies while pages are replaced.
 
 use crate::cases;
 use crate::load::{Connections, Load};
-use crate::modules::{Group, send};
+use crate::modules::{Group, send, wait_for_huge_pages};
 use crate::record;
 use crate::support::server::Server;
 use crate::{BURSTS, fastest, measure};
@@ -16,8 +16,10 @@ const ROUNDS: usize = 3;
 const PAUSES: &str = "pauses";
 /// Filter of 1 GiB.
 const LARGE: &str = "BF.RESERVE k 0.001 597000000";
+/// The unit of values that only a server with huge pages has.
+const SECONDS: &str = "s";
 /// Additions of one client, each after the reply to the last one.
-const ADDITIONS: usize = 100_000;
+const ADDITIONS: usize = 20_000;
 
 /// The smallest value, the median and the largest value.
 fn range(mut values: Vec<f64>) -> [f64; 3] {
@@ -47,21 +49,28 @@ fn entry(name: &str, unit: &str, [yes, no]: [f64; 2], [low, ratio, high]: [f64; 
 /// Measurements of one server, by name and unit.
 type Measured = Vec<(&'static str, &'static str, f64)>;
 
-/// Latencies of single additions by one client: values at 50 and 99.9 percent, and the largest, in µs.
-fn latencies(server: &Server, key: &str, first: usize) -> [f64; 3] {
+/// Latencies of single additions by one client, and of a PING after each: values at 50 and 99.9 percent, and the largest, in
+/// µs.
+fn latencies(server: &Server, key: &str, first: usize) -> [[f64; 3]; 2] {
     let mut connection = server.resp2();
-    let time = |n: usize| {
+    let mut time = |arguments: &[&str]| {
         let start = Instant::now();
-        connection.send(&["BF.ADD", key, &(first + n).to_string()]);
+        connection.send(arguments);
         start.elapsed().as_secs_f64() * 1e6
     };
-    let mut times: Vec<_> = (0..ADDITIONS).map(time).collect();
-    times.sort_by(f64::total_cmp);
-    [
-        times[ADDITIONS / 2],
-        times[ADDITIONS * 999 / 1000],
-        times[ADDITIONS - 1],
-    ]
+    let mut times = [const { Vec::new() }; 2];
+    for n in 0..ADDITIONS {
+        times[0].push(time(&["BF.ADD", key, &(first + n).to_string()]));
+        times[1].push(time(&["PING"]));
+    }
+    times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        [
+            times[ADDITIONS / 2],
+            times[ADDITIONS * 999 / 1000],
+            times[ADDITIONS - 1],
+        ]
+    })
 }
 
 /// Saves in a child process, which waits for `delay` before it ends. Returns the time of the fork in ms.
@@ -76,69 +85,81 @@ fn save(server: &mut Server, delay: Duration, meanwhile: impl FnOnce(&Server)) -
     server.info_number("latest_fork_usec") as f64 / 1e3
 }
 
-/// Kilobytes of a server in huge pages.
-fn huge_kilobytes(server: &Server) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", server.pid()));
-    let text = text.expect("the memory of a process");
-    let number = text.lines().find_map(|line| {
-        line.strip_prefix("AnonHugePages:")?
-            .split_whitespace()
-            .next()
-    });
-    number.expect("a field").parse().expect("a number")
-}
-
-/// A filter of 1 GiB that is in use, and a save during additions.
+/// A filter of 1 GiB that was just filled, and saves during additions.
 fn of_saves(server: &mut Server) -> Measured {
+    const SAVES: [&str; 3] = [
+        "fork after 1 save with 20,000 additions",
+        "fork after 2 saves with 20,000 additions",
+        "fork after 3 saves with 20,000 additions",
+    ];
     send(server, LARGE);
     let fill = Load::new("BF.MADD k", 30_000, 1_000_000_000).with(100, "item:#");
     Connections::open(server.port(), 1).run(&fill);
-    let huge = huge_kilobytes(server);
+    let mut numbers = (0..).step_by(ADDITIONS);
+    let mut next = || numbers.next().expect("a number");
+    let [filled, ping] = latencies(server, "k", next());
+    let replaced = wait_for_huge_pages(server);
     let quiet = Duration::from_millis(1);
     let fork = save(server, quiet, |_| {});
-    let [before, slow_before, _] = latencies(server, "k", 0);
-    let mut during = [0.0; 3];
-    save(server, Duration::from_secs(15), |server| {
-        during = latencies(server, "k", ADDITIONS);
-    });
-    let copied = server.info_number("rdb_last_cow_size") as f64 / f64::from(1 << 20);
-    let again = save(server, quiet, |_| {});
-    let start = Instant::now();
-    while huge_kilobytes(server) < huge / 100 * 99 {
-        std::thread::sleep(Duration::from_millis(100));
+    let [before, _] = latencies(server, "k", next());
+    let mut measured = vec![
+        ("all pages huge after the fill", SECONDS, replaced),
+        ("fork after the fill", "ms", fork),
+        ("BF.ADD, after the first fill, median", "µs", filled[0]),
+        ("BF.ADD, after the first fill, 99.9 %", "µs", filled[1]),
+        ("BF.ADD, after the first fill, longest", "µs", filled[2]),
+        ("PING, after the first fill, 99.9 %", "µs", ping[1]),
+        ("PING, after the first fill, longest", "µs", ping[2]),
+        ("BF.ADD, no save, median", "µs", before[0]),
+        ("BF.ADD, no save, 99.9 %", "µs", before[1]),
+        ("BF.ADD, no save, longest", "µs", before[2]),
+    ];
+    for (i, name) in SAVES.into_iter().enumerate() {
+        let first = next();
+        let mut during = [0.0; 3];
+        save(server, Duration::from_secs(10), |server| {
+            [during, _] = latencies(server, "k", first);
+        });
+        if i == 0 {
+            let copied = server.info_number("rdb_last_cow_size") as f64 / f64::from(1 << 20);
+            measured.extend([
+                ("copied during a save with 20,000 additions", "MiB", copied),
+                ("BF.ADD during a save, median", "µs", during[0]),
+                ("BF.ADD during a save, 99.9 %", "µs", during[1]),
+                ("BF.ADD during a save, longest", "µs", during[2]),
+            ]);
+        }
+        if i == 2 {
+            let again = save(server, quiet, |_| {});
+            measured.push(("fork right after such a save", "ms", again));
+        }
+        let restored = wait_for_huge_pages(server);
+        if i == 0 {
+            measured.push(("all pages huge after such a save", SECONDS, restored));
+        }
+        measured.push((name, "ms", save(server, quiet, |_| {})));
     }
-    if huge > 0 {
-        println!(
-            "huge pages were restored in {:.1} s",
-            start.elapsed().as_secs_f64()
-        );
-    }
-    let last = save(server, quiet, |_| {});
-    vec![
-        ("fork", "ms", fork),
-        (
-            "fork right after a save with 100,000 additions",
-            "ms",
-            again,
-        ),
-        ("fork after a save, huge pages restored", "ms", last),
-        ("copied during a save with 100,000 additions", "MiB", copied),
-        ("BF.ADD, no save, median", "µs", before),
-        ("BF.ADD, no save, 99.9 %", "µs", slow_before),
-        ("BF.ADD during a save, median", "µs", during[0]),
-        ("BF.ADD during a save, 99.9 %", "µs", during[1]),
-        ("BF.ADD during a save, longest", "µs", during[2]),
-    ]
+    measured
 }
 
-/// Additions to a new filter of 400 MB.
+/// A new filter of 1 GiB: additions, and the memory that it takes.
 fn of_new_filter(server: &mut Server) -> Measured {
-    send(server, "BF.RESERVE k 0.001 200000000");
-    let [median, slow, longest] = latencies(server, "k", 0);
+    send(server, LARGE);
+    let resident = |additions: usize| {
+        let fill = Load::new("BF.ADD k", additions, 1_000_000_000).with(1, "item:#");
+        Connections::open(server.port(), 1).run(&fill);
+        wait_for_huge_pages(server);
+        server.resident_bytes() as f64 / f64::from(1 << 20)
+    };
+    let (few, more) = (resident(100), resident(10_000));
+    send(server, "BF.RESERVE other 0.001 200000000");
+    let [times, _] = latencies(server, "other", 0);
     vec![
-        ("BF.ADD, new filter, median", "µs", median),
-        ("BF.ADD, new filter, 99.9 %", "µs", slow),
-        ("BF.ADD, new filter, longest", "µs", longest),
+        ("resident, 100 items in a filter of 1 GiB", "MiB", few),
+        ("resident, 10,000 items in a filter of 1 GiB", "MiB", more),
+        ("BF.ADD, new filter, median", "µs", times[0]),
+        ("BF.ADD, new filter, 99.9 %", "µs", times[1]),
+        ("BF.ADD, new filter, longest", "µs", times[2]),
     ]
 }
 
@@ -154,11 +175,15 @@ fn rounds(group: &Group, measure: fn(&mut Server) -> Measured, results: &mut Map
     for (i, &(name, unit, _)) in yes[0].iter().enumerate() {
         let of = |rounds: &[Measured]| rounds.iter().map(|round| round[i].2).collect::<Vec<_>>();
         let (yes, no) = (of(&yes), of(&no));
-        let ratios = range(yes.iter().zip(&no).map(|(yes, no)| yes / no).collect());
-        results.insert(
-            name.to_owned(),
-            entry(name, unit, [range(yes)[1], range(no)[1]], ratios),
-        );
+        let medians = [&yes, &no].map(|values| range(values.clone())[1]);
+        if unit == SECONDS {
+            println!("{name:<40} yes {yes:.1?} {unit}");
+            results.insert(name.to_owned(), json!({"unit": unit, "yes": medians[0]}));
+            continue;
+        }
+        let [low, _, high] = range(yes.iter().zip(&no).map(|(yes, no)| yes / no).collect());
+        let ratios = [low, medians[0] / medians[1], high];
+        results.insert(name.to_owned(), entry(name, unit, medians, ratios));
     }
 }
 
@@ -190,7 +215,7 @@ pub fn run(selects: impl Fn(&str) -> bool, is_part: bool, load_before: f64) {
     }
     let results = json!({
         "server": server, "roughly": versions[0], "cases": results, "pauses": pauses,
-        "unit": "ns of server CPU per command, fastest of interleaved passes; pauses: median of rounds",
+        "unit": "ns of server CPU per command, fastest of interleaved passes; pauses: medians of rounds and their ratio; ratio_low, ratio_high: of a round",
     });
     record::write("huge-pages.json", results, load_before);
 }

@@ -6,6 +6,7 @@ use crate::support::resp::Reply;
 use crate::support::server::{Options, Server, module_path, server_program};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// A module file.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl Module {
         Self {
             name: value,
             arguments: match value {
-                "yes" => &["sketch-huge-pages", "yes"],
+                "yes" => WITH_HUGE_PAGES,
                 _ => &["sketch-huge-pages", "no"],
             },
             ..Self::roughly()
@@ -64,6 +65,8 @@ impl Module {
         })
     }
 }
+
+const WITH_HUGE_PAGES: &[&str] = &["sketch-huge-pages", "yes"];
 
 /// A server program, and the modules to compare on it. The first module is Roughly.
 #[derive(Debug)]
@@ -174,6 +177,9 @@ impl Group {
                 let mut prefill = prefill.clone();
                 prefill.commands = prefill.commands.div_ceil(divisor);
                 connections.run(&prefill);
+                if module.arguments == WITH_HUGE_PAGES {
+                    wait_for_huge_pages(&server);
+                }
             }
             Prepared {
                 server,
@@ -227,6 +233,28 @@ fn version(server: &Server) -> String {
         Some(version) => format!("Valkey {version}"),
         None => format!("Redis {}", server.info("redis_version").unwrap_or_default()),
     }
+}
+
+/// Waits until the server has replaced the pages that are in use by huge pages. Returns the time in seconds since the call,
+/// 0 if the setting is `no`.
+pub fn wait_for_huge_pages(server: &Server) -> f64 {
+    if server.info("bf_huge_pages").as_deref() != Some("active") {
+        return 0.0;
+    }
+    let start = Instant::now();
+    // The server looks at all pages in intervals.
+    const QUIET: Duration = Duration::from_secs(10);
+    let (mut last, mut seconds) = ([-1; 2], 0.0);
+    while start.elapsed().as_secs_f64() < seconds + QUIET.as_secs_f64() {
+        let fields = ["bf_huge_page_bytes", "bf_huge_page_bytes_waiting"];
+        let bytes = fields.map(|field| server.info_number(field));
+        if bytes != last || bytes[1] > 0 {
+            last = bytes;
+            seconds = start.elapsed().as_secs_f64();
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    seconds
 }
 
 /// Runs a command.

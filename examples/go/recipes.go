@@ -9,9 +9,7 @@
 package main
 
 import (
-	"crypto/hmac"
 	"crypto/sha1"
-	"crypto/sha256"
 	"fmt"
 	"log"
 	"net"
@@ -171,14 +169,17 @@ func mayExist(conn redis.Conn, id string) (bool, error) {
 // createLimit creates the sketch of a rate limit.
 func createLimit(conn redis.Conn) error {
 	_, err := conn.Do("CMS.INITBYPROB", "limit", 0.0001, 0.01, "WINDOW", 60000, "PANES", 12)
+	if err != nil && strings.Contains(err.Error(), "key already exists") {
+		return nil
+	}
 	return err
 }
 
-// rateLimit passes at most 100 requests per client and minute on. It fails open.
-func rateLimit(pool *redis.Pool, secret []byte, next http.Handler) http.HandlerFunc {
+// rateLimit passes at most 100 requests per client and minute on. It fails open: the pool needs time-outs.
+func rateLimit(pool *redis.Pool, next http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		host, _, _ := net.SplitHostPort(r.RemoteAddr)
-		accepted, count, err := count(pool, secret, host)
+		accepted, count, err := count(pool, host)
 		w.Header().Set("RateLimit-Policy", `"minute";q=100;w=60`)
 		if remaining := 100 - count; err == nil && remaining >= 0 {
 			w.Header().Set("RateLimit", fmt.Sprintf(`"minute";r=%d;t=5`, remaining))
@@ -192,13 +193,14 @@ func rateLimit(pool *redis.Pool, secret []byte, next http.Handler) http.HandlerF
 	}
 }
 
-// count counts a request of a client, whose name it authenticates.
-func count(pool *redis.Pool, secret []byte, client string) (accepted bool, count int, err error) {
+// count counts a request of a client. It creates the sketch if it is missing.
+func count(pool *redis.Pool, client string) (accepted bool, count int, err error) {
 	conn := pool.Get()
 	defer conn.Close()
-	name := hmac.New(sha256.New, secret)
-	name.Write([]byte(client))
-	replies, err := redis.Values(conn.Do("CMS.INCRBYLIMIT", "limit", 100, name.Sum(nil), 1))
+	replies, err := redis.Values(conn.Do("CMS.INCRBYLIMIT", "limit", 100, client, 1))
+	if err != nil && strings.Contains(err.Error(), "key does not exist") && createLimit(conn) == nil {
+		replies, err = redis.Values(conn.Do("CMS.INCRBYLIMIT", "limit", 100, client, 1))
+	}
 	if err != nil {
 		return false, 0, err
 	}
@@ -209,9 +211,7 @@ func count(pool *redis.Pool, secret []byte, client string) (accepted bool, count
 	_, err = redis.Scan(reply, &accepted, &count)
 	return accepted, count, err
 }
-// end
 
-// recipe: requests-per-key
 // createRequests creates the sketch of the requests of the last hour.
 func createRequests(conn redis.Conn) error {
 	_, err := conn.Do("CMS.INITBYPROB", "requests:hour", 0.0001, 0.01, "WINDOW", 3600000, "PANES", 12)
@@ -308,11 +308,14 @@ func main() {
 	check(err)
 	fmt.Println("may exist after the load:", may)
 
-	check(createLimit(conn))
-	pool := &redis.Pool{Dial: func() (redis.Conn, error) { return redis.Dial("tcp", "127.0.0.1:"+port) }}
+	// In a service, 100 milliseconds.
+	timeout := time.Minute
+	pool := &redis.Pool{Dial: func() (redis.Conn, error) {
+		return redis.Dial("tcp", "127.0.0.1:"+port, redis.DialConnectTimeout(timeout), redis.DialReadTimeout(timeout))
+	}}
 	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
 	defer pool.Close()
-	limited := rateLimit(pool, []byte("secret"), hello)
+	limited := rateLimit(pool, hello)
 	allowed := 0
 	for request := 0; request < 150; request++ {
 		response := httptest.NewRecorder()

@@ -7,7 +7,7 @@
 // The server is on port 6379 of this machine, or on ROUGHLY_PORT. The program deletes the keys that it uses:
 // run it on a server without other data. It prints the lines of examples/recipes.txt.
 
-import { createHash, createHmac } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { createClient } from 'redis';
 
@@ -95,21 +95,33 @@ async function mayExist(client, id) {
 // recipe: rate-limiting
 // Rate limit: creates the sketch, and returns a handler that passes at most 100 requests per client and minute on.
 async function createLimit(client) {
-  await client.sendCommand(['CMS.INITBYPROB', 'limit', '0.0001', '0.01', 'WINDOW', '60000', 'PANES', '12']);
+  const create = client.sendCommand(['CMS.INITBYPROB', 'limit', '0.0001', '0.01', 'WINDOW', '60000', 'PANES', '12']);
+  await create.catch((error) => { if (!error.message.includes('key already exists')) throw error; });
 }
 
-const rateLimit = (client, secret, next) => async (request, response) => {
-  const name = createHmac('sha256', secret).update(request.socket.remoteAddress).digest('hex');
-  const reply = client.sendCommand(['CMS.INCRBYLIMIT', 'limit', '100', name, '1']);
-  const [[accepted, count]] = await reply.catch(() => [[1, 0]]); // Fails open.
+async function countRequestOf(client, name) {
+  const command = ['CMS.INCRBYLIMIT', 'limit', '100', name, '1'];
+  const [counted] = await client.sendCommand(command).catch(async (error) => {
+    if (!error.message.includes('key does not exist')) throw error;
+    await createLimit(client);
+    return client.sendCommand(command);
+  });
+  // Without memory for a pane, the element is an error.
+  if (counted instanceof Error) throw counted;
+  return counted;
+}
+
+// Fails open: after an error, or without a reply within the time-out.
+const rateLimit = (client, next, timeoutMs = 100) => async (request, response) => {
+  const counted = countRequestOf(client, request.socket.remoteAddress).catch(() => [1]);
+  const timeout = new Promise((resolve) => { setTimeout(resolve, timeoutMs, [1]).unref(); });
+  const [accepted, count] = await Promise.race([counted, timeout]);
   response.setHeader('RateLimit-Policy', '"minute";q=100;w=60');
-  response.setHeader('RateLimit', `"minute";r=${Math.max(100 - count, 0)};t=5`);
+  if (count !== undefined) response.setHeader('RateLimit', `"minute";r=${Math.max(100 - count, 0)};t=5`);
   if (accepted) return next(request, response);
   response.writeHead(429, { 'Retry-After': '5' }).end();
 };
-// end
 
-// recipe: requests-per-key
 // Requests of the last hour: creates the sketch, counts a request of an API key, and returns the counts of API keys.
 async function createRequests(client) {
   const window = ['WINDOW', '3600000', 'PANES', '12'];
@@ -182,8 +194,7 @@ console.log(`may exist before the load: ${await mayExist(client, 'absent')}`);
 await client.bf.insert('{products}:ids', ['product-1', 'loaded'], { CAPACITY: 10_000, ERROR: 0.01 });
 console.log(`may exist after the load: ${await mayExist(client, 'absent')}`);
 
-await createLimit(client);
-const site = createServer(rateLimit(client, 'secret', (request, response) => response.end('hello')));
+const site = createServer(rateLimit(client, (request, response) => response.end('hello'), 60_000));
 await new Promise((resolve) => { site.listen(0, '127.0.0.1', resolve); });
 let allowed = 0;
 for (let request = 0; request < 150; request++) {

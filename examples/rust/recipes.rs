@@ -147,9 +147,7 @@ fn is_allowed(c: &mut Connection, name: &str) -> RedisResult<bool> {
     let [[accepted, _]]: [[u64; 2]; 1] = count.arg("limit").arg(100).arg(name).arg(1).query(c)?;
     Ok(accepted == 1)
 }
-// end
 
-// recipe: requests-per-key
 /// Requests of the last hour: creates the sketch, counts a request of an API key, and returns the counts of API keys.
 fn create_requests(c: &mut Connection) -> RedisResult<()> {
     let mut create = cmd("CMS.INITBYPROB");

@@ -1,6 +1,6 @@
 """Measures the Python package beside others, and prints a table as in docs/performance.md.
 
-    target/python/bin/pip install rbloom pybloom_live datasketches
+    target/python/bin/pip install rbloom pybloom_live datasketches polars
     target/python/bin/python python/benches/packages.py [server]
 
 The candidates of a row run alternately, for ROUNDS rounds (default 5). The table has the median of the CPU times, and the median of the
@@ -10,6 +10,7 @@ is measured.
 """
 
 import os
+import resource
 import sys
 import time
 from statistics import median
@@ -67,6 +68,23 @@ def update_of_strings():
         lambda: build(roughly.BloomFilter(ITEMS, 0.01, nonscaling=True), items),
         ("rbloom", lambda: build(rbloom.Bloom(ITEMS, 0.01), items)),
     )
+    for number, text in ((1_000_000, "1 million"), (20_000, "20,000")):
+        part = items[:number]
+        # Of a short call, the sum of several.
+        repeat = max(1, 1_000_000 // number)
+
+        def several(create, part=part, repeat=repeat):
+            filters = [create() for _ in range(repeat)]
+            return lambda: [filter.update(part) for filter in filters]
+
+        row(
+            f"the same, {text} `str`",
+            number * repeat,
+            lambda n=number, several=several: several(
+                lambda: roughly.BloomFilter(n, 0.01, nonscaling=True)
+            ),
+            ("rbloom", lambda n=number, several=several: several(lambda: rbloom.Bloom(n, 0.01))),
+        )
     row(
         "the same, 500,000 `str`",
         len(few),
@@ -87,6 +105,34 @@ def contains_of_integers():
         )
 
 
+def columns():
+    import polars
+
+    items = [f"user:{number}" for number in range(ITEMS // 2)]
+    column = polars.Series(items)
+    numbers = np.arange(10**9, 10**9 + len(items))
+
+    def build(items):
+        filter = roughly.BloomFilter(len(items), 0.01, nonscaling=True)
+        return lambda: filter.update(items)
+
+    before = memory()
+    build(column)()
+    print(f"memory for a column: {memory() - before:.0f} MiB, with the filter", file=sys.stderr)
+    row(
+        "`BloomFilter.update`, 5 million strings of a polars column",
+        len(items),
+        lambda: build(column),
+        ("list of the same `str`", lambda: build(items)),
+        ("`int64` from NumPy", lambda: build(numbers)),
+    )
+
+
+def memory():
+    """The largest memory of the process so far in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def samples():
     import datasketches
 
@@ -105,8 +151,6 @@ def samples():
 
 
 def server():
-    import resource
-
     import redis
 
     client = redis.Redis(port=int(os.environ.get("PORT", 6379)))
@@ -115,9 +159,6 @@ def server():
     def cpu_of_both():
         info = client.info("cpu")
         return time.process_time() + info["used_cpu_sys"] + info["used_cpu_user"]
-
-    def memory():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
     before = memory()
     cpu = cpu_of_both()
@@ -158,5 +199,6 @@ if __name__ == "__main__":
     else:
         print("| operation | roughly, per item | others in the same run |\n|---|---|---|")
         update_of_strings()
+        columns()
         contains_of_integers()
         samples()

@@ -1,15 +1,17 @@
 //! `CountMinSketch`: the commands CMS.
 
+use crate::batch::reserve;
 use crate::error::Error;
-use crate::items::{for_each_batch, reserve, with_bytes};
-use crate::numbers::{Counts, Integer};
+use crate::items::{for_each_batch, with_bytes};
+use crate::lock::Shared;
+use crate::numbers::{Counts, Integer, Real};
 use crate::numpy_array::results;
-use crate::sketch::{Variants, Writable, class, variants};
-use crate::window::At;
+use crate::sketch::{Class, Variants, class, variants};
+use crate::window::{Additions, At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyMapping, PyTuple};
 use roughly_sketch::count_min::{
-    CellSize, CountMin, CountMinError, CountMinWindow, MergeSource, dimensions_for,
+    CellSize, CountMin, CountMinError, CountMinWindow, MergeSource, NO_LIMIT, Shape, dimensions_for,
 };
 use roughly_sketch::memory::Budget;
 
@@ -21,6 +23,8 @@ variants! {
     }
 }
 
+const OTHER_WINDOW: &str = "CMS: window/panes is not equal";
+
 impl From<CountMinError> for Error {
     fn from(error: CountMinError) -> Self {
         Self::value(match error {
@@ -30,9 +34,43 @@ impl From<CountMinError> for Error {
             CountMinError::CellSizeMismatch => "CMS: cell size is not equal",
             CountMinError::MergeOverflow => "CMS: MERGE overflow",
             CountMinError::InvalidDimensions => "CMS: invalid init arguments",
+            CountMinError::TooDeepForWindow => {
+                "CMS: a sketch with a window can have at most 32 rows"
+            }
+            CountMinError::WindowDecrement => "CMS: a sketch with a window cannot be decremented",
+            CountMinError::WindowMismatch => OTHER_WINDOW,
+            CountMinError::SeedMismatch => {
+                "CMS: seeds are not equal, create the sketches with COPY of one empty sketch or the same SEED"
+            }
             _ => "CMS: INCRBY overflow",
         })
     }
+}
+
+impl Counter {
+    fn shape(&self) -> Shape {
+        match self {
+            Self::Classic(sketch) => sketch.shape(),
+            Self::Windowed(sketch) => sketch.shape(),
+        }
+    }
+}
+
+/// The sources of a merge: the destination, and the operands with this weight.
+fn sources<'a, T>(
+    operands: &[Option<&'a Counter>],
+    weight: i64,
+    source: impl Fn(&'a Counter) -> Result<&'a T, Error>,
+) -> Result<Vec<MergeSource<'a, T>>, Error> {
+    let mut sources = vec![MergeSource {
+        sketch: None,
+        weight: 1,
+    }];
+    for operand in operands {
+        let sketch = operand.map(&source).transpose()?;
+        sources.push(MergeSource { sketch, weight });
+    }
+    Ok(sources)
 }
 
 /// A positive number.
@@ -47,10 +85,42 @@ fn fraction(number: f64, text: &'static str) -> Result<f64, Error> {
     number.ok_or(Error::value(text))
 }
 
-/// A count-min sketch.
-#[pyclass(module = "roughly")]
+/// The sketches of the arguments of `merge`, and the weight, which may be the last argument without its name.
+fn weighted<'py>(
+    others: &Bound<'py, PyTuple>,
+    weight: Integer,
+) -> PyResult<(Vec<Bound<'py, CountMinSketch>>, Integer)> {
+    let mut others: Vec<_> = others.iter().collect();
+    let mut weight = weight;
+    if let Some(last) = others.pop_if(|last| !last.is_instance_of::<CountMinSketch>()) {
+        weight = last.extract()?;
+    }
+    let others = others.into_iter().map(|other| Ok(other.cast_into()?));
+    Ok((others.collect::<PyResult<_>>()?, weight))
+}
+
+/// A count-min sketch: estimates how often each item occurs, never too low (CMS.INITBYDIM, CMS.INITBYPROB).
+///
+/// The parameters are `width` and `depth`, or `error`, the excess of an estimate relative to the sum of all counts, and
+/// `probability`, that of a larger excess, both in (0, 1). `cell_size` is 1, 2, 4 or 8 bytes.
+///
+/// With `window`, counts that are older than so many milliseconds do not count, in steps of a part of the window: one of `panes`,
+/// 12 by default. `finest` is the length of the newest pane in milliseconds, if older panes shall be longer. `seed` is the key
+/// of the hash: 16 bytes or 32 hexadecimal digits, by default random.
+///
+/// Raises `ValueError` with the text of the command for a parameter that is out of range, and `MemoryError`.
+///
+/// >>> clicks = CountMinSketch(error=0.001, probability=0.01)
+/// >>> clicks.add("home", 3)
+/// 3
+/// >>> clicks.update({"home": 2, "help": 1})
+/// >>> list(clicks.query(["home", "help", "none"])) == [5, 1, 0]
+/// True
+/// >>> clicks.count
+/// 6
+#[pyclass(module = "roughly", frozen)]
 pub struct CountMinSketch {
-    sketch: Counter,
+    sketch: Shared<Counter>,
 }
 
 class!(CountMinSketch of Counter);
@@ -65,14 +135,23 @@ impl CountMinSketch {
         error = None,
         probability = None,
         cell_size = Integer(CellSize::default().bytes() as i64),
-    ), text_signature = "(width=None, depth=None, *, error=None, probability=None, cell_size=4)")]
+        window = None,
+        panes = None,
+        finest = None,
+        seed = None,
+    ), text_signature = "(width=None, depth=None, *, error=None, probability=None, cell_size=4, window=None, panes=None, finest=None, seed=None)")]
+    #[allow(clippy::too_many_arguments)] // Most have a default.
     fn new(
         py: Python<'_>,
         width: Option<Integer>,
         depth: Option<Integer>,
-        error: Option<f64>,
-        probability: Option<f64>,
+        error: Option<Real>,
+        probability: Option<Real>,
         cell_size: Integer,
+        window: Option<Integer>,
+        panes: Option<Integer>,
+        finest: Option<Integer>,
+        seed: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let Integer(cell_size) = cell_size;
         let dimensions = match (width, depth, error, probability) {
@@ -80,119 +159,243 @@ impl CountMinSketch {
                 positive(width, "CMS: invalid width")?,
                 positive(depth, "CMS: invalid depth")?,
             )),
-            (None, None, Some(error), Some(probability)) => dimensions_for(
+            (None, None, Some(Real(error)), Some(Real(probability))) => dimensions_for(
                 fraction(error, "CMS: invalid overestimation value")?,
                 fraction(probability, "CMS: invalid prob value")?,
             ),
             _ => {
                 let text = "either width and depth, or error and probability are required";
-                return Err(Error::Type(text).into());
+                return Err(Error::Type(text.into()).into());
             }
         };
         let cell_size = u64::try_from(cell_size).ok().and_then(CellSize::from_bytes);
         let cell_size = cell_size.ok_or(Error::value("CMS: invalid cell size"))?;
         let (width, depth) = dimensions.map_err(Error::from)?;
+        let window = new_window::<CountMinWindow>(window, panes, finest, seed.is_some())?;
+        if let Some(window) = window {
+            let seed = new_seed(py, seed)?;
+            let shape = Shape::new(width, depth, cell_size).map_err(Error::from)?;
+            let sketch = CountMinWindow::new(shape, window, seed, Budget::UNLIMITED);
+            return Ok(Self::of(Counter::Windowed(
+                sketch.map_err(Error::from)?.into(),
+            )));
+        }
         let sketch = py.detach(|| CountMin::new(width, depth, cell_size, Budget::UNLIMITED));
-        Ok(Self {
-            sketch: Counter::Classic(sketch.map_err(Error::from)?.into()),
-        })
+        let sketch = sketch.map_err(Error::from)?;
+        Ok(Self::of(Counter::Classic(sketch.into())))
     }
 
-    /// Adds n to the count of an item (CMS.INCRBY). Returns its estimate.
-    #[pyo3(signature = (item, n = Integer(1)), text_signature = "($self, item, n=1)")]
-    fn add(&mut self, item: &Bound<'_, PyAny>, n: Integer) -> PyResult<u64> {
-        let Integer(n) = n;
-        let sketch = self.sketch.writable()?;
-        let estimate = with_bytes(item, |item| sketch.increment(item, n))?;
-        Ok(estimate.map_err(Error::from)?)
+    /// Adds `n` to the count of an item (CMS.INCRBY). Returns its estimate. `at` is the time of the addition to a sketch with a
+    /// window, in Unix seconds or as a `datetime`, by default now; `ValueError` if it is before the newest pane or a count
+    /// overflows.
+    #[pyo3(
+        signature = (item, n = Integer(1), *, at = None),
+        text_signature = "($self, item, n=1, *, at=None)",
+    )]
+    fn add(&self, item: &Bound<'_, PyAny>, n: Integer, at: Option<At>) -> PyResult<u64> {
+        let (Integer(n), py) = (n, item.py());
+        Ok(with_bytes(item, |item| {
+            self.sketch.poke(py, |sketch| {
+                let mut additions = Additions::one(at, sketch.timeline())?;
+                match sketch {
+                    Counter::Classic(sketch) => Ok::<_, Error>(sketch.increment(item, n)?),
+                    Counter::Windowed(sketch) => {
+                        let mut estimate = 0;
+                        additions.add(&mut **sketch, 1, |sketch, _| {
+                            estimate = sketch.increment(item, n, Budget::UNLIMITED)?;
+                            Ok(())
+                        })?;
+                        Ok(estimate)
+                    }
+                }
+            })
+        })??)
     }
 
-    /// Adds counts to items: one for all, or one for each (CMS.INCRBY). If the count of some of them would overflow or
-    /// underflow, the others are added.
-    #[pyo3(signature = (items, counts = None))]
+    /// Adds counts to items: one for all, or one for each (CMS.INCRBY). Of a mapping, the values are the counts. `at` is the time
+    /// of the additions to a sketch with a window, or an array with a time for each item. If the count of some items would
+    /// overflow or underflow, the others are added and then `ValueError` is raised.
+    #[pyo3(signature = (items, counts = None, *, at = None))]
     fn update(
-        &mut self,
+        &self,
         items: &Bound<'_, PyAny>,
         counts: Option<&Bound<'_, PyAny>>,
+        at: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let sketch = self.sketch.writable()?;
+        let py = items.py();
+        if let Ok(mapping) = items.cast::<PyMapping>()
+            && counts.is_none()
+        {
+            let (items, counts) = (mapping.keys()?, mapping.values()?);
+            return self.update(items.as_any(), Some(counts.as_any()), at);
+        }
+        let timeline = self.sketch.peek(py, |sketch| sketch.timeline().copied());
+        let mut additions = Additions::of(at, timeline)?;
+        additions.check_items(items)?;
         let counts = counts.map_or(Ok(Counts::All(1)), Counts::of)?;
+        counts.check_items(items)?;
         let mut counts = counts.reader()?;
         let mut result: Result<(), Error> = Ok(());
         for_each_batch(items, |batch| {
-            let items = batch.iter();
-            let counts = counts.next(items.len())?;
-            sketch.increment_all(items.zip(counts), |_, estimate| {
-                if let (Err(error), Ok(())) = (estimate, &result) {
+            let mut on_result = |error: Option<CountMinError>| {
+                if let (Some(error), Ok(())) = (error, &result) {
                     result = Err(error.into());
                 }
-            });
-            Ok(())
+            };
+            self.sketch.write(|sketch| match sketch {
+                Counter::Classic(sketch) => {
+                    let counts = counts.next(batch.len())?;
+                    sketch.increment_all(batch.iter().zip(counts), NO_LIMIT, |_, estimate| {
+                        on_result(estimate.err());
+                    });
+                    Ok(())
+                }
+                Counter::Windowed(sketch) => {
+                    additions.add(&mut **sketch, batch.len(), |sketch, range| {
+                        let counts = counts.next(range.len())?;
+                        let items = batch.range(range).zip(counts);
+                        let budget = Budget::UNLIMITED;
+                        sketch.increment_all(items, NO_LIMIT, budget, |_, estimate| {
+                            on_result(estimate.err());
+                        });
+                        Ok(())
+                    })
+                }
+            })
         })?;
         counts.finish()?;
+        additions.finish()?;
         Ok(result?)
     }
 
     /// The estimate of each item (CMS.QUERY).
-    #[pyo3(signature = (items, *, at = None))]
-    fn query<'py>(&self, items: &Bound<'py, PyAny>, at: Option<At>) -> PyResult<Bound<'py, PyAny>> {
-        let panes = self.sketch.panes(at)?;
+    #[pyo3(signature = (items, *, at = None, within = None))]
+    fn query<'py>(
+        &self,
+        items: &Bound<'py, PyAny>,
+        at: Option<At>,
+        within: Option<Within>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let when = When::new(at, within);
+        let when = self
+            .sketch
+            .peek(items.py(), |sketch| when.resolve(sketch.timeline()))?;
         let mut estimates = Vec::new();
         for_each_batch(items, |batch| {
             reserve(&mut estimates, batch.len())?;
             let push = |estimate| estimates.push(estimate);
-            match &self.sketch {
-                Counter::Classic(sketch) => sketch.query_all(batch.iter(), push),
-                Counter::Windowed(sketch) => sketch.query_all(batch.iter(), panes, push),
-            }
-            Ok(())
+            self.sketch.read(|sketch| {
+                let panes = sketch.panes(when)?;
+                match sketch {
+                    Counter::Classic(sketch) => sketch.query_all(batch.iter(), push),
+                    Counter::Windowed(sketch) => sketch.query_all(batch.iter(), panes, push),
+                }
+                Ok(())
+            })
         })?;
         results(items.py(), estimates)
     }
 
-    /// Adds the counts of another sketch, multiplied by a weight (CMS.MERGE).
+    /// Adds the counts of other sketches, multiplied by a weight (CMS.MERGE). `ValueError` if width, depth, cell size, window or
+    /// seed differ. A sketch with a window advances to the time `at`, by default now.
     #[pyo3(
-        signature = (other, weight = Integer(1)),
-        text_signature = "($self, other, weight=1)",
+        signature = (*others, weight = Integer(1), at = None),
+        text_signature = "($self, *others, weight=1, at=None)",
     )]
-    fn merge(this: &Bound<'_, Self>, other: &Bound<'_, Self>, weight: Integer) -> PyResult<()> {
-        let Integer(weight) = weight;
-        let itself = MergeSource {
-            sketch: None,
-            weight: 1,
+    fn merge(
+        &self,
+        py: Python<'_>,
+        others: &Bound<'_, PyTuple>,
+        weight: Integer,
+        at: Option<At>,
+    ) -> PyResult<()> {
+        let (others, Integer(weight)) = weighted(others, weight)?;
+        let locks: Vec<_> = others.iter().map(|other| &other.get().sketch).collect();
+        let merged = py.detach(|| {
+            self.sketch
+                .write_with(&locks, |destination, operands| match destination {
+                    Counter::Classic(destination) => {
+                        When::new(at, None).resolve(None)?;
+                        let sources = sources(operands, weight, |operand| match operand {
+                            Counter::Classic(sketch) => Ok(&**sketch),
+                            Counter::Windowed(_) => Err(Error::value(OTHER_WINDOW)),
+                        })?;
+                        destination.merge(&sources)?;
+                        Ok(())
+                    }
+                    Counter::Windowed(destination) => {
+                        let sources = sources(operands, weight, |operand| match operand {
+                            Counter::Windowed(sketch) => {
+                                destination.check_source(sketch)?;
+                                When::new(at, None).resolve(Some(sketch.timeline()))?;
+                                Ok(&**sketch)
+                            }
+                            Counter::Classic(_) => Err(Error::value(OTHER_WINDOW)),
+                        })?;
+                        if weight < 0 {
+                            return Err(CountMinError::WindowDecrement.into());
+                        }
+                        Additions::one(at, Some(destination.timeline()))?.add(
+                            &mut **destination,
+                            1,
+                            |destination, _| {
+                                destination.merge_within(&sources, u64::MAX, Budget::UNLIMITED)?;
+                                Ok(())
+                            },
+                        )
+                    }
+                })
+        });
+        Ok(merged?)
+    }
+
+    /// The sum of all counts; of those that count now, if the sketch has a window.
+    #[getter]
+    fn count(&self, py: Python<'_>) -> PyResult<u64> {
+        let total = |sketch: &Counter| {
+            let panes = sketch.panes(When::default())?;
+            Ok::<_, Error>(match sketch {
+                Counter::Classic(sketch) => sketch.total(),
+                Counter::Windowed(sketch) => sketch.total(panes),
+            })
         };
-        let py = this.py();
-        let mut destination = this.try_borrow_mut()?;
-        let sketch = destination.sketch.writable()?;
-        let merged = if this.is(other) {
-            let again = MergeSource {
-                sketch: None,
-                weight,
-            };
-            py.detach(|| sketch.merge(&[itself, again]))
-        } else {
-            let source = other.try_borrow()?;
-            let Counter::Classic(source) = &source.sketch else {
-                return Err(Error::value("CMS: window/panes is not equal").into());
-            };
-            let source = MergeSource {
-                sketch: Some(&**source),
-                weight,
-            };
-            py.detach(|| sketch.merge(&[itself, source]))
-        };
-        merged.map_err(Error::from)?;
-        Ok(())
+        Ok(self.sketch.peek(py, total)?)
+    }
+
+    /// The number of cells of a row.
+    #[getter]
+    fn width(&self, py: Python<'_>) -> u64 {
+        self.sketch.peek(py, Counter::shape).width()
+    }
+
+    /// The number of rows.
+    #[getter]
+    fn depth(&self, py: Python<'_>) -> u64 {
+        self.sketch.peek(py, Counter::shape).depth()
+    }
+
+    /// The bytes of a cell.
+    #[getter]
+    fn cell_size(&self, py: Python<'_>) -> u64 {
+        self.sketch.peek(py, Counter::shape).cell_size().bytes()
     }
 
     /// The fields of CMS.INFO.
-    #[pyo3(signature = (*, at = None))]
-    fn info<'py>(&self, py: Python<'py>, at: Option<At>) -> PyResult<Bound<'py, PyDict>> {
-        let panes = self.sketch.panes(at)?;
-        let (shape, total) = match &self.sketch {
-            Counter::Classic(sketch) => (sketch.shape(), sketch.total()),
-            Counter::Windowed(sketch) => (sketch.shape(), sketch.total(panes)),
-        };
+    #[pyo3(signature = (*, at = None, within = None))]
+    fn info<'py>(
+        &self,
+        py: Python<'py>,
+        at: Option<At>,
+        within: Option<Within>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let when = When::new(at, within);
+        let (shape, total) = self.sketch.peek(py, |sketch| {
+            let panes = sketch.panes(when)?;
+            Ok::<_, Error>(match sketch {
+                Counter::Classic(sketch) => (sketch.shape(), sketch.total()),
+                Counter::Windowed(sketch) => (sketch.shape(), sketch.total(panes)),
+            })
+        })?;
         let info = PyDict::new(py);
         info.set_item("width", shape.width())?;
         info.set_item("depth", shape.depth())?;
@@ -201,5 +404,17 @@ impl CountMinSketch {
             info.set_item("cell_size", shape.cell_size().bytes())?;
         }
         Ok(info)
+    }
+}
+
+impl CountMinSketch {
+    /// The parameters that the text of the object has.
+    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
+        Ok(vec![
+            ("width", self.width(py).to_string()),
+            ("depth", self.depth(py).to_string()),
+            ("cell_size", self.cell_size(py).to_string()),
+            ("count", self.count(py)?.to_string()),
+        ])
     }
 }

@@ -1,11 +1,13 @@
 //! `CuckooFilter`: the commands CF.
 
+use crate::batch::reserve;
 use crate::error::Error;
-use crate::items::{for_each_batch, reserve, with_bytes};
+use crate::items::{for_each_batch, with_bytes};
+use crate::lock::Shared;
 use crate::numbers::Integer;
 use crate::numpy_array::results;
-use crate::sketch::{Variants, Writable, class, variants};
-use crate::window::At;
+use crate::sketch::{Class, Variants, class, variants};
+use crate::window::{Additions, At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use roughly_sketch::cuckoo::{
@@ -14,7 +16,7 @@ use roughly_sketch::cuckoo::{
 };
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Panes;
-use roughly_sketch::window_filter::WindowMultiset;
+use roughly_sketch::window_filter::{self, MultisetParameters, WindowMultiset};
 
 variants! {
     /// A cuckoo filter.
@@ -50,11 +52,20 @@ impl Filter {
     }
 }
 
-/// Checks that a filter may get more items. The server checks it once per command.
-fn check_limit(filter: &Cuckoo) -> Result<(), Error> {
-    match filter.num_sub_filters() as u64 >= DEFAULT_MAX_SUB_FILTERS {
+/// Checks that a filter with so many sub-filters may get more items. The server checks it once per command.
+fn check_limit(sub_filters: usize) -> Result<(), Error> {
+    match sub_filters as u64 >= DEFAULT_MAX_SUB_FILTERS {
         true => Err(Error::value("Maximum expansions reached")),
         false => Ok(()),
+    }
+}
+
+/// The error of an addition to a filter with a window.
+fn window_error(error: window_filter::Error) -> Error {
+    match error {
+        window_filter::Error::Full => CuckooError::Full.into(),
+        window_filter::Error::Shape => Error::value("could not create filter"),
+        window_filter::Error::OutOfMemory(error) => error.into(),
     }
 }
 
@@ -69,10 +80,23 @@ fn in_range<T: TryFrom<i64>>(
     number.ok_or(Error::value(text))
 }
 
-/// A cuckoo filter.
-#[pyclass(module = "roughly")]
+/// A cuckoo filter: a set of items from which items can be removed, with some false positives (CF.RESERVE).
+///
+/// `capacity` is the number of items, 2 * `bucket_size` to 2**30. `bucket_size`, 1 to 255, is the number of slots of a bucket, and
+/// `max_iterations`, 1 to 65535, that of the attempts to find a slot. A full filter gets another sub-filter of `expansion` times
+/// the capacity; with an `expansion` of 0, it raises `ValueError`. `window`, `panes` and `seed` are those of `BloomFilter`.
+///
+/// Raises `ValueError` with the text of the command for a parameter that is out of range, and `MemoryError`.
+///
+/// >>> stock = CuckooFilter(1000)
+/// >>> stock.add("apple")
+/// >>> stock.add_new("apple"), stock.add_new("pear")
+/// (False, True)
+/// >>> stock.remove("apple"), "apple" in stock, len(stock)
+/// (True, False, 1)
+#[pyclass(module = "roughly", frozen)]
 pub struct CuckooFilter {
-    sketch: Filter,
+    sketch: Shared<Filter>,
 }
 
 class!(CuckooFilter of Filter);
@@ -86,13 +110,20 @@ impl CuckooFilter {
         bucket_size = Integer(Parameters::DEFAULT.bucket_size.into()),
         max_iterations = Integer(Parameters::DEFAULT.max_iterations.into()),
         expansion = Integer(Parameters::DEFAULT.expansion.into()),
-    ), text_signature = "(capacity=1024, *, bucket_size=2, max_iterations=20, expansion=1)")]
+        window = None,
+        panes = None,
+        seed = None,
+    ), text_signature = "(capacity=1024, *, bucket_size=2, max_iterations=20, expansion=1, window=None, panes=None, seed=None)")]
+    #[allow(clippy::too_many_arguments)] // Most have a default.
     fn new(
         py: Python<'_>,
         capacity: Integer,
         bucket_size: Integer,
         max_iterations: Integer,
         expansion: Integer,
+        window: Option<Integer>,
+        panes: Option<Integer>,
+        seed: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let Integer(capacity) = capacity;
         let Integer(bucket_size) = bucket_size;
@@ -120,123 +151,306 @@ impl CuckooFilter {
             2 * bucket_size..=MAX_CAPACITY as i64,
             "Capacity must be in the range [2 * BUCKETSIZE, 1073741824]",
         )?;
+        if let Some(window) = new_window::<WindowMultiset>(window, panes, None, seed.is_some())? {
+            let parameters = MultisetParameters {
+                seed: new_seed(py, seed)?,
+                capacity,
+                bucket_size: parameters.bucket_size,
+                max_iterations: parameters.max_iterations,
+                expansion: parameters.expansion.into(),
+            };
+            let filter = py.detach(|| WindowMultiset::new(window, &parameters, Budget::UNLIMITED));
+            let filter = filter.map_err(|error| match error {
+                window_filter::Error::OutOfMemory(error) => error.into(),
+                _ => Error::value("could not create filter"),
+            })?;
+            return Ok(Self::of(Filter::Windowed(filter.into())));
+        }
         let filter = py.detach(|| Cuckoo::new(capacity, parameters, Budget::UNLIMITED));
-        Ok(Self {
-            sketch: Filter::Classic(filter.map_err(Error::from)?.into()),
-        })
+        let filter = filter.map_err(Error::from)?;
+        Ok(Self::of(Filter::Classic(filter.into())))
     }
 
-    /// Adds an item, also if the filter contains it (CF.ADD).
-    fn add(&mut self, item: &Bound<'_, PyAny>) -> PyResult<()> {
-        let filter = self.sketch.writable()?;
-        check_limit(filter)?;
-        let added = with_bytes(item, |item| filter.insert(item, Budget::UNLIMITED))?;
-        Ok(added.map_err(Error::from)?)
+    /// Adds an item, also if the filter contains it (CF.ADD). `at` is the time of the addition to a filter with a window, in Unix
+    /// seconds or as a `datetime`, by default now; `ValueError` if it is before the newest pane or the filter is full.
+    #[pyo3(signature = (item, *, at = None))]
+    fn add(&self, item: &Bound<'_, PyAny>, at: Option<At>) -> PyResult<()> {
+        let py = item.py();
+        Ok(with_bytes(item, |item| {
+            self.sketch.poke(py, |filter| {
+                let mut additions = Additions::one(at, filter.timeline())?;
+                match filter {
+                    Filter::Classic(filter) => {
+                        check_limit(filter.num_sub_filters())?;
+                        Ok::<_, Error>(filter.insert(item, Budget::UNLIMITED)?)
+                    }
+                    Filter::Windowed(filter) => additions.add(&mut **filter, 1, |filter, _| {
+                        check_limit(filter.num_sub_filters())?;
+                        let inserted = filter.insert_item(item, Budget::UNLIMITED);
+                        inserted.map_err(window_error)
+                    }),
+                }
+            })
+        })??)
     }
 
-    /// Adds an item unless the filter contains it (CF.ADDNX). Returns whether it was added.
-    fn add_new(&mut self, item: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let filter = self.sketch.writable()?;
-        check_limit(filter)?;
-        let added = with_bytes(item, |item| filter.insert_unique(item, Budget::UNLIMITED))?;
-        Ok(added.map_err(Error::from)?)
+    /// Adds an item unless the filter contains it (CF.ADDNX). Returns whether it was added. `at` is that of `add`.
+    #[pyo3(signature = (item, *, at = None))]
+    fn add_new(&self, item: &Bound<'_, PyAny>, at: Option<At>) -> PyResult<bool> {
+        let py = item.py();
+        Ok(with_bytes(item, |item| {
+            self.sketch.poke(py, |filter| {
+                let mut additions = Additions::one(at, filter.timeline())?;
+                match filter {
+                    Filter::Classic(filter) => {
+                        check_limit(filter.num_sub_filters())?;
+                        Ok::<_, Error>(filter.insert_unique(item, Budget::UNLIMITED)?)
+                    }
+                    Filter::Windowed(filter) => {
+                        let mut is_new = false;
+                        additions.add(&mut **filter, 1, |filter, _| {
+                            check_limit(filter.num_sub_filters())?;
+                            let inserted = filter.insert_unique(item, Budget::UNLIMITED);
+                            is_new = inserted.map_err(window_error)?;
+                            Ok(())
+                        })?;
+                        Ok(is_new)
+                    }
+                }
+            })
+        })??)
     }
 
-    /// Removes one occurrence of an item (CF.DEL). Returns whether there was one.
-    fn remove(&mut self, item: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let filter = self.sketch.writable()?;
-        with_bytes(item, |item| filter.delete(item, Budget::UNLIMITED))
+    /// Removes one occurrence of an item, the oldest of a filter with a window (CF.DEL). Returns whether there was one. `at` is
+    /// that of `add`.
+    #[pyo3(signature = (item, *, at = None))]
+    fn remove(&self, item: &Bound<'_, PyAny>, at: Option<At>) -> PyResult<bool> {
+        let py = item.py();
+        Ok(with_bytes(item, |item| {
+            self.sketch.poke(py, |filter| {
+                let mut additions = Additions::one(at, filter.timeline())?;
+                match filter {
+                    Filter::Classic(filter) => {
+                        Ok::<_, Error>(filter.delete(item, Budget::UNLIMITED))
+                    }
+                    Filter::Windowed(filter) => {
+                        let mut removed = false;
+                        additions.add(&mut **filter, 1, |filter, _| {
+                            removed = filter.delete(item);
+                            Ok(())
+                        })?;
+                        Ok(removed)
+                    }
+                }
+            })
+        })??)
     }
 
-    /// Adds all items of an iterable or a NumPy array (CF.INSERT). If the filter is full for some of them, the others are
-    /// added.
-    fn update(&mut self, items: &Bound<'_, PyAny>) -> PyResult<()> {
-        let filter = self.sketch.writable()?;
-        check_limit(filter)?;
+    /// Adds all items of an iterable, an array or a column (CF.INSERT). `at` is the time of the additions to a filter with a
+    /// window, or an array with a time for each item. If the filter is full for some items, the others are added and then
+    /// `ValueError` is raised.
+    #[pyo3(signature = (items, *, at = None))]
+    fn update(&self, items: &Bound<'_, PyAny>, at: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let py = items.py();
+        let timeline = self.sketch.peek(py, |filter| {
+            if let Filter::Classic(filter) = filter {
+                check_limit(filter.num_sub_filters())?;
+            }
+            Ok::<_, Error>(filter.timeline().copied())
+        })?;
+        let mut additions = Additions::of(at, timeline)?;
+        additions.check_items(items)?;
+        // Panes that expire can remove sub-filters of a filter with a window.
+        let mut is_checked = false;
         let mut result: Result<(), Error> = Ok(());
         for_each_batch(items, |batch| {
             let mut memory = Ok(());
-            filter.insert_each(batch.iter(), Budget::UNLIMITED, |added| match added {
-                Err(CuckooError::OutOfMemory(error)) => memory = Err(error.into()),
-                Err(error) => result = Err(error.into()),
-                Ok(_) => {}
-            });
+            let mut on_result = |added: Result<(), Error>| match added {
+                Err(Error::OutOfMemory(error)) => memory = Err(error.into()),
+                Err(error) => result = Err(error),
+                Ok(()) => {}
+            };
+            self.sketch.write(|filter| match filter {
+                Filter::Classic(filter) => {
+                    filter.insert_each(batch.iter(), Budget::UNLIMITED, |added| {
+                        on_result(added.map_err(Error::from));
+                    });
+                    Ok(())
+                }
+                Filter::Windowed(filter) => {
+                    additions.add(&mut **filter, batch.len(), |filter, range| {
+                        if !is_checked {
+                            check_limit(filter.num_sub_filters())?;
+                            is_checked = true;
+                        }
+                        filter.insert_each(batch.range(range), Budget::UNLIMITED, |added| {
+                            on_result(added.map_err(window_error));
+                        });
+                        Ok(())
+                    })
+                }
+            })?;
             memory
         })?;
+        additions.finish()?;
         Ok(result?)
     }
 
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let panes = self.sketch.panes(None)?;
-        with_bytes(item, |item| self.sketch.contains(item, panes))
+        let py = item.py();
+        with_bytes(item, |item| {
+            self.sketch.peek(py, |filter| {
+                Ok(filter.contains(item, filter.panes(When::default())?))
+            })
+        })?
     }
 
     /// Whether each item may have been added (CF.MEXISTS).
-    #[pyo3(signature = (items, *, at = None))]
+    #[pyo3(signature = (items, *, at = None, within = None))]
     fn contains<'py>(
         &self,
         items: &Bound<'py, PyAny>,
         at: Option<At>,
+        within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let panes = self.sketch.panes(at)?;
+        let when = When::new(at, within);
+        let when = self
+            .sketch
+            .peek(items.py(), |filter| when.resolve(filter.timeline()))?;
         let mut found = Vec::new();
         for_each_batch(items, |batch| {
             reserve(&mut found, batch.len())?;
             let push = |is_found| found.push(is_found);
-            match &self.sketch {
-                Filter::Classic(filter) => filter.contains_each(batch.iter(), push),
-                Filter::Windowed(filter) => filter.contains_each(batch.iter(), panes, push),
-            }
-            Ok(())
+            self.sketch.read(|filter| {
+                let panes = filter.panes(when)?;
+                match filter {
+                    Filter::Classic(filter) => filter.contains_each(batch.iter(), push),
+                    Filter::Windowed(filter) => filter.contains_each(batch.iter(), panes, push),
+                }
+                Ok(())
+            })
         })?;
         results(items.py(), found)
     }
 
     /// How often an item may have been added (CF.COUNT).
-    #[pyo3(signature = (item, *, at = None))]
-    fn count(&self, item: &Bound<'_, PyAny>, at: Option<At>) -> PyResult<u64> {
-        let panes = self.sketch.panes(at)?;
-        with_bytes(item, |item| match &self.sketch {
-            Filter::Classic(filter) => filter.count(item),
-            Filter::Windowed(filter) => filter.count(item, panes),
-        })
+    #[pyo3(signature = (item, *, at = None, within = None))]
+    fn count(
+        &self,
+        item: &Bound<'_, PyAny>,
+        at: Option<At>,
+        within: Option<Within>,
+    ) -> PyResult<u64> {
+        let when = When::new(at, within);
+        let py = item.py();
+        with_bytes(item, |item| {
+            self.sketch.peek(py, |filter| {
+                let panes = filter.panes(when)?;
+                Ok(match filter {
+                    Filter::Classic(filter) => filter.count(item),
+                    Filter::Windowed(filter) => filter.count(item, panes),
+                })
+            })
+        })?
     }
 
-    fn __len__(&self) -> PyResult<usize> {
-        let items = self.sketch.items(self.sketch.panes(None)?);
-        Ok(usize::try_from(items)?)
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        let items = |filter: &Filter| Ok::<_, Error>(filter.items(filter.panes(When::default())?));
+        Ok(usize::try_from(self.sketch.peek(py, items)?)?)
     }
 
     /// The fields of CF.INFO.
-    #[pyo3(signature = (*, at = None))]
-    fn info<'py>(&self, py: Python<'py>, at: Option<At>) -> PyResult<Bound<'py, PyDict>> {
-        let items = self.sketch.items(self.sketch.panes(at)?);
-        let fields: [(&str, u64); 8] = match &self.sketch {
-            Filter::Classic(filter) => [
-                ("Size", filter.nominal_bytes()),
-                ("Number of buckets", filter.num_buckets()),
-                ("Number of filters", filter.num_sub_filters() as u64),
-                ("Number of items inserted", items),
-                ("Number of items deleted", filter.deletes()),
-                ("Bucket size", filter.parameters().bucket_size.into()),
-                ("Expansion rate", filter.parameters().expansion.into()),
-                ("Max iterations", filter.parameters().max_iterations.into()),
-            ],
-            Filter::Windowed(filter) => [
-                ("Size", filter.slot_bytes()),
-                ("Number of buckets", filter.num_buckets()),
-                ("Number of filters", filter.num_sub_filters() as u64),
-                ("Number of items inserted", items),
-                ("Number of items deleted", filter.deletes()),
-                ("Bucket size", filter.bucket_size().into()),
-                ("Expansion rate", filter.expansion().into()),
-                ("Max iterations", filter.max_iterations().into()),
-            ],
+    #[pyo3(signature = (*, at = None, within = None))]
+    fn info<'py>(
+        &self,
+        py: Python<'py>,
+        at: Option<At>,
+        within: Option<Within>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let when = When::new(at, within);
+        let read = |filter: &Filter| {
+            let items = filter.items(filter.panes(when)?);
+            let fields: [(&str, u64); 8] = match filter {
+                Filter::Classic(filter) => [
+                    ("Size", filter.nominal_bytes()),
+                    ("Number of buckets", filter.num_buckets()),
+                    ("Number of filters", filter.num_sub_filters() as u64),
+                    ("Number of items inserted", items),
+                    ("Number of items deleted", filter.deletes()),
+                    ("Bucket size", filter.parameters().bucket_size.into()),
+                    ("Expansion rate", filter.parameters().expansion.into()),
+                    ("Max iterations", filter.parameters().max_iterations.into()),
+                ],
+                Filter::Windowed(filter) => [
+                    ("Size", filter.slot_bytes()),
+                    ("Number of buckets", filter.num_buckets()),
+                    ("Number of filters", filter.num_sub_filters() as u64),
+                    ("Number of items inserted", items),
+                    ("Number of items deleted", filter.deletes()),
+                    ("Bucket size", filter.bucket_size().into()),
+                    ("Expansion rate", filter.expansion().into()),
+                    ("Max iterations", filter.max_iterations().into()),
+                ],
+            };
+            Ok::<_, Error>(fields)
         };
+        let fields = self.sketch.peek(py, read)?;
         let info = PyDict::new(py);
         for (name, value) in fields {
             info.set_item(name, value)?;
         }
         Ok(info)
+    }
+
+    /// The number of slots of the first sub-filter, at least the capacity for which the filter was created; with a window, that
+    /// capacity.
+    #[getter]
+    fn capacity(&self, py: Python<'_>) -> u64 {
+        self.sketch.peek(py, |filter| match filter {
+            Filter::Classic(filter) => {
+                filter.num_buckets() * u64::from(filter.parameters().bucket_size)
+            }
+            Filter::Windowed(filter) => filter.capacity(),
+        })
+    }
+
+    /// The number of slots of a bucket.
+    #[getter]
+    fn bucket_size(&self, py: Python<'_>) -> u8 {
+        self.sketch.peek(py, |filter| match filter {
+            Filter::Classic(filter) => filter.parameters().bucket_size,
+            Filter::Windowed(filter) => filter.bucket_size(),
+        })
+    }
+
+    /// The number of attempts to find a slot.
+    #[getter]
+    fn max_iterations(&self, py: Python<'_>) -> u16 {
+        self.sketch.peek(py, |filter| match filter {
+            Filter::Classic(filter) => filter.parameters().max_iterations,
+            Filter::Windowed(filter) => filter.max_iterations(),
+        })
+    }
+
+    /// The growth factor; 0 if the filter does not grow.
+    #[getter]
+    fn expansion(&self, py: Python<'_>) -> u32 {
+        self.sketch.peek(py, |filter| match filter {
+            Filter::Classic(filter) => filter.parameters().expansion.into(),
+            Filter::Windowed(filter) => filter.expansion(),
+        })
+    }
+}
+
+impl CuckooFilter {
+    /// The parameters that the text of the object has.
+    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
+        Ok(vec![
+            ("capacity", self.capacity(py).to_string()),
+            ("bucket_size", self.bucket_size(py).to_string()),
+            ("max_iterations", self.max_iterations(py).to_string()),
+            ("expansion", self.expansion(py).to_string()),
+            ("len", self.__len__(py)?.to_string()),
+        ])
     }
 }

@@ -13,15 +13,17 @@ pub enum Error {
     /// `ValueError` with the text of the command.
     Value(Cow<'static, str>),
     /// `TypeError`.
-    Type(&'static str),
+    Type(Cow<'static, str>),
     /// `MemoryError`.
     OutOfMemory(OutOfMemory),
 }
 
-/// A value of a type with a window cannot be changed.
-pub const READ_ONLY: Error = Error::Type("a sketch with a window is read-only");
-
 impl Error {
+    /// The error for a null in a column.
+    pub fn null(position: usize) -> Self {
+        Self::Value(format!("the item at position {position} is null").into())
+    }
+
     /// A `ValueError` with this text.
     pub const fn value(text: &'static str) -> Self {
         Self::Value(Cow::Borrowed(text))
@@ -32,7 +34,7 @@ impl From<Error> for PyErr {
     fn from(error: Error) -> Self {
         match error {
             Error::Value(text) => PyValueError::new_err(text.into_owned()),
-            Error::Type(text) => PyTypeError::new_err(text),
+            Error::Type(text) => PyTypeError::new_err(text.into_owned()),
             Error::OutOfMemory(error) => PyMemoryError::new_err(error.to_string()),
         }
     }

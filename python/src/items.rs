@@ -1,99 +1,22 @@
-//! Items: `str` as UTF-8, `bytes`, and integers as decimal digits, as clients send them.
+//! Items: `str` as UTF-8, `bytes`, and integers and floats as decimal digits, as clients send them.
 
+use crate::arrow;
+use crate::batch::{BATCH_BYTES, BATCH_ITEMS, Batch, reserve};
 use crate::error::Error;
 use crate::numpy_array::{self, Array};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyByteArray, PyBytes, PyInt, PyString};
-use roughly_sketch::memory::{OutOfMemory, reserve_exact, try_push};
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple,
+};
 
-/// Items of a batch. The sketches process items in blocks, and the lock of the interpreter is released once per batch.
-const BATCH_ITEMS: usize = 4096;
-/// Bytes after which a batch ends early.
-const BATCH_BYTES: usize = 1 << 20;
 /// Elements of an array between two checks for signals.
 const SIGNAL_ITEMS: usize = 1 << 20;
 
-/// Items, one after the other in one block of memory.
-#[derive(Debug, Default)]
-pub struct Batch {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Batch {
-    /// The number of items.
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// The items.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        let mut start = 0;
-        self.ends.iter().map(move |&end| {
-            let item = &self.bytes[start..end];
-            start = end;
-            item
-        })
-    }
-
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
-    }
-
-    fn is_full(&self) -> bool {
-        self.ends.len() == BATCH_ITEMS || self.bytes.len() >= BATCH_BYTES
-    }
-
-    fn append(&mut self, bytes: &[u8]) -> Result<(), OutOfMemory> {
-        reserve(&mut self.bytes, bytes.len())?;
-        self.bytes.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn end_item(&mut self) -> Result<(), OutOfMemory> {
-        try_push(&mut self.ends, self.bytes.len())
-    }
-
-    fn push(&mut self, item: &Bound<'_, PyAny>) -> PyResult<()> {
-        with_bytes(item, |bytes| self.append(bytes))?.map_err(Error::from)?;
-        Ok(self.end_item().map_err(Error::from)?)
-    }
-
-    fn push_integer(&mut self, integer: impl itoa::Integer) -> Result<(), Error> {
-        let mut digits = itoa::Buffer::new();
-        self.append(digits.format(integer).as_bytes())?;
-        Ok(self.end_item()?)
-    }
-
-    /// Appends a string of NumPy's type U, which has zeros after its end.
-    fn push_code_points(&mut self, code_points: &[u32]) -> Result<(), Error> {
-        let len = code_points.iter().rposition(|&code_point| code_point != 0);
-        for &code_point in &code_points[..len.map_or(0, |last| last + 1)] {
-            let character = char::from_u32(code_point);
-            let character = character.ok_or(Error::value("a string is not valid Unicode"))?;
-            let mut utf8 = [0; 4];
-            self.append(character.encode_utf8(&mut utf8).as_bytes())?;
-        }
-        Ok(self.end_item()?)
-    }
-
-    /// Appends a string of NumPy's type S, which has zeros after its end.
-    fn push_padded(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let len = bytes.iter().rposition(|&byte| byte != 0);
-        self.append(&bytes[..len.map_or(0, |last| last + 1)])?;
-        Ok(self.end_item()?)
-    }
-}
-
-/// Reserves capacity for `additional` more elements. The capacity at least doubles when it grows.
-#[inline]
-pub fn reserve<T>(vec: &mut Vec<T>, additional: usize) -> Result<(), OutOfMemory> {
-    match vec.capacity() - vec.len() < additional {
-        true => reserve_exact(vec, additional.max(vec.len())),
-        false => Ok(()),
-    }
+/// Appends an item to a batch.
+fn push(batch: &mut Batch, item: &Bound<'_, PyAny>) -> PyResult<()> {
+    Ok(with_bytes(item, |bytes| batch.push(bytes))?.map_err(Error::from)?)
 }
 
 /// Calls `read` with the bytes of an item.
@@ -103,6 +26,19 @@ pub fn with_bytes<R>(item: &Bound<'_, PyAny>, read: impl FnOnce(&[u8]) -> R) -> 
     }
     if let Ok(bytes) = item.cast::<PyBytes>() {
         return Ok(read(bytes.as_bytes()));
+    }
+    // Another thread may write to a buffer: the item is a copy.
+    if let Ok(bytes) = item.cast::<PyByteArray>() {
+        return Ok(read(&bytes.to_vec()));
+    }
+    if let Ok(view) = item.cast::<PyMemoryView>() {
+        let bytes = view.call_method0("tobytes")?;
+        return Ok(read(bytes.cast::<PyBytes>()?.as_bytes()));
+    }
+    // NumPy's float64 is a subclass with another representation.
+    if item.is_instance_of::<PyFloat>() {
+        let text = py_float_text(item)?;
+        return Ok(read(text.to_cow()?.as_bytes()));
     }
     if !item.is_instance_of::<PyBool>() {
         match item.extract::<i64>() {
@@ -124,9 +60,15 @@ pub fn with_bytes<R>(item: &Bound<'_, PyAny>, read: impl FnOnce(&[u8]) -> R) -> 
         }
     }
     Err(PyTypeError::new_err(format!(
-        "an item must be str, bytes or int, not {}",
+        "an item must be str, bytes, int or float, not {}",
         item.get_type().name()?
     )))
+}
+
+/// The text of a float that clients send: that of `float.__repr__`.
+fn py_float_text<'py>(float: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
+    let class = float.py().get_type::<PyFloat>();
+    Ok(class.call_method1("__repr__", (float,))?.cast_into()?)
 }
 
 /// Passes items in batches to `read`, without the lock of the interpreter. The items are those of a NumPy array of integers
@@ -138,15 +80,24 @@ pub fn for_each_batch(
     if items.is_instance_of::<PyString>()
         || items.is_instance_of::<PyBytes>()
         || items.is_instance_of::<PyByteArray>()
+        || items.is_instance_of::<PyMemoryView>()
     {
         return Err(PyTypeError::new_err(
             "items must be an iterable of items, not a single item",
         ));
     }
+    let py = items.py();
+    if let Some(mut column) = arrow::of(items)? {
+        if !column.has_doubles() {
+            return for_each_in_column(py, column, read);
+        }
+        // Their text is that of Python's floats.
+        let numbers = py.detach(|| column.numbers::<f64>())?;
+        return for_each_object(PyList::new(py, &*numbers)?.as_any(), read);
+    }
     let Some(array) = numpy_array::of(items)? else {
         return for_each_object(items, read);
     };
-    let py = items.py();
     match array.kind {
         'i' => {
             let array = array.to::<i64>("int64")?;
@@ -178,8 +129,11 @@ pub fn for_each_batch(
                 batch.push_padded(string)
             })
         }
-        // `T` is the type of strings without a fixed length.
-        'O' | 'T' => for_each_object(&array.to_list()?, &mut read),
+        // `T` is the type of strings without a fixed length. Of a float of another size, the text would depend on its rounding.
+        'f' if array.element_bytes()? != size_of::<f64>() => Err(PyTypeError::new_err(
+            "an array of items must have integers, strings or floats of 64 bits",
+        )),
+        'O' | 'T' | 'f' => for_each_object(&array.to_list()?, &mut read),
         kind => Err(PyTypeError::new_err(format!(
             "an array of items must have integers or strings, not elements of kind {kind:?}"
         ))),
@@ -192,15 +146,84 @@ fn for_each_object(
 ) -> PyResult<()> {
     let py = items.py();
     let mut batch = Batch::default();
+    let mut strings = Strings::default();
     for item in items.try_iter()? {
-        batch.push(&item?)?;
-        if batch.is_full() {
+        let pushed = item.and_then(|item| strings.push(&mut batch, item));
+        if pushed.is_err() || strings.is_full(&batch) {
             py.check_signals()?;
+            // After an error, the items before it are processed.
+            let pushed = strings.flush(&mut batch).and(pushed);
             py.detach(|| read(&batch))?;
             batch.clear();
+            pushed?;
         }
     }
-    Ok(py.detach(|| read(&batch))?)
+    let flushed = strings.flush(&mut batch);
+    py.detach(|| read(&batch))?;
+    flushed
+}
+
+/// Objects of the type `str` that are not yet in a batch. The interpreter joins and encodes them at once, because a call for each
+/// would take longer than the rest.
+#[derive(Default)]
+struct Strings<'py> {
+    strings: Vec<Bound<'py, PyString>>,
+    /// Their lengths in code points.
+    lens: Vec<usize>,
+    /// The sum of the lengths.
+    len: usize,
+}
+
+impl<'py> Strings<'py> {
+    /// Adds an item: to the strings, or with them to the batch.
+    fn push(&mut self, batch: &mut Batch, item: Bound<'py, PyAny>) -> PyResult<()> {
+        match item.cast_into_exact::<PyString>() {
+            Ok(text) => {
+                let len = text.len()?;
+                reserve(&mut self.lens, 1).map_err(Error::from)?;
+                reserve(&mut self.strings, 1).map_err(Error::from)?;
+                self.lens.push(len);
+                self.strings.push(text);
+                self.len += len;
+                Ok(())
+            }
+            Err(error) => {
+                self.flush(batch)?;
+                push(batch, &error.into_inner())
+            }
+        }
+    }
+
+    /// Whether the strings and the batch must be processed before another item is added.
+    fn is_full(&self, batch: &Batch) -> bool {
+        batch.is_full()
+            || batch.len() + self.strings.len() == BATCH_ITEMS
+            || self.len >= BATCH_BYTES
+    }
+
+    /// Appends the strings to the batch.
+    fn flush(&mut self, batch: &mut Batch) -> PyResult<()> {
+        let Some(first) = self.strings.first() else {
+            return Ok(());
+        };
+        let py = first.py();
+        let strings = PyTuple::new(py, self.strings.drain(..))?;
+        let mut lens = std::mem::take(&mut self.lens);
+        self.len = 0;
+        let joined = intern!(py, "").call_method1(intern!(py, "join"), (&strings,));
+        let encoded = joined.and_then(|joined| joined.call_method0(intern!(py, "encode")));
+        match encoded {
+            Ok(encoded) => {
+                let utf8 = encoded.cast::<PyBytes>()?.as_bytes();
+                batch.append_strings(utf8, &lens).map_err(Error::from)?;
+                lens.clear();
+                self.lens = lens;
+                Ok(())
+            }
+            // One of them cannot be encoded, or the memory for all of them is not available.
+            Err(_) => strings.iter().try_for_each(|text| push(batch, &text)),
+        }
+    }
 }
 
 fn for_each_element<T: Sync>(
@@ -241,6 +264,32 @@ fn for_each_empty(
         }
         read(&batch)?;
         left -= len;
+    }
+    Ok(())
+}
+
+/// As [`for_each_element`], for a column in Arrow's memory layout.
+fn for_each_in_column(
+    py: Python<'_>,
+    mut column: arrow::Column,
+    mut read: impl FnMut(&Batch) -> Result<(), Error> + Send,
+) -> PyResult<()> {
+    let mut batch = Batch::default();
+    // The producer of the column may wait for the lock of the interpreter.
+    while let Some(mut chunk) = py.detach(|| column.next_chunk())? {
+        while !chunk.is_empty() {
+            py.check_signals()?;
+            py.detach(|| {
+                for _ in 0..SIGNAL_ITEMS / BATCH_ITEMS {
+                    batch.clear();
+                    let appended = chunk.append(&mut batch);
+                    // After an error, the items before it are processed.
+                    read(&batch)?;
+                    appended?;
+                }
+                Ok::<_, Error>(())
+            })?;
+        }
     }
     Ok(())
 }

@@ -1,17 +1,22 @@
 //! The Python package `roughly`: the sketches of `roughly-sketch` as Python classes.
 //!
 //! Each class has a file of its own with the parameters and the texts of the errors of its commands. The files that they
-//! share convert arguments and results: `items` (items, and batches of them), `numbers`, `window` (the argument `at`),
-//! `sketch` (the types of a class, and the methods that all classes have), `payload` (DUMP payloads and chunks).
+//! share convert arguments and results: `items` and `batch` (items, and batches of them), `arrow` (columns), `lock` (the lock of an object), `numbers`,
+//! `window` (windows, and the arguments `at` and `within`), `sketch` (the types of a class, and the methods that all classes have), `payload` (DUMP
+//! payloads and chunks), `rdb` (RDB files).
 
+mod arrow;
+mod batch;
 mod bloom;
 mod count_min;
 mod cuckoo;
 mod error;
 mod items;
+mod lock;
 mod numbers;
 mod numpy_array;
 mod payload;
+mod rdb;
 mod sketch;
 mod t_digest;
 mod top_k;
@@ -29,4 +34,14 @@ mod module {
         t_digest::TDigest,
         top_k::TopK,
     };
+
+    use pyo3::types::PyAnyMethods;
+
+    #[pymodule_init]
+    fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        // Not with `add`, which puts names into `__all__`.
+        module.setattr("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.setattr("_RdbFile", module.py().get_type::<super::rdb::RdbFile>())?;
+        super::lock::register(module)
+    }
 }

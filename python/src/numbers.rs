@@ -1,13 +1,15 @@
 //! Numbers as arguments: increments, samples, and the points of queries.
 
+use crate::arrow;
 use crate::error::Error;
-use crate::numpy_array::{self, results};
+use crate::numpy_array::{self, is_complex, results};
+use arrow_buffer::ScalarBuffer;
 use numpy::{Element, PyReadonlyArray1};
 use pyo3::IntoPyObjectExt;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use roughly_sketch::memory::try_push;
+use roughly_sketch::memory::{try_push, with_capacity};
 
 /// An integer. One that exceeds 64 bits becomes the nearest that does not, which is as well out of every range.
 pub struct Integer(pub i64);
@@ -26,11 +28,25 @@ impl<'py> FromPyObject<'_, 'py> for Integer {
     }
 }
 
+/// A real number.
+pub struct Real(pub f64);
+
+impl<'py> FromPyObject<'_, 'py> for Real {
+    type Error = PyErr;
+
+    fn extract(real: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(number(&real)?))
+    }
+}
+
 /// Numbers of an iterable between two checks for signals.
 const SIGNAL_NUMBERS: usize = 4096;
 
 /// A number, which the type must be able to represent.
 fn number<'py, T: FromPyObjectOwned<'py>>(number: &Bound<'py, PyAny>) -> PyResult<T> {
+    if is_complex(number)? {
+        return Err(PyTypeError::new_err("a number must be real, not complex"));
+    }
     let extracted: Result<T, T::Error> = number.extract();
     extracted.map_err(|error| {
         let error: PyErr = error.into();
@@ -51,17 +67,22 @@ fn one<'py, T: FromPyObjectOwned<'py>>(argument: &Bound<'py, PyAny>) -> PyResult
 }
 
 /// Numbers of one type, in an array or a vector.
-pub enum Numbers<'py, T: Element> {
+pub enum Numbers<'py, T: Element + arrow::Number> {
     /// A contiguous NumPy array, which is not copied.
     Array(PyReadonlyArray1<'py, T>),
+    /// A column in Arrow's memory layout, which is not copied if it has one chunk of this type.
+    Column(ScalarBuffer<T>),
     /// Numbers of other objects.
     Vec(Vec<T>),
 }
 
-impl<'py, T: Element + FromPyObjectOwned<'py>> Numbers<'py, T> {
+impl<'py, T: Element + FromPyObjectOwned<'py> + arrow::Number> Numbers<'py, T> {
     /// The numbers of an iterable. `dtype` is NumPy's name of the type. Numbers of other types are converted without loss of
     /// integers.
     pub fn of(numbers: &Bound<'py, PyAny>, dtype: &str, kinds: &[char]) -> PyResult<Self> {
+        if let Some(mut column) = arrow::of(numbers)? {
+            return Ok(Self::Column(numbers.py().detach(|| column.numbers())?));
+        }
         if let Some(array) = numpy_array::of(numbers)?
             && kinds.contains(&array.kind)
         {
@@ -81,6 +102,7 @@ impl<'py, T: Element + FromPyObjectOwned<'py>> Numbers<'py, T> {
     pub fn as_slice(&self) -> PyResult<&[T]> {
         match self {
             Self::Array(array) => Ok(array.as_slice()?),
+            Self::Column(column) => Ok(column),
             Self::Vec(vec) => Ok(vec),
         }
     }
@@ -100,6 +122,19 @@ impl<'py> Counts<'py> {
         match one(counts)? {
             Some(count) => Ok(Self::All(count)),
             None => Ok(Self::Each(Numbers::of(counts, "int64", &['i'])?)),
+        }
+    }
+
+    /// Checks the number of items, if they have one.
+    ///
+    /// # Errors
+    /// Fewer or more increments than items.
+    pub fn check_items(&self, items: &Bound<'_, PyAny>) -> PyResult<()> {
+        match (self, items.len()) {
+            (Self::Each(counts), Ok(len)) if counts.as_slice()?.len() != len => {
+                Err(OTHER_LENGTH.into())
+            }
+            _ => Ok(()),
         }
     }
 
@@ -153,14 +188,14 @@ pub fn answers<'py, N, R>(
     answer: impl Fn(&[N]) -> Result<Vec<R>, Error> + Sync,
 ) -> PyResult<Bound<'py, PyAny>>
 where
-    N: Element + FromPyObjectOwned<'py>,
+    N: Element + FromPyObjectOwned<'py> + arrow::Number,
     R: Element + IntoPyObject<'py> + Copy + Send,
 {
     let py = numbers.py();
     if numpy_array::of(numbers).is_ok_and(|array| array.is_none())
         && let Some(number) = one(numbers)?
     {
-        let answers = answer(&[number])?;
+        let answers = py.detach(|| answer(&[number]))?;
         return match answers.first() {
             Some(&answer) => answer.into_bound_py_any(py),
             None => Ok(py.None().into_bound(py)),
@@ -168,6 +203,11 @@ where
     }
     let numbers = Numbers::<N>::of(numbers, dtype, kinds)?;
     let numbers = numbers.as_slice()?;
-    let found = py.detach(|| answer(numbers))?;
+    let found = py.detach(|| {
+        // Another thread may write to the array, also between the checks and the use.
+        let mut copy = with_capacity(numbers.len())?;
+        copy.extend_from_slice(numbers);
+        answer(&copy)
+    })?;
     results(py, found)
 }

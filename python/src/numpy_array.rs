@@ -1,28 +1,41 @@
 //! NumPy arrays as arguments and results. NumPy need not be installed.
 
+use crate::error::Error;
 use numpy::{Element, PyArray1, PyReadonlyArray1};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::{PyComplex, PyDict, PyFloat, PyInt};
+
+/// NumPy, if it is loaded: otherwise there is no array. The crate numpy panics if NumPy is not installed.
+fn loaded<'py>(py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let modules = py.import("sys")?.getattr("modules")?;
+    // `None` prevents the import.
+    Ok(modules
+        .get_item("numpy")
+        .ok()
+        .filter(|numpy| !numpy.is_none()))
+}
+
+/// Whether an object, such as a column of pandas, has elements of a type of NumPy.
+pub fn has_numpy_elements(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match (loaded(object.py())?, object.getattr_opt("dtype")?) {
+        (Some(numpy), Some(dtype)) => dtype.is_instance(&numpy.getattr("dtype")?),
+        _ => Ok(false),
+    }
+}
 
 /// The array of an argument: a NumPy array, or an object that has one (a column of a data frame). `None` for other objects.
 pub fn of<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Array<'py>>> {
-    let py = argument.py();
-    // If NumPy is not loaded, there is no array. The crate numpy panics if NumPy is not installed.
-    let modules = py.import("sys")?.getattr("modules")?;
-    let Ok(numpy) = modules.get_item("numpy") else {
+    let Some(numpy) = loaded(argument.py())? else {
         return Ok(None);
     };
-    // `None` prevents the import.
-    if numpy.is_none() {
-        return Ok(None);
-    }
     let ndarray = numpy.getattr("ndarray")?;
     let array = if argument.is_instance(&ndarray)? {
         argument.clone()
     } else if let Some(to_numpy) = argument.getattr_opt("to_numpy")? {
+        check_nulls(&numpy, argument)?;
         to_numpy.call0()?
     } else {
         return Ok(None);
@@ -39,6 +52,24 @@ pub fn of<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Array<'py>>> {
     }
     let kind = array.getattr("dtype")?.getattr("kind")?.extract()?;
     Ok(Some(Array { numpy, array, kind }))
+}
+
+/// Refuses nulls of a column of pandas, which are NaN or other objects in its NumPy array. In a column of floats of NumPy, NaN is a
+/// number.
+fn check_nulls(numpy: &Bound<'_, PyAny>, column: &Bound<'_, PyAny>) -> PyResult<()> {
+    let (Some(dtype), Some(is_null)) = (column.getattr_opt("dtype")?, column.getattr_opt("isna")?)
+    else {
+        return Ok(());
+    };
+    if has_numpy_elements(column)? && dtype.getattr("kind")?.extract::<char>()? != 'O' {
+        return Ok(());
+    }
+    let nulls = numpy.call_method1("asarray", (is_null.call0()?,))?;
+    let positions = numpy.call_method1("flatnonzero", (nulls,))?;
+    match positions.len()? {
+        0 => Ok(()),
+        _ => Err(Error::null(positions.get_item(0)?.extract()?).into()),
+    }
 }
 
 /// A NumPy array of one dimension.
@@ -81,6 +112,17 @@ impl<'py> Array<'py> {
         Ok((elements.extract()?, bytes / size_of::<T>()))
     }
 
+    /// The elements of the kind `M` in Unix milliseconds.
+    pub fn milliseconds(&self) -> PyResult<PyReadonlyArray1<'py, i64>> {
+        let array = self.contiguous("datetime64[ms]")?;
+        array.call_method1("view", ("int64",))?.extract()
+    }
+
+    /// The size of an element in bytes.
+    pub fn element_bytes(&self) -> PyResult<usize> {
+        self.array.getattr("dtype")?.getattr("itemsize")?.extract()
+    }
+
     /// The number of elements.
     pub fn len(&self) -> PyResult<usize> {
         self.array.len()
@@ -89,6 +131,24 @@ impl<'py> Array<'py> {
     /// The elements as a list.
     pub fn to_list(&self) -> PyResult<Bound<'py, PyAny>> {
         self.array.call_method0("tolist")
+    }
+}
+
+/// Whether an object is a complex number, which Python converts to a real one with a warning.
+pub fn is_complex(number: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if number.is_instance_of::<PyFloat>() || number.is_instance_of::<PyInt>() {
+        return Ok(false);
+    }
+    if number.is_instance_of::<PyComplex>() {
+        return Ok(true);
+    }
+    // Scalars of NumPy, and arrays without a dimension.
+    let Some(dtype) = number.getattr_opt("dtype")? else {
+        return Ok(false);
+    };
+    match dtype.getattr_opt("kind")? {
+        Some(kind) => kind.eq("c"),
+        None => Ok(false),
     }
 }
 

@@ -13,7 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use roughly_dump::{RDB_VERSION, Reader, Writer, check_footer, type_id};
 use roughly_sketch::format::FormatError;
-use roughly_sketch::memory::{Budget, OutOfMemory};
+use roughly_sketch::format::chunks::CHUNK_BYTES;
+use roughly_sketch::memory::{Budget, OutOfMemory, try_push, with_capacity};
 use roughly_sketch::stored::Stored;
 use std::io;
 use std::path::Path;
@@ -56,6 +57,31 @@ pub fn header<T: Stored>(sketch: &T) -> Result<Vec<u8>, Error> {
     }
 }
 
+/// Whether two sketches have the same state: the same header and chunks.
+///
+/// # Errors
+/// The memory for their headers or, of a type without chunks, payloads is refused.
+pub fn is_equal<T: Stored>(one: &T, other: &T) -> Result<bool, Error> {
+    if !one.has_header() || !other.has_header() {
+        let payload = |sketch| dump::<T>(sketch, RDB_VERSION);
+        return Ok(payload(one)? == payload(other)?);
+    }
+    if one.header()? != other.header()? {
+        return Ok(false);
+    }
+    let mut iterator = 1;
+    loop {
+        let chunks = [one, other].map(|sketch| sketch.chunk(iterator, CHUNK_BYTES));
+        match chunks {
+            [None, None] => return Ok(true),
+            [Some((next, chunk)), Some(chunk_and_next)] if chunk_and_next == (next, chunk) => {
+                iterator = next;
+            }
+            _ => return Ok(false),
+        }
+    }
+}
+
 /// A Python object with a copy of these bytes. `PyBytes::new` panics if the memory for it is not available.
 pub fn bytes<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     PyBytes::new_with(py, bytes.len(), |copy| {
@@ -69,7 +95,7 @@ pub fn of<T: Class>(object: &T, py: Python<'_>, rdb_version: i64) -> PyResult<Ve
     let version = u16::try_from(rdb_version).ok();
     let version = version.filter(|&version| version >= RDB_VERSION);
     let version = version.ok_or(Error::value("rdb_version must be in the range [9, 65535]"))?;
-    Ok(py.detach(|| object.sketch().dump(version))?)
+    Ok(py.detach(|| object.sketch().read(|sketch| sketch.dump(version)))?)
 }
 
 /// Writes the payload of an object into a file.
@@ -104,9 +130,21 @@ fn load_as<T: Class>(py: Python<'_>, payload: &[u8]) -> Option<PyResult<Py<PyAny
     Some(loaded.and_then(|sketch| Ok(Py::new(py, T::of(sketch))?.into_any())))
 }
 
-/// The object whose DUMP payload this is.
+/// The object whose DUMP payload this is. `ValueError` if RESTORE would refuse it, and for `None`, the reply to DUMP for a missing
+/// key.
+///
+/// >>> seen = BloomFilter()
+/// >>> seen.add("alice")
+/// True
+/// >>> load(seen.dump()) == seen
+/// True
 #[pyfunction]
-pub fn load(py: Python<'_>, payload: &[u8]) -> PyResult<Py<PyAny>> {
+pub fn load(py: Python<'_>, payload: Option<&[u8]>) -> PyResult<Py<PyAny>> {
+    let payload = payload.ok_or(Error::value("the key does not exist"))?;
+    load_payload(py, payload)
+}
+
+fn load_payload(py: Python<'_>, payload: &[u8]) -> PyResult<Py<PyAny>> {
     py.detach(|| {
         check_footer(payload)
             .map_err(|_| Error::value("DUMP payload version or checksum are wrong"))?;
@@ -121,11 +159,16 @@ pub fn load(py: Python<'_>, payload: &[u8]) -> PyResult<Py<PyAny>> {
         .unwrap_or_else(|| Err(Error::value("Bad data format: unknown type of value").into()))
 }
 
-/// The object in a file that `save` wrote.
+/// The object in a file that `save` wrote. `ValueError` if RESTORE would refuse the payload in it, `OSError` if it cannot be read.
+///
+/// >>> counts = CountMinSketch(100, 4)
+/// >>> counts.save("counts.dump")
+/// >>> open("counts.dump")
+/// <CountMinSketch width=100 depth=4 cell_size=4 count=0>
 #[pyfunction]
 pub fn open(py: Python<'_>, path: std::path::PathBuf) -> PyResult<Py<PyAny>> {
     let payload = py.detach(|| std::fs::read(&path));
-    load(py, &payload.map_err(|error| os_error(&error, &path))?)
+    load_payload(py, &payload.map_err(|error| os_error(&error, &path))?)
 }
 
 /// A chunk, with the next iterator and the sketch.
@@ -142,15 +185,22 @@ impl Chunks {
     /// The chunks of an object.
     pub fn of<T: Class>(object: Py<T>) -> Self {
         let chunk_at = move |py: Python<'_>, iterator| {
-            let object = object.bind(py).try_borrow()?;
-            let sketch = object.sketch();
-            if iterator == 0 {
-                let header = sketch.header()?;
-                return Ok(Some((1, bytes(py, &header)?.unbind())));
-            }
-            let chunk = sketch.chunk(iterator);
-            let pair = |(next, chunk)| Ok((next, bytes(py, chunk)?.unbind()));
-            chunk.map(pair).transpose()
+            let sketch = object.get().sketch();
+            // A copy, because the sketch is not locked while the interpreter creates an object.
+            let pair = py.detach(|| {
+                sketch.read(|sketch| match iterator {
+                    0 => Ok(Some((1, sketch.header()?))),
+                    _ => (sketch.chunk(iterator).map(|(next, chunk)| {
+                        let mut copy = with_capacity(chunk.len())?;
+                        copy.extend_from_slice(chunk);
+                        Ok((next, copy))
+                    }))
+                    .transpose(),
+                })
+            });
+            let pair: Option<(i64, Vec<u8>)> = pair.map_err(|error: Error| PyErr::from(error))?;
+            pair.map(|(next, chunk)| Ok((next, bytes(py, &chunk)?.unbind())))
+                .transpose()
         };
         Self {
             chunk_at: Box::new(chunk_at),
@@ -203,7 +253,13 @@ fn accepts<T: Class>(header: &[u8]) -> bool {
     matches!(loaded, Ok(_) | Err(FormatError::OutOfMemory(_)))
 }
 
-/// The object whose chunks these are.
+/// The object whose chunks these are: pairs of an iterator and bytes, as the replies to SCANDUMP, in order. `ValueError` if bytes
+/// are missing or invalid.
+///
+/// >>> digest = TDigest()
+/// >>> digest.update([1, 2, 3])
+/// >>> load_chunks(digest.to_chunks()).max()
+/// 3.0
 #[pyfunction]
 pub fn load_chunks(py: Python<'_>, pairs: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     const BAD_DATA: Error = Error::value("received bad data");
@@ -239,6 +295,7 @@ fn load_chunks_as<'py, T: Class>(
     pairs: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
 ) -> PyResult<Py<PyAny>> {
     let mut sketch = T::Variants::from_header(header, Budget::UNLIMITED).map_err(Error::from)?;
+    let mut loaded = Vec::new();
     for chunk in pairs {
         // An iterator in C checks no signals.
         py.check_signals()?;
@@ -249,6 +306,33 @@ fn load_chunks_as<'py, T: Class>(
             break;
         }
         py.detach(|| sketch.load_chunk(iterator, chunk))?;
+        try_push(&mut loaded, (iterator - chunk.len() as i64, iterator)).map_err(Error::from)?;
     }
+    check_complete(&sketch, loaded)?;
     Ok(Py::new(py, T::of(sketch))?.into_any())
+}
+
+/// Checks that chunks contained every byte of the arrays. `loaded` are the iterators of the first byte of each chunk and of
+/// the byte after it.
+fn check_complete(sketch: &impl Variants, mut loaded: Vec<(i64, i64)>) -> Result<(), Error> {
+    let end = std::iter::successors(Some(1), |&iterator| {
+        sketch.chunk(iterator).map(|(next, _)| next)
+    });
+    let end = end.last().unwrap_or(1);
+    loaded.sort_unstable();
+    let mut complete = 1;
+    for (first, after) in loaded.into_iter().chain([(end, end)]) {
+        if first > complete {
+            // Iterator 1 is byte 0.
+            let missing = format!(
+                "the chunks lack the bytes {} to {} of {}",
+                complete - 1,
+                first - 2,
+                end - 1
+            );
+            return Err(Error::Value(missing.into()));
+        }
+        complete = complete.max(after);
+    }
+    Ok(())
 }

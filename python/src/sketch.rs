@@ -1,14 +1,23 @@
 //! The types of a class, and the methods that all classes have.
 
 use crate::error::Error;
-use crate::window::{At, panes};
+use crate::lock::Shared;
+use crate::window::When;
 use roughly_dump::Reader;
+use roughly_sketch::bloom::Chain;
+use roughly_sketch::count_min::{CountMin, CountMinWindow};
+use roughly_sketch::cuckoo::CuckooFilter;
 use roughly_sketch::format::FormatError;
 use roughly_sketch::memory::Budget;
+use roughly_sketch::seed::Seed;
 use roughly_sketch::stored::Stored;
+use roughly_sketch::t_digest::{TDigest, TDigestWindow};
+use roughly_sketch::top_k::{TopK, TopKWindow};
+use roughly_sketch::valkey_bloom::ValkeyChain;
 use roughly_sketch::window::{Panes, Timeline};
+use roughly_sketch::window_filter::{WindowMultiset, WindowSet};
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, TryLockError};
 
 /// A sketch with the cache of its reads.
 #[derive(Debug)]
@@ -18,10 +27,13 @@ pub struct Sketch<T: Stored> {
 }
 
 impl<T: Stored> Sketch<T> {
-    /// Calls `read` with the state and the cache.
+    /// Calls `read` with the state and the cache. If another thread uses the cache, `read` gets an empty one.
     pub fn with_cache<R>(&self, read: impl FnOnce(&T, &mut T::Cache) -> R) -> R {
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        read(&self.state, &mut cache)
+        match self.cache.try_lock() {
+            Ok(mut cache) => read(&self.state, &mut cache),
+            Err(TryLockError::Poisoned(error)) => read(&self.state, &mut error.into_inner()),
+            Err(TryLockError::WouldBlock) => read(&self.state, &mut T::Cache::default()),
+        }
     }
 }
 
@@ -74,45 +86,47 @@ pub trait Variants: Sized + Send + Sync {
     /// The panes, if the type has a window.
     fn timeline(&self) -> Option<&Timeline>;
 
-    /// The panes that count at a time; see [`panes`].
-    fn panes(&self, at: Option<At>) -> Result<Panes, Error> {
-        panes(self.timeline(), at)
+    /// The key of the hash, if the type has a window and hashes items.
+    fn seed(&self) -> Option<Seed>;
+
+    /// Whether both have the same type and state.
+    fn is_equal(&self, other: &Self) -> Result<bool, Error>;
+
+    /// The panes that count for a read; see [`When::panes`].
+    fn panes(&self, when: When) -> Result<Panes, Error> {
+        when.panes(self.timeline())
     }
 }
 
-/// Types of a class of which only the one without a window can be changed.
-pub trait Writable {
-    /// The type without a window.
-    type Classic: Stored;
-
-    /// The sketch, for a write.
-    fn writable(&mut self) -> Result<&mut Sketch<Self::Classic>, Error>;
+/// A sketch that may have a seed.
+pub trait Seeded {
+    /// The seed of a sketch with a window.
+    fn seed_of(&self) -> Option<Seed> {
+        None
+    }
 }
+
+impl Seeded for Chain {}
+impl Seeded for ValkeyChain {}
+impl Seeded for CuckooFilter {}
+impl Seeded for CountMin {}
+impl Seeded for TopK {}
+impl Seeded for TDigest {}
+impl Seeded for TDigestWindow {}
+
+macro_rules! seeded {
+    ($($type:ty),+) => {
+        $(impl Seeded for $type {
+            fn seed_of(&self) -> Option<Seed> {
+                Some(self.seed())
+            }
+        })+
+    };
+}
+seeded!(WindowSet, WindowMultiset, CountMinWindow, TopKWindow);
 
 /// Defines the enum of the types of a class.
 macro_rules! variants {
-    ($(#[$doc:meta])* $name:ident { Classic($classic:ty), Windowed($windowed:ty) $(,)? }) => {
-        $crate::sketch::variants! {
-            $(#[$doc])*
-            $name {
-                Classic($classic),
-                Windowed($windowed);
-            }
-        }
-
-        impl $crate::sketch::Writable for $name {
-            type Classic = $classic;
-
-            fn writable(
-                &mut self,
-            ) -> Result<&mut $crate::sketch::Sketch<$classic>, $crate::error::Error> {
-                match self {
-                    Self::Classic(sketch) => Ok(sketch),
-                    Self::Windowed(_) => Err($crate::error::READ_ONLY),
-                }
-            }
-        }
-    };
     ($(#[$doc:meta])* $name:ident { $($variant:ident($type:ty)),+ $(,)? $(;)? }) => {
         $(#[$doc])*
         #[derive(Debug)]
@@ -189,13 +203,32 @@ macro_rules! variants {
                     $(Self::$variant(sketch) => Timed::timeline(&**sketch),)+
                 }
             }
+
+            fn seed(&self) -> Option<roughly_sketch::seed::Seed> {
+                match self {
+                    $(Self::$variant(sketch) => $crate::sketch::Seeded::seed_of(&**sketch),)+
+                }
+            }
+
+            fn is_equal(&self, other: &Self) -> Result<bool, $crate::error::Error> {
+                match (self, other) {
+                    $((Self::$variant(one), Self::$variant(other)) => {
+                        $crate::payload::is_equal::<$type>(one, other)
+                    })+
+                    _ => Ok(false),
+                }
+            }
         }
     };
 }
 pub(crate) use variants;
 
 /// A Python class of sketches.
-pub trait Class: pyo3::PyClass + Into<pyo3::PyClassInitializer<Self>> + Sync {
+pub trait Class:
+    pyo3::PyClass<Frozen = pyo3::pyclass::boolean_struct::True>
+    + Into<pyo3::PyClassInitializer<Self>>
+    + Sync
+{
     /// Its types.
     type Variants: Variants;
 
@@ -203,7 +236,7 @@ pub trait Class: pyo3::PyClass + Into<pyo3::PyClassInitializer<Self>> + Sync {
     fn of(sketch: Self::Variants) -> Self;
 
     /// The sketch of an object.
-    fn sketch(&self) -> &Self::Variants;
+    fn sketch(&self) -> &Shared<Self::Variants>;
 }
 
 /// Implements [`Class`] and the methods that all classes have.
@@ -213,17 +246,20 @@ macro_rules! class {
             type Variants = $variants;
 
             fn of(sketch: $variants) -> Self {
-                Self { sketch }
+                Self {
+                    sketch: $crate::lock::Shared::new(sketch),
+                }
             }
 
-            fn sketch(&self) -> &$variants {
+            fn sketch(&self) -> &$crate::lock::Shared<$variants> {
                 &self.sketch
             }
         }
 
         #[pymethods]
         impl $class {
-            /// The bytes of DUMP, for RESTORE. A server refuses an RDB version above its own; all accept 9.
+            /// The bytes of DUMP, for RESTORE. `rdb_version` is 9 to 65535: a server refuses one above its own, and all supported
+            /// servers accept 9.
             #[pyo3(
                                         signature = (rdb_version = $crate::numbers::Integer(9)),
                                         text_signature = "($self, rdb_version=9)",
@@ -237,7 +273,7 @@ macro_rules! class {
                 $crate::payload::bytes(py, &payload)
             }
 
-            /// Writes dump() into a file.
+            /// Writes `dump()` into a file. `OSError` if it cannot be written.
             fn save(&self, py: pyo3::Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
                 $crate::payload::save(self, py, &path)
             }
@@ -250,7 +286,70 @@ macro_rules! class {
             /// A copy.
             fn copy(&self, py: pyo3::Python<'_>) -> PyResult<Self> {
                 use $crate::sketch::{Class, Variants};
-                Ok(Self::of(py.detach(|| self.sketch.try_clone())?))
+                Ok(Self::of(
+                    py.detach(|| self.sketch.read(Variants::try_clone))?,
+                ))
+            }
+
+            /// The length of the window in milliseconds; `None` without a window.
+            #[getter]
+            fn window(&self, py: pyo3::Python<'_>) -> Option<u64> {
+                use $crate::sketch::Variants;
+                self.sketch
+                    .peek(py, |sketch| Some(sketch.timeline()?.window().ms()))
+            }
+
+            /// The number of panes of the window; `None` without a window.
+            #[getter]
+            fn panes(&self, py: pyo3::Python<'_>) -> Option<u64> {
+                use $crate::sketch::Variants;
+                self.sketch
+                    .peek(py, |sketch| Some(sketch.timeline()?.window().panes()))
+            }
+
+            /// The length of the newest pane in milliseconds; `None` without a window.
+            #[getter]
+            fn finest(&self, py: pyo3::Python<'_>) -> Option<u64> {
+                use $crate::sketch::Variants;
+                self.sketch
+                    .peek(py, |sketch| Some(sketch.timeline()?.window().pane_ms()))
+            }
+
+            /// The key of the hash as 32 hexadecimal digits; `None` without a window. Keep it secret from those who choose items.
+            #[getter]
+            fn seed(&self, py: pyo3::Python<'_>) -> Option<String> {
+                use $crate::sketch::Variants;
+                let seed = self.sketch.peek(py, |sketch| sketch.seed());
+                seed.map($crate::window::hex)
+            }
+
+            fn __eq__(
+                &self,
+                py: pyo3::Python<'_>,
+                other: &pyo3::Bound<'_, Self>,
+            ) -> PyResult<bool> {
+                use $crate::sketch::Variants;
+                let other = &other.get().sketch;
+                Ok(py.detach(|| self.sketch.read_with(other, Variants::is_equal))?)
+            }
+
+            fn __repr__(&self, py: pyo3::Python<'_>) -> PyResult<String> {
+                let mut parameters = self.parameters(py)?;
+                for (name, value) in [
+                    ("window", self.window(py)),
+                    ("panes", self.panes(py)),
+                    ("finest", self.finest(py)),
+                ] {
+                    parameters.extend(value.map(|value| (name, value.to_string())));
+                }
+                let parameters = parameters
+                    .iter()
+                    .map(|(name, value)| format!(" {name}={value}"));
+                Ok(format!(
+                    "<{}{}>",
+                    stringify!($class),
+                    parameters.collect::<String>()
+                ))
             }
 
             fn __copy__(&self, py: pyo3::Python<'_>) -> PyResult<Self> {

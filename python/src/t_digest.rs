@@ -1,11 +1,13 @@
 //! `TDigest`: the commands TDIGEST.
 
+use crate::batch::reserve;
 use crate::error::Error;
-use crate::numbers::{Integer, Numbers, answers};
-use crate::sketch::{Variants, Writable, class, variants};
-use crate::window::{At, panes};
+use crate::lock::Shared;
+use crate::numbers::{Integer, Numbers, Real, answers};
+use crate::sketch::{Class, Variants, class, variants};
+use crate::window::{Additions, At, When, Within, new_window};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use roughly_sketch::memory::{Budget, with_capacity};
 use roughly_sketch::t_digest::{
     Compressed, DEFAULT_COMPRESSION, DigestError, TDigest as Classic, TDigestWindow,
@@ -29,18 +31,30 @@ impl From<DigestError> for Error {
             }
             DigestError::CompressionTooLarge => "T-Digest: allocation failed",
             DigestError::NotFinite => "T-Digest: val parameter needs to be a finite number",
+            DigestError::Window(_) => "T-Digest: invalid window",
             _ => "T-Digest: overflow detected",
         })
     }
 }
 
-/// Samples between two checks for signals.
-const SIGNAL_SAMPLES: usize = 1 << 20;
+/// Samples that are added at once.
+const PART_SAMPLES: usize = 1 << 16;
 
 /// NumPy's kinds of numbers that are samples.
 const NUMBERS: [char; 3] = ['f', 'i', 'u'];
 
 impl Digest {
+    fn add(&mut self, values: &[f64], additions: &mut Additions) -> Result<(), Error> {
+        match self {
+            Self::Classic(digest) => Ok(digest.add(values)?),
+            Self::Windowed(digest) => {
+                additions.add(&mut **digest, values.len(), |digest, range| {
+                    Ok(digest.add_within(&values[range], Budget::UNLIMITED)?)
+                })
+            }
+        }
+    }
+
     /// Calls `read` with the compressed form, which the cache keeps until the next write.
     fn compressed<R>(&self, panes: Panes, read: impl FnOnce(&Compressed) -> R) -> Result<R, Error> {
         Ok(match self {
@@ -52,47 +66,59 @@ impl Digest {
             }
         }?)
     }
+}
 
+impl TDigest {
     /// Answers a query for a value, or for each of several.
     fn values<'py, R>(
         &self,
         values: &Bound<'py, PyAny>,
-        at: Option<At>,
+        when: When,
         check: impl Fn(f64) -> Result<(), Error> + Sync,
         answer: impl Fn(&Compressed, f64) -> R + Sync,
     ) -> PyResult<Bound<'py, PyAny>>
     where
         R: numpy::Element + IntoPyObject<'py> + Copy + Send,
     {
-        let panes = self.panes(at)?;
         answers(values, "float64", &NUMBERS, |values: &[f64]| {
             values.iter().try_for_each(|&value| check(value))?;
             let mut answers = with_capacity(values.len())?;
-            self.compressed(panes, |digest| {
-                answers.extend(values.iter().map(|&value| answer(digest, value)));
+            self.sketch.read(|digest| {
+                digest.compressed(digest.panes(when)?, |digest| {
+                    answers.extend(values.iter().map(|&value| answer(digest, value)));
+                })
             })?;
             Ok(answers)
         })
     }
 
-    /// As [`Digest::values`], for ranks.
+    /// As [`TDigest::values`], for ranks.
     fn ranks<'py>(
         &self,
         ranks: &Bound<'py, PyAny>,
-        at: Option<At>,
+        when: When,
         answer: impl Fn(&Compressed, i64) -> f64 + Sync,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let panes = self.panes(at)?;
         answers(ranks, "int64", &['i'], |ranks: &[i64]| {
             if ranks.iter().any(|&rank| rank < 0) {
                 return Err(Error::value("T-Digest: rank needs to be non negative"));
             }
             let mut answers = with_capacity(ranks.len())?;
-            self.compressed(panes, |digest| {
-                answers.extend(ranks.iter().map(|&rank| answer(digest, rank)));
+            self.sketch.read(|digest| {
+                digest.compressed(digest.panes(when)?, |digest| {
+                    answers.extend(ranks.iter().map(|&rank| answer(digest, rank)));
+                })
             })?;
             Ok(answers)
         })
+    }
+}
+
+/// Refuses samples that are not finite.
+fn check(values: &[f64]) -> Result<(), Error> {
+    match values.iter().all(|value| value.is_finite()) {
+        true => Ok(()),
+        false => Err(DigestError::NotFinite.into()),
     }
 }
 
@@ -104,10 +130,22 @@ fn no_nan(text: &'static str) -> impl Fn(f64) -> Result<(), Error> + Sync {
     }
 }
 
-/// A t-digest.
-#[pyclass(module = "roughly")]
+/// A t-digest: estimates quantiles of samples (TDIGEST.CREATE).
+///
+/// `compression` is positive: with 100, the default, a digest has at most 610 nodes. `window`, `panes` and `finest` are those of
+/// `CountMinSketch`.
+///
+/// Raises `ValueError` with the text of the command for a parameter that is out of range, and `MemoryError`.
+///
+/// >>> latency = TDigest()
+/// >>> latency.update(range(1, 1001))
+/// >>> latency.quantile(0.5), list(latency.quantile([0.9, 0.99])) == [900.5, 990.5]
+/// (500.5, True)
+/// >>> latency
+/// <TDigest compression=100 count=1000>
+#[pyclass(module = "roughly", frozen)]
 pub struct TDigest {
-    sketch: Digest,
+    sketch: Shared<Digest>,
 }
 
 class!(TDigest of Digest);
@@ -116,94 +154,168 @@ class!(TDigest of Digest);
 impl TDigest {
     #[new]
     #[pyo3(
-        signature = (compression = Integer(DEFAULT_COMPRESSION)),
-        text_signature = "(compression=100)",
+        signature = (
+            compression = Integer(DEFAULT_COMPRESSION),
+            *,
+            window = None,
+            panes = None,
+            finest = None,
+        ),
+        text_signature = "(compression=100, *, window=None, panes=None, finest=None)",
     )]
-    fn new(compression: Integer) -> PyResult<Self> {
+    fn new(
+        compression: Integer,
+        window: Option<Integer>,
+        panes: Option<Integer>,
+        finest: Option<Integer>,
+    ) -> PyResult<Self> {
         let Integer(compression) = compression;
+        if let Some(window) = new_window::<TDigestWindow>(window, panes, finest, false)? {
+            let digest = TDigestWindow::new(compression, window, Budget::UNLIMITED);
+            let digest = digest.map_err(|error| match error {
+                DigestError::CompressionTooLarge => Error::value(
+                    "T-Digest: the compression of a digest with a window can be at most 200000",
+                ),
+                error => error.into(),
+            })?;
+            return Ok(Self::of(Digest::Windowed(digest.into())));
+        }
         let digest = Classic::new(compression, Budget::UNLIMITED).map_err(Error::from)?;
-        Ok(Self {
-            sketch: Digest::Classic(digest.into()),
-        })
+        Ok(Self::of(Digest::Classic(digest.into())))
     }
 
-    /// Adds a sample (TDIGEST.ADD).
-    fn add(&mut self, value: f64) -> PyResult<()> {
-        let digest = self.sketch.writable()?;
-        Ok(digest.add(&[value]).map_err(Error::from)?)
+    /// Adds a sample (TDIGEST.ADD). `at` is the time of the addition to a digest with a window, in Unix seconds or as a
+    /// `datetime`, by default now; `ValueError` if it is before the newest pane or the sample is not finite.
+    #[pyo3(signature = (value, *, at = None))]
+    fn add(&self, py: Python<'_>, value: Real, at: Option<At>) -> PyResult<()> {
+        let Real(value) = value;
+        let add = |digest: &mut Digest| {
+            let mut additions = Additions::one(at, digest.timeline())?;
+            // Before the digest advances.
+            check(&[value])?;
+            digest.add(&[value], &mut additions)
+        };
+        Ok(self.sketch.poke(py, add)?)
     }
 
-    /// Adds all samples of an iterable or a NumPy array; none if one is not finite (TDIGEST.ADD).
-    fn update(&mut self, values: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Adds all samples of an iterable, an array or a column; none if one is not finite (TDIGEST.ADD). `at` is the time of the
+    /// additions to a digest with a window, or an array with a time for each sample.
+    #[pyo3(signature = (values, *, at = None))]
+    fn update(&self, values: &Bound<'_, PyAny>, at: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let py = values.py();
-        let digest = self.sketch.writable()?;
+        let timeline = self.sketch.peek(py, |digest| digest.timeline().copied());
+        let mut additions = Additions::of(at, timeline)?;
         let values = Numbers::<f64>::of(values, "float64", &NUMBERS)?;
         let values = values.as_slice()?;
+        additions.check_len(values.len())?;
         // If a value is invalid, none is added.
-        if !py.detach(|| values.iter().all(|value| value.is_finite())) {
-            return Err(Error::from(DigestError::NotFinite).into());
-        }
-        for part in values.chunks(SIGNAL_SAMPLES) {
+        py.detach(|| check(values))?;
+        let mut copy = Vec::new();
+        for part in values.chunks(PART_SAMPLES) {
             py.check_signals()?;
-            py.detach(|| digest.add(part)).map_err(Error::from)?;
+            py.detach(|| {
+                // Another thread may write to the array, also between the check and the addition.
+                copy.clear();
+                reserve(&mut copy, part.len())?;
+                copy.extend_from_slice(part);
+                check(&copy)?;
+                self.sketch
+                    .write(|digest| digest.add(&copy, &mut additions))
+            })?;
         }
         Ok(())
     }
 
     /// The values at quantiles (TDIGEST.QUANTILE).
-    #[pyo3(signature = (q, *, at = None))]
-    fn quantile<'py>(&self, q: &Bound<'py, PyAny>, at: Option<At>) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (q, *, at = None, within = None))]
+    fn quantile<'py>(
+        &self,
+        q: &Bound<'py, PyAny>,
+        at: Option<At>,
+        within: Option<Within>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let when = When::new(at, within);
         let check = |q| match (0.0..=1.0).contains(&q) {
             true => Ok(()),
             false => Err(Error::value("T-Digest: quantile should be in [0,1]")),
         };
-        self.sketch.values(q, at, check, Compressed::quantile)
+        self.values(q, when, check, Compressed::quantile)
     }
 
     /// The fractions of samples that are at most these values (TDIGEST.CDF).
-    #[pyo3(signature = (value, *, at = None))]
-    fn cdf<'py>(&self, value: &Bound<'py, PyAny>, at: Option<At>) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (value, *, at = None, within = None))]
+    fn cdf<'py>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        at: Option<At>,
+        within: Option<Within>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let when = When::new(at, within);
         let check = no_nan("T-Digest: error parsing cdf");
-        self.sketch.values(value, at, check, Compressed::cdf)
+        self.values(value, when, check, Compressed::cdf)
     }
 
     /// The numbers of samples below these values (TDIGEST.RANK).
-    #[pyo3(signature = (value, *, at = None))]
-    fn rank<'py>(&self, value: &Bound<'py, PyAny>, at: Option<At>) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (value, *, at = None, within = None))]
+    fn rank<'py>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        at: Option<At>,
+        within: Option<Within>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let when = When::new(at, within);
         let check = no_nan("T-Digest: error parsing value");
-        self.sketch.values(value, at, check, Compressed::rank)
+        self.values(value, when, check, Compressed::rank)
     }
 
     /// The numbers of samples above these values (TDIGEST.REVRANK).
-    #[pyo3(signature = (value, *, at = None))]
+    #[pyo3(signature = (value, *, at = None, within = None))]
     fn revrank<'py>(
         &self,
         value: &Bound<'py, PyAny>,
         at: Option<At>,
+        within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let when = When::new(at, within);
         let check = no_nan("T-Digest: error parsing value");
-        self.sketch.values(value, at, check, Compressed::revrank)
+        self.values(value, when, check, Compressed::revrank)
     }
 
     /// The values at ranks (TDIGEST.BYRANK).
-    #[pyo3(signature = (rank, *, at = None))]
-    fn byrank<'py>(&self, rank: &Bound<'py, PyAny>, at: Option<At>) -> PyResult<Bound<'py, PyAny>> {
-        self.sketch.ranks(rank, at, Compressed::by_rank)
+    #[pyo3(signature = (rank, *, at = None, within = None))]
+    fn byrank<'py>(
+        &self,
+        rank: &Bound<'py, PyAny>,
+        at: Option<At>,
+        within: Option<Within>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let when = When::new(at, within);
+        self.ranks(rank, when, Compressed::by_rank)
     }
 
     /// The values at ranks from the largest (TDIGEST.BYREVRANK).
-    #[pyo3(signature = (rank, *, at = None))]
+    #[pyo3(signature = (rank, *, at = None, within = None))]
     fn byrevrank<'py>(
         &self,
         rank: &Bound<'py, PyAny>,
         at: Option<At>,
+        within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.sketch.ranks(rank, at, Compressed::by_revrank)
+        let when = When::new(at, within);
+        self.ranks(rank, when, Compressed::by_revrank)
     }
 
     /// The mean of the samples between two quantiles (TDIGEST.TRIMMED_MEAN).
-    #[pyo3(signature = (low, high, *, at = None))]
-    fn trimmed_mean(&self, py: Python<'_>, low: f64, high: f64, at: Option<At>) -> PyResult<f64> {
+    #[pyo3(signature = (low, high, *, at = None, within = None))]
+    fn trimmed_mean(
+        &self,
+        py: Python<'_>,
+        low: Real,
+        high: Real,
+        at: Option<At>,
+        within: Option<Within>,
+    ) -> PyResult<f64> {
+        let (when, Real(low), Real(high)) = (When::new(at, within), low, high);
         if ![low, high].iter().all(|cut| (0.0..=1.0).contains(cut)) {
             let text = "T-Digest: low_cut_percentile and high_cut_percentile should be in [0,1]";
             return Err(Error::value(text).into());
@@ -212,66 +324,108 @@ impl TDigest {
             let text = "T-Digest: low_cut_percentile should be lower than high_cut_percentile";
             return Err(Error::value(text).into());
         }
-        let panes = self.sketch.panes(at)?;
         let mean = |digest: &Compressed| digest.trimmed_mean(low, high);
-        Ok(py.detach(|| self.sketch.compressed(panes, mean))?)
+        let read = |digest: &Digest| digest.compressed(digest.panes(when)?, mean);
+        Ok(py.detach(|| self.sketch.read(read))?)
     }
 
     /// The smallest sample (TDIGEST.MIN).
-    #[pyo3(signature = (*, at = None))]
-    fn min(&self, at: Option<At>) -> PyResult<f64> {
-        let panes = self.sketch.panes(at)?;
-        Ok(match &self.sketch {
-            Digest::Classic(digest) => digest.min(),
-            Digest::Windowed(digest) => digest.min_at(panes),
-        })
+    #[pyo3(signature = (*, at = None, within = None))]
+    fn min(&self, py: Python<'_>, at: Option<At>, within: Option<Within>) -> PyResult<f64> {
+        let when = When::new(at, within);
+        Ok(self.sketch.peek(py, |digest| {
+            let panes = digest.panes(when)?;
+            Ok::<_, Error>(match digest {
+                Digest::Classic(digest) => digest.min(),
+                Digest::Windowed(digest) => digest.min_at(panes),
+            })
+        })?)
     }
 
     /// The largest sample (TDIGEST.MAX).
-    #[pyo3(signature = (*, at = None))]
-    fn max(&self, at: Option<At>) -> PyResult<f64> {
-        let panes = self.sketch.panes(at)?;
-        Ok(match &self.sketch {
-            Digest::Classic(digest) => digest.max(),
-            Digest::Windowed(digest) => digest.max_at(panes),
-        })
+    #[pyo3(signature = (*, at = None, within = None))]
+    fn max(&self, py: Python<'_>, at: Option<At>, within: Option<Within>) -> PyResult<f64> {
+        let when = When::new(at, within);
+        Ok(self.sketch.peek(py, |digest| {
+            let panes = digest.panes(when)?;
+            Ok::<_, Error>(match digest {
+                Digest::Classic(digest) => digest.max(),
+                Digest::Windowed(digest) => digest.max_at(panes),
+            })
+        })?)
     }
 
-    /// Adds the samples of another digest (TDIGEST.MERGE).
-    fn merge(this: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<()> {
-        let py = this.py();
-        // A copy, because both may be the same object. A digest is small.
-        let source = other.try_borrow()?.sketch.try_clone()?;
-        let mut destination = this.try_borrow_mut()?;
-        let digest = destination.sketch.writable()?;
+    /// Adds the samples of other digests, as one TDIGEST.MERGE does: several calls give another digest. Of a digest with a
+    /// window, the samples that count at the time `at` are added.
+    #[pyo3(signature = (*others, at = None))]
+    fn merge(&self, py: Python<'_>, others: &Bound<'_, PyTuple>, at: Option<At>) -> PyResult<()> {
+        let others: Vec<Bound<'_, Self>> = others
+            .iter()
+            .map(|other| Ok(other.cast_into()?))
+            .collect::<PyResult<_>>()?;
+        let locks: Vec<_> = others.iter().map(|other| &other.get().sketch).collect();
+        let when = When::new(at, None);
+        let has_window = |other: &Bound<'_, Self>| {
+            let timeline = other
+                .get()
+                .sketch
+                .peek(py, |digest| digest.timeline().copied());
+            timeline.is_some()
+        };
+        if at.is_some() && !others.iter().any(has_window) {
+            when.resolve(None)?;
+        }
         let merged = py.detach(|| {
-            let live;
-            let source = match &source {
-                Digest::Classic(source) => &**source,
-                Digest::Windowed(source) => {
-                    let panes = panes(Some(source.timeline()), None)?;
-                    live = source.with_cache(|source, cache| {
-                        source.digest_at(panes, cache, Budget::UNLIMITED)
-                    })?;
-                    &live
-                }
-            };
-            let compression = i64::from(digest.compression());
-            let operands = [&**digest, source];
-            Ok::<_, Error>(Classic::merge(compression, &operands, Budget::UNLIMITED)?)
+            self.sketch.write_with(&locks, |destination, operands| {
+                let Digest::Classic(destination) = destination else {
+                    let text = "T-Digest: cannot merge into a digest with a window";
+                    return Err(Error::value(text));
+                };
+                let live = operands.iter().map(|operand| match operand {
+                    Some(Digest::Windowed(source)) => {
+                        let panes = when.panes(Some(source.timeline()))?;
+                        let live = source.with_cache(|source, cache| {
+                            source.digest_at(panes, cache, Budget::UNLIMITED)
+                        });
+                        Ok(Some(live?))
+                    }
+                    _ => Ok(None),
+                });
+                let live = live.collect::<Result<Vec<_>, Error>>()?;
+                let sources =
+                    operands
+                        .iter()
+                        .zip(&live)
+                        .map(|(operand, live)| match (operand, live) {
+                            (_, Some(live)) => live,
+                            (Some(Digest::Classic(source)), _) => &**source,
+                            _ => &**destination,
+                        });
+                let operands: Vec<_> = std::iter::once(&**destination).chain(sources).collect();
+                let compression = i64::from(destination.compression());
+                **destination = Classic::merge(compression, &operands, Budget::UNLIMITED)?;
+                Ok::<_, Error>(())
+            })
         });
-        **digest = merged?;
-        Ok(())
+        Ok(merged?)
     }
 
     /// The fields of TDIGEST.INFO, without the memory usage.
-    #[pyo3(signature = (*, at = None))]
-    fn info<'py>(&self, py: Python<'py>, at: Option<At>) -> PyResult<Bound<'py, PyDict>> {
-        let panes = self.sketch.panes(at)?;
-        let fields = match &self.sketch {
-            Digest::Classic(digest) => digest.info(),
-            Digest::Windowed(digest) => digest.info_at(panes),
-        };
+    #[pyo3(signature = (*, at = None, within = None))]
+    fn info<'py>(
+        &self,
+        py: Python<'py>,
+        at: Option<At>,
+        within: Option<Within>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let when = When::new(at, within);
+        let fields = self.sketch.peek(py, |digest| {
+            let panes = digest.panes(when)?;
+            Ok::<_, Error>(match digest {
+                Digest::Classic(digest) => digest.info(),
+                Digest::Windowed(digest) => digest.info_at(panes),
+            })
+        })?;
         let info = PyDict::new(py);
         info.set_item("Compression", fields.compression)?;
         info.set_item("Capacity", fields.capacity)?;
@@ -282,5 +436,37 @@ impl TDigest {
         info.set_item("Observations", fields.observations)?;
         info.set_item("Total compressions", fields.total_compressions)?;
         Ok(info)
+    }
+
+    /// The compression.
+    #[getter]
+    fn compression(&self, py: Python<'_>) -> u32 {
+        self.sketch.peek(py, |digest| match digest {
+            Digest::Classic(digest) => digest.compression(),
+            Digest::Windowed(digest) => digest.compression(),
+        })
+    }
+
+    /// The number of samples; of those that count now, if the digest has a window.
+    #[getter]
+    fn count(&self, py: Python<'_>) -> PyResult<i64> {
+        let observations = |digest: &Digest| {
+            let panes = digest.panes(When::default())?;
+            Ok::<_, Error>(match digest {
+                Digest::Classic(digest) => digest.observations(),
+                Digest::Windowed(digest) => digest.observations_at(panes),
+            })
+        };
+        Ok(self.sketch.peek(py, observations)?)
+    }
+}
+
+impl TDigest {
+    /// The parameters that the text of the object has.
+    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
+        Ok(vec![
+            ("compression", self.compression(py).to_string()),
+            ("count", self.count(py)?.to_string()),
+        ])
     }
 }

@@ -1,18 +1,20 @@
 //! `TopK`: the commands TOPK.
 
+use crate::batch::Batch;
 use crate::error::Error;
 use crate::items::{for_each_batch, with_bytes};
-use crate::numbers::{Counts, Integer};
+use crate::lock::Shared;
+use crate::numbers::{Counts, CountsReader, Integer, Real};
 use crate::payload::bytes;
-use crate::sketch::{Variants, Writable, class, variants};
-use crate::window::At;
+use crate::sketch::{Class, Variants, class, variants};
+use crate::window::{Additions, At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyMapping};
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::{Budget, OutOfMemory, with_capacity};
 use roughly_sketch::top_k::{
-    BLOCK_ITEMS, DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, ItemHash, MAX_INCREMENT,
-    TopK as Classic, TopKError, TopKWindow,
+    BLOCK_ITEMS, DEFAULT_DECAY, DEFAULT_WIDTH, ItemHash, MAX_INCREMENT, TopK as Classic, TopKError,
+    TopKWindow,
 };
 use roughly_sketch::window::Panes;
 
@@ -28,11 +30,15 @@ impl From<TopKError> for Error {
     fn from(error: TopKError) -> Self {
         Self::value(match error {
             TopKError::InvalidK => "TopK: invalid k",
-            TopKError::InvalidWidth => "TopK: invalid width",
+            TopKError::InvalidWidth | TopKError::TooWideForWindow => "TopK: invalid width",
+            TopKError::TooDeepForWindow => "TopK: a sketch with a window can have at most 32 rows",
+            TopKError::TooManyCandidates => {
+                "TopK: k is too large for a window with this many rows and panes"
+            }
             TopKError::InvalidDepth => "TopK: invalid depth",
             TopKError::InvalidDecay => "TopK: invalid decay value. must be '<= 1' & '> 0'",
             TopKError::OutOfMemory(error) => return error.into(),
-            _ => "TopK: invalid window",
+            TopKError::Window(_) => "TopK: invalid window",
         })
     }
 }
@@ -48,6 +54,16 @@ impl Top {
     }
 }
 
+/// The default number of rows of an object.
+const PACKAGE_DEPTH: i64 = 5;
+
+/// The default number of counters of a row of an object: with that of the command, the counters of a long list would be shared
+/// by too many items.
+fn default_width(k: i64) -> i64 {
+    k.saturating_mul(10)
+        .clamp(DEFAULT_WIDTH as i64, u32::MAX.into())
+}
+
 /// An increment.
 fn increment(n: i64) -> Result<u32, Error> {
     const BAD_INCREMENT: Error = Error::value(
@@ -59,26 +75,72 @@ fn increment(n: i64) -> Result<u32, Error> {
         .ok_or(BAD_INCREMENT)
 }
 
-/// Adds items in blocks: the counters of a block are loaded into the processor's cache while its items are hashed.
-fn add_all<'a>(
-    sketch: &mut Classic,
-    mut items: impl Iterator<Item = (&'a [u8], i64)>,
-) -> Result<(), Error> {
-    let mut changes = BlockChanges::<()>::default();
-    loop {
-        let mut block = [(&[][..], ItemHash::default(), 0); BLOCK_ITEMS];
-        let mut len = 0;
-        for (place, (item, n)) in block.iter_mut().zip(&mut items) {
-            *place = (item, sketch.hash(item), n);
-            len += 1;
+/// The function that adds items in blocks to a sketch of this type: the counters of a block are loaded into the processor's cache
+/// while its items are hashed.
+macro_rules! add_all {
+    ($name:ident, $type:ty, $refused:expr) => {
+        fn $name<'a>(
+            sketch: &mut $type,
+            mut items: impl Iterator<Item = (&'a [u8], i64)>,
+        ) -> Result<(), Error> {
+            let mut changes = BlockChanges::<()>::default();
+            loop {
+                let mut block = [(&[][..], ItemHash::default(), 0); BLOCK_ITEMS];
+                let mut len = 0;
+                for (place, (item, n)) in block.iter_mut().zip(&mut items) {
+                    *place = (item, sketch.hash(item), n);
+                    len += 1;
+                }
+                for (item, hash, n) in &block[..len] {
+                    let n = increment(*n)?;
+                    let added = sketch.add_hashed(item, hash, n, Budget::UNLIMITED, &mut changes);
+                    if let Err(error) = added {
+                        return Err($refused(sketch, item, error));
+                    }
+                }
+                if len < BLOCK_ITEMS {
+                    return Ok(());
+                }
+            }
         }
-        for (item, hash, n) in &block[..len] {
-            sketch.add_hashed(item, hash, increment(*n)?, Budget::UNLIMITED, &mut changes)?;
-        }
-        if len < BLOCK_ITEMS {
-            return Ok(());
+    };
+}
+add_all!(add_all, Classic, |_: &Classic, _, error: OutOfMemory| error
+    .into());
+add_all!(add_all_windowed, TopKWindow, refused);
+
+/// The error of an addition to a sketch with a window.
+fn refused(sketch: &TopKWindow, item: &[u8], error: OutOfMemory) -> Error {
+    match sketch.has_room(item.len()) {
+        true => error.into(),
+        false => Error::value(
+            "TopK: the items of a sketch with a window can have at most 16 MiB in total",
+        ),
+    }
+}
+
+impl Top {
+    fn update(
+        &mut self,
+        batch: &Batch,
+        counts: &mut CountsReader<'_>,
+        additions: &mut Additions,
+    ) -> Result<(), Error> {
+        match self {
+            Self::Classic(sketch) => add_all(sketch, batch.iter().zip(counts.next(batch.len())?)),
+            Self::Windowed(sketch) => additions.add(&mut **sketch, batch.len(), |sketch, range| {
+                let counts = counts.next(range.len())?;
+                add_all_windowed(sketch, batch.range(range).zip(counts))
+            }),
         }
     }
+}
+
+/// A copy of an item.
+fn copy(item: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
+    let mut copy = with_capacity(item.len())?;
+    copy.extend_from_slice(item);
+    Ok(copy)
 }
 
 /// Copies of items with their counts.
@@ -87,17 +149,30 @@ fn copies<'a>(
 ) -> Result<Vec<(Vec<u8>, u32)>, OutOfMemory> {
     let mut copies = with_capacity(items.len())?;
     for (item, count) in items {
-        let mut copy = with_capacity(item.len())?;
-        copy.extend_from_slice(item);
-        copies.push((copy, count));
+        copies.push((copy(item)?, count));
     }
     Ok(copies)
 }
 
-/// The most frequent items.
-#[pyclass(module = "roughly")]
+/// Estimates the `k` most frequent items and their counts (TOPK.RESERVE).
+///
+/// `width` and `depth` are the dimensions of the table of counters: by default 10 * `k`, at least 8, and 5. For the default of the
+/// command, specify 8 and 7, with which a list of more than about 20 items is inaccurate. `decay`, in (0, 1], is the base of the
+/// probability with which the counter of another item decreases.
+///
+/// `window`, `panes`, `finest` and `seed` are those of `CountMinSketch`.
+///
+/// Raises `ValueError` with the text of the command for a parameter that is out of range, and `MemoryError`.
+///
+/// >>> words = TopK(2)
+/// >>> words.update("to be or not to be that is to".split())
+/// >>> words.items()
+/// [(b'to', 3), (b'be', 2)]
+/// >>> words
+/// <TopK k=2 width=20 depth=5 decay=0.9>
+#[pyclass(module = "roughly", frozen)]
 pub struct TopK {
-    sketch: Top,
+    sketch: Shared<Top>,
 }
 
 class!(TopK of Top);
@@ -107,108 +182,232 @@ impl TopK {
     #[new]
     #[pyo3(signature = (
         k,
-        width = Integer(DEFAULT_WIDTH as i64),
-        depth = Integer(DEFAULT_DEPTH as i64),
-        decay = DEFAULT_DECAY,
-    ), text_signature = "(k, width=8, depth=7, decay=0.9)")]
+        width = None,
+        depth = Integer(PACKAGE_DEPTH),
+        decay = Real(DEFAULT_DECAY),
+        *,
+        window = None,
+        panes = None,
+        finest = None,
+        seed = None,
+    ), text_signature = "(k, width=None, depth=5, decay=0.9, *, window=None, panes=None, finest=None, seed=None)")]
+    #[allow(clippy::too_many_arguments)] // Most have a default.
     fn new(
         py: Python<'_>,
         k: Integer,
-        width: Integer,
+        width: Option<Integer>,
         depth: Integer,
-        decay: f64,
+        decay: Real,
+        window: Option<Integer>,
+        panes: Option<Integer>,
+        finest: Option<Integer>,
+        seed: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let Integer(k) = k;
-        let Integer(width) = width;
+        let (Integer(k), Real(decay)) = (k, decay);
         let Integer(depth) = depth;
+        let width = width.map_or_else(|| default_width(k), |Integer(width)| width);
         // 0 is out of range.
         let [k, width, depth] = [k, width, depth].map(|number| number.max(0).cast_unsigned());
+        Classic::check(k, width, depth, decay).map_err(Error::from)?;
+        if let Some(window) = new_window::<TopKWindow>(window, panes, finest, seed.is_some())? {
+            let seed = new_seed(py, seed)?;
+            let sketch = py.detach(|| {
+                TopKWindow::new(k, width, depth, decay, window, seed, Budget::UNLIMITED)
+            });
+            return Ok(Self::of(Top::Windowed(sketch.map_err(Error::from)?.into())));
+        }
         let sketch = py.detach(|| Classic::new(k, width, depth, decay, Budget::UNLIMITED));
-        Ok(Self {
-            sketch: Top::Classic(sketch.map_err(Error::from)?.into()),
-        })
+        let sketch = sketch.map_err(Error::from)?;
+        Ok(Self::of(Top::Classic(sketch.into())))
     }
 
-    /// Adds n to the count of an item (TOPK.INCRBY). Returns the item that was expelled, or None.
-    #[pyo3(signature = (item, n = Integer(1)), text_signature = "($self, item, n=1)")]
+    /// Adds `n`, 0 to 100,000, to the count of an item (TOPK.INCRBY). Returns the item that was expelled, or `None`. `at` is the
+    /// time of the addition to a sketch with a window, in Unix seconds or as a `datetime`, by default now; `ValueError` if it is
+    /// before the newest pane.
+    #[pyo3(
+        signature = (item, n = Integer(1), *, at = None),
+        text_signature = "($self, item, n=1, *, at=None)",
+    )]
     fn add<'py>(
-        &mut self,
+        &self,
         py: Python<'py>,
         item: &Bound<'_, PyAny>,
         n: Integer,
+        at: Option<At>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let Integer(n) = n;
-        let sketch = self.sketch.writable()?;
-        let n = increment(n)?;
-        with_bytes(item, |item| {
-            let added = sketch.add(item, n).map_err(Error::from)?;
-            added.expelled.map(|item| bytes(py, item)).transpose()
-        })?
+        let expelled = with_bytes(item, |item| {
+            self.sketch.poke(py, |sketch| {
+                let mut additions = Additions::one(at, sketch.timeline())?;
+                let n = increment(n)?;
+                match sketch {
+                    Top::Classic(sketch) => {
+                        Ok::<_, Error>(sketch.add(item, n)?.expelled.map(copy).transpose()?)
+                    }
+                    Top::Windowed(sketch) => {
+                        let mut expelled = None;
+                        additions.add(&mut **sketch, 1, |sketch, _| {
+                            let added = match sketch.add(item, n) {
+                                Ok(added) => added.expelled.map(copy).transpose(),
+                                Err(error) => Err(error),
+                            };
+                            expelled = added.map_err(|error| refused(sketch, item, error))?;
+                            Ok(())
+                        })?;
+                        Ok(expelled)
+                    }
+                }
+            })
+        })??;
+        expelled.map(|item| bytes(py, &item)).transpose()
     }
 
-    /// Adds counts to items: one for all, or one for each (TOPK.INCRBY).
-    #[pyo3(signature = (items, counts = None))]
+    /// Adds counts to items: one for all, or one for each (TOPK.INCRBY). Of a mapping, the values are the counts. `at` is the time
+    /// of the additions to a sketch with a window, or an array with a time for each item.
+    #[pyo3(signature = (items, counts = None, *, at = None))]
     fn update(
-        &mut self,
+        &self,
         items: &Bound<'_, PyAny>,
         counts: Option<&Bound<'_, PyAny>>,
+        at: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let sketch = self.sketch.writable()?;
+        let py = items.py();
+        if let Ok(mapping) = items.cast::<PyMapping>()
+            && counts.is_none()
+        {
+            let (items, counts) = (mapping.keys()?, mapping.values()?);
+            return self.update(items.as_any(), Some(counts.as_any()), at);
+        }
+        let timeline = self.sketch.peek(py, |sketch| sketch.timeline().copied());
+        let mut additions = Additions::of(at, timeline)?;
+        additions.check_items(items)?;
         let counts = counts.map_or(Ok(Counts::All(1)), Counts::of)?;
+        counts.check_items(items)?;
         let mut counts = counts.reader()?;
         for_each_batch(items, |batch| {
-            let items = batch.iter();
-            let counts = counts.next(items.len())?;
-            add_all(sketch, items.zip(counts))
+            self.sketch
+                .write(|sketch| sketch.update(batch, &mut counts, &mut additions))
         })?;
-        Ok(counts.finish()?)
+        counts.finish()?;
+        Ok(additions.finish()?)
     }
 
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let panes = self.sketch.panes(None)?;
-        let found = with_bytes(item, |item| self.sketch.query(item, panes))?;
-        Ok(found.map_err(Error::from)?)
+        let py = item.py();
+        Ok(with_bytes(item, |item| {
+            // The list of a window may have to be computed.
+            py.detach(|| {
+                self.sketch.read(|sketch| {
+                    Ok::<_, Error>(sketch.query(item, sketch.panes(When::default())?)?)
+                })
+            })
+        })??)
     }
 
     /// The items with their counts, the most frequent first (TOPK.LIST WITHCOUNT).
-    #[pyo3(signature = (*, at = None))]
-    fn items<'py>(&self, py: Python<'py>, at: Option<At>) -> PyResult<Bound<'py, PyList>> {
-        let panes = self.sketch.panes(at)?;
-        // New objects may start the garbage collector, whose finalizers may read this object: the cache must not be locked.
-        let copies = match &self.sketch {
-            Top::Classic(sketch) => sketch.list().and_then(copies),
-            Top::Windowed(sketch) => {
-                sketch.with_cache(|sketch, cache| sketch.list_at(panes, cache).and_then(copies))
-            }
+    #[pyo3(signature = (*, at = None, within = None))]
+    fn items<'py>(
+        &self,
+        py: Python<'py>,
+        at: Option<At>,
+        within: Option<Within>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let when = When::new(at, within);
+        let list_of = |sketch: &Top| {
+            let panes = sketch.panes(when)?;
+            let copies = match sketch {
+                Top::Classic(sketch) => sketch.list().and_then(copies),
+                Top::Windowed(sketch) => {
+                    sketch.with_cache(|sketch, cache| sketch.list_at(panes, cache).and_then(copies))
+                }
+            };
+            Ok::<_, Error>(copies?)
         };
+        let copies = py.detach(|| self.sketch.read(list_of))?;
         let list = PyList::empty(py);
-        for (item, count) in copies.map_err(Error::from)? {
+        for (item, count) in copies {
             list.append((bytes(py, &item)?, count))?;
         }
         Ok(list)
     }
 
     /// The estimate of an item (TOPK.COUNT).
-    #[pyo3(signature = (item, *, at = None))]
-    fn count(&self, item: &Bound<'_, PyAny>, at: Option<At>) -> PyResult<u32> {
-        let panes = self.sketch.panes(at)?;
-        with_bytes(item, |item| match &self.sketch {
-            Top::Classic(sketch) => sketch.count(item),
-            Top::Windowed(sketch) => sketch.count_at(item, panes),
+    #[pyo3(signature = (item, *, at = None, within = None))]
+    fn count(
+        &self,
+        item: &Bound<'_, PyAny>,
+        at: Option<At>,
+        within: Option<Within>,
+    ) -> PyResult<u32> {
+        let when = When::new(at, within);
+        let py = item.py();
+        Ok(with_bytes(item, |item| {
+            self.sketch.peek(py, |sketch| {
+                let panes = sketch.panes(when)?;
+                Ok::<_, Error>(match sketch {
+                    Top::Classic(sketch) => sketch.count(item),
+                    Top::Windowed(sketch) => sketch.count_at(item, panes),
+                })
+            })
+        })??)
+    }
+
+    /// The number of items in the list.
+    #[getter]
+    fn k(&self, py: Python<'_>) -> u32 {
+        self.sketch.peek(py, |sketch| match sketch {
+            Top::Classic(sketch) => sketch.k(),
+            Top::Windowed(sketch) => sketch.k(),
+        })
+    }
+
+    /// The number of counters of a row.
+    #[getter]
+    fn width(&self, py: Python<'_>) -> u32 {
+        self.sketch.peek(py, |sketch| match sketch {
+            Top::Classic(sketch) => sketch.width(),
+            Top::Windowed(sketch) => sketch.width(),
+        })
+    }
+
+    /// The number of rows.
+    #[getter]
+    fn depth(&self, py: Python<'_>) -> u32 {
+        self.sketch.peek(py, |sketch| match sketch {
+            Top::Classic(sketch) => sketch.depth(),
+            Top::Windowed(sketch) => sketch.depth(),
+        })
+    }
+
+    /// The base of the probability with which the counter of another item decreases.
+    #[getter]
+    fn decay(&self, py: Python<'_>) -> f64 {
+        self.sketch.peek(py, |sketch| match sketch {
+            Top::Classic(sketch) => sketch.decay(),
+            Top::Windowed(sketch) => sketch.decay(),
         })
     }
 
     /// The fields of TOPK.INFO.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (k, width, depth, decay) = match &self.sketch {
-            Top::Classic(sketch) => (sketch.k(), sketch.width(), sketch.depth(), sketch.decay()),
-            Top::Windowed(sketch) => (sketch.k(), sketch.width(), sketch.depth(), sketch.decay()),
-        };
         let info = PyDict::new(py);
-        info.set_item("k", k)?;
-        info.set_item("width", width)?;
-        info.set_item("depth", depth)?;
-        info.set_item("decay", decay)?;
+        info.set_item("k", self.k(py))?;
+        info.set_item("width", self.width(py))?;
+        info.set_item("depth", self.depth(py))?;
+        info.set_item("decay", self.decay(py))?;
         Ok(info)
+    }
+}
+
+impl TopK {
+    /// The parameters that the text of the object has.
+    #[allow(clippy::unnecessary_wraps)] // As those of the other classes.
+    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
+        Ok(vec![
+            ("k", self.k(py).to_string()),
+            ("width", self.width(py).to_string()),
+            ("depth", self.depth(py).to_string()),
+            ("decay", self.decay(py).to_string()),
+        ])
     }
 }

@@ -235,7 +235,7 @@ class Keys:
     def topk_reserve(self, key, k, *rest):
         if len(rest) not in (0, 3):
             raise Unsupported
-        rest = [integer(rest[0]), integer(rest[1]), double(rest[2])] if rest else []
+        rest = [integer(rest[0]), integer(rest[1]), double(rest[2])] if rest else [8, 7]
         return self.create(key, roughly.TopK, integer(k), *rest)
 
     def topk_add(self, key, item, *items):

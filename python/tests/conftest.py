@@ -1,5 +1,6 @@
 """A server with the module, for all tests."""
 
+import contextlib
 import os
 import shutil
 import socket
@@ -19,16 +20,18 @@ def program():
     return given or shutil.which("redis-server") or shutil.which("valkey-server")
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory):
-    """A client of an empty server. DUMP does not compress strings."""
-    directory = tmp_path_factory.mktemp("server")
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
+@contextlib.contextmanager
+def running(directory, *arguments):
+    """A client of a new server with the module and these arguments. DUMP does not compress strings."""
+    port = 65535
+    # A cluster uses the port 10,000 above it, too.
+    while port > 55535:
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            port = listener.getsockname()[1]
     module = os.environ.get("ROUGHLY_MODULE", ROOT / "target/release/libroughly.so")
     options = ["--save", "", "--rdbcompression", "no", "--loadmodule", str(module)]
-    command = [program(), "--port", str(port), "--dir", str(directory), *options]
+    command = [program(), *arguments, "--port", str(port), "--dir", str(directory), *options]
     with open(directory / "log", "wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
     client = redis.Redis(port=port, protocol=2, socket_timeout=600)
@@ -44,6 +47,20 @@ def server(tmp_path_factory):
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """A client of the server that most tests share."""
+    with running(tmp_path_factory.mktemp("server")) as client:
+        yield client
+
+
+@pytest.fixture
+def start_server(tmp_path):
+    """Starts a server with arguments that stops after the test."""
+    with contextlib.ExitStack() as servers:
+        yield lambda *arguments: servers.enter_context(running(tmp_path, *arguments))
 
 
 @pytest.fixture

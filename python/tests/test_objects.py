@@ -2,9 +2,11 @@
 
 import copy
 import itertools
+import os
 import pickle
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -130,54 +132,162 @@ def test_reads_share_an_object_between_threads(sketch):
     assert not errors
 
 
-def test_a_write_excludes_other_threads():
+def test_writes_of_several_threads_wait_for_each_other():
     sketch = roughly.BloomFilter(3_000_000)
     items = np.arange(3_000_000)
-    results = []
+    errors = []
 
-    def write():
+    def run(method):
         try:
-            sketch.update(items)
-            results.append(None)
-        except RuntimeError as error:
-            results.append(error)
+            method()
+        except BaseException as error:
+            errors.append(error)
 
-    threads = [threading.Thread(target=write) for _ in range(4)]
+    def read():
+        for number in range(2000):
+            assert isinstance(number in sketch, bool)
+            len(sketch)
+
+    methods = [lambda: sketch.update(items), lambda: sketch.update(items[::-1]), read, read]
+    threads = [threading.Thread(target=run, args=(method,)) for method in methods]
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
-    assert results.count(None) >= 1
-    assert all("borrowed" in str(error) for error in results if error)
+    assert not errors
     assert sketch.contains(items).all()
 
 
 def test_bulk_calls_release_the_lock_of_the_interpreter():
-    sketch = roughly.BloomFilter(1_000_000)
-    items = np.arange(300_000)
+    sketch = roughly.CuckooFilter(4_000_000)
+    thread = threading.Thread(target=sketch.update, args=(np.arange(3_000_000),))
+    thread.start()
+    seen = set()
+    while thread.is_alive():
+        seen.add(len(sketch))
+    thread.join()
+    # This thread ran during the call of the other one.
+    assert len(seen - {0, 3_000_000}) > 0
+
+
+def test_an_iterable_may_use_the_object_that_it_changes():
+    sketch = roughly.BloomFilter()
+    sketch.update(item for item in [*range(10), *range(10)] if item not in sketch)
+    assert len(sketch) == 10
+
+
+def test_values_that_another_thread_writes_are_checked_and_not_used():
+    samples = np.zeros(2_000_000)
+    digest = roughly.TDigest()
     stop = threading.Event()
 
     def write():
-        for _ in range(1000):
-            if not stop.is_set():
-                sketch.update(items)
+        while not stop.is_set():
+            samples[-1000:] = np.nan
+            samples[-1000:] = 1.0
 
     thread = threading.Thread(target=write)
     thread.start()
-    saw_a_write = False
-    while thread.is_alive() and not saw_a_write:
+    digest.add(1)
+    for _ in range(20):
         try:
-            len(sketch)
-        except RuntimeError:
-            # This thread runs while the other one changes the object.
-            saw_a_write = True
+            digest.update(samples)
+        except ValueError as error:
+            assert "finite" in str(error)
+        # A digest with a value that is not finite does not load.
+        assert roughly.load(digest.dump()).max() == 1.0
     stop.set()
     thread.join()
-    assert saw_a_write
 
 
-def test_an_iterable_may_not_use_the_object_that_it_changes():
-    sketch = roughly.BloomFilter()
-    with pytest.raises(RuntimeError, match="borrowed"):
-        sketch.update(item for item in range(10) if item not in sketch)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_fork_during_calls_leaves_a_usable_object():
+    digest = roughly.TDigest(1000)
+    digest.update(np.arange(200_000))
+    seen = roughly.BloomFilter(1_000_000)
+    stop = threading.Event()
+
+    def use():
+        number = 0
+        while not stop.is_set():
+            number += 1
+            seen.update(np.arange(number, number + 50_000))
+            digest.add(number)
+            digest.quantile([0.1, 0.5])
+
+    threads = [threading.Thread(target=use) for _ in range(3)]
+    [thread.start() for thread in threads]
+    try:
+        for _ in range(30):
+            child = os.fork()
+            if child == 0:
+                # A child that hangs is ended by the signal.
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(60)
+                digest.add(1)
+                good = digest.quantile(0.5) > 0 and roughly.load(digest.dump()).max() > 0
+                seen.add("x")
+                good &= "x" in seen and len(roughly.load(seen.dump())) == len(seen)
+                os._exit(0 if good else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        [thread.join() for thread in threads]
+
+
+def test_chunks_must_be_complete():
+    sketch = roughly.BloomFilter(20_000_000)
+    sketch.update(np.arange(1000))
+    pairs = list(sketch.to_chunks())
+    assert len(pairs) == 3
+    size = pairs[-1][0] - 1
+    first = len(pairs[1][1])
+    for some, missing in [
+        (pairs[:1], f"0 to {size - 1} of {size}"),
+        (pairs[:2], f"{first} to {size - 1} of {size}"),
+        ([pairs[0], pairs[2]], f"0 to {first - 1} of {size}"),
+    ]:
+        with pytest.raises(ValueError, match=f"^the chunks lack the bytes {missing}$"):
+            roughly.load_chunks(some)
+    for all_of_them in (pairs, [pairs[0], pairs[2], pairs[1]], [*pairs, pairs[1]]):
+        assert roughly.load_chunks(all_of_them).dump() == sketch.dump()
+
+
+def test_a_missing_key_has_no_payload():
+    with pytest.raises(ValueError, match="^the key does not exist$"):
+        roughly.load(None)
+
+
+def test_a_star_import_leaves_the_built_in_functions():
+    names = {}
+    exec("from roughly import *", names)
+    assert "open" not in names and "BloomFilter" in names
+
+
+def test_several_digests_are_merged_at_once(client):
+    digests = []
+    for key in ("a", "b", "c"):
+        client.execute_command("TDIGEST.CREATE", key)
+        samples = np.random.default_rng(len(digests)).lognormal(size=5000)
+        client.execute_command("TDIGEST.ADD", key, *samples.tolist())
+        digests.append(roughly.load(client.dump(key)))
+    client.execute_command("TDIGEST.MERGE", "a", 2, "b", "c")
+    digests[0].merge(*digests[1:])
+    assert digests[0].dump() == roughly.load(client.dump("a")).dump()
+
+
+def test_a_merge_reads_a_window_at_a_time(client):
+    client.execute_command("TDIGEST.CREATE", "w", "WINDOW", 60000)
+    client.execute_command("TDIGEST.ADD", "w", 1, 2, 3)
+    windowed = roughly.load(client.dump("w"))
+    now = time.time()
+    for at, count in ((now, 3), (now + 1000, 0)):
+        digest = roughly.TDigest()
+        digest.merge(windowed, at=at)
+        assert digest.info()["Observations"] == count
+    with pytest.raises(ValueError, match="before the newest pane"):
+        roughly.TDigest().merge(windowed, at=now - 3600)
+    with pytest.raises(ValueError, match="between the years 1970 and 9999"):
+        windowed.quantile(0.5, at=now * 1000)
 
 
 def test_merges_with_itself_count_twice():

@@ -3,7 +3,7 @@
 usage: check.py SITE
 
 Every page, in light colors at 360 px and in dark colors at 1280 px, must have the header of the site, the colors of the scheme, no
-horizontal scrolling, and no missing image. The sizing calculator must show results. The search must find some pages among the first
+horizontal scrolling of the page or of a table, and no missing image. The sizing calculator must show results. The search must find some pages among the first
 results, and for each error text and log line of docs/troubleshooting.md that page first. The exit status is 1 if something is wrong.
 """
 
@@ -25,11 +25,11 @@ SEARCHES = [
     ("TOPK.ADD", "commands/topk.add.html", 1),
     ("bf.reserve", "commands/bf.reserve.html", 1),
     ("alert growths", "monitoring.html", 5),
-    ("Redis 8 to Valkey", "migration.html", 5),
+    ("Redis 8 to Valkey", "migration-redis-8-to-valkey.html", 5),
     ("add a command", "CONTRIBUTING.html", 5),
     ("rollback", "migration.html", 1),
     ("redis stack", "migration.html", 5),
-    ("200 GB", "migration.html", 5),
+    ("200 GB", "migration-replication.html", 5),
     ("memory before", "sizing.html", 1),
     ("memory", "sizing.html", 1),
     ("window", "sliding-windows.html", 1),
@@ -73,6 +73,8 @@ async function measure(page) {
     brightness: brightness(doc.querySelector("main") ?? doc.body),
     empty: page === "sizing.html" && !doc.querySelector("#figures dd"),
     overflow: doc.documentElement.scrollWidth - width,
+    wide: [...doc.querySelectorAll(".md-typeset__scrollwrap")].filter(wrap => wrap.scrollWidth > wrap.clientWidth).map(wrap =>
+      wrap.querySelector("tr").textContent.trim().replace(/\\s+/g, " ")),
     broken: [...doc.images].filter(image => !image.naturalWidth).map(image => image.src),
   };
   frame.remove();
@@ -212,6 +214,7 @@ def main():
                     faults.append(f"{place}: brightness {result['brightness']} of the background")
                 if result["overflow"] > 0:
                     faults.append(f"{place}: {result['overflow']} px wider than the window")
+                faults += [f"{place}: the table of {table} is wider than the window" for table in result["wide"]]
                 faults += [f"{place}: missing image {image}" for image in result["broken"]]
     for fault in faults:
         print(f"check: {fault}", file=sys.stderr)

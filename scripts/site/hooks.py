@@ -162,8 +162,9 @@ def on_page_markdown(markdown, page, config, files):
 
     lines = []
     for line in LINK.sub(site_link, markdown).split("\n"):
-        if line.startswith("```") and line[3:] in FENCES:
-            line = "```" + FENCES[line[3:]]
+        indentation, fence, kind = line.partition("```")
+        if fence and not indentation.strip() and kind in FENCES:
+            line = indentation + fence + FENCES[kind]
         elif line == "<details>":
             line = '<details markdown="1">'
         elif uri == "README.md":

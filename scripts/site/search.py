@@ -13,7 +13,8 @@ SCRIPT = Path(__file__).with_name("search.js")
 TROUBLESHOOTING = "troubleshooting.md"
 # What readers type, if the page has other words for it.
 KEYWORDS = {
-    "migration.md": ["rollback", "roll back", "Redis Stack", "200 GB"],
+    "migration.md": ["rollback", "roll back", "Redis Stack"],
+    "migration-replication.md": ["200 GB"],
     "sizing.md": ["memory before", "how much memory", "how large"],
     "containers.md": ["Docker", "Kubernetes"],
     # Pages that must rank above the error texts that contain these words.
@@ -23,8 +24,8 @@ KEYWORDS = {
 }
 # An exact text ranks above the titles of pages that have some of its words.
 BOOST = 2
-# Pages that would displace others: performance has many short headings about filters, and "notebook" begins with "not".
-LOW_RANKS = {"performance.md": 0.2, "recipes/rdb-notebook.md": 0.5}
+# Pages that would displace others: performance and the formats have many short headings about filters, and "notebook" begins with "not".
+LOW_RANKS = {"performance.md": 0.2, "recipes/rdb-notebook.md": 0.5, "contributing/formats.md": 0.3}
 # The rows of troubleshooting: texts and location.
 rows = []
 

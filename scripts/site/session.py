@@ -1,9 +1,9 @@
-"""Records a terminal session on a real server, and writes it as an animated SVG.
+"""Records a terminal session on a real server, and writes it as an SVG.
 
 usage: scripts/with-server.sh python3 scripts/site/session.py > docs/plots/session.svg    (scripts/pages.sh session)
 
 The lines are those of SESSION and the replies of the server. The tests run the commands of the file, and compare the replies
-(tests/server/each_server/documents.rs). Without animations, the file shows the whole session.
+(tests/server/each_server/documents.rs). The documentation site displays the lines as text (scripts/site/home.py).
 """
 
 import os
@@ -20,51 +20,37 @@ SESSION = [
     "TOPK.LIST pages WITHCOUNT",
     "SKETCH.WITHIN 5000 TOPK.LIST pages WITHCOUNT",
 ]
-# What is displayed after a line, in seconds: a wait is shortened.
-TYPING, REPLY, WAIT = 0.6, 0.5, 1.2
 FONT, LINE, WIDTH, MARGIN = 13, 19, 398, 14
 PROMPT, NOTE, OUTPUT = "prompt", "note", "output"
 
 
 def record():
-    """The lines of the session: their kinds, texts, and the time at which each is displayed."""
+    """The lines of the session: their kinds and texts."""
     client = ["redis-cli", "-p", os.environ["ROUGHLY_PORT"], "--no-raw"]
-    now = 0.0
     for step in SESSION:
         if isinstance(step, int):
             time.sleep(step)
-            yield NOTE, f"# {step} seconds later", now
-            now += WAIT
+            yield NOTE, f"# {step} seconds later"
             continue
-        yield PROMPT, f"> {step}", now
-        now += TYPING
+        yield PROMPT, f"> {step}"
         reply = subprocess.run([*client, *step.split()], capture_output=True, text=True, check=True)
         for line in reply.stdout.rstrip("\n").split("\n"):
-            yield OUTPUT, line, now
-        now += REPLY
+            yield OUTPUT, line
 
 
 def svg(lines):
     """The file: a dark terminal, which is readable on light and dark pages."""
-    total = lines[-1][2] + REPLY
     height = len(lines) * LINE + 2 * MARGIN
     yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">'
     yield "<title>A terminal session: the top pages of the last minute and of the last five seconds, from one key</title>"
     yield "<style>"
     yield f"text {{ font: {FONT}px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace; fill: #c9d1d9; white-space: pre }}"
     yield ".prompt { fill: #79c0ff } .note { fill: #d29922 }"
-    yield "@media (prefers-reduced-motion: no-preference) {"
-    for moment in sorted({at for _, _, at in lines if at > 0}):
-        name = f"t{round(moment * 10)}"
-        begin = 100 * moment / total
-        yield f".{name} {{ animation: {name} {total:.1f}s step-end }}"
-        yield f"@keyframes {name} {{ 0% {{ opacity: 0 }} {begin:.1f}% {{ opacity: 1 }} 100% {{ opacity: 1 }} }}"
-    yield "}"
     yield "</style>"
     yield f'<rect width="{WIDTH}" height="{height}" rx="8" fill="#0d1117" stroke="#30363d"/>'
-    for number, (kind, text, moment) in enumerate(lines):
+    for number, (kind, text) in enumerate(lines):
         y = MARGIN + FONT + number * LINE
-        yield f'<text class="{kind} t{round(moment * 10)}" x="{MARGIN}" y="{y}">{escape(text, quote=False)}</text>'
+        yield f'<text class="{kind}" x="{MARGIN}" y="{y}">{escape(text, quote=False)}</text>'
     yield "</svg>"
 
 

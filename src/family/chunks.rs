@@ -1,4 +1,4 @@
-//! SCANDUMP and LOADCHUNK (docs/formats.md, "Headers and chunks"). The replies of CF
+//! SCANDUMP and LOADCHUNK (docs/contributing/formats.md, "Headers and chunks"). The replies of CF
 //! differ, see `cuckoo/chunks.rs`.
 
 use crate::server::call::{Call, Error};

@@ -24,7 +24,6 @@ pub mod sketch;
 pub mod t_digest;
 pub mod top_k;
 mod window;
-mod window_seed;
 
 #[cfg(test)]
 mod tests;

@@ -1,92 +1,128 @@
-//! The option `WINDOW ms [PANES n]` of the commands that create a key (docs/sliding-windows.md).
+//! The option `WINDOW ms [PANES n] [FINEST r] [SEED hex]` of the commands that create a key (docs/sliding-windows.md): the only
+//! parser, and the description of a window that is checked, created and replicated.
 
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::options::{MissingValue, Options};
+use crate::server::options::Options;
+use roughly_sketch::seed::Seed;
 use roughly_sketch::window::{Timed, Window, WindowError};
 use std::ffi::{CStr, CString};
 
-const BAD_LENGTH: &CStr = c"ERR WINDOW must be between 1 and 315360000000 milliseconds";
+const SYNTAX: &CStr = c"ERR syntax error";
 
-/// The error for a number of panes of a sketch with at most so many.
-fn bad_panes(max: u64) -> Error {
-    let text = format!("ERR PANES must be between 1 and {max}, and at most WINDOW");
-    Error::Formatted(CString::new(text).unwrap_or_default())
-}
+/// The words that may follow `WINDOW ms`, in any order and once each.
+pub type Words = &'static [&'static str];
 
-/// The numbers of an option `WINDOW ms [PANES n]`.
+/// The words of a filter that a command reserves.
+pub const FILTER: Words = &["PANES", "SEED"];
+/// The words of BF.INSERT and CF.INSERT.
+pub const INSERT: Words = &["PANES"];
+/// The words of count-min sketches and top-k.
+pub const COUNTER: Words = &["PANES", "FINEST", "SEED"];
+/// The words of t-digests, which have no hash.
+pub const DIGEST: Words = &["PANES", "FINEST"];
+
+/// The arguments of the option.
 #[derive(Debug, Clone, Copy)]
 pub struct WindowOption<'a> {
     ms: Argument<'a>,
     panes: Option<Argument<'a>>,
+    finest: Option<Argument<'a>>,
+    seed: Option<Argument<'a>>,
+    /// The number of the arguments, the word WINDOW included.
+    len: usize,
 }
 
 impl<'a> WindowOption<'a> {
-    /// The number of arguments before the option, which ends the command if it is specified, and the option. It can begin
-    /// after one of these numbers of arguments.
+    /// The option at this argument; `None` if another argument is there. It ends at the first argument that is none of
+    /// `words`.
     ///
     /// # Errors
-    /// [`Error::WrongArity`] if a number is missing, `ERR syntax error` if a keyword is.
-    pub fn at_end(call: &Call<'a>, lens: &[usize]) -> Result<(usize, Option<Self>), Error> {
-        let is_start = |&len: &usize| len < call.len() && call.arg(len).is("WINDOW");
-        let Some(len) = lens.iter().copied().find(is_start) else {
-            return Ok((call.len(), None));
+    /// [`Error::WrongArity`] if a value is missing, `ERR syntax error` if a word is repeated.
+    pub fn at(call: &Call<'a>, index: usize, words: Words) -> Result<Option<Self>, Error> {
+        let mut arguments = call.args_from(index);
+        if !arguments.next().is_some_and(|first| first.is("WINDOW")) {
+            return Ok(None);
+        }
+        let mut option = Self {
+            ms: arguments.next().ok_or(Error::WrongArity)?,
+            panes: None,
+            finest: None,
+            seed: None,
+            len: 2,
         };
-        let panes = match call.len() - len {
-            2 => None,
-            4 if call.arg(len + 2).is("PANES") => Some(call.arg(len + 3)),
-            4 => return Err(c"ERR syntax error".into()),
-            _ => return Err(Error::WrongArity),
-        };
-        let ms = call.arg(len + 1);
-        Ok((len, Some(Self { ms, panes })))
-    }
-
-    /// The option at this argument, `None` if another argument is there.
-    ///
-    /// # Errors
-    /// [`Error::WrongArity`] if a number is missing.
-    pub fn at(call: &Call<'a>, index: usize) -> Result<Option<Self>, Error> {
-        let value_of = |keyword, index: usize| {
-            if index >= call.len() || !call.arg(index).is(keyword) {
-                return Ok(None);
+        while let Some(argument) = arguments.next() {
+            let Some(&word) = words.iter().find(|word| argument.is(word)) else {
+                break;
+            };
+            let value = arguments.next().ok_or(Error::WrongArity)?;
+            let place = match word {
+                "PANES" => &mut option.panes,
+                "FINEST" => &mut option.finest,
+                _ => &mut option.seed,
+            };
+            if place.replace(value).is_some() {
+                return Err(SYNTAX.into());
             }
-            let mut values = call.args_from(index + 1);
-            values.next().map(Some).ok_or(Error::WrongArity)
-        };
-        let Some(ms) = value_of("WINDOW", index)? else {
-            return Ok(None);
-        };
-        let panes = value_of("PANES", index + 2)?;
-        Ok(Some(Self { ms, panes }))
+            option.len += 2;
+        }
+        Ok(Some(option))
     }
 
-    /// The option among options at any position. Without `WINDOW`, `PANES` is no option.
+    /// The option at the end of a command with one of these numbers of arguments before it, and that number.
     ///
     /// # Errors
-    /// [`MissingValue`] if a number is missing.
-    pub fn in_options(options: &mut Options<'_, 'a>) -> Result<Option<Self>, MissingValue> {
-        let Some(ms) = options.value("WINDOW")? else {
+    /// Those of [`WindowOption::at`], [`Error::WrongArity`] for another number of arguments, `ERR syntax error` for an argument
+    /// after the option.
+    pub fn at_end(
+        call: &Call<'a>,
+        lens: &[usize],
+        words: Words,
+    ) -> Result<(usize, Option<Self>), Error> {
+        for &len in lens {
+            if let Some(option) = Self::at(call, len, words)? {
+                return match call.len() - len == option.len {
+                    true => Ok((len, Some(option))),
+                    false => Err(SYNTAX.into()),
+                };
+            }
+        }
+        match lens.contains(&call.len()) {
+            true => Ok((call.len(), None)),
+            false => Err(Error::WrongArity),
+        }
+    }
+
+    /// The option among options at any position.
+    ///
+    /// # Errors
+    /// Those of [`WindowOption::at`].
+    pub fn in_options(
+        options: &mut Options<'_, 'a>,
+        call: &Call<'a>,
+        words: Words,
+    ) -> Result<Option<Self>, Error> {
+        let Some(index) = options.position("WINDOW") else {
             return Ok(None);
         };
-        let panes = options.value("PANES")?;
-        Ok(Some(Self { ms, panes }))
+        let option = Self::at(call, index, words)?;
+        if let Some(option) = &option {
+            options.take(index, option.len);
+        }
+        Ok(option)
     }
 
     /// The number of arguments.
     #[must_use]
-    pub fn num_arguments(&self) -> usize {
-        match self.panes {
-            None => 2,
-            Some(_) => 4,
-        }
+    pub fn len(&self) -> usize {
+        self.len
     }
 
     /// The window of a key of type `T`. Must be called when the arguments before the option were checked.
     ///
     /// # Errors
-    /// If a number is out of range.
-    pub fn window<T: Timed>(self) -> Result<Window, Error> {
+    /// If a value is out of range.
+    pub fn parse<T: Timed>(self) -> Result<NewWindow, Error> {
         // An invalid number becomes 0, which is out of range.
         let number = |argument: Argument<'_>| {
             let number = argument.integer();
@@ -94,47 +130,95 @@ impl<'a> WindowOption<'a> {
         };
         let ms = number(self.ms);
         let panes = self.panes.map_or(Window::DEFAULT_PANES.min(ms), number);
-        Window::of::<T>(ms, panes).map_err(|error| match error {
-            WindowError::InvalidLength => BAD_LENGTH.into(),
+        let window = Window::of::<T>(ms, panes, self.finest.map(number));
+        let window = window.map_err(|error| match error {
+            WindowError::InvalidLength => {
+                c"ERR WINDOW must be between 1 and 315360000000 milliseconds".into()
+            }
             WindowError::InvalidPanes => bad_panes(T::MAX_PANES),
-        })
+            WindowError::InvalidFinest => {
+                c"ERR FINEST must be between 1 millisecond and the length of WINDOW / PANES".into()
+            }
+            WindowError::TooManyPanes => {
+                Error::from(c"ERR WINDOW, PANES and FINEST make more than 255 panes")
+            }
+        })?;
+        let seed = self.seed.map(|hex| parse_seed(hex.bytes())).transpose()?;
+        Ok(NewWindow { window, seed })
+    }
+}
+
+/// The error for a number of panes of a sketch with at most so many.
+fn bad_panes(max: u64) -> Error {
+    let text = format!("ERR PANES must be between 1 and {max}, and at most WINDOW");
+    Error::Formatted(CString::new(text).unwrap_or_default())
+}
+
+fn parse_seed(hex: &[u8]) -> Result<Seed, Error> {
+    const INVALID: &CStr = c"ERR SEED must be 32 hexadecimal digits";
+    let (digits, []) = hex.as_chunks::<2>() else {
+        return Err(INVALID.into());
+    };
+    let mut seed = Seed::default();
+    if digits.len() != seed.0.len() {
+        return Err(INVALID.into());
+    }
+    for (byte, digits) in seed.0.iter_mut().zip(digits) {
+        let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
+        let value = high.zip(low).map(|(high, low)| high * 16 + low);
+        *byte = value.ok_or(INVALID)? as u8;
+    }
+    Ok(seed)
+}
+
+/// The window of a new key: what the option describes.
+#[derive(Debug, Clone, Copy)]
+pub struct NewWindow {
+    /// Length and panes.
+    pub window: Window,
+    /// The seed; `None` if the server draws it.
+    seed: Option<Seed>,
+}
+
+impl NewWindow {
+    /// The specified seed, or random bytes from the server.
+    #[must_use]
+    pub fn seed(&self, call: &Call<'_>) -> Seed {
+        self.seed.unwrap_or_else(|| Seed(call.random_bytes()))
     }
 
-    /// The window of a new key of type `T`. Must be called when all other arguments were checked.
+    /// Checks that the command may create a sketch with a window.
     ///
     /// # Errors
-    /// Those of [`WindowOption::window`] and [`check_allowed`].
-    pub fn window_of_new<T: Timed>(self, call: &Call<'_>) -> Result<Window, Error> {
-        let window = self.window::<T>()?;
-        check_allowed(call)?;
-        Ok(window)
+    /// If `sketch-windows` disables windows.
+    pub fn check_allowed(self, call: &Call<'_>) -> Result<Self, Error> {
+        match call.allows_windows() {
+            true => Ok(self),
+            false => Err(c"ERR sketches with a window are disabled (sketch-windows)".into()),
+        }
+    }
+
+    /// The arguments of the option for a window with this seed, for the replicated form of a creation.
+    #[must_use]
+    pub fn words(self, seed: Option<Seed>) -> Vec<String> {
+        let window = self.window;
+        let mut words = vec!["WINDOW".to_owned(), window.ms().to_string()];
+        words.extend(["PANES".to_owned(), window.panes().to_string()]);
+        if !window.is_uniform() {
+            words.extend(["FINEST".to_owned(), window.pane_ms().to_string()]);
+        }
+        if let Some(seed) = seed {
+            let digits = seed.0.iter().map(|byte| format!("{byte:02x}"));
+            words.extend(["SEED".to_owned(), digits.collect()]);
+        }
+        words
     }
 }
 
-/// The arguments of the option for a window, for the replicated form of a creation.
-#[derive(Debug)]
-pub struct WindowArguments([String; 2]);
-
-impl WindowArguments {
-    /// The arguments for this window.
-    #[must_use]
-    pub fn of(window: Window) -> Self {
-        Self([window.ms(), window.panes()].map(|number| number.to_string()))
-    }
-
-    /// The arguments in order.
-    #[must_use]
-    pub fn as_bytes(&self) -> [&[u8]; 4] {
-        let [ms, panes] = self.0.each_ref().map(String::as_bytes);
-        [b"WINDOW", ms, b"PANES", panes]
-    }
-}
-
-/// Replicates a creation whose arguments before the option, which is at argument `option`, are replicated as they are.
-pub fn replicate_creation(call: &mut Call<'_>, name: &CStr, option: usize, window: Window) {
-    let window = WindowArguments::of(window);
-    let before = call.args_from(1).take(option - 1).map(Argument::bytes);
-    let arguments: Vec<_> = before.chain(window.as_bytes()).collect();
+/// Replicates a creation: the arguments before the option, then its words.
+pub fn replicate_creation(call: &mut Call<'_>, name: &CStr, before: &[&[u8]], words: &[String]) {
+    let words = words.iter().map(String::as_bytes);
+    let arguments: Vec<_> = before.iter().copied().chain(words).collect();
     call.replicate(name, &arguments);
 }
 
@@ -149,15 +233,4 @@ pub fn check_others(options: &Options<'_, '_>, has_window: bool) -> Result<(), E
     }
     options.warn_of_ignored();
     Ok(())
-}
-
-/// Checks that the command may create a sketch with a window.
-///
-/// # Errors
-/// If `sketch-windows` disables windows.
-pub fn check_allowed(call: &Call<'_>) -> Result<(), Error> {
-    if call.allows_windows() {
-        return Ok(());
-    }
-    Err(c"ERR sketches with a window are disabled (sketch-windows)".into())
 }

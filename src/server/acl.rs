@@ -2,7 +2,7 @@
 
 use super::argument::Argument;
 use super::call::{Call, Error};
-use super::context::OBEYED;
+use super::obeyed;
 use redis_module::raw;
 use std::ffi::{CStr, CString, c_int};
 use std::io;
@@ -148,13 +148,12 @@ impl Call<'_> {
         no_permission(user_name, name)
     }
 
-    /// Whether the command has a user, and need not be obeyed. Another module can run it without a user, and
-    /// RedisModule_GetCurrentUserName then crashes several servers.
+    /// Whether the command has a user, and need not be obeyed. Other modules can run it without a user, from any context;
+    /// RedisModule_GetCurrentUserName then crashes Redis 7.0 and Valkey 8.0. No flag of the context shows it. A connection
+    /// always has a user.
     fn has_user(&self) -> bool {
-        let flags = self.context().flags();
-        let by_client = flags & raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING == 0
-            || flags & raw::REDISMODULE_CTX_FLAGS_MULTI != 0;
-        flags & OBEYED == 0 && (by_client || self.runs_as_user())
+        !obeyed::flags_must_obey(self.context().flags())
+            && (self.context().is_of_connection() || self.runs_as_user())
     }
 
     /// Whether the command of a script or of another module has a user: the server looks for it before it looks for the

@@ -165,8 +165,7 @@ unsafe impl GlobalAlloc for ServerAllocator {
         } else {
             try_alloc(natural_size(layout))
         };
-        // SAFETY: the block has the size of the layout, and `dealloc` and `realloc` undo the advice.
-        unsafe { huge_pages::advise(block, layout.size()) };
+        huge_pages::track(block, layout.size());
         block
     }
 
@@ -183,8 +182,7 @@ unsafe impl GlobalAlloc for ServerAllocator {
         } else {
             try_calloc(natural_size(layout))
         };
-        // SAFETY: as in `alloc`.
-        unsafe { huge_pages::advise(block, layout.size()) };
+        huge_pages::track(block, layout.size());
         block
     }
 
@@ -193,8 +191,7 @@ unsafe impl GlobalAlloc for ServerAllocator {
             // SAFETY: the caller's contract is that of the system allocator.
             return unsafe { System.dealloc(block, layout) };
         }
-        // SAFETY: the block is live and has the size of the layout.
-        unsafe { huge_pages::retract(block, layout.size()) };
+        huge_pages::forget(block, layout.size());
         if layout.align() > NATURAL_ALIGNMENT {
             // SAFETY: `alloc_aligned` wrote the server's address just before the block.
             free(unsafe { block.cast::<*mut u8>().sub(1).read() });
@@ -212,16 +209,9 @@ unsafe impl GlobalAlloc for ServerAllocator {
             if is_refused_by_test(new_size) {
                 return ptr::null_mut();
             }
-            // SAFETY: the block is live and has the size of the layout.
-            unsafe { huge_pages::retract(block, layout.size()) };
-            let new = try_realloc(block, new_size.max(layout.align()));
-            let (kept, bytes) = match new.is_null() {
-                true => (block, layout.size()),
-                false => (new, new_size),
-            };
-            // SAFETY: as in `alloc`.
-            unsafe { huge_pages::advise(kept, bytes) };
-            return new;
+            return huge_pages::track_resize(block, [layout.size(), new_size], || {
+                try_realloc(block, new_size.max(layout.align()))
+            });
         }
         // SAFETY: the caller guarantees that the size and this alignment form a layout.
         let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };

@@ -169,11 +169,11 @@ impl<'a> Call<'a> {
         self.ctx.is_resp3()
     }
 
-    /// Whether the command must be obeyed: a primary sent it, or the server reads it from the AOF, so it was already
-    /// applied once. The limits of this server do not apply to it.
+    /// Whether the command must be obeyed: a primary or the node of imported slots sent it, or the server reads it from
+    /// the AOF, so it was already applied once. No limit of this server applies to it.
     #[must_use]
     pub fn must_obey(&self) -> bool {
-        self.ctx.must_obey()
+        self.memory.must_obey()
     }
 
     /// The memory that the command may take.

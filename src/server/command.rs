@@ -4,12 +4,14 @@ use super::error::Error;
 pub use super::handler::{Handler, handler, merge_handler};
 pub use super::key_spec::KeySpec;
 use super::key_spec::NO_KEY_SPEC;
+use super::module_list;
+use super::obeyed;
 use redis_module::raw;
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr;
 
-/// The flag of commands that report the positions of their keys. ACLs, clients and COMMAND GETKEYS use the key specs, but
-/// a cluster checks only the first key of a module's command without this flag.
+/// The flag of commands that report the positions of their keys, on servers that need it
+/// ([`ServerVersion::asks_for_keys`](super::server_version::ServerVersion::asks_for_keys)). All other uses go by the key specs.
 const GETKEYS: &[u8] = b" getkeys-api";
 
 /// The type of an argument, for `COMMAND DOCS`.
@@ -62,25 +64,24 @@ impl Arg {
     pub const ITEMS: Self = Self::ITEM.multiple();
     /// The keyword before [`Arg::ITEMS`] of a command with options.
     pub const ITEMS_KEYWORD: Self = Self::keyword(c"items", c"ITEMS");
-    /// The option of the commands that create a key.
-    pub const WINDOW: Self = Self::block(
+    const WINDOW_MS: Self = Self::integer(c"milliseconds").token(c"WINDOW");
+    const PANES: Self = Self::integer(c"panes").token(c"PANES").optional();
+    const FINEST: Self = Self::integer(c"finest").token(c"FINEST").optional();
+    const SEED: Self = Self::new(c"hex", ArgKind::String).token(c"SEED").optional();
+    /// The option `WINDOW` of the commands that insert items and create the key.
+    pub const WINDOW: Self = Self::block(c"window", &[Self::WINDOW_MS, Self::PANES]).optional();
+    /// The option of the commands that create a filter.
+    pub const WINDOW_OF_FILTER: Self =
+        Self::block(c"window", &[Self::WINDOW_MS, Self::PANES, Self::SEED]).optional();
+    /// The option of the commands that create a count-min sketch or a top-k.
+    pub const WINDOW_OF_COUNTER: Self = Self::block(
         c"window",
-        &[
-            Self::integer(c"milliseconds").token(c"WINDOW"),
-            Self::integer(c"panes").token(c"PANES").optional(),
-        ],
+        &[Self::WINDOW_MS, Self::PANES, Self::FINEST, Self::SEED],
     )
     .optional();
-    /// The option of the commands that create a filter with all parameters.
-    pub const WINDOW_WITH_SEED: Self = Self::block(
-        c"window",
-        &[
-            Self::integer(c"milliseconds").token(c"WINDOW"),
-            Self::integer(c"panes").token(c"PANES").optional(),
-            Self::new(c"hex", ArgKind::String).token(c"SEED").optional(),
-        ],
-    )
-    .optional();
+    /// The option of the command that creates a t-digest.
+    pub const WINDOW_OF_DIGEST: Self =
+        Self::block(c"window", &[Self::WINDOW_MS, Self::PANES, Self::FINEST]).optional();
     /// The first arguments of a command whose keys are [`KeySpec::MERGE`].
     pub const DESTINATION: Self = Self::new(c"destination", ArgKind::Key(0));
     /// The number of [`Arg::SOURCES`].
@@ -189,6 +190,8 @@ pub struct Command {
     pub complexity: &'static CStr,
     /// The version that introduced it, if it is not that of the family.
     pub since: Option<Since>,
+    /// Its changes in later versions, each with the version.
+    pub history: &'static [(&'static CStr, &'static CStr)],
     /// Its arguments.
     pub args: &'static [Arg],
     /// Whether SKETCH.WITHIN can run it: it reads a key in argument 1, which can have a window, and takes the panes that count
@@ -231,6 +234,7 @@ impl Command {
         summary: c"",
         complexity: c"O(1)",
         since: None,
+        history: &[],
         args: &[Arg::KEY],
         within: false,
     };
@@ -353,7 +357,8 @@ fn raw_args(
     start
 }
 
-/// Registers a command in the ACL category of its family, which exists since a version. Returns false if the server supports
+/// Registers a command in the ACL category of its family, which exists since a version. `asks_for_keys`: whether the server
+/// asks merges for their keys. Returns false if the server supports
 /// ACL categories but refuses those of the command. An error names what the server refused.
 ///
 /// # Safety
@@ -363,6 +368,7 @@ pub(super) unsafe fn register(
     command: &Command,
     category: &CStr,
     since: Since,
+    asks_for_keys: bool,
 ) -> Result<bool, String> {
     let name = command.name.as_ptr();
     let ok = raw::REDISMODULE_OK as c_int;
@@ -371,15 +377,20 @@ pub(super) unsafe fn register(
         let handler = command.handler.raw;
         assert!(handler.is_some(), "{:?} has no handler", command.name);
         let mut flags = command.flags.to_bytes().to_vec();
-        if command.handler.reports_keys {
+        if flags.starts_with(b"write") {
+            obeyed::add_write(command.name.to_bytes());
+        }
+        if command.handler.reports_keys && asks_for_keys {
             flags.extend_from_slice(GETKEYS);
         }
         flags.push(0);
         let flags = flags.as_ptr().cast();
         if api!(RedisModule_CreateCommand)(ctx, name, handler, flags, 1, 1, 1) != ok {
+            let owner = module_list::owner_of_command(ctx, command.name);
             return Err(format!(
-                "command {} was refused by the server. Is another module loaded that has it, such as RedisBloom? Run MODULE LIST",
-                command.name.to_string_lossy()
+                "command {} was refused by the server: {} has it",
+                command.name.to_string_lossy(),
+                owner.as_deref().unwrap_or("another module")
             ));
         }
         let proxy = api!(RedisModule_GetCommand)(ctx, name);
@@ -404,6 +415,14 @@ pub(super) unsafe fn register(
     Ok(true)
 }
 
+/// An entry of the list of a command's changes.
+fn history_entry(
+    since: *const c_char,
+    changes: *const c_char,
+) -> raw::RedisModuleCommandHistoryEntry {
+    raw::RedisModuleCommandHistoryEntry { since, changes }
+}
+
 /// # Safety
 /// `proxy` must be a command of this module, in the running load function.
 unsafe fn set_info(
@@ -415,6 +434,13 @@ unsafe fn set_info(
     let args = raw_args(command.args, &mut levels);
     let mut keys: Vec<_> = command.keys.iter().map(|spec| spec.to_raw()).collect();
     keys.push(NO_KEY_SPEC);
+    let mut history: Vec<_> = command
+        .history
+        .iter()
+        .map(|(since, changes)| history_entry(since.as_ptr(), changes.as_ptr()))
+        .collect();
+    // Ends the list.
+    history.push(history_entry(ptr::null(), ptr::null()));
     let version = raw::RedisModuleCommandInfoVersion {
         version: 1,
         sizeof_historyentry: size_of::<raw::RedisModuleCommandHistoryEntry>(),
@@ -426,7 +452,7 @@ unsafe fn set_info(
         summary: command.summary.as_ptr(),
         complexity: command.complexity.as_ptr(),
         since: command.since.unwrap_or(family_since).version().as_ptr(),
-        history: ptr::null_mut(),
+        history: history.as_mut_ptr(),
         tips: command.tips.map_or(ptr::null(), CStr::as_ptr),
         arity: command.arity,
         key_specs: keys.as_mut_ptr(),

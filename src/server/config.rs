@@ -1,20 +1,18 @@
 //! Settings: CONFIG GET, SET and REWRITE, and the arguments of the load line.
 //!
 //! The server handles the value of a setting as text. The family that owns the setting parses the text and stores the
-//! value. Redis 8 uses the name as it is; other servers put `bf.` before it.
+//! value. Redis 8 uses the name as it is; other servers put the module's name and a dot before it.
 
 use super::argument::Argument;
 use super::guard::guarded;
 use super::log;
+use super::selection::is_families;
 use redis_module::raw;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ops::RangeInclusive;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, Ordering};
-
-/// What servers put before the names of settings.
-const PREFIX: &str = "bf.";
 
 /// Why a setting rejects a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,7 +120,7 @@ pub fn store_integer(
     Ok(Accepted::AsGiven)
 }
 
-/// A registered setting: the setting and the text that CONFIG GET shows.
+/// A setting and the text that CONFIG GET shows.
 struct Shown {
     setting: &'static Setting,
     text: AtomicPtr<raw::RedisModuleString>,
@@ -236,7 +234,8 @@ unsafe fn run(
     }
 }
 
-/// Registers all settings with the values of the load line. `prefixed`: the server puts the module's name before the
+/// Registers settings with the values of the load line. `settings` are all of the module, each with whether its family is
+/// loaded; the others only get their defaults. `prefixed`: the server puts `module`, the module's name, and a dot before the
 /// names of settings.
 ///
 /// # Errors
@@ -246,12 +245,13 @@ unsafe fn run(
 /// `ctx` and `args` must be those of the running load function.
 pub(super) unsafe fn register(
     ctx: *mut raw::RedisModuleCtx,
-    settings: &[&'static [Setting]],
+    settings: &[(bool, &'static [Setting])],
     args: &[Argument<'_>],
+    module: &CStr,
     prefixed: bool,
 ) -> Result<(), String> {
     let shown = SHOWN.get_or_init(|| {
-        let settings = settings.iter().copied().flatten();
+        let settings = settings.iter().flat_map(|&(_, settings)| settings);
         settings
             .map(|setting| Shown {
                 setting,
@@ -268,8 +268,17 @@ pub(super) unsafe fn register(
             taken.map_err(|rejection| rejection_text(one.setting.name, &rejection))?;
         }
     }
-    let values = take_load_line(shown, args)?;
-    for (one, value) in shown.iter().zip(values) {
+    let is_loaded = settings
+        .iter()
+        .flat_map(|&(is_loaded, settings)| settings.iter().map(move |_| is_loaded));
+    let shown: Vec<_> = shown
+        .iter()
+        .zip(is_loaded)
+        .filter_map(|(one, is_loaded)| is_loaded.then_some(one))
+        .collect();
+    let prefix = format!("{}.", module.to_string_lossy());
+    let values = take_load_line(&shown, args, &prefix)?;
+    for (&one, value) in shown.iter().zip(values) {
         let flags = if prefixed || one.setting.always_prefixed {
             raw::REDISMODULE_CONFIG_DEFAULT
         } else {
@@ -297,9 +306,9 @@ pub(super) unsafe fn register(
         }
     }
     if prefixed {
-        log::notice(
-            "this server adds a prefix to the settings of modules: use CONFIG SET bf.<name>",
-        );
+        log::notice(&format!(
+            "this server adds a prefix to the settings of modules: use CONFIG SET {prefix}<name>"
+        ));
     }
     // SAFETY: all settings are registered; the server now sets them from its configuration file.
     if unsafe { api!(RedisModule_LoadConfigs)(ctx) } != raw::REDISMODULE_OK as c_int {
@@ -321,7 +330,11 @@ pub(super) unsafe fn register(
 
 /// Parses the load line: pairs of a name (or an old name) and a value. Returns the specified texts in the order of the
 /// settings.
-fn take_load_line(shown: &[Shown], args: &[Argument<'_>]) -> Result<Vec<Option<CString>>, String> {
+fn take_load_line(
+    shown: &[&Shown],
+    args: &[Argument<'_>],
+    prefix: &str,
+) -> Result<Vec<Option<CString>>, String> {
     let mut values = vec![None; shown.len()];
     if let [only] = args
         && only.bytes().is_empty()
@@ -335,15 +348,18 @@ fn take_load_line(shown: &[Shown], args: &[Argument<'_>]) -> Result<Vec<Option<C
         );
     }
     for pair in args.chunks_exact(2) {
+        if is_families(pair[0]) {
+            continue;
+        }
         let given = String::from_utf8_lossy(pair[0].bytes());
         let value = String::from_utf8_lossy(pair[1].bytes());
-        let is_old = |one: &Shown| {
+        let is_old = |one: &&Shown| {
             let old = one.setting.old_name;
             old.is_some_and(|old| old.eq_ignore_ascii_case(&given))
         };
-        let is_new = |one: &Shown| {
+        let is_new = |one: &&Shown| {
             let given = match one.setting.always_prefixed {
-                true => given.strip_prefix(PREFIX).unwrap_or(&given),
+                true => given.strip_prefix(prefix).unwrap_or(&given),
                 false => &given,
             };
             let name = one.setting.name.to_bytes();
@@ -351,7 +367,10 @@ fn take_load_line(shown: &[Shown], args: &[Argument<'_>]) -> Result<Vec<Option<C
         };
         let Some(index) = shown.iter().position(|one| is_new(one) || is_old(one)) else {
             let known = shown.iter().map(|one| one.setting.name.to_string_lossy());
-            let known = known.collect::<Vec<_>>().join(", ");
+            let known = known
+                .chain(["families".into()])
+                .collect::<Vec<_>>()
+                .join(", ");
             return Err(format!(
                 "unknown module argument {given}. Known arguments: {known}"
             ));

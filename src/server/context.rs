@@ -2,10 +2,7 @@
 
 use super::test_clock;
 use redis_module::raw;
-
-/// The flags of commands that must be obeyed; see [`Context::must_obey`].
-pub(super) const OBEYED: u32 =
-    raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
+use std::ptr;
 
 /// The context of a running command.
 #[derive(Debug, Clone, Copy)]
@@ -38,10 +35,19 @@ impl Context {
         self.has_flag(raw::REDISMODULE_CTX_FLAGS_RESP3)
     }
 
-    /// Whether the command must be obeyed: a primary sent it, or the server reads it from the AOF, so it was already
-    /// applied once. The limits of this server do not apply to it.
-    pub(super) fn must_obey(self) -> bool {
-        self.has_flag(OBEYED)
+    /// Whether the running client is a connection. Servers run the commands of scripts and modules with clients that are not in
+    /// their list of clients.
+    pub(super) fn is_of_connection(self) -> bool {
+        // SAFETY: the context is the running command's. The name is null, or a string that is freed here; without a context,
+        // because automatic memory management is off.
+        unsafe {
+            let id = api!(RedisModule_GetClientId)(self.0);
+            let name = api!(RedisModule_GetClientUserNameById)(self.0, id);
+            if !name.is_null() {
+                api!(RedisModule_FreeString)(ptr::null_mut(), name);
+            }
+            !name.is_null()
+        }
     }
 
     /// The time in milliseconds since the Unix epoch: the time that the server has cached for the running command, so

@@ -14,6 +14,9 @@ use std::ffi::{CStr, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+/// Creates the value that a header describes.
+pub(super) type FromHeader = fn(&[u8], Budget<'_>) -> Result<NewValue, FormatError>;
+
 /// The registration of a type: its handle in the server, its counters, and its functions.
 #[derive(Debug)]
 pub struct Registration {
@@ -25,32 +28,33 @@ pub struct Registration {
     pub max_panes: u64,
     /// [`Stored::HEADER_MARK`].
     header_mark: &'static [u8],
-    pub(super) ops: Ops,
-    handle: AtomicPtr<raw::RedisModuleType>,
-    /// Its counters.
-    pub stats: Stats,
-}
-
-/// The functions of a type for values of which only the registration is known.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ops {
     /// Registers the type with the server.
     pub(super) register: unsafe fn(*mut raw::RedisModuleCtx) -> bool,
     /// The value at an address, which must be that of a value of the type.
     pub(super) value: unsafe fn(NonNull<c_void>) -> NonNull<dyn AnyValue>,
     /// [`Stored::from_header`].
-    pub(super) from_header: fn(&[u8], Budget<'_>) -> Result<NewValue, FormatError>,
+    from_header: FromHeader,
+    handle: AtomicPtr<raw::RedisModuleType>,
+    /// Its counters.
+    pub stats: Stats,
 }
 
 impl Registration {
     /// A registration for `T`, which is not registered with the server yet.
-    pub(super) const fn new<T: DataType>(info_suffix: &'static str, ops: Ops) -> Self {
+    pub(super) const fn new<T: DataType>(
+        info_suffix: &'static str,
+        register: unsafe fn(*mut raw::RedisModuleCtx) -> bool,
+        value: unsafe fn(NonNull<c_void>) -> NonNull<dyn AnyValue>,
+        from_header: FromHeader,
+    ) -> Self {
         Self {
             name: T::TYPE_NAME,
             info_suffix,
             max_panes: T::MAX_PANES,
             header_mark: T::HEADER_MARK,
-            ops,
+            register,
+            value,
+            from_header,
             handle: AtomicPtr::new(ptr::null_mut()),
             stats: Stats::new(),
         }
@@ -81,7 +85,7 @@ impl Registration {
         header: &[u8],
         budget: Budget<'_>,
     ) -> Result<NewValue, FormatError> {
-        (self.ops.from_header)(header, budget)
+        (self.from_header)(header, budget)
     }
 
     /// Whether values have a window.
@@ -163,6 +167,8 @@ pub trait AnyValue {
 
 /// A sketch that is a type of the server. A value may be freed on another thread than the one that created it.
 pub trait DataType: Stored + 'static {
+    /// The registration of this type: a static that no other type uses.
+    const REGISTRATION: &'static Registration;
     /// The command that loads a chunk, for AOF rewrite.
     const LOADCHUNK: &'static CStr;
     /// Maximum size in bytes of a payload that AOF rewrite emits as one RESTORE. 64 MiB is well below the server's
@@ -172,9 +178,6 @@ pub trait DataType: Stored + 'static {
 
     /// A command that recreates a value, which AOF rewrite emits instead of RESTORE.
     const PAYLOAD_COMMAND: Option<PayloadCommand<Self>> = None;
-
-    /// The registration of this type: a static that no other type uses.
-    fn registration() -> &'static Registration;
 
     /// The parameters that old encoding versions do not store.
     fn defaults() -> Self::Defaults;

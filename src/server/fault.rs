@@ -1,11 +1,13 @@
 //! Faults that tests inject into a server. Not in release builds.
 //!
-//! There are two kinds:
+//! There are three kinds:
 //!
 //! - The tests write the names of the enabled faults to the file `roughly-faults` in the server's working directory,
 //!   one per line.
 //! - The command `ROUGHLY.FAULT first last` counts the requests for memory from then on, and refuses those from number
 //!   `first` to number `last`. It replies with what happened since its last call.
+//! - The files `roughly-machine-bytes` and `roughly-control-group-bytes` contain the memory of the machine and the limit of the
+//!   control group in bytes.
 //!
 //! A request is an allocation whose failure is an error ([`roughly_sketch::refusable`]), or one to the
 //! memory limit of a command. The other allocations are not refused, because their failure ends the process, and are measured.
@@ -31,6 +33,21 @@ mod injected {
     /// Panics if the tests have enabled this fault.
     pub fn point(fault: &str) {
         assert!(!is_wanted(fault), "injected fault: {fault}");
+    }
+
+    /// The memory in this file, if the tests wrote it.
+    fn bytes_in(file: &str) -> Option<u64> {
+        std::fs::read_to_string(file).ok()?.trim().parse().ok()
+    }
+
+    /// The memory of the machine, if the tests specify it.
+    pub fn machine_bytes() -> Option<u64> {
+        bytes_in("roughly-machine-bytes")
+    }
+
+    /// The limit of the control group, if the tests specify it.
+    pub fn control_group_bytes() -> Option<u64> {
+        bytes_in("roughly-control-group-bytes")
     }
 
     /// Runs `body`. All allocations fail if the tests have enabled this fault.
@@ -141,7 +158,20 @@ mod injected {
 }
 
 #[cfg(debug_assertions)]
-pub(super) use injected::{point, refuses_allocation, refuses_request, register, without_memory};
+pub(super) use injected::{
+    control_group_bytes, machine_bytes, point, refuses_allocation, refuses_request, register,
+    without_memory,
+};
+
+#[cfg(not(debug_assertions))]
+pub(super) fn machine_bytes() -> Option<u64> {
+    None
+}
+
+#[cfg(not(debug_assertions))]
+pub(super) fn control_group_bytes() -> Option<u64> {
+    None
+}
 
 #[cfg(not(debug_assertions))]
 pub(super) fn point(_fault: &str) {}

@@ -3,6 +3,7 @@
 use super::allocator;
 use super::call::{Call, Error};
 use super::context::Context;
+use super::end;
 use super::guard::guarded;
 use super::key_spec::KeySpec;
 use super::log_text::size;
@@ -117,6 +118,10 @@ where
 #[cold]
 fn complete(call: &mut Call<'_>, result: Option<Result<(), Error>>) {
     if let Some(bytes) = allocator::take_refused_bytes() {
+        if call.must_obey() {
+            let (command, key) = call.memory().command_and_key();
+            end::without_memory(&command, key, bytes as u64);
+        }
         call.memory()
             .report_refusal(MemoryRefusal::Allocator, |key| {
                 format!("the allocator has no {} for {key}", size(bytes as u64))

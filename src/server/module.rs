@@ -14,15 +14,22 @@ use super::info::InfoWriter;
 use super::log;
 use super::memory::{key_limit, limit};
 use super::module_list;
+use super::selection::{self, InvalidSelection, Selection};
+use super::server_version::ServerVersion;
+use super::slot_import;
 use super::stats::{self, ExtraCounter};
 use super::window;
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
+use std::ptr;
 use std::slice;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A family of commands around its data types.
 #[derive(Debug, Clone, Copy)]
 pub struct Family {
+    /// Its name in the module argument `families`; `None` for a family that is always loaded.
+    pub name: Option<&'static str>,
     /// Its ACL category, which is also the prefix of its fields in INFO.
     pub category: &'static CStr,
     /// The version that introduced its commands, except for those that specify another one.
@@ -38,14 +45,18 @@ pub struct Family {
 }
 
 /// A module.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Module {
-    /// Its name.
+    /// Its name if its first family is loaded.
     pub name: &'static CStr,
+    /// Its name without the first family.
+    pub name_without_first: &'static CStr,
     /// The version of the command set, which clients read.
     pub version: c_int,
-    /// Its families.
+    /// Its families, also those that are not loaded.
     pub families: &'static [Family],
+    /// Which families are loaded: [`Selection::all`] in a literal.
+    pub selection: Selection,
     /// Version and revision of the build, for the log and INFO.
     pub release: Release,
 }
@@ -83,34 +94,112 @@ fn log_missing() {
 /// another meaning.
 const VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION: u32 = 1 << 5;
 
-/// Whether the server is Valkey, according to INFO.
-///
-/// # Safety
-/// `ctx` must be valid, and the API initialized.
-unsafe fn is_valkey(ctx: *mut raw::RedisModuleCtx) -> bool {
-    // SAFETY: by the function's contract; the data are freed once, after their last use.
-    unsafe {
-        let info = api!(RedisModule_GetServerInfo)(ctx, c"server".as_ptr());
-        if info.is_null() {
-            return false;
-        }
-        let version = api!(RedisModule_ServerInfoGetFieldC)(info, c"valkey_version".as_ptr());
-        let found = !version.is_null();
-        api!(RedisModule_FreeServerInfo)(ctx, info);
-        found
-    }
-}
-
 /// The first version of Redis with setting names without the module's prefix, in the format of
 /// `RedisModule_GetServerVersion`: a byte each for major, minor and patch. No version of Valkey has such names: up to
 /// 8.1 it logs a warning for the flag, and in 9.1 the flag has another meaning.
 const REDIS_WITH_UNPREFIXED_SETTINGS: c_int = 0x08_00_00;
 
+/// Whether a load function of this library has succeeded. The server may have unloaded the module since, and the library may
+/// have stayed in memory.
+static IS_LOADED: AtomicBool = AtomicBool::new(false);
+
 impl Module {
-    /// The types of all families.
+    /// Whether the server has this library loaded as a module.
+    fn is_loaded(&self) -> bool {
+        if !IS_LOADED.load(Ordering::Relaxed) {
+            return false;
+        }
+        // SAFETY: a load has initialized the API; the name is a constant.
+        unsafe { api!(RedisModule_IsModuleNameBusy)(self.loaded_name().as_ptr()) != 0 }
+    }
+
+    /// Whether the family with this number in [`Module::families`] is loaded.
+    #[inline]
+    pub fn has_family(&self, number: usize) -> bool {
+        self.selection.contains(number)
+    }
+
+    /// The loaded families.
+    fn loaded_families(&self) -> impl Iterator<Item = &'static Family> {
+        let families = self.families.iter().enumerate();
+        families.filter_map(|(number, family)| self.has_family(number).then_some(family))
+    }
+
+    /// The types of the loaded families.
     pub fn data_types(&self) -> impl Iterator<Item = &'static Registration> {
-        let families = self.families.iter();
-        families.flat_map(|family| family.data_types.iter().copied())
+        self.loaded_families()
+            .flat_map(|family| family.data_types.iter().copied())
+    }
+
+    /// The module's name in the server.
+    fn loaded_name(&self) -> &'static CStr {
+        match self.has_family(0) {
+            true => self.name,
+            false => self.name_without_first,
+        }
+    }
+
+    /// The names that the argument `families` accepts, after the first `skipped` ones: `bf,cf,cms`.
+    fn family_names(&self, skipped: usize) -> String {
+        let names = self.families.iter().filter_map(|family| family.name);
+        names.skip(skipped).collect::<Vec<_>>().join(",")
+    }
+
+    /// Why the load line selects no families, for the log.
+    fn invalid_selection(&self, why: InvalidSelection) -> String {
+        let names = self.family_names(0);
+        match why {
+            InvalidSelection::UnknownName => {
+                format!("families must be one or more of {names}, separated by commas")
+            }
+            InvalidSelection::Duplicate => {
+                format!("families must be specified once, with each of {names} at most once")
+            }
+        }
+    }
+
+    /// Registers the types, the ACL category and the commands of a family. Returns whether the server accepted all ACL
+    /// categories.
+    ///
+    /// # Errors
+    /// A text for the log, with the module that has the command or the type.
+    ///
+    /// # Safety
+    /// As [`Module::register`].
+    unsafe fn register_family(
+        ctx: *mut raw::RedisModuleCtx,
+        family: &'static Family,
+        asks_for_keys: bool,
+    ) -> Result<bool, String> {
+        for data_type in family.data_types {
+            // SAFETY: by the function's contract, as in this whole function.
+            if !unsafe { (data_type.register)(ctx) } {
+                let owner = family.commands.first();
+                // A module that has the type has the commands of the family.
+                // SAFETY: see above.
+                let owner = owner.and_then(|command| unsafe {
+                    module_list::owner_of_command(ctx, command.name)
+                });
+                return Err(format!(
+                    "type {} was refused by the server: {} has it",
+                    data_type.name.to_string_lossy(),
+                    owner.as_deref().unwrap_or("another module")
+                ));
+            }
+        }
+        if let Some(add) = optional_api!(RedisModule_AddACLCategory) {
+            // SAFETY: the server copies the name. If it refuses the category because a category of this name exists, the
+            // commands are put into the existing category.
+            unsafe { add(ctx, family.category.as_ptr()) };
+        }
+        let mut all_categories = true;
+        for command in family.commands {
+            let (category, since) = (family.category, family.since);
+            // SAFETY: see above.
+            all_categories &=
+                unsafe { command::register(ctx, command, category, since, asks_for_keys)? };
+        }
+        Ok(all_categories)
     }
 
     /// Registers what the server removes again if loading fails: types, commands and settings.
@@ -126,7 +215,8 @@ impl Module {
             | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED
             | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD;
         // SAFETY: by the function's contract.
-        let is_valkey = unsafe { is_valkey(ctx) };
+        let server = unsafe { ServerVersion::of(ctx) };
+        let is_valkey = server.is_some_and(|server| server.is_valkey);
         if is_valkey {
             options |= VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION;
         }
@@ -134,46 +224,46 @@ impl Module {
         unsafe { api!(RedisModule_SetModuleOptions)(ctx, options as c_int) };
         // SAFETY: see above.
         unsafe { log::name_module(ctx) };
+        // SAFETY: see above.
+        unsafe { slot_import::watch(ctx, is_valkey) };
         log_missing();
+        if let Some(server) = server.filter(|server| server.is_newer_than_tested()) {
+            log::notice(&server.untested());
+        }
         // SAFETY: see above.
         unsafe { fault::register(ctx) };
         #[cfg(debug_assertions)]
         allocator::set_refusals();
+        let asks_for_keys = server.is_none_or(ServerVersion::asks_for_keys);
         let mut all_categories = true;
-        for family in self.families {
-            for data_type in family.data_types {
+        for (number, family) in self.families.iter().enumerate() {
+            if self.has_family(number) {
                 // SAFETY: see above.
-                if !unsafe { (data_type.ops.register)(ctx) } {
-                    return Err(format!(
-                        "type {} was refused by the server. Is another module loaded that has it, such as RedisBloom? Run MODULE LIST",
-                        data_type.name.to_string_lossy()
-                    ));
-                }
-            }
-            if let Some(add) = optional_api!(RedisModule_AddACLCategory) {
-                // SAFETY: the server copies the name. If it refuses the category because a category of this name
-                // exists, the commands are put into the existing category.
-                unsafe { add(ctx, family.category.as_ptr()) };
-            }
-            for command in family.commands {
-                // SAFETY: see above.
-                all_categories &=
-                    unsafe { command::register(ctx, command, family.category, family.since)? };
+                all_categories &= unsafe { Self::register_family(ctx, family, asks_for_keys)? };
+            } else {
+                // A load that failed may have set them, and the library may have stayed in memory.
+                let types = family.data_types.iter();
+                types.for_each(|data_type| data_type.set_handle(ptr::null_mut()));
             }
         }
         if !all_categories {
             log::notice("this server accepted only some ACL categories: run ACL CAT to list them");
         }
-        let families = self.families.iter();
-        let families = families.flat_map(|family| family.settings.iter().copied());
+        let module = [key_limit::SETTINGS, huge_pages::SETTINGS, window::SETTINGS];
+        let module = module.map(|settings| (true, settings));
+        let families = self.families.iter().enumerate();
         let settings: Vec<_> = families
-            .chain([key_limit::SETTINGS, huge_pages::SETTINGS, window::SETTINGS])
+            .flat_map(|(number, family)| {
+                let settings = family.settings.iter();
+                settings.map(move |settings| (self.has_family(number), *settings))
+            })
+            .chain(module)
             .collect();
         // SAFETY: the API is initialized.
         let version = unsafe { api!(RedisModule_GetServerVersion)() };
         let prefixed = is_valkey || version < REDIS_WITH_UNPREFIXED_SETTINGS;
         // SAFETY: see above.
-        unsafe { config::register(ctx, &settings, args, prefixed)? };
+        unsafe { config::register(ctx, &settings, args, self.loaded_name(), prefixed)? };
         huge_pages::log_status();
         Ok(())
     }
@@ -190,13 +280,38 @@ impl Module {
         info: raw::RedisModuleInfoFunc,
     ) -> c_int {
         let refused = raw::REDISMODULE_ERR as c_int;
-        // Until this call returns, the API pointers are null and the global allocator is the system's, so the module
+        if self.is_loaded() {
+            // The server opens a library once, so a second load must not change the state of the first.
+            guarded("loading", || {
+                let name = self.loaded_name().to_string_lossy();
+                log::warning(&format!(
+                    "not loaded: this file is loaded already, as {name}. Remove one of its loadmodule lines"
+                ));
+            });
+            return refused;
+        }
+        // SAFETY: the context is that of the running load function.
+        unsafe { selection::prepare_arguments(ctx) };
+        let len = usize::try_from(argc).unwrap_or(0);
+        let strings = match len {
+            0 => &[],
+            // SAFETY: argv holds argc strings, valid until the return; it may be null where there are none.
+            len => unsafe { slice::from_raw_parts(argv, len) },
+        };
+        // SAFETY: see above.
+        let args = strings
+            .iter()
+            .map(|&string| unsafe { Argument::new(string) });
+        let names = self.families.iter().map(|family| family.name);
+        let selected = self.selection.set(names, args.clone());
+        let name = self.loaded_name();
+        // Until this call returns, all other API pointers are null and the global allocator is the system's, so the module
         // must not allocate before it.
         // SAFETY: the context is the server's; the name is a constant.
         let initialized = unsafe {
             raw::Export_RedisModule_Init(
                 ctx,
-                self.name.as_ptr(),
+                name.as_ptr(),
                 self.version,
                 raw::REDISMODULE_APIVER_1 as c_int,
             )
@@ -205,30 +320,31 @@ impl Module {
         if initialized != raw::REDISMODULE_OK as c_int {
             // The call has set the API pointers. It fails only if a module has the name.
             guarded("loading", || {
-                let name = self.name.to_string_lossy();
+                if let Err(why) = selected {
+                    return log::warning(&format!("not loaded: {}", self.invalid_selection(why)));
+                }
                 // SAFETY: the context is that of the running load function.
-                let other = unsafe { module_list::description(ctx, self.name) };
-                log::warning(&format!(
-                    "not loaded: another module with the name {name} is loaded{other}. Remove its loadmodule line or the one of Roughly"
-                ));
+                let other = unsafe { module_list::description(ctx, name) };
+                let mut line = format!(
+                    "not loaded: another module with the name {} is loaded{other}. Remove its loadmodule line or the one of Roughly",
+                    name.to_string_lossy()
+                );
+                if self.has_family(0) {
+                    line += &format!(
+                        ", or load only the families that the other module lacks: families {}",
+                        self.family_names(1)
+                    );
+                }
+                log::warning(&line);
             });
             return refused;
         }
         let loaded = guarded("loading", || {
-            let len = usize::try_from(argc).unwrap_or(0);
-            // SAFETY: argv holds argc strings, valid until the return; it may be null where there are
-            // none.
-            let args: Vec<_> = unsafe {
-                let strings = if len == 0 {
-                    &[]
-                } else {
-                    slice::from_raw_parts(argv, len)
-                };
-                strings
-                    .iter()
-                    .map(|&string| Argument::new(string))
-                    .collect()
-            };
+            if let Err(why) = selected {
+                log::warning(&format!("not loaded: {}", self.invalid_selection(why)));
+                return refused;
+            }
+            let args: Vec<_> = args.collect();
             // SAFETY: the context is that of the running load function.
             let registered = unsafe { self.register(ctx, &args) };
             match registered {
@@ -243,6 +359,7 @@ impl Module {
                     }
                     let Release { version, revision } = self.release;
                     log::notice(&format!("Roughly {version} ({revision}) is ready"));
+                    IS_LOADED.store(true, Ordering::Relaxed);
                     raw::REDISMODULE_OK as c_int
                 }
                 Err(why) => {
@@ -266,14 +383,14 @@ impl Module {
         unsafe { super::info::run(ctx, |info| self.write_sections(info)) };
     }
 
-    /// Writes the sections `version` and `stats`. The server puts `bf_` before each name.
+    /// Writes the sections `version` and `stats`. The server puts the module's name before each name.
     fn write_sections(&self, info: &mut InfoWriter) {
         if info.section(c"version") {
             info.text("roughly_version", self.release.version);
             info.text("roughly_revision", self.release.revision);
         }
         if info.section(c"stats") {
-            for family in self.families {
+            for family in self.loaded_families() {
                 let category = family.category.to_string_lossy();
                 for data_type in family.data_types {
                     let suffix = data_type.info_suffix;
@@ -283,7 +400,7 @@ impl Module {
                 }
             }
             for (number, family) in self.families.iter().enumerate() {
-                if family.commands.iter().any(|command| command.within) {
+                if self.has_family(number) && family.commands.iter().any(|command| command.within) {
                     let category = family.category.to_string_lossy();
                     info.number(
                         &format!("within_calls_{category}"),

@@ -1,22 +1,47 @@
 //! The modules that the server has loaded.
 
 use redis_module::raw;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
+use std::ptr;
 use std::slice;
 
 /// A reply of the server, freed on drop.
 struct Reply(*mut raw::RedisModuleCallReply);
 
 impl Reply {
-    /// The reply of MODULE LIST; `None` if the server refuses the command, for example because it is renamed.
+    /// The reply of a command with these arguments; `None` if the server refuses the command, for example because it is
+    /// renamed.
     ///
     /// # Safety
     /// `ctx` must be that of the running load function, and the API initialized.
-    unsafe fn of_module_list(ctx: *mut raw::RedisModuleCtx) -> Option<Self> {
-        let (command, format) = (c"MODULE", c"c");
-        // SAFETY: by the function's contract; the format takes one C string. The module needs no name for a call.
+    unsafe fn of(
+        ctx: *mut raw::RedisModuleCtx,
+        command: &CStr,
+        arguments: &[&CStr],
+    ) -> Option<Self> {
+        let mut strings: Vec<_> = arguments
+            .iter()
+            // SAFETY: by the function's contract; the bytes are copied, and without a context the caller owns the string.
+            .map(|text| unsafe {
+                let bytes = text.to_bytes();
+                api!(RedisModule_CreateString)(ptr::null_mut(), bytes.as_ptr().cast(), bytes.len())
+            })
+            .collect();
+        let format = c"v";
+        // SAFETY: by the function's contract; the format takes an array of strings and its length. The module needs no name
+        // for a call. The strings are freed once, after the call.
         let reply = unsafe {
-            api!(RedisModule_Call)(ctx, command.as_ptr(), format.as_ptr(), c"LIST".as_ptr())
+            let reply = api!(RedisModule_Call)(
+                ctx,
+                command.as_ptr(),
+                format.as_ptr(),
+                strings.as_mut_ptr(),
+                strings.len(),
+            );
+            for string in strings {
+                api!(RedisModule_FreeString)(ptr::null_mut(), string);
+            }
+            reply
         };
         (!reply.is_null()).then(|| Self(reply))
     }
@@ -67,40 +92,94 @@ unsafe fn text(reply: *mut raw::RedisModuleCallReply) -> String {
     }
 }
 
-/// File and version of the loaded module with this name: ` (/lib/other.so, version 81000)`. Empty if the server reports
-/// neither.
+/// A loaded module.
+struct Loaded {
+    name: String,
+    path: Option<String>,
+    version: Option<String>,
+}
+
+impl Loaded {
+    /// The loaded modules; none if the server refuses MODULE LIST.
+    ///
+    /// # Safety
+    /// `ctx` must be that of the running load function, and the API initialized.
+    unsafe fn all(ctx: *mut raw::RedisModuleCtx) -> Vec<Self> {
+        // SAFETY: by the function's contract. The replies are used only while `list` exists.
+        let modules: Vec<Vec<String>> = unsafe {
+            let Some(list) = Reply::of(ctx, c"MODULE", &[c"LIST"]) else {
+                return Vec::new();
+            };
+            let fields = |module| elements(module).map(|field| text(field)).collect();
+            elements(list.0).map(fields).collect()
+        };
+        let modules = modules.iter().map(|module| {
+            // Each module is a list of names and values of fields.
+            let field = |wanted: &str| {
+                let mut pairs = module.chunks_exact(2);
+                let pair = pairs.find(|pair| pair[0] == wanted);
+                pair.map(|pair| pair[1].clone())
+                    .filter(|value| !value.is_empty())
+            };
+            Self {
+                name: field("name").unwrap_or_default(),
+                path: field("path"),
+                version: field("ver").map(|version| format!("version {version}")),
+            }
+        });
+        modules.collect()
+    }
+
+    /// File and version: ` (/lib/other.so, version 81000)`. Empty if the server reports neither.
+    fn description(self) -> String {
+        let parts: Vec<_> = [self.path, self.version].into_iter().flatten().collect();
+        match parts.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", parts.join(", ")),
+        }
+    }
+}
+
+/// File and version of the loaded module with this name, see [`Loaded::description`].
 ///
 /// # Safety
 /// `ctx` must be that of the running load function, and the API initialized.
 pub(super) unsafe fn description(ctx: *mut raw::RedisModuleCtx, name: &CStr) -> String {
-    // SAFETY: by the function's contract. The replies are used only while `list` exists.
-    let modules: Vec<Vec<String>> = unsafe {
-        let Some(list) = Reply::of_module_list(ctx) else {
-            return String::new();
+    // SAFETY: by the function's contract.
+    let mut modules = unsafe { Loaded::all(ctx) }.into_iter();
+    let module = modules.find(|module| module.name.as_bytes() == name.to_bytes());
+    module.map(Loaded::description).unwrap_or_default()
+}
+
+/// The module that has this command: `module bf (/lib/other.so, version 81000)`. `None` if the server refuses MODULE LIST or
+/// COMMAND LIST, and if no module has it.
+///
+/// # Safety
+/// As [`description`].
+pub(super) unsafe fn owner_of_command(
+    ctx: *mut raw::RedisModuleCtx,
+    command: &CStr,
+) -> Option<String> {
+    // SAFETY: by the function's contract, as in this whole function.
+    for module in unsafe { Loaded::all(ctx) } {
+        let Ok(name) = CString::new(module.name.as_bytes()) else {
+            continue;
         };
-        let fields = |module| elements(module).map(|field| text(field)).collect();
-        elements(list.0).map(fields).collect()
-    };
-    let name = name.to_string_lossy();
-    // Each module is a list of names and values of fields.
-    let field = |module: &[String], wanted: &str| {
-        let mut pairs = module.chunks_exact(2);
-        let pair = pairs.find(|pair| pair[0] == wanted);
-        pair.map(|pair| pair[1].clone())
-            .filter(|value| !value.is_empty())
-    };
-    let mut modules = modules.iter();
-    let Some(module) = modules.find(|module| field(module, "name").as_deref() == Some(&name))
-    else {
-        return String::new();
-    };
-    let version = field(module, "ver").map(|version| format!("version {version}"));
-    let parts: Vec<_> = [field(module, "path"), version]
-        .into_iter()
-        .flatten()
-        .collect();
-    match parts.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", parts.join(", ")),
+        // SAFETY: see above. The elements are used only while `list` exists.
+        let has_it = unsafe {
+            let arguments = [c"LIST", c"FILTERBY", c"MODULE", &name];
+            let list = Reply::of(ctx, c"COMMAND", &arguments);
+            list.is_some_and(|list| {
+                elements(list.0).any(|name| text(name).as_bytes() == command.to_bytes())
+            })
+        };
+        if has_it {
+            return Some(format!(
+                "module {}{}",
+                &name.to_string_lossy(),
+                module.description()
+            ));
+        }
     }
+    None
 }

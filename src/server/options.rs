@@ -60,27 +60,18 @@ impl<'call, 'a> Options<'call, 'a> {
         arguments.next().map(Some).ok_or(MissingValue)
     }
 
-    /// The argument after the keyword, if the keyword directly follows the option with a value that was found last. Elsewhere
-    /// it is no option.
-    ///
-    /// # Errors
-    /// [`MissingValue`] if there is no argument after it.
-    pub fn next_value(
-        &mut self,
-        keyword: &'static str,
-    ) -> Result<Option<Argument<'a>>, MissingValue> {
-        let Some(position) = self.keywords.last().map(|last| last + 2) else {
-            return Ok(None);
-        };
-        let mut arguments = self.call.args_from(position);
-        if !arguments
-            .next()
-            .is_some_and(|argument| argument.is(keyword))
-        {
-            return Ok(None);
-        }
-        self.keywords.push(position);
-        arguments.next().map(Some).ok_or(MissingValue)
+    /// The number of the first argument that is this keyword, the first of an option with several arguments. The caller reports
+    /// them with [`Options::take`].
+    pub fn position(&mut self, keyword: &'static str) -> Option<usize> {
+        self.options.push(keyword);
+        let mut arguments = self.call.args_from(self.first);
+        let position = arguments.position(|argument| argument.is(keyword))?;
+        Some(self.first + position)
+    }
+
+    /// Arguments that belong to an option: `len` from number `index` on, pairs of a keyword and a value.
+    pub fn take(&mut self, index: usize, len: usize) {
+        self.keywords.extend((index..index + len).step_by(2));
     }
 
     /// The arguments that are neither an option that was looked up nor the value of one.

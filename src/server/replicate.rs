@@ -40,6 +40,8 @@ impl Call<'_> {
 
     /// Replicates `name key [keyword] items`, where the key is argument 1 and the items are arguments of this command.
     /// Replicates nothing if there are no items.
+    // Not inlined: most commands are replicated verbatim.
+    #[inline(never)]
     pub fn replicate_items(&self, name: &CStr, keyword: Option<&CStr>, items: &[Argument<'_>]) {
         if items.is_empty() {
             return;
@@ -50,9 +52,14 @@ impl Call<'_> {
         // SAFETY: the formats take a string "s", a text "c", and a vector of strings and its length "v"; an argument
         // is a pointer to a string, and the server takes its own references.
         unsafe {
-            match keyword {
-                None => replicate(ctx, name, c"sv".as_ptr(), key, strings, len),
-                Some(keyword) => {
+            match (keyword, items) {
+                // The server allocates its list of arguments once, instead of twice.
+                (None, &[item, value]) => {
+                    let (item, value) = (item.as_raw(), value.as_raw());
+                    replicate(ctx, name, c"sss".as_ptr(), key, item, value)
+                }
+                (None, _) => replicate(ctx, name, c"sv".as_ptr(), key, strings, len),
+                (Some(keyword), _) => {
                     let keyword = keyword.as_ptr();
                     replicate(ctx, name, c"scv".as_ptr(), key, keyword, strings, len)
                 }

@@ -43,7 +43,7 @@ impl<T: DataType> Value<T> {
         let MemoryUsage { bytes, blocks } = value.measure();
         value.bytes.set(bytes);
         value.blocks.set(blocks);
-        T::registration().stats.count_value(1, bytes);
+        T::REGISTRATION.stats.count_value(1, bytes);
         value
     }
 
@@ -57,7 +57,7 @@ impl<T: DataType> Value<T> {
     /// Raises the high-water mark of the bytes of one key. Not part of [`Value::new`], because the limit of a key may
     /// refuse a new value.
     fn raise_peak(&self) {
-        let stats = &T::registration().stats;
+        let stats = &T::REGISTRATION.stats;
         stats.raise_key_bytes_peak(self.bytes.get());
     }
 
@@ -130,7 +130,7 @@ impl<T: DataType> Value<T> {
         let signed = isize::try_from(change).unwrap_or(0);
         let bytes = self.bytes.get().saturating_add_signed(signed);
         self.bytes.set(bytes);
-        T::registration().stats.count_bytes(change);
+        T::REGISTRATION.stats.count_bytes(change);
         self.raise_peak();
     }
 
@@ -142,7 +142,7 @@ impl<T: DataType> Value<T> {
 
 impl<T: DataType> AnyValue for Value<T> {
     fn registration(&self) -> &'static Registration {
-        T::registration()
+        T::REGISTRATION
     }
 
     fn timeline(&self) -> Option<&Timeline> {
@@ -209,7 +209,7 @@ impl<T: DataType> AnyValue for Value<T> {
 
     fn count_creation(&self) {
         self.raise_peak();
-        T::registration().stats.count_creation();
+        T::REGISTRATION.stats.count_creation();
     }
 
     fn check_limit(&self, call: &Call<'_>) -> Result<(), Error> {
@@ -256,6 +256,6 @@ impl<T: DataType> Deref for Value<T> {
 
 impl<T: DataType> Drop for Value<T> {
     fn drop(&mut self) {
-        T::registration().stats.count_value(-1, self.bytes.get());
+        T::REGISTRATION.stats.count_value(-1, self.bytes.get());
     }
 }

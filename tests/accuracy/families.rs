@@ -2,13 +2,15 @@
 
 use crate::figure::{Axis, LineChart, Point, Scale, Series};
 use crate::streams::{Random, counts, zipf};
-use crate::{Measured, per_cent, size, table};
+use crate::{Measured, digests, per_cent, recall, size, table};
 use roughly_sketch::bloom::{self, Chain};
-use roughly_sketch::count_min::{CellSize, CountMin, shape::dimensions_for};
+use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Shape, dimensions_for};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
 use roughly_sketch::memory::Budget;
+use roughly_sketch::seed::Seed;
 use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
+use roughly_sketch::window::{Panes, Timed, Window};
 
 const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
 /// Number of absent items that are looked up at each point.
@@ -333,13 +335,73 @@ pub fn count_min() -> Measured {
     }
 }
 
-/// Share of the true top k items that top-k sketches list, and the error of their counts.
+/// The mean overestimate of count-min sketches with a window, as a part of that of a sketch without one that has the width and
+/// depth of a pane. The load is in one pane, or spread over the window.
+pub fn count_min_windows() -> String {
+    const WIDTH: u64 = 2000;
+    const MINUTE: u64 = 60_000;
+    let stream = zipf(UNIVERSE, STREAM, 11);
+    let mut rows = Vec::new();
+    for (name, finest, is_spread) in [
+        ("12 panes, load in one pane", None, false),
+        ("12 panes, load spread", None, true),
+        (
+            "with `FINEST` of a minute, load in one pane",
+            Some(MINUTE),
+            false,
+        ),
+        ("with `FINEST` of a minute, load spread", Some(MINUTE), true),
+    ] {
+        let mut row = vec![name.to_owned()];
+        // The limits of the ratios are those of loads that are spread.
+        for (load, depth, max) in [(25, 3, 0.45), (25, 7, 0.12), (500, 3, 0.75), (500, 7, 0.6)] {
+            let stream = &stream[..load * WIDTH as usize];
+            let shape = Shape::new(WIDTH, depth, CellSize::Four).expect("a shape");
+            let classic = CountMin::new(WIDTH, depth, CellSize::Four, UNLIMITED);
+            let mut classic = classic.expect("a sketch");
+            let window = Window::new(1440 * MINUTE, 12, finest).expect("a window");
+            let sketch = CountMinWindow::new(shape, window, Seed([7; 16]), UNLIMITED);
+            let mut sketch = sketch.expect("a sketch");
+            let units = window.ms() / window.pane_ms();
+            for (at, item) in stream.iter().enumerate() {
+                if is_spread {
+                    sketch.advance(units + at as u64 * units / stream.len() as u64);
+                }
+                let item = item.to_le_bytes();
+                sketch.increment(&item, 1, UNLIMITED).expect("no overflow");
+                classic.increment(&item, 1).expect("no overflow");
+            }
+            // All estimates are above the counts, so the differences of their sums are the sums of their errors.
+            let sum = |query: &dyn Fn(&[u8]) -> u64| {
+                let items = (0..UNIVERSE).map(|item| query(&(item as u32).to_le_bytes()));
+                items.sum::<u64>() - stream.len() as u64
+            };
+            let windowed = sum(&|item| sketch.query(item, Panes::ALL));
+            let ratio = windowed as f64 / sum(&|item| classic.query(item)) as f64;
+            assert!(
+                !is_spread || ratio <= max,
+                "{name}, {load}, {depth}: {ratio}"
+            );
+            row.push(format!("{ratio:.2}"));
+        }
+        rows.push(row);
+    }
+    let head = [
+        "window of a day, width 2000",
+        "25 increments per counter, depth 3",
+        "depth 7",
+        "500 per counter, depth 3",
+        "depth 7",
+    ];
+    table(&head, &rows)
+}
+
+/// Share of the true top k items that top-k sketches list.
 pub fn top_k() -> Measured {
-    let stream = zipf(UNIVERSE, STREAM, 12);
+    let stream = zipf(UNIVERSE, STREAM / 2, 12);
     let counts = counts(UNIVERSE, &stream);
     let mut by_count: Vec<_> = (0..UNIVERSE).collect();
     by_count.sort_by_key(|&item| std::cmp::Reverse(counts[item]));
-    let mut rows = Vec::new();
     let mut series = Vec::new();
     for k in [10usize, 100, 1000] {
         let mut points = Vec::new();
@@ -351,39 +413,18 @@ pub fn top_k() -> Measured {
             }
             // Several items may tie for rank k: any of them counts as found.
             let least = counts[by_count[k - 1]];
-            let listed: Vec<_> = sketch
-                .list()
-                .expect("memory")
-                .map(|(item, count)| {
-                    let bytes: [u8; 4] = item.try_into().expect("an item");
-                    (counts[u32::from_le_bytes(bytes) as usize], u64::from(count))
-                })
-                .collect();
-            let found = listed.iter().filter(|(truth, _)| *truth >= least).count();
-            let relative_error =
-                |&(truth, count): &(u64, u64)| truth.abs_diff(count) as f64 / truth as f64;
-            let error = listed.iter().map(relative_error).sum::<f64>() / listed.len() as f64;
-            let recall = found as f64 / k as f64;
-            points.push((factor as f64, recall * 100.0));
-            rows.push(vec![
-                k.to_string(),
-                format!("{width} × {depth}"),
-                size(width * depth * 8),
-                per_cent(recall),
-                per_cent(error),
-            ]);
+            let list = sketch.list().expect("memory");
+            let truth = |item: &[u8]| {
+                let bytes: [u8; 4] = item.try_into().expect("an item");
+                counts[u32::from_le_bytes(bytes) as usize]
+            };
+            let found = list.filter(|(item, _)| truth(item) >= least).count();
+            points.push((factor as f64, found as f64 / k as f64 * 100.0));
         }
         series.push(line(format!("k = {k}"), points));
     }
-    let head = [
-        "k",
-        "width × depth",
-        "buckets",
-        "found",
-        "mean error of the counts",
-    ];
     Measured {
-        table: table(&head, &rows),
+        table: recall::by_stream(),
         plot: LineChart {
             title: "Top-k of depth 5, decay 0.9:\nshare of the true top k that is found".to_owned(),
             x: Axis::new(
@@ -414,7 +455,6 @@ pub fn t_digest() -> Measured {
         .collect();
     let mut sorted = samples.clone();
     sorted.sort_by(f64::total_cmp);
-    let mut rows = Vec::new();
     let mut series = Vec::new();
     for compression in [50, 100, 200, 500] {
         let mut digest = TDigest::new(compression, UNLIMITED).expect("a digest");
@@ -437,19 +477,9 @@ pub fn t_digest() -> Measured {
             )
         });
         series.push(line(format!("COMPRESSION {compression}"), points));
-        let mut row = vec![
-            compression.to_string(),
-            compressed.centroids().len().to_string(),
-        ];
-        row.extend(
-            [0.5, 0.9, 0.99, 0.999]
-                .map(|quantile| format!("{:.4} %", rank_error(quantile) * 100.0)),
-        );
-        rows.push(row);
     }
-    let head = ["COMPRESSION", "centroids", "p50", "p90", "p99", "p99.9"];
     Measured {
-        table: table(&head, &rows),
+        table: digests::by_kind(),
         plot: LineChart {
             title: "t-digests of 1,000,000 samples:\nlargest rank error around each quantile"
                 .to_owned(),

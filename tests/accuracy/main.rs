@@ -1,4 +1,4 @@
-//! Measures the accuracy of each family, and compares the tables and plots in docs/families/ with the results.
+//! Measures the accuracy of each family, and compares the tables and plots in docs/families/ and docs/recipes/ with the results.
 //!
 //! Streams and seeds are fixed, so every run gives the same results. `make pages` (ROUGHLY_WRITE=1) writes the tables
 //! and plots. Without ROUGHLY_WRITE, a difference fails the test.
@@ -6,9 +6,16 @@
 #[path = "../../benches/figure.rs"]
 mod figure;
 
+mod clients;
+mod digests;
 mod families;
+mod limits;
+mod periods;
+mod recall;
 mod sizes;
+mod small_filters;
 mod streams;
+mod windows;
 
 use figure::LineChart;
 use std::fs;
@@ -18,6 +25,16 @@ use std::path::Path;
 const SIZES: &str = "<!-- sizes: computed by tests/accuracy, written by `make pages` -->\n";
 const ACCURACY: &str = "<!-- accuracy: measured by tests/accuracy, written by `make pages` -->\n";
 const GROWTH: &str = "<!-- growth: measured by tests/accuracy, written by `make pages` -->\n";
+const WINDOWS: &str = "<!-- windows: measured by tests/accuracy, written by `make pages` -->\n";
+const PERIODS: &str = "<!-- periods: measured by tests/accuracy, written by `make pages` -->\n";
+const MERGES: &str = "<!-- merges: measured by tests/accuracy, written by `make pages` -->\n";
+const ORDER: &str = "<!-- order: measured by tests/accuracy, written by `make pages` -->\n";
+const SMALL: &str = "<!-- small filters: measured by tests/accuracy, written by `make pages` -->\n";
+const EARLY: &str =
+    "<!-- early refusals: measured by tests/accuracy, written by `make pages` -->\n";
+const MISSED: &str =
+    "<!-- missed impressions: measured by tests/accuracy, written by `make pages` -->\n";
+const AGES: &str = "<!-- ages: measured by tests/accuracy, written by `make pages` -->\n";
 const END: &str = "<!-- end -->";
 
 /// The results for a family.
@@ -107,6 +124,11 @@ fn the_bloom_page_shows_the_measured_accuracy() {
         GROWTH,
         &families::bloom_growth(),
     );
+    check_table(
+        Path::new("docs/families/bloom.md"),
+        SMALL,
+        &small_filters::rates(),
+    );
 }
 
 #[test]
@@ -121,11 +143,26 @@ fn the_count_min_page_shows_the_measured_accuracy() {
         &sizes::count_min(),
         &families::count_min(),
     );
+    check_table(
+        Path::new("docs/families/count-min-sketch.md"),
+        WINDOWS,
+        &families::count_min_windows(),
+    );
 }
 
 #[test]
 fn the_top_k_page_shows_the_measured_accuracy() {
     check_page("top-k", &sizes::top_k(), &families::top_k());
+    check_table(
+        Path::new("docs/families/top-k.md"),
+        PERIODS,
+        &periods::top_k(),
+    );
+    check_table(
+        Path::new("docs/families/top-k.md"),
+        ORDER,
+        &recall::by_order(),
+    );
 }
 
 #[test]
@@ -134,6 +171,45 @@ fn the_t_digest_page_shows_the_measured_accuracy() {
     check_or_write(
         Path::new("docs/families/plots/t-digest-tail.svg"),
         &families::t_digest_tail().svg(),
+    );
+    check_table(
+        Path::new("docs/families/t-digest.md"),
+        MERGES,
+        &digests::merges(),
+    );
+}
+
+#[test]
+fn the_t_digest_page_shows_the_measured_accuracy_of_windows() {
+    check_table(
+        Path::new("docs/families/t-digest.md"),
+        WINDOWS,
+        &windows::t_digest(),
+    );
+}
+
+/// No page has the table; the sizing page computes rate limits with its sizes.
+#[test]
+fn rate_limits_refuse_few_clients_early() {
+    println!("{}", limits::rate_limits());
+}
+
+#[test]
+fn the_recipes_show_the_measured_accuracy() {
+    check_table(
+        Path::new("docs/recipes/rate-limiting.md"),
+        EARLY,
+        &clients::early_refusals(),
+    );
+    check_table(
+        Path::new("docs/recipes/ad-frequency-capping.md"),
+        MISSED,
+        &clients::missed_impressions(),
+    );
+    check_table(
+        Path::new("docs/recipes/last-seen.md"),
+        AGES,
+        &clients::ages(),
     );
 }
 

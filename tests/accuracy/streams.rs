@@ -19,12 +19,17 @@ impl Random {
     }
 }
 
-/// A Zipf(1.1) stream: `len` draws from `universe` items. Item 0 is the most frequent.
+/// A Zipf(1.1) stream.
 pub fn zipf(universe: usize, len: usize, seed: u64) -> Vec<u32> {
+    zipf_of(1.1, universe, len, seed)
+}
+
+/// A Zipf stream: `len` draws from `universe` items. Item 0 is the most frequent.
+pub fn zipf_of(exponent: f64, universe: usize, len: usize, seed: u64) -> Vec<u32> {
     let mut sums = Vec::with_capacity(universe);
     let mut sum = 0.0;
     for rank in 1..=universe {
-        sum += (rank as f64).powf(-1.1);
+        sum += (rank as f64).powf(-exponent);
         sums.push(sum);
     }
     let mut random = Random(seed);

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 /// The names of a module, from the root of its crate.
 type Name = Vec<String>;
 
-fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
+/// Adds the sources of a folder, without unit tests.
+pub(crate) fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         let is_test = path.file_stem().is_some_and(|stem| stem == "tests");

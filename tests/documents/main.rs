@@ -11,7 +11,9 @@ mod support;
 mod workload;
 
 mod abilities;
+mod citations;
 mod imports;
+mod key_functions;
 mod messages;
 mod versions;
 
@@ -40,6 +42,31 @@ fn links_have_targets() {
         }
     }
     assert!(links > 30, "{links} links");
+}
+
+/// The steps of a numbered list keep their numbers on the site.
+#[test]
+fn numbered_lists_do_not_restart() {
+    let mut found = Vec::new();
+    for page in page::all() {
+        let lines = page.restarted_lists().into_iter();
+        found.extend(lines.map(|line| format!("{}:{line}", page.path.display())));
+    }
+    assert!(
+        found.is_empty(),
+        "indent the text of the items by four spaces: {found:#?}"
+    );
+    for (text, wrong) in [
+        ("1. a\n2. b\n", false),
+        ("1. a\n\n    ```sh\n    x\n    ```\n\n2. b\n", false),
+        ("1. a\n   b\n2. b\n\nText.\n\n1. c\n", false),
+        ("1. a\n\n```sh\nx\n```\n\n2. b\n", true),
+        ("1. a\n\n   ```sh\n   x\n   ```\n\n2. b\n", true),
+        ("1. a\n\nText.\n\n2. b\n", true),
+    ] {
+        let page = Page::parse("page.md".into(), text);
+        assert_eq!(!page.restarted_lists().is_empty(), wrong, "{text}");
+    }
 }
 
 /// The terms of the glossary are in order, each has one definition, and a page links to each.

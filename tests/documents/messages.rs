@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 const TROUBLESHOOTING: &str = "docs/troubleshooting.md";
 /// Texts with spaces that are not errors but names of reply fields.
-const FIELDS: [&str; 20] = [
+const FIELDS: [&str; 21] = [
     "Number of filters",
     "Number of items inserted",
     "Expansion rate",
@@ -27,6 +27,7 @@ const FIELDS: [&str; 20] = [
     "pane length",
     "newest pane",
     "items per pane",
+    "pane starts",
     "Not found",
 ];
 /// This field name is also the text of an error of CF.DEL.
@@ -126,6 +127,10 @@ fn every_error_is_on_a_command_page_and_in_troubleshooting() {
         let path = format!("docs/commands/{prefix}.*.md");
         let page = command_pages(prefix);
         for error in errors(sources) {
+            // A t-digest has no hash, so it has no seed.
+            if prefix == "tdigest" && error.contains("SEED") {
+                continue;
+            }
             count += 1;
             for (place, text) in [(path.as_str(), &page), (TROUBLESHOOTING, &all)] {
                 let is_there = if error.contains('{') {

@@ -55,10 +55,11 @@ fn set_key(name: &str) -> String {
     format!("numbers:{name}")
 }
 
-/// Whether a command may create a filter with a random seed, which the model's filter does not have.
+/// Whether a command may create a sketch with a random seed, which the model's sketch does not have.
 fn draws_a_seed(command: &Command) -> bool {
     let has = |option: &str| command.iter().any(|argument| argument == option.as_bytes());
-    has("WINDOW") && has("ITEMS")
+    let is_digest = command[0].starts_with(b"TDIGEST.");
+    has("WINDOW") && !has("SEED") && !is_digest
 }
 
 /// A writer: its past and future writes.

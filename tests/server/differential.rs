@@ -27,13 +27,20 @@ const ROUND: u64 = 500;
 /// Keys per type.
 const KEYS: u64 = 3;
 const WINDOWS: &[&str] = &["1 PANES 1", "400 PANES 4", "5000 PANES 5", "60000 PANES 60"];
+/// Windows whose panes grow with age, for the types that have them.
+const LEVELS: &[&str] = &[
+    "60000 PANES 2 FINEST 10",
+    "86400000 FINEST 1000 PANES 3",
+    "2592000000 FINEST 1000 PANES 12",
+];
+const DAY_MS: u64 = 86_400_000;
 /// Longest time to live, except for those of many years.
 const MAX_LIFE_MS: u64 = 5;
 /// The key that [`Servers::view`] writes to. It removes the key.
 const COPY: &str = "copy";
 const START_MS: u64 = 1_700_000_000_000;
 /// Later than the last pane of every window.
-const LATER_MS: u64 = 3_600_000;
+const LATER_MS: u64 = 40 * DAY_MS;
 
 /// The visible state of all keys: for each key, commands with their replies.
 type View = BTreeMap<Vec<u8>, Vec<(Command, Reply)>>;
@@ -103,6 +110,7 @@ impl Servers {
         let mut random = Random::new(!seed);
         let mut workload = Workload::new(seed, "", KEYS)
             .with_windows(WINDOWS)
+            .with_levels(LEVELS)
             .with_all_commands(4);
         let mut connection = self.primary.connect(random.pick(&Protocol::BOTH));
         self.reset_settings(&mut connection);
@@ -148,9 +156,10 @@ impl Servers {
 
     fn step(&mut self, random: &mut Random, workload: &mut Workload, connection: &mut Connection) {
         match random.below(100) {
-            0..8 => self.set_clock(match random.below(8) {
+            0..8 => self.set_clock(match random.below(16) {
                 0 => self.now - random.below(10_000),
                 1 => self.now + random.below(100_000),
+                2 => self.now + random.below(3 * DAY_MS),
                 _ => self.now + random.below(700),
             }),
             8..20 => {

@@ -169,7 +169,7 @@ fn sketches_with_a_window_have_one_encoding_version_and_others_are_refused() {
             "{}",
             family.name
         );
-        for version in [0, 1, 2, 100] {
+        for version in [0, 1, 2, 3, 4, 100] {
             let id = type_id(name, version);
             let reply = restore(
                 &mut connection,

@@ -346,11 +346,6 @@ fn huge_reservations_take_address_space_only() {
     let mut server = Server::start();
     let mut connection = server.resp2();
     allow_huge_keys(&mut connection);
-    // The first write to a huge page takes 2 MiB; see `huge_pages`.
-    connection.call(&format!(
-        "CONFIG SET {} no",
-        server.setting("sketch-huge-pages")
-    ));
     for family in FAMILIES {
         let Some((reserve, _)) = family.reserve_huge else {
             continue;

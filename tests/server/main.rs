@@ -27,6 +27,7 @@ mod key_limit;
 mod lazy_free;
 mod maxmemory;
 mod memory_usage;
+mod obeyed;
 mod persistence;
 mod replication;
 mod soak;

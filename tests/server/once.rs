@@ -3,4 +3,5 @@
 mod faults;
 mod formats;
 mod huge_pages;
+mod recipes;
 mod worst_cases;

@@ -15,6 +15,7 @@ mod filter;
 mod freed;
 mod limits;
 mod merges;
+mod options;
 mod permissions;
 mod rate_limits;
 mod replicas;
@@ -25,6 +26,20 @@ mod within;
 use crate::families::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
+
+/// The seed of the sketches that the tests create, so that no reply depends on chance.
+const SEED: &str = "00112233445566778899aabbccddeeff";
+
+/// The command that creates a sketch, with a window and a fixed seed if its type has one.
+fn with_window(create: &str, window: &str) -> String {
+    let has_seed = ["BF.RESERVE", "CF.RESERVE", "CMS.INIT", "TOPK.RESERVE"]
+        .iter()
+        .any(|command| create.starts_with(command));
+    match has_seed && window.starts_with("WINDOW") && !window.contains("SEED") {
+        true => format!("{create} {window} SEED {SEED}"),
+        false => format!("{create} {window}"),
+    }
+}
 
 /// A type with windows.
 struct Sketch {
@@ -100,8 +115,18 @@ impl Sketch {
         found.expect("a type with windows").max_panes
     }
 
+    /// Whether the type has the word FINEST.
+    fn has_finest(&self) -> bool {
+        ["cmswindow", "tk-window", "td-window"].contains(&self.type_name)
+    }
+
+    /// Whether the type has the word SEED.
+    fn has_seed(&self) -> bool {
+        self.type_name != "td-window"
+    }
+
     fn create(&self, connection: &mut Connection, key: &str, window: &str) {
-        let command = format!("{} {window}", self.create.replace("KEY", key));
+        let command = with_window(&self.create.replace("KEY", key), window);
         let reply = connection.call(&command);
         assert!(reply.is_ok(), "{command}: {reply}");
     }

@@ -169,6 +169,8 @@ pub struct Workload {
     families: Vec<&'static Family>,
     /// Values and options of WINDOW, one of which replaces those of the families.
     windows: &'static [&'static str],
+    /// Further ones for the types whose panes can grow with age.
+    levels: &'static [&'static str],
     /// One in this many commands is any command of the module; 0 for writes only.
     any_one_in: u64,
     /// Whether a command is left out.
@@ -184,6 +186,7 @@ impl Workload {
             random: Random::new(seed),
             families: FAMILIES.iter().collect(),
             windows: &[],
+            levels: &[],
             any_one_in: 0,
             is_excluded: |_| false,
             prefix: prefix.to_owned(),
@@ -210,6 +213,12 @@ impl Workload {
     /// Creates sketches with these windows, such as `1000 PANES 5`.
     pub fn with_windows(mut self, windows: &'static [&'static str]) -> Self {
         self.windows = windows;
+        self
+    }
+
+    /// Creates sketches whose panes can grow with age also with these windows, such as `1000 PANES 5 FINEST 10`.
+    pub fn with_levels(mut self, levels: &'static [&'static str]) -> Self {
+        self.levels = levels;
         self
     }
 
@@ -304,7 +313,12 @@ impl Workload {
             let mut command = next(&mut self.random);
             let window = command.iter().position(|argument| argument == b"WINDOW");
             if let (Some(at), false) = (window, self.windows.is_empty()) {
-                let window = words(self.random.pick(self.windows));
+                let has_levels = !command[0].starts_with(b"BF.") && !command[0].starts_with(b"CF.");
+                let windows = match has_levels && !self.levels.is_empty() {
+                    true if self.random.below(2) == 0 => self.levels,
+                    _ => self.windows,
+                };
+                let window = words(self.random.pick(windows));
                 command.splice(at + 1..at + 4, window);
             }
             if !(self.is_excluded)(&command) {

@@ -14,5 +14,6 @@ pub mod resp;
 pub mod server;
 pub mod set_on_drop;
 pub mod state;
+pub mod tested;
 pub mod time;
 pub mod variables;

@@ -26,22 +26,25 @@ impl Page {
     /// Splits a text into its blocks.
     pub fn parse(path: PathBuf, text: &str) -> Self {
         let mut blocks: Vec<Block> = Vec::new();
-        let mut open = false;
+        // The indentation of the open block, which is part of a list item.
+        let mut open = None;
         for (index, line) in text.lines().enumerate() {
-            if let Some(language) = line.strip_prefix("```") {
-                if !open {
+            let text = line.trim_start_matches(' ');
+            if let Some(language) = text.strip_prefix("```") {
+                if open.take().is_none() {
+                    open = Some(line.len() - text.len());
                     blocks.push(Block {
                         language: language.to_owned(),
                         line: index + 1,
                         lines: Vec::new(),
                     });
                 }
-                open = !open;
-            } else if let Some(block) = blocks.last_mut().filter(|_| open) {
-                block.lines.push(line.to_owned());
+            } else if let (Some(block), Some(indentation)) = (blocks.last_mut(), open) {
+                let spaces = line.len() - text.len();
+                block.lines.push(line[spaces.min(indentation)..].to_owned());
             }
         }
-        assert!(!open, "{} ends inside a block", path.display());
+        assert!(open.is_none(), "{} ends inside a block", path.display());
         Self {
             path,
             text: text.to_owned(),
@@ -65,6 +68,31 @@ impl Page {
             .filter_map(|level| rest.find(&format!("\n{} ", "#".repeat(level))))
             .min();
         Some(&rest[..end.unwrap_or(rest.len())])
+    }
+
+    /// The lines where a numbered list continues after text that ends it: the site would number the rest from 1. A paragraph or block
+    /// within an item is indented by at least four spaces.
+    pub fn restarted_lists(&self) -> Vec<usize> {
+        let mut found = Vec::new();
+        // A number within a paragraph starts no list.
+        let (mut is_in_list, mut is_in_block, mut is_start) = (false, false, true);
+        for (index, line) in self.text.lines().enumerate() {
+            let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+            let number = line[..line.len() - rest.len()].parse::<u32>();
+            let is_fence = line.trim_start().starts_with("```");
+            let is_item = number.is_ok() && rest.starts_with(". ") && !is_in_block;
+            if is_item && (is_in_list || is_start) {
+                if number != Ok(1) && !is_in_list {
+                    found.push(index + 1);
+                }
+                is_in_list = true;
+            } else if !line.is_empty() && !line.starts_with("    ") && (is_start || is_fence) {
+                is_in_list = false;
+            }
+            is_in_block ^= is_fence;
+            is_start = line.is_empty() || is_fence;
+        }
+        found
     }
 
     /// The anchors of the headings.

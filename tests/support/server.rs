@@ -2,8 +2,8 @@
 //! directory.
 //!
 //! The environment variable `ROUGHLY_SERVER` selects the program (default: `redis-server` or `valkey-server` in PATH), and
-//! `ROUGHLY_MODULE` the module (default: `target/release/libroughly.so`). `make test` provides both. For servers of another
-//! platform, `ROUGHLY_DEBUG_MODULE` selects the module of [`Options::debug_module`].
+//! `ROUGHLY_MODULE` the module (default: `target/release/libroughly.so`). `make test` provides both. `ROUGHLY_SERVER_ARGUMENTS`
+//! has further arguments of all servers, such as `--io-threads 4`. For servers of another platform, `ROUGHLY_DEBUG_MODULE` selects the module of [`Options::debug_module`].
 
 use super::resp::{Connection, Protocol, Reply};
 use super::time;
@@ -306,8 +306,9 @@ impl Server {
     /// # Panics
     /// If that takes too long.
     pub fn wait_for_rewrite(&mut self) -> bool {
+        // In this order: a scheduled rewrite can start between the two replies.
         self.wait_until("the rewrite", |server| {
-            ["in_progress", "scheduled"]
+            ["scheduled", "in_progress"]
                 .iter()
                 .all(|state| server.info_number(&format!("aof_rewrite_{state}")) == 0)
         });
@@ -366,6 +367,16 @@ impl Server {
     pub fn relaunch_with(&mut self, options: Options) {
         self.options = options;
         self.relaunch();
+    }
+
+    /// Starts a server that was killed or shut down, with other options, in the same directory and on the same port.
+    ///
+    /// # Errors
+    /// The end of the log if the server stops.
+    #[allow(dead_code)] // Not all test programs use it.
+    pub fn try_relaunch_with(&mut self, options: Options) -> Result<(), String> {
+        self.options = options;
+        self.launch()
     }
 
     /// Like [`Server::restart`], but kills the server, which cannot save its data.
@@ -563,8 +574,11 @@ impl Server {
             .args(["--enable-debug-command", "yes"])
             .args(["--repl-diskless-sync-delay", "0"])
             .arg("--dir")
-            .arg(self.dir.path())
-            .args(&self.options.arguments);
+            .arg(self.dir.path());
+        if let Ok(arguments) = std::env::var("ROUGHLY_SERVER_ARGUMENTS") {
+            command.args(arguments.split_whitespace());
+        }
+        command.args(&self.options.arguments);
         if self.options.cluster {
             let bus_port = self.bus_port.to_string();
             command.args(["--cluster-enabled", "yes", "--cluster-port", &bus_port]);
@@ -654,6 +668,12 @@ pub struct Version {
 }
 
 impl Version {
+    /// `Redis` or `Valkey`, and major and minor version.
+    pub fn kind_and_number(self) -> (&'static str, (u32, u32)) {
+        let kind = if self.is_valkey { "Valkey" } else { "Redis" };
+        (kind, self.number)
+    }
+
     /// Whether the server is Valkey; otherwise, it is Redis.
     pub fn is_valkey(self) -> bool {
         self.is_valkey

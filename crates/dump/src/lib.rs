@@ -336,14 +336,22 @@ impl<'a> Reader<'a> {
         let compressed_len = self.length()?;
         let len = self.length()?;
         let compressed = self.take(compressed_len)?;
-        // Three bytes of LZF data expand to at most 264 bytes.
-        if len > compressed_len.saturating_mul(100) {
-            return Err(Error::Invalid("not LZF data"));
-        }
-        lzf_expand(compressed, with_capacity(len)?)
-            .filter(|bytes| bytes.len() as u64 == len)
-            .ok_or(Error::Invalid("not LZF data"))
+        lzf_decompress(compressed, len)
     }
+}
+
+/// Decompresses LZF data, as RDB files and payloads contain them, of strings of this length.
+///
+/// # Errors
+/// [`Error`] if the data are invalid or those of a string of another length, or if there is not enough memory.
+pub fn lzf_decompress(compressed: &[u8], len: u64) -> Result<Vec<u8>, Error> {
+    // Three bytes of LZF data expand to at most 264 bytes.
+    if len > (compressed.len() as u64).saturating_mul(100) {
+        return Err(Error::Invalid("not LZF data"));
+    }
+    lzf_expand(compressed, with_capacity(len)?)
+        .filter(|bytes| bytes.len() as u64 == len)
+        .ok_or(Error::Invalid("not LZF data"))
 }
 
 /// An empty vector with capacity for this many bytes.

@@ -95,7 +95,7 @@ impl Filter {
     }
 }
 
-/// A chain as a list of lists of bits (docs/formats.md, "Bloom filters").
+/// A chain as a list of lists of bits (docs/contributing/formats.md, "Bloom filters").
 pub struct BloomModel {
     filters: Vec<Filter>,
     parameters: Parameters,

@@ -67,7 +67,7 @@ impl Subject for CuckooFilter {
     }
 }
 
-/// The slots of each sub-filter (docs/formats.md, "Cuckoo filters").
+/// The slots of each sub-filter (docs/contributing/formats.md, "Cuckoo filters").
 pub struct CuckooModel {
     bucket_size: usize,
     max_iterations: usize,
@@ -195,7 +195,10 @@ impl CuckooModel {
             Some(count) if *count > 0 => *count -= 1,
             _ => self.counts = None,
         }
-        if self.sub_filters.len() > 1 && self.deletes as f64 > self.items as f64 * 0.10 {
+        // A loaded count can be smaller than the number of fingerprints, or larger.
+        let slots = self.sub_filters.iter().flatten();
+        let fingerprints = (slots.filter(|slot| **slot != 0).count() as u64).max(self.items);
+        if self.sub_filters.len() > 1 && self.deletes as f64 > fingerprints as f64 * 0.10 {
             self.compact(true);
         }
         true

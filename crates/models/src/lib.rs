@@ -17,6 +17,7 @@ pub mod count_min;
 pub mod cuckoo;
 pub mod dump;
 pub mod input;
+pub mod panes;
 pub mod refusals;
 pub mod seeds;
 pub mod sequence;

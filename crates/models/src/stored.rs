@@ -75,7 +75,7 @@ pub fn exercise<T: Subject>(mut value: T) {
         let _ = value.load_chunk(iterator, b"");
     }
     reloads(&value);
-    let panes = value.timeline().map(|timeline| timeline.window().panes());
+    let panes = value.timeline().map(|timeline| timeline.window().units());
     let steps = panes.map(|panes| vec![0, 1, 1, panes / 2, panes, panes + 1, u64::MAX]);
     for (number, step) in steps.unwrap_or(vec![0; 3]).into_iter().enumerate() {
         if T::ROUNDS {
@@ -133,11 +133,13 @@ pub fn times(value: &impl Timed) -> Vec<u64> {
     let Some(timeline) = value.timeline() else {
         return vec![0];
     };
-    let (newest, panes) = (timeline.newest(), timeline.window().panes());
+    let (newest, panes) = (timeline.newest(), timeline.window().units());
     let ahead = [0, 1, panes / 2, panes, panes + 1].map(|ahead| newest.saturating_add(ahead));
     [0].into_iter()
         .chain(ahead)
         .chain([u64::MAX, newest])
+        // The number of a unit has 63 bits.
+        .map(|unit| unit.min(i64::MAX.cast_unsigned()))
         .collect()
 }
 

@@ -7,6 +7,7 @@
 
 pub mod chunks;
 mod dump;
+pub mod packed;
 
 use crate::buffer::Buffer;
 use crate::memory::OutOfMemory;
@@ -53,29 +54,31 @@ pub trait Source {
         Ok(())
     }
 
-    /// The next value, a byte string of exactly these little-endian doubles.
-    ///
-    /// # Errors
-    /// As [`Source::read_unsigned`], and [`FormatError::Invalid`] if the string has another length.
-    fn read_double_string(&mut self, values: &mut [f64]) -> Result<(), FormatError> {
-        let bytes = self.read_bytes()?;
-        let (doubles, rest) = bytes.as_chunks::<8>();
-        if doubles.len() != values.len() || !rest.is_empty() {
-            return Err(FormatError::Invalid(
-                "a string of doubles has another length",
-            ));
-        }
-        for (value, bytes) in values.iter_mut().zip(doubles) {
-            *value = f64::from_le_bytes(*bytes);
-        }
-        Ok(())
-    }
-
     /// The next value, a byte string.
     ///
     /// # Errors
     /// As [`Source::read_unsigned`]. Takes at most as much memory as the stream has bytes.
     fn read_bytes(&mut self) -> Result<Buffer, FormatError>;
+
+    /// The next value, a byte string of this length.
+    ///
+    /// # Errors
+    /// As [`Source::read_bytes`], and [`FormatError::Invalid`] if it has another length.
+    fn read_string(&mut self, len: u64) -> Result<Buffer, FormatError> {
+        let bytes = self.read_bytes()?;
+        match bytes.len() as u64 == len {
+            true => Ok(bytes),
+            false => Err(FormatError::Invalid("a string has another length")),
+        }
+    }
+
+    /// The next value, an array of this length that [`Sink::write_array`] wrote. Zeros if chunks contain it.
+    ///
+    /// # Errors
+    /// As [`Source::read_string`].
+    fn read_array(&mut self, len: u64) -> Result<Buffer, FormatError> {
+        self.read_string(len)
+    }
 
     /// The next value, a signed integer, which has the same encoding as an unsigned one.
     ///
@@ -98,6 +101,10 @@ pub trait Sink {
     fn write_double(&mut self, value: f64);
     /// Appends a byte string.
     fn write_bytes(&mut self, value: &[u8]);
+    /// Appends an array, whose length follows from values before it. Chunks contain it if there is a header.
+    fn write_array(&mut self, array: &[u8]) {
+        self.write_bytes(array);
+    }
 }
 
 /// Reads packed little-endian fields from the front of a byte slice.
@@ -131,6 +138,19 @@ impl<'a> Fields<'a> {
             .ok_or(FormatError::Truncated)?;
         self.rest = rest;
         Ok(*field)
+    }
+
+    /// The next bytes, so many.
+    ///
+    /// # Errors
+    /// [`FormatError::Truncated`].
+    pub fn take(&mut self, len: usize) -> Result<&'a [u8], FormatError> {
+        let (bytes, rest) = self
+            .rest
+            .split_at_checked(len)
+            .ok_or(FormatError::Truncated)?;
+        self.rest = rest;
+        Ok(bytes)
     }
 
     /// A byte.

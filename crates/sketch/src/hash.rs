@@ -1,7 +1,7 @@
 //! MurmurHash2 by Austin Appleby (public domain), in the two widths that the formats use.
 //!
 //! The hash of an item decides which bits, slots and cells it uses, so these functions are part of the data formats
-//! (docs/formats.md) and must not change.
+//! (docs/contributing/formats.md) and must not change.
 
 const M64: u64 = 0xc6a4_a793_5bd1_e995;
 const R64: u32 = 47;

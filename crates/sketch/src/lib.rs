@@ -17,7 +17,7 @@
 //! | [`t_digest`] | [`t_digest::TDigestWindow`]: quantiles of a window | `td-window` |
 //!
 //! Each structure has its formats beside it. Each format has one decoder, which checks everything before it is used.
-//! docs/formats.md in the repository specifies the formats.
+//! docs/contributing/formats.md in the repository specifies the formats.
 //!
 //! # Features of all structures
 //!
@@ -53,6 +53,8 @@ pub mod refusable;
 mod retired;
 pub mod rows;
 mod scratch;
+pub mod seed;
+pub mod seeded_rows;
 pub mod stored;
 pub mod t_digest;
 pub mod top_k;

@@ -5,7 +5,7 @@
 /// Prefetches the cache line of `bytes[index]`, for reading or writing.
 ///
 /// Does nothing for an index beyond the end, and on processors without such a hint. It helps only if the memory is
-/// larger than the caches; see docs/architecture.md, "Speed".
+/// larger than the caches; see docs/contributing/decisions.md, "Speed".
 #[inline(always)]
 pub fn prefetch(bytes: &[u8], index: usize) {
     if index >= bytes.len() {

@@ -43,14 +43,6 @@ impl Retired {
         true
     }
 
-    /// Frees all arrays except for the first `arrays` ones.
-    pub fn truncate(&mut self, arrays: usize) {
-        self.0.truncate(arrays);
-        if self.0.is_empty() {
-            self.0 = Vec::new();
-        }
-    }
-
     /// Bytes of all arrays.
     pub fn bytes(&self) -> u64 {
         self.0.iter().map(|array| array.len() as u64).sum()

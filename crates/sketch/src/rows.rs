@@ -1,7 +1,7 @@
 //! Rows of cells, as in count-min and top-k sketches: the cell of an item in each row.
 //!
 //! Row `i` hashes items with 32-bit MurmurHash2 under seed `i`. The column is the hash modulo the width. Cells are
-//! numbered row by row (docs/formats.md, "Count-min sketches" and "Top-k").
+//! numbered row by row (docs/contributing/formats.md, "Count-min sketches" and "Top-k").
 
 use crate::hash::murmur2_groups;
 use crate::modulus::Modulus;

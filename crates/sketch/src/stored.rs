@@ -3,6 +3,7 @@
 use crate::blocks::Blocks;
 use crate::cache::Cache;
 use crate::format::chunks::{self, ChunkError, ChunkPosition};
+use crate::format::packed::{Feed, PackedSource, PayloadSize, packed_header};
 use crate::format::{FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory};
 use crate::window::Timed;
@@ -62,19 +63,24 @@ pub trait Stored: Blocks + Timed + Send + Sync + Sized {
     /// Writes the values of [`Stored::ENCODING_VERSION`].
     fn save(&self, sink: &mut dyn Sink);
 
-    /// An upper bound for the bytes of a DUMP payload.
-    fn payload_bytes(&self) -> u64;
+    /// An upper bound for the bytes of a DUMP payload. Cost: that of [`Stored::save`] without its strings.
+    fn payload_bytes(&self) -> u64 {
+        PayloadSize::of(|sink| self.save(sink))
+    }
 
     /// Whether [`Stored::header`] can describe this value. Only values of old encoding versions may lack a header.
     fn has_header(&self) -> bool {
         true
     }
 
-    /// The header: everything except the arrays.
+    /// The header: everything except the arrays. By default the mark and the values of [`Stored::save`], which
+    /// [`load_header`] reads.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses the bytes.
-    fn header(&self) -> Result<Vec<u8>, OutOfMemory>;
+    fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
+        packed_header(Self::HEADER_MARK, |sink| self.save(sink))
+    }
 
     /// The sketch that a header describes, with zeroed arrays. Requests their bytes from `budget` after the header was
     /// checked and before it allocates them.
@@ -124,12 +130,29 @@ pub trait Stored: Blocks + Timed + Send + Sync + Sized {
         Ok(())
     }
 
-    /// Feeds the whole state to a digest: equal states feed equal bytes.
-    fn digest(&self, feed: &mut dyn FnMut(&[u8]));
+    /// Feeds the whole state to a digest: equal states feed equal bytes. By default the values of [`Stored::save`].
+    fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
+        self.save(&mut Feed(feed));
+    }
 
     /// A copy.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses memory.
     fn try_clone(&self) -> Result<Self, OutOfMemory>;
+}
+
+/// [`Stored::from_header`] for the header of [`packed_header`]: reads its values as [`Stored::load`] does, with zeroed
+/// arrays.
+///
+/// # Errors
+/// [`FormatError`]: anything but such a header, or memory that was refused.
+pub fn load_header<T: Stored<Defaults = ()>>(
+    header: &[u8],
+    budget: Budget<'_>,
+) -> Result<T, FormatError> {
+    let mut source = PackedSource::new(header, T::HEADER_MARK, budget)?;
+    let sketch = T::load(&mut source, T::ENCODING_VERSION, &())?;
+    source.finish()?;
+    Ok(sketch)
 }

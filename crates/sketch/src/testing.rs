@@ -30,8 +30,6 @@ thread_local! {
     pub static HASH_PASSES: Work = Work::default();
     /// Estimates that are read from the tables of a top-k sketch with a window.
     pub static ESTIMATES: Work = Work::default();
-    /// Blocks of a source that a merge of count-min sketches with a window looks up.
-    pub static MERGED_BLOCKS: Work = Work::default();
 }
 
 /// Versions of RedisBloom that recorded the golden payloads.

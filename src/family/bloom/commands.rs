@@ -38,7 +38,7 @@ pub const COMMANDS: &[Command] = &[
             Arg::integer(c"capacity"),
             EXPANSION,
             NONSCALING,
-            Arg::WINDOW_WITH_SEED,
+            Arg::WINDOW_OF_FILTER,
         ],
         ..Command::CREATE
     },

@@ -6,8 +6,7 @@ use super::syntax;
 use super::texts::{NO_MEMORY, VALKEY_CREATION_EVENT, valkey_error};
 use super::types::{Filter, is_valkey};
 use super::valkey_config::max_size_for;
-use crate::family::window::check_allowed;
-use crate::family::window_seed::{FilterWindow, FilterWindowArguments};
+use crate::family::window::{NewWindow, replicate_creation};
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, Found, OneOf, WriteKey};
 use roughly_sketch::bloom::{self, Chain, Parameters};
@@ -65,11 +64,11 @@ pub fn entry_of(call: &mut Call<'_>, found: Found, request: &Request) -> Result<
 fn create(call: &mut Call<'_>, key: WriteKey, request: &Request) -> Result<Entry, Error> {
     if let Some(window) = request.window {
         let parameters = request.parameters(call)?;
-        check_allowed(call)?;
+        let window = window.check_allowed(call)?;
         let set = new_set(call, &parameters, window)?;
-        let arguments = FilterWindowArguments::of(window.window, set.seed());
+        let words = window.words(Some(set.seed()));
         let mut entry = key.create(call, set)?;
-        replicate_reserve(call, &parameters, Some(&arguments));
+        replicate_reserve(call, &parameters, &words);
         entry.advance(call);
         return Ok(entry);
     }
@@ -91,7 +90,7 @@ fn create(call: &mut Call<'_>, key: WriteKey, request: &Request) -> Result<Entry
             let arguments = [call.arg(1).bytes(), b"1", &header];
             call.replicate(c"BF.LOADCHUNK", &arguments);
         }
-        None => replicate_reserve(call, &parameters, None),
+        None => replicate_reserve(call, &parameters, &[]),
     }
     Ok(entry)
 }
@@ -109,7 +108,7 @@ fn new_filter(call: &Call<'_>, parameters: &Parameters) -> Result<Chain, Error> 
 fn new_set(
     call: &Call<'_>,
     parameters: &Parameters,
-    window: FilterWindow,
+    window: NewWindow,
 ) -> Result<WindowSet, Error> {
     let parameters = SetParameters {
         seed: window.seed(call),
@@ -140,12 +139,8 @@ fn new_valkey_filter(
     chain.map_err(|error| valkey_error(error, NO_MEMORY).into())
 }
 
-/// Replicates a creation as BF.RESERVE.
-fn replicate_reserve(
-    call: &mut Call<'_>,
-    parameters: &Parameters,
-    window: Option<&FilterWindowArguments>,
-) {
+/// Replicates a creation as BF.RESERVE, with the words of its window.
+fn replicate_reserve(call: &mut Call<'_>, parameters: &Parameters, window: &[String]) {
     let error_rate = format!("{:e}", parameters.error_rate);
     let capacity = parameters.capacity.to_string();
     let expansion = parameters.expansion.to_string();
@@ -156,10 +151,7 @@ fn replicate_reserve(
     } else {
         arguments.push(b"NONSCALING");
     }
-    if let Some(window) = window {
-        arguments.extend(window.as_bytes());
-    }
-    call.replicate(c"BF.RESERVE", &arguments);
+    replicate_creation(call, c"BF.RESERVE", &arguments, window);
 }
 
 /// Replicates the creation of a filter of valkey-bloom's type as valkey-bloom does, with all parameters.

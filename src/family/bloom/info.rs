@@ -48,13 +48,13 @@ const FIELDS: [(Field, &str, &CStr); 8] = [
 ];
 
 /// The value of a field.
-enum Value {
+enum FieldValue {
     Count(u64),
     Ratio(f64),
     Null,
 }
 
-impl Value {
+impl FieldValue {
     fn reply(self, call: &mut Call<'_>) {
         match self {
             Self::Count(count) => call.reply_count(count),
@@ -87,22 +87,24 @@ impl Field {
 
     /// # Errors
     /// valkey-bloom's error if the capacity to which the filter can grow exceeds 63 bits.
-    fn value_of(self, filter: Filter<'_>, description: &Description) -> Result<Value, Error> {
+    fn value_of(self, filter: Filter<'_>, description: &Description) -> Result<FieldValue, Error> {
         Ok(match self {
-            Self::Capacity => Value::Count(description.capacity),
-            Self::Size => Value::Count(description.size),
-            Self::Filters => Value::Count(description.sub_filters as u64),
-            Self::Items => Value::Count(description.items),
-            Self::ErrorRate => Value::Ratio(description.error_rate),
+            Self::Capacity => FieldValue::Count(description.capacity),
+            Self::Size => FieldValue::Count(description.size),
+            Self::Filters => FieldValue::Count(description.sub_filters as u64),
+            Self::Items => FieldValue::Count(description.items),
+            Self::ErrorRate => FieldValue::Ratio(description.error_rate),
             Self::Expansion => {
                 let factor = description.growth_factor;
-                factor.map_or(Value::Null, |factor| Value::Count(factor.into()))
+                factor.map_or(FieldValue::Null, |factor| FieldValue::Count(factor.into()))
             }
-            Self::Tightening => description.tightening.map_or(Value::Null, Value::Ratio),
+            Self::Tightening => description
+                .tightening
+                .map_or(FieldValue::Null, FieldValue::Ratio),
             Self::MaxScaledCapacity => {
                 let capacity = filter.max_scaled_capacity();
                 let capacity = capacity.map_err(|error| valkey_error(error, NOT_FOUND))?;
-                capacity.map_or(Value::Null, Value::Count)
+                capacity.map_or(FieldValue::Null, FieldValue::Count)
             }
         })
     }

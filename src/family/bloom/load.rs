@@ -1,4 +1,4 @@
-//! BF.LOAD: creates a filter from the payload of valkey-bloom's AOF (docs/formats.md, "Bloom filters of valkey-bloom").
+//! BF.LOAD: creates a filter from the payload of valkey-bloom's AOF (docs/contributing/formats.md, "Bloom filters of valkey-bloom").
 
 use super::texts::{NO_MEMORY, TOO_LARGE, VALKEY_CREATION_EVENT};
 use super::types::Filter;

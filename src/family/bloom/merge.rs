@@ -119,7 +119,7 @@ fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
 fn error_text(call: &Call<'_>, error: MergeError) -> Error {
     match error {
         MergeError::OutOfMemory(_) => {
-            Chain::registration().stats.count_refusals(1);
+            Chain::REGISTRATION.stats.count_refusals(1);
             call.memory().error(NO_MEMORY)
         }
         MergeError::TooMuchWork(_) => TOO_MUCH.into(),

@@ -1,5 +1,5 @@
-//! Bloom filters: `BF.*` and the types `MBbloom--`, `bf-window` (with a window) and `bloomfltr` (of valkey-bloom). Spec:
-//! bloom.md, window.md, valkey-bloom.md.
+//! Bloom filters: `BF.*` and the types `MBbloom--`, `bf-window` (with a window) and `bloomfltr` (of valkey-bloom)
+//! (docs/families/bloom.md).
 
 mod add;
 mod addnx;
@@ -25,6 +25,7 @@ use types::Filter;
 
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
+    name: Some("bf"),
     category: c"bloom",
     since: Since::RedisBloom(c"1.0.0"),
     data_types: Filter::TYPES,

@@ -4,7 +4,7 @@ use super::config::{self, CAPACITIES, DEFAULT_EXPANSION, EXPANSIONS};
 use super::dialect;
 use super::texts::{BAD_CAPACITY, BAD_EXPANSION};
 use super::valkey_config;
-use crate::family::window_seed::FilterWindow;
+use crate::family::window::NewWindow;
 use crate::server::call::{Call, Error};
 use roughly_sketch::bloom::Parameters;
 use roughly_sketch::valkey_bloom;
@@ -22,7 +22,7 @@ pub struct Request {
     /// Whether the filter does not grow.
     pub nonscaling: bool,
     /// The window, if the filter has one.
-    pub window: Option<FilterWindow>,
+    pub window: Option<NewWindow>,
     /// The ratio of a sub-filter's error rate to that of the previous sub-filter. Only valkey-bloom has it.
     pub tightening: Option<f64>,
     /// The seed of the hashes of a filter of valkey-bloom's type.

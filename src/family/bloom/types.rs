@@ -4,7 +4,7 @@ use super::valkey_config;
 use crate::server::call::{Call, Error};
 use crate::server::callbacks;
 use crate::server::data_type::{DataType, PayloadCommand, Registration};
-use crate::server::key::{AnyMut, AnyRef, Entry, OneOf, OneOfMut};
+use crate::server::key::{Entry, one_of};
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::chain::batch;
 use roughly_sketch::format::{FormatError, Source};
@@ -23,29 +23,24 @@ static VALKEY: Registration = callbacks::registration::<ValkeyChain>("_valkey");
 const LOADCHUNK: &CStr = c"BF.LOADCHUNK";
 
 impl DataType for Chain {
+    const REGISTRATION: &'static Registration = &CLASSIC;
     const LOADCHUNK: &'static CStr = LOADCHUNK;
     /// A filter is always emitted in chunks, which RedisBloom loads.
     const MAX_RESTORE_BYTES: u64 = 0;
-
-    fn registration() -> &'static Registration {
-        &CLASSIC
-    }
 
     fn defaults() {}
 }
 
 impl DataType for WindowSet {
+    const REGISTRATION: &'static Registration = &WINDOWED;
     const LOADCHUNK: &'static CStr = LOADCHUNK;
     const MAX_RESTORE_BYTES: u64 = Chain::MAX_RESTORE_BYTES;
-
-    fn registration() -> &'static Registration {
-        &WINDOWED
-    }
 
     fn defaults() {}
 }
 
 impl DataType for ValkeyChain {
+    const REGISTRATION: &'static Registration = &VALKEY;
     const LOADCHUNK: &'static CStr = LOADCHUNK;
     /// valkey-bloom loads it, unlike the chunks of BF.LOADCHUNK, which only Roughly loads.
     const PAYLOAD_COMMAND: Option<PayloadCommand<Self>> = Some(PayloadCommand {
@@ -53,10 +48,6 @@ impl DataType for ValkeyChain {
         payload_bytes: Self::load_payload_bytes,
         payload: Self::load_payload,
     });
-
-    fn registration() -> &'static Registration {
-        &VALKEY
-    }
 
     fn defaults() {}
 
@@ -73,7 +64,7 @@ impl DataType for ValkeyChain {
     }
 
     fn check_limit(&self, call: &Call<'_>) -> Result<(), Error> {
-        match self.size() > valkey_config::max_size_for(call) {
+        match self.limited_size() > valkey_config::max_size_for(call) {
             true => Err(super::texts::TOO_LARGE.into()),
             false => Ok(()),
         }
@@ -90,45 +81,17 @@ pub fn is_valkey(entry: &Entry) -> bool {
     ptr::eq(entry.registration(), &raw const VALKEY)
 }
 
-/// A Bloom filter.
-#[derive(Debug, Clone, Copy)]
-pub enum Filter<'a> {
-    /// RedisBloom's type.
-    Classic(&'a Chain),
-    /// The type with a window.
-    Windowed(&'a WindowSet),
-    /// valkey-bloom's type.
-    Valkey(&'a ValkeyChain),
-}
-
-/// A Bloom filter that a command changes.
-#[derive(Debug)]
-pub enum FilterMut<'a> {
-    /// RedisBloom's type.
-    Classic(&'a mut Chain),
-    /// The type with a window.
-    Windowed(&'a mut WindowSet),
-    /// valkey-bloom's type.
-    Valkey(&'a mut ValkeyChain),
-}
-
-impl<'a> OneOf<'a> for Filter<'a> {
-    const TYPES: &'static [&'static Registration] = &[&CLASSIC, &WINDOWED, &VALKEY];
-
-    #[inline(always)]
-    fn of(value: AnyRef<'a>) -> Result<Self, AnyRef<'a>> {
-        let found = value.get().map(Self::Classic);
-        let found = found.or_else(|value| value.get().map(Self::Windowed));
-        found.or_else(|value| value.get().map(Self::Valkey))
-    }
-}
-
-impl<'a> OneOfMut<'a> for FilterMut<'a> {
-    #[inline(always)]
-    fn of(value: AnyMut<'a>) -> Result<Self, AnyMut<'a>> {
-        let found = value.get().map(Self::Classic);
-        let found = found.or_else(|value| value.get().map(Self::Windowed));
-        found.or_else(|value| value.get().map(Self::Valkey))
+one_of! {
+    /// A Bloom filter.
+    Filter,
+    /// A Bloom filter that a command changes.
+    FilterMut {
+        /// RedisBloom's type.
+        Classic: Chain, get Chain, CLASSIC;
+        /// The type with a window.
+        Windowed: WindowSet, get WindowSet, WINDOWED;
+        /// valkey-bloom's type.
+        Valkey: ValkeyChain, get ValkeyChain, VALKEY;
     }
 }
 
@@ -170,18 +133,6 @@ pub struct SubFilter {
 }
 
 impl Filter<'_> {
-    /// The panes that count for a read.
-    ///
-    /// # Errors
-    /// Those of [`Call::panes`].
-    #[inline(always)]
-    pub fn panes(self, call: &Call<'_>) -> Result<Panes, Error> {
-        call.panes(match self {
-            Self::Classic(_) | Self::Valkey(_) => None,
-            Self::Windowed(set) => Some(set.timeline()),
-        })
-    }
-
     /// Whether an item may be in the filter.
     #[inline(always)]
     pub fn contains(self, item: &[u8], panes: Panes) -> bool {

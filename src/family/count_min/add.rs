@@ -1,14 +1,14 @@
 //! CMS.INCRBY, and the increments of CMS.INCRBYLIMIT.
 
-use super::texts::{NO_PANE_MEMORY, NOT_FOUND};
+use super::texts::{NO_DECREMENTS, NO_PANE_MEMORY, NOT_FOUND};
 use super::types::{Counts, CountsMut};
 use super::work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, OneOf};
 use crate::server::outcome::Outcome;
-use roughly_sketch::count_min::{CountMinError, Limit, NoLimit};
-use roughly_sketch::memory::{Budget, Purpose};
+use roughly_sketch::count_min::{CountMinError, NO_LIMIT};
+use roughly_sketch::memory::{Budget, Purpose, try_push};
 use std::ffi::CStr;
 use std::ops::Range;
 
@@ -21,7 +21,6 @@ const STORED_INCREMENTS: usize = 64;
 pub const NOT_INTEGER: &CStr = c"CMS: Cannot parse number";
 const OVERFLOW: &CStr = c"CMS: INCRBY overflow";
 const UNDERFLOW: &CStr = c"CMS: INCRBY underflow";
-const NO_DECREMENTS: &CStr = c"CMS: a sketch with a window cannot be decremented";
 
 /// CMS.INCRBY key item increment [item increment …]
 pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
@@ -32,12 +31,13 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
     let mut entry = found.or_missing(NOT_FOUND)?;
     // RedisBloom up to 8.10 increments some rows for an item that it refuses, so refused items are not replicated.
     let mut outcome = Outcome::new(c"CMS.INCRBY", FIRST_ITEM);
+    let mut overflows = Vec::new();
     increment(
         call,
         &mut entry,
         FIRST_ITEM,
         check_sign,
-        NoLimit,
+        NO_LIMIT,
         |call, pair, by, result| match result {
             Ok(estimate) => {
                 match by {
@@ -46,12 +46,27 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
                 }
                 call.reply_count(estimate);
             }
+            // Only RedisBloom up to 8.10, which saturates, sends an increment that overflows.
+            Err(CountMinError::Overflow) if call.must_obey() => {
+                // Without memory for the list, the process ends after the command.
+                let _ = try_push(&mut overflows, pair.start);
+                outcome.add(call, pair);
+                // An error would be logged as critical, although the command is obeyed.
+                call.reply_count(u32::MAX.into());
+            }
             Err(error) => {
                 outcome.refuse(call, pair.start);
                 reply_refusal(call, error);
             }
         },
     )?;
+    // The order of saturating increments has no effect.
+    for item in overflows {
+        let by = call.arg(item + 1).integer().unwrap_or_default();
+        if let CountsMut::Classic(sketch) = entry.get() {
+            sketch.increment_saturating(call.arg(item).bytes(), by.unsigned_abs());
+        }
+    }
     outcome.finish(call, entry, c"cms.incrby");
     Ok(())
 }
@@ -77,7 +92,7 @@ pub fn increment<'a>(
     entry: &mut Entry,
     first: usize,
     check: fn(&Entry, i64) -> Result<(), Error>,
-    limit: impl Limit,
+    max: u64,
     mut answer: impl FnMut(&mut Call<'a>, Range<usize>, i64, Result<u64, CountMinError>),
 ) -> Result<(), Error> {
     let mut pair = first;
@@ -94,7 +109,7 @@ pub fn increment<'a>(
         let allows = |_| ready.has_memory;
         let item = call.arg(first).bytes();
         let sketch = entry.get::<CountsMut<'_>>();
-        let result = sketch.increment(item, by, limit, Budget::new(&allows));
+        let result = sketch.increment(item, by, max, Budget::new(&allows));
         answer(call, by, result);
         ready.recount(entry);
     } else {
@@ -118,7 +133,7 @@ pub fn increment<'a>(
         let pairs = items.zip(stored.into_iter().chain(further));
         let allows = |_| ready.has_memory;
         let sketch = entry.get::<CountsMut<'_>>();
-        sketch.increment_all(pairs, limit, Budget::new(&allows), |by, result| {
+        sketch.increment_all(pairs, max, Budget::new(&allows), |by, result| {
             answer(call, by, result);
         });
         ready.recount(entry);
@@ -136,9 +151,10 @@ fn check_sign(entry: &Entry, by: i64) -> Result<(), Error> {
 
 /// A sketch that is ready for increments.
 struct Ready {
-    /// Whether the memory for a new pane is allowed.
+    /// The memory that a new pane takes.
+    growth: u64,
+    /// Whether this memory is allowed.
     has_memory: bool,
-    may_change_memory: bool,
 }
 
 impl Ready {
@@ -148,19 +164,16 @@ impl Ready {
     fn new(call: &mut Call<'_>, entry: &mut Entry, first: usize) -> Result<Self, Error> {
         work::check(call, entry.get::<CountsMut<'_>>().as_ref(), first, 2)?;
         entry.advance(call);
-        let sketch = entry.get::<CountsMut<'_>>();
+        let growth = entry.get::<CountsMut<'_>>().growth();
         Ok(Self {
-            has_memory: match sketch.growth() {
-                0 => true,
-                bytes => call.memory().request(Purpose::Add, bytes),
-            },
-            may_change_memory: sketch.may_change_memory(),
+            growth,
+            has_memory: growth == 0 || call.memory().request(Purpose::Add, growth),
         })
     }
 
-    /// Must be called after the increments: counts the memory that they allocated and freed.
+    /// Must be called after the increments: counts the memory that they allocated.
     fn recount(self, entry: &mut Entry) {
-        if self.may_change_memory {
+        if self.growth > 0 {
             entry.recount();
         }
     }

@@ -34,7 +34,7 @@ pub const COMMANDS: &[Command] = &[
             Arg::integer(c"width"),
             Arg::integer(c"depth"),
             CELL_SIZE,
-            Arg::WINDOW,
+            Arg::WINDOW_OF_COUNTER,
         ],
         ..CREATE
     },
@@ -47,7 +47,7 @@ pub const COMMANDS: &[Command] = &[
             Arg::double(c"error"),
             Arg::double(c"probability"),
             CELL_SIZE,
-            Arg::WINDOW,
+            Arg::WINDOW_OF_COUNTER,
         ],
         ..CREATE
     },

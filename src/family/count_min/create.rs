@@ -1,23 +1,22 @@
 //! CMS.INITBYDIM and CMS.INITBYPROB.
 
-use crate::family::window::{WindowArguments, WindowOption};
+use crate::family::window::{COUNTER, WindowOption, replicate_creation};
 use crate::server::call::{Call, Error};
 use roughly_sketch::count_min::{
-    CellSize, CountMin, CountMinError, CountMinWindow, dimensions_for,
+    CellSize, CountMin, CountMinError, CountMinWindow, Shape, dimensions_for,
 };
 use roughly_sketch::memory::Purpose;
-use roughly_sketch::window::Window;
 use std::ffi::CStr;
 
 /// The number of arguments without and with a cell size, and without a window.
 const ARGUMENTS: [usize; 2] = [4, 6];
 
-/// CMS.INITBYDIM key width depth [CELL_SIZE 1|2|4|8] [WINDOW ms [PANES n]]
+/// CMS.INITBYDIM key width depth [CELL_SIZE 1|2|4|8] [WINDOW ms [PANES n] [FINEST r] [SEED hex]]
 pub fn initbydim(call: &mut Call<'_>) -> Result<(), Error> {
     create(call, c"cms.initbydim", dimensions)
 }
 
-/// CMS.INITBYPROB key error probability [CELL_SIZE 1|2|4|8] [WINDOW ms [PANES n]]
+/// CMS.INITBYPROB key error probability [CELL_SIZE 1|2|4|8] [WINDOW ms [PANES n] [FINEST r] [SEED hex]]
 pub fn initbyprob(call: &mut Call<'_>) -> Result<(), Error> {
     create(call, c"cms.initbyprob", bounds)
 }
@@ -56,10 +55,7 @@ fn create(
     event: &CStr,
     read: fn(&Call<'_>) -> Result<Dimensions, Error>,
 ) -> Result<(), Error> {
-    let (len, option) = WindowOption::at_end(call, &ARGUMENTS)?;
-    if !ARGUMENTS.contains(&len) {
-        return Err(Error::WrongArity);
-    }
+    let (len, option) = WindowOption::at_end(call, &ARGUMENTS, COUNTER)?;
     let key = call.write(1);
     if !key.is_missing() {
         return Err(c"CMS: key already exists".into());
@@ -67,21 +63,26 @@ fn create(
     let dimensions = read(call)?;
     let cell_size = cell_size(call, len)?;
     let (width, depth) = dimensions.map_err(error_text)?;
-    let window = option
-        .map(|option| option.window_of_new::<CountMinWindow>(call))
-        .transpose()?;
+    let parse = |option: WindowOption<'_>| -> Result<_, Error> {
+        // The arguments before WINDOW are checked first.
+        let shape = Shape::new(width, depth, cell_size).map_err(error_text)?;
+        let window = option.parse::<CountMinWindow>()?.check_allowed(call)?;
+        Ok((shape, window))
+    };
+    let window = option.map(parse).transpose()?;
     let budget = call.memory().budget(Purpose::Create);
     match window {
         None => {
             let sketch = CountMin::new(width, depth, cell_size, budget);
             let entry = key.create(call, sketch.map_err(error_text)?)?;
-            replicate(call, width, depth, cell_size, None);
+            replicate(call, width, depth, cell_size, &[]);
             entry.store();
         }
-        Some(window) => {
-            let sketch = CountMinWindow::new(width, depth, cell_size, window, budget);
+        Some((shape, window)) => {
+            let seed = window.seed(call);
+            let sketch = CountMinWindow::new(shape, window.window, seed, budget);
             let mut entry = key.create(call, sketch.map_err(error_text)?)?;
-            replicate(call, width, depth, cell_size, Some(window));
+            replicate(call, width, depth, cell_size, &window.words(Some(seed)));
             entry.advance(call);
             entry.store();
         }
@@ -119,13 +120,7 @@ fn error_text(error: CountMinError) -> Error {
     }
 }
 
-fn replicate(
-    call: &mut Call<'_>,
-    width: u64,
-    depth: u64,
-    cell_size: CellSize,
-    window: Option<Window>,
-) {
+fn replicate(call: &mut Call<'_>, width: u64, depth: u64, cell_size: CellSize, window: &[String]) {
     let key = call.arg(1).bytes();
     let [width, depth, bytes] = [width, depth, cell_size.bytes()].map(|n| n.to_string());
     let mut arguments = vec![key, width.as_bytes(), depth.as_bytes()];
@@ -133,9 +128,5 @@ fn replicate(
     if cell_size != CellSize::default() {
         arguments.extend([&b"CELL_SIZE"[..], bytes.as_bytes()]);
     }
-    let window = window.map(WindowArguments::of);
-    if let Some(window) = &window {
-        arguments.extend(window.as_bytes());
-    }
-    call.replicate(c"CMS.INITBYDIM", &arguments);
+    replicate_creation(call, c"CMS.INITBYDIM", &arguments, window);
 }

@@ -1,6 +1,6 @@
 //! CMS.MERGE, the weighted sum of sketches.
 
-use super::texts::NOT_FOUND;
+use super::texts::{NO_DECREMENTS, NOT_FOUND};
 use super::types::{Counts, CountsMut};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::argument::Argument;
@@ -16,6 +16,8 @@ const NUMKEYS: NumkeysErrors = NumkeysErrors {
 };
 const NO_MEMORY: &CStr = c"CMS: Insufficient memory to merge";
 const OTHER_WINDOW: &CStr = c"CMS: window/panes is not equal";
+const OTHER_SEED: &CStr =
+    c"CMS: seeds are not equal, create the sketches with COPY of one empty sketch or the same SEED";
 
 /// CMS.MERGE dest numkeys src [src …] [WEIGHTS w [w …]]
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
@@ -74,7 +76,7 @@ fn merge_keys(
     let (destination, sources) = keys.get::<CountsMut<'_>, Counts<'_>>();
     let merged = match destination.or_missing(NOT_FOUND)? {
         CountsMut::Classic(sketch) => {
-            let sources = weighted(call, end, sources, |source| match source {
+            let sources = weighted(call, end, sources, i64::MIN, |source| match source {
                 Counts::Windowed(_) => Err(OTHER_WINDOW.into()),
                 Counts::Classic(source) => {
                     sketch.check_source(source).map_err(error_text)?;
@@ -84,7 +86,7 @@ fn merge_keys(
             classic(sketch, &sources)
         }
         CountsMut::Windowed(sketch) => {
-            let sources = weighted(call, end, sources, |source| match source {
+            let sources = weighted(call, end, sources, 0, |source| match source {
                 Counts::Classic(_) => Err(OTHER_WINDOW.into()),
                 Counts::Windowed(source) => {
                     sketch.check_source(source).map_err(error_text)?;
@@ -102,11 +104,12 @@ fn merge_keys(
 }
 
 /// The sources with their weights, which begin after argument `end`. There are weights for all sources or for none.
-/// `checked` returns a source that may be merged.
+/// `min_weight` is 0 for a destination with a window. `checked` returns a source that may be merged.
 fn weighted<'a, T>(
     call: &Call<'_>,
     end: usize,
     sources: impl Iterator<Item = Lookup<Option<Counts<'a>>>>,
+    min_weight: i64,
     checked: impl Fn(Counts<'a>) -> Result<&'a T, Error>,
 ) -> Result<Vec<MergeSource<'a, T>>, Error> {
     let mut weighted = with_capacity(end - FIRST_SOURCE).map_err(|_| NO_MEMORY)?;
@@ -114,6 +117,9 @@ fn weighted<'a, T>(
     for source in sources {
         let weight = weights.next().map_or(Some(1), Argument::integer);
         let weight = weight.ok_or(c"CMS: invalid weight value")?;
+        if weight < min_weight {
+            return Err(NO_DECREMENTS.into());
+        }
         let sketch = source.or_missing(NOT_FOUND)?.map(&checked).transpose()?;
         weighted.push(MergeSource { sketch, weight });
     }
@@ -145,6 +151,7 @@ fn error_text(error: CountMinError) -> Error {
         CountMinError::DimensionMismatch => c"CMS: width/depth is not equal".into(),
         CountMinError::CellSizeMismatch => c"CMS: cell size is not equal".into(),
         CountMinError::WindowMismatch => OTHER_WINDOW.into(),
+        CountMinError::SeedMismatch => OTHER_SEED.into(),
         CountMinError::OutOfMemory(_) => NO_MEMORY.into(),
         CountMinError::TooMuchWork(_) => {
             c"CMS: too much work for one merge, merge fewer sources at a time".into()

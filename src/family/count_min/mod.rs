@@ -19,6 +19,7 @@ use types::Counts;
 
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
+    name: Some("cms"),
     category: c"cms",
     since: Since::RedisBloom(c"2.0.0"),
     data_types: Counts::TYPES,

@@ -1,10 +1,9 @@
 //! The types `CMSk-TYPE` and, with a window, `cmswindow`, and what the commands need of them.
 
-use crate::server::call::{Call, Error};
 use crate::server::callbacks;
 use crate::server::data_type::{DataType, Registration};
-use crate::server::key::{AnyMut, AnyRef, OneOf, OneOfMut};
-use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, Limit, Shape};
+use crate::server::key::one_of;
+use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, Shape};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Panes;
 use std::ffi::CStr;
@@ -13,74 +12,32 @@ static CLASSIC: Registration = callbacks::registration::<CountMin>("");
 static WINDOWED: Registration = callbacks::registration::<CountMinWindow>("_window");
 
 impl DataType for CountMin {
+    const REGISTRATION: &'static Registration = &CLASSIC;
     const LOADCHUNK: &'static CStr = c"CMS.LOADCHUNK";
-
-    fn registration() -> &'static Registration {
-        &CLASSIC
-    }
 
     fn defaults() {}
 }
 
 impl DataType for CountMinWindow {
+    const REGISTRATION: &'static Registration = &WINDOWED;
     const LOADCHUNK: &'static CStr = c"CMS.LOADCHUNK";
-
-    fn registration() -> &'static Registration {
-        &WINDOWED
-    }
 
     fn defaults() {}
 }
 
-/// A count-min sketch.
-#[derive(Debug, Clone, Copy)]
-pub enum Counts<'a> {
-    /// Without a window.
-    Classic(&'a CountMin),
-    /// With a window.
-    Windowed(&'a CountMinWindow),
-}
-
-/// A count-min sketch that a command changes.
-#[derive(Debug)]
-pub enum CountsMut<'a> {
-    /// Without a window.
-    Classic(&'a mut CountMin),
-    /// With a window.
-    Windowed(&'a mut CountMinWindow),
-}
-
-impl<'a> OneOf<'a> for Counts<'a> {
-    const TYPES: &'static [&'static Registration] = &[&CLASSIC, &WINDOWED];
-
-    #[inline(always)]
-    fn of(value: AnyRef<'a>) -> Result<Self, AnyRef<'a>> {
-        let classic = value.get().map(Self::Classic);
-        classic.or_else(|value| value.get().map(Self::Windowed))
-    }
-}
-
-impl<'a> OneOfMut<'a> for CountsMut<'a> {
-    #[inline(always)]
-    fn of(value: AnyMut<'a>) -> Result<Self, AnyMut<'a>> {
-        let classic = value.get().map(Self::Classic);
-        classic.or_else(|value| value.get().map(Self::Windowed))
+one_of! {
+    /// A count-min sketch.
+    Counts,
+    /// A count-min sketch that a command changes.
+    CountsMut {
+        /// Without a window.
+        Classic: CountMin, get CountMin, CLASSIC;
+        /// With a window.
+        Windowed: CountMinWindow, get CountMinWindow, WINDOWED;
     }
 }
 
 impl Counts<'_> {
-    /// The panes that count for a read.
-    ///
-    /// # Errors
-    /// Those of [`Call::panes`].
-    #[inline(always)]
-    pub fn panes(self, call: &Call<'_>) -> Result<Panes, Error> {
-        call.panes(match self {
-            Self::Classic(_) => None,
-            Self::Windowed(sketch) => Some(sketch.timeline()),
-        })
-    }
-
     /// Width, depth and cell size.
     #[inline(always)]
     pub fn shape(self) -> Shape {
@@ -142,16 +99,7 @@ impl CountsMut<'_> {
         }
     }
 
-    /// Whether an increment may allocate or free memory.
-    #[inline(always)]
-    pub fn may_change_memory(&self) -> bool {
-        match self {
-            Self::Classic(_) => false,
-            Self::Windowed(sketch) => sketch.may_change_memory(),
-        }
-    }
-
-    /// Adds to the count of an item if the new estimate is within the limit, and returns it. Only a sketch with a window
+    /// Adds to the count of an item if the new estimate is at most `max`, and returns it. Only a sketch with a window
     /// requests memory.
     ///
     /// # Errors
@@ -161,12 +109,12 @@ impl CountsMut<'_> {
         self,
         item: &[u8],
         by: i64,
-        limit: impl Limit,
+        max: u64,
         budget: Budget<'_>,
     ) -> Result<u64, CountMinError> {
         match self {
-            Self::Classic(sketch) => sketch.increment_limited(item, by, limit),
-            Self::Windowed(sketch) => sketch.increment_limited(item, by, limit, budget),
+            Self::Classic(sketch) => sketch.increment_limited(item, by, max),
+            Self::Windowed(sketch) => sketch.increment_limited(item, by, max, budget),
         }
     }
 
@@ -175,13 +123,13 @@ impl CountsMut<'_> {
     pub fn increment_all<'b>(
         self,
         items: impl Iterator<Item = (&'b [u8], i64)>,
-        limit: impl Limit,
+        max: u64,
         budget: Budget<'_>,
         answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
         match self {
-            Self::Classic(sketch) => sketch.increment_all_limited(items, limit, answer),
-            Self::Windowed(sketch) => sketch.increment_all_limited(items, limit, budget, answer),
+            Self::Classic(sketch) => sketch.increment_all(items, max, answer),
+            Self::Windowed(sketch) => sketch.increment_all(items, max, budget, answer),
         }
     }
 }

@@ -4,8 +4,9 @@ use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS, MAX_CAPACITY};
 use super::request::{InsertOptions, ReserveOptions};
 use super::texts::EXISTS;
 use super::types::{Cuckoo, CuckooMut};
-use crate::family::window::{WindowOption, check_allowed, check_others};
-use crate::family::window_seed::{FilterWindow, FilterWindowArguments, FilterWindowOption};
+use crate::family::window::{
+    FILTER, INSERT, NewWindow, WindowOption, check_others, replicate_creation,
+};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
@@ -53,7 +54,7 @@ impl Range {
 
 /// CF.RESERVE key capacity [BUCKETSIZE n] [MAXITERATIONS n] [EXPANSION n] [WINDOW ms [PANES n] [SEED hex]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
-    if call.len() < 3 || call.len().is_multiple_of(2) {
+    if call.len() < 3 {
         return Err(Error::WrongArity);
     }
     let options = reserve_options(call)?;
@@ -74,7 +75,11 @@ fn reserve_options(call: &Call<'_>) -> Result<ReserveOptions, Error> {
     let max_iterations = value("MAXITERATIONS")?;
     let bucket_size = value("BUCKETSIZE")?;
     let expansion = value("EXPANSION")?;
-    let window = FilterWindowOption::in_options(&mut options).map_err(|_| Error::WrongArity)?;
+    let window = WindowOption::in_options(&mut options, call, FILTER)?;
+    // With a window, an unknown word is a syntax error.
+    if window.is_none() && call.len().is_multiple_of(2) {
+        return Err(Error::WrongArity);
+    }
     let capacity = call.arg(2).integer().ok_or(c"Bad capacity")?;
     let mut parameters = config::parameters();
     if let Some(value) = max_iterations {
@@ -92,7 +97,7 @@ fn reserve_options(call: &Call<'_>) -> Result<ReserveOptions, Error> {
     }
     check_others(&options, window.is_some())?;
     let window = window
-        .map(FilterWindowOption::parse::<WindowMultiset>)
+        .map(WindowOption::parse::<WindowMultiset>)
         .transpose()?;
     Ok(ReserveOptions {
         capacity: capacity.unsigned_abs(),
@@ -118,7 +123,7 @@ fn new_filter(call: &Call<'_>, options: &ReserveOptions) -> Result<CuckooFilter,
 fn new_window(
     call: &Call<'_>,
     options: &ReserveOptions,
-    window: FilterWindow,
+    window: NewWindow,
 ) -> Result<WindowMultiset, Error> {
     let parameters = MultisetParameters {
         seed: window.seed(call),
@@ -137,7 +142,7 @@ fn new_window(
 
 /// Counts a refusal for `T`, and returns its error.
 fn no_memory<T: DataType>() -> Error {
-    T::registration().stats.count_refusals(1);
+    T::REGISTRATION.stats.count_refusals(1);
     c"ERR Insufficient memory to create filter".into()
 }
 
@@ -176,25 +181,20 @@ pub fn entry_of(
 fn create(call: &mut Call<'_>, key: WriteKey, options: &ReserveOptions) -> Result<Entry, Error> {
     let Some(window) = options.window else {
         let mut entry = key.create(call, new_filter(call, options)?)?;
-        replicate(call, &mut entry, options.capacity, None);
+        replicate(call, &mut entry, options.capacity, &[]);
         return Ok(entry);
     };
-    check_allowed(call)?;
+    let window = window.check_allowed(call)?;
     let filter = new_window(call, options, window)?;
-    let arguments = FilterWindowArguments::of(window.window, filter.seed());
+    let words = window.words(Some(filter.seed()));
     let mut entry = key.create(call, filter)?;
-    replicate(call, &mut entry, options.capacity, Some(&arguments));
+    replicate(call, &mut entry, options.capacity, &words);
     entry.advance(call);
     Ok(entry)
 }
 
 /// Replicates the creation with all parameters, because the settings of replicas may differ.
-fn replicate(
-    call: &mut Call<'_>,
-    entry: &mut Entry,
-    capacity: u64,
-    window: Option<&FilterWindowArguments>,
-) {
+fn replicate(call: &mut Call<'_>, entry: &mut Entry, capacity: u64, window: &[String]) {
     let filter = entry.get::<CuckooMut<'_>>();
     let filter = filter.as_ref().describe(Panes::ALL);
     let key = call.arg(1).bytes();
@@ -205,7 +205,7 @@ fn replicate(
         filter.expansion,
     ]
     .map(|number: u32| number.to_string());
-    let mut arguments = vec![
+    let arguments = [
         key,
         capacity.as_bytes(),
         b"BUCKETSIZE",
@@ -215,10 +215,7 @@ fn replicate(
         b"EXPANSION",
         expansion.as_bytes(),
     ];
-    if let Some(window) = window {
-        arguments.extend(window.as_bytes());
-    }
-    call.replicate(c"CF.RESERVE", &arguments);
+    replicate_creation(call, c"CF.RESERVE", &arguments, window);
 }
 
 /// Parses the options. Their first letters are enough, as in RedisBloom, but not those of `WINDOW`.
@@ -260,10 +257,9 @@ pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
             }
             Some(b'n') => create = false,
             _ => {
-                let option = WindowOption::at(call, index - 1)?;
+                let option = WindowOption::at(call, index - 1, INSERT)?;
                 let option = option.ok_or(c"Unknown argument received")?;
-                index += option.num_arguments() - 1;
-                let option = FilterWindowOption::without_seed(option);
+                index += option.len() - 1;
                 reserve.window = Some(option.parse::<WindowMultiset>()?);
                 // RedisBloom has no windows.
                 accepted_everywhere = false;

@@ -19,6 +19,7 @@ use types::Cuckoo;
 
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
+    name: Some("cf"),
     category: c"cuckoo",
     since: Since::RedisBloom(c"1.0.0"),
     data_types: Cuckoo::TYPES,

@@ -1,6 +1,6 @@
 //! The parameters of a new filter.
 
-use crate::family::window_seed::FilterWindow;
+use crate::family::window::NewWindow;
 use roughly_sketch::cuckoo::Parameters;
 
 /// The parameters of a new filter.
@@ -11,7 +11,7 @@ pub struct ReserveOptions {
     /// The other parameters.
     pub parameters: Parameters,
     /// The window, if the filter has one.
-    pub window: Option<FilterWindow>,
+    pub window: Option<NewWindow>,
 }
 
 /// The options of CF.INSERT and CF.INSERTNX.

@@ -1,10 +1,9 @@
 //! The types `MBbloomCF` and, with a window, `cf-window`, and what the commands need of them.
 
 use super::config;
-use crate::server::call::{Call, Error};
 use crate::server::callbacks;
 use crate::server::data_type::{DataType, Registration};
-use crate::server::key::{AnyMut, AnyRef, OneOf, OneOfMut};
+use crate::server::key::one_of;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Panes;
@@ -17,13 +16,10 @@ static WINDOWED: Registration = callbacks::registration::<WindowMultiset>("_wind
 const LOADCHUNK: &CStr = c"CF.LOADCHUNK";
 
 impl DataType for CuckooFilter {
+    const REGISTRATION: &'static Registration = &CLASSIC;
     const LOADCHUNK: &'static CStr = LOADCHUNK;
     /// A filter is always emitted in chunks, which RedisBloom loads.
     const MAX_RESTORE_BYTES: u64 = 0;
-
-    fn registration() -> &'static Registration {
-        &CLASSIC
-    }
 
     fn defaults() -> Parameters {
         config::parameters()
@@ -31,49 +27,22 @@ impl DataType for CuckooFilter {
 }
 
 impl DataType for WindowMultiset {
+    const REGISTRATION: &'static Registration = &WINDOWED;
     const LOADCHUNK: &'static CStr = LOADCHUNK;
     const MAX_RESTORE_BYTES: u64 = CuckooFilter::MAX_RESTORE_BYTES;
-
-    fn registration() -> &'static Registration {
-        &WINDOWED
-    }
 
     fn defaults() {}
 }
 
-/// A cuckoo filter.
-#[derive(Debug, Clone, Copy)]
-pub enum Cuckoo<'a> {
-    /// Without a window.
-    Classic(&'a CuckooFilter),
-    /// With a window.
-    Windowed(&'a WindowMultiset),
-}
-
-/// A cuckoo filter that a command changes.
-#[derive(Debug)]
-pub enum CuckooMut<'a> {
-    /// Without a window.
-    Classic(&'a mut CuckooFilter),
-    /// With a window.
-    Windowed(&'a mut WindowMultiset),
-}
-
-impl<'a> OneOf<'a> for Cuckoo<'a> {
-    const TYPES: &'static [&'static Registration] = &[&CLASSIC, &WINDOWED];
-
-    #[inline(always)]
-    fn of(value: AnyRef<'a>) -> Result<Self, AnyRef<'a>> {
-        let classic = value.get().map(Self::Classic);
-        classic.or_else(|value| value.get().map(Self::Windowed))
-    }
-}
-
-impl<'a> OneOfMut<'a> for CuckooMut<'a> {
-    #[inline(always)]
-    fn of(value: AnyMut<'a>) -> Result<Self, AnyMut<'a>> {
-        let classic = value.get().map(Self::Classic);
-        classic.or_else(|value| value.get().map(Self::Windowed))
+one_of! {
+    /// A cuckoo filter.
+    Cuckoo,
+    /// A cuckoo filter that a command changes.
+    CuckooMut {
+        /// Without a window.
+        Classic: CuckooFilter, get CuckooFilter, CLASSIC;
+        /// With a window.
+        Windowed: WindowMultiset, get WindowMultiset, WINDOWED;
     }
 }
 
@@ -91,18 +60,6 @@ pub struct Description {
 }
 
 impl Cuckoo<'_> {
-    /// The panes that count for a read.
-    ///
-    /// # Errors
-    /// Those of [`Call::panes`].
-    #[inline(always)]
-    pub fn panes(self, call: &Call<'_>) -> Result<Panes, Error> {
-        call.panes(match self {
-            Self::Classic(_) => None,
-            Self::Windowed(filter) => Some(filter.timeline()),
-        })
-    }
-
     /// Whether an item may be in the filter.
     #[inline(always)]
     pub fn contains(self, item: &[u8], panes: Panes) -> bool {

@@ -36,7 +36,8 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(window::window),
         acl: c"read fast",
         tips: DONT_CACHE,
-        summary: c"Returns the window of a sketch: its length, its panes, the time that reads cover, and the number of items per pane",
+        within: true,
+        summary: c"Returns the window of a sketch: its length, its panes, the time that reads cover, and start and items of each pane",
         complexity: c"O(n), n the number of panes",
         ..Command::READ
     },
@@ -48,7 +49,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 3,
         keys: &[KeySpec::UPDATE],
         summary: c"Advances the window of a sketch to a later pane, and frees memory of expired panes",
-        complexity: c"O(n) for CMS, n the number of panes, and up to 4 MiB of cells; O(f * n) for BF and CF, f the number of sub-filters; O(c * depth * n) for TOPK, c the number of items that the panes list; O(c) for TDIGEST, c the compression",
+        complexity: c"O(n) for CMS, n the number of panes, and the cells of each pane that becomes part of another one; O(f * n) for BF and CF, f the number of sub-filters; O(c * depth * n) for TOPK, c the number of items that the panes list; O(c) for TDIGEST, c the compression",
         args: &[Arg::KEY, Arg::integer(c"pane")],
         ..Command::WRITE
     },

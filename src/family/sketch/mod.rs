@@ -10,6 +10,7 @@ use crate::server::module::Family;
 
 /// The family, for the module's list. It has no type of its own.
 pub const FAMILY: Family = Family {
+    name: None,
     category: c"sketch",
     since: Since::Roughly(c"1.0.0"),
     data_types: &[],

@@ -2,7 +2,6 @@
 
 use crate::MODULE;
 use crate::server::call::{Call, Error};
-use roughly_sketch::memory::with_capacity;
 use std::ffi::CStr;
 
 const NO_KEY: &CStr = c"ERR no such key";
@@ -11,31 +10,34 @@ const NO_KEY: &CStr = c"ERR no such key";
 pub fn window(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read(1);
     let value = key.value(MODULE.data_types()).or_missing(NO_KEY)?;
+    let panes = call.panes(value.timeline())?;
     let Some(timeline) = value.timeline() else {
         call.reply_null();
         return Ok(());
     };
-    let window = timeline.window();
-    let unix_ms = call.unix_ms();
-    let totals = with_capacity(window.live_panes());
-    let mut totals = totals.map_err(|_| c"ERR Insufficient memory")?;
-    let live = timeline.counted(timeline.panes_at(unix_ms));
-    totals.extend(live.map(|pane| value.pane_total(pane)));
-    call.reply_map(6);
+    let (window, unix_ms) = (timeline.window(), call.unix_ms());
+    let spans = timeline.counted_spans(panes);
+    let spans = spans.map_err(|_| c"ERR Insufficient memory")?;
+    call.reply_map(7);
     for (name, value) in [
         (c"window", window.ms()),
         (c"panes", window.panes()),
         (c"pane length", window.pane_ms()),
         (c"newest pane", window.start_of(timeline.newest())),
-        (c"covered", timeline.covered_ms(unix_ms)),
+        (c"covered", timeline.covered_ms(unix_ms, panes)),
     ] {
         call.reply_simple(name);
         call.reply_count(value);
     }
     call.reply_simple(c"items per pane");
-    call.reply_array(totals.len());
-    for total in totals {
-        call.reply_count(total);
+    call.reply_array(spans.len());
+    for span in &spans {
+        call.reply_count(value.pane_total(span.first));
+    }
+    call.reply_simple(c"pane starts");
+    call.reply_array(spans.len());
+    for span in spans {
+        call.reply_count(window.start_of(span.first));
     }
     Ok(())
 }

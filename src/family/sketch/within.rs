@@ -69,7 +69,7 @@ pub fn within(call: &mut Call<'_>) -> Result<(), Error> {
     })
 }
 
-/// The command with this name, in upper or lower case.
+/// The command with this name, in upper or lower case, if its family is loaded.
 fn find(name: &[u8]) -> Option<&'static Read> {
     // The longest name has 20 bytes. All bytes of the array are converted at once, and not one by one.
     let mut lower = [0; 32];
@@ -77,7 +77,8 @@ fn find(name: &[u8]) -> Option<&'static Read> {
     lower_name.copy_from_slice(name);
     lower.make_ascii_lowercase();
     let lower_name = &lower[..name.len()];
-    READS.iter().find(|read| read.name == lower_name)
+    let read = READS.iter().find(|read| read.name == lower_name)?;
+    MODULE.has_family(read.family).then_some(read)
 }
 
 fn cannot_run(name: &[u8]) -> Error {

@@ -49,7 +49,7 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(create::create),
         arity: -2,
         summary: c"Creates an empty t-digest",
-        args: &[Arg::KEY, COMPRESSION, Arg::WINDOW],
+        args: &[Arg::KEY, COMPRESSION, Arg::WINDOW_OF_DIGEST],
         ..Command::CREATE
     },
     Command {

@@ -2,7 +2,7 @@
 
 use super::texts::{NO_MEMORY, WRONG_KEYWORD};
 use super::types::Digest;
-use crate::family::window::{WindowOption, replicate_creation};
+use crate::family::window::{DIGEST, WindowOption, replicate_creation};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use roughly_sketch::memory::Purpose;
@@ -17,12 +17,9 @@ const BAD_COMPRESSION: &CStr = c"ERR T-Digest: error parsing compression paramet
 const TOO_LARGE_FOR_WINDOW: &CStr =
     c"ERR T-Digest: the compression of a digest with a window can be at most 200000";
 
-/// TDIGEST.CREATE key [COMPRESSION compression] [WINDOW ms [PANES n]]
+/// TDIGEST.CREATE key [COMPRESSION compression] [WINDOW ms [PANES n] [FINEST r]]
 pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
-    let (len, option) = WindowOption::at_end(call, &ARGUMENTS)?;
-    if !ARGUMENTS.contains(&len) {
-        return Err(Error::WrongArity);
-    }
+    let (len, option) = WindowOption::at_end(call, &ARGUMENTS, DIGEST)?;
     let key = call.write(1);
     if !key.is_missing() {
         key.get::<Digest<'_>>().optional()?;
@@ -39,7 +36,7 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(WRONG_KEYWORD.into());
     };
     let window = option
-        .map(|option| option.window_of_new::<TDigestWindow>(call))
+        .map(|option| option.parse::<TDigestWindow>()?.check_allowed(call))
         .transpose()?;
     let budget = call.memory().budget(Purpose::Create);
     match window {
@@ -50,13 +47,15 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
             entry.store();
         }
         Some(window) => {
-            let digest = TDigestWindow::new(compression, window, budget);
+            let digest = TDigestWindow::new(compression, window.window, budget);
             let digest = digest.map_err(|error| match error {
                 DigestError::CompressionTooLarge => TOO_LARGE_FOR_WINDOW,
                 _ => NO_MEMORY,
             })?;
             let mut entry = key.create(call, digest)?;
-            replicate_creation(call, c"TDIGEST.CREATE", len, window);
+            let before = call.args_from(1).take(len - 1).map(Argument::bytes);
+            let before: Vec<_> = before.collect();
+            replicate_creation(call, c"TDIGEST.CREATE", &before, &window.words(None));
             entry.advance(call);
             entry.store();
         }

@@ -17,6 +17,7 @@ use types::Digest;
 
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
+    name: Some("tdigest"),
     category: c"tdigest",
     since: Since::RedisBloom(c"2.4.0"),
     data_types: Digest::TYPES,

@@ -1,9 +1,8 @@
 //! The types `TDIS-TYPE` and, with a window, `td-window`, and what the commands need of them.
 
-use crate::server::call::{Call, Error};
 use crate::server::callbacks;
 use crate::server::data_type::{AnyValue, DataType, Registration};
-use crate::server::key::{AnyMut, AnyRef, OneOf, OneOfMut};
+use crate::server::key::one_of;
 use crate::server::value::Value;
 use roughly_sketch::memory::{Budget, OutOfMemory};
 use roughly_sketch::t_digest::{Compressed, DigestError, Info, TDigest, TDigestWindow};
@@ -14,74 +13,32 @@ static CLASSIC: Registration = callbacks::registration::<TDigest>("");
 static WINDOWED: Registration = callbacks::registration::<TDigestWindow>("_window");
 
 impl DataType for TDigest {
+    const REGISTRATION: &'static Registration = &CLASSIC;
     const LOADCHUNK: &'static CStr = c"TDIGEST.LOADCHUNK";
-
-    fn registration() -> &'static Registration {
-        &CLASSIC
-    }
 
     fn defaults() {}
 }
 
 impl DataType for TDigestWindow {
+    const REGISTRATION: &'static Registration = &WINDOWED;
     const LOADCHUNK: &'static CStr = c"TDIGEST.LOADCHUNK";
-
-    fn registration() -> &'static Registration {
-        &WINDOWED
-    }
 
     fn defaults() {}
 }
 
-/// A digest.
-#[derive(Debug, Clone, Copy)]
-pub enum Digest<'a> {
-    /// Without a window.
-    Classic(&'a Value<TDigest>),
-    /// With a window.
-    Windowed(&'a Value<TDigestWindow>),
-}
-
-/// A digest that a command changes.
-#[derive(Debug)]
-pub enum DigestMut<'a> {
-    /// Without a window.
-    Classic(&'a mut TDigest),
-    /// With a window.
-    Windowed(&'a mut TDigestWindow),
-}
-
-impl<'a> OneOf<'a> for Digest<'a> {
-    const TYPES: &'static [&'static Registration] = &[&CLASSIC, &WINDOWED];
-
-    #[inline(always)]
-    fn of(value: AnyRef<'a>) -> Result<Self, AnyRef<'a>> {
-        let classic = value.value().map(Self::Classic);
-        classic.or_else(|value| value.value().map(Self::Windowed))
-    }
-}
-
-impl<'a> OneOfMut<'a> for DigestMut<'a> {
-    #[inline(always)]
-    fn of(value: AnyMut<'a>) -> Result<Self, AnyMut<'a>> {
-        let classic = value.get().map(Self::Classic);
-        classic.or_else(|value| value.get().map(Self::Windowed))
+one_of! {
+    /// A digest.
+    Digest,
+    /// A digest that a command changes.
+    DigestMut {
+        /// Without a window.
+        Classic: TDigest, value Value<TDigest>, CLASSIC;
+        /// With a window.
+        Windowed: TDigestWindow, value Value<TDigestWindow>, WINDOWED;
     }
 }
 
 impl Digest<'_> {
-    /// The panes that count for a read.
-    ///
-    /// # Errors
-    /// Those of [`Call::panes`].
-    #[inline(always)]
-    pub fn panes(self, call: &Call<'_>) -> Result<Panes, Error> {
-        call.panes(match self {
-            Self::Classic(_) => None,
-            Self::Windowed(digest) => Some(TDigestWindow::timeline(digest)),
-        })
-    }
-
     /// The smallest sample; nan if there is none.
     pub fn min(self, panes: Panes) -> f64 {
         match self {

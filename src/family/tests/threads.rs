@@ -5,7 +5,7 @@ use crate::server::data_type::DataType;
 use crate::server::value::Value;
 use roughly_dump::Values;
 use roughly_sketch::bloom::{self, Chain};
-use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow};
+use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Shape};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::{TDigest, TDigestWindow};
@@ -63,7 +63,7 @@ fn filled<T: Timed>(mut state: T, add: impl Fn(&mut T, u64)) -> T {
 
 #[test]
 fn every_type_can_be_saved_while_it_is_read() {
-    let window = Window::new(PANES, PANES).expect("a window");
+    let window = Window::new(PANES, PANES, None).expect("a window");
     let item = u64::to_le_bytes;
     let chain = bloom::Parameters {
         capacity: 100,
@@ -120,7 +120,12 @@ fn every_type_can_be_saved_while_it_is_read() {
     let counts = filled(counts, |sketch, n| {
         sketch.increment(&item(n), 1).expect("room");
     });
-    let windowed_counts = CountMinWindow::new(100, 3, CellSize::Four, window, ANY);
+    let windowed_counts = CountMinWindow::new(
+        Shape::new(100, 3, CellSize::Four).expect("a shape"),
+        window,
+        Seed::default(),
+        ANY,
+    );
     let windowed_counts = filled(windowed_counts.expect("a sketch"), |sketch, n| {
         sketch.increment(&item(n), 1, ANY).expect("room");
     });
@@ -130,7 +135,8 @@ fn every_type_can_be_saved_while_it_is_read() {
             top.add(&item(n % 97), 1).expect("memory");
         },
     );
-    let windowed_top = TopKWindow::new(10, 50, 3, 0.9, window, ANY).expect("a sketch");
+    let windowed_top =
+        TopKWindow::new(10, 50, 3, 0.9, window, Seed::default(), ANY).expect("a sketch");
     let windowed_top = filled(windowed_top, |top, n| {
         top.add(&item(n % 97), 1).expect("memory");
     });

@@ -41,7 +41,7 @@ pub const COMMANDS: &[Command] = &[
                 ],
             )
             .optional(),
-            Arg::WINDOW,
+            Arg::WINDOW_OF_COUNTER,
         ],
         ..Command::CREATE
     },
@@ -84,6 +84,10 @@ pub const COMMANDS: &[Command] = &[
         arity: -3,
         summary: c"Returns the estimated counts of one or more items",
         complexity: c"O(n * depth), n the number of items",
+        history: &[(
+            c"2.4.0",
+            c"Deprecated by RedisBloom, because the counts are estimates",
+        )],
         args: &[Arg::KEY, Arg::ITEMS],
         within: true,
         ..Command::READ

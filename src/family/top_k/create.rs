@@ -1,6 +1,7 @@
 //! TOPK.RESERVE.
 
-use crate::family::window::{WindowOption, replicate_creation};
+use crate::family::window::{COUNTER, WindowOption, replicate_creation};
+use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::top_k::{
@@ -11,12 +12,9 @@ use std::ffi::CStr;
 /// The number of arguments without and with dimensions and decay, and without a window.
 const ARGUMENTS: [usize; 2] = [3, 6];
 
-/// TOPK.RESERVE key k [width depth decay] [WINDOW ms [PANES n]]
+/// TOPK.RESERVE key k [width depth decay] [WINDOW ms [PANES n] [FINEST r] [SEED hex]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
-    let (len, option) = WindowOption::at_end(call, &ARGUMENTS)?;
-    if !ARGUMENTS.contains(&len) {
-        return Err(Error::WrongArity);
-    }
+    let (len, option) = WindowOption::at_end(call, &ARGUMENTS, COUNTER)?;
     let key = call.write(1);
     if !key.is_missing() {
         return Err(c"TopK: key already exists".into());
@@ -44,10 +42,13 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         Some(option) => {
             // The parameters are checked before the window.
             TopK::check(k, width, depth, decay).map_err(error_text)?;
-            let window = option.window_of_new::<TopKWindow>(call)?;
-            let sketch = TopKWindow::new(k, width, depth, decay, window, budget);
+            let window = option.parse::<TopKWindow>()?.check_allowed(call)?;
+            let seed = window.seed(call);
+            let sketch = TopKWindow::new(k, width, depth, decay, window.window, seed, budget);
             let mut entry = key.create(call, sketch.map_err(error_text)?)?;
-            replicate_creation(call, c"TOPK.RESERVE", len, window);
+            let before = call.args_from(1).take(len - 1).map(Argument::bytes);
+            let before: Vec<_> = before.collect();
+            replicate_creation(call, c"TOPK.RESERVE", &before, &window.words(Some(seed)));
             entry.advance(call);
             entry.store();
         }
@@ -60,7 +61,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
 fn error_text(error: TopKError) -> &'static CStr {
     match error {
         TopKError::InvalidK => c"TopK: invalid k",
-        TopKError::InvalidWidth => c"TopK: invalid width",
+        TopKError::InvalidWidth | TopKError::TooWideForWindow => c"TopK: invalid width",
         TopKError::InvalidDepth => c"TopK: invalid depth",
         TopKError::InvalidDecay => c"TopK: invalid decay value. must be '<= 1' & '> 0'",
         TopKError::TooDeepForWindow => c"TopK: a sketch with a window can have at most 32 rows",

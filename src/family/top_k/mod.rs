@@ -16,6 +16,7 @@ use types::Top;
 
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
+    name: Some("topk"),
     category: c"topk",
     since: Since::RedisBloom(c"2.0.0"),
     data_types: Top::TYPES,

@@ -1,9 +1,8 @@
 //! The types `TopK-TYPE` and, with a window, `tk-window`, and what the commands need of them.
 
-use crate::server::call::{Call, Error};
 use crate::server::callbacks;
 use crate::server::data_type::{DataType, Registration};
-use crate::server::key::{AnyMut, AnyRef, OneOf, OneOfMut};
+use crate::server::key::one_of;
 use crate::server::memory_usage::MemoryUsage;
 use crate::server::value::Value;
 use roughly_sketch::blocks::BlockChanges;
@@ -16,58 +15,28 @@ static CLASSIC: Registration = callbacks::registration::<TopK>("");
 static WINDOWED: Registration = callbacks::registration::<TopKWindow>("_window");
 
 impl DataType for TopK {
+    const REGISTRATION: &'static Registration = &CLASSIC;
     const LOADCHUNK: &'static CStr = c"TOPK.LOADCHUNK";
-
-    fn registration() -> &'static Registration {
-        &CLASSIC
-    }
 
     fn defaults() {}
 }
 
 impl DataType for TopKWindow {
+    const REGISTRATION: &'static Registration = &WINDOWED;
     const LOADCHUNK: &'static CStr = c"TOPK.LOADCHUNK";
-
-    fn registration() -> &'static Registration {
-        &WINDOWED
-    }
 
     fn defaults() {}
 }
 
-/// A top-k.
-#[derive(Debug, Clone, Copy)]
-pub enum Top<'a> {
-    /// Without a window.
-    Classic(&'a TopK),
-    /// With a window.
-    Windowed(&'a Value<TopKWindow>),
-}
-
-/// A top-k that a command changes.
-#[derive(Debug)]
-pub enum TopMut<'a> {
-    /// Without a window.
-    Classic(&'a mut TopK),
-    /// With a window.
-    Windowed(&'a mut TopKWindow),
-}
-
-impl<'a> OneOf<'a> for Top<'a> {
-    const TYPES: &'static [&'static Registration] = &[&CLASSIC, &WINDOWED];
-
-    #[inline(always)]
-    fn of(value: AnyRef<'a>) -> Result<Self, AnyRef<'a>> {
-        let classic = value.get().map(Self::Classic);
-        classic.or_else(|value| value.value().map(Self::Windowed))
-    }
-}
-
-impl<'a> OneOfMut<'a> for TopMut<'a> {
-    #[inline(always)]
-    fn of(value: AnyMut<'a>) -> Result<Self, AnyMut<'a>> {
-        let classic = value.get().map(Self::Classic);
-        classic.or_else(|value| value.get().map(Self::Windowed))
+one_of! {
+    /// A top-k.
+    Top,
+    /// A top-k that a command changes.
+    TopMut {
+        /// Without a window.
+        Classic: TopK, get TopK, CLASSIC;
+        /// With a window.
+        Windowed: TopKWindow, value Value<TopKWindow>, WINDOWED;
     }
 }
 
@@ -85,18 +54,6 @@ pub struct Parameters {
 }
 
 impl Top<'_> {
-    /// The panes that count for a read.
-    ///
-    /// # Errors
-    /// Those of [`Call::panes`].
-    #[inline(always)]
-    pub fn panes(self, call: &Call<'_>) -> Result<Panes, Error> {
-        call.panes(match self {
-            Self::Classic(_) => None,
-            Self::Windowed(sketch) => Some(TopKWindow::timeline(sketch)),
-        })
-    }
-
     /// The parameters.
     pub fn parameters(self) -> Parameters {
         match self {

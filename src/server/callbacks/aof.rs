@@ -1,4 +1,4 @@
-//! AOF rewrite: the commands that recreate a key (docs/persistence.md, "Contents of an append-only file").
+//! AOF rewrite: the commands that recreate a key (docs/contributing/decisions.md, "Replication and persistence").
 
 use crate::server::data_type::DataType;
 use crate::server::fault;

@@ -22,15 +22,12 @@ impl Defragmenter {
     /// `block` must be a live block of the global allocator with an alignment of at most [`NATURAL_ALIGNMENT`]. If
     /// another block is returned, it has the same size and contents, and `block` is freed.
     unsafe fn moved(&mut self, block: NonNull<u8>, bytes: usize) -> Option<NonNull<u8>> {
-        // SAFETY: the context is the running callback's; the block is live by the function's contract, and so is the
-        // block that takes its place.
-        unsafe {
-            huge_pages::retract(block.as_ptr(), bytes);
-            let moved = api!(RedisModule_DefragAlloc)(self.ctx, block.as_ptr().cast());
-            let moved = NonNull::new(moved.cast());
-            huge_pages::advise(moved.unwrap_or(block).as_ptr(), bytes);
-            moved
-        }
+        let moved = huge_pages::track_resize(block.as_ptr(), [bytes, bytes], || {
+            // SAFETY: the context is the running callback's; the block is live by the function's contract.
+            let moved = unsafe { api!(RedisModule_DefragAlloc)(self.ctx, block.as_ptr().cast()) };
+            moved.cast()
+        });
+        NonNull::new(moved)
     }
 }
 

@@ -5,10 +5,14 @@ pub mod defrag;
 pub mod rdb;
 pub mod save;
 
-use super::data_type::{AnyValue, DataType, Ops, Registration};
+use super::allocator;
+use super::argument::Argument;
+use super::data_type::{AnyValue, DataType, Registration};
+use super::end;
 use super::fault;
 use super::guard::guarded;
 use super::log;
+use super::obeyed;
 use super::value::Value;
 use aof::AofWriter;
 use rdb::{RdbReader, RdbWriter};
@@ -19,12 +23,12 @@ use std::ptr;
 /// The registration of `T`. Its fields in INFO have `info_suffix` after the category of the family.
 #[must_use]
 pub const fn registration<T: DataType>(info_suffix: &'static str) -> Registration {
-    let ops = Ops {
-        register: register::<T>,
-        value: |value| value.cast::<Value<T>>(),
-        from_header: |header, budget| Ok(Value::new(T::from_header(header, budget)?)),
-    };
-    Registration::new::<T>(info_suffix, ops)
+    Registration::new::<T>(
+        info_suffix,
+        register::<T>,
+        |value| value.cast::<Value<T>>(),
+        |header, budget| Ok(Value::new(T::from_header(header, budget)?)),
+    )
 }
 
 /// Registers `T`. Returns false if the server refuses it, because another module owns the name.
@@ -37,7 +41,7 @@ pub const fn registration<T: DataType>(info_suffix: &'static str) -> Registratio
 unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> bool {
     // The handle identifies the type of a value, so two types must not share one. It is not null if an earlier load
     // failed and the library stayed in memory.
-    let registration = T::registration();
+    let registration = T::REGISTRATION;
     assert!(
         registration.name == T::TYPE_NAME,
         "two types share a registration"
@@ -105,11 +109,16 @@ unsafe extern "C" fn rdb_load<T: DataType>(
         let mut reader = unsafe { RdbReader::new(io) };
         // The version has ten bits in the type's id, so the conversion does not fail.
         let version = u16::try_from(encoding_version).unwrap_or(u16::MAX);
-        let is_limited = reader.is_limited();
-        match T::load_limited(&mut reader, version, is_limited) {
+        let is_obeyed = obeyed::callback_must_obey();
+        allocator::take_refused_bytes();
+        match T::load_limited(&mut reader, version, !is_obeyed) {
             Ok(value) => Box::into_raw(Value::of_key(value)).cast(),
             Err(error) => {
-                T::registration().stats.count_refused_load();
+                if is_obeyed && let Some(bytes) = allocator::take_refused_bytes() {
+                    let key = reader.key().map_or(&[][..], |key| key.bytes());
+                    end::without_memory("the load of a value", key, bytes as u64);
+                }
+                T::REGISTRATION.stats.count_refused_load();
                 reader.log_refusal(&error.to_string());
                 ptr::null_mut()
             }
@@ -189,16 +198,23 @@ unsafe extern "C" fn free<T: DataType>(value: *mut c_void) {
 }
 
 unsafe extern "C" fn copy<T: DataType>(
-    _from: *mut raw::RedisModuleString,
+    from: *mut raw::RedisModuleString,
     _to: *mut raw::RedisModuleString,
     value: *const c_void,
 ) -> *mut c_void {
     let copied = guarded("copy", || {
         // SAFETY: the value is a `Value<T>`.
-        let copy = unsafe { state::<T>(value) }.try_clone();
-        copy.map_or(ptr::null_mut(), |copy| {
-            Box::into_raw(Value::of_key(copy)).cast()
-        })
+        match unsafe { state::<T>(value) }.try_clone() {
+            Ok(copy) => Box::into_raw(Value::of_key(copy)).cast(),
+            Err(refused) => {
+                if obeyed::callback_must_obey() {
+                    // SAFETY: the name lives as long as the callback.
+                    let key = unsafe { Argument::new(from) };
+                    end::without_memory("COPY", key.bytes(), refused.bytes);
+                }
+                ptr::null_mut()
+            }
+        }
     });
     copied.unwrap_or(ptr::null_mut())
 }

@@ -8,7 +8,7 @@ use crate::server::log_text::quoted;
 use redis_module::raw;
 use roughly_sketch::buffer::Buffer;
 use roughly_sketch::format::{FormatError, Sink, Source};
-use std::ffi::{CString, c_int};
+use std::ffi::CString;
 use std::ptr;
 
 /// Reads values. The module handles I/O errors (HANDLE_IO_ERRORS): each read reports whether it failed.
@@ -24,20 +24,6 @@ impl RdbReader {
         Self { io }
     }
 
-    /// Whether a client sent the values with RESTORE: the server reads no file, and it has no primary whose commands it must
-    /// obey.
-    pub(super) fn is_limited(&self) -> bool {
-        let exempt = raw::REDISMODULE_CTX_FLAGS_LOADING
-            | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING
-            | raw::REDISMODULE_CTX_FLAGS_SLAVE;
-        // SAFETY: the stream is the running callback's; the context lives as long as it.
-        let flags = unsafe {
-            let ctx = api!(RedisModule_GetContextFromIO)(self.io);
-            api!(RedisModule_GetContextFlags)(ctx)
-        };
-        flags & exempt as c_int == 0
-    }
-
     fn checked<V>(&self, value: V) -> Result<V, FormatError> {
         // SAFETY: the stream is the running callback's.
         if unsafe { api!(RedisModule_IsIOError)(self.io) } == 0 {
@@ -47,21 +33,20 @@ impl RdbReader {
         }
     }
 
-    /// The key of the value as the log shows it, after `of`; nothing if the server does not specify the key.
-    fn of_key(&self) -> String {
+    /// The key of the value; `None` if the server does not specify it.
+    pub(super) fn key(&self) -> Option<Argument<'_>> {
         // SAFETY: the stream is the running callback's. The name lives as long as the callback.
         let key = unsafe { api!(RedisModule_GetKeyNameFromIO)(self.io) };
-        if key.is_null() {
-            return String::new();
-        }
         // SAFETY: as above.
-        let key = unsafe { Argument::new(key.cast_mut()) };
-        format!(" of key {}", quoted(key.bytes()))
+        (!key.is_null()).then(|| unsafe { Argument::new(key.cast_mut()) })
     }
 
     /// Logs why a value is refused. Clients can send such values with RESTORE, so at most one line per second is logged.
     pub(super) fn log_refusal(&self, why: &str) {
-        let text = || format!("value{} refused: {why}", self.of_key());
+        let key = self
+            .key()
+            .map(|key| format!(" of key {}", quoted(key.bytes())));
+        let text = || format!("value{} refused: {why}", key.as_deref().unwrap_or_default());
         let Some(line) = line_of_input(text) else {
             return;
         };
@@ -114,12 +99,10 @@ impl Source for RdbReader {
             unsafe { api!(RedisModule_Free)(block.cast()) };
             return self.checked(Buffer::default());
         }
+        huge_pages::track(block.cast(), len);
         // SAFETY: the block is from the server's allocator, which is the global allocator, and holds `len`
-        // initialized bytes; the allocator needs only the layout's alignment, and the size for the advice.
-        let bytes = unsafe {
-            huge_pages::advise_filled(block.cast(), len);
-            Vec::from_raw_parts(block.cast(), len, len)
-        };
+        // initialized bytes; the allocator needs only the layout's alignment, and the size for the list of large blocks.
+        let bytes = unsafe { Vec::from_raw_parts(block.cast(), len, len) };
         self.checked(bytes.into())
     }
 }

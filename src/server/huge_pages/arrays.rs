@@ -1,40 +1,68 @@
-//! The list of advised arrays.
+//! The list of large arrays.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The maximum number of advised arrays.
+/// The maximum number of arrays. Further ones get no huge pages.
 pub(super) const CAPACITY: usize = 8192;
 
-/// The addresses and sizes of the advised arrays, in a hash table with linear probing.
+/// The large arrays of this process.
+pub(super) static ARRAYS: Arrays = Arrays::new();
+
+/// The address of an entry that is being written. No block has it.
+const RESERVED: usize = 1;
+
+/// A list of large arrays, in a hash table with linear probing.
 ///
 /// It has no lock and allocates no memory: blocks are also freed on background threads, and a child process, which may
 /// have been forked while such a thread held a lock, allocates and frees blocks as well.
 #[derive(Debug)]
 pub(super) struct Arrays {
     len: AtomicUsize,
-    entries: [ArrayEntry; CAPACITY],
+    /// Increases before and after each change of the entries.
+    version: AtomicUsize,
+    entries: [Entry; CAPACITY],
 }
 
 #[derive(Debug)]
-struct ArrayEntry {
+struct Entry {
     /// 0: the entry is free.
     address: AtomicUsize,
     bytes: AtomicUsize,
+    id: AtomicUsize,
 }
 
-impl ArrayEntry {
+/// A large array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Array {
+    pub(super) address: usize,
+    pub(super) bytes: usize,
+    /// Differs from the number of every array that had the address before.
+    pub(super) id: usize,
+}
+
+impl Entry {
     const fn free() -> Self {
         Self {
             address: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
+            id: AtomicUsize::new(0),
         }
     }
 
     /// Changes the address. Returns false if it is not `from`.
     fn change(&self, from: usize, to: usize) -> bool {
         (self.address)
-            .compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed)
+            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
+    }
+
+    fn array(&self) -> Option<Array> {
+        let address = self.address.load(Ordering::Acquire);
+        (address > RESERVED).then(|| Array {
+            address,
+            bytes: self.bytes.load(Ordering::Relaxed),
+            id: self.id.load(Ordering::Relaxed),
+        })
     }
 }
 
@@ -42,63 +70,78 @@ impl Arrays {
     pub(super) const fn new() -> Self {
         Self {
             len: AtomicUsize::new(0),
-            entries: [const { ArrayEntry::free() }; CAPACITY],
+            version: AtomicUsize::new(0),
+            entries: [const { Entry::free() }; CAPACITY],
         }
     }
 
     /// Number of arrays.
     pub(super) fn len(&self) -> usize {
-        self.len.load(Ordering::Relaxed)
+        self.len.load(Ordering::SeqCst)
+    }
+
+    /// Equal values of two calls mean that the list did not change between them.
+    pub(super) fn version(&self) -> usize {
+        self.version.load(Ordering::Acquire)
     }
 
     /// All entries, in the order in which an address is searched.
-    fn entries(&self, address: usize) -> impl Iterator<Item = &ArrayEntry> {
+    fn entries(&self, address: usize) -> impl Iterator<Item = &Entry> {
         // Large blocks begin at least 32 MiB apart.
         let (before, after) = self.entries.split_at((address >> 25) % CAPACITY);
         after.iter().chain(before)
     }
 
-    /// Adds an array. Returns false if there are `max` arrays already.
-    pub(super) fn add(&self, address: usize, bytes: usize, max: usize) -> bool {
-        let max = max.min(CAPACITY);
-        let more = |len| (len < max).then_some(len + 1);
+    /// Adds an array. It keeps the number of the array that it continues, if any. Returns false if the list is full.
+    pub(super) fn add(&self, address: usize, bytes: usize, continued: Option<usize>) -> bool {
+        let more = |len| (len < CAPACITY).then_some(len + 1);
         if (self.len)
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more)
             .is_err()
         {
             return false;
         }
-        match self.entries(address).find(|entry| entry.change(0, address)) {
+        let new = self.version.fetch_add(1, Ordering::AcqRel);
+        let entry = (self.entries(address)).find(|entry| entry.change(0, RESERVED));
+        match entry {
             Some(entry) => {
                 entry.bytes.store(bytes, Ordering::Relaxed);
-                true
+                entry.id.store(continued.unwrap_or(new), Ordering::Relaxed);
+                entry.address.store(address, Ordering::Release);
+                self.version.fetch_add(1, Ordering::AcqRel);
             }
-            None => {
-                // Other threads took the entries in front of the search and freed some behind it.
-                self.len.fetch_sub(1, Ordering::Relaxed);
-                false
-            }
+            // Other threads took the entries in front of the search and freed some behind it.
+            None => _ = self.len.fetch_sub(1, Ordering::SeqCst),
         }
+        entry.is_some()
     }
 
-    /// Removes an array. Returns false if it is not in the list.
-    pub(super) fn remove(&self, address: usize) -> bool {
-        let is_removed =
-            self.len() > 0 && self.entries(address).any(|entry| entry.change(address, 0));
-        if is_removed {
-            self.len.fetch_sub(1, Ordering::Relaxed);
+    /// Removes an array. Returns its number, or `None` if it is not in the list.
+    pub(super) fn remove(&self, address: usize) -> Option<usize> {
+        if self.len() == 0 {
+            return None;
         }
-        is_removed
+        let mut entries = self.entries(address);
+        let id = entries.find_map(|entry| {
+            // Only the owner of the block adds and removes it, so the number does not change meanwhile.
+            let id = entry.id.load(Ordering::Relaxed);
+            entry.change(address, 0).then_some(id)
+        })?;
+        self.len.fetch_sub(1, Ordering::SeqCst);
+        self.version.fetch_add(1, Ordering::AcqRel);
+        Some(id)
     }
 
-    /// Addresses and sizes. Other threads may add and remove arrays meanwhile; a size may be that of an array that had the
-    /// entry before.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, usize)> {
-        let load = |entry: &ArrayEntry| {
-            let address = entry.address.load(Ordering::Relaxed);
-            (address, entry.bytes.load(Ordering::Relaxed))
-        };
-        self.entries.iter().map(load).filter(|entry| entry.0 != 0)
+    /// The arrays. Other threads may add and remove some meanwhile; a size may then be that of an array that had the entry
+    /// before.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Array> {
+        self.entries.iter().filter_map(Entry::array)
+    }
+
+    /// Whether the array is still in the list.
+    pub(super) fn contains(&self, address: usize, id: usize) -> bool {
+        let mut arrays = self.entries(address).filter_map(Entry::array);
+        arrays.any(|array| (array.address, array.id) == (address, id))
     }
 }
 
@@ -112,28 +155,37 @@ mod tests {
     fn arrays_are_added_up_to_the_maximum_and_removed_once() {
         let arrays = Arrays::new();
         let addresses = || (1..=CAPACITY + 1).map(|n| n * ARRAY);
-        let added = addresses().filter(|&address| arrays.add(address, ARRAY, CAPACITY));
+        let added = addresses().filter(|&address| arrays.add(address, ARRAY, None));
         assert_eq!(added.count(), CAPACITY);
-        assert!(!arrays.remove(ARRAY / 2));
-        assert!(arrays.remove(ARRAY) && !arrays.remove(ARRAY));
-        assert!(!arrays.add(ARRAY, ARRAY, 100) && arrays.add(ARRAY, ARRAY, CAPACITY));
-        let removed = addresses().filter(|&address| arrays.remove(address));
-        assert_eq!((removed.count(), arrays.len()), (CAPACITY, 0));
-        assert!(!arrays.add(ARRAY, ARRAY, 0));
+        assert_eq!(arrays.remove(ARRAY / 2), None);
+        assert!(arrays.remove(ARRAY).is_some() && arrays.remove(ARRAY).is_none());
+        let removed = addresses().filter(|&address| arrays.remove(address).is_some());
+        assert_eq!((removed.count(), arrays.len()), (CAPACITY - 1, 0));
     }
 
     #[test]
     fn colliding_addresses_are_found() {
         let arrays = Arrays::new();
         let addresses = [1, 2, 3].map(|n| n * ARRAY * CAPACITY);
-        assert!(
-            addresses
-                .iter()
-                .all(|&address| arrays.add(address, ARRAY, 3))
-        );
-        assert!(arrays.remove(addresses[1]) && arrays.remove(addresses[2]));
-        let left: Vec<_> = arrays.iter().collect();
-        assert_eq!((left, arrays.len()), (vec![(addresses[0], ARRAY)], 1));
+        let add = |&address: &usize| arrays.add(address, ARRAY, None);
+        assert!(addresses.iter().all(add));
+        assert!(arrays.remove(addresses[1]).is_some() && arrays.remove(addresses[2]).is_some());
+        let left: Vec<_> = arrays.iter().map(|array| array.address).collect();
+        assert_eq!((left, arrays.len()), (vec![addresses[0]], 1));
+    }
+
+    #[test]
+    fn a_new_array_at_an_old_address_has_a_new_number() {
+        let arrays = Arrays::new();
+        let number = || arrays.iter().next().map(|array| array.id);
+        arrays.add(ARRAY, 2 * ARRAY, None);
+        let (first, version) = (number().unwrap(), arrays.version());
+        assert_eq!(arrays.remove(ARRAY), Some(first));
+        assert!(arrays.add(ARRAY, ARRAY, Some(first)) && arrays.contains(ARRAY, first));
+        assert!(arrays.version() != version);
+        arrays.remove(ARRAY);
+        arrays.add(ARRAY, ARRAY, None);
+        assert!(!arrays.contains(ARRAY, first) && number() != Some(first));
     }
 
     #[test]
@@ -145,12 +197,12 @@ mod tests {
                 scope.spawn(move || {
                     for n in 0..2000 {
                         let address = (thread * 10_000 + n) * ARRAY;
-                        assert!(arrays.add(address, ARRAY, CAPACITY));
-                        assert!(n % 2 == 0 || arrays.remove(address));
+                        assert!(arrays.add(address, ARRAY, None));
+                        assert!(n % 2 == 0 || arrays.remove(address).is_some());
                     }
                 });
             }
         });
-        assert_eq!(arrays.len(), 4000);
+        assert_eq!((arrays.len(), arrays.iter().count()), (4000, 4000));
     }
 }

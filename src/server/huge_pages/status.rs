@@ -1,22 +1,32 @@
-//! Whether the system permits huge pages to this process.
+//! Whether the setting and the system permit huge pages.
 
-use std::ffi::CStr;
+use super::collapse::{MAX_PAGE_BYTES, is_supported};
+use super::pagemap::Pagemap;
+use crate::server::config::{Setting, store_boolean};
 use std::fs;
-use std::mem::MaybeUninit;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
-/// The largest size of a huge page. The first write to a page zeroes all of it, which delays all clients. With ordinary
-/// pages of 64 KiB, huge pages have 512 MiB.
-const MAX_PAGE_BYTES: usize = 2 << 20;
+/// The setting.
+pub(in crate::server) const SETTINGS: &[Setting] = &[Setting {
+    name: c"sketch-huge-pages",
+    old_name: None,
+    default: c"yes",
+    set: |text| store_boolean(text, &IS_ENABLED),
+    ..Setting::TEMPLATE
+}];
 
-/// The first version of Linux that copies only a part of a huge page when it is written to after a fork.
-const MIN_KERNEL: (u32, u32) = (5, 8);
+static IS_ENABLED: AtomicBool = AtomicBool::new(true);
+
+/// The status of the process is determined at most once in this time: it takes several system calls.
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The kernel's settings (admin-guide/mm/transhuge in the kernel's documentation).
 const DIRECTORY: &str = "/sys/kernel/mm/transparent_hugepage";
 
-/// Whether new arrays get huge pages, or why not.
+/// Whether large arrays get huge pages, or why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Status {
     /// They do.
@@ -27,12 +37,32 @@ pub(super) enum Status {
     Missing,
     /// Huge pages are larger than [`MAX_PAGE_BYTES`].
     PageSize,
-    /// The kernel is older than [`MIN_KERNEL`].
+    /// The kernel does not have the system call.
     Kernel,
-    /// The kernel's mode is `never`.
+    /// The kernel's mode is `never`, which the system call ignores.
     Never,
     /// The process has disabled them. The server does so in the mode `always`, unless `disable-thp` is `no`.
     Process,
+    /// The kernel does not report which pages are in use.
+    Pagemap,
+}
+
+/// Whether the setting and the system permit huge pages. The answer about the system is up to one second old.
+pub(super) fn status() -> Status {
+    static LAST: Mutex<Option<(Instant, Status)>> = Mutex::new(None);
+    if !IS_ENABLED.load(Ordering::Relaxed) {
+        return Status::Setting;
+    }
+    let now = Instant::now();
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    match *last {
+        Some((time, status)) if now < time + INTERVAL => status,
+        _ => {
+            let status = Status::of_process();
+            *last = Some((now, status));
+            status
+        }
+    }
 }
 
 impl Status {
@@ -40,26 +70,38 @@ impl Status {
     pub(super) fn of_process() -> Self {
         // SAFETY: the operation has no arguments.
         let flag = unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) };
-        Self::of(Path::new(DIRECTORY), page_bytes(), kernel(), flag)
+        let status = Self::of(Path::new(DIRECTORY), page_bytes(), is_supported(), flag);
+        match status {
+            Self::Active if Pagemap::open().is_err() => Self::Pagemap,
+            other => other,
+        }
     }
 
-    /// `flag`: the result of `PR_GET_THP_DISABLE`.
-    fn of(directory: &Path, page_bytes: usize, kernel: (u32, u32), flag: i32) -> Self {
+    /// `is_supported`: whether the kernel has the system call. `flag`: the result of `PR_GET_THP_DISABLE`.
+    fn of(directory: &Path, page_bytes: usize, is_supported: bool, flag: i32) -> Self {
         let mode = Mode::read(directory, page_bytes);
         if page_bytes == 0 || mode == Mode::Missing {
             Self::Missing
         } else if page_bytes > MAX_PAGE_BYTES {
             Self::PageSize
-        } else if kernel < MIN_KERNEL {
+        } else if !is_supported {
             Self::Kernel
         } else if mode == Mode::Never {
             Self::Never
         } else if flag == 1 {
-            // Since Linux 6.18, 3 disables them except in advised ranges.
+            // Since Linux 6.18, 3 disables them except on request.
             Self::Process
         } else {
             Self::Active
         }
+    }
+
+    /// Whether the status can become [`Active`](Self::Active) while the process runs.
+    pub(super) fn can_change(self) -> bool {
+        matches!(
+            self,
+            Self::Active | Self::Setting | Self::Never | Self::Process
+        )
     }
 
     /// The value of the field in INFO.
@@ -69,9 +111,10 @@ impl Status {
             Self::Setting => "disabled-by-setting",
             Self::Missing => "not-supported",
             Self::PageSize => "page-size-above-2mb",
-            Self::Kernel => "kernel-before-5.8",
+            Self::Kernel => "kernel-before-6.1",
             Self::Never => "mode-never",
             Self::Process => "disabled-for-process",
+            Self::Pagemap => "pagemap-not-readable",
         }
     }
 }
@@ -81,7 +124,7 @@ impl Status {
 enum Mode {
     Missing,
     Never,
-    /// Huge pages in advised ranges (`madvise`) or everywhere (`always`).
+    /// Huge pages on request (`madvise`) or everywhere (`always`).
     Permitted,
 }
 
@@ -118,41 +161,15 @@ pub(super) fn page_bytes() -> usize {
     })
 }
 
-/// The version of the kernel.
-fn kernel() -> (u32, u32) {
-    static VERSION: OnceLock<(u32, u32)> = OnceLock::new();
-    *VERSION.get_or_init(|| {
-        // A service may have no access to /proc/sys.
-        let mut names = MaybeUninit::<libc::utsname>::zeroed();
-        // SAFETY: the call fills in the names, which end with a null byte; all are empty if it fails.
-        let release = unsafe {
-            libc::uname(names.as_mut_ptr());
-            CStr::from_ptr(names.assume_init_ref().release.as_ptr())
-        };
-        version(&release.to_string_lossy())
-    })
-}
-
-/// Major and minor version of a release such as `6.1.0-44-amd64`.
-fn version(release: &str) -> (u32, u32) {
-    let mut numbers = release
-        .split(|character: char| !character.is_ascii_digit())
-        .map(|number| number.parse().unwrap_or(0));
-    let mut next = || numbers.next().unwrap_or(0);
-    (next(), next())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const KERNEL: (u32, u32) = (6, 1);
 
     /// The status with these files below [`DIRECTORY`].
     fn status(
         files: &[(&str, &str)],
         page_bytes: usize,
-        kernel: (u32, u32),
+        is_supported: bool,
         flag: i32,
     ) -> &'static str {
         let root = tempfile::tempdir().unwrap();
@@ -161,7 +178,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, format!("{text}\n")).unwrap();
         }
-        Status::of(root.path(), page_bytes, kernel, flag).name()
+        Status::of(root.path(), page_bytes, is_supported, flag).name()
     }
 
     #[test]
@@ -173,9 +190,9 @@ mod tests {
             ("", "not-supported"),
         ] {
             let files = [("enabled", mode)];
-            assert_eq!(status(&files, MAX_PAGE_BYTES, KERNEL, 0), expected);
+            assert_eq!(status(&files, MAX_PAGE_BYTES, true, 0), expected);
         }
-        assert_eq!(status(&[], MAX_PAGE_BYTES, KERNEL, 0), "not-supported");
+        assert_eq!(status(&[], MAX_PAGE_BYTES, true, 0), "not-supported");
     }
 
     #[test]
@@ -195,36 +212,20 @@ mod tests {
                 ("hugepages-64kB/enabled", "[always]"),
                 ("enabled", of_all),
             ];
-            assert_eq!(status(&files, MAX_PAGE_BYTES, KERNEL, 0), expected);
+            assert_eq!(status(&files, MAX_PAGE_BYTES, true, 0), expected);
         }
     }
 
     #[test]
     fn unsuitable_systems_are_reported() {
-        let status = |page_bytes, kernel, flag| {
-            status(&[("enabled", "[madvise]")], page_bytes, kernel, flag)
+        let status = |page_bytes, is_supported, flag| {
+            status(&[("enabled", "[madvise]")], page_bytes, is_supported, flag)
         };
-        assert_eq!(status(MAX_PAGE_BYTES, (5, 8), 0), "active");
-        assert_eq!(status(MAX_PAGE_BYTES, (5, 7), 0), "kernel-before-5.8");
-        assert_eq!(status(MAX_PAGE_BYTES, (4, 19), 0), "kernel-before-5.8");
-        assert_eq!(status(MAX_PAGE_BYTES, KERNEL, 1), "disabled-for-process");
-        assert_eq!(status(MAX_PAGE_BYTES, KERNEL, 3), "active");
-        assert_eq!(status(MAX_PAGE_BYTES, KERNEL, -1), "active");
-        assert_eq!(status(512 << 20, KERNEL, 0), "page-size-above-2mb");
-        assert_eq!(status(0, KERNEL, 0), "not-supported");
-    }
-
-    #[test]
-    fn kernel_releases_are_parsed() {
-        assert!(kernel() > (0, 0));
-        for (release, expected) in [
-            ("6.1.0-44-amd64", (6, 1)),
-            ("5.15.153.1-microsoft-standard-WSL2", (5, 15)),
-            ("4.18.0-553.el8_10.x86_64", (4, 18)),
-            ("7", (7, 0)),
-            ("", (0, 0)),
-        ] {
-            assert_eq!(version(release), expected);
-        }
+        assert_eq!(status(MAX_PAGE_BYTES, false, 0), "kernel-before-6.1");
+        assert_eq!(status(MAX_PAGE_BYTES, true, 1), "disabled-for-process");
+        assert_eq!(status(MAX_PAGE_BYTES, true, 3), "active");
+        assert_eq!(status(MAX_PAGE_BYTES, true, -1), "active");
+        assert_eq!(status(512 << 20, true, 0), "page-size-above-2mb");
+        assert_eq!(status(0, true, 0), "not-supported");
     }
 }

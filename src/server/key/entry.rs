@@ -150,7 +150,7 @@ impl Entry {
     /// The value, whatever its type.
     pub fn any(&mut self) -> &mut dyn AnyValue {
         // SAFETY: as in `get`.
-        unsafe { (self.of.ops.value)(self.value).as_mut() }
+        unsafe { (self.of.value)(self.value).as_mut() }
     }
 
     /// Advances the value to the current pane, if it has a window, and replicates the advance. The key is that of argument 1.

@@ -26,7 +26,7 @@ impl<Access> Key<Access> {
     /// Whether the key is missing.
     #[must_use]
     pub fn is_missing(&self) -> bool {
-        self.opened.is_missing()
+        self.opened.present().is_none()
     }
 
     /// What the key holds, for a family.
@@ -44,7 +44,7 @@ impl<Access> Key<Access> {
         // SAFETY: the value lives while the key is open, and no key is open for writing beside it (see `access`).
         self.opened
             .find(types)
-            .map(|(of, value)| unsafe { (of.ops.value)(value).as_ref() })
+            .map(|(of, value)| unsafe { (of.value)(value).as_ref() })
     }
 }
 
@@ -88,7 +88,7 @@ impl Key<Writer> {
     /// [`Error::WrongType`] for another type; [`Error::KeyTooLarge`] if the new value takes more bytes than a key may
     /// (`sketch-max-key-bytes`) and more than the old value. In both cases the key keeps its old value.
     pub fn replace<T: DataType>(self, call: &Call<'_>, value: T) -> Result<Entry, Error> {
-        match self.find(call, [T::registration()])? {
+        match self.find(call, [T::REGISTRATION])? {
             Found::Missing(key) => key.create(call, value),
             Found::Entry(mut entry) => {
                 entry.replace(call, &mut Value::new(value))?;
@@ -100,12 +100,14 @@ impl Key<Writer> {
     /// When the key expires, in milliseconds since the Unix epoch; `None` if it does not.
     #[must_use]
     pub fn expires_at(&self) -> Option<i64> {
-        self.opened.expires_at()
+        self.opened.present()?.expires_at()
     }
 
     /// Removes the time to live.
     pub fn persist(&mut self) {
-        self.opened.persist();
+        if let Some(value) = self.opened.present() {
+            value.persist();
+        }
     }
 
     /// As [`Key::create`], for the value that the header of a type describes.

@@ -51,7 +51,8 @@ impl MergeKeys {
             Lookup::Missing | Lookup::WrongType => None,
         };
         let sources = self.sources.iter().map(move |source| {
-            if own.is_some() && source.address() == own {
+            let address = |source: &OpenedKey| source.of_module()?.1.address();
+            if own.is_some() && address(source) == own {
                 return Lookup::Found(None);
             }
             source.get().map(Some)
@@ -69,7 +70,7 @@ impl MergeKeys {
     pub fn destination(&mut self) -> Option<&mut dyn AnyValue> {
         let (of, value) = self.destination.find(self.types.iter().copied()).found()?;
         // SAFETY: as in `get`.
-        Some(unsafe { (of.ops.value)(value).as_mut() })
+        Some(unsafe { (of.value)(value).as_mut() })
     }
 
     /// As [`super::Entry::advance`], for the destination, which is the key in argument 1.

@@ -12,11 +12,13 @@ mod lookup_result;
 mod merge;
 mod one_of;
 mod opened;
+mod present;
 
 pub use entry::Entry;
 pub use lookup::{Found, Key, ReadKey, WriteKey};
 pub use lookup_result::Lookup;
 pub use merge::MergeKeys;
+pub(crate) use one_of::one_of;
 pub use one_of::{AnyMut, AnyRef, OneOf, OneOfMut};
 
 use super::call::Call;

@@ -5,6 +5,7 @@
 
 use super::lookup_result::Lookup;
 use super::opened::OpenedKey;
+use super::present::Present;
 use crate::server::data_type::{DataType, Registration};
 use crate::server::value::Value;
 use redis_module::raw;
@@ -15,10 +16,9 @@ use std::ptr::{self, NonNull};
 /// A value of an open key, of a type that is not known yet.
 #[derive(Debug, Clone, Copy)]
 pub struct AnyRef<'a> {
-    key: *mut raw::RedisModuleKey,
-    /// The server's handle of the type, which is not null.
-    handle: *mut raw::RedisModuleType,
-    open: PhantomData<&'a ()>,
+    value: Present<'a>,
+    /// The server's handle of the type.
+    handle: NonNull<raw::RedisModuleType>,
 }
 
 impl<'a> AnyRef<'a> {
@@ -37,12 +37,15 @@ impl<'a> AnyRef<'a> {
     /// This reference, for a value of another type.
     #[inline(always)]
     pub fn value<T: DataType>(self) -> Result<&'a Value<T>, Self> {
-        if self.handle != T::registration().handle() {
+        if self.handle.as_ptr() != T::REGISTRATION.handle() {
             return Err(self);
         }
+        let Some(value) = self.value.address() else {
+            return Err(self);
+        };
         // SAFETY: the key is open for 'a and no key is open for writing beside it (see `access`); a value whose type is that
         // of `T` is a `Value<T>` (see `callbacks`).
-        Ok(unsafe { &*api!(RedisModule_ModuleTypeGetValue)(self.key).cast::<Value<T>>() })
+        Ok(unsafe { value.cast::<Value<T>>().as_ref() })
     }
 }
 
@@ -73,7 +76,7 @@ impl<'a> AnyMut<'a> {
     /// This reference, for a value of another type.
     #[inline(always)]
     pub fn get<T: DataType>(self) -> Result<&'a mut T, Self> {
-        if !ptr::eq(self.of, T::registration()) {
+        if !ptr::eq(self.of, T::REGISTRATION) {
             return Err(self);
         }
         // SAFETY: by the contract of `new`.
@@ -102,18 +105,87 @@ pub trait OneOfMut<'a>: Sized {
     fn of(value: AnyMut<'a>) -> Result<Self, AnyMut<'a>>;
 }
 
+/// Declares the references to the values of a family: an enum for reads and one for commands that change the value. Each
+/// variant has the type, the method of [`AnyRef`] that returns the reference for reads, the type that it refers to, and the
+/// registration.
+macro_rules! one_of {
+    (
+        #[doc = $name_doc:literal] $name:ident, #[doc = $changed_doc:literal] $changed:ident {
+            $( #[doc = $doc:literal] $variant:ident: $type:ty, $get:ident $read:ty, $registration:ident; )+
+        }
+    ) => {
+        #[doc = $name_doc]
+        #[derive(Debug, Clone, Copy)]
+        pub enum $name<'a> {
+            $( #[doc = $doc] $variant(&'a $read), )+
+        }
+
+        #[doc = $changed_doc]
+        #[derive(Debug)]
+        pub enum $changed<'a> {
+            $( #[doc = $doc] $variant(&'a mut $type), )+
+        }
+
+        impl<'a> $crate::server::key::OneOf<'a> for $name<'a> {
+            const TYPES: &'static [&'static $crate::server::data_type::Registration] =
+                &[$( &$registration, )+];
+
+            #[inline(always)]
+            fn of(
+                value: $crate::server::key::AnyRef<'a>,
+            ) -> Result<Self, $crate::server::key::AnyRef<'a>> {
+                $(
+                    let value = match value.$get() {
+                        Ok(found) => return Ok(Self::$variant(found)),
+                        Err(value) => value,
+                    };
+                )+
+                Err(value)
+            }
+        }
+
+        impl<'a> $crate::server::key::OneOfMut<'a> for $changed<'a> {
+            #[inline(always)]
+            fn of(
+                value: $crate::server::key::AnyMut<'a>,
+            ) -> Result<Self, $crate::server::key::AnyMut<'a>> {
+                $(
+                    let value = match value.get() {
+                        Ok(found) => return Ok(Self::$variant(found)),
+                        Err(value) => value,
+                    };
+                )+
+                Err(value)
+            }
+        }
+
+        impl $name<'_> {
+            /// The panes that count for a read.
+            ///
+            /// # Errors
+            /// Those of [`Call::panes`](crate::server::call::Call::panes).
+            #[inline(always)]
+            pub fn panes(
+                self,
+                call: &$crate::server::call::Call<'_>,
+            ) -> Result<roughly_sketch::window::Panes, $crate::server::call::Error> {
+                call.panes(match self {
+                    $( Self::$variant(value) => {
+                        <$type as roughly_sketch::window::Timed>::timeline(value)
+                    } )+
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use one_of;
+
 impl OpenedKey {
     /// What the key holds, for a family.
     #[inline(always)]
     pub(super) fn get<'a, F: OneOf<'a>>(&'a self) -> Lookup<F> {
-        self.lookup_of(|handle| {
-            let value = AnyRef {
-                key: self.raw(),
-                handle,
-                open: PhantomData,
-            };
-            F::of(value).ok()
-        })
+        self.lookup_of(|handle, value| F::of(AnyRef { value, handle }).ok())
     }
 
     /// The type and the address of the value, if it has one of these types.
@@ -122,9 +194,11 @@ impl OpenedKey {
         &self,
         types: impl IntoIterator<Item = &'static Registration>,
     ) -> Lookup<(&'static Registration, NonNull<c_void>)> {
-        self.lookup_of(|handle| {
-            let of = types.into_iter().find(|of| of.handle() == handle)?;
-            Some((of, self.address()?))
+        self.lookup_of(|handle, value| {
+            let of = types
+                .into_iter()
+                .find(|of| of.handle() == handle.as_ptr())?;
+            Some((of, value.address()?))
         })
     }
 }

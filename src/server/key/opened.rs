@@ -1,20 +1,24 @@
 //! An open key of the server.
 
 use super::lookup_result::Lookup;
+use super::present::Present;
 use crate::server::call::Call;
 use crate::server::data_type::Registration;
 use redis_module::raw;
 use roughly_sketch::memory::{OutOfMemory, try_push, with_capacity};
 use std::ffi::{c_int, c_void};
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 /// The mode that opens a key for writing.
 pub(super) const FOR_WRITING: u32 = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
 
 /// An open key, which is closed when dropped. Code that uses its value must hold a token of [`super::access`].
+///
+/// It may have no value: a key that is open for writing can be missing. What needs a value is in [`Present`].
 #[derive(Debug)]
 pub(super) struct OpenedKey {
-    key: *mut raw::RedisModuleKey,
+    /// `None` if the key is missing and open for reading.
+    key: Option<NonNull<raw::RedisModuleKey>>,
 }
 
 impl OpenedKey {
@@ -23,13 +27,8 @@ impl OpenedKey {
         let key = unsafe {
             api!(RedisModule_OpenKey)(call.ctx(), call.arg(index).as_raw(), mode as c_int)
         };
-        Self { key }
-    }
-
-    /// A missing key, which is not opened.
-    fn missing() -> Self {
         Self {
-            key: ptr::null_mut(),
+            key: NonNull::new(key),
         }
     }
 
@@ -48,77 +47,49 @@ impl OpenedKey {
         indexes: impl Iterator<Item = usize> + Clone,
     ) -> Result<Vec<Self>, OutOfMemory> {
         let read = |index| Self::new(call, index, raw::REDISMODULE_READ);
-        let found = indexes.clone().map(|index| !read(index).key.is_null());
+        let found = indexes.clone().map(|index| read(index).key.is_some());
         let found = try_collect(found)?;
         let opened = indexes.zip(found).map(|(index, found)| match found {
             true => Self::new(call, index, FOR_WRITING),
-            false => Self::missing(),
+            false => Self { key: None },
         });
         try_collect(opened)
     }
 
-    /// When the key expires, in milliseconds since the Unix epoch; `None` if it does not.
-    pub(super) fn expires_at(&self) -> Option<i64> {
-        if self.key.is_null() {
-            return None;
-        }
-        // SAFETY: the key is open.
-        let unix_ms = unsafe { api!(RedisModule_GetAbsExpire)(self.key) };
-        (unix_ms >= 0).then_some(unix_ms)
+    /// The value; `None` if the key is missing.
+    pub(super) fn present(&self) -> Option<Present<'_>> {
+        let key = self.key?;
+        // SAFETY: the key is open. The function allows a missing key.
+        let key_type = unsafe { api!(RedisModule_KeyType)(key.as_ptr()) };
+        // SAFETY: a key with a type has a value.
+        (key_type != raw::REDISMODULE_KEYTYPE_EMPTY as c_int).then(|| unsafe { Present::new(key) })
     }
 
-    /// Removes the time to live. The key is open for writing.
-    pub(super) fn persist(&self) {
-        if self.expires_at().is_some() {
-            // SAFETY: the key is open, and not null because it has a time to live.
-            unsafe {
-                api!(RedisModule_SetExpire)(self.key, raw::REDISMODULE_NO_EXPIRE.into());
-            }
-        }
-    }
-
-    /// Whether the key is missing.
-    pub(super) fn is_missing(&self) -> bool {
-        // SAFETY: the key is open unless it is null.
-        self.key.is_null()
-            || unsafe { api!(RedisModule_KeyType)(self.key) }
-                == raw::REDISMODULE_KEYTYPE_EMPTY as c_int
-    }
-
-    /// The server's key; null if it is missing.
+    /// The value with the server's handle of its type; `None` without a value of a module.
     #[inline(always)]
-    pub(super) fn raw(&self) -> *mut raw::RedisModuleKey {
-        self.key
+    pub(super) fn of_module(&self) -> Option<(NonNull<raw::RedisModuleType>, Present<'_>)> {
+        let key = self.key?;
+        // SAFETY: the key is open. The function allows a missing key.
+        let handle = unsafe { api!(RedisModule_ModuleTypeGetType)(key.as_ptr()) };
+        // SAFETY: a key with a type has a value.
+        NonNull::new(handle).map(|handle| (handle, unsafe { Present::new(key) }))
     }
 
-    /// What the key holds: `found` returns it for the handle of a value's type, which is not null.
+    /// What the key holds: `found` returns it for the value and the handle of its type.
     #[inline(always)]
-    pub(super) fn lookup_of<V>(
-        &self,
-        found: impl FnOnce(*mut raw::RedisModuleType) -> Option<V>,
+    pub(super) fn lookup_of<'a, V>(
+        &'a self,
+        found: impl FnOnce(NonNull<raw::RedisModuleType>, Present<'a>) -> Option<V>,
     ) -> Lookup<V> {
-        if self.key.is_null() {
-            return Lookup::Missing;
-        }
-        // SAFETY: the key is open.
-        let handle = unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) };
-        // The handle is null for a value of a type of the server.
-        if !handle.is_null()
-            && let Some(found) = found(handle)
+        if let Some((handle, value)) = self.of_module()
+            && let Some(found) = found(handle, value)
         {
             return Lookup::Found(found);
         }
-        match self.is_missing() {
-            true => Lookup::Missing,
-            false => Lookup::WrongType,
+        match self.present() {
+            None => Lookup::Missing,
+            Some(_) => Lookup::WrongType,
         }
-    }
-
-    /// The address of the value; `None` without a value of a module.
-    #[inline(always)]
-    pub(super) fn address(&self) -> Option<NonNull<c_void>> {
-        // SAFETY: the key is open, or null; then the function returns null.
-        NonNull::new(unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) })
     }
 
     /// Puts a value of the type `of`, which is at this address, into a key that is open for writing, and closes the key. The
@@ -129,18 +100,22 @@ impl OpenedKey {
     /// the value afterwards.
     #[must_use]
     pub(super) fn set(self, of: &Registration, value: NonNull<c_void>) -> bool {
-        // SAFETY: the key is open for writing, so not null, and the callbacks of the type take such a value.
-        let set =
-            unsafe { api!(RedisModule_ModuleTypeSetValue)(self.key, of.handle(), value.as_ptr()) };
+        let Some(key) = self.key else {
+            return false;
+        };
+        // SAFETY: the key is open for writing; it needs no value. The callbacks of the type take such a value.
+        let set = unsafe {
+            api!(RedisModule_ModuleTypeSetValue)(key.as_ptr(), of.handle(), value.as_ptr())
+        };
         set == raw::REDISMODULE_OK as c_int
     }
 }
 
 impl Drop for OpenedKey {
     fn drop(&mut self) {
-        if !self.key.is_null() {
+        if let Some(key) = self.key {
             // SAFETY: opened by `new`, closed once.
-            unsafe { api!(RedisModule_CloseKey)(self.key) };
+            unsafe { api!(RedisModule_CloseKey)(key.as_ptr()) };
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::control_group;
 use crate::server::context::Context;
+use crate::server::fault;
 use crate::server::stats::MemoryRefusal;
 use std::ffi::CStr;
 use std::fmt;
@@ -117,7 +118,7 @@ impl From<LimitSource> for MemoryRefusal {
 ///
 /// Cost: as [`control_group::limit_bytes`].
 pub(in crate::server) fn process_bytes() -> u64 {
-    machine_bytes().min(control_group::limit_bytes())
+    of_process().bytes
 }
 
 /// The memory that a command may take in total.
@@ -128,35 +129,41 @@ pub(super) struct MemoryLimit {
     pub(super) source: LimitSource,
 }
 
-/// The memory that a command may take in total if it has taken `taken` already: at most what the machine and the
-/// control groups of the process have, and at most what `maxmemory` leaves unless the command must be `obeyed` (see
-/// [`Context::must_obey`]).
+/// The memory that the process can have at most: that of the machine, or less if a control group limits it.
 ///
-/// Cost: reads one section of INFO, and calls [`control_group::limit_bytes`].
-pub(super) fn read(ctx: Context, obeyed: bool, taken: u64) -> MemoryLimit {
-    let memory = Some(ctx).filter(|_| !obeyed).and_then(ServerMemory::read);
+/// Cost: as [`control_group::limit_bytes`].
+pub(super) fn of_process() -> MemoryLimit {
     let machine = MemoryLimit {
-        bytes: machine_bytes(),
+        bytes: fault::machine_bytes().unwrap_or_else(machine_bytes),
         source: LimitSource::Machine,
     };
     let control_group = MemoryLimit {
-        bytes: control_group::limit_bytes(),
+        bytes: fault::control_group_bytes().unwrap_or_else(control_group::limit_bytes),
         source: LimitSource::ControlGroup,
     };
-    let maxmemory = MemoryLimit {
+    machine.or_less(control_group)
+}
+
+/// The memory that a command of a client may take in total if it has taken `taken` already: at most [`of_process`], and at most
+/// what `maxmemory` leaves.
+///
+/// Cost: reads one section of INFO, and [`of_process`].
+pub(super) fn read(ctx: Context, taken: u64) -> MemoryLimit {
+    let memory = ServerMemory::read(ctx);
+    of_process().or_less(MemoryLimit {
         bytes: memory.map_or(u64::MAX, |memory| memory.max_bytes(taken)),
         source: LimitSource::Maxmemory,
-    };
-    // Of equal limits, the first is named in the log.
-    [control_group, maxmemory]
-        .into_iter()
-        .fold(machine, |least, limit| {
-            if limit.bytes < least.bytes {
-                limit
-            } else {
-                least
-            }
-        })
+    })
+}
+
+impl MemoryLimit {
+    /// The other limit if it is smaller. Of equal limits, the first is named in the log.
+    fn or_less(self, other: Self) -> Self {
+        match other.bytes < self.bytes {
+            true => other,
+            false => self,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use super::error::Error;
 use super::fault;
 use super::log;
 use super::log_text::{quoted, size, sizes};
+use super::obeyed;
 use super::stats::{self, MemoryRefusal};
 use limit::MemoryLimit;
 use roughly_sketch::memory::{Budget, Grants, Purpose};
@@ -83,7 +84,7 @@ impl<'a> Memory<'a> {
     #[must_use]
     pub fn request(&self, purpose: Purpose, bytes: u64) -> bool {
         if fault::refuses_request() {
-            return false;
+            return self.must_obey();
         }
         match purpose {
             Purpose::Create => self.take(bytes, 0, purpose),
@@ -101,7 +102,9 @@ impl<'a> Memory<'a> {
             }
             Purpose::Add => self.take_for_key(bytes, 0, purpose),
             Purpose::Temporary => {
-                bytes < limit::MIN_CHECKED_BYTES || bytes <= limit::read(self.ctx, true, 0).bytes
+                bytes < limit::MIN_CHECKED_BYTES
+                    || bytes <= limit::of_process().bytes
+                    || self.must_obey()
             }
         }
     }
@@ -118,8 +121,14 @@ impl<'a> Memory<'a> {
         self.taken.set(self.taken.get().saturating_sub(bytes));
     }
 
+    /// See [`Call::must_obey`](super::call::Call::must_obey).
+    pub(super) fn must_obey(&self) -> bool {
+        let name = self.args.first().map_or(&[][..], |name| name.bytes());
+        obeyed::command_must_obey(self.ctx, name)
+    }
+
     fn unless_obeyed(&self, bytes: u64) -> u64 {
-        match self.ctx.must_obey() {
+        match self.must_obey() {
             true => 0,
             false => bytes,
         }
@@ -172,14 +181,19 @@ impl<'a> Memory<'a> {
         if !self.is_refusal_reported.replace(true) {
             stats::count_memory_refusal(refusal);
             log::warning_of_refusal(|| {
-                let args = &self.args[self.first.get()..];
-                let command = args[0].bytes().to_ascii_uppercase();
-                let key = args.get(1).map_or(&[][..], |key| key.bytes());
-                let key = quoted(key);
-                let reason = reason(&format!("key {key}"));
-                format!("{} refused: {reason}", command.escape_ascii())
+                let (command, key) = self.command_and_key();
+                let reason = reason(&format!("key {}", quoted(key)));
+                format!("{command} refused: {reason}")
             });
         }
+    }
+
+    /// The name of the command and its first key, for the log.
+    pub(super) fn command_and_key(&self) -> (String, &'a [u8]) {
+        let args = &self.args[self.first.get()..];
+        let command = args[0].bytes().to_ascii_uppercase();
+        let key = args.get(1).map_or(&[][..], |key| key.bytes());
+        (command.escape_ascii().to_string(), key)
     }
 
     pub(super) fn report_key_too_large(&self, bytes: u64, max: u64) {
@@ -193,21 +207,41 @@ impl<'a> Memory<'a> {
     /// one load if there is no limit.
     #[inline]
     pub(super) fn max_key_bytes(&self) -> Option<u64> {
-        key_limit::max_bytes().filter(|_| !self.ctx.must_obey())
+        key_limit::max_bytes().filter(|_| !self.must_obey())
     }
 
     pub(super) fn set_key_bytes(&self, bytes: u64) {
         self.key_bytes.set(bytes);
     }
 
+    /// Warns, before the allocation, that a command that must be obeyed takes more than the process can have, once per
+    /// command: the kernel may end the process, and nothing is logged then.
+    #[cold]
+    fn warn_of_obeyed(&self, needed: u64, MemoryLimit { bytes, source }: MemoryLimit) {
+        if !self.is_refusal_reported.replace(true) {
+            let (command, key) = self.command_and_key();
+            let (needed, bytes) = sizes(needed, bytes);
+            let key = quoted(key);
+            log::warning(&format!(
+                "{command} must be obeyed: key {key} needs {needed}, {source} {bytes}. The kernel may end the server"
+            ));
+        }
+    }
+
     /// Whether the command may take these bytes while `spare` more stay free.
     fn take(&self, bytes: u64, spare: u64, purpose: Purpose) -> bool {
         let taken = self.taken.get().saturating_add(bytes);
         if taken >= limit::MIN_CHECKED_BYTES {
-            let read = || limit::read(self.ctx, self.ctx.must_obey(), self.taken.get());
-            let MemoryLimit { bytes, source } = *self.limit.get_or_init(read);
+            let read = || match self.must_obey() {
+                true => limit::of_process(),
+                false => limit::read(self.ctx, self.taken.get()),
+            };
+            let limit = *self.limit.get_or_init(read);
+            let MemoryLimit { bytes, source } = limit;
             let needed = taken.saturating_add(spare);
-            if needed > bytes {
+            if needed > bytes && self.must_obey() {
+                self.warn_of_obeyed(needed, limit);
+            } else if needed > bytes {
                 self.report_refusal(source.into(), |key| {
                     let (needed, bytes) = sizes(needed, bytes);
                     let (verb, value) = words(purpose);

@@ -28,6 +28,7 @@ async function window(s, key, total) {
     panes: 4,
     'pane length': PANE_MS,
     'items per pane': [0, 0, 0, 0, total],
+    'pane starts': [4, 3, 2, 1, 0].map((pane) => newest - pane * PANE_MS),
   });
   same(newest % PANE_MS, 0);
   await recent(s, key);
@@ -46,12 +47,12 @@ async function recent(s, key) {
 }
 
 async function countMin(s) {
-  same(await s.raw('CMS.INITBYDIM', 'cms:w', 1000, 5, ...WINDOW), 'OK');
+  same(await s.raw('CMS.INITBYDIM', 'cms:w', 1000, 5, ...WINDOW, 'SEED', '00112233445566778899aabbccddeeff'), 'OK');
   const increments = [{ item: 'a', incrementBy: 5 }, { item: 'b', incrementBy: 2 }];
   same(await s.cms.incrBy('cms:w', increments), [5, 2]);
   same(await s.cms.query('cms:w', ['a', 'b', 'z']), [5, 2, 0]);
   same(await s.cms.info('cms:w'), { width: 1000, depth: 5, count: 7 });
-  same(await s.raw('CMS.INITBYPROB', 'cms:w:sum', 0.002, 0.05, ...WINDOW), 'OK');
+  same(await s.raw('CMS.INITBYPROB', 'cms:w:sum', 0.002, 0.05, ...WINDOW, 'SEED', '00112233445566778899aabbccddeeff'), 'OK');
   same(await s.cms.merge('cms:w:sum', [{ name: 'cms:w', weight: 10 }]), 'OK');
   same(await s.cms.query('cms:w:sum', ['a', 'b']), [50, 20]);
   const decrement = s.cms.incrBy('cms:w', { item: 'a', incrementBy: -1 });

@@ -21,11 +21,12 @@ async def window(s, key, total):
     info = await s.raw("SKETCH.WINDOW", key)
     if not isinstance(info, dict):
         info = dict(zip(info[::2], info[1::2]))
-    same(list(info), [s.text(name) for name in ("window", "panes", "pane length", "newest pane", "covered", "items per pane")])
-    length, panes, pane_ms, newest, covered, totals = info.values()
+    same(list(info), [s.text(name) for name in ("window", "panes", "pane length", "newest pane", "covered", "items per pane", "pane starts")])
+    length, panes, pane_ms, newest, covered, totals, starts = info.values()
     assert 4 * PANE_MS <= covered <= 5 * PANE_MS, covered
     same([length, panes, pane_ms, totals], [WINDOW[1], 4, PANE_MS, [0, 0, 0, 0, total]])
     same(newest % PANE_MS, 0)
+    same(starts, [newest - pane * PANE_MS for pane in (4, 3, 2, 1, 0)])
     await recent(s, key, total)
     same(await s.raw("SKETCH.ADVANCE", key, newest // PANE_MS), 0)
     await s.refused(s.raw("SKETCH.ADVANCE", key, newest // PANE_MS + 1), "pane is in the future")
@@ -48,12 +49,12 @@ async def recent(s, key, total):
 
 
 async def count_min(s):
-    same(await s.raw("CMS.INITBYDIM", "cms:w", 1000, 5, *WINDOW), True)
+    same(await s.raw("CMS.INITBYDIM", "cms:w", 1000, 5, *WINDOW, "SEED", "00112233445566778899aabbccddeeff"), True)
     same(await s.cms.incrby("cms:w", ["a", "b"], [5, 2]), [5, 2])
     same(await s.cms.query("cms:w", "a", "b", "z"), [5, 2, 0])
     info = await s.cms.info("cms:w")
     same([field(info, name, name) for name in ("width", "depth", "count")], [1000, 5, 7])
-    same(await s.raw("CMS.INITBYPROB", "cms:w:sum", 0.002, 0.05, *WINDOW), True)
+    same(await s.raw("CMS.INITBYPROB", "cms:w:sum", 0.002, 0.05, *WINDOW, "SEED", "00112233445566778899aabbccddeeff"), True)
     same(await s.cms.merge("cms:w:sum", 1, ["cms:w"], weights=[10]), True)
     same(await s.cms.query("cms:w:sum", "a", "b"), [50, 20])
     await s.refused(s.cms.incrby("cms:w", ["a"], [-1]), "CMS: a sketch with a window cannot be decremented")

@@ -1,14 +1,16 @@
 //! Clusters: commands are routed by their keys, and slot migration and failover lose no data.
 
 mod client;
+mod failed_imports;
 pub mod nodes;
+mod obeyed;
 
-use crate::families::{FAMILIES, NumberSet, one_per_family};
+use crate::families::{FAMILIES, Family, NumberSet, one_per_family};
 use crate::support::resp::{Connection, Reply};
-use crate::support::server::Server;
+use crate::support::server::{Server, Version};
 use crate::support::set_on_drop::SetOnDrop;
 use crate::support::state::State;
-use crate::workload::{Random, Unit, Workload};
+use crate::workload::{Command, Random, Unit, Workload, show, words};
 use client::Client;
 use nodes::{Nodes, slot};
 use std::collections::BTreeMap;
@@ -233,33 +235,196 @@ fn slot_migration_during_writes_loses_no_data() {
         assert_replicas_same(&nodes, &format!("round {round}"));
     }
     assert!(redirections > 5, "{redirections} redirections");
-    if nodes.servers[0].version().is_valkey_at_least(9, 0) {
-        move_at_once(&nodes, slot(large.as_bytes()));
-        state(&nodes).assert_same(&State::of(&mut model.resp2()), "CLUSTER MIGRATESLOTS");
-        assert_replicas_same(&nodes, "CLUSTER MIGRATESLOTS");
+    let slot = slot(large.as_bytes());
+    if let Some(migration) = Migration::of(nodes.servers[0].version()) {
+        // Clients write while the slot moves.
+        let (stop, writes) = (AtomicBool::new(false), [AtomicU64::new(0)]);
+        let answered = thread::scope(|scope| {
+            let _end = SetOnDrop(&stop);
+            let (nodes, stop, written) = (&nodes, &stop, &writes[0]);
+            let workload = &mut workload[0];
+            let writer = scope.spawn(move || write_through(nodes, workload, stop, written));
+            wait_for_writes(nodes, &writes, 20);
+            migration.move_slot(nodes, slot);
+            wait_for_writes(nodes, &writes, 20);
+            stop.store(true, Ordering::Relaxed);
+            writer.join().expect("a writer").0
+        });
+        let mut model = model.resp2();
+        for (unit, reply) in answered {
+            assert_eq!(unit.send(&mut model).expect("a reply"), reply, "{unit:?}");
+        }
+        state(&nodes).assert_same(&State::of(&mut model), "an atomic slot migration");
+        assert_replicas_same(&nodes, "an atomic slot migration");
     }
 }
 
-/// Valkey 9 migrates slots as a stream of commands, like a rewritten append-only file.
-fn move_at_once(nodes: &Nodes, slot: u16) {
-    let from = nodes.owner(slot);
-    let to = (from + 1) % 3;
-    nodes.ok(
-        from,
-        &format!(
-            "CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {}",
-            nodes.ids[to]
-        ),
-    );
+/// The command that migrates a slot atomically, with all its keys.
+#[derive(Debug, Clone, Copy)]
+enum Migration {
+    /// Valkey 9.0: the source sends a stream of commands, like a rewritten append-only file.
+    MigrateSlots,
+    /// Redis 8.4: the destination requests a snapshot, a stream of RESTORE commands, and then the writes.
+    Import,
+}
+
+impl Migration {
+    /// The command of a server, if it has one.
+    fn of(version: Version) -> Option<Self> {
+        if version.is_valkey_at_least(9, 0) {
+            Some(Self::MigrateSlots)
+        } else if version.is_redis_at_least(8, 4) {
+            Some(Self::Import)
+        } else {
+            None
+        }
+    }
+
+    /// Begins to move a slot to the next node.
+    fn start(self, nodes: &Nodes, slot: u16) {
+        let from = nodes.owner(slot);
+        let to = (from + 1) % 3;
+        match self {
+            Self::MigrateSlots => {
+                let to = &nodes.ids[to];
+                let command = format!("CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {to}");
+                nodes.ok(from, &command);
+            }
+            Self::Import => {
+                let command = format!("CLUSTER MIGRATION IMPORT {slot} {slot}");
+                let reply = nodes.servers[to].call(&command);
+                assert!(reply.text().is_some(), "no task: {reply}");
+            }
+        }
+    }
+
+    /// Moves a slot to the next node and waits until it has moved.
+    fn move_slot(self, nodes: &Nodes, slot: u16) {
+        let from = nodes.owner(slot);
+        let to = (from + 1) % 3;
+        self.start(nodes, slot);
+        nodes.wait("the migration", |nodes| {
+            // For a moment during the change, neither node owns the slot.
+            let claims = |node: usize| {
+                let reply = nodes.servers[node].call(&format!("CLUSTER COUNTKEYSINSLOT {slot}"));
+                reply.integer() > Some(0)
+            };
+            claims(to) && !claims(from)
+        });
+        nodes.wait_until_ok();
+    }
+}
+
+/// The keys of all types survive an atomic slot migration: replies, DUMP and digest are the same, and the key accepts writes.
+#[test]
+fn an_atomic_slot_migration_keeps_every_type() {
+    let nodes = Nodes::start(3, false);
+    let Some(migration) = Migration::of(nodes.servers[0].version()) else {
+        return;
+    };
+    let tag = tag_in(0..5000);
+    let slot = slot(tag.as_bytes());
+    let key = |family: &Family| format!("{{{tag}}}{}", family.name);
+    let mut connection = nodes.servers[nodes.owner(slot)].resp2();
+    let mut before = Vec::new();
+    for family in FAMILIES {
+        family.build(&mut connection, &key(family));
+        before.push(family.view(&mut connection, &key(family)));
+    }
+    for _ in 0..3 {
+        migration.move_slot(&nodes, slot);
+        let mut connection = nodes.servers[nodes.owner(slot)].resp2();
+        for (family, before) in FAMILIES.iter().zip(&before) {
+            let after = family.view(&mut connection, &key(family));
+            assert_eq!(&after, before, "{}", family.name);
+        }
+    }
+    let mut connection = nodes.servers[nodes.owner(slot)].resp2();
+    for (family, before) in FAMILIES.iter().zip(&before) {
+        family.change(&mut connection, &key(family), "77");
+        let after = family.view(&mut connection, &key(family));
+        assert_ne!(&after, before, "{}", family.name);
+    }
+}
+
+/// While a slot moves, its node sends each write to the new owner, which then has the data of a single server that executed the
+/// same commands. (Redis 8.6 ends if a merge then has the flag `getkeys-api`.)
+#[test]
+fn writes_of_all_types_run_while_their_slot_moves() {
+    let nodes = Nodes::start(3, false);
+    let Some(migration) = Migration::of(nodes.servers[0].version()) else {
+        return;
+    };
+    let model = Server::start();
+    let tag = format!("{{{}}}", tag_in(0..5000));
+    let slot = slot(tag.trim_matches(['{', '}']).as_bytes());
+    let mut client = nodes.servers[nodes.owner(slot)].resp2();
+    let mut model = model.resp2();
+    let merges: Vec<_> = one_per_family()
+        .filter(|family| family.merge.is_some())
+        .collect();
+    let key = |family: &Family, name: &str| format!("{tag}{}:{name}", family.name);
+    for family in &merges {
+        for connection in [&mut client, &mut model] {
+            for name in ["to", "from"] {
+                let create = family.merge.as_ref().expect("a merge").create;
+                let reply = connection.call(&create.replace("KEY", &key(family, name)));
+                assert!(reply.is_ok(), "{create}: {reply}");
+            }
+        }
+    }
+    let mut workload = Workload::new(70, &tag, 2);
+    for command in workload.creations() {
+        assert_eq!(client.send(&command), model.send(&command));
+    }
+    // The snapshot of the slot takes longer than the first commands after it.
+    let fill = "for i=1,200000 do redis.call('set',KEYS[1]..i,string.rep('x',100)) end";
+    let filled = client.send(&["EVAL", fill, "1", &format!("{tag}fill")]);
+    assert!(!matches!(filled, Reply::Error(_)), "{filled}");
+    let mut rounds = 0;
+    let mut run = |command: &Command| {
+        let reply = client.send(command);
+        let has_moved = reply.to_string().starts_with("-MOVED");
+        if !has_moved {
+            assert_eq!(reply, model.send(command), "{}", show(command));
+        }
+        !has_moved
+    };
+    let is_moved = |family: &&Family, run: &mut dyn FnMut(&Command) -> bool, round: u64| {
+        let (to, from) = (key(family, "to"), key(family, "from"));
+        let add = family.change.0.replace("KEY", &from);
+        let add = add.replace("NEW", &round.to_string());
+        let merge = format!("{}.MERGE {to} 1 {from}", family.prefix);
+        !run(&words(&add)) || !run(&words(&merge))
+    };
+    migration.start(&nodes, slot);
+    while run(&workload.write())
+        && !merges
+            .iter()
+            .any(|family| is_moved(family, &mut run, rounds))
+    {
+        rounds += 1;
+    }
+    assert!(rounds > 20, "{rounds} rounds");
     nodes.wait("the migration", |nodes| {
-        // For a moment during the change, neither node owns the slot.
-        let claims = |node: usize| {
-            let reply = nodes.servers[node].call(&format!("CLUSTER COUNTKEYSINSLOT {slot}"));
+        let keys = nodes.servers.iter().map(|server| {
+            let reply = server.call(&format!("CLUSTER COUNTKEYSINSLOT {slot}"));
             reply.integer() > Some(0)
-        };
-        claims(to) && !claims(from)
+        });
+        keys.filter(|has_keys| *has_keys).count() == 1
     });
     nodes.wait_until_ok();
+    let mut owner = nodes.servers[nodes.owner(slot)].resp2();
+    let mut compare = |key: &str| {
+        let dump = format!("DUMP {key}");
+        assert_eq!(owner.call(&dump), model.call(&dump), "{key}");
+    };
+    for family in &merges {
+        compare(&key(family, "to"));
+    }
+    for family in FAMILIES {
+        (0..2).for_each(|number| compare(&key(family, &number.to_string())));
+    }
 }
 
 /// A primary is killed during writes and its replica takes over: on request, because the detection of a failure depends on time. The

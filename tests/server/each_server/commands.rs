@@ -134,6 +134,26 @@ fn every_command_is_described() {
     }
 }
 
+/// RedisBloom 8.10 describes one change of a command: it has declared TOPK.COUNT deprecated.
+#[test]
+fn only_topk_count_is_described_as_deprecated() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for (name, _) in all_commands() {
+        let docs = connection.send(&["COMMAND", "DOCS", &name]);
+        let docs = &docs.items().expect("docs")[1];
+        let history = docs.field("history").and_then(Reply::items).unwrap_or(&[]);
+        let entries = history.iter().map(Reply::to_string);
+        let expected = match &name[..] {
+            "topk.count" => {
+                vec!["*[$2.4.0 $Deprecated by RedisBloom, because the counts are estimates]"]
+            }
+            _ => Vec::new(),
+        };
+        assert_eq!(entries.collect::<Vec<_>>(), expected, "{name}");
+    }
+}
+
 /// RedisBloom's commands as recorded from COMMAND INFO.
 pub fn recorded_commands() -> HashSet<String> {
     let (_, steps) = recorded::transcript("8.10/meta-101");

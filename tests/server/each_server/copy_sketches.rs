@@ -326,6 +326,66 @@ fn compare_writes_nothing_and_reports_differences() {
     assert_eq!(run.count("different"), 1, "{run:?}");
 }
 
+/// The bytes that the servers have sent to clients.
+fn sent(servers: [&Server; 2]) -> i64 {
+    let fields = servers.map(|server| server.info_number("total_net_output_bytes"));
+    fields.iter().sum()
+}
+
+/// The servers compute digests of the keys, so a run that finds most keys equal transfers few values.
+#[test]
+fn a_second_run_transfers_only_what_changed() {
+    let start = || {
+        let options = Options::new().arguments(&["--rdbcompression", "no"]);
+        options.start()
+    };
+    let (source, destination) = (start(), start());
+    let mut old = source.resp2();
+    for number in 0..50 {
+        let reserve = format!("BF.RESERVE filter:{number} 0.001 20000");
+        assert!(old.call(&reserve).is_ok());
+        FAMILIES[0].change(&mut old, &format!("filter:{number}"), "x");
+    }
+    // Above 1 MiB, digests of chunks are compared.
+    assert!(old.call("BF.RESERVE large 0.001 2000000").is_ok());
+    let servers = [&source, &destination];
+    let (from, to) = (url(&source), url(&destination));
+    let run = |arguments: &[&str]| {
+        let before = sent(servers);
+        let run = copy(&[arguments, &[&*from, &to]].concat());
+        (run, sent(servers) - before)
+    };
+    let (first, all) = run(&[]);
+    first.assert(0, &[("copied", 51), ("verified", 51)]);
+    // Each key was sent once.
+    assert!(all > 5_000_000, "{all} bytes");
+    let (second, bytes) = run(&["--replace"]);
+    second.assert(0, &[("equal", 51), ("verified", 51)]);
+    assert!(bytes < all / 20, "{bytes} of {all} bytes");
+    let (compared, bytes) = run(&["--compare"]);
+    assert_eq!(compared.count("equal"), 51, "{compared:?}");
+    assert!(bytes < all / 20, "{bytes} of {all} bytes");
+    // A changed value, and a changed time to live.
+    FAMILIES[0].change(&mut old, "filter:7", "changed");
+    old.call("PEXPIRE filter:8 5000000");
+    let (third, bytes) = run(&["--replace"]);
+    third.assert(0, &[("copied", 1), ("equal", 50), ("verified", 51)]);
+    assert!(bytes < all / 10, "{bytes} of {all} bytes");
+    let left = destination.call("PTTL filter:8").integer();
+    assert!(left > Some(4_900_000), "{left:?}");
+    for server in servers {
+        server.call("PERSIST filter:8");
+    }
+    State::of(&mut destination.resp2()).assert_same(&State::of(&mut old), "the third run");
+    // A user without scripts gets the same result. The values are transferred.
+    for command in ["ACL SETUSER default -eval", "UNLINK filter:9"] {
+        destination.call(command);
+    }
+    let (last, bytes) = run(&["--replace"]);
+    last.assert(0, &[("copied", 1), ("equal", 50), ("verified", 51)]);
+    assert!(bytes > all, "{bytes} of {all} bytes");
+}
+
 #[test]
 fn the_progress_has_phase_total_percent_rate_and_remaining_time() {
     let (source, destination) = (Server::start(), Server::start());

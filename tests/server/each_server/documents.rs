@@ -12,7 +12,7 @@
 
 mod commands;
 pub mod environment;
-mod reference;
+pub mod reference;
 mod versions;
 
 use crate::support::page::{self, Block, Page};

@@ -102,7 +102,10 @@ fn a_failed_load_changes_nothing() {
         let commands = commands.into_iter().map(|(name, _)| ("COMMAND", name));
         for (kind, name) in settings.chain(commands) {
             take_name(&mut connection, "other", kind, &name);
-            let reason = format!("{} {name} was refused", kind.to_lowercase());
+            let mut reason = format!("{} {name} was refused by the server", kind.to_lowercase());
+            if kind == "COMMAND" {
+                reason += &format!(": module other ({}, version 1) has it", c_modules::names());
+            }
             let load = ["MODULE", "LOAD", &module];
             fail(&server, &mut connection, &load, &reason);
             assert!(connection.call("MODULE UNLOAD other").is_ok());
@@ -122,15 +125,65 @@ fn a_failed_load_changes_nothing() {
             family.build(&mut connection, family.type_name);
         }
         let before = view(&mut connection);
-        // A second load of the same file fails and does not affect the loaded module.
-        let log_bytes = server.log().len();
-        let reply = connection.send(&["MODULE", "LOAD", &module]);
-        assert!(matches!(reply, Reply::Error(_)), "{reply}");
-        let log = server.log().split_off(log_bytes);
-        let line = format!("<bf> not loaded: another module with the name bf is loaded ({module}");
-        assert!(log.contains(&line), "{log}");
         assert!(connection.call("DEBUG RELOAD").is_ok());
         assert_eq!(view(&mut connection), before);
+    }
+}
+
+/// The server opens a library once, so a second load of the same file must not change the state of the first.
+#[test]
+fn a_second_load_of_the_same_file_fails_and_changes_nothing() {
+    const FIRST: &[&str] = &["families", "bf"];
+    const OTHERS: &[&str] = &["families", "cf,cms,topk,tdigest"];
+    const ALL: &[&str] = &[];
+    let cases = [
+        (ALL, OTHERS),
+        (ALL, FIRST),
+        (ALL, ALL),
+        (ALL, &["families", "none"]),
+        (ALL, &["unknown", "1"]),
+        (OTHERS, ALL),
+        (OTHERS, FIRST),
+        (FIRST, OTHERS),
+    ];
+    for (loaded, second) in cases {
+        let (server, mut connection) = start(false);
+        let module = module();
+        let load = |arguments: &[&'static str]| [&["MODULE", "LOAD", &module], arguments].concat();
+        assert!(connection.send(&load(loaded)).is_ok());
+        let name = if loaded == OTHERS { "roughly" } else { "bf" };
+        let families = FAMILIES.iter().filter(|family| {
+            let is_first = family.prefix == "bf";
+            loaded == ALL || is_first == (loaded == FIRST)
+        });
+        let families: Vec<_> = families.collect();
+        for suffix in ["", "2"] {
+            for family in &families {
+                let key = format!("{}{suffix}", family.type_name);
+                family.build(&mut connection, &key);
+                let view = family.view(&mut connection, &key);
+                for arguments in [second, loaded] {
+                    let reason = format!(
+                        "<{name}> not loaded: this file is loaded already, as {name}. Remove one of its loadmodule lines"
+                    );
+                    let before = server.log().len();
+                    let reply = connection.send(&load(arguments));
+                    assert!(matches!(reply, Reply::Error(_)), "{arguments:?}: {reply}");
+                    let log = server.log().split_off(before);
+                    assert!(log.contains(&reason), "{arguments:?}: {log}");
+                }
+                assert_eq!(family.view(&mut connection, &key), view, "{key}");
+                let kind = connection.call(&format!("TYPE {key}")).to_string();
+                assert_eq!(kind, format!("+{}", family.type_name));
+            }
+            assert!(connection.call("DEBUG RELOAD").is_ok());
+        }
+        for family in &families {
+            assert_eq!(
+                connection.call(&format!("DEL {}", family.type_name)),
+                Reply::Integer(1)
+            );
+        }
     }
 }
 
@@ -167,7 +220,8 @@ fn a_load_beside_a_module_with_the_same_name_logs_which_one() {
     let line = |description: &str| {
         format!(
             "another module with the name bf is loaded{description}. Remove its loadmodule line or \
-             the one of Roughly"
+             the one of Roughly, or load only the families that the other module lacks: families \
+             cf,cms,topk,tdigest"
         )
     };
     let named = line(&format!(" ({other}, version 1)"));

@@ -1,9 +1,10 @@
 //! packaging/monitoring: the exporter delivers every field of INFO, and the rules and the dashboard use no other
 //! metrics.
 
+use super::documents::reference::on_page;
 use crate::families::{FAMILIES, Family};
 use crate::support::page::Page;
-use crate::support::server::{Server, UNUSED_PORT};
+use crate::support::server::{Options, Server, UNUSED_PORT};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -89,22 +90,37 @@ impl Metrics {
     }
 }
 
-/// Type and metric of each field in the table of docs/monitoring.md.
-fn documented() -> BTreeMap<String, (String, String)> {
+/// The type of each field in the table of docs/monitoring.md.
+fn documented() -> BTreeMap<String, String> {
     let page = Page::read(Path::new("docs/monitoring.md"));
     let table = page.section("## INFO fields").expect("a section");
     let rows = table.lines().filter(|line| line.starts_with("| `bf_"));
     rows.map(|row| {
-        let cells: Vec<_> = row
-            .split('|')
-            .map(|cell| cell.trim().trim_matches('`'))
-            .collect();
-        let [_, field, kind, metric, ..] = cells[..] else {
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        let [_, field, kind, ..] = cells[..] else {
             panic!("{row}");
         };
-        (field.to_owned(), (kind.to_owned(), metric.to_owned()))
+        (field.trim_matches('`').to_owned(), kind.to_owned())
     })
     .collect()
+}
+
+/// The metric of a field, as the page describes it.
+fn metric(field: &str, value: &str, kind: &str) -> String {
+    let total = if kind == "counter" { "_total" } else { "" };
+    let family = Family::of_field(field).map(|(family, rest)| {
+        let name = &family.info_prefix["bf_".len()..family.info_prefix.len() - 1];
+        (rest, "family", name)
+    });
+    let within = field.strip_prefix("bf_within_calls_");
+    let within = within.map(|family| ("within_calls", "family", family));
+    let limit = field.strip_prefix("bf_memory_refusals_");
+    let limit = limit.map(|limit| ("memory_refusals", "limit", limit));
+    let status = (kind == "text").then_some(("huge_pages", "status", value));
+    match family.or(within).or(limit).or(status) {
+        Some((name, label, value)) => format!("bf_{name}{total}{{{label}=\"{value}\"}}"),
+        None => format!("{field}{total}"),
+    }
 }
 
 #[test]
@@ -123,36 +139,23 @@ fn the_exporter_delivers_every_field_as_documented() {
     // bf_up, and bf_maxmemory_bytes, which is a field of the server.
     let mut samples = 2;
     for (field, value) in fields {
-        let of_family = Family::of_field(field);
-        let general = of_family.map_or(field.to_owned(), |(_, rest)| format!("bf_FAMILY_{rest}"));
-        let (kind, metric) = &documented[&general];
-        let (name, _) = metric.split_once('{').unwrap_or((metric, ""));
-        if kind == "text" {
-            assert_eq!(metrics.types[name], "gauge");
-            let Some(label) = field.strip_prefix("bf_roughly_") else {
-                samples += 1;
-                assert_eq!(metrics.values[&metric.replace('…', value)], "1", "{field}");
-                continue;
-            };
+        let kind = &documented[&on_page(field).0];
+        if let Some(label) = field.strip_prefix("bf_roughly_") {
             let label = format!("{label}=\"{value}\"");
-            let mut build = metrics.values.keys().filter(|key| key.starts_with(name));
-            assert!(build.any(|key| key.contains(&label)), "{field}");
+            let mut build = metrics.values.keys();
+            let has = |key: &String| key.starts_with("bf_build_info{") && key.contains(&label);
+            assert!(build.any(has), "{field}");
             continue;
         }
         samples += 1;
-        assert_eq!(&metrics.types[name], kind, "{field}");
-        assert_eq!(name.ends_with("_total"), kind == "counter", "{field}");
-        let metric = match of_family {
-            Some((family, _)) => metric.replace(
-                "family=\"…\"",
-                &format!(
-                    "family=\"{}\"",
-                    &family.info_prefix["bf_".len()..family.info_prefix.len() - 1]
-                ),
-            ),
-            None => metric.clone(),
+        let metric = metric(field, value, kind);
+        let (name, _) = metric.split_once('{').unwrap_or((&metric, ""));
+        let (shown, kind) = match kind.as_str() {
+            "text" => ("1", "gauge"),
+            kind => (value, kind),
         };
-        assert_eq!(metrics.values[&metric], value, "{field}");
+        assert_eq!(metrics.types[name], kind, "{field}");
+        assert_eq!(metrics.values[&metric], shown, "{field}");
     }
     assert_eq!(metrics.values["bf_up"], "1");
     for maxmemory in ["0", "123456789"] {
@@ -166,6 +169,27 @@ fn the_exporter_delivers_every_field_as_documented() {
     assert_eq!(metrics.values.len(), samples + 1);
     let untyped = metrics.types.values().filter(|&kind| kind == "untyped");
     assert_eq!(untyped.count(), 0);
+}
+
+/// The prefix of the fields in INFO is then `roughly_`; the metrics have the same names.
+#[test]
+fn metrics_have_the_same_names_without_bloom_filters() {
+    let names = |arguments: &[&str]| {
+        let server = Options::new().module_arguments(arguments).start();
+        let metrics = Exporter::start(server.port()).metrics();
+        assert_eq!(metrics.values["bf_up"], "1");
+        let names = metrics.values.into_keys();
+        names.collect::<BTreeSet<_>>()
+    };
+    let all = names(&[]);
+    let without = names(&["families", "cf,cms,topk,tdigest"]);
+    let missing: Vec<_> = all.difference(&without).collect();
+    assert!(
+        missing.iter().all(|name| name.contains("family=\"bloom")),
+        "{missing:?}"
+    );
+    assert!(!missing.is_empty());
+    assert_eq!(without.difference(&all).count(), 0);
 }
 
 #[test]

@@ -4,12 +4,14 @@
 //! The tests run on the server of `ROUGHLY_SERVER`, or without this variable, on every server in target/servers. A module
 //! whose file is missing (`support::peers`) or that the server cannot load is skipped; the test prints a line.
 
+mod beside;
 mod compare;
 mod copy_sketches;
 mod files;
 mod keys;
 mod replication;
 mod switch_over;
+mod t_digest;
 
 use crate::families::{FAMILIES, Family};
 use crate::support::peers;

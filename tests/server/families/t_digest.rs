@@ -194,7 +194,7 @@ pub const WINDOW: Family = Family {
     has_window: true,
     type_name: "td-window",
     stored_kinds: &["integer", "double", "bytes"],
-    encoding_version: 2,
+    encoding_version: 3,
     info_prefix: "bf_tdigest_window_",
 
     build: &[window!("TDIGEST.CREATE KEY COMPRESSION 20"), ADD],

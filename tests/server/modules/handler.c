@@ -6,11 +6,16 @@
 //   HANDLER.OFF                               array of the replies since HANDLER.ON, in RESP2
 //   HANDLER.DELETE key                        deletes the key, and overwrites the memory that this frees
 //   HANDLER.SET key text                      the same, then sets the key to a string
+//   HANDLER.CALL flags command [argument ...]  runs the command with these flags of RedisModule_Call
+//   HANDLER.REPLICATE command [argument ...]  sends the command to the replicas, and does not run it
+//   HANDLER.LATER command [argument ...]   runs the command from a timer, and keeps the reply for HANDLER.OFF
+//   HANDLER.THREAD command [argument ...]  the same from a thread with the lock
 //   HANDLER.SAVE file                         makes the server write an RDB file (Redis 7.2 and above, Valkey)
 //
 // The handler does not run for events that occur while it runs. It declares the few functions of the module
 // API that it uses, so that no header is needed.
 
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -49,6 +54,12 @@ static int (*DeleteKey)(RedisModuleKey *);
 static int (*StringSet)(RedisModuleKey *, RedisModuleString *);
 static int (*Replicate)(RedisModuleCtx *, const char *, const char *, ...);
 static int (*ReplyWithError)(RedisModuleCtx *, const char *);
+static int (*ReplyWithCallReply)(RedisModuleCtx *, RedisModuleCallReply *);
+static unsigned long long (*CreateTimer)(RedisModuleCtx *, long long, void (*)(RedisModuleCtx *, void *), void *);
+static RedisModuleCtx *(*GetThreadSafeContext)(void *);
+static void (*FreeThreadSafeContext)(RedisModuleCtx *);
+static void (*ThreadSafeContextLock)(RedisModuleCtx *);
+static void (*ThreadSafeContextUnlock)(RedisModuleCtx *);
 static RedisModuleRdbStream *(*RdbStreamCreateFromFile)(const char *);
 static void (*RdbStreamFree)(RedisModuleRdbStream *);
 static int (*RdbSave)(RedisModuleCtx *, RedisModuleRdbStream *, int);
@@ -70,15 +81,13 @@ static void add_reply(const char *text, size_t length) {
     reply_lengths[reply_count++] = length;
 }
 
-static int on_event(RedisModuleCtx *ctx, int type, const char *event, RedisModuleString *key) {
-    (void)type;
-    if (is_running || argument_count == 0 || strcmp(event, event_name) != 0) return OK;
-    is_running = 1;
+// Runs the stored command and keeps its reply.
+static void run(RedisModuleCtx *ctx, const RedisModuleString *key) {
     RedisModuleString *strings[MAX_ARGUMENTS];
     for (int i = 1; i < argument_count; i++) {
         size_t length = argument_lengths[i];
         const char *text = arguments[i];
-        if (length == 3 && memcmp(text, "KEY", 3) == 0) text = StringPtrLen(key, &length);
+        if (key && length == 3 && memcmp(text, "KEY", 3) == 0) text = StringPtrLen(key, &length);
         strings[i] = CreateString(ctx, text, length);
     }
     RedisModuleCallReply *reply =
@@ -92,6 +101,13 @@ static int on_event(RedisModuleCtx *ctx, int type, const char *event, RedisModul
         add_reply("refused", strlen("refused"));
     }
     for (int i = 1; i < argument_count; i++) FreeString(ctx, strings[i]);
+}
+
+static int on_event(RedisModuleCtx *ctx, int type, const char *event, RedisModuleString *key) {
+    (void)type;
+    if (is_running || argument_count == 0 || strcmp(event, event_name) != 0) return OK;
+    is_running = 1;
+    run(ctx, key);
     is_running = 0;
     return OK;
 }
@@ -114,10 +130,78 @@ static int on(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return ReplyWithSimpleString(ctx, "OK");
 }
 
+static int call(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc < 3) return WrongArity(ctx);
+    char format[16];
+    size_t length;
+    const char *flags = StringPtrLen(argv[1], &length);
+    if (length > sizeof format - 2) return WrongArity(ctx);
+    memcpy(format, flags, length);
+    memcpy(format + length, "v", 2);
+    const char *name = StringPtrLen(argv[2], &length);
+    RedisModuleCallReply *reply = Call(ctx, name, format, argv + 3, (size_t)argc - 3);
+    if (!reply) return ReplyWithError(ctx, "ERR refused");
+    ReplyWithCallReply(ctx, reply);
+    FreeCallReply(reply);
+    return OK;
+}
+
+static int replicate(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc < 2) return WrongArity(ctx);
+    Replicate(ctx, StringPtrLen(argv[1], NULL), "v", argv + 2, (size_t)argc - 2);
+    return ReplyWithSimpleString(ctx, "OK");
+}
+
+// Stores a command, which follows the first argument.
+static int store(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc < 2 || argc > MAX_ARGUMENTS + 1) return WrongArity(ctx);
+    event_name[0] = 0;
+    reply_count = 0;
+    for (int i = 1; i < argc; i++) {
+        size_t length;
+        const char *text = StringPtrLen(argv[i], &length);
+        if (length >= MAX_TEXT) length = MAX_TEXT - 1;
+        memcpy(arguments[i - 1], text, length);
+        arguments[i - 1][length] = 0;
+        argument_lengths[i - 1] = length;
+    }
+    argument_count = argc - 1;
+    return ReplyWithSimpleString(ctx, "OK");
+}
+
+static void on_timer(RedisModuleCtx *ctx, void *data) {
+    (void)data;
+    run(ctx, NULL);
+}
+
+static int later(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    CreateTimer(ctx, 1, on_timer, NULL);
+    return store(ctx, argv, argc);
+}
+
+static void *on_thread(void *data) {
+    (void)data;
+    RedisModuleCtx *ctx = GetThreadSafeContext(NULL);
+    ThreadSafeContextLock(ctx);
+    run(ctx, NULL);
+    ThreadSafeContextUnlock(ctx);
+    FreeThreadSafeContext(ctx);
+    return NULL;
+}
+
+static int thread(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    int stored = store(ctx, argv, argc);
+    pthread_t id;
+    pthread_create(&id, NULL, on_thread, NULL);
+    pthread_detach(id);
+    return stored;
+}
+
 static int off(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argv;
     if (argc != 1) return WrongArity(ctx);
-    argument_count = 0;
+    // A timer or a thread may still need the command.
+    if (event_name[0]) argument_count = 0;
     ReplyWithArray(ctx, reply_count);
     for (int i = 0; i < reply_count; i++) ReplyWithStringBuffer(ctx, replies[i], reply_lengths[i]);
     return OK;
@@ -196,6 +280,12 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
     API(StringSet);
     API(Replicate);
     API(ReplyWithError);
+    API(ReplyWithCallReply);
+    API(CreateTimer);
+    API(GetThreadSafeContext);
+    API(FreeThreadSafeContext);
+    API(ThreadSafeContextLock);
+    API(ThreadSafeContextUnlock);
     // Missing functions stay null.
     GetApi("RedisModule_RdbStreamCreateFromFile", &RdbStreamCreateFromFile);
     GetApi("RedisModule_RdbStreamFree", &RdbStreamFree);
@@ -203,6 +293,10 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
     SetModuleAttribs(ctx, "handler", 1, API_VERSION);
     if (CreateCommand(ctx, "handler.on", on, "", 0, 0, 0) != OK) return ERR;
     if (CreateCommand(ctx, "handler.off", off, "", 0, 0, 0) != OK) return ERR;
+    if (CreateCommand(ctx, "handler.call", call, "", 0, 0, 0) != OK) return ERR;
+    if (CreateCommand(ctx, "handler.replicate", replicate, "", 0, 0, 0) != OK) return ERR;
+    if (CreateCommand(ctx, "handler.later", later, "", 0, 0, 0) != OK) return ERR;
+    if (CreateCommand(ctx, "handler.thread", thread, "", 0, 0, 0) != OK) return ERR;
     if (CreateCommand(ctx, "handler.delete", delete_key, "write", 1, 1, 1) != OK) return ERR;
     if (CreateCommand(ctx, "handler.save", save, "", 0, 0, 0) != OK) return ERR;
     if (CreateCommand(ctx, "handler.set", set_key, "write", 1, 1, 1) != OK) return ERR;

@@ -1,4 +1,4 @@
-//! docs/formats.md: the commands of each section create a key whose DUMP payload has the annotated bytes.
+//! docs/contributing/formats.md: the commands of each section create a key whose DUMP payload has the annotated bytes.
 
 use crate::families::FAMILIES;
 use crate::support::page::Page;
@@ -41,7 +41,7 @@ fn annotated_dumps_are_those_of_the_server() {
     server.set_clock(TIME);
     let mut connection = server.resp2();
     assert!(connection.call("CONFIG SET rdbcompression no").is_ok());
-    let page = Page::read(Path::new("docs/formats.md"));
+    let page = Page::read(Path::new("docs/contributing/formats.md"));
     let mut described = BTreeSet::new();
     for section in page.text.split("\n## ") {
         let ([session], [dump]) = (&blocks(section, "redis")[..], &blocks(section, "text")[..])

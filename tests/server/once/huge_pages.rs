@@ -1,185 +1,196 @@
-//! The memory of a server with large arrays: which pages are huge, and the number of mappings. The kernel limits mappings to
-//! 65,530 by default; above it, the allocator gets no memory and the server ends.
+//! The pages and the system calls of a server with large arrays.
 
-use crate::huge_pages::expected;
-use crate::support::resp::{Connection, Reply};
+use crate::huge_pages::{
+    CREATIONS, add, create_filled, expected, huge_bytes, kernel_huge_bytes, run, set, start,
+    wait_for,
+};
+use crate::support::c_modules;
+use crate::support::resp::Connection;
 use crate::support::server::{Options, Server};
 use std::fs;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-/// Number of large arrays. They take 1.6 TB of address space, and memory only when they are written to.
-const ARRAYS: usize = 40_000;
-/// The maximum number of advised arrays.
-const MAX_ADVISED: usize = 8192;
-/// The kernel's default of the maximum number of mappings.
-const MAX_MAPPINGS: usize = 65_530;
+/// The thread looks at all pages once in this time if it has nothing to do.
+const INTERVAL: Duration = Duration::from_secs(1);
 
-fn mappings(server: &Server) -> usize {
-    let text = fs::read_to_string(format!("/proc/{}/maps", server.pid())).expect("the mappings");
-    text.lines().count()
-}
+const CREATION: &str = "CMS.INITBYDIM KEY 60000000 1";
 
-fn advised(server: &Server) -> usize {
-    usize::try_from(server.info_number("bf_huge_page_arrays")).expect("a number")
-}
-
-/// Runs the commands in pipelines.
-fn run_all(connection: &mut Connection, commands: impl Iterator<Item = String>) {
-    let commands: Vec<_> = commands.collect();
-    for part in commands.chunks(100) {
-        for command in part {
-            let arguments: Vec<_> = command.split(' ').collect();
-            connection.write(&arguments).expect("a command");
-        }
-        for command in part {
-            let reply = connection.read().expect("a reply");
-            assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
-        }
-    }
-}
-
-/// A server whose DEL does not return before the memory is free.
-fn start() -> Server {
-    Options::new()
-        .arguments(&["--lazyfree-lazy-user-del", "no"])
-        .start()
-}
-
-fn create(n: usize) -> String {
-    format!("CMS.INITBYDIM {n} 10000000 1")
-}
-
-fn set(server: &Server, value: &str) {
-    let name = server.setting("sketch-huge-pages");
-    let reply = server.call(&format!("CONFIG SET {name} {value}"));
-    assert!(reply.is_ok(), "{reply}");
-}
-
-/// Kilobytes of the server in huge pages.
-fn in_huge_pages(server: &Server) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{}/smaps", server.pid())).expect("mappings");
-    let lines = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("AnonHugePages:"));
-    let kilobytes = lines.map(|line| line.trim().trim_end_matches(" kB").parse::<u64>());
-    kilobytes.map(|number| number.expect("a number")).sum()
-}
-
-/// How often the kernel had no free huge page, which depends on the rest of the machine: for a page that was used for the
-/// first time, or to restore one.
-fn missing_huge_pages() -> u64 {
-    let text = fs::read_to_string("/proc/vmstat").expect("the kernel's counters");
-    let counters = ["thp_fault_fallback ", "thp_collapse_alloc_failed "];
-    let numbers = text.lines().filter_map(|line| {
-        let mut numbers = counters.iter().map(|name| line.strip_prefix(name));
-        numbers.find_map(|number| number)
-    });
-    numbers
-        .map(|number| number.parse::<u64>().expect("a number"))
-        .sum()
-}
-
-/// Writes to random cells of the array.
-fn write(connection: &mut Connection, first: usize) {
-    run_all(
-        connection,
-        (first..first + 1000).map(|n| format!("CMS.INCRBY 0 {n} 1")),
-    );
-}
-
+/// A reserved filter takes only the memory that it uses.
 #[test]
-fn large_arrays_get_huge_pages_only_if_the_setting_permits_them() {
-    let server = start();
+fn an_almost_empty_filter_takes_few_pages() {
+    let server = Server::start();
     let mut connection = server.resp2();
-    // The memory of a freed array is not advised any more.
-    for value in ["no", "yes", "no"] {
-        set(&server, value);
-        let missing = missing_huge_pages();
-        run_all(&mut connection, [create(0)].into_iter());
-        write(&mut connection, 0);
-        let has_huge_pages = in_huge_pages(&server) > 0;
-        if value == "yes" && expected() == "active" {
-            assert!(has_huge_pages || missing_huge_pages() > missing);
-        } else {
-            assert!(!has_huge_pages);
-        }
-        run_all(&mut connection, ["DEL 0".to_owned()].into_iter());
+    run(&mut connection, "BF.RESERVE key 0.001 597000000");
+    let before = server.resident_bytes();
+    add(&mut connection, "BF.RESERVE", "key", 0..100);
+    sleep(3 * INTERVAL);
+    let taken = server.resident_bytes().saturating_sub(before);
+    // Ten pages per item, and tables for them.
+    assert!(taken < 12 << 20, "{taken} bytes");
+    assert_eq!((huge_bytes(&server), kernel_huge_bytes(&server)), (0, 0));
+}
+
+/// Huge pages are provided where at least three quarters of the memory are in use.
+#[test]
+fn huge_pages_take_at_most_a_third_more_memory() {
+    let (mut server, mut connection) = start();
+    set(&server, &mut connection, "no");
+    let empty = server.resident_bytes();
+    run(&mut connection, &CREATION.replace("KEY", "key"));
+    // About three quarters of 58,594 pages, so that some huge pages have more and some less.
+    add(&mut connection, CREATION, "key", 0..81_000);
+    let used = server.resident_bytes() - empty;
+    set(&server, &mut connection, "yes");
+    wait_for(&mut server, 1);
+    let with_huge_pages = server.resident_bytes() - empty;
+    let most = used / 3 * 4 + (8 << 20);
+    assert!(with_huge_pages <= most, "{used} bytes, {with_huge_pages}");
+    if huge_bytes(&server) > 0 {
+        assert!(huge_bytes(&server) < 240_000_000 / 4 * 3);
+        assert!(with_huge_pages > used);
     }
 }
 
-/// The server allocates and fills the arrays that it loads. Writes during a save divide huge pages.
+/// The server allocates and fills the arrays that it loads. Writes during a save divide huge pages, which are restored when
+/// the child process has ended. None gets huge before, because the memory would be copied.
 #[test]
 fn huge_pages_are_restored_after_loads_and_saves() {
-    let mut server = Server::start();
-    let mut connection = server.resp2();
-    let missing = missing_huge_pages();
-    run_all(&mut connection, [create(0)].into_iter());
-    write(&mut connection, 0);
-    let before = in_huge_pages(&server);
-    if expected() == "active" {
-        assert!(before > 0 || missing_huge_pages() > missing);
-    } else {
-        assert_eq!(before, 0);
-    }
-    let restored = |server: &mut Server| {
-        server.wait_until("huge pages", |server| {
-            in_huge_pages(server) >= before || missing_huge_pages() > missing
-        });
-    };
-    assert!(connection.call("DEBUG RELOAD").is_ok());
-    restored(&mut server);
-    // The child process waits so long for each of these keys.
-    run_all(&mut connection, (0..20).map(|n| format!("SET key:{n} x")));
-    let delay = connection.call("CONFIG SET rdb-key-save-delay 100000");
-    assert!(delay.is_ok(), "{delay}");
-    connection.call("BGSAVE");
-    write(&mut connection, 1000);
-    let is_saving = |server: &Server| server.info_number("rdb_bgsave_in_progress") == 1;
-    server.wait_until("the save", |server| !is_saving(server));
-    restored(&mut server);
-    assert_eq!(server.info_number("bf_huge_page_errors"), 0);
-}
-
-#[test]
-fn many_large_arrays_leave_room_for_other_mappings() {
-    let server = start();
-    let mut connection = server.resp2();
-    let before = mappings(&server);
-    run_all(&mut connection, (0..ARRAYS).map(create));
-    let max = if expected() == "active" {
-        MAX_ADVISED
+    let (mut server, mut connection) = start();
+    create_filled(&mut connection, CREATION, "key");
+    add(&mut connection, CREATION, "key", 100_000..300_000);
+    let all = if expected() == "active" {
+        230_000_000
     } else {
         0
     };
-    assert_eq!(advised(&server), max);
-    assert!(mappings(&server) < before + 2 * max + 1000);
-    run_all(&mut connection, (0..ARRAYS).map(|n| format!("DEL {n}")));
-    assert_eq!(advised(&server), 0);
-    run_all(&mut connection, (0..10).map(create));
-    assert_eq!(advised(&server), if max > 0 { 10 } else { 0 });
+    wait_for(&mut server, all);
+    run(&mut connection, "DEBUG RELOAD");
+    wait_for(&mut server, all);
+    server.wait_until("the memory of the old array", |server| {
+        kernel_huge_bytes(server) <= huge_bytes(server)
+    });
+    // The child process waits so long for each of these keys.
+    for number in 0..40 {
+        run(&mut connection, &format!("SET key:{number} x"));
+    }
+    for _ in 0..2 {
+        run(&mut connection, "CONFIG SET rdb-key-save-delay 100000");
+        run(&mut connection, "BGSAVE");
+        let before = kernel_huge_bytes(&server);
+        add(&mut connection, CREATION, "key", 0..20_000);
+        let divided = kernel_huge_bytes(&server);
+        assert!(divided <= before / 4, "{divided} of {before}");
+        sleep(2 * INTERVAL);
+        assert_eq!(server.info_number("rdb_bgsave_in_progress"), 1);
+        assert!(kernel_huge_bytes(&server) <= divided);
+        server.wait_until("the save", |server| {
+            server.info_number("rdb_bgsave_in_progress") == 0
+        });
+        server.wait_until("huge pages", |server| {
+            kernel_huge_bytes(server) >= all || server.info_number("bf_huge_page_errors") > 0
+        });
+    }
 }
 
-/// Advised arrays move through the address space: each round replaces all of them by arrays at other addresses. Freed memory
-/// keeps mappings of its own.
-#[test]
-fn mappings_of_freed_arrays_are_limited() {
-    let server = start();
-    let mut connection = server.resp2();
-    set(&server, "no");
-    let mut ordinary: Vec<_> = (0..ARRAYS - MAX_ADVISED).rev().collect();
-    run_all(&mut connection, ordinary.iter().rev().map(|&n| create(n)));
-    set(&server, "yes");
-    let mut advised: Vec<_> = (ARRAYS - MAX_ADVISED..ARRAYS).collect();
-    run_all(&mut connection, advised.iter().map(|&n| create(n)));
-    for next in [ARRAYS, ARRAYS + 2 * MAX_ADVISED] {
-        let replaced = advised.drain(..).zip(&ordinary);
-        let commands = replaced.enumerate().flat_map(|(i, (old, other))| {
-            let new = next + 2 * i;
-            [format!("DEL {other} {old}"), create(new), create(new + 1)]
-        });
-        run_all(&mut connection, commands);
-        ordinary.drain(..MAX_ADVISED);
-        advised.extend((0..MAX_ADVISED).map(|i| next + 2 * i));
+/// System calls of the main thread, counted by count_calls.c.
+struct Calls {
+    server: Server,
+}
+
+impl Calls {
+    /// `None` on Valkey: it lets modules call the C library directly (`RTLD_DEEPBIND`).
+    fn start() -> Option<(Self, Connection)> {
+        let server = Options::new()
+            .environment("LD_PRELOAD", c_modules::count_calls())
+            .start();
+        if server.version().is_valkey() {
+            return None;
+        }
+        fs::write(server.dir().join("roughly-calls"), [0; 16]).expect("a file");
+        let mut connection = server.resp2();
+        let limit = server.setting("bf.bloom-memory-usage-limit");
+        run(&mut connection, &format!("CONFIG SET {limit} 1000000000"));
+        Some((Self { server }, connection))
     }
-    let mappings = mappings(&server);
-    assert!(mappings < MAX_MAPPINGS / 2 + 2 * MAX_ADVISED, "{mappings}");
+
+    /// All counted calls so far, and calls about huge pages.
+    fn counts(&self) -> [u64; 2] {
+        let bytes = fs::read(self.server.dir().join("roughly-calls")).expect("the counts");
+        let (numbers, _) = bytes.as_chunks::<8>();
+        [0, 1].map(|i| u64::from_ne_bytes(numbers[i]))
+    }
+}
+
+/// The main thread makes no system call about huge pages, whatever it does with arrays of every type.
+#[test]
+fn commands_make_no_calls_about_huge_pages() {
+    let Some((calls, mut connection)) = Calls::start() else {
+        return;
+    };
+    for creation in CREATIONS {
+        create_filled(&mut connection, creation, "key");
+        for command in ["COPY key copy", "DEL copy", "DEBUG RELOAD", "UNLINK key"] {
+            run(&mut connection, command);
+        }
+    }
+    // A command that expires a pane frees an array in steps, with a `realloc` for each.
+    let of_window = "CMS.INITBYDIM KEY 10000000 1 WINDOW 1000 PANES 2";
+    run(&mut connection, &of_window.replace("KEY", "window"));
+    for _ in 0..4 {
+        add(&mut connection, of_window, "window", 0..100);
+        sleep(INTERVAL);
+    }
+    let [all, _] = calls.counts();
+    const COMMANDS: u64 = 200;
+    for _ in 0..COMMANDS {
+        run(&mut connection, "CMS.INCRBY window a 1");
+    }
+    let [after, about_huge_pages] = calls.counts();
+    assert!(all > 0, "no call was counted");
+    assert_eq!(about_huge_pages, 0);
+    // The allocator's calls. Some return memory to the system.
+    let of_commands = after - all;
+    assert!(of_commands <= 4 * COMMANDS, "{of_commands} system calls");
+}
+
+/// INFO asks the system at most once per second.
+#[test]
+fn info_makes_few_calls() {
+    const COMMANDS: u64 = 1000;
+    let Some((calls, mut connection)) = Calls::start() else {
+        return;
+    };
+    run(&mut connection, "INFO bf_stats");
+    let [before, _] = calls.counts();
+    let start = Instant::now();
+    for _ in 0..COMMANDS {
+        run(&mut connection, "INFO bf_stats");
+    }
+    let [after, _] = calls.counts();
+    let seconds = start.elapsed().as_secs() + 1;
+    let most = COMMANDS / 10 + 100 * seconds;
+    assert!(after - before < most, "{} system calls", after - before);
+}
+
+#[test]
+fn an_unreadable_pagemap_is_reported() {
+    let Some((calls, mut connection)) = Calls::start() else {
+        return;
+    };
+    let server = calls.server;
+    if expected() != "active" {
+        return;
+    }
+    fs::write(server.dir().join("roughly-no-pagemap"), "").expect("a file");
+    let mut server = server;
+    server.wait_until("the status", |server| {
+        server.info("bf_huge_pages").as_deref() == Some("pagemap-not-readable")
+    });
+    create_filled(&mut connection, CREATION, "key");
+    sleep(2 * INTERVAL);
+    assert_eq!((huge_bytes(&server), kernel_huge_bytes(&server)), (0, 0));
+    server.restart();
+    let line = "large keys do not use huge pages: the server's user cannot read /proc/self/pagemap";
+    assert!(server.log().contains(line), "{}", server.log_tail());
 }

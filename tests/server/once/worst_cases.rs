@@ -1,4 +1,4 @@
-//! The bounds of docs/worst-cases.md: every command on the largest keys of every type, in every state.
+//! The bounds of docs/operations.md, "Longest time of one command": every command on the largest keys of every type, in every state.
 //!
 //! The parameters of the keys are the largest that creation accepts for keys of 16 MiB, or of `ROUGHLY_WORST_CASE_MIB`. A
 //! window is just written, idle for half a window, or idle for two windows; each command runs on a copy and after RESTORE.
@@ -13,6 +13,7 @@ mod bloom;
 mod bounds;
 mod count_min;
 mod cuckoo;
+mod false_counts;
 mod keys;
 mod page;
 mod t_digest;
@@ -25,7 +26,7 @@ use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use arguments::{Call, calls, is_accepted};
 use bounds::{Work, bound_ns, is_large_digest, ns_per_gib, processes_whole_keys};
-use keys::{Filled, Largest, Sizes, State};
+use keys::{Filled, LEVELS, Largest, Sizes, State};
 use page::Row;
 use std::collections::BTreeSet;
 use types::Type;
@@ -61,7 +62,8 @@ struct Keys<'a> {
     of_type: &'static Type,
     sizes: &'a Sizes,
     filled: Filled,
-    server: Server,
+    /// Runs until the keys are dropped.
+    _server: Server,
     thread: MainThread,
     connection: Connection,
     writes: BTreeSet<String>,
@@ -154,7 +156,9 @@ impl Keys<'_> {
     }
 
     fn measure(&mut self, state: &State, origin: Origin, call: &Call, results: &mut Results) {
-        let is_first_write = state.is_expired && origin != Origin::WrittenBefore;
+        // With levels, a step of several panes merges many.
+        let is_jump = self.sizes.contains_key(LEVELS.name) && state.idle_panes > Some(1);
+        let is_first_write = (state.is_expired || is_jump) && origin != Origin::WrittenBefore;
         let is_first_write = is_first_write && self.is_write(call);
         let mut best: Option<(f64, f64)> = None;
         for _ in 0..ATTEMPTS {
@@ -162,7 +166,6 @@ impl Keys<'_> {
             if best.is_some() {
                 self.slowness = self.thread.slowness(&mut self.connection);
             }
-            let arrays = self.huge_page_arrays();
             let (ns, reply) = self.thread.measured(|| self.connection.send(&command));
             if !is_accepted(self.of_type, call, &reply) {
                 let command = format!("{} {}", call.title(), call.text);
@@ -173,13 +176,7 @@ impl Keys<'_> {
             let is_whole = processes_whole_keys(&call.name(), is_first_write)
                 || is_large && call.name() == "TDIGEST.ADD";
             let key = String::from_utf8_lossy(&command[call.key_index()]).into_owned();
-            // The first use of such an array takes longer (docs/worst-cases.md, "New keys with huge pages").
-            let has_new_array = !call.is_creation && self.huge_page_arrays() > arrays;
-            let whole_keys = match (is_whole, has_new_array) {
-                (true, _) => Some(self.bytes(state.key) * call.keys.max(1)),
-                (false, true) => Some(self.bytes(&key)),
-                (false, false) => None,
-            };
+            let whole_keys = is_whole.then(|| self.bytes(state.key) * call.keys.max(1));
             let bound = bound_ns(&Work {
                 items: call.items,
                 rows: self.sizes.get("depth").map_or(0, |&depth| depth),
@@ -213,10 +210,6 @@ impl Keys<'_> {
             results.failures.push(failure);
         }
         results.add(call, row);
-    }
-
-    fn huge_page_arrays(&self) -> i64 {
-        self.server.info_number("bf_huge_page_arrays")
     }
 
     /// The memory of a key; 0 if it does not exist.
@@ -287,7 +280,7 @@ fn measure_keys(
             of_type,
             sizes,
             filled: largest.filled,
-            server,
+            _server: server,
             thread,
             connection,
             writes: writes(),

@@ -1,6 +1,6 @@
 //! Panes that are ahead of the server's clock.
 
-use super::{SKETCHES, set_ms, start, totals};
+use super::{SEED, SKETCHES, set_ms, start, totals};
 use crate::families::dump;
 use crate::support::resp::Reply;
 use crate::support::server::Server;
@@ -85,7 +85,8 @@ fn a_merge_from_a_source_in_the_future_is_refused() {
     let mut connection = server.resp2();
     set_ms(&server, 10_000_000);
     for key in ["a", "b"] {
-        let reply = connection.call(&format!("CMS.INITBYDIM {key} 100 3 WINDOW 10000 PANES 10"));
+        let window = format!("WINDOW 10000 PANES 10 SEED {SEED}");
+        let reply = connection.call(&format!("CMS.INITBYDIM {key} 100 3 {window}"));
         assert!(reply.is_ok(), "{reply}");
         connection.call(&format!("CMS.INCRBY {key} x 1"));
     }

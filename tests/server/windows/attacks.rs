@@ -1,6 +1,6 @@
 //! Items that an attacker chooses to collide with a victim's item. The attacker adds items to a key, cannot read it, and has
-//! a server with the same module. In a filter without a window, whose hash is public, the attack succeeds. In a filter with a
-//! window it fails, because its seed is secret.
+//! a server with the same module. In a sketch without a window, whose hash is public, the attack succeeds. In a sketch with a
+//! window it fails, because its seed is secret. (A t-digest has no hash.)
 
 use super::start;
 use crate::support::resp::{Connection, Reply};
@@ -9,6 +9,9 @@ const VICTIM: &str = "victim";
 
 /// A seed that the attacker does not know. It is fixed, so that the tests are deterministic.
 const SECRET: &str = "5f0c3a9be1d7264880f1b3c5d79e0a2b";
+
+/// The seed of the attacker's own sketches, fixed for the same reason.
+const OTHER: &str = "00000000000000000000000000000000";
 
 fn integers(reply: &Reply) -> Vec<i64> {
     let items = reply.items().unwrap_or_else(|| panic!("{reply}"));
@@ -44,25 +47,26 @@ fn covering_items(connection: &mut Connection, create: &str) -> Vec<String> {
     items
 }
 
-/// Items that a filter of the attacker that contains only the victim's item reports as present.
+/// Items that a sketch of the attacker that contains only the victim's item reports as present. `add`: a command that adds
+/// that item to the key `own`; `query`: one that replies a number above 0 for each item that is present.
 fn colliding_items(
     connection: &mut Connection,
     create: &str,
-    [add, exists]: [&str; 2],
+    [add, query]: [&str; 2],
     count: usize,
 ) -> Vec<String> {
     connection.call("DEL own");
     assert!(connection.call(&create.replace("KEY", "own")).is_ok());
-    connection.call(&format!("{add} own {VICTIM}"));
+    connection.call(add);
     let mut found = Vec::new();
     for first in (0..).step_by(2000) {
         let items: Vec<_> = (first..first + 2000).map(|n| format!("item:{n}")).collect();
-        let replies = connection.call(&format!("{exists} own {}", items.join(" ")));
+        let replies = connection.call(&format!("{query} {}", items.join(" ")));
         let present = integers(&replies);
         let hits = items
             .into_iter()
             .zip(present)
-            .filter(|(_, found)| *found == 1);
+            .filter(|(_, found)| *found > 0);
         found.extend(hits.map(|(item, _)| item));
         if found.len() >= count {
             break;
@@ -94,9 +98,9 @@ fn chosen_items_hide_no_item_from_a_bloom_filter_with_a_window() {
     let mut connection = server.resp2();
     let create = "BF.RESERVE KEY 0.01 1000 WINDOW 4000000";
     let secret = format!("{create} SEED {SECRET}");
-    let names = ["BF.ADD", "BF.MEXISTS"];
+    let commands = ["BF.ADD own victim", "BF.MEXISTS own"];
     let mut attack = |own: &str| {
-        let items = colliding_items(&mut connection, own, names, 8);
+        let items = colliding_items(&mut connection, own, commands, 8);
         connection.call("DEL seen");
         connection.call(&secret.replace("KEY", "seen"));
         connection.call(&format!("BF.MADD seen {}", items.join(" ")));
@@ -104,10 +108,8 @@ fn chosen_items_hide_no_item_from_a_bloom_filter_with_a_window() {
     };
     // An attacker who knows the seed succeeds.
     assert_eq!(attack(&secret), Reply::Integer(0));
-    assert_eq!(attack(create), Reply::Integer(1));
-    // The hash of version 1 and of other filters is no help.
-    let zero = format!("{create} SEED {:032}", 0);
-    assert_eq!(attack(&zero), Reply::Integer(1));
+    // One who has another seed fails.
+    assert_eq!(attack(&format!("{create} SEED {OTHER}")), Reply::Integer(1));
 }
 
 /// Four items fill the two buckets of the victim's item: it seems to be in the filter, and cannot be added.
@@ -116,11 +118,11 @@ fn chosen_items_fill_the_buckets_of_an_item_only_without_a_window() {
     let server = start(&[]);
     let mut connection = server.resp2();
     let create = "CF.RESERVE KEY 1024 BUCKETSIZE 2 EXPANSION 0";
-    let windowed = format!("{create} WINDOW 4000000");
-    let secret = format!("{windowed} SEED {SECRET}");
-    let names = ["CF.ADD", "CF.MEXISTS"];
+    let secret = format!("{create} WINDOW 4000000 SEED {SECRET}");
+    let windowed = format!("{create} WINDOW 4000000 SEED {OTHER}");
+    let commands = ["CF.ADD own victim", "CF.MEXISTS own"];
     let mut attack = |own: &str, target: &str| {
-        let items = colliding_items(&mut connection, own, names, 4);
+        let items = colliding_items(&mut connection, own, commands, 4);
         connection.call("DEL seen");
         connection.call(&target.replace("KEY", "seen"));
         connection.call(&format!("CF.INSERT seen ITEMS {}", items.join(" ")));
@@ -136,4 +138,53 @@ fn chosen_items_fill_the_buckets_of_an_item_only_without_a_window() {
     assert_eq!(attack(&secret, &secret), succeeded);
     assert_eq!(attack(&windowed, &secret), failed);
     assert_eq!(attack(create, &secret), failed);
+}
+
+/// One item shares all counters of the victim's item, which then seems to have been counted 1,000 times.
+#[test]
+fn chosen_items_raise_a_count_only_without_a_window() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    let create = "CMS.INITBYDIM KEY 50 2";
+    let secret = format!("{create} WINDOW 4000000 SEED {SECRET}");
+    let windowed = format!("{create} WINDOW 4000000 SEED {OTHER}");
+    let commands = ["CMS.INCRBY own victim 1", "CMS.QUERY own"];
+    let mut attack = |own: &str, target: &str| {
+        let items = colliding_items(&mut connection, own, commands, 1);
+        connection.call("DEL seen");
+        connection.call(&target.replace("KEY", "seen"));
+        connection.call(&format!("CMS.INCRBY seen {} 1000", items[0]));
+        integers(&connection.call(&format!("CMS.QUERY seen {VICTIM}")))
+    };
+    assert_eq!(attack(create, create), [1000]);
+    assert_eq!(attack(&secret, &secret), [1000]);
+    assert_eq!(attack(&windowed, &secret), [0]);
+    assert_eq!(attack(create, &secret), [0]);
+}
+
+/// A frequent item takes the bucket of the victim's item, which then is not counted.
+#[test]
+fn chosen_items_keep_an_item_out_of_a_top_k_only_without_a_window() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    let create = "TOPK.RESERVE KEY 1 50 1 0.9";
+    let secret = format!("{create} WINDOW 4000000 SEED {SECRET}");
+    let windowed = format!("{create} WINDOW 4000000 SEED {OTHER}");
+    // After 10,000 occurrences of one item, the probability that another one decays its bucket is 0.9^10,000.
+    let mut count = |create: &str, [frequent, other]: [&str; 2]| {
+        connection.call("DEL key");
+        assert!(connection.call(&create.replace("KEY", "key")).is_ok());
+        connection.call(&format!("TOPK.INCRBY key {frequent} 10000"));
+        connection.call(&format!("TOPK.INCRBY key {other} 100"));
+        integers(&connection.call(&format!("TOPK.COUNT key {other}")))
+    };
+    let mut attack = |own: &str, target: &str| {
+        let mut items = (0..).map(|number| format!("item:{number}"));
+        let item = items.find(|item| count(own, [item, VICTIM]) == [0]);
+        count(target, [&item.expect("a collision"), VICTIM])
+    };
+    assert_eq!(attack(create, create), [0]);
+    assert_eq!(attack(&secret, &secret), [0]);
+    assert_eq!(attack(&windowed, &secret), [100]);
+    assert_eq!(attack(create, &secret), [100]);
 }

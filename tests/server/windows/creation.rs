@@ -43,15 +43,14 @@ fn an_invalid_window_is_refused_and_creates_nothing() {
             assert_eq!(reply, error(text), "{create} {window}");
         }
         const ARITY: &str = "-ERR wrong number of arguments";
-        let surplus = match sketch.type_name {
-            // Its options are at any position.
-            "bf-window" => "-ERR syntax error",
-            _ => ARITY,
-        };
+        const SYNTAX: &str = "-ERR syntax error";
         for (end, text) in [
             ("WINDOW", ARITY),
             ("WINDOW 1000 PANES", ARITY),
-            ("WINDOW 1000 PANES 5 6", surplus),
+            ("WINDOW 1000 PANES 5 6", SYNTAX),
+            ("WINDOW 1000 OTHER", SYNTAX),
+            ("WINDOW 1000 PANES 5 OTHER", SYNTAX),
+            ("WINDOW 1000 PANES 5 OTHER 1 OTHER 2", SYNTAX),
         ] {
             let reply = connection.call(&format!("{create} {end}"));
             let is_refused = reply.to_string().starts_with(text);
@@ -232,4 +231,24 @@ fn sketch_windows_disables_the_creation_only() {
         server.call(&format!("CONFIG SET {name} maybe")),
         Reply::Error(_)
     ));
+}
+
+/// The arguments before WINDOW are checked first.
+#[test]
+fn invalid_dimensions_are_reported_before_an_invalid_window() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for create in [
+        "CMS.INITBYDIM k 4611686018427387904 8",
+        "CMS.INITBYPROB k 1e-300 0.1",
+    ] {
+        for window in ["", " WINDOW 0", " WINDOW 1000 PANES 0"] {
+            let reply = connection.call(&format!("{create}{window}"));
+            assert_eq!(
+                reply,
+                error("CMS: invalid init arguments"),
+                "{create}{window}"
+            );
+        }
+    }
 }

@@ -195,8 +195,8 @@ fn the_window_is_an_option_at_any_position() {
     let mut connection = server.resp2();
     for options in [
         "WINDOW 4000 PANES 4 BUCKETSIZE 3 MAXITERATIONS 7 EXPANSION 5",
-        "EXPANSION 5 window 4000 BUCKETSIZE 3 panes 4 MAXITERATIONS 7",
-        "PANES 4 EXPANSION 5 MAXITERATIONS 7 BUCKETSIZE 3 WINDOW 4000",
+        "EXPANSION 5 window 4000 panes 4 BUCKETSIZE 3 MAXITERATIONS 7",
+        "EXPANSION 5 MAXITERATIONS 7 BUCKETSIZE 3 WINDOW 4000 PANES 4",
     ] {
         connection.call("DEL k");
         let reply = connection.call(&format!("CF.RESERVE k 100 {options}"));

@@ -1,6 +1,6 @@
 //! What counts at which time, compared with exact events.
 
-use super::{SKETCHES, set_ms, start, totals};
+use super::{SKETCHES, set_ms, start, totals, with_window};
 use crate::support::resp::{Connection, Reply};
 use crate::workload::Random;
 
@@ -119,7 +119,7 @@ fn reads_count_exactly_the_live_panes() {
             "TOPK.RESERVE topk 10 500 4 1",
             "TDIGEST.CREATE digest",
         ] {
-            assert!(connection.call(&format!("{command} {window}")).is_ok());
+            assert!(connection.call(&with_window(command, &window)).is_ok());
         }
         let (mut events, mut newest) = (Events::default(), now / pane);
         for step in 0..400 {

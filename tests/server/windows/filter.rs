@@ -1,6 +1,6 @@
 //! A filter with a window, and the clock of its server.
 
-use super::{set_ms, start};
+use super::{set_ms, start, with_window};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 
@@ -19,7 +19,7 @@ impl Filter {
         let connection = server.resp2();
         let mut filter = Self { server, connection };
         filter.at(0);
-        let reserve = format!("{reserve} WINDOW 4000 PANES 4");
+        let reserve = with_window(reserve, "WINDOW 4000 PANES 4");
         assert!(filter.call(&reserve).is_ok(), "{reserve}");
         filter
     }

@@ -1,6 +1,6 @@
 //! CMS.MERGE by pane, and TDIGEST.MERGE from sketches with a window.
 
-use super::{set_ms, start, totals};
+use super::{SEED, set_ms, start, totals};
 use crate::families::dump;
 use crate::support::main_thread::MainThread;
 use crate::support::resp::{Connection, Reply};
@@ -28,7 +28,7 @@ fn a_merge_of_windows_adds_panes_with_equal_numbers() {
         set_ms(&server, 1_000_000);
         ok(
             &mut connection,
-            &format!("CMS.INITBYDIM {key} 100 3 WINDOW 300 PANES 3"),
+            &format!("CMS.INITBYDIM {key} 100 3 WINDOW 300 PANES 3 SEED {SEED}"),
         );
     }
     for (at, key, by) in [
@@ -52,10 +52,16 @@ fn a_merge_of_windows_adds_panes_with_equal_numbers() {
     let before = dump(&mut connection, "c");
     ok(&mut connection, "CMS.MERGE c 1 c");
     assert_eq!(dump(&mut connection, "c"), before);
-    ok(&mut connection, "CMS.MERGE c 2 c c WEIGHTS 5 -4");
+    ok(&mut connection, "CMS.MERGE c 2 c c WEIGHTS 1 0");
     assert_eq!(dump(&mut connection, "c"), before);
-    let reply = connection.call("CMS.MERGE c 2 c b WEIGHTS 1 -2");
-    assert_eq!(reply, error("CMS: MERGE overflow"));
+    for (weight, text) in [
+        ("9223372036854775807", "CMS: MERGE overflow"),
+        ("x", "CMS: invalid weight value"),
+        ("-1", "CMS: a sketch with a window cannot be decremented"),
+    ] {
+        let reply = connection.call(&format!("CMS.MERGE c 2 c b WEIGHTS 1 {weight}"));
+        assert_eq!(reply, error(text));
+    }
     assert_eq!(dump(&mut connection, "c"), before);
 }
 
@@ -69,19 +75,28 @@ fn sketches_with_different_windows_cannot_be_merged() {
         ("length", "100 3 WINDOW 301 PANES 3"),
         ("none", "100 3"),
         ("width", "99 3 WINDOW 300 PANES 3"),
+        ("finest", "100 3 WINDOW 300 PANES 3 FINEST 10"),
         ("cells", "100 3 CELL_SIZE 8 WINDOW 300 PANES 3"),
+        ("seed", "100 3 WINDOW 300 PANES 3"),
     ] {
         ok(&mut connection, &format!("CMS.INITBYDIM {key} {options}"));
     }
+    ok(&mut connection, "COPY a copy");
+    ok(&mut connection, "CMS.MERGE a 1 copy");
     ok(&mut connection, "SET string x");
     for (command, text) in [
         ("CMS.MERGE a 1 panes", "CMS: window/panes is not equal"),
         ("CMS.MERGE a 1 length", "CMS: window/panes is not equal"),
+        ("CMS.MERGE a 1 finest", "CMS: window/panes is not equal"),
         ("CMS.MERGE a 1 none", "CMS: window/panes is not equal"),
         ("CMS.MERGE none 1 a", "CMS: window/panes is not equal"),
         ("CMS.MERGE none 2 none a", "CMS: window/panes is not equal"),
         ("CMS.MERGE a 1 width", "CMS: width/depth is not equal"),
         ("CMS.MERGE a 1 cells", "CMS: cell size is not equal"),
+        (
+            "CMS.MERGE a 1 seed",
+            "CMS: seeds are not equal, create the sketches with COPY of one empty sketch or the same SEED",
+        ),
         ("CMS.MERGE a 2 a missing", "CMS: key does not exist"),
         (
             "CMS.MERGE a 1 string",

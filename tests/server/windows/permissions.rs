@@ -1,5 +1,6 @@
 //! SKETCH.WITHIN and SKETCH.AGE need the permission for the command whose data they show.
 
+use super::with_window;
 use crate::support::c_modules;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
@@ -18,13 +19,14 @@ fn user(server: &Server, rules: &str) -> Connection {
 }
 
 fn create(server: &Server) {
-    for command in [
-        "CMS.INITBYDIM k 1000 5 WINDOW 60000",
-        "CMS.INITBYDIM other 1000 5 WINDOW 60000",
-        "BF.RESERVE bf 0.01 10 WINDOW 60000",
-        "CF.RESERVE cf 10 WINDOW 60000",
+    for create in [
+        "CMS.INITBYDIM k 1000 5",
+        "CMS.INITBYDIM other 1000 5",
+        "BF.RESERVE bf 0.01 10",
+        "CF.RESERVE cf 10",
     ] {
-        assert!(server.call(command).is_ok(), "{command}");
+        let command = with_window(create, "WINDOW 60000");
+        assert!(server.call(&command).is_ok(), "{command}");
     }
 }
 
@@ -133,4 +135,91 @@ fn commands_without_a_user_are_not_checked() {
         "{}",
         replies[0]
     );
+}
+
+/// A function that runs the command in its arguments, also on a read-only replica.
+const LIBRARY: &str = "#!lua name=callers\nredis.register_function{function_name='run', flags={'no-writes'}, \
+                       callback=function(keys, arguments) return redis.call(unpack(arguments)) end}";
+
+/// Other modules run the commands from every context, with and without a user, in MULTI, scripts and functions, on a primary
+/// and on a replica. No flag of the command shows whether it has a user.
+#[test]
+fn other_modules_run_the_commands_from_every_context() {
+    let start = || {
+        let handler = ["--loadmodule", c_modules::handler()];
+        Options::new().arguments(&handler).start()
+    };
+    let (mut primary, mut replica) = (start(), start());
+    create(&primary);
+    primary.call("BF.ADD bf a");
+    primary.call("CMS.INCRBY k a 3");
+    let loaded = primary.resp2().send(&["FUNCTION", "LOAD", LIBRARY]);
+    assert_eq!(loaded.text(), Some(&b"callers"[..]), "{loaded}");
+    replica.replicate(&primary);
+    run_from_every_context(&mut primary);
+    run_from_every_context(&mut replica);
+}
+
+fn run_from_every_context(server: &mut Server) {
+    let mut connection = server.resp2();
+    let none = Reply::Array(vec![Reply::Null('$')]);
+    let three = Reply::Array(vec![Reply::Integer(3)]);
+    let refused = Reply::Error(b"ERR refused".to_vec());
+    for (command, expected) in [(QUERY, &three), ("SKETCH.AGE bf b", &none)] {
+        // Redis 7.0 has no flag K.
+        for flags in ["!", "!C", "!K", "!CK"] {
+            let call = format!("HANDLER.CALL {flags} {command}");
+            let is_expected =
+                |reply: &Reply| reply == expected || flags.contains('K') && *reply == refused;
+            let reply = connection.call(&call);
+            assert!(is_expected(&reply), "{call}: {reply}");
+            connection.call("MULTI");
+            connection.call(&call);
+            let reply = connection.call("EXEC");
+            let replies = reply.items().unwrap_or_else(|| panic!("{call}: {reply}"));
+            // Inside of MULTI, the flag K is not allowed.
+            let in_multi = &replies[0];
+            let is_error = flags.contains('K') && matches!(in_multi, Reply::Error(_));
+            assert!(is_expected(in_multi) || is_error, "{call}: {reply}");
+            let words: Vec<_> = call.split(' ').collect();
+            for caller in [
+                ["EVAL", "return redis.call(unpack(ARGV))", "0"],
+                ["FCALL", "run", "0"],
+            ] {
+                let reply = connection.send(&[&caller, &words[..]].concat());
+                let is_error = flags.contains('K') && matches!(reply, Reply::Error(_));
+                assert!(
+                    is_expected(&reply) || is_error,
+                    "{call} in {caller:?}: {reply}"
+                );
+            }
+        }
+        for context in ["HANDLER.LATER", "HANDLER.THREAD", "HANDLER.ON keymiss"] {
+            for in_transaction in [false, true] {
+                let begin = format!("{context} {command}");
+                let mut commands = vec![begin.as_str(), "GET x"];
+                if in_transaction {
+                    commands.insert(0, "MULTI");
+                    commands.push("EXEC");
+                }
+                for command in commands {
+                    connection.call(command);
+                }
+                // A timer and a thread run after the command that starts them.
+                let mut text = None;
+                server.wait_until("a reply", |server| {
+                    let replies = server.call("HANDLER.OFF");
+                    let first = replies.items().and_then(|replies| replies.first());
+                    text = first.and_then(Reply::text).map(<[u8]>::to_vec);
+                    text.is_some()
+                });
+                let text = text.unwrap_or_default();
+                assert!(
+                    text.starts_with(b"*1\r\n"),
+                    "{begin}: {}",
+                    text.escape_ascii()
+                );
+            }
+        }
+    }
 }

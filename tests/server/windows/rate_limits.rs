@@ -1,6 +1,6 @@
 //! CMS.INCRBYLIMIT with a window: a sliding limit.
 
-use super::{dumps, logged_commands, set_ms, start};
+use super::{dumps, logged_commands, set_ms, start, with_window};
 use crate::support::resp::Connection;
 use crate::workload::Random;
 use std::collections::VecDeque;
@@ -21,7 +21,8 @@ fn a_client_is_accepted_again_when_its_requests_expire() {
     let server = start(&["--appendonly", "yes", "--appendfsync", "always"]);
     let mut connection = server.resp2();
     set_ms(&server, 1_000_000);
-    let create = "CMS.INITBYDIM k 1000 5 WINDOW 60000 PANES 12";
+    let create =
+        "CMS.INITBYDIM k 1000 5 WINDOW 60000 PANES 12 SEED 00112233445566778899aabbccddeeff";
     assert!(connection.call(create).is_ok());
     assert_eq!(
         reply(&mut connection, "CMS.INCRBYLIMIT k 3 a 2"),
@@ -36,7 +37,7 @@ fn a_client_is_accepted_again_when_its_requests_expire() {
         reply(&mut connection, "CMS.INCRBYLIMIT k 3 a 1"),
         "*[*[:1 :3]]"
     );
-    // The panes of the first requests are no longer live, but nothing has removed them yet.
+    // The pane of the first requests has expired.
     set_ms(&server, 1_070_000);
     assert_eq!(
         reply(&mut connection, "CMS.INCRBYLIMIT k 3 a 3"),
@@ -53,7 +54,7 @@ fn a_client_is_accepted_again_when_its_requests_expire() {
     // An advance and the increments are one transaction. A refused increment advances the window, too.
     let commands = [
         "MULTI",
-        "CMS.INITBYDIM k 1000 5 WINDOW 60000 PANES 12",
+        "CMS.INITBYDIM k 1000 5 WINDOW 60000 PANES 12 SEED 00112233445566778899aabbccddeeff",
         "SKETCH.ADVANCE k 200",
         "EXEC",
         "CMS.INCRBY k a 2",
@@ -79,7 +80,8 @@ fn the_limit_is_that_of_exact_counters_on_all_servers() {
         let mut connection = primary.resp2();
         let mut now = 1_700_000_000_000;
         set_ms(&primary, now);
-        let create = format!("CMS.INITBYDIM k 5000 5 CELL_SIZE {cell_size} WINDOW 60000 PANES 12");
+        let create = format!("CMS.INITBYDIM k 5000 5 CELL_SIZE {cell_size}");
+        let create = with_window(&create, "WINDOW 60000 PANES 12");
         assert!(connection.call(&create).is_ok());
         let mut random = Random::new(34);
         let mut requests: VecDeque<(u64, u64, u64)> = VecDeque::new();

@@ -1,6 +1,6 @@
 //! SKETCH.WINDOW and SKETCH.ADVANCE.
 
-use super::{SKETCHES, set_ms, start, totals};
+use super::{SKETCHES, set_ms, start, totals, with_window};
 use crate::families::{dump, one_per_family, run_on};
 use crate::support::resp::{Protocol, Reply};
 use crate::support::server::{Options, Server};
@@ -23,8 +23,8 @@ fn sketch_window_describes_the_live_panes() {
             let fields = |connection: &mut crate::support::resp::Connection| {
                 let reply = connection.call("SKETCH.WINDOW k");
                 match (&reply, protocol) {
-                    (Reply::Array(items), Protocol::Resp2) => assert_eq!(items.len(), 12),
-                    (Reply::Map(pairs), Protocol::Resp3) => assert_eq!(pairs.len(), 6),
+                    (Reply::Array(items), Protocol::Resp2) => assert_eq!(items.len(), 14),
+                    (Reply::Map(pairs), Protocol::Resp3) => assert_eq!(pairs.len(), 7),
                     _ => panic!("{reply}"),
                 }
                 let number = |name| {
@@ -93,6 +93,7 @@ fn covered_is_the_time_that_a_read_covers() {
             "newest pane",
             "covered",
             "items per pane",
+            "pane starts",
         ];
         assert_eq!(names, expected.map(str::as_bytes));
     }
@@ -185,7 +186,10 @@ fn an_advance_is_an_event_and_changes_a_watched_key() {
     subscriber.call("SUBSCRIBE __keyspace@0__:k");
     let mut connection = server.resp2();
     set_ms(&server, 1_000_000);
-    let created = connection.call("CMS.INITBYDIM k 2000 5 WINDOW 1000 PANES 1");
+    let created = connection.call(&with_window(
+        "CMS.INITBYDIM k 2000 5",
+        "WINDOW 1000 PANES 1",
+    ));
     assert!(created.is_ok(), "{created}");
     let mut watcher = server.resp2();
     watcher.call("WATCH k");

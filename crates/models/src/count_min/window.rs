@@ -5,8 +5,11 @@ use super::super::input::Input;
 use super::super::stored::{Subject, digest, reloads};
 use super::super::window::WindowedModel;
 use super::{Cells, amount, increments, limited, limited_increments, shape};
-use roughly_sketch::count_min::{CellSize, CountMinError, CountMinWindow, MergeSource};
+use roughly_sketch::count_min::{
+    CellSize, CountMinError, CountMinWindow, MergeSource, NO_LIMIT, Shape,
+};
 use roughly_sketch::memory::Budget;
+use roughly_sketch::seed::Seed;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::window::{Panes, Timed, Window};
 use std::collections::BTreeMap;
@@ -30,7 +33,9 @@ impl Subject for CountMinWindow {
             items.iter().map(|(item, by)| (&item[..], *by)),
             Budget::new(&allows),
         );
-        self.increment_all(slices.clone(), budget, |_, result| results.push(result));
+        self.increment_all(slices.clone(), NO_LIMIT, budget, |_, result| {
+            results.push(result);
+        });
         assert!(
             slices
                 .map(|(item, by)| one_by_one.increment(item, by, budget))
@@ -63,10 +68,8 @@ impl Subject for CountMinWindow {
             estimates.push(estimate)
         });
         assert_eq!(estimates, items.map(|item| self.query(item, panes)));
-        let totals = self
-            .timeline()
-            .counted(panes)
-            .map(|pane| self.pane_total(pane));
+        let spans = self.timeline().counted_spans(panes).expect("a short list");
+        let totals = spans.iter().map(|pane| self.pane_total(pane.first));
         assert_eq!(self.total(panes), totals.sum());
         (self.total(panes), estimates)
     }
@@ -76,37 +79,106 @@ fn source(sketch: Option<&CountMinWindow>, weight: i64) -> MergeSource<'_, Count
     MergeSource { sketch, weight }
 }
 
-/// The cells of each pane with increments, also of those that have expired.
+/// The seed of all sketches. With one seed, the width alone determines the columns of each item.
+const SEED: Seed = Seed([7; 16]);
+
+/// The item's column, as the specification computes it.
+fn column(item: &[u8], row: usize, width: usize) -> usize {
+    const MODULUS: u128 = 1 << 64;
+    let step = 0x9E37_79B9_7F4A_7C15 * (row as u128 + 1);
+    let mut z = (u128::from(SEED.hash(item)) + step) % MODULUS;
+    z = (z ^ (z >> 30)) * 0xBF58_476D_1CE4_E5B9 % MODULUS;
+    z = (z ^ (z >> 27)) * 0x94D0_49BB_1331_11EB % MODULUS;
+    ((z ^ (z >> 31)) * width as u128 / MODULUS) as usize
+}
+
+/// The cells of each unit with increments, also of those that have expired. A pane is the sum of its units.
 #[derive(Clone)]
-struct CellsByPane {
+struct CellsByUnit {
     shape: (u64, u64, CellSize),
     window: Window,
     newest: u64,
-    panes: BTreeMap<u64, Cells>,
+    units: BTreeMap<u64, Cells>,
 }
 
-impl CellsByPane {
-    /// The sum of all cells in the panes that are live at a time.
-    fn all_at(&self, current: u64) -> Result<Cells, CountMinError> {
-        let oldest = self.window.oldest(current.max(self.newest));
-        let live: Vec<_> = self
-            .panes
-            .range(oldest..)
-            .map(|(_, cells)| (cells, 1))
-            .collect();
-        Cells::new(self.shape).merge(&live)
+impl CellsByUnit {
+    fn empty(&self) -> Cells {
+        Cells {
+            columns: column,
+            ..Cells::new(self.shape)
+        }
+    }
+
+    /// The first unit of the pane that contains a unit when `newest` is the newest pane; `None` if it has expired. From the rules:
+    /// siblings are merged, and panes expire, a fixed number of units after their end.
+    fn pane_of(&self, unit: u64, newest: u64) -> Option<u64> {
+        let n = u128::from(self.window.panes());
+        let units = u128::from(self.window.ms().div_ceil(self.window.pane_ms()));
+        let (unit, newest) = (u128::from(unit), u128::from(newest));
+        let mut len = 1;
+        while (n + 1) * 2 * len <= units
+            && newest >= (unit / (2 * len) + 1) * 2 * len + n * 2 * len + len
+        {
+            len *= 2;
+        }
+        let first = unit / len * len;
+        (first + len + units > newest).then_some(first as u64)
+    }
+
+    /// The sum of the units of each pane that is live at a time, oldest first.
+    fn panes_at(&self, current: u64) -> Vec<Cells> {
+        let current = current.max(self.newest);
+        let mut panes = BTreeMap::<u64, Cells>::new();
+        for (&unit, cells) in &self.units {
+            let pane = self.pane_of(unit, self.newest);
+            if let Some(pane) = pane.filter(|_| self.pane_of(unit, current).is_some()) {
+                let sum = panes.entry(pane).or_insert_with(|| self.empty());
+                sum.total += cells.total;
+                for (row, cells) in sum.rows.iter_mut().zip(&cells.rows) {
+                    row.iter_mut()
+                        .zip(cells)
+                        .for_each(|(sum, cell)| *sum += cell);
+                }
+            }
+        }
+        panes.into_values().collect()
+    }
+
+    /// The sum of the panes that are live at a time.
+    fn total(&self, current: u64) -> i128 {
+        self.panes_at(current).iter().map(|pane| pane.total).sum()
+    }
+
+    fn query(&self, item: &[u8], current: u64) -> u64 {
+        let panes = self.panes_at(current);
+        panes.iter().map(|pane| pane.query(item)).sum()
+    }
+
+    /// Checks the sums of all live panes.
+    fn check_range(&self) -> Result<(), CountMinError> {
+        let panes = self.panes_at(0);
+        let panes: Vec<_> = panes.iter().map(|cells| (cells, 1)).collect();
+        self.empty().merge(&panes).map(drop)
     }
 
     fn increment(&mut self, item: &[u8], by: i64) -> Result<u64, CountMinError> {
         if by < 0 {
             return Err(CountMinError::WindowDecrement);
         }
-        let estimate = self.all_at(0)?.increment(item, by)?;
-        let empty = || Cells::new(self.shape);
-        let pane = self.panes.entry(self.newest).or_insert_with(empty);
-        pane.increment(item, by)
-            .expect("at most the count of all panes");
-        Ok(estimate)
+        if by > 0 {
+            let mut changed = self.clone();
+            let empty = self.empty();
+            let pane = changed.units.entry(self.newest).or_insert(empty);
+            let raised = i128::from(pane.query(item)) + i128::from(by);
+            let columns = pane.columns(item);
+            for (row, column) in pane.rows.iter_mut().zip(columns) {
+                row[column] = row[column].max(raised);
+            }
+            pane.total += i128::from(by);
+            changed.check_range().map_err(|_| CountMinError::Overflow)?;
+            *self = changed;
+        }
+        Ok(self.query(item, 0))
     }
 
     fn increment_limited(
@@ -115,32 +187,38 @@ impl CellsByPane {
         by: i64,
         limit: u64,
     ) -> Result<u64, CountMinError> {
-        let estimate = self.all_at(0)?.query(item);
-        limited(estimate, by, limit, |by| self.increment(item, by))
+        limited(self.query(item, 0), by, limit, |by| {
+            self.increment(item, by)
+        })
     }
 
     fn merge(&self, weight: i64, other: &Self, of_other: i64) -> Result<Self, CountMinError> {
+        if weight < 0 || of_other < 0 {
+            return Err(CountMinError::WindowDecrement);
+        }
         let mut merged = self.clone();
         merged.newest = self.newest.max(other.newest);
-        merged.panes.clear();
-        let empty = Cells::new(self.shape);
-        for pane in merged.window.oldest(merged.newest)..=merged.newest {
-            let (own, others) = (self.panes.get(&pane), other.panes.get(&pane));
-            if own.is_some() || others.is_some() {
-                let sources = [(own, weight), (others, of_other)];
-                let sources = sources.map(|(cells, weight)| (cells.unwrap_or(&empty), weight));
-                merged.panes.insert(pane, empty.merge(&sources)?);
+        merged.units.clear();
+        let empty = self.empty();
+        for unit in self.units.keys().chain(other.units.keys()) {
+            if self.pane_of(*unit, merged.newest).is_none() {
+                continue;
             }
+            let sources = [(self, weight), (other, of_other)];
+            let sources =
+                sources.map(|(of, weight)| (of.units.get(unit).unwrap_or(&empty), weight));
+            merged.units.insert(*unit, empty.merge(&sources)?);
         }
-        merged.all_at(0)?;
+        merged.units.retain(|_, cells| cells.total > 0);
+        merged.check_range()?;
         Ok(merged)
     }
 }
 
 /// A sketch and another one of the same shape and window, which are exchanged.
 pub struct WindowModel {
-    cells: CellsByPane,
-    other: (CountMinWindow, CellsByPane),
+    cells: CellsByUnit,
+    other: (CountMinWindow, CellsByUnit),
 }
 
 impl WindowedModel for WindowModel {
@@ -149,16 +227,19 @@ impl WindowedModel for WindowModel {
     fn create(window: Window, input: &mut Input<'_>) -> Option<(CountMinWindow, Self)> {
         let shape = shape(input);
         let (width, depth, cell_size) = shape;
-        let new = || CountMinWindow::new(width, depth, cell_size, window, Budget::UNLIMITED);
+        let new = || {
+            let shape = Shape::new(width, depth, cell_size)?;
+            CountMinWindow::new(shape, window, SEED, Budget::UNLIMITED)
+        };
         if depth > 32 || width * depth == 0 {
             assert!(new().is_err());
             return None;
         }
-        let cells = CellsByPane {
+        let cells = CellsByUnit {
             shape,
             window,
             newest: 0,
-            panes: BTreeMap::new(),
+            units: BTreeMap::new(),
         };
         let new = || new().expect("a valid shape");
         let other = (new(), cells.clone());
@@ -181,7 +262,7 @@ impl WindowedModel for WindowModel {
                     results.push(sketch.increment_limited(item, by, limit, Budget::UNLIMITED));
                 }
                 let others = others.iter().copied();
-                sketch.increment_all_limited(others, limit, Budget::UNLIMITED, |_, result| {
+                sketch.increment_all(others, limit, Budget::UNLIMITED, |_, result| {
                     results.push(result);
                 });
                 let is_change =
@@ -196,7 +277,9 @@ impl WindowedModel for WindowModel {
             150..=189 => {
                 let (increments, mut results) = (increments(input), Vec::new());
                 let items = increments.iter().copied();
-                sketch.increment_all(items, Budget::UNLIMITED, |_, result| results.push(result));
+                sketch.increment_all(items, NO_LIMIT, Budget::UNLIMITED, |_, result| {
+                    results.push(result);
+                });
                 let one_by_one = increments
                     .iter()
                     .map(|(item, by)| self.cells.increment(item, *by));
@@ -226,25 +309,32 @@ impl WindowedModel for WindowModel {
 
     fn advance(&mut self, pane: u64) {
         self.cells.newest = pane;
+        let is_live = |unit| self.cells.pane_of(unit, pane).is_some();
+        let expired: Vec<_> = (self.cells.units.keys().copied())
+            .take_while(|&unit| !is_live(unit))
+            .collect();
+        for unit in expired {
+            self.cells.units.remove(&unit);
+        }
     }
 
     fn check_at(&self, sketch: &CountMinWindow, current: u64) {
-        let all = self
-            .cells
-            .all_at(current)
-            .expect("at most the sums of all panes");
         let panes = sketch.panes_in(current);
-        assert_eq!(i128::from(sketch.total(panes)), all.total);
+        assert_eq!(i128::from(sketch.total(panes)), self.cells.total(current));
+        let live = self.cells.panes_at(current);
+        let count = |item: &[u8]| live.iter().map(|pane| pane.query(item)).sum::<u64>();
         let items: Vec<_> = (0..=40u8).map(|n| vec![n; usize::from(n) % 14]).collect();
         let slices = || items.iter().map(Vec::as_slice);
         let mut estimates = Vec::new();
         sketch.query_all(slices(), panes, |estimate| estimates.push(estimate));
-        assert!(slices().map(|item| all.query(item)).eq(estimates));
-        assert!(slices().all(|item| sketch.query(item, panes) == all.query(item)));
+        assert!(slices().map(count).eq(estimates));
+        assert!(slices().all(|item| sketch.query(item, panes) == count(item)));
     }
 
-    fn pane_total(&self, pane: u64) -> Option<u64> {
-        let cells = self.cells.panes.get(&pane);
-        Some(cells.map_or(0, |cells| cells.total as u64))
+    fn pane_total(&self, first: u64) -> Option<u64> {
+        let newest = self.cells.newest;
+        let units = self.cells.units.iter();
+        let of_pane = units.filter(|(unit, _)| self.cells.pane_of(**unit, newest) == Some(first));
+        Some(of_pane.map(|(_, cells)| cells.total as u64).sum())
     }
 }

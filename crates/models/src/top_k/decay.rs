@@ -1,4 +1,4 @@
-//! Decay of buckets, and its random numbers (docs/formats.md, "Top-k").
+//! Decay of buckets, and its random numbers (docs/contributing/formats.md, "Top-k").
 
 /// Bases of the decay.
 pub const BASES: [f64; 6] = [0.9, 0.5, 1.0, 0.999, 1e-300, 0.1];

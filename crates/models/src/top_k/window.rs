@@ -8,8 +8,8 @@ use super::decay::{self, Random};
 use super::{Heap, List, Table, increment, item, items};
 use roughly_dump::Value;
 use roughly_sketch::blocks::BlockChanges;
-use roughly_sketch::hash::murmur2;
 use roughly_sketch::memory::{Budget, OutOfMemory};
+use roughly_sketch::seed::Seed;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::top_k::TopKWindow;
 use roughly_sketch::window::{Panes, Timed, Window};
@@ -18,7 +18,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// In a row of this width, all [`items`] from this number have different buckets, and their fingerprints differ.
-const WITHOUT_COLLISIONS: (u32, u8) = (185, 124);
+const WITHOUT_COLLISIONS: (u32, u8) = (188, 81);
+
+const SEED: [u8; 16] = *b"0123456789abcdef";
 
 /// What reads keep.
 type Cache = <TopKWindow as Stored>::Cache;
@@ -85,15 +87,19 @@ fn add(sketch: &mut TopKWindow, item: &[u8], increment: u32) -> Result<Added, Ou
     added
 }
 
-/// A table with the sum of its increments, and the exact counts.
+/// A table with the sum of its increments, the items that it lists, and the exact counts by fingerprint.
+#[derive(Clone)]
 struct Pane {
+    /// The first unit, and the one after the last.
+    units: (u64, u64),
     table: Table,
     total: u64,
+    listed: BTreeSet<Vec<u8>>,
     counts: BTreeMap<u32, u64>,
 }
 
-/// Tables by pane, two heaps, and the candidates that expired heaps keep. A sketch that gets the changing writes only, as a
-/// replica does.
+/// The stored panes, oldest first, two heaps, and the candidates in the order of their numbers. A sketch that gets the changing
+/// writes only, as a replica does.
 pub struct WindowModel {
     /// k, width and depth.
     shape: (u32, u32, u32),
@@ -102,10 +108,10 @@ pub struct WindowModel {
     window: Window,
     newest: u64,
     random: Random,
-    panes: BTreeMap<u64, Pane>,
+    panes: Vec<Pane>,
     heap: Heap,
     list: Heap,
-    kept: BTreeMap<u64, BTreeSet<Vec<u8>>>,
+    candidates: Vec<Vec<u8>>,
     replica: TopKWindow,
     /// Of the sketch, across all operations.
     cache: RefCell<Cache>,
@@ -116,76 +122,160 @@ fn sort(list: &mut List) {
     list.sort_by_key(|(item, count)| (Reverse(*count), item.clone()));
 }
 
-impl WindowModel {
-    fn oldest(&self, current: u64) -> u64 {
-        self.window.oldest(current.max(self.newest))
+impl Pane {
+    fn estimate(&self, item: &[u8]) -> u64 {
+        self.table.counts(item).max().unwrap_or(0).into()
     }
 
-    fn estimate(&self, item: &[u8], pane: u64) -> u32 {
-        let pane = self.panes.get(&pane);
-        pane.map_or(0, |pane| pane.table.counts(item).max().unwrap_or(0))
+    /// Adds the younger half of a pane to the older one.
+    fn merge(mut self, younger: Self, k: usize) -> Self {
+        let items: BTreeSet<Vec<u8>> = self.listed.union(&younger.listed).cloned().collect();
+        let sum = |item: Vec<u8>| {
+            (
+                Reverse(self.estimate(&item) + younger.estimate(&item)),
+                item,
+            )
+        };
+        let mut sums: Vec<_> = items.into_iter().map(sum).collect();
+        sums.sort();
+        sums.truncate(k);
+        self.table.merge(&younger.table);
+        for (Reverse(sum), item) in sums.iter().rev() {
+            self.table
+                .restore(item, u32::try_from(*sum).unwrap_or(u32::MAX));
+        }
+        self.listed = sums.into_iter().map(|(_, item)| item).collect();
+        self.units.1 = younger.units.1;
+        self.total = self.total.saturating_add(younger.total);
+        for (fingerprint, count) in younger.counts {
+            *self.counts.entry(fingerprint).or_default() += count;
+        }
+        self
+    }
+}
+
+impl WindowModel {
+    /// The first unit of a read of the whole window when this unit is the current one; before unit 0 if it is negative.
+    fn oldest(&self, current: u64) -> i128 {
+        let units = i128::from(self.window.ms().div_ceil(self.window.pane_ms()));
+        let length = 1i128 << self.levels();
+        // The number of a unit has 63 bits.
+        let current = current.max(self.newest).min(i64::MAX.cast_unsigned());
+        (i128::from(current) - units).div_euclid(length) * length
+    }
+
+    /// The highest level.
+    fn levels(&self) -> u32 {
+        let units = self.window.ms().div_ceil(self.window.pane_ms());
+        let fits = |level: &u32| (self.window.panes() + 1) << level <= units;
+        (1..64).take_while(fits).last().unwrap_or(0)
+    }
+
+    fn counted(&self, current: u64) -> impl Iterator<Item = &Pane> {
+        let oldest = self.oldest(current);
+        (self.panes.iter()).filter(move |pane| i128::from(pane.units.0) >= oldest)
+    }
+
+    fn newest_pane(&self) -> Option<&Pane> {
+        self.panes.last().filter(|pane| pane.units.0 == self.newest)
     }
 
     /// In the panes that are live at `current`.
     fn count(&self, item: &[u8], current: u64) -> u32 {
-        let live = self.panes.range(self.oldest(current)..);
-        let estimates = live.map(|(&pane, _)| u64::from(self.estimate(item, pane)));
+        let estimates = self.counted(current).map(|pane| pane.estimate(item));
         u32::try_from(estimates.sum::<u64>()).unwrap_or(u32::MAX)
     }
 
-    fn candidates(&self) -> BTreeSet<Vec<u8>> {
-        let placed = self.heap.items().chain(self.list.items());
-        placed
-            .chain(self.kept.values().flatten())
-            .cloned()
-            .collect()
-    }
-
     fn add(&mut self, item: &[u8], increment: u32) -> Option<Vec<u8>> {
-        let mut is_candidate = self.candidates().contains(item);
-        let closed = (self.oldest(0)..self.newest).map(|pane| u64::from(self.estimate(item, pane)));
-        let closed: u64 = closed.sum();
+        let mut is_candidate = self.candidates.iter().any(|candidate| candidate == item);
         let (_, width, depth) = self.shape;
-        let pane = self.panes.entry(self.newest).or_insert_with(|| Pane {
-            table: Table::new(width, depth),
-            total: 0,
-            counts: BTreeMap::new(),
-        });
+        if self.newest_pane().is_none() {
+            self.panes.push(Pane {
+                units: (self.newest, self.newest + 1),
+                table: Table::seeded(width, depth, SEED),
+                total: 0,
+                listed: BTreeSet::new(),
+                counts: BTreeMap::new(),
+            });
+        }
+        let (pane, closed) = self.panes.split_last_mut().expect("the newest pane");
+        let closed: u64 = closed.iter().map(|pane| pane.estimate(item)).sum();
         pane.total += u64::from(increment);
-        *pane.counts.entry(murmur2(item, 1919)).or_default() += u64::from(increment);
+        let fingerprint = pane.table.fingerprint(item);
+        *pane.counts.entry(fingerprint).or_default() += u64::from(increment);
         let largest = pane.table.add(item, increment, &mut self.random);
         let (root, is_vacant) = (self.heap.0[0].0, self.heap.0[0].1.is_none());
+        let mut left = Vec::new();
         match self.heap.find(item) {
             Some(_) if largest < root => {}
             None if !is_vacant && largest <= root => {}
             _ => {
-                self.heap.put(item, largest);
+                left.extend(self.heap.put(item, largest));
+                if !is_candidate {
+                    self.candidates.push(item.to_vec());
+                }
                 is_candidate = true;
             }
         }
         let sum = u32::try_from(closed + u64::from(largest)).unwrap_or(u32::MAX);
-        if !is_candidate || sum < self.list.0[0].0 {
-            return None;
+        let mut left_list = None;
+        if is_candidate && sum >= self.list.0[0].0 {
+            left_list = self.list.put(item, sum);
         }
-        self.list.put(item, sum)
+        left.extend(left_list.clone());
+        for item in left {
+            self.remove_unused(&item);
+        }
+        left_list
     }
 
-    /// The candidates with the largest counts at a later pane.
+    /// Removes a candidate that nothing contains; the last one gets its number.
+    fn remove_unused(&mut self, item: &[u8]) {
+        let is_listed = self.panes.iter().any(|pane| pane.listed.contains(item));
+        let is_used = is_listed || self.heap.find(item).or(self.list.find(item)).is_some();
+        let number = self
+            .candidates
+            .iter()
+            .position(|candidate| candidate == item);
+        if let Some(number) = number.filter(|_| !is_used) {
+            self.candidates.swap_remove(number);
+        }
+    }
+
+    /// The items of the newest pane's heap with counts.
+    fn closing(&self) -> BTreeSet<Vec<u8>> {
+        let Some(pane) = self.newest_pane() else {
+            return BTreeSet::new();
+        };
+        let items = self.heap.items().filter(|item| pane.estimate(item) > 0);
+        items.cloned().collect()
+    }
+
+    /// The candidates of the panes that count at a later unit, with their counts, the largest first.
     fn largest(&self, current: u64) -> List {
-        let candidates = self.candidates().into_iter();
-        let counts = candidates.map(|item| (self.count(&item, current), item));
-        let mut list: List = (counts.filter(|(count, _)| *count > 0))
-            .map(|(count, item)| (item, count))
+        let mut items: BTreeSet<&Vec<u8>> = (self.counted(current))
+            .flat_map(|pane| &pane.listed)
             .collect();
+        let closing = self.closing();
+        if self
+            .counted(current)
+            .any(|pane| pane.units.0 == self.newest)
+        {
+            items.extend(&closing);
+        }
+        let counts = items
+            .into_iter()
+            .map(|item| (item.clone(), self.count(item, current)));
+        let mut list: List = counts.filter(|(_, count)| *count > 0).collect();
         sort(&mut list);
         list.truncate(self.list.0.len());
         list
     }
 
-    /// Whether a later pane has other counts.
+    /// Whether a later unit may have another list.
     fn differs(&self, current: u64) -> bool {
-        let drops = self.panes.range(..self.oldest(current)).next().is_some();
-        current > self.newest && (drops || self.panes.contains_key(&self.newest))
+        let is_less = self.counted(current).count() < self.panes.len();
+        current > self.newest && (is_less || self.newest_pane().is_some())
     }
 
     fn list(&self, current: u64) -> List {
@@ -209,6 +299,38 @@ impl WindowModel {
             false => self.list.find(item).is_some(),
         }
     }
+
+    /// The units of the live pane that contains this one.
+    fn pane_at(&self, unit: u64) -> Option<(u64, u64)> {
+        let (newest, panes) = (i128::from(self.newest), i128::from(self.window.panes()));
+        if i128::from(unit) < self.oldest(0) {
+            return None;
+        }
+        let is_merged = |level: &u32| {
+            let length = 1i128 << level;
+            let end = (i128::from(unit).div_euclid(length) + 1) * length;
+            newest >= end + panes * length + length / 2
+        };
+        let level = (1..=self.levels()).filter(is_merged).max().unwrap_or(0);
+        Some((unit >> level << level, ((unit >> level) + 1) << level))
+    }
+
+    /// Merges and removes panes. At most two panes become one, unless they are removed later.
+    fn step(&mut self) {
+        let k = self.shape.0 as usize;
+        let mut panes: Vec<Pane> = Vec::new();
+        for mut pane in std::mem::take(&mut self.panes) {
+            let Some(units) = self.pane_at(pane.units.0) else {
+                continue;
+            };
+            pane.units = units;
+            match panes.pop() {
+                Some(older) if older.units == units => panes.push(older.merge(pane, k)),
+                older => panes.extend(older.into_iter().chain([pane])),
+            }
+        }
+        self.panes = panes;
+    }
 }
 
 impl WindowedModel for WindowModel {
@@ -224,13 +346,14 @@ impl WindowedModel for WindowModel {
         let decay = input.pick(&decay::BASES);
         let new = || {
             let budget = Budget::new(&allows);
-            TopKWindow::new(k.into(), width.into(), depth.into(), decay, window, budget)
+            let [k, width, depth] = [k, width, depth].map(u64::from);
+            TopKWindow::new(k, width, depth, decay, window, Seed(SEED), budget)
         };
         let (Ok(sketch), Ok(replica)) = (new(), new()) else {
             assert!(k == 0 || width == 0 || depth == 0);
             return None;
         };
-        let Value::Integer(random) = values(&sketch).values[7] else {
+        let Value::Integer(random) = values(&sketch).values[10] else {
             panic!("the random state");
         };
         let model = Self {
@@ -239,10 +362,10 @@ impl WindowedModel for WindowModel {
             window,
             newest: 0,
             random: Random::new(decay, &random.to_le_bytes()),
-            panes: BTreeMap::new(),
+            panes: Vec::new(),
             heap: Heap::new(k),
             list: Heap::new(k),
-            kept: BTreeMap::new(),
+            candidates: Vec::new(),
             replica,
             cache: RefCell::default(),
         };
@@ -264,21 +387,42 @@ impl WindowedModel for WindowModel {
         if pane <= self.newest {
             return;
         }
-        if self.differs(pane) {
-            let largest = self.largest(pane);
-            let kept = (self.heap.items()).filter(|item| self.estimate(item, self.newest) > 0);
-            self.kept.insert(self.newest, kept.cloned().collect());
-            self.heap = Heap::new(self.shape.0);
-            self.list = Heap::new(self.shape.0);
-            // The largest is the last element of the array.
-            for (element, (item, count)) in self.list.0.iter_mut().rev().zip(largest) {
-                *element = (count, Some(item));
+        let had_newest = self.newest_pane().is_some();
+        let closing = self.closing();
+        if had_newest && let Some(newest) = self.panes.last_mut() {
+            newest.listed = closing;
+            self.panes.retain(|pane| pane.total > 0);
+        }
+        let before = self.panes.len();
+        // Merges and expiries change panes at units that depend on these panes only; between them, nothing changes.
+        let mut units: BTreeSet<u64> = BTreeSet::from([pane]);
+        for pane in &self.panes {
+            for level in 0..=self.levels() {
+                let length = 1 << level;
+                let end = (pane.units.0 / (2 * length) + 1) * 2 * length;
+                units.insert(end + self.window.panes() * 2 * length + length);
             }
         }
-        self.newest = pane;
-        let oldest = self.oldest(0);
-        self.panes.retain(|&pane, _| pane >= oldest);
-        self.kept.retain(|&pane, _| pane >= oldest);
+        for unit in units
+            .into_iter()
+            .filter(|&unit| self.newest < unit && unit <= pane)
+            .collect::<Vec<_>>()
+        {
+            self.newest = unit;
+            self.step();
+        }
+        if !had_newest && before == self.panes.len() {
+            return;
+        }
+        let listed: BTreeSet<_> = self.panes.iter().flat_map(|pane| &pane.listed).collect();
+        self.candidates.retain(|item| listed.contains(item));
+        self.heap = Heap::new(self.shape.0);
+        self.list = Heap::new(self.shape.0);
+        // The largest is the last element of the array.
+        let largest = self.largest(0);
+        for (element, (item, count)) in self.list.0.iter_mut().rev().zip(largest) {
+            *element = (count, Some(item));
+        }
     }
 
     fn check_at(&self, sketch: &TopKWindow, current: u64) {
@@ -290,26 +434,44 @@ impl WindowedModel for WindowModel {
             assert_eq!(found, Ok(self.query(&item, current)));
             let count = sketch.count_at(&item, panes);
             assert_eq!(count, self.count(&item, current));
-            let live = self.panes.range(self.oldest(current)..);
-            let exact = live.map(|(_, pane)| pane.counts.get(&murmur2(&item, 1919)).unwrap_or(&0));
-            let exact: u64 = exact.map(|&count| count.min(u32::MAX.into())).sum();
-            assert!(u64::from(count) <= exact, "above the count");
             let is_exact = self.first == WITHOUT_COLLISIONS.1;
+            let exact = self.counted(current).map(|pane| {
+                let count = pane
+                    .counts
+                    .get(&pane.table.fingerprint(&item))
+                    .unwrap_or(&0);
+                (*count).min(u32::MAX.into())
+            });
+            let exact = exact.sum::<u64>();
+            assert!(u64::from(count) <= exact, "above the count");
             assert!(!is_exact || u64::from(count) == exact.min(u32::MAX.into()));
         }
         let stored = values(sketch).values;
-        assert_eq!(stored[7], Value::Integer(self.random.stored()));
-        let live = 10 + 2 * sketch.timeline().live().count();
-        let candidates = self.candidates().into_iter().map(Value::Bytes);
-        let mut found: Vec<_> = stored.iter().skip(live + 1).step_by(3).cloned().collect();
-        found.sort_by_key(|item| match item {
-            Value::Bytes(item) => item.clone(),
-            _ => panic!("an item"),
-        });
-        assert!(candidates.eq(found), "other candidates");
+        assert_eq!(stored[10], Value::Integer(self.random.stored()));
+        let mut values = stored.iter().skip(13);
+        let mut next = || values.next().expect("a value");
+        assert_eq!(next(), &Value::Integer(self.panes.len() as u64));
+        for pane in &self.panes {
+            assert_eq!(next(), &Value::Integer(pane.units.0));
+            assert_eq!(next(), &Value::Integer(pane.total));
+            assert_eq!(next(), &Value::Bytes(pane.table.bytes()));
+            assert_eq!(next(), &Value::Integer(pane.listed.len() as u64));
+            let is_listed = |number: &usize| pane.listed.contains(&self.candidates[*number]);
+            for number in (0..self.candidates.len()).filter(is_listed) {
+                assert_eq!(next(), &Value::Integer(number as u64));
+            }
+        }
+        assert_eq!(next(), &Value::Integer(self.candidates.len() as u64));
+        for item in &self.candidates {
+            assert_eq!(next(), &Value::Bytes(item.clone()));
+            let closed = self.panes.iter().filter(|pane| pane.units.0 != self.newest);
+            let sum = closed.map(|pane| pane.estimate(item)).sum();
+            assert_eq!(next(), &Value::Integer(sum));
+        }
     }
 
     fn pane_total(&self, pane: u64) -> Option<u64> {
-        Some(self.panes.get(&pane).map_or(0, |pane| pane.total))
+        let stored = self.panes.iter().find(|stored| stored.units.0 == pane);
+        Some(stored.map_or(0, |pane| pane.total))
     }
 }

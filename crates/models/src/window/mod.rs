@@ -33,8 +33,8 @@ pub trait WindowedModel: Sized {
     /// Compares the results of reads at a time.
     fn check_at(&self, value: &Self::Value, current: u64);
 
-    /// The sum of the increments in a live pane, if it is known.
-    fn pane_total(&self, pane: u64) -> Option<u64>;
+    /// The sum of the increments in a live unit, if it is known.
+    fn pane_total(&self, unit: u64) -> Option<u64>;
 }
 
 impl<M: WindowedModel> Model for M {
@@ -42,7 +42,11 @@ impl<M: WindowedModel> Model for M {
 
     fn new(input: &mut Input<'_>) -> Option<(M::Value, Self)> {
         let panes = input.pick(&[1, 2, 3, 5, 12, 60, 100]);
-        let window = Window::new(panes * PANE_MS, panes).expect("a valid window");
+        let finest = match M::Value::HAS_LEVELS && input.byte() >= 80 {
+            true => Some(input.pick(&[500, 300, 100, 30, 10, 3, 1])),
+            false => None,
+        };
+        let window = Window::new(panes * PANE_MS, panes, finest).ok()?;
         Self::create(window, input)
     }
 
@@ -58,7 +62,8 @@ impl<M: WindowedModel> Model for M {
                 let newest = timeline(value).newest();
                 let current = match input.byte() {
                     byte @ 0..=60 => newest.saturating_sub(byte.into()),
-                    _ => later(input, timeline(value)),
+                    // The number of a unit has 63 bits.
+                    _ => later(input, timeline(value)).min(i64::MAX.cast_unsigned()),
                 };
                 self.check_at(value, current);
                 assert!(digest(value) == before, "a read changed the state");
@@ -75,24 +80,26 @@ impl<M: WindowedModel> Model for M {
         for current in times(value) {
             self.check_at(value, current);
         }
-        for pane in timeline.oldest().saturating_sub(2)..=timeline.newest().saturating_add(1) {
-            let is_live = timeline.live().contains(&pane);
-            let expected = if is_live {
-                self.pane_total(pane)
-            } else {
-                Some(0)
-            };
-            assert_eq!(
-                value.pane_total(pane),
-                expected.unwrap_or(value.pane_total(pane))
-            );
+        for span in timeline.spans() {
+            let units = (span.first..span.end).map(|unit| self.pane_total(unit));
+            if let Some(total) = units.sum::<Option<u64>>() {
+                assert_eq!(value.pane_total(span.first), total);
+            }
+            (span.first + 1..span.end).for_each(|unit| assert_eq!(value.pane_total(unit), 0));
+        }
+        let ends = [
+            timeline.oldest().checked_sub(1),
+            Some(timeline.newest() + 1),
+        ];
+        for unit in ends.into_iter().flatten() {
+            assert_eq!(value.pane_total(unit), 0);
         }
     }
 }
 
 /// A pane after the newest: by none, one, some, all or years.
 fn later(input: &mut Input<'_>, timeline: &Timeline) -> u64 {
-    let panes = timeline.window().panes();
+    let panes = timeline.window().units();
     let step = match input.byte() {
         0..=30 => 0,
         31..=130 => 1,

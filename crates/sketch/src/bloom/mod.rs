@@ -1,5 +1,5 @@
 //! Scalable Bloom filters: a [chain] of Bloom filters, each with a larger capacity and half the error rate of the previous
-//! one. Layout, hashing and growth determine the stored bits (docs/formats.md, "Bloom filters").
+//! one. Layout, hashing and growth determine the stored bits (docs/contributing/formats.md, "Bloom filters").
 
 pub mod merge;
 pub mod options;

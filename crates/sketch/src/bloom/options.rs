@@ -1,4 +1,4 @@
-//! The stored option bits of a chain (docs/formats.md, "Bloom filters").
+//! The stored option bits of a chain (docs/contributing/formats.md, "Bloom filters").
 
 /// Bit counts are not rounded to a power of two.
 pub const NO_ROUNDING: u32 = 1;

@@ -1,6 +1,6 @@
 //! The size of a filter: computes the number of bits and hashes from the capacity and the error rate (Bloom 1970).
 //!
-//! Format: docs/formats.md, "Bloom filters". The constants are truncated as there, because they affect the stored
+//! Format: docs/contributing/formats.md, "Bloom filters". The constants are truncated as there, because they affect the stored
 //! bits.
 
 use crate::math;

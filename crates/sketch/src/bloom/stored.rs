@@ -1,6 +1,6 @@
 //! The stored forms of a chain: RDB values and the SCANDUMP header, with common validation.
 //!
-//! Format: docs/formats.md, "Bloom filters".
+//! Format: docs/contributing/formats.md, "Bloom filters".
 
 use super::shape::{Shape, hashes_for};
 use super::{Chain, Filter, Layout, MAX_ITEMS, options};
@@ -244,13 +244,6 @@ impl Stored for Chain {
             sink.write_bytes(filter.bits());
             sink.write_unsigned(filter.items());
         }
-    }
-
-    fn payload_bytes(&self) -> u64 {
-        // The type, the end, the footer and four integers; per filter eight values, each an opcode and at most nine bytes.
-        const FIXED_BYTES: u64 = 1 + 9 + 1 + 10 + 4 * 10;
-        const FILTER_BYTES: u64 = 8 * 10;
-        FIXED_BYTES + FILTER_BYTES * self.filters.len() as u64 + self.bit_bytes()
     }
 
     /// False for chains from old files whose bits are not whole bytes: a header cannot describe them.

@@ -4,8 +4,7 @@
 //! if the sketch is large. Then they are read and written item by item, in order.
 
 use super::cell::{Cell, with_cell};
-use super::limit::{Limit, NoLimit};
-use super::{CountMin, CountMinError, MAX_TOTAL};
+use super::{CountMin, CountMinError, MAX_TOTAL, NO_LIMIT};
 use crate::prefetch::{prefetch, with_wide_vectors};
 use crate::rows::{LANES, MAX_PASS_GROUPS, RowGroups, Rows};
 
@@ -51,45 +50,85 @@ impl CountMin {
     /// # Errors
     /// [`CountMinError::Overflow`], [`CountMinError::Underflow`].
     pub fn increment(&mut self, item: &[u8], by: i64) -> Result<u64, CountMinError> {
-        self.increment_limited(item, by, NoLimit)
+        self.increment_limited(item, by, NO_LIMIT)
     }
 
-    /// [`CountMin::increment`], if the new estimate is within the limit. Cost: as [`CountMin::increment`]; twice that if it
-    /// is above the limit and the sketch has more than 64 rows.
+    /// [`CountMin::increment`], if the new estimate is at most `max`. Cost: twice that of [`CountMin::increment`] if it is not.
     ///
     /// # Errors
-    /// With a limit, [`CountMinError::AboveLimit`] instead of [`CountMinError::Overflow`].
+    /// Unless `max` is [`NO_LIMIT`], [`CountMinError::AboveLimit`] instead of [`CountMinError::Overflow`].
     pub fn increment_limited(
         &mut self,
         item: &[u8],
         by: i64,
-        limit: impl Limit,
+        max: u64,
     ) -> Result<u64, CountMinError> {
-        with_cell!(self.shape.cell_size(), C => increment_one::<C>(self, item, by, limit))
+        let rows = self.rows();
+        with_cell!(self.shape.cell_size(), C => {
+            if rows.depth > MAX_PASS_ROWS {
+                return self.increment_cells::<C>(Hashed { rows, item }, by, max);
+            }
+            // One group: the item is hashed once, even if its places are visited twice.
+            let mut answer = Err(CountMinError::Overflow);
+            for_each_group(rows, item, |places| {
+                answer = self.increment_cells::<C>(Located(places), by, max);
+            });
+            answer
+        })
+    }
+
+    /// Adds `by` to the count of `item`. A cell above its maximum is set to it, and so is the total. RedisBloom up to 8.10
+    /// counts like this when an increment overflows. Cost: as [`CountMin::query`].
+    pub fn increment_saturating(&mut self, item: &[u8], by: u64) {
+        let rows = self.rows();
+        with_cell!(self.shape.cell_size(), C => {
+            let cells = C::all_mut(&mut self.cells);
+            for_each_group(rows, item, |places| {
+                for &place in places {
+                    let sum = C::count(cells[place]).saturating_add(by);
+                    cells[place] = C::with_count(sum.min(C::MAX_COUNT));
+                }
+            });
+        });
+        self.total = self.total.saturating_add(by).min(MAX_TOTAL);
     }
 
     /// Adds to the count of each item and calls `answer` with the increment and the result of
-    /// [`CountMin::increment`], in order. After an item that fails, the next items are still counted.
+    /// [`CountMin::increment_limited`], in order. The items after a refused one are counted.
     pub fn increment_all<'a>(
         &mut self,
         items: impl Iterator<Item = (&'a [u8], i64)>,
-        answer: impl FnMut(i64, Result<u64, CountMinError>),
+        max: u64,
+        mut answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
-        self.increment_all_limited(items, NoLimit, answer);
+        with_cell!(self.shape.cell_size(), C => match self.rows().depth {
+            depth if depth <= HALF => self.increment_batches::<C, HALF, 1>(items, max, answer),
+            depth if depth <= LANES => self.increment_batches::<C, LANES, 1>(items, max, answer),
+            depth if depth <= MAX_BATCH_ROWS => {
+                self.increment_batches::<C, LANES, 2>(items, max, answer);
+            }
+            _ => items.for_each(|(item, by)| answer(by, self.increment_limited(item, by, max))),
+        });
     }
 
-    /// [`CountMin::increment_all`] with the results of [`CountMin::increment_limited`].
-    pub fn increment_all_limited<'a>(
+    fn increment_batches<'a, C: Cell, const L: usize, const G: usize>(
         &mut self,
         items: impl Iterator<Item = (&'a [u8], i64)>,
-        limit: impl Limit,
-        answer: impl FnMut(i64, Result<u64, CountMinError>),
+        max: u64,
+        mut answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
-        with_cell!(self.shape.cell_size(), C => increment_items::<C>(self, items, limit, answer));
+        let pipeline = Pipeline {
+            rows: self.rows(),
+            groups: self.rows().groups::<L, G>(0),
+            prefetched_cell_bytes: self.prefetched_cell_bytes(),
+            prefetch: |sketch: &Self, byte| prefetch(&sketch.cells, byte),
+        };
+        pipeline.run(self, items, |sketch, places, by| {
+            answer(by, sketch.increment_cells::<C>(Located(places), by, max));
+        });
     }
 
-    /// [`CountMin::query_all`] with a function that returns the count of a cell.
-    pub(super) fn query_cells<'a>(
+    fn query_cells<'a>(
         &self,
         items: impl ExactSizeIterator<Item = &'a [u8]>,
         count: impl Fn(usize) -> u64 + Copy,
@@ -126,25 +165,31 @@ impl CountMin {
         });
     }
 
-    /// Adds `by` to the cells at these places and to the total. If `check` refuses the sums, the places are visited again to
-    /// undo the additions.
+    /// [`CountMin::increment_limited`] for the item with these cells. Adds first, so that an increment that is not refused
+    /// visits the cells once.
     #[inline]
-    fn increment_checked<C: Cell>(
+    fn increment_cells<C: Cell>(
         &mut self,
         places: impl Places,
         by: i64,
-        check: impl FnOnce(Sums) -> Result<u64, CountMinError>,
+        max: u64,
     ) -> Result<u64, CountMinError> {
-        let total = total_after(self.total, by)?;
+        let total = total_after(self.total, by);
         let cells = C::all_mut(&mut self.cells);
         let mut sums = Sums::NONE;
         places.for_each_group(|places| sums = sums.and(add::<C>(cells, places, by)));
-        let estimate = check(sums);
-        match estimate {
-            Ok(_) => self.total = total,
-            Err(_) => places.for_each_group(|places| undo::<C>(cells, places, by)),
+        let result = match total.and(sums.estimate::<C>(by)) {
+            Ok(estimate) if estimate <= max => Ok(estimate),
+            Err(error) if max == NO_LIMIT || by < 0 => Err(error),
+            _ => Err(CountMinError::AboveLimit(
+                sums.min.wrapping_sub(by.cast_unsigned()),
+            )),
+        };
+        match (result, total) {
+            (Ok(_), Ok(total)) => self.total = total,
+            _ => places.for_each_group(|places| undo::<C>(cells, places, by)),
         }
-        estimate
+        result
     }
 
     /// The size of a cell if the sketch is prefetched.
@@ -155,7 +200,7 @@ impl CountMin {
     }
 
     /// The dimensions of the table. They fit in `usize` if the cells are in memory.
-    pub(super) fn rows(&self) -> Rows {
+    fn rows(&self) -> Rows {
         Rows {
             width: self.shape.width() as usize,
             depth: self.shape.depth() as usize,
@@ -164,193 +209,8 @@ impl CountMin {
     }
 }
 
-/// A sketch whose cells are incremented item by item, and prefetched.
-pub(super) trait Table {
-    /// The sketch whose dimensions determine the cells of an item.
-    fn sketch(&self) -> &CountMin;
-
-    /// Prefetches what an increment of the cell at this byte reads.
-    fn prefetch(&self, byte: usize);
-
-    /// The estimate of the item with the cells at these places.
-    fn estimate<C: Cell>(&self, places: &impl Places) -> u64;
-
-    /// Adds `by` to the cells at these places and to the total, and returns the new estimate. After an error nothing has
-    /// changed.
-    ///
-    /// # Errors
-    /// [`CountMinError::Overflow`], [`CountMinError::Underflow`], and those of the implementation.
-    fn increment_cells<C: Cell>(
-        &mut self,
-        places: impl Places,
-        by: i64,
-    ) -> Result<u64, CountMinError>;
-
-    /// [`Table::increment_cells`], if the new estimate is at most `max`.
-    ///
-    /// # Errors
-    /// [`CountMinError::AboveLimit`] also for an overflow.
-    #[inline(always)]
-    fn increment_up_to<C: Cell>(
-        &mut self,
-        places: impl Places,
-        by: i64,
-        max: u64,
-    ) -> Result<u64, CountMinError> {
-        estimate_and_increment::<C>(self, places, by, max)
-    }
-}
-
-/// [`Table::increment_up_to`] that computes the estimate first.
-#[inline(always)]
-fn estimate_and_increment<C: Cell>(
-    table: &mut (impl Table + ?Sized),
-    places: impl Places,
-    by: i64,
-    max: u64,
-) -> Result<u64, CountMinError> {
-    let estimate = table.estimate::<C>(&places);
-    if estimate.saturating_add_signed(by) > max {
-        return Err(CountMinError::AboveLimit(estimate));
-    }
-    if by == 0 {
-        return Ok(estimate);
-    }
-    match table.increment_cells::<C>(places, by) {
-        Err(CountMinError::Overflow) => Err(CountMinError::AboveLimit(estimate)),
-        result => result,
-    }
-}
-
-impl Table for CountMin {
-    #[inline(always)]
-    fn sketch(&self) -> &CountMin {
-        self
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, byte: usize) {
-        prefetch(&self.cells, byte);
-    }
-
-    #[inline]
-    fn estimate<C: Cell>(&self, places: &impl Places) -> u64 {
-        let cells = C::all(&self.cells);
-        let mut estimate = u64::MAX;
-        places.for_each_group(|places| {
-            estimate = estimate.min(min_count(places, |place| C::count(cells[place])));
-        });
-        estimate
-    }
-
-    #[inline]
-    fn increment_cells<C: Cell>(
-        &mut self,
-        places: impl Places,
-        by: i64,
-    ) -> Result<u64, CountMinError> {
-        self.increment_checked::<C>(places, by, |sums| sums.estimate::<C>(by))
-    }
-
-    /// Adds first, so that an accepted increment visits the places once.
-    #[inline]
-    fn increment_up_to<C: Cell>(
-        &mut self,
-        places: impl Places,
-        by: i64,
-        max: u64,
-    ) -> Result<u64, CountMinError> {
-        if by <= 0 || total_after(self.total, by).is_err() {
-            return estimate_and_increment::<C>(self, places, by, max);
-        }
-        self.increment_checked::<C>(places, by, |sums| match sums.estimate::<C>(by) {
-            Ok(estimate) if estimate <= max => Ok(estimate),
-            _ => Err(CountMinError::AboveLimit(sums.min - by.cast_unsigned())),
-        })
-    }
-}
-
-/// [`CountMin::increment_limited`] in any table.
-pub(super) fn increment_one<C: Cell>(
-    table: &mut impl Table,
-    item: &[u8],
-    by: i64,
-    limit: impl Limit,
-) -> Result<u64, CountMinError> {
-    let rows = table.sketch().rows();
-    let hashed = Hashed { rows, item };
-    let Some(max) = limit.max_estimate() else {
-        return table.increment_cells::<C>(hashed, by);
-    };
-    let mut answer = None;
-    if rows.depth <= MAX_PASS_ROWS {
-        // One group: the item is hashed once, however often its places are visited.
-        for_each_group(rows, item, |places| {
-            answer = Some(table.increment_up_to::<C>(Located(places), by, max));
-        });
-    }
-    answer.unwrap_or_else(|| table.increment_up_to::<C>(hashed, by, max))
-}
-
-/// [`Table::increment_cells`], if the new estimate is within the limit. The cells of the item are located.
-#[inline(always)]
-fn increment_limited<C: Cell>(
-    table: &mut impl Table,
-    places: Located<'_>,
-    by: i64,
-    limit: impl Limit,
-) -> Result<u64, CountMinError> {
-    match limit.max_estimate() {
-        None => table.increment_cells::<C>(places, by),
-        Some(max) => table.increment_up_to::<C>(places, by, max),
-    }
-}
-
-/// [`CountMin::increment_all_limited`] in any table.
-pub(super) fn increment_items<'a, C: Cell>(
-    table: &mut impl Table,
-    items: impl Iterator<Item = (&'a [u8], i64)>,
-    limit: impl Limit,
-    mut answer: impl FnMut(i64, Result<u64, CountMinError>),
-) {
-    let rows = table.sketch().rows();
-    match rows.depth {
-        depth if depth <= HALF => {
-            increment_batches::<_, C, HALF, 1>(table, rows, items, limit, answer);
-        }
-        depth if depth <= LANES => {
-            increment_batches::<_, C, LANES, 1>(table, rows, items, limit, answer);
-        }
-        depth if depth <= MAX_BATCH_ROWS => {
-            increment_batches::<_, C, LANES, 2>(table, rows, items, limit, answer);
-        }
-        _ => items.for_each(|(item, by)| answer(by, increment_one::<C>(table, item, by, limit))),
-    }
-}
-
-fn increment_batches<'a, T: Table, C: Cell, const L: usize, const G: usize>(
-    table: &mut T,
-    rows: Rows,
-    items: impl Iterator<Item = (&'a [u8], i64)>,
-    limit: impl Limit,
-    mut answer: impl FnMut(i64, Result<u64, CountMinError>),
-) {
-    let pipeline = Pipeline {
-        rows,
-        groups: rows.groups::<L, G>(0),
-        prefetched_cell_bytes: table.sketch().prefetched_cell_bytes(),
-        prefetch: T::prefetch,
-    };
-    pipeline.run(table, items, |table, places, by| {
-        answer(
-            by,
-            increment_limited::<C>(table, Located(places), by, limit),
-        );
-    });
-}
-
 /// The cell numbers of one item in all rows, which can be visited several times.
-pub(super) trait Places {
+trait Places {
     /// Calls `visit` for each group of up to [`MAX_PASS_ROWS`] rows.
     fn for_each_group(&self, visit: impl FnMut(&[usize]));
 }
@@ -535,7 +395,7 @@ fn min_count(places: &[usize], count: impl Fn(usize) -> u64) -> u64 {
 /// # Errors
 /// [`CountMinError::Overflow`], [`CountMinError::Underflow`].
 #[inline]
-pub(super) fn total_after(total: u64, by: i64) -> Result<u64, CountMinError> {
+fn total_after(total: u64, by: i64) -> Result<u64, CountMinError> {
     let sum = total.checked_add_signed(by);
     sum.filter(|&sum| sum <= MAX_TOTAL).ok_or(out_of_range(by))
 }
@@ -551,7 +411,7 @@ fn out_of_range(by: i64) -> CountMinError {
 
 /// A summary of the new counts of an item's cells.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sums {
+struct Sums {
     /// The smallest sum.
     min: u64,
     /// The bits that are set in any sum.
@@ -560,14 +420,14 @@ pub(super) struct Sums {
 
 impl Sums {
     /// The summary of no cells.
-    pub(super) const NONE: Self = Self {
+    const NONE: Self = Self {
         min: u64::MAX,
         bits: 0,
     };
 
     /// The summary of one cell with this sum.
     #[inline]
-    pub(super) fn one(sum: u64) -> Self {
+    fn one(sum: u64) -> Self {
         Self {
             min: sum,
             bits: sum,
@@ -576,7 +436,7 @@ impl Sums {
 
     /// The summary of two groups of cells. Inlined, so that the sums stay in registers in the loop over the cells.
     #[inline]
-    pub(super) fn and(self, other: Self) -> Self {
+    fn and(self, other: Self) -> Self {
         Self {
             min: self.min.min(other.min),
             bits: self.bits | other.bits,
@@ -588,7 +448,7 @@ impl Sums {
     /// # Errors
     /// [`CountMinError::Overflow`] or [`CountMinError::Underflow`] if a cell is out of range.
     #[inline]
-    pub(super) fn estimate<C: Cell>(self, by: i64) -> Result<u64, CountMinError> {
+    fn estimate<C: Cell>(self, by: i64) -> Result<u64, CountMinError> {
         // The operands of a sum do not exceed 2^63 and the maximum is 2^n - 1: a sum that is negative or above the
         // maximum has bits outside the maximum.
         if self.bits & !C::MAX_COUNT == 0 {
@@ -604,7 +464,7 @@ impl Sums {
 ///
 /// Most increments fit, so adding first and checking afterwards usually needs one pass instead of two.
 #[inline]
-pub(super) fn add<C: Cell>(cells: &mut [C::Bytes], places: &[usize], by: i64) -> Sums {
+fn add<C: Cell>(cells: &mut [C::Bytes], places: &[usize], by: i64) -> Sums {
     let mut sums = Sums::NONE;
     for &place in places {
         let cell = &mut cells[place];
@@ -617,7 +477,7 @@ pub(super) fn add<C: Cell>(cells: &mut [C::Bytes], places: &[usize], by: i64) ->
 
 /// Undoes [`add`]. The lower bits suffice: subtraction reverses addition modulo a power of two.
 #[cold]
-pub(super) fn undo<C: Cell>(cells: &mut [C::Bytes], places: &[usize], by: i64) {
+fn undo<C: Cell>(cells: &mut [C::Bytes], places: &[usize], by: i64) {
     for &place in places {
         let cell = &mut cells[place];
         *cell = C::with_count(C::count(*cell).wrapping_sub(by.cast_unsigned()));
@@ -631,6 +491,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn saturating_increments_count_in_every_row() {
+        for (depth, size) in [
+            (5, CellSize::One),
+            (100, CellSize::Four),
+            (3, CellSize::Eight),
+        ] {
+            let mut sketch = sketch(1 << 10, depth, size);
+            let max = size.max_count();
+            sketch.increment_saturating(b"a", max - 1);
+            assert_eq!(sketch.query(b"a"), max - 1);
+            assert_eq!(sketch.increment(b"a", 5), Err(CountMinError::Overflow));
+            sketch.increment_saturating(b"a", 5);
+            assert_eq!(sketch.query(b"a"), max);
+            assert_eq!(sketch.total(), (max + 4).min(MAX_TOTAL));
+            sketch.increment_saturating(b"a", u64::MAX);
+            assert_eq!((sketch.query(b"a"), sketch.total()), (max, MAX_TOTAL));
+        }
+    }
+
+    #[test]
     fn large_sketches_count_the_same() {
         // Above MIN_PREFETCH_BYTES.
         let mut large = sketch(1 << 18, 5, CellSize::Four);
@@ -638,6 +518,7 @@ mod tests {
         let items: Vec<[u8; 4]> = (0..1000u32).map(u32::to_le_bytes).collect();
         large.increment_all(
             items.iter().map(|item| (item.as_slice(), 7)),
+            NO_LIMIT,
             |_, answer| {
                 assert_eq!(answer, Ok(7));
             },

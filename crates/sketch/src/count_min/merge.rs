@@ -42,14 +42,7 @@ impl CountMin {
     /// # Errors
     /// [`CountMinError::DimensionMismatch`], then [`CountMinError::CellSizeMismatch`].
     pub fn check_source(&self, source: &Self) -> Result<(), CountMinError> {
-        let (shape, other) = (self.shape, source.shape);
-        if (shape.width(), shape.depth()) != (other.width(), other.depth()) {
-            return Err(CountMinError::DimensionMismatch);
-        }
-        if shape.cell_size() != other.cell_size() {
-            return Err(CountMinError::CellSizeMismatch);
-        }
-        Ok(())
+        self.shape.check_source(source.shape)
     }
 
     /// [`CountMin::merge_within`] without a work limit.
@@ -211,10 +204,7 @@ impl CountMin {
 }
 
 /// Whether the sum of the absolute weights times the largest counts fits in a signed 64-bit integer.
-pub(super) fn products_fit<S>(
-    groups: &[Group<S>],
-    largest_count: impl Fn(&Group<S>) -> u64,
-) -> bool {
+fn products_fit<S>(groups: &[Group<S>], largest_count: impl Fn(&Group<S>) -> u64) -> bool {
     let products = groups
         .iter()
         .map(|group| group.weights.checked_mul(largest_count(group)));
@@ -225,17 +215,17 @@ pub(super) fn products_fit<S>(
 }
 
 /// All occurrences of a source.
-pub(super) struct Group<'a, S = CountMin> {
+struct Group<'a, S = CountMin> {
     /// The source, with the sum of the weights. The sum may wrap: [`products_fit`] then requires that all counts of the
     /// source are 0.
-    pub(super) sum: MergeSource<'a, S>,
+    sum: MergeSource<'a, S>,
     /// The sum of the absolute weights, saturating.
     weights: u64,
 }
 
 impl<'a, S> Group<'a, S> {
     /// The distinct sources, in the order of their first occurrence.
-    pub(super) fn of(sources: &[MergeSource<'a, S>]) -> Result<Vec<Self>, OutOfMemory> {
+    fn of(sources: &[MergeSource<'a, S>]) -> Result<Vec<Self>, OutOfMemory> {
         let address = |source: &MergeSource<S>| source.sketch.map_or(ptr::null(), ptr::from_ref);
         let distinct = Distinct::of(sources.iter().map(address))?;
         let mut groups = with_capacity(distinct.firsts.len())?;

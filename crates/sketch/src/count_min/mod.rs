@@ -5,12 +5,11 @@
 //! added before, the estimate is never below the true count; it is above the true count if other items share the item's
 //! cell in every row. G. Cormode and S. Muthukrishnan, "An improved data stream summary: the count-min sketch and its
 //! applications", Journal of Algorithms 55 (2005). The layout, the hashes and the limits are those of RedisBloom
-//! (docs/formats.md).
+//! (docs/contributing/formats.md).
 //!
 //! - [`shape`]: dimensions, and the dimensions for a given error
 //! - [`cell`]: the counters
 //! - [`count`]: increments and queries
-//! - [`limit`]: limits of the estimates
 //! - [`merge`]: weighted sums of sketches
 //! - `stored`: the stored forms
 //! - [`window`]: sketches with a sliding window
@@ -29,7 +28,6 @@
 
 pub mod cell;
 pub mod count;
-pub mod limit;
 pub mod merge;
 pub mod shape;
 mod stored;
@@ -39,7 +37,6 @@ pub mod window;
 mod tests;
 
 pub use cell::CellSize;
-pub use limit::{Limit, NoLimit};
 pub use merge::MergeSource;
 pub use shape::{Shape, dimensions_for};
 pub use window::CountMinWindow;
@@ -52,6 +49,10 @@ use crate::memory::{Budget, OutOfMemory};
 use crate::modulus::Modulus;
 use crate::window::Timed;
 use crate::window::WindowError;
+
+/// The limit of increments without a limit. A count never exceeds its limit, because an estimate is never too low. An estimate
+/// can be too high, so that an increment is refused early.
+pub const NO_LIMIT: u64 = u64::MAX;
 
 /// The largest total of a sketch.
 pub const MAX_TOTAL: u64 = i64::MAX as u64;
@@ -87,9 +88,12 @@ pub enum CountMinError {
     /// A source of a merge has cells of another size.
     #[error("a source has cells of another size")]
     CellSizeMismatch,
-    /// A source of a merge has a window of another length or number of panes.
+    /// A source of a merge has a window of another length or with other panes.
     #[error("a source has another window")]
     WindowMismatch,
+    /// A source of a merge has another seed.
+    #[error("a source has another seed")]
+    SeedMismatch,
     /// A negative increment of a sketch with a window.
     #[error("a sketch with a window cannot be decremented")]
     WindowDecrement,
@@ -167,16 +171,6 @@ impl CountMin {
             total,
             modulus: Modulus::<u32>::new(shape.width()),
             cells,
-        }
-    }
-
-    /// A sketch of this shape whose cells are not allocated yet. It must not be incremented or queried.
-    fn without_cells(shape: Shape) -> Self {
-        Self {
-            shape,
-            total: 0,
-            modulus: Modulus::<u32>::new(shape.width()),
-            cells: Buffer::default(),
         }
     }
 

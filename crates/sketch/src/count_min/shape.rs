@@ -47,6 +47,17 @@ impl Shape {
         self.cell_size
     }
 
+    /// Whether a sketch of shape `source` may be merged into one of this shape.
+    pub(super) fn check_source(self, source: Self) -> Result<(), CountMinError> {
+        if (self.width, self.depth) != (source.width, source.depth) {
+            return Err(CountMinError::DimensionMismatch);
+        }
+        if self.cell_size != source.cell_size {
+            return Err(CountMinError::CellSizeMismatch);
+        }
+        Ok(())
+    }
+
     /// Bytes of all cells; `None` if the number does not fit in 64 bits.
     #[must_use]
     pub fn bytes(self) -> Option<u64> {
@@ -58,8 +69,8 @@ impl Shape {
 /// of at least 1 - `probability`. Both parameters are in (0, 1).
 ///
 /// The width is ⌈2 / `error`⌉. The depth is ⌈log10(`probability`) / log10(1/2)⌉, where the probability, both logarithms
-/// and the quotient are rounded to single precision. The rounding is part of the format, since the depth decides which
-/// cells an item has (docs/formats.md). Cormode & Muthukrishnan, "An improved data stream summary" (2005), section 3, use e
+/// and the quotient are rounded to single precision. The rounding is part of the format, since the depth is the number of
+/// cells per item (docs/contributing/formats.md). Cormode & Muthukrishnan, "An improved data stream summary" (2005), section 3, use e
 /// where this function uses 2.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The stored forms (docs/formats.md, "Count-min sketches"): the values of an RDB file or DUMP payload, and a
+//! The stored forms (docs/contributing/formats.md, "Count-min sketches"): the values of an RDB file or DUMP payload, and a
 //! header with chunks of the cells. Both are decoded to [`Header`] and checked by [`Header::validate`].
 
 use super::cell::{Cell, CellSize, with_cell};
@@ -113,12 +113,6 @@ impl Stored for CountMin {
         sink.write_unsigned(self.shape.depth());
         sink.write_unsigned(self.total);
         sink.write_bytes(&self.cells);
-    }
-
-    fn payload_bytes(&self) -> u64 {
-        // The type, the end and the footer; three numbers, and opcode and length of the cells.
-        const FIXED_BYTES: u64 = 1 + 9 + 1 + 10 + 4 * 10;
-        FIXED_BYTES + self.cells.len() as u64
     }
 
     /// Width, depth, total, and the cell size if it is not the default: 64 bits each, little-endian.

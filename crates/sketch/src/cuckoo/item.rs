@@ -2,7 +2,7 @@
 //!
 //! Either bucket follows from the other and the fingerprint, so a stored fingerprint can move without its item being
 //! known (partial-key cuckoo hashing: Fan et al., "Cuckoo Filter: Practically Better Than Bloom", CoNEXT 2014, section
-//! 3.1; constants: spec, cuckoo.md).
+//! 3.1; constants: docs/contributing/formats.md, "Cuckoo filters").
 
 use crate::hash::murmur64a;
 

@@ -4,7 +4,7 @@
 //! buckets of any sub-filter (Fan et al., "Cuckoo Filter: Practically Better Than Bloom", CoNEXT 2014). If both are full
 //! in all sub-filters and evictions in the newest find no empty slot, the filter adds a sub-filter. After many deletions
 //! it compacts itself: fingerprints move to older sub-filters, and the newest are freed when they are empty. The slot of
-//! each fingerprint is part of the data format (docs/formats.md): equal commands produce equal bytes.
+//! each fingerprint is part of the data format (docs/contributing/formats.md): equal commands produce equal bytes.
 //!
 //! There are no false negatives, unless an item was deleted that was not in the filter: that may delete another item. The
 //! false-positive rate is at most `2 * bucket_size / 255` per sub-filter. All operations cost two cache misses per
@@ -16,6 +16,7 @@
 mod batch;
 mod bucket;
 mod compact;
+mod excess;
 mod item;
 mod shape;
 mod stored;
@@ -32,6 +33,7 @@ use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::memory::{Budget, OutOfMemory, reserve_for};
 use crate::window::Timed;
 use compact::{FreeSlots, Scope};
+use excess::Excess;
 use item::HashedItem;
 use shape::Shape;
 use sub_filter::SubFilter;
@@ -74,8 +76,9 @@ pub struct CuckooFilter {
     shape: Shape,
     /// Insertions less deletions. A loaded value is not verified.
     items: u64,
-    /// Deletions since the last compaction.
+    /// Deletions since the last compaction. A loaded value is not verified.
     deletes: u64,
+    excess: Excess,
     /// 1 to [`MAX_SUB_FILTERS`], oldest first; `shape` determines the size of each.
     sub_filters: Vec<SubFilter>,
 }
@@ -97,6 +100,7 @@ impl CuckooFilter {
             shape,
             items: 0,
             deletes: 0,
+            excess: Excess::NONE,
             sub_filters: Vec::new(),
         };
         filter.add_sub_filter(budget)?;
@@ -137,20 +141,33 @@ impl CuckooFilter {
     /// deletes another item.
     ///
     /// Compacts the filter, down to the first sub-filter that cannot be emptied, if more than a tenth of the items were
-    /// deleted since the last compaction. A compaction requests memory from `budget`; see [`CuckooFilter::compact`].
+    /// deleted since the last compaction, both of the count of items and of the fingerprints in the slots. A compaction requests
+    /// memory from `budget`; see [`CuckooFilter::compact`].
     pub fn delete(&mut self, item: &[u8], budget: Budget<'_>) -> bool {
         let item = HashedItem::of(item);
         if !(self.sub_filters.iter_mut().rev()).any(|each| each.remove(&item)) {
             return false;
         }
-        self.items = self.items.saturating_sub(1);
+        match self.items.checked_sub(1) {
+            Some(items) => self.items = items,
+            None => self.excess.remove_one(),
+        }
         self.deletes = self.deletes.saturating_add(1);
-        // The format specifies this comparison in doubles.
-        let due = self.deletes as f64 > self.items as f64 * 0.10;
-        if due && self.sub_filters.len() > 1 {
+        if self.sub_filters.len() > 1 && self.is_compaction_due() {
             self.compact_with(Scope::UntilKept, FreeSlots::new(budget));
         }
         true
+    }
+
+    /// Whether more than a tenth of the items were deleted, and, so that the stored count decides about no work alone, of the
+    /// fingerprints.
+    fn is_compaction_due(&mut self) -> bool {
+        // The format specifies this comparison in doubles.
+        let exceeds_tenth_of = |deletes: u64, items: u64| deletes as f64 > items as f64 * 0.10;
+        exceeds_tenth_of(self.deletes, self.items) && {
+            let fingerprints = self.excess.fingerprints(self.items, &self.sub_filters);
+            exceeds_tenth_of(self.deletes, fingerprints)
+        }
     }
 
     /// Moves fingerprints from newer sub-filters into empty slots of older ones, and frees the newest while they are empty.

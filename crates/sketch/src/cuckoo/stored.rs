@@ -1,8 +1,9 @@
-//! The stored forms: RDB values, and the header and chunks of SCANDUMP (docs/formats.md, "Cuckoo filters").
+//! The stored forms: RDB values, and the header and chunks of SCANDUMP (docs/contributing/formats.md, "Cuckoo filters").
 //!
 //! Both are decoded to [`Unchecked`], which one function validates.
 
 use super::CuckooFilter;
+use super::excess::Excess;
 use super::shape::{MAX_SUB_FILTERS, Parameters, Shape};
 use super::sub_filter::SubFilter;
 use crate::format::chunks::{ChunkError, ChunkPosition};
@@ -105,6 +106,7 @@ impl Unchecked {
                 shape,
                 items: self.items,
                 deletes: self.deletes,
+                excess: Excess::UNKNOWN,
                 sub_filters: Vec::new(),
             },
             sub_filters,
@@ -167,15 +169,6 @@ impl Stored for CuckooFilter {
         }
     }
 
-    fn payload_bytes(&self) -> u64 {
-        // The type, the end, the footer and seven integers; per sub-filter an integer and the length of the slots.
-        const FIXED_BYTES: u64 = 1 + 9 + 1 + 10 + 7 * 10;
-        const SUB_FILTER_BYTES: u64 = 2 * 10;
-        self.arrays()
-            .map(|slots| SUB_FILTER_BYTES + slots.len() as u64)
-            .fold(FIXED_BYTES, u64::saturating_add)
-    }
-
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
         Ok(self.header_bytes().to_vec())
     }
@@ -206,7 +199,9 @@ impl Stored for CuckooFilter {
     }
 
     fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
-        Some(self.sub_filters.get_mut(number)?.slots_mut())
+        let sub_filter = self.sub_filters.get_mut(number)?;
+        self.excess = Excess::UNKNOWN;
+        Some(sub_filter.slots_mut())
     }
 
     fn check_chunk(&self, _position: ChunkPosition, chunk: &[u8]) -> Result<(), ChunkError> {

@@ -155,7 +155,7 @@ impl SubFilter {
     /// is full, evicts another one in turn. At most `max_iterations` evictions. Returns false if no evicted fingerprint
     /// reached an empty slot; all slots are then unchanged.
     ///
-    /// The order of evictions is part of the data format (docs/formats.md).
+    /// The order of evictions is part of the data format (docs/contributing/formats.md).
     pub fn store_with_evictions(&mut self, item: &HashedItem, max_iterations: u16) -> bool {
         let bucket_size = self.bucket_size();
         let mut fingerprint = item.fingerprint;

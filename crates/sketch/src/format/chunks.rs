@@ -1,6 +1,6 @@
 //! The positions of chunks in SCANDUMP and LOADCHUNK.
 //!
-//! Iterator i ≥ 1 is byte i - 1 of the concatenated arrays (docs/formats.md, "Headers and chunks"). A chunk never extends from one
+//! Iterator i ≥ 1 is byte i - 1 of the concatenated arrays (docs/contributing/formats.md, "Headers and chunks"). A chunk never extends from one
 //! array into the next. LOADCHUNK receives a chunk with the iterator that SCANDUMP returned with it. This iterator is
 //! the end of the chunk.
 

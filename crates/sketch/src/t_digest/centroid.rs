@@ -46,7 +46,7 @@ impl From<f64> for Centroid {
     }
 }
 
-/// Merges neighbors among sorted nodes as far as the scale function allows (Dunning & Ertl, k2; docs/formats.md,
+/// Merges neighbors among sorted nodes as far as the scale function allows (Dunning & Ertl, k2; docs/contributing/formats.md,
 /// "t-digests"). `total` is the sum of the weights. Calls `emit` with each resulting centroid and the sum of the weights
 /// before it.
 ///

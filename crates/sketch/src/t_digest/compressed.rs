@@ -1,9 +1,8 @@
 //! The compressed form of a digest, which answers queries.
 //!
 //! Each centroid is stored with the sum of the weights before it, so that quantile, cdf and rank are binary searches.
-//! Means and sums are in separate arrays, since a search reads only one of them. The rules, including those for
-//! special cases, are in the spec (t-digest.md, "Answers"). Every returned value is in [min, max], even if a difference
-//! or product of extreme samples is not finite.
+//! Means and sums are in separate arrays, since a search reads only one of them. Every returned value is in
+//! [min, max], even if a difference or product of extreme samples is not finite.
 
 use super::Centroid;
 use super::centroid::{clamp, compress};
@@ -34,6 +33,12 @@ pub(super) struct Extent {
     pub(super) max: f64,
     /// The sum of the weights.
     pub(super) weight: i64,
+}
+
+impl Default for Extent {
+    fn default() -> Self {
+        Self::EMPTY
+    }
 }
 
 impl Extent {

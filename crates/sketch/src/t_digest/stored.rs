@@ -1,4 +1,4 @@
-//! The stored forms (docs/formats.md, "t-digests"): the values of an RDB file or DUMP payload, and the same fields packed as one
+//! The stored forms (docs/contributing/formats.md, "t-digests"): the values of an RDB file or DUMP payload, and the same fields packed as one
 //! header.
 //!
 //! Both contain all nodes in stable order as merged nodes: the format has no field for unmerged ones, and a loaded
@@ -6,70 +6,28 @@
 //! doubles by each compression.
 
 use super::{
-    Centroid, DigestCache, Extent, MAX_COMPRESSION, Nodes, TDigest, Unmerged, capacity,
+    Centroid, DigestCache, Extent, MAX_COMPRESSION, Nodes, TDigest, capacity,
     centroid::{in_order, stored_weight},
 };
 use crate::cache::Stamp;
-use crate::format::{Fields, FormatError, Sink, Source};
+use crate::format::packed::{PayloadSize, packed_header};
+use crate::format::{FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, try_push, with_capacity};
-use crate::stored::Stored;
+use crate::stored::{Stored, load_header};
 use std::ffi::CStr;
-
-/// Bytes of the packed fields before the means: three doubles, four integers, two doubles.
-pub(super) const PACKED_HEADER_BYTES: usize = 8 * Header::VALUES as usize;
 
 /// The tolerated relative error of the stored sum of the weights: other writers add up doubles.
 const SUM_TOLERANCE: f64 = 1.0 / (1u64 << 50) as f64;
 
-/// Number of doubles that are read and written together, and in a string of [`NodeFormat::Strings`].
-pub(super) const BLOCK_VALUES: usize = 512;
+/// Number of doubles that are read together.
+const BLOCK_VALUES: usize = 512;
 
 /// Maximum number of nodes for which memory is allocated before they are read: more than a
 /// digest of compression 100 has, so that its nodes need one allocation.
 const RESERVED_NODES: usize = 1_024;
 
-/// How the doubles of the nodes are stored: all means, then all weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NodeFormat {
-    /// Each as a value: RedisBloom's format.
-    Doubles,
-    /// As strings of [`BLOCK_VALUES`] little-endian doubles, the last of the means and of the weights shorter. Loading one
-    /// value from an RDB file takes as long as loading a string of 4 KiB.
-    Strings,
-}
-
-impl NodeFormat {
-    fn save(self, values: impl Iterator<Item = f64>, sink: &mut dyn Sink) {
-        match self {
-            Self::Doubles => values.for_each(|value| sink.write_double(value)),
-            Self::Strings => {
-                let mut block = [0; 8 * BLOCK_VALUES];
-                let mut len = 0;
-                for value in values {
-                    block[len..len + 8].copy_from_slice(&value.to_le_bytes());
-                    len += 8;
-                    if len == block.len() {
-                        sink.write_bytes(&block);
-                        len = 0;
-                    }
-                }
-                if len > 0 {
-                    sink.write_bytes(&block[..len]);
-                }
-            }
-        }
-    }
-
-    fn load(self, values: &mut [f64], source: &mut dyn Source) -> Result<(), FormatError> {
-        match self {
-            Self::Doubles => source.read_doubles(values),
-            Self::Strings => source.read_double_string(values),
-        }
-    }
-}
-
-/// The values before the nodes.
-pub(super) struct Header {
+/// The fields before the nodes.
+struct DigestFields {
     compression: f64,
     min: f64,
     max: f64,
@@ -81,12 +39,9 @@ pub(super) struct Header {
     unmerged_weight: f64,
 }
 
-impl Header {
-    /// The number of values.
-    pub(super) const VALUES: u64 = 9;
-
-    /// The header of a digest with this number of nodes, all of them merged.
-    pub(super) fn new(compression: u32, extent: Extent, nodes: usize, compressions: i64) -> Self {
+impl DigestFields {
+    /// Those of a digest with this number of nodes, all of them merged.
+    fn new(compression: u32, extent: Extent, nodes: usize, compressions: i64) -> Self {
         Self {
             compression: f64::from(compression),
             min: extent.min,
@@ -100,22 +55,8 @@ impl Header {
         }
     }
 
-    /// The header with the numbers of unmerged nodes, which a digest without a window does not store.
-    pub(super) fn with_unmerged(self, Unmerged { nodes, weight }: Unmerged) -> Self {
-        Self {
-            unmerged_nodes: nodes as i64,
-            unmerged_weight: weight as f64,
-            ..self
-        }
-    }
-
     /// Writes the values of a digest with these nodes.
-    pub(super) fn save<I: Iterator<Item = Centroid>>(
-        &self,
-        nodes: impl Fn() -> I,
-        format: NodeFormat,
-        sink: &mut dyn Sink,
-    ) {
+    fn save<I: Iterator<Item = Centroid>>(&self, nodes: impl Fn() -> I, sink: &mut dyn Sink) {
         sink.write_double(self.compression);
         sink.write_double(self.min);
         sink.write_double(self.max);
@@ -125,8 +66,8 @@ impl Header {
         sink.write_signed(self.compressions);
         sink.write_double(self.weight);
         sink.write_double(self.unmerged_weight);
-        format.save(nodes().map(|node| node.mean), sink);
-        format.save(nodes().map(|node| node.weight as f64), sink);
+        nodes().for_each(|node| sink.write_double(node.mean));
+        nodes().for_each(|node| sink.write_double(node.weight as f64));
     }
 
     fn decode(source: &mut dyn Source) -> Result<Self, FormatError> {
@@ -166,56 +107,51 @@ impl Header {
 }
 
 /// The stored fields of a digest, not validated.
-pub(super) struct Unchecked {
-    header: Header,
+struct Unchecked {
+    fields: DigestFields,
     centroids: Vec<Centroid>,
 }
 
 /// Stored fields that are consistent.
-pub(super) struct Checked {
-    pub(super) compression: u32,
-    pub(super) extent: Extent,
-    pub(super) compressions: i64,
+struct Checked {
+    compression: u32,
+    extent: Extent,
+    compressions: i64,
     /// The nodes in stable order.
-    pub(super) centroids: Vec<Centroid>,
+    centroids: Vec<Centroid>,
 }
 
 impl Unchecked {
     /// Reads the values. Above [`RESERVED_NODES`], memory grows with the values that are read.
-    pub(super) fn decode(format: NodeFormat, source: &mut dyn Source) -> Result<Self, FormatError> {
-        let header = Header::decode(source)?;
-        let (_, nodes) = header.validate()?;
+    fn decode(source: &mut dyn Source) -> Result<Self, FormatError> {
+        let fields = DigestFields::decode(source)?;
+        let (_, nodes) = fields.validate()?;
         let mut centroids: Vec<Centroid> = with_capacity(nodes.min(RESERVED_NODES))?;
         let mut block = [0.0; BLOCK_VALUES];
         while centroids.len() < nodes {
             let means = &mut block[..BLOCK_VALUES.min(nodes - centroids.len())];
-            format.load(means, source)?;
+            source.read_doubles(means)?;
             for &mean in &*means {
                 try_push(&mut centroids, Centroid { mean, weight: 0 })?;
             }
         }
         for centroids in centroids.chunks_mut(BLOCK_VALUES) {
             let weights = &mut block[..centroids.len()];
-            format.load(weights, source)?;
+            source.read_doubles(weights)?;
             for (centroid, &weight) in centroids.iter_mut().zip(&*weights) {
                 centroid.weight = integer_weight(weight)?;
             }
         }
-        Ok(Self { header, centroids })
-    }
-
-    /// The stored numbers of unmerged nodes, which [`Unchecked::validate`] does not check.
-    pub(super) fn unmerged(&self) -> (i64, f64) {
-        (self.header.unmerged_nodes, self.header.unmerged_weight)
+        Ok(Self { fields, centroids })
     }
 
     /// Checks that the fields are consistent.
-    pub(super) fn validate(self) -> Result<Checked, FormatError> {
+    fn validate(self) -> Result<Checked, FormatError> {
         let Self {
-            header,
+            fields,
             mut centroids,
         } = self;
-        let (compression, _) = header.validate()?;
+        let (compression, _) = fields.validate()?;
         let means_in_order = centroids.is_sorted_by(|left, right| left.mean <= right.mean)
             && centroids.iter().all(|centroid| centroid.mean.is_finite());
         if !means_in_order {
@@ -223,7 +159,7 @@ impl Unchecked {
         }
         let weight = total(&mut centroids)
             .filter(|&weight| {
-                (weight as f64 - header.weight).abs() <= header.weight * SUM_TOLERANCE
+                (weight as f64 - fields.weight).abs() <= fields.weight * SUM_TOLERANCE
             })
             .ok_or(FormatError::Invalid("the weights have another sum"))?;
         let mut extent = Extent {
@@ -231,21 +167,21 @@ impl Unchecked {
             ..Extent::EMPTY
         };
         if let [first, .., last] | [first @ last] = centroids[..] {
-            let around = header.min.is_finite()
-                && header.max.is_finite()
-                && header.min <= first.mean
-                && last.mean <= header.max;
+            let around = fields.min.is_finite()
+                && fields.max.is_finite()
+                && fields.min <= first.mean
+                && last.mean <= fields.max;
             if !around {
                 return Err(FormatError::Invalid(
                     "means are outside minimum and maximum",
                 ));
             }
-            (extent.min, extent.max) = (header.min, header.max);
+            (extent.min, extent.max) = (fields.min, fields.max);
         }
         Ok(Checked {
             compression,
             extent,
-            compressions: header.compressions,
+            compressions: fields.compressions,
             centroids,
         })
     }
@@ -253,7 +189,7 @@ impl Unchecked {
 
 impl Checked {
     /// The digest with these fields.
-    pub(super) fn digest(&self) -> Result<TDigest, OutOfMemory> {
+    fn digest(&self) -> Result<TDigest, OutOfMemory> {
         let mut digest = TDigest::empty(self.compression);
         (digest.min, digest.max) = (self.extent.min, self.extent.max);
         digest.compressions = self.compressions;
@@ -308,8 +244,8 @@ impl Stored for TDigest {
         _encoding_version: u16,
         (): &Self::Defaults,
     ) -> Result<Self, FormatError> {
-        let parts = Unchecked::decode(NodeFormat::Doubles, source)?;
-        if parts.header.unmerged_nodes != 0 {
+        let parts = Unchecked::decode(source)?;
+        if parts.fields.unmerged_nodes != 0 {
             return Err(FormatError::Invalid("there are unmerged nodes"));
         }
         Ok(parts.validate()?.digest()?)
@@ -321,24 +257,22 @@ impl Stored for TDigest {
         self.with_sorted(|sorted| self.save_sorted(sorted, sink));
     }
 
-    /// Each value takes at most ten bytes, the doubles of the nodes nine; type, end and footer take 21.
+    /// The order of the samples does not change the size.
     fn payload_bytes(&self) -> u64 {
-        const FIXED_BYTES: u64 = 1 + 9 + 1 + 10;
-        FIXED_BYTES + 10 * Header::VALUES + 2 * 9 * self.nodes() as u64
+        PayloadSize::of(|sink| self.save_sorted(self.samples.values(), sink))
     }
 
     /// The values of [`Stored::save`] as packed little-endian fields of eight bytes. A digest has no arrays and so no
     /// chunks besides the header.
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
-        let mut packed = Packed(with_capacity(PACKED_HEADER_BYTES + 16 * self.nodes())?);
-        (self.samples).with_sorted(|sorted| self.save_sorted(sorted, &mut packed))?;
-        Ok(packed.0)
+        (self.samples)
+            .with_sorted(|sorted| packed_header(&[], |sink| self.save_sorted(sorted, sink)))?
     }
 
     fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
         // The capacity of the nodes doubles while they are read.
         budget.request(2 * header.len() as u64)?;
-        load_packed(Fields::new(header))
+        load_header(header, budget)
     }
 
     fn arrays(&self) -> impl Iterator<Item = &[u8]> {
@@ -377,66 +311,16 @@ impl TDigest {
     /// Writes the values, with the samples in stable order.
     fn save_sorted(&self, sorted: &[f64], sink: &mut dyn Sink) {
         let nodes = || in_order(&self.centroids, sorted);
-        self.stored_header().save(nodes, NodeFormat::Doubles, sink);
+        self.stored_fields().save(nodes, sink);
     }
 
     /// The values before the nodes.
-    pub(super) fn stored_header(&self) -> Header {
-        Header::new(
+    fn stored_fields(&self) -> DigestFields {
+        DigestFields::new(
             self.compression,
             self.extent(),
             self.nodes(),
             self.compressions,
         )
-    }
-}
-
-/// Reads the values of [`Stored::save`] from packed fields, after which no bytes may follow.
-pub(super) fn load_packed<T: Stored<Defaults = ()>>(fields: Fields<'_>) -> Result<T, FormatError> {
-    let mut fields = PackedFields(fields);
-    let digest = T::load(&mut fields, T::ENCODING_VERSION, &())?;
-    if !fields.0.rest().is_empty() {
-        return Err(FormatError::Invalid("bytes after the end"));
-    }
-    Ok(digest)
-}
-
-/// Writes packed fields.
-pub(super) struct Packed(pub(super) Vec<u8>);
-
-impl Sink for Packed {
-    fn write_unsigned(&mut self, value: u64) {
-        self.0.extend_from_slice(&value.to_le_bytes());
-    }
-
-    fn write_double(&mut self, value: f64) {
-        self.0.extend_from_slice(&value.to_le_bytes());
-    }
-
-    fn write_bytes(&mut self, value: &[u8]) {
-        self.0.extend_from_slice(value);
-    }
-}
-
-/// Reads packed fields.
-struct PackedFields<'a>(Fields<'a>);
-
-impl Source for PackedFields<'_> {
-    fn read_unsigned(&mut self) -> Result<u64, FormatError> {
-        self.0.u64()
-    }
-
-    fn read_double(&mut self) -> Result<f64, FormatError> {
-        self.0.f64()
-    }
-
-    /// The length of a string is not packed.
-    fn read_double_string(&mut self, values: &mut [f64]) -> Result<(), FormatError> {
-        self.read_doubles(values)
-    }
-
-    /// A digest has no other strings.
-    fn read_bytes(&mut self) -> Result<crate::buffer::Buffer, FormatError> {
-        Err(FormatError::Truncated)
     }
 }

@@ -130,6 +130,12 @@ impl<const QUARTERS: usize> Index<QUARTERS> {
         }
     }
 
+    /// Removes all entries.
+    pub fn clear(&mut self) {
+        self.entries.bytes_mut().fill(0);
+        self.occupied = 0;
+    }
+
     /// Removes the entry of `slot` and moves later entries into the gap, so that every search still reaches its entry.
     /// If there is no such entry, nothing changes.
     pub fn remove(&mut self, tag: u32, slot: u32) {

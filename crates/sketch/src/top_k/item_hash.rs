@@ -1,8 +1,9 @@
-//! The hash of an item: its fingerprint, and its bucket in each row (docs/formats.md, "Top-k").
+//! The hash of an item: its fingerprint, and its bucket in each row (docs/contributing/formats.md, "Top-k").
 
 use crate::hash::murmur2_lanes;
 use crate::prefetch::with_wide_vectors;
 use crate::rows::{LANES, MAX_PASS_GROUPS, Rows};
+use crate::seeded_rows::SeededRows;
 
 /// Seed of the hash that is an item's fingerprint.
 const FINGERPRINT_SEED: u32 = 1919;
@@ -15,12 +16,63 @@ pub(super) fn fingerprint_of(item: &[u8]) -> u32 {
     murmur2_lanes(item, [FINGERPRINT_SEED])[0]
 }
 
-/// The hash of an item for the sketch whose [`super::TopK::hash`] computed it: the fingerprint, and the column in each
-/// of the first seven rows.
+/// The hash of an item for the sketch that computed it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ItemHash {
     pub(super) fingerprint: u32,
+    /// The upper half of the hash under the seed of a sketch with a window. The fingerprint is the lower half.
+    upper: u32,
+    /// The column in each of the first seven rows of a sketch without a window.
     columns: [u32; FIRST_ROWS],
+}
+
+/// The buckets of an item in a table.
+pub(super) trait Buckets: Copy {
+    /// The fingerprint of the item.
+    fn fingerprint(self) -> u32;
+
+    /// Calls `visit` with the number of the item's bucket in every row, in order.
+    fn for_each(self, visit: impl FnMut(usize));
+}
+
+/// The buckets of an item with this hash in a sketch without a window.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unseeded<'a> {
+    pub item: &'a [u8],
+    pub hash: &'a ItemHash,
+    pub rows: Rows,
+}
+
+impl Buckets for Unseeded<'_> {
+    #[inline(always)]
+    fn fingerprint(self) -> u32 {
+        self.hash.fingerprint
+    }
+
+    #[inline(always)]
+    fn for_each(self, visit: impl FnMut(usize)) {
+        self.hash.for_each_bucket(self.item, self.rows, visit);
+    }
+}
+
+/// The buckets of an item with this hash under the seed of a sketch with a window.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seeded {
+    pub hash: u64,
+    pub rows: SeededRows,
+}
+
+impl Buckets for Seeded {
+    #[inline(always)]
+    fn fingerprint(self) -> u32 {
+        // The lower half.
+        self.hash as u32
+    }
+
+    #[inline(always)]
+    fn for_each(self, visit: impl FnMut(usize)) {
+        self.rows.cells(self.hash).for_each(visit);
+    }
 }
 
 impl ItemHash {
@@ -39,6 +91,7 @@ impl ItemHash {
                     columns[..3].copy_from_slice(&[first, second, third]);
                     Self {
                         fingerprint,
+                        upper: 0,
                         columns,
                     }
                 } else {
@@ -46,11 +99,28 @@ impl ItemHash {
                         hash_lanes(item, rows, [FINGERPRINT_SEED, 0, 1, 2, 3, 4, 5, 6]);
                     Self {
                         fingerprint,
+                        upper: 0,
                         columns,
                     }
                 }
             },
         )
+    }
+
+    /// That of an item with this hash under the seed of a sketch with a window.
+    #[inline]
+    pub(super) fn seeded(hash: u64) -> Self {
+        Self {
+            fingerprint: hash as u32,
+            upper: (hash >> 32) as u32,
+            columns: [0; FIRST_ROWS],
+        }
+    }
+
+    /// The hash under the seed.
+    #[inline]
+    pub(super) fn of_seed(&self) -> u64 {
+        u64::from(self.upper) << 32 | u64::from(self.fingerprint)
     }
 
     /// The number of the item's bucket in each of the first rows, in order.
@@ -72,22 +142,6 @@ impl ItemHash {
                 for bucket in rows.cells(first_row, columns) {
                     visit(bucket);
                 }
-            }
-        }
-    }
-
-    /// The columns of the item in all rows, of which there are as many as `columns` has elements: for tables that are
-    /// read one after another. Cost: beyond the first rows one pass over the item per 64 rows.
-    pub(super) fn all_rows(&self, item: &[u8], rows: Rows, columns: &mut [u32]) {
-        let first = columns.len().min(FIRST_ROWS);
-        columns[..first].copy_from_slice(&self.columns[..first]);
-        if rows.depth <= FIRST_ROWS {
-            return;
-        }
-        let mut later = LaterRows::of(rows);
-        while let Some((first_row, hashed)) = later.next(item) {
-            for (column, &hashed) in columns[first_row..].iter_mut().zip(hashed) {
-                *column = hashed;
             }
         }
     }
@@ -174,9 +228,6 @@ mod tests {
                 .map(|row| (row * width + murmur2(&item, row) % width) as usize)
                 .collect();
             prop_assert_eq!(&got, &wanted);
-            let mut columns = vec![0; depth as usize];
-            hash.all_rows(&item, rows, &mut columns);
-            prop_assert!(rows.cells(0, &columns).eq(wanted));
         }
     }
 }

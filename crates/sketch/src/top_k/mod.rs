@@ -40,7 +40,7 @@ use crate::window::Timed;
 use decay::Decay;
 use heap::Heap;
 pub use item_hash::ItemHash;
-use item_hash::fingerprint_of;
+use item_hash::{Unseeded, fingerprint_of};
 use random::Random;
 use shape::Shape;
 pub use shape::{DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopKError};
@@ -235,7 +235,7 @@ impl TopK {
     pub fn hash(&self, item: &[u8]) -> ItemHash {
         let rows = self.rows();
         let hash = ItemHash::new(item, rows);
-        self.table.prefetch(&hash, rows);
+        self.table.prefetch(hash.first_buckets(rows));
         if self.heap.index_bytes() > MIN_PREFETCH_BYTES {
             self.heap.prefetch(item, hash.fingerprint);
         }
@@ -291,8 +291,8 @@ impl TopK {
         }
         let random_before = self.random;
         let rows = self.rows();
-        let counted =
-            (self.table).count(item, hash, increment, rows, &self.decay, &mut self.random);
+        let buckets = Unseeded { item, hash, rows };
+        let counted = (self.table).count(buckets, increment, &self.decay, &mut self.random);
         let mut changed = counted.changed || self.random != random_before;
         let mut expelled = None;
         let heap = &mut self.heap;
@@ -327,7 +327,8 @@ impl TopK {
     /// [`TopK::add_hashed`], without the sift.
     #[must_use]
     pub fn count_hashed(&self, item: &[u8], hash: &ItemHash) -> u32 {
-        let max_count = self.table.estimate(item, hash, self.rows());
+        let rows = self.rows();
+        let max_count = self.table.estimate(Unseeded { item, hash, rows });
         // If the largest count is below the root's, so are the others.
         if max_count < self.heap.root_count() && self.heap.find(item, hash.fingerprint).is_some() {
             return 0;

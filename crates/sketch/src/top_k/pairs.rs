@@ -43,10 +43,21 @@ impl Pairs {
 
     /// Replaces the pair at `index`.
     #[inline]
-    pub fn set(&mut self, index: usize, (first, second): (u32, u32)) {
-        let [a, b, c, d] = first.to_le_bytes();
-        let [e, f, g, h] = second.to_le_bytes();
-        self.bytes.as_chunks_mut().0[index] = [a, b, c, d, e, f, g, h];
+    pub fn set(&mut self, index: usize, pair: (u32, u32)) {
+        self.bytes.as_chunks_mut().0[index] = encoded(pair);
+    }
+
+    /// Replaces each pair by the result of `combine` for it and the pair at the same index of `other`.
+    #[inline]
+    pub fn combine(
+        &mut self,
+        other: &Self,
+        combine: impl Fn((u32, u32), (u32, u32)) -> (u32, u32),
+    ) {
+        let others = other.bytes.as_chunks::<8>().0;
+        for (pair, other) in self.bytes.as_chunks_mut::<8>().0.iter_mut().zip(others) {
+            *pair = encoded(combine(decoded(*pair), decoded(*other)));
+        }
     }
 
     /// Sorts the pairs from `first` on.
@@ -78,6 +89,14 @@ impl Pairs {
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
         self.bytes.relocate(mover);
     }
+}
+
+/// The stored form of a pair.
+#[inline]
+fn encoded((first, second): (u32, u32)) -> [u8; 8] {
+    let [a, b, c, d] = first.to_le_bytes();
+    let [e, f, g, h] = second.to_le_bytes();
+    [a, b, c, d, e, f, g, h]
 }
 
 /// The pair with this stored form.

@@ -1,6 +1,6 @@
 //! The random numbers of a sketch: a generator whose counter is part of the state.
 //!
-//! Replicas, AOF replays and copies continue from the same counter and decay the same buckets (docs/formats.md, "Top-k").
+//! Replicas, AOF replays and copies continue from the same counter and decay the same buckets (docs/contributing/formats.md, "Top-k").
 //! No function of the mathematical library is used: its results differ between
 //! machines, and a replica must make the same decisions on any processor.
 

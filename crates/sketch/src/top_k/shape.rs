@@ -3,8 +3,6 @@
 use super::pairs::PAIR_BYTES;
 use super::records::RECORD_BYTES;
 use crate::memory::{Budget, OutOfMemory};
-use crate::modulus::Modulus;
-use crate::rows::Rows;
 use crate::window::WindowError;
 
 /// Default width, in buckets per row.
@@ -35,6 +33,10 @@ pub enum TopKError {
     /// The depth of a sketch with a window is above [`MAX_DEPTH`](super::window::MAX_DEPTH).
     #[error("the depth is above 32")]
     TooDeepForWindow,
+    /// The table of a pane of a sketch with a window is above [`MAX_TABLE_BYTES`](super::window::MAX_TABLE_BYTES) or
+    /// [`MAX_MERGED_TABLE_BYTES`](super::window::MAX_MERGED_TABLE_BYTES).
+    #[error("the table of a pane is too large")]
+    TooWideForWindow,
     /// k is too large for the number of panes of the window; see [`TopKWindow::new`](super::TopKWindow::new).
     #[error("k is too large for the number of panes")]
     TooManyCandidates,
@@ -67,15 +69,6 @@ impl Shape {
                 .filter(|&decay| decay > 0.0 && decay <= 1.0)
                 .ok_or(TopKError::InvalidDecay)?,
         })
-    }
-
-    /// The rows of buckets.
-    pub fn rows(self) -> Rows {
-        Rows {
-            width: self.width as usize,
-            depth: self.depth as usize,
-            modulus: Modulus::<u32>::new(self.width.into()),
-        }
     }
 
     /// Buckets of all rows.

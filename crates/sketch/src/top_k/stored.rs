@@ -1,4 +1,4 @@
-//! The stored forms of a top-k sketch (docs/formats.md, "Top-k"): the values of an RDB file or DUMP payload,
+//! The stored forms of a top-k sketch (docs/contributing/formats.md, "Top-k"): the values of an RDB file or DUMP payload,
 //! in the format of RedisBloom, and the header of a chunked dump, which holds everything except the bucket array.
 //!
 //! A load puts each item into the heap as it is read.
@@ -69,6 +69,7 @@ impl From<TopKError> for FormatError {
             TopKError::TooDeepForWindow => {
                 FormatError::Invalid("the depth is too large for a window")
             }
+            TopKError::TooWideForWindow => FormatError::Invalid("the table of a pane is too large"),
             TopKError::TooManyCandidates => FormatError::Invalid("k is too large for the window"),
             TopKError::Window(_) => FormatError::Invalid("the window is out of range"),
             TopKError::OutOfMemory(refused) => FormatError::OutOfMemory(refused),
@@ -146,20 +147,6 @@ impl Stored for TopK {
         for position in 0..self.heap.len() {
             sink.write_bytes(self.heap.terminated(position));
         }
-    }
-
-    fn payload_bytes(&self) -> u64 {
-        // Numbers, footer, and the opcodes and lengths of the two arrays. Per element: opcode and length of the string
-        // (up to ten bytes) and the NUL.
-        const FIXED_BYTES: u64 = 100;
-        const STRING_BYTES: u64 = 11;
-        let items: u64 = self
-            .heap
-            .iter()
-            .map(|element| element.item.len() as u64)
-            .sum();
-        let elements = u64::from(self.k()) * (RECORD_BYTES as u64 + STRING_BYTES);
-        FIXED_BYTES + self.bucket_bytes().len() as u64 + elements + items
     }
 
     /// The mark `TOPK` with the version 1; k, width, depth (64 bits each); the decay (a double); the random state (64

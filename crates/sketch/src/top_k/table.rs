@@ -1,7 +1,7 @@
 //! The table of buckets that counts items by fingerprint (HeavyKeeper, section 3.2).
 
 use super::decay::{Decay, Decayed};
-use super::item_hash::ItemHash;
+use super::item_hash::Buckets;
 use super::pairs::{PAIR_BYTES, Pairs};
 use super::random::Random;
 use super::{MIN_PREFETCH_BYTES, Shape};
@@ -9,7 +9,6 @@ use crate::blocks::{BlockMover, BlockVisitor};
 use crate::buffer::Buffer;
 use crate::memory::OutOfMemory;
 use crate::prefetch::prefetch;
-use crate::rows::Rows;
 
 /// The result of counting an item in its buckets.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,8 +19,8 @@ pub(super) struct Counted {
     pub changed: bool,
 }
 
-/// (fingerprint, count) of each bucket, row by row; an empty bucket has count 0. Any contents are valid. The rows that
-/// its methods take are those of the shape that it was created with.
+/// (fingerprint, count) of each bucket, row by row; an empty bucket has count 0. Any contents are valid. The buckets that
+/// its methods take are those of an item in the rows that it was created with.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(super) struct Table {
     buckets: Pairs,
@@ -38,26 +37,18 @@ impl Table {
         self.buckets.try_clone().map(|buckets| Self { buckets })
     }
 
-    /// Whether it has buckets. The default table has none, and counts nothing.
-    #[inline]
-    pub fn is_allocated(&self) -> bool {
-        !self.buckets.bytes().is_empty()
-    }
-
     /// Counts `increment` occurrences of an item in its bucket of each row.
     #[inline]
     pub fn count(
         &mut self,
-        item: &[u8],
-        hash: &ItemHash,
+        item: impl Buckets,
         increment: u32,
-        rows: Rows,
         decay: &Decay,
         random: &mut Random,
     ) -> Counted {
         match increment {
-            1 if decay.is_random() => self.count_one(item, hash, rows, decay, random),
-            _ => self.count_several(item, hash, increment, rows, decay, random),
+            1 if decay.is_random() => self.count_one(item, decay, random),
+            _ => self.count_several(item, increment, decay, random),
         }
     }
 
@@ -65,19 +56,15 @@ impl Table {
     #[inline]
     fn count_one(
         &mut self,
-        item: &[u8],
-        hash: &ItemHash,
-        rows: Rows,
+        item: impl Buckets,
         decay: &Decay,
         random_state: &mut Random,
     ) -> Counted {
-        let fingerprint = hash.fingerprint;
+        let fingerprint = item.fingerprint();
         let buckets = &mut self.buckets;
         let mut random = *random_state;
         let mut counted = Counted::default();
-        hash.for_each_bucket(
-            item,
-            rows,
+        item.for_each(
             #[inline(always)]
             |bucket| {
                 let before = buckets.get(bucket);
@@ -97,17 +84,15 @@ impl Table {
     /// Counts `increment` occurrences of an item in its bucket of each row.
     fn count_several(
         &mut self,
-        item: &[u8],
-        hash: &ItemHash,
+        item: impl Buckets,
         increment: u32,
-        rows: Rows,
         decay: &Decay,
         random: &mut Random,
     ) -> Counted {
-        let fingerprint = hash.fingerprint;
+        let fingerprint = item.fingerprint();
         let buckets = &mut self.buckets;
         let mut counted = Counted::default();
-        hash.for_each_bucket(item, rows, |bucket| {
+        item.for_each(|bucket| {
             let before = buckets.get(bucket);
             let (owner, count) = before;
             let after = if count == 0 {
@@ -131,46 +116,66 @@ impl Table {
         counted
     }
 
-    /// The largest count of the buckets that hold the item's fingerprint; 0 if none does. Cost: one bucket per row and,
-    /// beyond seven rows, one pass over the item per eight rows.
+    /// The largest count of the buckets that hold the item's fingerprint; 0 if none does.
     #[inline]
-    pub fn estimate(&self, item: &[u8], hash: &ItemHash, rows: Rows) -> u32 {
-        let mut max_count = 0;
-        hash.for_each_bucket(item, rows, |bucket| {
-            let (owner, count) = self.buckets.get(bucket);
-            max_count = max_count.max(if owner == hash.fingerprint { count } else { 0 });
-        });
+    pub fn estimate(&self, item: impl Buckets) -> u32 {
+        let (mut max_count, fingerprint) = (0, item.fingerprint());
+        item.for_each(|bucket| max_count = max_count.max(self.count_of(bucket, fingerprint)));
         max_count
     }
 
-    /// As [`Table::estimate`], for the columns of the item in all rows ([`ItemHash::all_rows`]). Cost: one bucket per row.
+    /// As [`Table::estimate`], for the buckets with these numbers. Cost: one bucket per row.
     #[inline]
-    pub fn estimate_at(&self, fingerprint: u32, columns: &[u32], rows: Rows) -> u32 {
+    pub fn estimate_at(&self, fingerprint: u32, buckets: &[u32]) -> u32 {
         #[cfg(test)]
         crate::testing::ESTIMATES.with(crate::testing::Work::count);
-        rows.cells(0, columns).fold(0, |max_count, bucket| {
-            let (owner, count) = self.buckets.get(bucket);
-            max_count.max(if owner == fingerprint { count } else { 0 })
-        })
+        let counts = (buckets.iter()).map(|&bucket| self.count_of(bucket as usize, fingerprint));
+        counts.fold(0, u32::max)
     }
 
-    /// Prefetches the item's buckets in the first rows if the table is larger than the caches.
-    #[inline]
-    pub fn prefetch(&self, hash: &ItemHash, rows: Rows) {
-        let bytes = self.buckets.bytes();
-        if bytes.len() > MIN_PREFETCH_BYTES {
-            for bucket in hash.first_buckets(rows) {
-                prefetch(bytes, bucket * PAIR_BYTES as usize);
+    /// The count of a bucket if it holds this fingerprint, else 0.
+    #[inline(always)]
+    fn count_of(&self, bucket: usize, fingerprint: u32) -> u32 {
+        let (owner, count) = self.buckets.get(bucket);
+        if owner == fingerprint { count } else { 0 }
+    }
+
+    /// Adds the counts of another table of the same shape: of two buckets with different fingerprints, the larger count stays,
+    /// and of equal counts that with the larger fingerprint.
+    pub fn merge(&mut self, other: &Self) {
+        self.buckets
+            .combine(&other.buckets, |one, other| match one.0 == other.0 {
+                true => (one.0, one.1.saturating_add(other.1)),
+                false if (one.1, one.0) < (other.1, other.0) => other,
+                false => one,
+            });
+    }
+
+    /// Raises the item's counts to at least `count`: those of the buckets that hold its fingerprint. If none does, the bucket
+    /// with the smallest count, the first of equal ones, becomes the item's if its count is smaller.
+    pub fn raise(&mut self, item: impl Buckets, count: u32) {
+        let fingerprint = item.fingerprint();
+        let (mut is_found, mut smallest) = (false, (u32::MAX, 0));
+        item.for_each(|bucket| {
+            let (owner, before) = self.buckets.get(bucket);
+            if owner == fingerprint {
+                is_found = true;
+                self.buckets.set(bucket, (owner, before.max(count)));
+            } else if before < smallest.0 {
+                smallest = (before, bucket);
             }
+        });
+        if !is_found && smallest.0 < count {
+            self.buckets.set(smallest.1, (fingerprint, count));
         }
     }
 
-    /// Prefetches the buckets in these columns of the first rows if the table is larger than the caches.
+    /// Prefetches the buckets with these numbers if the table is larger than the caches.
     #[inline]
-    pub fn prefetch_at(&self, columns: &[u32], rows: Rows) {
+    pub fn prefetch(&self, buckets: impl Iterator<Item = usize>) {
         let bytes = self.buckets.bytes();
         if bytes.len() > MIN_PREFETCH_BYTES {
-            for bucket in rows.cells(0, columns) {
+            for bucket in buckets {
                 prefetch(bytes, bucket * PAIR_BYTES as usize);
             }
         }

@@ -1,6 +1,6 @@
 //! One Bloom filter: a bit array with its stored header, and the probe sequence of each item.
 //!
-//! Format: docs/formats.md, "Bloom filters of valkey-bloom".
+//! Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom".
 
 use super::shape::{MAX_BYTES, MAX_HASHES, hashes_for};
 use crate::buffer::Buffer;

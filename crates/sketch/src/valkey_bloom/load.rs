@@ -1,10 +1,10 @@
 //! The payload of BF.LOAD, which a rewritten append-only file also has.
 //!
-//! Format: docs/formats.md, "Bloom filters of valkey-bloom".
+//! Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom".
 
 use super::ValkeyChain;
 use super::filter::{BLOB_HEADER_BYTES, BlobHeader};
-use super::shape::size;
+use super::shape::{restored_size, size};
 use super::stored::{ChainParts, FilterChecks, FilterParts};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError};
@@ -64,12 +64,12 @@ fn read_filter<'a>(fields: &mut Fields<'a>) -> Result<(FilterParts, &'a [u8]), L
 
 impl ValkeyChain {
     /// The chain of a BF.LOAD payload. Bytes after its end are ignored, and so are the items of all filters but the
-    /// newest, which are full. The size must not exceed `max_size` bytes (see [`ValkeyChain::size`]). Then the bytes of the
+    /// newest, which are full. The size must not exceed `max_size` bytes (see [`ValkeyChain::limited_size`]). Then the bytes of the
     /// stored filters are requested from `budget`. Everything is checked before memory is allocated.
     ///
     /// A chain that is marked as having the fixed seed, but has another one, is marked as having a random one.
     ///
-    /// Format: docs/formats.md, "Bloom filters of valkey-bloom".
+    /// Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom".
     ///
     /// # Errors
     /// Any [`LoadError`]. The first invalid field in the order of the payload determines the error.
@@ -112,7 +112,7 @@ impl ValkeyChain {
             checks.check(&read_filter(&mut unread)?.0)?;
         }
         let bit_bytes = checks.blob_bytes - filters * BLOB_HEADER_BYTES as u64;
-        if size(filters, filters, bit_bytes) > max_size {
+        if size(filters, filters, bit_bytes).max(restored_size(filters, bit_bytes)) > max_size {
             return Err(LoadError::Size);
         }
         budget.request(checks.blob_bytes)?;
@@ -135,7 +135,7 @@ impl ValkeyChain {
 
     /// The BF.LOAD payload of the chain.
     ///
-    /// Format: docs/formats.md, "Bloom filters of valkey-bloom".
+    /// Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom".
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses [`ValkeyChain::load_payload_bytes`] bytes.

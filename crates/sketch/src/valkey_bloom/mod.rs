@@ -1,7 +1,7 @@
 //! Scalable Bloom filters with the format of valkey-bloom, the Bloom module of Valkey: server type `bloomfltr`.
 //!
 //! A [chain] with another layout than [`bloom`](crate::bloom) and other hashes (SipHash with a seed per chain). The error
-//! rate of the first filter is the one that was specified; each further filter multiplies it by the tightening ratio. Layout, hashing and growth determine the stored bits (docs/formats.md).
+//! rate of the first filter is the one that was specified; each further filter multiplies it by the tightening ratio. Layout, hashing and growth determine the stored bits (docs/contributing/formats.md).
 //!
 //! The memory limit of valkey-bloom is not measured but computed ([`ValkeyChain::size`]), so that chains grow and are
 //! refused at the same sizes.
@@ -17,7 +17,8 @@ use crate::hash_limit::{MAX_TOTAL_HASHES, allows_hashes};
 use crate::memory::{Budget, OutOfMemory, reserve_for};
 use filter::{BlobHeader, Filter, Seed, Shape};
 use shape::{
-    MAX_BYTES, MAX_CAPACITY, bit_array_bytes, grown_slots, is_rate_allowed, rate_of, size,
+    MAX_BYTES, MAX_CAPACITY, bit_array_bytes, grown_slots, is_rate_allowed, rate_of, restored_size,
+    size,
 };
 
 pub use load::LoadError;
@@ -28,7 +29,7 @@ pub const DEFAULT_MAX_SIZE: u64 = 128 << 20;
 
 /// The seed of chains that are created without a random one.
 ///
-/// Format: docs/formats.md, "Bloom filters of valkey-bloom".
+/// Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom".
 pub const FIXED_SEED: [u8; 32] = [
     0x59, 0x0f, 0xf5, 0x22, 0xea, 0x78, 0x11, 0xda, 0xa7, 0x14, 0xd8, 0x09, 0x3b, 0x3e, 0x7b, 0xd9,
     0x1d, 0x89, 0x8a, 0x73, 0x3e, 0x98, 0x88, 0x87, 0x30, 0x7f, 0x97, 0xcd, 0x28, 0x07, 0x33, 0x83,
@@ -59,7 +60,7 @@ pub enum Error {
 
 /// Parameters of a chain.
 ///
-/// Format: docs/formats.md, "Bloom filters of valkey-bloom".
+/// Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom".
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameters {
     /// Capacity of the first filter in items, from 1 to `i64::MAX`.
@@ -161,7 +162,7 @@ impl chain::Layout for Layout {
 
     /// The size with the new filter must not exceed `max_size`.
     ///
-    /// Spec: valkey-bloom.md, "Layout of one filter", **Add**, and "Memory".
+    /// Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom".
     #[cold]
     fn grow(chain: &mut ValkeyChain, max_size: u64, budget: Budget<'_>) -> Result<(), Error> {
         if !chain.is_scaling() {
@@ -184,7 +185,7 @@ impl ValkeyChain {
     /// of its stored form are requested from `budget`. The bit array is zeroed memory, so the system provides its pages
     /// when they are used. The error rate may be subnormal.
     ///
-    /// Spec: valkey-bloom.md, "Layout of one filter" and "Memory".
+    /// Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom".
     ///
     /// # Errors
     /// [`Error::ErrorRate`] or [`Error::Capacity`] if a parameter is out of range; [`Error::Size`], also for more than 2^64
@@ -235,11 +236,8 @@ impl ValkeyChain {
     /// The size with another filter whose bit array has `bytes` bytes, before the list grows.
     fn size_with(&self, bytes: u64) -> u64 {
         let filters = self.filters.len() as u64 + 1;
-        size(
-            self.layout.slots,
-            filters,
-            self.layout.bit_bytes.saturating_add(bytes),
-        )
+        let bit_bytes = self.layout.bit_bytes.saturating_add(bytes);
+        size(self.layout.slots, filters, bit_bytes).max(restored_size(filters, bit_bytes))
     }
 
     /// The parameters. The capacity is that of the first filter.
@@ -275,8 +273,6 @@ impl ValkeyChain {
 
     /// `Size` of BF.INFO in bytes: the memory that valkey-bloom counts and compares with its limit. It is not the memory
     /// that the chain occupies here.
-    ///
-    /// Spec: valkey-bloom.md, "Memory".
     #[must_use]
     pub fn size(&self) -> u64 {
         size(
@@ -284,6 +280,14 @@ impl ValkeyChain {
             self.filters.len() as u64,
             self.layout.bit_bytes,
         )
+    }
+
+    /// The size that the memory limit applies to: [`ValkeyChain::size`], or the size that RESTORE counts if it is larger, so
+    /// that RESTORE accepts every chain that can be loaded in another way.
+    #[must_use]
+    pub fn limited_size(&self) -> u64 {
+        let filters = self.filters.len() as u64;
+        (self.size()).max(restored_size(filters, self.layout.bit_bytes))
     }
 
     /// The capacity in items that a chain with these parameters can reach within `max_size` bytes, computed from the

@@ -1,6 +1,6 @@
 //! The largest capacity that a chain can reach within a memory limit.
 //!
-//! Spec: valkey-bloom.md, "Memory", the simulation of MAXSCALEDCAPACITY and VALIDATESCALETO.
+//! For MAXSCALEDCAPACITY of BF.INFO and VALIDATESCALETO of BF.INSERT.
 
 use super::shape::{
     MAX_CAPACITY, bit_array_bytes, hashes_for, is_rate_allowed, rate_of, size, slots_for,
@@ -157,8 +157,6 @@ pub(super) fn max_scaled_capacity(parameters: &Parameters, max_size: u64) -> Res
 
 /// Checks that a chain with these parameters can grow to a capacity of `target` items within `max_size` bytes of
 /// [`ValkeyChain::size`](super::ValkeyChain::size): VALIDATESCALETO. Nothing is allocated.
-///
-/// Spec: valkey-bloom.md, "Memory".
 ///
 /// # Errors
 /// The error that stops the growth: [`Error::Size`], [`Error::ErrorRate`], [`Error::Capacity`], or [`Error::Full`] if the

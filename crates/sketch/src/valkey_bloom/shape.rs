@@ -1,6 +1,6 @@
 //! The size of a filter, its error rate in the chain, and the memory that valkey-bloom counts.
 //!
-//! Spec: valkey-bloom.md, "Layout of one filter" and "Memory".
+//! Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom".
 
 use crate::math;
 use std::f64::consts::LN_2;
@@ -24,7 +24,7 @@ pub const MAX_HASHES: u32 = 2048;
 
 /// Whether a filter may be created with this error rate: it is above the smallest normal double.
 ///
-/// Spec: valkey-bloom.md, "Layout of one filter", **Add**.
+/// Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom".
 #[must_use]
 pub fn is_rate_allowed(error_rate: f64) -> bool {
     error_rate > f64::MIN_POSITIVE
@@ -33,7 +33,7 @@ pub fn is_rate_allowed(error_rate: f64) -> bool {
 /// The error rate of filter number `index`, from 0: `error_rate * tightening^index`.
 ///
 /// The power is computed by binary exponentiation, whose last bits differ from those of the C library's pow.
-/// Format: docs/formats.md, "Bloom filters of valkey-bloom".
+/// Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom".
 #[must_use]
 pub fn rate_of(error_rate: f64, tightening: f64, index: u64) -> f64 {
     let (mut power, mut square, mut index) = (1.0, tightening, index);
@@ -51,7 +51,7 @@ pub fn rate_of(error_rate: f64, tightening: f64, index: u64) -> f64 {
 
 /// Bytes of the bit array of a filter; `u64::MAX` if they do not fit in 64 bits.
 ///
-/// Format: docs/formats.md, "Bloom filters of valkey-bloom".
+/// Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom".
 #[must_use]
 pub fn bit_array_bytes(capacity: u64, error_rate: f64) -> u64 {
     let bytes = (capacity as f64 * math::ln(error_rate)) / (-8.0 * (LN_2 * LN_2));
@@ -61,7 +61,7 @@ pub fn bit_array_bytes(capacity: u64, error_rate: f64) -> u64 {
 
 /// The number of hashes of a filter, at least 1: it depends on the rounded number of bits and not on the error rate.
 ///
-/// Format: docs/formats.md, "Bloom filters of valkey-bloom".
+/// Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom".
 #[must_use]
 pub fn hashes_for(bytes: u64, capacity: u64) -> u32 {
     let bits = bytes.saturating_mul(8);
@@ -71,8 +71,6 @@ pub fn hashes_for(bytes: u64, capacity: u64) -> u32 {
 
 /// The memory that valkey-bloom counts for a chain, in bytes, saturating: `slots` of the list, `filters`, and `bit_bytes` of
 /// all bit arrays together.
-///
-/// Spec: valkey-bloom.md, "Memory".
 #[must_use]
 pub fn size(slots: u64, filters: u64, bit_bytes: u64) -> u64 {
     let slots = slots.saturating_mul(SLOT_BYTES);
@@ -81,6 +79,12 @@ pub fn size(slots: u64, filters: u64, bit_bytes: u64) -> u64 {
         .saturating_add(slots)
         .saturating_add(filters)
         .saturating_add(bit_bytes)
+}
+
+/// The size that the limit of RESTORE applies to: the list has the slots of before the last filter.
+#[must_use]
+pub fn restored_size(filters: u64, bit_bytes: u64) -> u64 {
+    size(slots_for(filters.saturating_sub(1)), filters, bit_bytes)
 }
 
 /// The slots of a list after it grew to `filters`: doubled if there were too few.

@@ -5,10 +5,10 @@
 //! its capacity and the 45 bytes that precede its bits in the RDB. All are little-endian; the flag has one byte, the expansion
 //! and the number of filters four, all others eight. The chunks are parts of the bit arrays.
 //!
-//! Format: docs/formats.md, "Bloom filters of valkey-bloom". Digest: valkey-bloom's.
+//! Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom". Digest: valkey-bloom's.
 
 use super::filter::{BLOB_HEADER_BYTES, BlobHeader, Filter, Seed};
-use super::shape::{MAX_BYTES, MAX_CAPACITY, bit_array_bytes, size};
+use super::shape::{MAX_BYTES, MAX_CAPACITY, restored_size};
 use super::{FIXED_SEED, Parameters, ValkeyChain};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError, Sink, Source};
@@ -165,11 +165,10 @@ fn header_filters(
 }
 
 impl ValkeyChain {
-    /// [`Stored::load`] with a limit: the chain must not exceed `max_size` bytes when valkey-bloom's rule for RDB files is
-    /// applied to each filter. The bytes of a filter are those of the formula or those that are present, if there are
-    /// more. Memory: in proportion to the bytes read.
+    /// [`Stored::load`] with a limit: the chain must not exceed `max_size` bytes; see [`ValkeyChain::limited_size`]. Memory: in
+    /// proportion to the bytes read.
     ///
-    /// Format: docs/formats.md, "Bloom filters of valkey-bloom". Limit: docs/families/bloom.md, "valkey-bloom's type".
+    /// Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom". Limit: docs/families/bloom.md, "valkey-bloom's type".
     ///
     /// # Errors
     /// [`FormatError::UnknownVersion`] for every version but 1; [`FormatError::Invalid`] for values that contradict the format
@@ -201,24 +200,12 @@ impl ValkeyChain {
             } else {
                 capacity
             };
-            let formula = bit_array_bytes(capacity, chain.error_rate_of(index as usize));
-            let check_size = |bytes: u64| {
-                let counted = size(
-                    chain.layout.slots,
-                    index + 1,
-                    counted_bytes.saturating_add(bytes),
-                );
-                if counted > max_size {
-                    return Err(FormatError::Invalid("larger than the memory limit"));
-                }
-                Ok(())
-            };
-            check_size(formula)?;
             let blob = source.read_bytes()?;
             let header = BlobHeader::of_blob(&blob)?;
-            let bytes = formula.max(header.bytes);
-            check_size(bytes)?;
-            counted_bytes = counted_bytes.saturating_add(bytes);
+            counted_bytes = counted_bytes.saturating_add(header.bytes);
+            if restored_size(index + 1, counted_bytes) > max_size {
+                return Err(FormatError::Invalid("larger than the memory limit"));
+            }
             let parts = FilterParts {
                 capacity,
                 items,
@@ -275,14 +262,6 @@ impl Stored for ValkeyChain {
             }
             sink.write_bytes(filter.block());
         }
-    }
-
-    fn payload_bytes(&self) -> u64 {
-        // The type, the end, the footer, five values and the items; per filter two values. Each value has an opcode and at
-        // most nine bytes.
-        const FIXED_BYTES: u64 = 1 + 9 + 1 + 10 + 6 * 10;
-        const FILTER_BYTES: u64 = 2 * 10 + BLOB_HEADER_BYTES as u64;
-        FIXED_BYTES + FILTER_BYTES * self.filters.len() as u64 + self.layout.bit_bytes
     }
 
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {

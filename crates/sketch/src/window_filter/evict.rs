@@ -11,11 +11,32 @@ use super::sub_filter::{Place, SubFilter};
 const FEW_BUCKETS: usize = 32;
 /// Buckets that a search visits before it fails.
 const MAX_BUCKETS: usize = 1024;
-/// Slots that a search reads before it fails: more than a search of [`MAX_BUCKETS`] of up to four slots. Large buckets need
-/// fewer evictions.
-const MAX_SLOTS: u64 = 1 << 14;
+/// Slots that the searches for one item may read: those of a first and a second search with four slots per bucket. Large
+/// buckets need fewer evictions.
+pub const MAX_SLOTS: u64 = ((FEW_BUCKETS + MAX_BUCKETS) * 4 * 4) as u64;
 /// Entries whose other buckets are prefetched together.
 const PREFETCHED: u64 = 8;
+
+/// What the searches for one item may still read, in all sub-filters together. So the time of an insertion depends on
+/// no stored count: those of a crafted payload can say that thousands of full sub-filters are almost empty.
+#[derive(Debug)]
+pub struct SearchBudget {
+    slots: u64,
+}
+
+impl SearchBudget {
+    /// The budget of an item.
+    pub fn new() -> Self {
+        Self { slots: MAX_SLOTS }
+    }
+
+    /// Takes the slots of a bucket. Returns false if the budget has less.
+    fn take(&mut self, slots: u64) -> bool {
+        let left = self.slots.checked_sub(slots);
+        self.slots = left.unwrap_or(0);
+        left.is_some()
+    }
+}
 
 /// A bucket that the search has reached.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,9 +52,15 @@ struct Node {
 
 impl SubFilter {
     /// A free slot in one of the item's buckets, after at most `max_evictions` moves of other entries if they are full.
-    /// `None`, and nothing has changed, if there is none.
+    /// `None`, and nothing has changed, if there is none, or if the budget does not suffice to find one.
     #[inline]
-    pub fn make_room(&mut self, view: &View, place: &Place, max_evictions: u16) -> Option<u64> {
+    pub fn make_room(
+        &mut self,
+        view: &View,
+        place: &Place,
+        max_evictions: u16,
+        budget: &mut SearchBudget,
+    ) -> Option<u64> {
         let free = place.buckets.map(|bucket| self.free_slots(view, bucket));
         // The emptier bucket: fewer buckets are full, so fewer insertions evict.
         match free {
@@ -43,13 +70,22 @@ impl SubFilter {
             [_, Some((_, slot))] => return Some(slot),
             _ => {}
         }
-        self.evict(view, place, max_evictions)
+        if budget.slots == 0 {
+            return None;
+        }
+        self.evict(view, place, max_evictions, budget)
     }
 
     #[inline(never)]
-    fn evict(&mut self, view: &View, place: &Place, max_evictions: u16) -> Option<u64> {
-        self.evict_within::<FEW_BUCKETS>(view, place, max_evictions)
-            .or_else(|| self.evict_within::<MAX_BUCKETS>(view, place, max_evictions))
+    fn evict(
+        &mut self,
+        view: &View,
+        place: &Place,
+        max_evictions: u16,
+        budget: &mut SearchBudget,
+    ) -> Option<u64> {
+        self.evict_within::<FEW_BUCKETS>(view, place, max_evictions, budget)
+            .or_else(|| self.evict_within::<MAX_BUCKETS>(view, place, max_evictions, budget))
     }
 
     /// Moves entries along the shortest path among the first `N` buckets, and returns the slot that is then free.
@@ -58,8 +94,9 @@ impl SubFilter {
         view: &View,
         place: &Place,
         max_evictions: u16,
+        budget: &mut SearchBudget,
     ) -> Option<u64> {
-        let (slots, len) = self.find_path::<N>(view, place, max_evictions)?;
+        let (slots, len) = self.find_path::<N>(view, place, max_evictions, budget)?;
         for step in slots[..len].windows(2) {
             if let [to, from] = *step {
                 let value = self.layout().get(self.slots(), from);
@@ -76,12 +113,13 @@ impl SubFilter {
         view: &View,
         place: &Place,
         max_evictions: u16,
+        budget: &mut SearchBudget,
     ) -> Option<([u64; N], usize)> {
         let mut nodes = [Node::default(); N];
         for (node, bucket) in nodes.iter_mut().zip(place.buckets) {
             node.bucket = bucket;
         }
-        let (mut len, mut number, mut read) = (2, 0, 0);
+        let (mut len, mut number) = (2, 0);
         while number < len {
             let node = nodes[number];
             if node.moves == max_evictions {
@@ -106,10 +144,11 @@ impl SubFilter {
                     {
                         continue;
                     }
-                    read += self.bucket_size();
-                    if read > MAX_SLOTS {
+                    if !budget.take(self.bucket_size()) {
                         return None;
                     }
+                    #[cfg(test)]
+                    reads::count();
                     if let Some(free) = self.free_slot(view, other) {
                         return Some(Self::path(&nodes, number, slot, free));
                     }
@@ -145,5 +184,26 @@ impl SubFilter {
             number = nodes[number].parent as usize;
         }
         (slots, len)
+    }
+}
+
+#[cfg(test)]
+pub mod reads {
+    //! Counts the buckets that searches read.
+
+    use std::cell::Cell;
+
+    thread_local! {
+        static BUCKETS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Counts a bucket.
+    pub fn count() {
+        BUCKETS.set(BUCKETS.get() + 1);
+    }
+
+    /// The buckets since the last call.
+    pub fn take() -> u64 {
+        BUCKETS.take()
     }
 }

@@ -22,7 +22,6 @@ mod batch;
 mod evict;
 mod multiset;
 mod ring;
-mod seed;
 mod set;
 mod shape;
 mod slot;
@@ -31,15 +30,16 @@ mod sub_filter;
 mod sweep;
 mod ticks;
 
+pub use crate::seed::Seed;
 pub use batch::{Additions, BLOCK_ITEMS};
 pub use multiset::{Multiset, MultisetParameters, WindowMultiset};
-pub use seed::Seed;
 pub use set::{Addition, IfPresent, SetParameters, WindowSet};
 
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::memory::{Budget, OutOfMemory, reserve_for, shrink};
 use crate::retired::Retired;
 use crate::window::{Panes, Timed, Timeline, Window};
+use evict::SearchBudget;
 use shape::Shape;
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -304,16 +304,22 @@ impl<K: Kind> WindowFilter<K> {
 
     /// Stores an entry at the newest tick. Adds a sub-filter if there is no free slot.
     fn insert(&mut self, hash: u64, live: LiveTicks, budget: Budget<'_>) -> Result<(), Error> {
-        if !self.insert_in_existing(hash, live) {
+        let mut searches = SearchBudget::new();
+        if !self.insert_in_existing(hash, live, &mut searches) {
             self.grow(budget)?;
-            // A new sub-filter is empty.
-            self.insert_in_existing(hash, live);
+            // A new sub-filter is empty, so it needs no search.
+            self.insert_in_existing(hash, live, &mut searches);
         }
         Ok(())
     }
 
     /// Stores an entry in the largest sub-filter that has room. Returns false, and nothing has changed, if none has.
-    fn insert_in_existing(&mut self, hash: u64, live: LiveTicks) -> bool {
+    fn insert_in_existing(
+        &mut self,
+        hash: u64,
+        live: LiveTicks,
+        searches: &mut SearchBudget,
+    ) -> bool {
         let max_iterations = self.parameters.max_iterations;
         for index in (0..self.sub_filters.len()).rev() {
             let sub_filter = &mut self.sub_filters[index];
@@ -322,7 +328,8 @@ impl<K: Kind> WindowFilter<K> {
             }
             let view = sub_filter.view(live);
             let place = sub_filter.place(hash);
-            if let Some(slot) = sub_filter.make_room(&view, &place, max_iterations) {
+            let slot = sub_filter.make_room(&view, &place, max_iterations, searches);
+            if let Some(slot) = slot {
                 sub_filter.store(&view, slot, place.fingerprint, live.newest);
                 self.begin_tick(live);
                 return true;

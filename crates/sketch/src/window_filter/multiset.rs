@@ -30,7 +30,7 @@ const MAX_ERROR_RATE: f64 = 0.5;
 /// use roughly_sketch::window_filter::{Seed, MultisetParameters, WindowMultiset};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let minute = Window::of::<WindowMultiset>(60_000, 6)?;
+/// let minute = Window::of::<WindowMultiset>(60_000, 6, None)?;
 /// let parameters = MultisetParameters {
 ///     // A server takes random bytes.
 ///     seed: Seed::default(),

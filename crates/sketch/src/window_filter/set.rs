@@ -28,7 +28,7 @@ const MAX_ITERATIONS: u16 = 1024;
 /// use roughly_sketch::window_filter::{Seed, SetParameters, WindowSet};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let minute = Window::of::<WindowSet>(60_000, 6)?;
+/// let minute = Window::of::<WindowSet>(60_000, 6, None)?;
 /// let parameters = SetParameters {
 ///     // A server takes random bytes.
 ///     seed: Seed::default(),

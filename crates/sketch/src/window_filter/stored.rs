@@ -227,7 +227,7 @@ impl<K: Kind> Stored for WindowFilter<K> {
     fn save(&self, sink: &mut dyn Sink) {
         let parameters = &self.parameters;
         let live = self.ticks.live();
-        self.timeline.save(sink);
+        self.timeline.save::<Self>(sink);
         sink.write_bytes(&parameters.seed.0);
         sink.write_unsigned(parameters.capacity);
         sink.write_double(parameters.error_rate);
@@ -249,18 +249,6 @@ impl<K: Kind> Stored for WindowFilter<K> {
             sink.write_bytes(sub_filter.slots());
             sink.write_bytes(sub_filter.generations());
         }
-    }
-
-    fn payload_bytes(&self) -> u64 {
-        // The type, the end, the footer and fourteen values; per sub-filter seven values, each an opcode and at most
-        // nine bytes, and the arrays.
-        const FIXED_BYTES: u64 = 1 + 9 + 1 + 10 + 14 * 10 + Seed::BYTES as u64;
-        const SUB_FILTER_BYTES: u64 = 7 * 10;
-        let rings = (self.sub_filters.len() + 1) * self.ring_bytes();
-        let arrays = self.arrays().map(|array| array.len() as u64);
-        let arrays = arrays.fold(0, u64::saturating_add);
-        (FIXED_BYTES + SUB_FILTER_BYTES * self.sub_filters.len() as u64 + rings as u64)
-            .saturating_add(arrays)
     }
 
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {

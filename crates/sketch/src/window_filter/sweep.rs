@@ -9,6 +9,11 @@
 //! The stored generation has 16 bits, so its region must be swept before 2^16 further generations. Each new tick visits a
 //! few regions in turn and sweeps those whose generation is old. The cost of a write is bounded by the size of a region,
 //! not of the filter.
+//!
+//! So no expired entry becomes live again when the 16 bits wrap: a generation has at least one tick, and ticks advance
+//! only by a write that stores an entry, one at a time. Each visits the regions of all sub-filters, so a region is visited
+//! at least every 2^15 ticks, and swept if it is 2^14 generations old or more. Its age is therefore below
+//! 2^14 + 2^15 generations, at which it is exact. Panes without additions, however many, have no tick.
 
 use super::slot::View;
 use super::sub_filter::SubFilter;

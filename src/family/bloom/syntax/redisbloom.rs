@@ -3,8 +3,7 @@
 use crate::family::bloom::config::{CAPACITIES, EXPANSIONS};
 use crate::family::bloom::request::{InsertOptions, Request};
 use crate::family::bloom::texts::{BAD_CAPACITY, BAD_EXPANSION};
-use crate::family::window::{WindowOption, check_others};
-use crate::family::window_seed::FilterWindowOption;
+use crate::family::window::{FILTER, INSERT, WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::options::{MissingValue, Options};
@@ -23,16 +22,14 @@ pub fn reserve(call: &Call<'_>) -> Result<Request, Error> {
         return Err(Error::WrongArity);
     }
     let mut options = Options::new(call, 4);
-    let window = FilterWindowOption::in_options(&mut options).map_err(|_| Error::WrongArity)?;
-    let of_window = window.map_or(0, |window| window.num_arguments());
-    if call.len() > ARGUMENTS.end() + of_window {
+    let window = WindowOption::in_options(&mut options, call, FILTER)?;
+    // With a window, an unknown word is a syntax error.
+    if window.is_none() && call.len() > *ARGUMENTS.end() {
         return Err(Error::WrongArity);
     }
     let request = reserve_parameters(call, &mut options)?;
     check_others(&options, window.is_some())?;
-    let window = window
-        .map(FilterWindowOption::parse::<WindowSet>)
-        .transpose()?;
+    let window = window.map(WindowOption::parse::<WindowSet>).transpose()?;
     Ok(Request { window, ..request })
 }
 
@@ -127,11 +124,10 @@ pub fn insert(call: &Call<'_>) -> Result<InsertOptions, Error> {
             (Some(b'n'), _, Some(b'c')) => create = false,
             (Some(b'n'), ..) => request.nonscaling = true,
             _ => {
-                let option = WindowOption::at(call, index - 1)?;
+                let option = WindowOption::at(call, index - 1, INSERT)?;
                 let option = option.ok_or(c"Unknown argument received")?;
-                request.window =
-                    Some(FilterWindowOption::without_seed(option).parse::<WindowSet>()?);
-                index += option.num_arguments() - 1;
+                request.window = Some(option.parse::<WindowSet>()?);
+                index += option.len() - 1;
             }
         }
     }

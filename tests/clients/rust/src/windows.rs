@@ -44,7 +44,7 @@ pub fn walk(connection: &mut Connection) -> RedisResult<()> {
 /// Checks the replies of SKETCH.WINDOW and SKETCH.ADVANCE for a sketch with one live pane that has items.
 fn window(connection: &mut Connection, key: &str, total: u64) -> RedisResult<()> {
     let info: HashMap<String, Value> = cmd(&format!("SKETCH.WINDOW {key}")).query(connection)?;
-    assert_eq!(info.len(), 6);
+    assert_eq!(info.len(), 7);
     let number = |name: &str| from_redis_value::<u64>(info[name].clone()).expect("a number");
     assert_eq!(
         ["window", "panes", "pane length"].map(number),
@@ -53,6 +53,9 @@ fn window(connection: &mut Connection, key: &str, total: u64) -> RedisResult<()>
     assert!((4 * PANE_MS..=5 * PANE_MS).contains(&number("covered")));
     let totals: Vec<u64> = from_redis_value(info["items per pane"].clone())?;
     assert_eq!(totals, [0, 0, 0, 0, total]);
+    let starts: Vec<u64> = from_redis_value(info["pane starts"].clone())?;
+    let newest = number("newest pane");
+    assert_eq!(starts, [4, 3, 2, 1, 0].map(|pane| newest - pane * PANE_MS));
     let command = match key.split(':').next() {
         Some("cms") => format!("CMS.QUERY {key} a"),
         Some("topk") => format!("TOPK.COUNT {key} a"),

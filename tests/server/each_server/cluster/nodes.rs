@@ -36,10 +36,16 @@ pub struct Nodes {
 impl Nodes {
     /// Starts a cluster and waits until it accepts commands.
     pub fn start(primaries: usize, with_replicas: bool) -> Self {
+        Self::start_with(primaries, with_replicas, &Options::new())
+    }
+
+    /// As [`Nodes::start`], with further options.
+    pub fn start_with(primaries: usize, with_replicas: bool, options: &Options) -> Self {
         let count = primaries * (1 + usize::from(with_replicas));
         let servers: Vec<_> = (0..count)
             .map(|_| {
-                Options::new()
+                options
+                    .clone()
                     .cluster()
                     .arguments(&["--cluster-node-timeout", NODE_TIMEOUT])
                     .arguments(&["--cluster-allow-replica-migration", "no"])
@@ -127,15 +133,31 @@ impl Nodes {
         }
     }
 
-    /// Waits until all nodes report that the cluster works and all replicas are synchronized.
+    /// The indexes of the primaries, according to a node.
+    fn primaries_seen_by(&self, node: usize) -> Vec<usize> {
+        let reply = self.servers[node].call("CLUSTER NODES");
+        let text = String::from_utf8_lossy(reply.text().expect("text")).into_owned();
+        let is_primary = |id: &String| {
+            let line = text.lines().find(|line| line.starts_with(id));
+            let flags = line.and_then(|line| line.split(' ').nth(2));
+            flags.is_some_and(|flags| flags.split(',').any(|flag| flag == "master"))
+        };
+        let all = 0..self.servers.len();
+        all.filter(|node| is_primary(&self.ids[*node])).collect()
+    }
+
+    /// Waits until all nodes report that the cluster works and all replicas are synchronized, and agree about the roles. (A
+    /// node refuses its vote to a replica that it takes for a primary, and the others do not vote again for a long time.)
     pub fn wait_until_ok(&self) {
         self.wait("the cluster", |nodes| {
+            let primaries = nodes.primaries();
+            let agrees = |node| nodes.primaries_seen_by(node) == primaries;
             let works = |node| nodes.field(node, "cluster_state").as_deref() == Some("ok");
             let linked = |node| match nodes.role(node).as_str() {
                 "master" => true,
                 _ => nodes.servers[node].info("master_link_status").as_deref() == Some("up"),
             };
-            (0..nodes.servers.len()).all(|node| works(node) && linked(node))
+            (0..nodes.servers.len()).all(|node| works(node) && linked(node) && agrees(node))
         });
     }
 

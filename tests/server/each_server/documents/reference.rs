@@ -10,6 +10,25 @@ fn text(reply: &Reply) -> String {
     String::from_utf8_lossy(reply.text().expect("a text")).into_owned()
 }
 
+/// The fields that docs/monitoring.md explains in one row, which lists the values of the placeholder.
+const PLACEHOLDERS: [(&str, &str); 2] = [
+    ("bf_memory_refusals_", "LIMIT"),
+    ("bf_within_calls_", "FAMILY"),
+];
+
+/// The name on the page of a field, and the value of its placeholder if the row lists the values. Fields that all families have
+/// are on the page once, with the placeholder FAMILY.
+pub fn on_page(field: &str) -> (String, Option<&str>) {
+    for (prefix, placeholder) in PLACEHOLDERS {
+        if let Some(value) = field.strip_prefix(prefix) {
+            return (format!("{prefix}{placeholder}"), Some(value));
+        }
+    }
+    let of_family = Family::of_field(field);
+    let general = of_family.map_or(field.to_owned(), |(_, rest)| format!("bf_FAMILY_{rest}"));
+    (general, None)
+}
+
 /// docs/monitoring.md explains each field of INFO, and no other.
 #[test]
 fn every_field_of_info_is_explained() {
@@ -29,9 +48,14 @@ fn every_field_of_info_is_explained() {
             let Some((name, _)) = line.split_once(':') else {
                 continue;
             };
-            // The page explains fields that all families have once, with the placeholder FAMILY.
-            let of_family = Family::of_field(name);
-            shown.push(of_family.map_or(name.to_owned(), |(_, rest)| format!("bf_FAMILY_{rest}")));
+            let (general, value) = on_page(name);
+            if let Some(value) = value {
+                let mut rows = page.text.lines();
+                let row = rows.find(|row| row.starts_with(&format!("| `{general}`")));
+                let row = row.unwrap_or_else(|| panic!("no row of {general}"));
+                assert!(row.contains(&format!("`{value}`")), "{general}: {value}");
+            }
+            shown.push(general);
         }
     }
     shown.sort();

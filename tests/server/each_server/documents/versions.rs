@@ -1,6 +1,8 @@
 //! The versions that the module reports. tests/documents checks those in the documents.
 
-use crate::support::server::Server;
+use crate::support::server::{Options, Server, server_program};
+use crate::support::tested;
+use std::path::Path;
 
 /// The version of the module.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -20,4 +22,52 @@ fn the_module_reports_its_version_and_that_of_the_command_set() {
         modules.find(|module| module.field("name").and_then(|name| name.text()) == Some(b"bf"));
     let version = module.expect("the module").field("ver").expect("a version");
     assert_eq!(version.integer(), Some(COMMAND_SET_VERSION));
+}
+
+/// Whether the log line about a server that is newer than the tested ones is in the log.
+fn reports_newer(server: &Server) -> bool {
+    server
+        .log()
+        .contains("is newer than every version that this module was tested on")
+}
+
+/// docs/versioning.md lists every server of the test matrix (target/servers/NAME/server). Other servers are newer or not, and the log
+/// says which.
+#[test]
+fn the_servers_of_the_matrix_are_listed_as_tested() {
+    let server = Server::start();
+    let (kind, number) = server.version().kind_and_number();
+    let listed = tested::listed(kind);
+    let program = server_program();
+    let in_matrix = Path::new(&program).parent().and_then(Path::parent);
+    if in_matrix.is_some_and(|parent| parent.ends_with("target/servers")) {
+        assert!(
+            listed.contains(&number),
+            "add {kind} {}.{} to docs/versioning.md, and the newest version to src/server/server_version.rs",
+            number.0,
+            number.1
+        );
+    }
+    assert_eq!(
+        reports_newer(&server),
+        listed.iter().all(|old| *old < number)
+    );
+}
+
+#[test]
+fn a_server_that_is_newer_than_the_tested_ones_is_logged_once() {
+    let mut server = Options::new().debug_module().start();
+    let (kind, _) = server.version().kind_and_number();
+    let (major, minor) = *tested::listed(kind).last().expect("a version");
+    let newer = format!("{major}.{}", minor + 1);
+    std::fs::write(
+        server.dir().join("roughly-server-version"),
+        format!("{newer}.0"),
+    )
+    .expect("a written file");
+    server.restart();
+    let line = format!(
+        "{kind} {newer} is newer than every version that this module was tested on: the newest is {major}.{minor}"
+    );
+    assert_eq!(server.log().matches(&line).count(), 1, "{}", server.log());
 }

@@ -1,11 +1,11 @@
-//! The migration by replication, with the commands of docs/migration.md, while clients write.
+//! The migration by replication, with the commands of docs/migration-replication.md, while clients write.
 
-use super::{Pair, assert_no_refused_command, each};
+use super::{Pair, assert_no_refused_command, each, fetched};
 use crate::each_server::documents::environment::Environment;
 use crate::families::{Family, NumberSet};
 use crate::support::page::{Block, Page};
 use crate::support::resp::{Connection, Protocol, Reply};
-use crate::support::server::Server;
+use crate::support::server::{Options, Server};
 use crate::support::set_on_drop::SetOnDrop;
 use crate::support::time;
 use std::path::Path;
@@ -88,13 +88,13 @@ impl Writer {
 
 /// The blocks of method 2 with the commands that run, up to those that go back, or those of the way without FAILOVER.
 fn steps(without_failover: bool) -> Vec<Block> {
-    let page = Page::read(Path::new("docs/migration.md"));
+    let page = Page::read(Path::new("docs/migration-replication.md"));
     let part = |heading: &str| {
         let section = page.section(heading).expect("a section");
         Page::parse(page.path.clone(), section).blocks
     };
     let manual = part("### Without FAILOVER");
-    let mut steps: Vec<_> = part("## Method 2: replication")
+    let mut steps: Vec<_> = part("## Replication")
         .into_iter()
         .filter(|block| block.language == "sh")
         .collect();
@@ -117,9 +117,9 @@ fn steps(without_failover: bool) -> Vec<Block> {
     steps
 }
 
-/// Migrates while clients write, and counts the writes that are lost.
-fn migrate(pair: &Pair, without_failover: bool) {
-    let (old, new) = (pair.peer().start(), pair.roughly().start());
+/// Migrates to a server with these options while clients write, and counts the writes that are lost.
+fn migrate(pair: &Pair, new: Options, without_failover: bool) {
+    let (old, new) = (pair.peer().start(), new.start());
     let ports = [old.port(), new.port()];
     let mut connection = old.resp2();
     let writers: Vec<_> = pair
@@ -145,7 +145,7 @@ fn migrate(pair: &Pair, without_failover: bool) {
         wait_for_writes(WRITES);
         for block in steps(without_failover) {
             if let Err(difference) = environment.run(&block) {
-                panic!("docs/migration.md: {:?}: {difference}", block.lines);
+                panic!("{:?}: {difference}", block.lines);
             }
         }
         wait_for_writes(acknowledged() + WRITES);
@@ -174,10 +174,33 @@ fn migrate(pair: &Pair, without_failover: bool) {
 
 #[test]
 fn a_failover_to_roughly_loses_no_acknowledged_write() {
-    each(|pair| migrate(pair, false));
+    each(|pair| migrate(pair, pair.roughly(), false));
 }
 
 #[test]
 fn a_pause_and_a_stop_of_the_old_server_lose_no_acknowledged_write() {
-    each(|pair| migrate(pair, true));
+    each(|pair| migrate(pair, pair.roughly(), true));
+}
+
+/// docs/migration-redis-8-to-valkey.md, "Replication to Valkey 9".
+#[test]
+fn redis_8_with_redisbloom_moves_to_valkey_9_with_roughly() {
+    let newest = fetched()
+        .into_iter()
+        .find(|program| program.ends_with("valkey-newest/server"));
+    let Some(newest) = newest else {
+        println!("skipped: no target/servers/valkey-newest");
+        return;
+    };
+    each(|pair| {
+        let old = Options::new()
+            .without_module()
+            .program(pair.program.clone());
+        if !old.start().version().is_redis_at_least(8, 0) {
+            return;
+        }
+        let new = Options::new().program(newest.clone());
+        let new = new.arguments(&["--rdb-version-check", "relaxed"]);
+        migrate(pair, new, false);
+    });
 }

@@ -18,6 +18,7 @@ mod cases;
 mod documented;
 mod injector;
 mod large;
+mod obeyed;
 mod payloads;
 mod states;
 mod sweep;

@@ -1,6 +1,6 @@
 //! The arguments that make a command do the most work.
 
-use super::keys::{PANE_MS, Sizes, current_pane, item};
+use super::keys::{PANE_MS, Sizes, current_pane, item, units};
 use super::types::{Type, WITHIN};
 use crate::families::Family;
 use crate::families::valkey_bloom::load_payload;
@@ -88,10 +88,7 @@ pub fn calls(
         .into_iter()
         .map(|word| match &word[..] {
             b"SOURCE" => base.as_bytes().to_vec(),
-            b"PART" => (sizes["panes"] * PANE_MS / 2)
-                .max(1)
-                .to_string()
-                .into_bytes(),
+            b"PART" => (units(sizes) * PANE_MS / 2).max(1).to_string().into_bytes(),
             _ => word,
         })
         .collect();
@@ -103,7 +100,7 @@ pub fn calls(
         keys: keys as u64,
         is_creation: keys == 0 && !FROM_KEY.contains(&last_word),
     };
-    let panes = sizes.get("panes").map_or(1, |panes| panes + 1);
+    let panes = units(sizes) + 1;
     let many = |item: &dyn Fn(u64) -> Vec<Vec<u8>>| (0..SHORT_ITEMS).flat_map(item).collect();
     let number = |number: f64| vec![number.to_string().into_bytes()];
     let long = |start: &str, digit: u8| vec![[start.as_bytes(), &vec![digit; LONG_BYTES]].concat()];

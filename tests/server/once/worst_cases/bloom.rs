@@ -31,6 +31,9 @@ const CALLS: &[&str] = &[
 
 const RATE: Axis = axis("digits of the error rate", 1, &[3, MAX]);
 
+/// More items than a sub-filter of [`Type::counted`] has.
+const COUNTED: u64 = 400_000;
+
 pub const CLASSIC: Type = Type {
     name: "bf",
     calls: CALLS,
@@ -38,6 +41,14 @@ pub const CLASSIC: Type = Type {
     // The error rate of a further sub-filter would be 0.
     refusals: &[("bf.", "ERR problem inserting into filter")],
     keeps_results: false,
+    counted: |window| {
+        let create = format!("BF.RESERVE KEY 0.001 100000 EXPANSION 2{window}");
+        [
+            vec![words(&create)],
+            additions("BF.MADD KEY", 0, COUNTED, |_| None),
+        ]
+        .concat()
+    },
     keys: &[
         Largest {
             filled: Filled::All,
@@ -180,6 +191,14 @@ pub const VALKEY: Type = Type {
             "ERR provided VALIDATESCALETO causes bloom object to exceed memory limit",
         ),
     ],
+    counted: |_| {
+        let create = "BF.INSERT KEY SEED 0123456789abcdefghijklmnopqrstuv CAPACITY 100000";
+        [
+            vec![words(create)],
+            additions("BF.MADD KEY", 0, COUNTED, |_| None),
+        ]
+        .concat()
+    },
     keys: &[
         Largest {
             filled: Filled::All,

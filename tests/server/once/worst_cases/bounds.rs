@@ -1,4 +1,4 @@
-//! The bounds of docs/worst-cases.md: CPU time on the reference machine.
+//! The bounds of docs/operations.md, "Longest time of one command": CPU time on the reference machine.
 
 /// Up to this many rows, a command has no work limit.
 pub const MAX_UNLIMITED_ROWS: u64 = 32;

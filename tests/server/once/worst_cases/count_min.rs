@@ -2,7 +2,8 @@
 
 use super::bounds::MAX_UNLIMITED_ROWS;
 use super::keys::{
-    Axis, Filled, Largest, MAX, MAX_ROWS_OF_LONG_ITEM, Sizes, additions, axis, window,
+    Axis, Filled, LEVELS, Largest, MAX, MAX_ROWS_OF_LONG_ITEM, Sizes, additions, axis, live_panes,
+    units, window,
 };
 use super::types::Type;
 use crate::workload::{Command, words};
@@ -32,6 +33,14 @@ pub const CLASSIC: Type = Type {
     not_applicable: &[],
     refusals: &[("cms.", "CMS: too much work for the depth of the sketch")],
     keeps_results: false,
+    counted: |window| {
+        let create = format!("CMS.INITBYDIM KEY 100000 5{window}");
+        [
+            vec![words(&create)],
+            additions("CMS.INCRBY KEY", 0, 100_000, Some),
+        ]
+        .concat()
+    },
     keys: &[Largest {
         filled: Filled::All,
         axes: &[DEPTH, axis("width", 1, &[MAX])],
@@ -70,10 +79,10 @@ pub const WINDOW: Type = Type {
         Largest {
             filled: Filled::All,
             axes: WINDOW_AXES,
-            bytes: |sizes| arrays(sizes, sizes["panes"] + 2),
+            bytes: |sizes| arrays(sizes, sizes["panes"] + 1),
             create: create_window,
             fill: |sizes, pane| {
-                let items = (20_000_000 / sizes["depth"]).clamp(3, 20_000) / sizes["panes"];
+                let items = (20_000_000 / sizes["depth"]).clamp(3, 20_000) / units(sizes);
                 additions("CMS.INCRBY KEY", pane, items.max(3), |number| {
                     Some(number + 1)
                 })
@@ -82,9 +91,25 @@ pub const WINDOW: Type = Type {
         Largest {
             filled: Filled::Newest,
             axes: WINDOW_AXES,
-            bytes: |sizes| arrays(sizes, 3),
+            bytes: |sizes| arrays(sizes, 1),
             create: create_window,
             fill: CLASSIC.keys[0].fill,
+        },
+        // The merge of the largest arrays, and the most panes.
+        Largest {
+            filled: Filled::All,
+            axes: &[
+                axis("width", 1, &[MAX]),
+                axis("panes", 1, &[MAX]),
+                LEVELS,
+                DEPTH,
+            ],
+            bytes: |sizes| arrays(sizes, live_panes(sizes)),
+            create: create_window,
+            fill: |sizes, unit| {
+                let items = 20_000 / units(sizes) + 3;
+                additions("CMS.INCRBY KEY", unit, items, |number| Some(number + 1))
+            },
         },
     ],
     ..CLASSIC

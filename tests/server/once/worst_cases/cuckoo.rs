@@ -42,6 +42,15 @@ pub const CLASSIC: Type = Type {
         ("cf.", "Maximum expansions reached"),
     ],
     keeps_results: false,
+    // Two full sub-filters.
+    counted: |window| {
+        let create = format!("CF.RESERVE KEY 524288 EXPANSION 1{window}");
+        [
+            vec![words(&create)],
+            additions("CF.INSERT KEY ITEMS", 0, 950_000, |_| None),
+        ]
+        .concat()
+    },
     keys: &[
         Largest {
             filled: Filled::All,

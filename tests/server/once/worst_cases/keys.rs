@@ -36,7 +36,8 @@ pub const fn axis(name: &'static str, min: u64, limits: &'static [u64]) -> Axis 
     Axis { name, min, limits }
 }
 
-/// Keys of a type whose parameters are as large as creation accepts. The parameter `panes` is that of a window.
+/// Keys of a type whose parameters are as large as creation accepts. The parameter `panes` is that of a window, and `levels` the
+/// highest level of a pane in a window whose panes grow with age.
 pub struct Largest {
     /// Which panes have items.
     pub filled: Filled,
@@ -46,7 +47,7 @@ pub struct Largest {
     pub bytes: fn(&Sizes) -> f64,
     /// The command that creates the key `KEY`, its first argument.
     pub create: fn(&Sizes) -> Command,
-    /// The commands that fill a pane, from 0 to the number of panes. A type without a window has pane 0. None if the creation
+    /// The commands that fill a unit of the window, from 0 to [`units`]. A type without a window has unit 0. None if the creation
     /// fills the key.
     pub fill: fn(&Sizes, u64) -> Vec<Command>,
 }
@@ -75,10 +76,35 @@ pub fn additions(
     numbers.chunks(1000).map(command).collect()
 }
 
+/// The parameter of a window whose panes grow with age.
+pub const LEVELS: Axis = axis("levels", 1, &[MAX]);
+
+/// The length of the window in newest panes; 0 for a key without a window.
+pub fn units(sizes: &Sizes) -> u64 {
+    let panes = sizes.get("panes").copied().unwrap_or(0);
+    match sizes.get(LEVELS.name) {
+        Some(levels) => (panes + 1) << levels.min(&20),
+        None => panes,
+    }
+}
+
+/// The largest number of live panes.
+pub fn live_panes(sizes: &Sizes) -> u64 {
+    let levels = sizes.get(LEVELS.name).copied().unwrap_or(0);
+    (sizes["panes"] + 1) * (levels + 1) + u64::from(levels > 0)
+}
+
 /// The option `WINDOW` for these sizes.
 pub fn window(sizes: &Sizes) -> String {
-    let panes = sizes["panes"];
-    format!(" WINDOW {} PANES {panes}", panes * PANE_MS)
+    let window = format!(
+        " WINDOW {} PANES {}",
+        units(sizes) * PANE_MS,
+        sizes["panes"]
+    );
+    match sizes.contains_key(LEVELS.name) {
+        true => format!("{window} FINEST {PANE_MS}"),
+        false => window,
+    }
 }
 
 /// See [`MAX_ROWS_OF_LONG_ITEM`].
@@ -169,7 +195,7 @@ impl Largest {
     fn append_commands(&self, log: &mut Vec<u8>, sizes: &Sizes, key: &str, newest: Option<u64>) {
         let mut append = |command| log.extend(request(&for_key(command, key)));
         append((self.create)(sizes));
-        let last = newest.map_or(0, |_| sizes["panes"]);
+        let last = newest.map_or(0, |_| units(sizes));
         for pane in 0..=last {
             if let Some(newest) = newest {
                 append(words(&format!(
@@ -189,7 +215,7 @@ impl Largest {
         let mut log = Vec::new();
         let states = match sizes.get("panes") {
             None => vec![State::WITHOUT_WINDOW],
-            Some(&panes) => State::of_window(panes),
+            Some(_) => State::of_window(units(sizes), sizes.contains_key(LEVELS.name)),
         };
         for state in &states {
             let newest = state.idle_panes.map(|idle| current_pane() - idle);
@@ -259,18 +285,23 @@ impl State {
         is_expired: false,
     };
 
-    fn of_window(panes: u64) -> Vec<Self> {
+    fn of_window(units: u64, has_levels: bool) -> Vec<Self> {
         let state = |key, idle_panes, text| Self {
             key,
             idle_panes: Some(idle_panes),
             text,
-            is_expired: idle_panes > panes,
+            is_expired: idle_panes > units,
         };
-        vec![
+        let mut states = vec![
             state("written", 0, ""),
-            state("half", panes.div_ceil(2), "idle for half a window"),
-            state("expired", 2 * panes, "idle for two windows"),
-        ]
+            state("half", units.div_ceil(2), "idle for half a window"),
+            state("expired", 2 * units, "idle for two windows"),
+        ];
+        if has_levels {
+            // Each step merges two panes.
+            states.push(state("step", 1, "idle for one pane"));
+        }
+        states
     }
 }
 

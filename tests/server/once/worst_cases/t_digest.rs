@@ -51,6 +51,11 @@ pub const CLASSIC: Type = Type {
     not_applicable: &[],
     refusals: &[],
     keeps_results: true,
+    counted: |window| {
+        let create = format!("TDIGEST.CREATE KEY COMPRESSION 20000{window}");
+        let sizes = Sizes::from([("compression", 20_000)]);
+        [vec![words(&create)], samples(&sizes, 0)].concat()
+    },
     keys: &[Largest {
         filled: Filled::All,
         axes: &[axis("compression", 1, &[MAX_COMPRESSION, MAX])],

@@ -2,7 +2,8 @@
 
 use super::bounds::MAX_UNLIMITED_ROWS;
 use super::keys::{
-    Axis, Filled, Largest, MAX, MAX_ROWS_OF_LONG_ITEM, Sizes, additions, axis, item, window,
+    Axis, Filled, LEVELS, Largest, MAX, MAX_ROWS_OF_LONG_ITEM, Sizes, additions, axis, item,
+    live_panes, units, window,
 };
 use super::types::Type;
 use crate::workload::{Command, words};
@@ -54,6 +55,14 @@ pub const CLASSIC: Type = Type {
     not_applicable: &[],
     refusals: &[("topk.", "TopK: too much work for the depth of the sketch")],
     keeps_results: false,
+    counted: |window| {
+        let create = format!("TOPK.RESERVE KEY 1000 50000 5 0.9{window}");
+        [
+            vec![words(&create)],
+            additions("TOPK.ADD KEY", 0, 100_000, |_| None),
+        ]
+        .concat()
+    },
     keys: &[
         Largest {
             filled: Filled::All,
@@ -110,6 +119,26 @@ pub const WINDOW: Type = Type {
             bytes: |sizes| 8.0 * sizes["depth"] as f64 * (sizes["panes"] + 1) as f64,
             create: |sizes| words(&format!("{}{}", shared_buckets(sizes), window(sizes))),
             fill: CLASSIC.keys[1].fill,
+        },
+        // The merge of the largest lists. The work limit allows few levels of long lists.
+        Largest {
+            filled: Filled::All,
+            axes: &[
+                axis("k", 1, &[MAX]),
+                axis("panes", 1, &[6]),
+                axis(LEVELS.name, 1, &[4]),
+                DEPTH,
+            ],
+            bytes: |sizes| list_bytes(sizes) * live_panes(sizes) as f64,
+            create: list_with_window,
+            fill: |sizes, unit| {
+                // The merged panes have full lists, too.
+                let is_recent = units(sizes) - unit <= 2 * (sizes["panes"] + 1);
+                let items = sizes["k"].div_ceil(if is_recent { 1 } else { 4 });
+                additions("TOPK.INCRBY KEY", unit, items, |number| {
+                    Some(1 + number * 7919 % 1000)
+                })
+            },
         },
         // The longest items.
         Largest {

@@ -2,6 +2,7 @@
 
 use super::keys::Largest;
 use crate::families::{Family, SKETCH_COMMANDS};
+use crate::workload::Command;
 
 /// A type: its largest keys, and the commands on them.
 pub struct Type {
@@ -16,6 +17,8 @@ pub struct Type {
     pub refusals: &'static [(&'static str, &'static str)],
     /// Whether a read keeps results for later reads. Each measured read then gets its own copy of the key.
     pub keeps_results: bool,
+    /// The commands that create a key of at least a megabyte with 100,000 items and several counts, with this option `WINDOW`.
+    pub counted: fn(&str) -> Vec<Command>,
     /// The largest keys.
     pub keys: &'static [Largest],
 }

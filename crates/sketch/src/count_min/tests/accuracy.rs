@@ -24,7 +24,7 @@ fn estimates_exceed_the_error_at_most_with_the_given_probability() {
         })
         .collect();
     let stream = counts.iter().map(|(item, count)| (item.as_bytes(), *count));
-    sketch.increment_all(stream, |_, answer| assert!(answer.is_ok()));
+    sketch.increment_all(stream, NO_LIMIT, |_, answer| assert!(answer.is_ok()));
     assert_eq!(
         sketch.total().cast_signed(),
         counts.iter().map(|(_, count)| count).sum::<i64>()

@@ -3,7 +3,7 @@
 //! tests/golden/dumps/VERSION/cms-*.dump are DUMP payloads. Each line of cms.built is a command. Bytes other than ASCII
 //! letters, digits and `-_.` are written as `%` and two hexadecimal digits.
 
-use super::super::{CellSize, CountMin, MergeSource, dimensions_for};
+use super::super::{CellSize, CountMin, MergeSource, NO_LIMIT, dimensions_for};
 use crate::memory::Budget;
 use crate::stored::Stored;
 use crate::testing::{GOLDEN_VERSIONS, golden_bytes, golden_values};
@@ -68,7 +68,7 @@ fn built(version: &str) -> HashMap<String, CountMin> {
                 sketches
                     .get_mut(&key)
                     .unwrap()
-                    .increment_all(items, |_, _| ());
+                    .increment_all(items, NO_LIMIT, |_, _| ());
             }
             ("CMS.MERGE", ["2", own, other, "WEIGHTS", weight, other_weight]) if *own == key => {
                 let mut sketch = sketches.remove(&key).unwrap();

@@ -1,6 +1,7 @@
 //! Rate limits: streams of requests compared with exact counters.
 
 use super::*;
+use crate::seed::Seed;
 use crate::top_k::random::Random;
 use crate::window::{Panes, Timed, Window};
 use std::collections::{BTreeMap, VecDeque};
@@ -96,8 +97,9 @@ fn no_client_gets_more_than_the_limit() {
 #[test]
 fn no_client_gets_more_than_the_limit_in_any_window() {
     for cell_size in ALL_SIZES {
-        let window = Window::new(4000, 4).unwrap();
-        let sketch = CountMinWindow::new(WIDTH, DEPTH, cell_size, window, Budget::UNLIMITED);
+        let window = Window::new(4000, 4, None).unwrap();
+        let shape = Shape::new(WIDTH, DEPTH, cell_size).unwrap();
+        let sketch = CountMinWindow::new(shape, window, Seed([7; 16]), Budget::UNLIMITED);
         check_requests(
             sketch.unwrap(),
             15,

@@ -9,6 +9,7 @@ mod stored;
 use super::cell::ALL_SIZES;
 use super::*;
 use crate::blocks::{Addresses, MovesAll};
+use crate::hash::murmur2;
 use crate::stored::Stored;
 use std::cell::Cell;
 
@@ -139,7 +140,7 @@ fn check_refused_increments(depth: u64) {
         let mut twin = before.try_clone().unwrap();
         let mut answers = Vec::new();
         let pair = [(&[item][..], 60), (&b"a"[..], 5)];
-        twin.increment_all(pair.into_iter(), |_, answer| answers.push(answer));
+        twin.increment_all(pair.into_iter(), NO_LIMIT, |_, answer| answers.push(answer));
         let one_by_one = [sketch.increment(&[item], 60), sketch.increment(b"a", 5)];
         assert_eq!(answers, one_by_one);
         assert_eq!(twin, sketch);
@@ -184,7 +185,7 @@ fn increments_of_a_batch_see_the_earlier_ones() {
         let mut sketch = sketch(50, depth, CellSize::One);
         let mut answers = Vec::new();
         let items = (0..70).map(|i| (&b"twice"[..], if i % 2 == 0 { 9 } else { -4 }));
-        sketch.increment_all(items, |_, answer| answers.push(answer));
+        sketch.increment_all(items, NO_LIMIT, |_, answer| answers.push(answer));
         let mut count = 0u64;
         for (i, answer) in answers.iter().enumerate() {
             match (i % 2, count) {
@@ -203,5 +204,29 @@ fn increments_of_a_batch_see_the_earlier_ones() {
             estimates.push(estimate)
         });
         assert_eq!(estimates, [count; 33]);
+    }
+}
+
+/// Numbers of six digits that share every cell of every sketch: the word of the first four digits and that of the last two differ
+/// in the same bits. After a suffix to a multiple of four bytes there are none.
+#[test]
+fn numbers_that_share_all_cells_do_not_if_their_length_is_a_multiple_of_four() {
+    let pairs = |suffix: &str| {
+        let hashes = (100_000..1_000_000).map(|number| {
+            let item = format!("{number}{suffix}");
+            [0, 1, 2, 31].map(|seed| murmur2(item.as_bytes(), seed))
+        });
+        let mut hashes: Vec<_> = hashes.collect();
+        hashes.sort_unstable();
+        hashes.windows(2).filter(|pair| pair[0] == pair[1]).count()
+    };
+    assert_eq!((pairs(""), pairs("--")), (40, 0));
+    let mut sketch = sketch(1 << 20, 32, CellSize::Four);
+    for suffix in ["", "-", "--"] {
+        sketch
+            .increment(format!("504102{suffix}").as_bytes(), 1000)
+            .unwrap();
+        let twin = sketch.query(format!("780518{suffix}").as_bytes());
+        assert_eq!(twin, if suffix.len() < 2 { 1000 } else { 0 }, "{suffix}");
     }
 }

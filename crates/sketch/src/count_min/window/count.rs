@@ -1,18 +1,18 @@
 //! Increments and queries.
 
-use super::super::cell::with_cell;
-use super::super::count::{
-    Places, Sums, Table, add, increment_items, increment_one, total_after, undo,
-};
-use super::super::limit::{Limit, NoLimit};
-use super::expiry::{EXPIRED_BYTES_PER_INCREMENT, TESTED_BLOCKS};
+use super::super::{MAX_TOTAL, NO_LIMIT};
 use super::*;
 use crate::prefetch::prefetch;
-use crate::window::Panes;
 use std::iter;
 
+/// Sketches whose panes have more bytes than this are prefetched: they do not fit in the cache of a core.
+const MIN_PREFETCH_BYTES: u64 = 1 << 20;
+
+/// Cell numbers, one per row, of which the first [`Shape::depth`] are used. An array has at most 2^29 cells.
+type Places = [u32; MAX_DEPTH as usize];
+
 impl CountMinWindow {
-    /// The estimated count of `item` in these panes. Cost: as [`CountMinWindow::query_all`].
+    /// The estimated count of `item` in these panes. Cost: one pass over the item, and one cell per row and pane.
     #[must_use]
     pub fn query(&self, item: &[u8], panes: Panes) -> u64 {
         let mut count = 0;
@@ -20,35 +20,30 @@ impl CountMinWindow {
         count
     }
 
-    /// Calls `answer` with the estimated count of each item in these panes, in order.
-    ///
-    /// Cost: that of [`CountMin::query_all`] if all panes count and no block is stale;
-    /// otherwise at most one more cell per row for every other pane.
+    /// Calls `answer` with the estimated count of each item in these panes, in order. Cost: as [`CountMinWindow::query`].
     pub fn query_all<'a>(
         &self,
-        items: impl ExactSizeIterator<Item = &'a [u8]>,
+        items: impl Iterator<Item = &'a [u8]>,
         panes: Panes,
         mut answer: impl FnMut(u64),
     ) {
-        let skipped = self.timeline.skipped_slots(panes);
-        if self.is_blank() {
-            items.for_each(|_| answer(0));
-        } else if skipped == 0 && self.ages.stale() == 0 {
-            self.sum.query_all(items, answer);
-        } else {
-            with_cell!(self.shape().cell_size(), C => {
-                let newest = self.newest_slot();
-                let count = |cell| self.count_after::<C>(cell, newest, skipped);
-                self.sum.query_cells(items, count, answer);
-            });
-        }
+        let panes = self.panes.counted(panes);
+        let items = items.map(|item| (item, 0));
+        with_cell!(self.shape.cell_size(), C => {
+            for_each_item(
+                self.rows,
+                items,
+                &mut (),
+                |(), places| self.prefetch::<C>(panes, places),
+                |(), places, _| answer(estimate::<C>(panes, places)),
+            );
+        });
     }
 
-    /// Adds `by`, which is not negative, to the count of `item` in the newest pane and returns the new estimate. After an
-    /// error nothing has changed; nor after an increment of 0.
+    /// Adds `by` to the count of `item` in the newest pane and returns the new estimate. After an error nothing has
+    /// changed; nor after an increment of 0.
     ///
-    /// Cost: as [`CountMin::increment`], and as many cells of the pane. While blocks are stale, the expired cells of one
-    /// block per row and of at least one other are subtracted.
+    /// Cost: as [`CountMinWindow::query`] in all panes, or twice that if the total is above the maximum of a cell.
     ///
     /// # Errors
     /// [`CountMinError::Overflow`], [`CountMinError::WindowDecrement`], [`CountMinError::OutOfMemory`] for the first
@@ -59,204 +54,208 @@ impl CountMinWindow {
         by: i64,
         budget: Budget<'_>,
     ) -> Result<u64, CountMinError> {
-        self.increment_limited(item, by, NoLimit, budget)
+        self.increment_limited(item, by, NO_LIMIT, budget)
     }
 
-    /// [`CountMinWindow::increment`], if the new estimate is within the limit.
+    /// [`CountMinWindow::increment`], if the new estimate is at most `max`.
     ///
     /// # Errors
-    /// With a limit, [`CountMinError::AboveLimit`] instead of [`CountMinError::Overflow`].
+    /// Unless `max` is [`NO_LIMIT`], [`CountMinError::AboveLimit`] instead of [`CountMinError::Overflow`].
     pub fn increment_limited(
         &mut self,
         item: &[u8],
         by: i64,
-        limit: impl Limit,
+        max: u64,
         budget: Budget<'_>,
     ) -> Result<u64, CountMinError> {
-        let mut writer = Writer::new(self, budget);
-        let cell_size = writer.sketch.shape().cell_size();
-        with_cell!(cell_size, C => increment_one::<C>(&mut writer, item, by, limit))
+        let mut answer = Err(CountMinError::Overflow);
+        let items = iter::once((item, by));
+        self.increment_all(items, max, budget, |_, result| answer = result);
+        answer
     }
 
     /// Adds to the count of each item and calls `answer` with the increment and the result of
-    /// [`CountMinWindow::increment`], in order. After an item that fails, the next items are still counted.
+    /// [`CountMinWindow::increment_limited`], in order. The items after a refused one are counted.
     pub fn increment_all<'a>(
         &mut self,
         items: impl Iterator<Item = (&'a [u8], i64)>,
+        max: u64,
         budget: Budget<'_>,
-        answer: impl FnMut(i64, Result<u64, CountMinError>),
+        mut answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
-        self.increment_all_limited(items, NoLimit, budget, answer);
-    }
-
-    /// [`CountMinWindow::increment_all`] with the results of [`CountMinWindow::increment_limited`].
-    pub fn increment_all_limited<'a>(
-        &mut self,
-        items: impl Iterator<Item = (&'a [u8], i64)>,
-        limit: impl Limit,
-        budget: Budget<'_>,
-        answer: impl FnMut(i64, Result<u64, CountMinError>),
-    ) {
-        let mut writer = Writer::new(self, budget);
-        let cell_size = writer.sketch.shape().cell_size();
-        with_cell!(cell_size, C => increment_items::<C>(&mut writer, items, limit, answer));
-    }
-
-    /// The estimate of the item with the cells at these places, of which some may be in stale blocks. `newest` is the slot of
-    /// the newest pane.
-    #[cold]
-    fn estimate_stale<C: Cell>(&self, newest: usize, places: &impl Places) -> u64 {
-        let mut estimate = u64::MAX;
-        places.for_each_group(|places| {
-            let counts = places
-                .iter()
-                .map(|&cell| self.count_after::<C>(cell, newest, 0));
-            estimate = counts.fold(estimate, u64::min);
+        with_cell!(self.shape.cell_size(), C => {
+            for_each_item(
+                self.rows,
+                items,
+                self,
+                |sketch, places| sketch.prefetch::<C>(sketch.panes.all(), places),
+                |sketch, places, by| {
+                    answer(by, sketch.increment_cells::<C>(places, by, max, budget));
+                },
+            );
         });
-        estimate
     }
 
-    /// The count of a cell in all slots but the first `skipped`. `newest` is that of the newest pane.
-    fn count_after<C: Cell>(&self, cell: usize, newest: usize, skipped: u64) -> u64 {
-        let age = match self.ages.stale() {
-            0 => 0,
-            _ => self.ages.get(self.block_of::<C>(cell)),
-        };
-        let expired = skipped + age;
-        let slots = self.panes.len();
-        let count = |cells: &[u8]| C::all(cells).get(cell).map_or(0, |&cell| C::count(cell));
-        match usize::try_from(expired) {
-            Ok(0) => count(&self.sum.cells),
-            Ok(expired) if expired <= slots / 2 => {
-                let expired = self.ring_from(newest, age).take(expired);
-                let expired = expired.map(|pane| count(&pane.cells));
-                expired.fold(count(&self.sum.cells), u64::wrapping_sub)
-            }
-            Ok(expired) if expired < slots => {
-                let live = self.ring_from(newest, age).skip(expired);
-                live.map(|pane| count(&pane.cells))
-                    .fold(0, u64::wrapping_add)
-            }
-            _ => 0,
-        }
-    }
-}
-
-/// A sketch whose newest pane is incremented.
-struct Writer<'a> {
-    sketch: &'a mut CountMinWindow,
-    /// The slot of the newest pane.
-    slot: usize,
-    budget: Budget<'a>,
-}
-
-impl<'a> Writer<'a> {
-    fn new(sketch: &'a mut CountMinWindow, budget: Budget<'a>) -> Self {
-        Self {
-            slot: sketch.timeline.slot(sketch.timeline.newest()),
-            sketch,
-            budget,
-        }
-    }
-
-    /// [`Table::increment_cells`] if blocks are stale or the newest pane has no array. The cells are read first, because
-    /// an increment that is refused must not change the blocks.
-    #[cold]
-    fn increment_stale<C: Cell>(
-        &mut self,
-        places: impl Places,
-        by: i64,
-    ) -> Result<u64, CountMinError> {
-        let sketch = &mut *self.sketch;
-        let total = total_after(sketch.sum.total, by)?;
-        let mut sums = Sums::NONE;
-        if sketch.is_blank() {
-            sums = Sums::one(by.cast_unsigned());
-        } else {
-            places.for_each_group(|places| {
-                for &cell in places {
-                    let count = sketch.count_after::<C>(cell, self.slot, 0);
-                    sums = sums.and(Sums::one(count.wrapping_add_signed(by)));
-                }
-            });
-        }
-        let estimate = sums.estimate::<C>(by)?;
-        if by == 0 {
-            return Ok(estimate);
-        }
-        sketch.allocate(iter::once(self.slot), self.budget)?;
-        sketch.sum.total = total;
-        sketch.panes[self.slot].total += by.cast_unsigned();
-        places.for_each_group(|places| {
-            for &cell in places {
-                sketch.expire_block::<C>(sketch.block_of::<C>(cell));
-            }
-            add::<C>(C::all_mut(&mut sketch.sum.cells), places, by);
-            let pane = &mut sketch.panes[self.slot];
-            add::<C>(C::all_mut(&mut pane.cells), places, by);
-        });
-        sketch.expire_more::<C>(EXPIRED_BYTES_PER_INCREMENT, TESTED_BLOCKS);
-        Ok(estimate)
-    }
-}
-
-impl Table for Writer<'_> {
-    #[inline(always)]
-    fn sketch(&self) -> &CountMin {
-        &self.sketch.sum
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, byte: usize) {
-        prefetch(&self.sketch.sum.cells, byte);
-        prefetch(&self.sketch.panes[self.slot].cells, byte);
-    }
-
-    #[inline]
-    fn estimate<C: Cell>(&self, places: &impl Places) -> u64 {
-        if self.sketch.is_blank() {
-            0
-        } else if self.sketch.ages.stale() == 0 {
-            self.sketch.sum.estimate::<C>(places)
-        } else {
-            self.sketch.estimate_stale::<C>(self.slot, places)
-        }
-    }
-
+    /// [`CountMinWindow::increment_limited`] for the item with these cells.
     #[inline]
     fn increment_cells<C: Cell>(
         &mut self,
-        places: impl Places,
+        places: &[u32],
         by: i64,
+        max: u64,
+        budget: Budget<'_>,
     ) -> Result<u64, CountMinError> {
-        if by < 0 {
+        let Ok(by) = u64::try_from(by) else {
             return Err(CountMinError::WindowDecrement);
+        };
+        let is_stored = self.panes.newest(&self.timeline).is_some();
+        let panes = self.panes.all();
+        let (older, newest) = panes.split_at(panes.len() - usize::from(is_stored));
+        // The sum of the totals has 63 bits, and so has the increment.
+        let in_newest = estimate::<C>(newest, places);
+        let before = estimate::<C>(older, places) + in_newest;
+        let overflow = match max {
+            NO_LIMIT => CountMinError::Overflow,
+            _ => CountMinError::AboveLimit(before),
+        };
+        if before + by > max {
+            return Err(overflow);
         }
-        let pane = &mut self.sketch.panes[self.slot];
-        if self.sketch.ages.stale() != 0 || pane.cells.is_empty() {
-            return self.increment_stale::<C>(places, by);
+        if by == 0 {
+            return Ok(before);
         }
-        let sum = &mut self.sketch.sum;
-        let total = total_after(sum.total, by)?;
-        let sum_cells = C::all_mut(&mut sum.cells);
+        let total = self.total + by;
+        let raised = in_newest + by;
+        if total > MAX_TOTAL
+            || total > C::MAX_COUNT && !sums_fit::<C>(older, newest, places, raised)
+        {
+            return Err(overflow);
+        }
+        if !is_stored {
+            self.push_newest(budget)?;
+        }
+        let Some(pane) = self.panes.newest_mut(&self.timeline) else {
+            return Err(overflow);
+        };
         let cells = C::all_mut(&mut pane.cells);
-        let mut sums = Sums::NONE;
-        places.for_each_group(|places| {
-            sums = sums.and(add::<C>(sum_cells, places, by));
-            // A cell of the pane is at most its sum.
-            add::<C>(cells, places, by);
-        });
-        let estimate = sums.estimate::<C>(by);
-        match estimate {
-            Ok(_) => {
-                sum.total = total;
-                pane.total += by.cast_unsigned();
-            }
-            Err(_) => places.for_each_group(|places| {
-                undo::<C>(sum_cells, places, by);
-                undo::<C>(cells, places, by);
-            }),
+        for &place in places {
+            let cell = &mut cells[place as usize];
+            *cell = C::with_count(C::count(*cell).max(raised));
         }
-        estimate
+        pane.total += by;
+        self.total = total;
+        Ok(before + by)
     }
+
+    /// Adds the newest pane to the list.
+    #[cold]
+    fn push_newest(&mut self, budget: Budget<'_>) -> Result<(), OutOfMemory> {
+        let bytes = self.array_bytes();
+        budget.request(bytes)?;
+        let cells = Buffer::zeroed(bytes)?;
+        let len = self.panes.all().len() + 1;
+        self.panes.reserve(len, &self.timeline, budget)?;
+        self.panes
+            .push(self.timeline.newest(), Pane { total: 0, cells });
+        Ok(())
+    }
+
+    /// Prefetches the cells at these places in these panes if the sketch is large.
+    #[inline]
+    fn prefetch<C: Cell>(&self, panes: &[StoredPane<Pane>], places: &[u32]) {
+        if self.array_bytes() * panes.len() as u64 <= MIN_PREFETCH_BYTES {
+            return;
+        }
+        for pane in panes {
+            for &place in places {
+                prefetch(&pane.content.cells, place as usize * size_of::<C::Bytes>());
+            }
+        }
+    }
+}
+
+/// Calls `visit` with `state`, the places and the value of each item, in order. While one item is visited, the cells of the
+/// next one are located and prefetched.
+#[inline]
+fn for_each_item<'a, S>(
+    rows: SeededRows,
+    mut items: impl Iterator<Item = (&'a [u8], i64)>,
+    state: &mut S,
+    prefetch: impl Fn(&S, &[u32]),
+    mut visit: impl FnMut(&mut S, &[u32], i64),
+) {
+    let locate = |item| {
+        let mut places = Places::default();
+        for (place, cell) in places.iter_mut().zip(rows.cells(rows.hash(item))) {
+            *place = cell as u32;
+        }
+        places
+    };
+    let mut next = items.next().map(|(item, by)| (locate(item), by));
+    while let Some((places, by)) = next {
+        next = items.next().map(|(item, by)| (locate(item), by));
+        if let Some((places, _)) = &next {
+            prefetch(state, &places[..rows.depth]);
+        }
+        visit(state, &places[..rows.depth], by);
+    }
+}
+
+/// The sum, over these panes, of the smallest count of the cells at these places.
+#[inline]
+fn estimate<C: Cell>(panes: &[StoredPane<Pane>], places: &[u32]) -> u64 {
+    match places.len() {
+        3 => estimate_rows::<C, 3>(panes, places),
+        4 => estimate_rows::<C, 4>(panes, places),
+        5 => estimate_rows::<C, 5>(panes, places),
+        6 => estimate_rows::<C, 6>(panes, places),
+        7 => estimate_rows::<C, 7>(panes, places),
+        _ => {
+            let smallest = panes.iter().map(|pane| {
+                let cells = C::all(&pane.content.cells);
+                let counts = places.iter().map(|&place| C::count(cells[place as usize]));
+                counts.fold(u64::MAX, u64::min)
+            });
+            smallest.sum()
+        }
+    }
+}
+
+/// [`estimate`] for a number of rows with which the places fit in registers and are checked once for all panes, which
+/// halves the instructions. `ROWS` is the number of places.
+fn estimate_rows<C: Cell, const ROWS: usize>(panes: &[StoredPane<Pane>], places: &[u32]) -> u64 {
+    let (Some(places), Some(first)) = (places.first_chunk::<ROWS>(), panes.first()) else {
+        return 0;
+    };
+    let places = places.map(|place| place as usize);
+    let len = C::all(&first.content.cells).len();
+    for place in places {
+        assert!(place < len);
+    }
+    let smallest = panes.iter().map(|pane| {
+        let cells = &C::all(&pane.content.cells)[..len];
+        places
+            .map(|place| C::count(cells[place]))
+            .into_iter()
+            .fold(u64::MAX, u64::min)
+    });
+    smallest.sum()
+}
+
+/// Whether the sums of the cells at each of these places over all panes are at most the maximum of a cell, if those of the
+/// newest pane below `raised` become `raised`.
+#[cold]
+fn sums_fit<C: Cell>(
+    older: &[StoredPane<Pane>],
+    newest: &[StoredPane<Pane>],
+    places: &[u32],
+    raised: u64,
+) -> bool {
+    let count =
+        |pane: &StoredPane<Pane>, place| C::count(C::all(&pane.content.cells)[place as usize]);
+    places.iter().all(|&place| {
+        let in_older: u64 = older.iter().map(|pane| count(pane, place)).sum();
+        let in_newest = newest.iter().map(|pane| count(pane, place));
+        in_older + in_newest.fold(raised, u64::max) <= C::MAX_COUNT
+    })
 }

@@ -1,44 +1,19 @@
 //! A count-min sketch with a sliding window: it forgets increments that are older than the window.
 //!
-//! Each live pane has an array of cells, in a ring of slots, and a classic sketch contains the sums of these arrays. A
-//! query without expired cells reads the sums and takes as long as without a window. An increment adds to the sums and to
-//! the array of the newest pane. The array of a pane is allocated at its first increment, that of the sums at the first
-//! increment of all.
+//! Each pane with increments has an array of cells. The estimate of an item is the sum, over the panes that are read, of the
+//! smallest count of its cells in the pane. A window has no decrements, so an increment raises the item's cells in the
+//! newest pane only as far as needed: to their smallest count plus the increment (C. Estan and G. Varghese, "New directions
+//! in traffic measurement and accounting", SIGCOMM 2002, section 3.3). Estimates are never too low, and mostly closer to the
+//! count than those of one array for all panes.
 //!
-//! When a pane expires, its cells must be subtracted from the sums and set to 0, which takes too long for one command. So
-//! this is done block by block. Each block of cells has an age (`ages`): the number of panes that began since it was
-//! current. In a block of age `a`, the slots of the last `a` panes still contain the cells of the panes before them in the
-//! same slots, which have expired. An increment first makes the blocks of its cells current, and then at least one
-//! other stale block, so that soon no block is stale. A query subtracts the expired cells that it reads.
+//! In each pane, a cell is at most the total. The sum of a cell over all panes is at most the maximum of a cell, unless
+//! a sketch was loaded that no commands can create.
 //!
-//! In every block of an age below the number of slots, each sum equals the sum of the cells in all slots. A block whose
-//! age is the number of slots counts as zero, whatever it contains.
-//!
-//! - `ages`: the ages of the blocks
 //! - `count`: increments and queries
-//! - `expiry`: subtraction of expired cells, allocation and release of arrays
 //! - `merge`: weighted sums, pane by pane
 //! - `stored`: the stored forms
-//!
-//! ```
-//! use roughly_sketch::count_min::{CellSize, CountMinWindow};
-//! use roughly_sketch::memory::Budget;
-//! use roughly_sketch::window::{Timed, Window};
-//!
-//! // One hour, in 12 panes of 5 minutes.
-//! let window = Window::new(3_600_000, 12)?;
-//! let mut sketch = CountMinWindow::new(2000, 7, CellSize::default(), window, Budget::UNLIMITED)?;
-//! sketch.advance(100);
-//! assert_eq!(sketch.increment(b"apple", 3, Budget::UNLIMITED), Ok(3));
-//! sketch.advance(112);
-//! assert_eq!(sketch.increment(b"apple", 1, Budget::UNLIMITED), Ok(4));
-//! assert_eq!(sketch.query(b"apple", sketch.panes_in(113)), 1);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 
-mod ages;
 mod count;
-mod expiry;
 mod merge;
 mod stored;
 
@@ -46,28 +21,37 @@ mod stored;
 mod tests;
 
 use super::cell::{Cell, with_cell};
-use super::{CellSize, CountMin, CountMinError, Shape};
-use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
+use super::{CellSize, CountMinError, Shape};
+use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::buffer::Buffer;
-use crate::memory::{Budget, OutOfMemory, with_capacity};
-use crate::retired::Retired;
-use crate::window::{EXPIRED_BYTES, MAX_SKETCHES, Panes, Timed, Timeline, Window};
-use crate::work_limit::MAX_ROWS_WITHOUT_LIMIT;
-use ages::Ages;
-use std::ops::Range;
+use crate::memory::{Budget, OutOfMemory};
+use crate::seed::Seed;
+use crate::seeded_rows::SeededRows;
+use crate::window::{MAX_SKETCHES, PaneList, Panes, StoredPane, Timed, Timeline, Window};
+
+/// The largest number of rows.
+pub const MAX_DEPTH: u64 = 32;
+
+/// The largest array of a pane in bytes, in a uniform window: 512 MiB.
+pub const MAX_ARRAY_BYTES: u64 = 512 << 20;
+
+/// The largest array of a pane in bytes, in a window whose panes grow with age: 64 MiB. A step to a new pane adds two arrays.
+pub const MAX_MERGED_ARRAY_BYTES: u64 = 64 << 20;
 
 /// A count-min sketch with a window.
 ///
 /// # Example
 ///
 /// ```
-/// use roughly_sketch::count_min::{CellSize, CountMinWindow};
+/// use roughly_sketch::count_min::{CellSize, CountMinWindow, Shape};
 /// use roughly_sketch::memory::Budget;
+/// use roughly_sketch::seed::Seed;
 /// use roughly_sketch::window::{Timed, Window};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let minute = Window::of::<CountMinWindow>(60_000, 6)?;
-/// let mut fruit = CountMinWindow::new(2000, 5, CellSize::default(), minute, Budget::UNLIMITED)?;
+/// let minute = Window::of::<CountMinWindow>(60_000, 6, None)?;
+/// let shape = Shape::new(2000, 5, CellSize::default())?;
+/// let mut fruit = CountMinWindow::new(shape, minute, Seed([7; 16]), Budget::UNLIMITED)?;
 /// let now = 1_700_000_000_000;
 /// fruit.advance(minute.pane_at(now));
 /// fruit.increment(b"apple", 3, Budget::UNLIMITED)?;
@@ -76,82 +60,71 @@ use std::ops::Range;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct CountMinWindow {
     timeline: Timeline,
-    /// The sums of the cells in all slots, and the total of the live panes. Has no cells before the first increment.
-    sum: CountMin,
-    /// The ring of [`Window::live_panes`] slots.
-    panes: Vec<Pane>,
-    ages: Ages,
-    retired: Retired,
+    shape: Shape,
+    rows: SeededRows,
+    panes: PaneList<Pane>,
+    /// The sum of all increments in these panes, at most [`MAX_TOTAL`](super::MAX_TOTAL).
+    total: u64,
 }
 
-/// The maximum depth. When an item is counted, a block of each row is read in all panes to subtract expired cells.
-pub const MAX_DEPTH: u64 = MAX_ROWS_WITHOUT_LIMIT;
-
-/// A slot of the ring.
+/// A pane with increments.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Pane {
-    /// The sum of all increments in the live pane of this slot.
+    /// The sum of all increments, not 0.
     total: u64,
-    /// Empty, or as many cells as the sketch has. In stale blocks they may belong to an expired pane.
+    /// As many cells as the sketch has, none above the total.
     cells: Buffer,
 }
 
 impl CountMinWindow {
-    /// An empty sketch of `depth` rows of `width` cells per pane, whose newest pane is 0.
+    /// An empty sketch of this shape, whose newest pane is 0.
     ///
-    /// Requests from `budget` what the sketch takes after its first increment. The arrays are allocated, and requested
-    /// again, when a pane is first incremented.
+    /// Requests from `budget` what the sketch takes after its first increment. The array of a pane is allocated, and requested
+    /// again, when the pane is first incremented.
     ///
     /// # Errors
-    /// [`CountMinError::InvalidDimensions`], [`CountMinError::TooDeepForWindow`] if `depth` is above [`MAX_DEPTH`],
-    /// [`CountMinError::Window`], [`CountMinError::OutOfMemory`].
+    /// [`CountMinError::TooDeepForWindow`] above [`MAX_DEPTH`] rows, [`CountMinError::InvalidDimensions`] above
+    /// [`MAX_ARRAY_BYTES`], [`CountMinError::Window`], [`CountMinError::OutOfMemory`].
     pub fn new(
-        width: u64,
-        depth: u64,
-        cell_size: CellSize,
+        shape: Shape,
         window: Window,
+        seed: Seed,
         budget: Budget<'_>,
     ) -> Result<Self, CountMinError> {
-        let shape = shape_of(width, depth, cell_size)?;
         let timeline = Timeline::new::<Self>(window)?;
-        let slots = Self::slot_bytes(window);
-        budget.request(slots.saturating_add(Self::array_bytes(shape, window, 1)))?;
-        Ok(Self::empty(shape, timeline)?)
+        let sketch = Self::empty(timeline, shape, seed);
+        budget.request(array_bytes(shape, window)? + sketch.panes.growth(1, &timeline))?;
+        Ok(sketch)
     }
 
-    /// A sketch without arrays.
-    fn empty(shape: Shape, timeline: Timeline) -> Result<Self, OutOfMemory> {
-        let slots = timeline.window().live_panes();
-        let mut panes = with_capacity(slots)?;
-        panes.resize_with(slots, Pane::default);
-        Ok(Self {
+    /// A sketch without arrays. The caller has checked the shape.
+    fn empty(timeline: Timeline, shape: Shape, seed: Seed) -> Self {
+        Self {
             timeline,
-            sum: CountMin::without_cells(shape),
-            panes,
-            ages: Ages::default(),
-            retired: Retired::default(),
-        })
-    }
-
-    /// Bytes of the ring of panes.
-    fn slot_bytes(window: Window) -> u64 {
-        (window.live_panes() * size_of::<Pane>()) as u64
-    }
-
-    /// Bytes of the arrays of this many panes, of the sums and of the ages; `u64::MAX` if they do not fit in 64 bits.
-    fn array_bytes(shape: Shape, window: Window, panes: u64) -> u64 {
-        let bytes = shape.bytes().unwrap_or(u64::MAX);
-        let ages = Ages::bytes_for(blocks(bytes, window));
-        bytes.saturating_mul(panes + 1).saturating_add(ages)
+            shape,
+            rows: SeededRows {
+                width: shape.width() as usize,
+                depth: shape.depth() as usize,
+                seed,
+            },
+            panes: PaneList::default(),
+            total: 0,
+        }
     }
 
     /// Width, depth and cell size.
     #[must_use]
     pub fn shape(&self) -> Shape {
-        self.sum.shape()
+        self.shape
+    }
+
+    /// The key of its hash.
+    #[must_use]
+    pub fn seed(&self) -> Seed {
+        self.rows.seed
     }
 
     /// Its window and newest pane.
@@ -160,192 +133,106 @@ impl CountMinWindow {
         &self.timeline
     }
 
-    /// The sum of all increments in these panes. Cost: one step per pane unless all count.
+    /// The sum of all increments in these panes. Cost: one step per pane.
     #[must_use]
     pub fn total(&self, panes: Panes) -> u64 {
-        if self.timeline.counts_all(panes) {
-            return self.sum.total;
-        }
-        let counted = self.timeline.counted(panes);
-        counted
-            .map(|pane| self.panes[self.timeline.slot(pane)].total)
-            .sum()
+        let panes = self.panes.counted(panes).iter();
+        panes.map(|pane| pane.content.total).sum()
     }
 
     /// The bytes that the next increment of more than 0 allocates: those of the newest pane, if it has no array yet.
     #[must_use]
     pub fn growth(&self) -> u64 {
-        let newest = &self.panes[self.timeline.slot(self.timeline.newest())];
-        let (shape, window) = (self.shape(), self.timeline.window());
-        match (self.is_blank(), newest.cells.is_empty()) {
-            (true, _) => Self::array_bytes(shape, window, 1),
-            (false, true) => shape.bytes().unwrap_or(u64::MAX),
-            (false, false) => 0,
+        match self.panes.newest(&self.timeline) {
+            Some(_) => 0,
+            None => {
+                let len = self.panes.all().len() + 1;
+                self.array_bytes() + self.panes.growth(len, &self.timeline)
+            }
         }
     }
 
-    /// Whether an increment may allocate or free memory. If not, its memory usage stays the same. Cost: constant.
-    #[must_use]
-    pub fn may_change_memory(&self) -> bool {
-        self.growth() != 0 || self.ages.stale() != 0
-    }
-
-    /// Whether no increment was ever made, or a merge has removed all: there are no arrays.
-    fn is_blank(&self) -> bool {
-        self.sum.cells.is_empty()
-    }
-
-    /// The bytes of a block; see [`block_bytes`].
-    fn block_bytes(&self) -> usize {
-        block_bytes(self.timeline.window())
-    }
-
-    /// The block of a cell.
-    #[inline]
-    fn block_of<C: Cell>(&self, cell: usize) -> usize {
-        cell / (self.block_bytes() / size_of::<C::Bytes>())
-    }
-
-    /// The cells of a block.
-    fn block_cells<C: Cell>(&self, block: usize) -> Range<usize> {
-        let cells = self.sum.cells.len() / size_of::<C::Bytes>();
-        let per_block = self.block_bytes() / size_of::<C::Bytes>();
-        let start = block * per_block;
-        start..cells.min(start + per_block)
-    }
-
-    /// The slot of the newest pane.
-    fn newest_slot(&self) -> usize {
-        self.timeline.slot(self.timeline.newest())
-    }
-
-    /// The live panes with an array, in order, and their slots.
-    fn stored_panes(&self) -> impl Iterator<Item = (u64, &Pane)> {
-        let panes = self.timeline.live();
-        panes
-            .map(|pane| (pane, &self.panes[self.timeline.slot(pane)]))
-            .filter(|(_, slot)| !slot.cells.is_empty())
+    /// The bytes of the array of a pane.
+    fn array_bytes(&self) -> u64 {
+        self.shape.bytes().unwrap_or(u64::MAX)
     }
 }
 
-/// The shape of a sketch with a window.
-fn shape_of(width: u64, depth: u64, cell_size: CellSize) -> Result<Shape, CountMinError> {
-    if depth > MAX_DEPTH {
+/// The bytes of the array of a pane.
+///
+/// # Errors
+/// [`CountMinError::TooDeepForWindow`], [`CountMinError::InvalidDimensions`].
+fn array_bytes(shape: Shape, window: Window) -> Result<u64, CountMinError> {
+    if shape.depth() > MAX_DEPTH {
         return Err(CountMinError::TooDeepForWindow);
     }
-    Shape::new(width, depth, cell_size)
+    let max = match window.levels() {
+        0 => MAX_ARRAY_BYTES,
+        _ => MAX_MERGED_ARRAY_BYTES,
+    };
+    let bytes = shape.bytes().filter(|&bytes| bytes <= max);
+    bytes.ok_or(CountMinError::InvalidDimensions)
 }
-
-/// The bytes of a block of cells: in all slots together at most 64 KiB, so that it takes a few microseconds to make it
-/// current. The size is part of the format.
-fn block_bytes(window: Window) -> usize {
-    match window.live_panes() {
-        0..=64 => 1024,
-        _ => 512,
-    }
-}
-
-/// The number of blocks in this many bytes.
-fn blocks(bytes: u64, window: Window) -> u64 {
-    bytes.div_ceil(block_bytes(window) as u64)
-}
-
-/// Equal states: equal stored forms.
-impl PartialEq for CountMinWindow {
-    fn eq(&self, other: &Self) -> bool {
-        self.timeline == other.timeline
-            && self.shape() == other.shape()
-            && self.panes == other.panes
-            && self.ages == other.ages
-    }
-}
-
-impl Eq for CountMinWindow {}
 
 impl Timed for CountMinWindow {
     const MAX_PANES: u64 = MAX_SKETCHES;
+    const HAS_LEVELS: bool = true;
 
     fn timeline(&self) -> Option<&Timeline> {
         Some(&self.timeline)
     }
 
-    /// Cost: one step per block and per expired pane.
+    /// Frees the arrays of expired panes, and of those whose cells are added to an older pane.
     fn advance(&mut self, pane: u64) -> bool {
-        let before = self.timeline.newest();
-        let Some(expired) = self.timeline.advance(pane) else {
-            return false;
+        let Self {
+            timeline,
+            total,
+            panes,
+            shape,
+            ..
+        } = self;
+        let merge = |older: &mut Pane, younger| {
+            with_cell!(shape.cell_size(), C => older.add::<C>(&younger));
         };
-        let mut is_stale = self.ages.stale() != 0;
-        for pane in expired {
-            let pane = &mut self.panes[self.timeline.slot(pane)];
-            self.sum.total -= pane.total;
-            pane.total = 0;
-            is_stale |= !pane.cells.is_empty();
+        let advanced = panes.advance(timeline, pane, merge, |expired| *total -= expired.total);
+        if advanced && panes.all().is_empty() {
+            panes.clear();
         }
-        if !is_stale {
-            return true;
-        }
-        let passed = self.timeline.newest() - before;
-        self.ages.add(passed, self.panes.len() as u16);
-        if passed >= self.panes.len() as u64 {
-            self.retire_all_but_one();
-        }
-        true
-    }
-
-    /// Subtracts expired cells from the sums, and retires the arrays of expired panes when all are subtracted. If no live
-    /// pane has an increment, retires all arrays.
-    fn expire(&mut self) -> bool {
-        if self.is_blank() {
-            return false;
-        }
-        if self.sum.total == 0 {
-            self.make_blank();
-            return true;
-        }
-        let is_stale = self.ages.stale() != 0;
-        with_cell!(self.shape().cell_size(), C => {
-            self.expire_more::<C>(EXPIRED_BYTES, usize::MAX);
-        });
-        is_stale
-    }
-
-    fn release_recorded(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) -> bool {
-        self.retired.release(changes)
-    }
-
-    fn retired_bytes(&self) -> u64 {
-        self.retired.bytes()
+        advanced
     }
 
     fn pane_total(&self, pane: u64) -> u64 {
-        if self.timeline.live().contains(&pane) {
-            self.panes[self.timeline.slot(pane)].total
-        } else {
-            0
+        self.panes.get(pane).map_or(0, |pane| pane.total)
+    }
+}
+
+impl Pane {
+    /// Adds the counts of another pane. A sum above the maximum, which no commands can cause, becomes the maximum.
+    fn add<C: Cell>(&mut self, other: &Self) {
+        self.total += other.total;
+        let others = C::all(&other.cells);
+        for (cell, &other) in C::all_mut(&mut self.cells).iter_mut().zip(others) {
+            let sum = C::count(*cell) + C::count(other);
+            *cell = C::with_count(sum.min(C::MAX_COUNT));
         }
     }
 }
 
 impl Blocks for CountMinWindow {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        visitor.visit(&self.panes);
-        self.sum.for_each_block(visitor);
-        self.ages.buffer().visit(visitor);
-        for pane in &self.panes {
-            pane.cells.visit(visitor);
+        self.panes.visit(visitor);
+        for pane in self.panes.all() {
+            pane.content.cells.visit(visitor);
         }
-        self.retired.visit(visitor);
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
-        let slots = self.panes.len();
         match index {
-            0 => mover.relocate(&mut self.panes),
-            1 => self.sum.cells.relocate(mover),
-            2 => self.ages.buffer_mut().relocate(mover),
-            _ if index - 3 < slots => self.panes[index - 3].cells.relocate(mover),
-            _ => return self.retired.relocate_block(index - 3 - slots, mover),
+            0 => self.panes.relocate(mover),
+            _ => match self.panes.contents_mut().nth(index - 1) {
+                Some(pane) => pane.cells.relocate(mover),
+                None => return false,
+            },
         }
         true
     }

@@ -1,6 +1,6 @@
 //! Compaction: moves fingerprints of newer sub-filters into empty slots of older ones.
 //!
-//! The order of moves is part of the data format (docs/formats.md): from the newest sub-filter down to the
+//! The order of moves is part of the data format (docs/contributing/formats.md): from the newest sub-filter down to the
 //! second, every fingerprint in slot order moves to the oldest sub-filter with an empty slot in one of its two
 //! buckets. How the empty slots are found is not part of the format; see [`FreeSlots`].
 
@@ -30,7 +30,7 @@ pub(super) enum Scope {
 
 /// The result for the fingerprints of one sub-filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Outcome {
+struct Moves {
     /// At least one fingerprint moved.
     moved: bool,
     /// At least one fingerprint stayed.
@@ -43,12 +43,12 @@ impl CuckooFilter {
         let mut changed = self.deletes > 0;
         for source in (1..self.sub_filters.len()).rev() {
             let (earlier, later) = self.sub_filters.split_at_mut(source);
-            let outcome = move_all(&mut later[0], earlier, &mut free_slots);
-            changed |= outcome.moved;
-            if outcome.kept && scope == Scope::UntilKept {
+            let moves = move_all(&mut later[0], earlier, &mut free_slots);
+            changed |= moves.moved;
+            if moves.kept && scope == Scope::UntilKept {
                 break;
             }
-            if !outcome.kept && source + 1 == self.sub_filters.len() {
+            if !moves.kept && source + 1 == self.sub_filters.len() {
                 self.sub_filters.pop();
                 changed = true;
             }
@@ -64,19 +64,19 @@ fn move_all(
     source: &mut SubFilter,
     earlier: &mut [SubFilter],
     free_slots: &mut FreeSlots<'_>,
-) -> Outcome {
-    let mut outcome = Outcome::default();
+) -> Moves {
+    let mut moves = Moves::default();
     let bucket_size = source.bucket_size();
     let block_buckets = BLOCK_SLOTS / bucket_size;
     let mut first_bucket = 0;
     for block in source.slots_mut().chunks_mut(block_buckets * bucket_size) {
         if has_fingerprint(block) {
-            outcome.moved |= free_slots.move_block(earlier, block, first_bucket);
-            outcome.kept |= has_fingerprint(block);
+            moves.moved |= free_slots.move_block(earlier, block, first_bucket);
+            moves.kept |= has_fingerprint(block);
         }
         first_bucket += block_buckets as u64;
     }
-    outcome
+    moves
 }
 
 /// Whether any slot holds a fingerprint. Tests all slots without a branch, so that it vectorizes.

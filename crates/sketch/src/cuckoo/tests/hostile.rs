@@ -93,6 +93,49 @@ fn every_rule_of_a_header_is_checked() {
     }
 }
 
+/// The count of items of a full filter is 0, so every deletion seems to remove more than a tenth of them.
+#[test]
+fn a_false_count_of_items_does_not_repeat_compactions() {
+    const CAPACITY: u64 = 1 << 16;
+    let mut filter = filled(CAPACITY, Parameters::DEFAULT, 2 * CAPACITY);
+    assert!(filter.num_sub_filters() > 1);
+    let (items, deleted) = (filter.items(), 1000u64);
+    let mut values = values_of(&filter);
+    values.values[2] = Integer(0);
+    let mut restored = CuckooFilter::load(&mut values, 4, &DEFAULTS).unwrap();
+    let mut chunked = {
+        let mut header = filter.header_bytes();
+        header[..8].fill(0);
+        CuckooFilter::from_header(&header, Budget::UNLIMITED).unwrap()
+    };
+    let mut iterator = 1;
+    while let Some((next, chunk)) = filter.chunk(iterator, 1 << 20) {
+        chunked.load_chunk(next, chunk).unwrap();
+        iterator = next;
+    }
+    assert_eq!(chunked, restored);
+    for number in 0..deleted {
+        for each in [&mut filter, &mut restored, &mut chunked] {
+            assert!(each.delete(&number.to_le_bytes(), Budget::UNLIMITED));
+            // A compaction would set it to 0.
+            assert_eq!(each.deletes(), number + 1);
+        }
+    }
+    // A compaction is due when a tenth of the fingerprints is deleted, as without the false count.
+    let due = (deleted..items).find(|number| {
+        let item = number.to_le_bytes();
+        let deletes = [&mut filter, &mut restored, &mut chunked].map(|each| {
+            assert!(each.delete(&item, Budget::UNLIMITED));
+            each.deletes()
+        });
+        assert!(deletes.iter().all(|&count| count == deletes[0]));
+        deletes[0] == 0
+    });
+    assert_eq!(due, Some(items / 11));
+    assert!(filter.arrays().eq(restored.arrays()));
+    assert!(filter.arrays().eq(chunked.arrays()));
+}
+
 #[test]
 fn a_header_of_terabytes_is_refused_before_memory_is_allocated() {
     for (long, short) in [

@@ -51,7 +51,7 @@ impl Cache<TDigestWindow> for WindowCache {
             compressed.visit(freed);
         }
         self.sorted.forget(&digest.newest.samples, freed);
-        self.merges.forget_before(digest.timeline.oldest(), freed);
+        self.merges.forget_before(&digest.timeline, freed);
     }
 
     #[inline]

@@ -1,164 +1,208 @@
 //! The kept merges of the closed panes.
 //!
-//! Neighboring panes form groups: all panes whose numbers, divided by [`group_len`], have the same quotient. The merge
-//! of each group is kept, and the merge of all groups. When a pane closes or expires, only its group and the merge of
-//! all groups are computed again. Both have about the square root of the number of panes as inputs.
+//! Neighboring panes of the same level form groups. The merge of each group is kept, and the merge of all groups. A step changes
+//! at most a few groups, those of the youngest panes mostly, so that a read merges few nodes again.
 //!
 //! A read of the newest panes only uses the groups that it includes as a whole, and merges the rest of the first one.
+//!
+//! The merges depend on the state only, and not on what is kept.
 
 use super::Centroid;
 use super::pane::{ClosedPane, pane_compression};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, reserve_exact, with_capacity};
 use crate::t_digest::centroid::{compress_to_vec, in_order};
-use crate::window::Window;
+use crate::window::{StoredPane, Timeline, Window};
 
-/// The number of panes of a group.
+type Pane = StoredPane<ClosedPane>;
+
+/// The maximum number of panes of a group: about the square root of the number of panes. The panes of a level above
+/// [`Window::panes`] need not be more groups.
 fn group_len(window: Window) -> u64 {
-    window.panes().isqrt().max(1)
+    let root = (window.live_panes() as u64).isqrt();
+    match window.levels() {
+        0 => root.max(1),
+        _ => 2 * root,
+    }
 }
 
-/// The compressed nodes of several neighboring panes. Closed panes do not change, so the first and the last one
-/// identify the merge.
+/// Identifies neighboring panes of a digest: no others have the same first unit, end and number. Closed panes change only when
+/// two of them are merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Key {
+    first: u64,
+    /// The unit after the last one.
+    end: u64,
+    len: usize,
+}
+
+/// The compressed nodes of neighboring panes.
 #[derive(Debug)]
-struct Merge {
-    /// The numbers of the first and the last pane.
-    panes: (u64, u64),
+struct Merge<K> {
+    key: K,
     centroids: Vec<Centroid>,
 }
 
-impl Merge {
-    /// Merges `runs`, which are the nodes of `panes` in order.
-    fn of(
-        panes: &[ClosedPane],
-        runs: &[&[Centroid]],
-        compression: u32,
-    ) -> Result<Self, OutOfMemory> {
-        let weight = panes.iter().map(|pane| pane.extent.weight).sum();
-        let nodes = merge_runs(runs)?;
-        let count = nodes.len();
-        Ok(Self {
-            panes: ends(panes),
-            centroids: compress_to_vec(nodes.into_iter(), count, weight, compression)?,
-        })
-    }
+/// Neighboring panes.
+#[derive(Clone, Copy)]
+struct Group<'a> {
+    key: Key,
+    panes: &'a [Pane],
 }
 
-/// The numbers of the first and the last pane; `panes` is not empty.
-fn ends(panes: &[ClosedPane]) -> (u64, u64) {
-    match panes {
-        [] => (0, 0),
-        [first, .., last] | [first @ last] => (first.number, last.number),
-    }
+/// Merges the nodes of panes, which `runs` has in order.
+fn merge(
+    panes: &[Pane],
+    runs: &[&[Centroid]],
+    compression: u32,
+) -> Result<Vec<Centroid>, OutOfMemory> {
+    let weights = panes.iter().map(|pane| pane.content.extent.weight);
+    let nodes = merge_runs(runs)?;
+    let count = nodes.len();
+    compress_to_vec(nodes.into_iter(), count, weights.sum(), compression)
 }
+
+/// The panes in groups, oldest first.
+fn groups_of<'a>(panes: &'a [Pane], timeline: &Timeline) -> Result<Vec<Group<'a>>, OutOfMemory> {
+    let group_len = group_len(timeline.window());
+    let mut groups = with_capacity(panes.len())?;
+    let mut level_of = timeline.ascending();
+    let (mut start, mut previous) = (0, None);
+    for (at, pane) in panes.iter().enumerate() {
+        // Each stored pane is live.
+        let Some((span, level)) = level_of(pane.first) else {
+            continue;
+        };
+        let number = (level, (pane.first >> level) / group_len);
+        if previous != Some(number) {
+            start = at;
+            previous = Some(number);
+        } else {
+            groups.pop();
+        }
+        let key = Key {
+            first: panes[start].first,
+            end: span.end,
+            len: at + 1 - start,
+        };
+        groups.push(Group {
+            key,
+            panes: &panes[start..=at],
+        });
+    }
+    Ok(groups)
+}
+
+/// The newest pane, and the number of the closed panes that are merged: the last ones. Closed panes change only with the newest
+/// pane.
+type LastPanes = (u64, usize);
 
 /// The kept merges of the closed panes.
 #[derive(Debug, Default)]
 pub(super) struct Merges {
     /// Those of the groups that have at least two panes.
-    groups: Vec<Merge>,
-    /// That of all groups, if there are at least two.
-    all: Option<Merge>,
-    /// That of the newest panes of the last read that did not include all. `None` if it is another one.
-    part: Option<Merge>,
-}
-
-/// Neighboring panes in groups.
-fn groups_of(panes: &[ClosedPane], window: Window) -> impl Iterator<Item = &[ClosedPane]> {
-    let group_len = group_len(window);
-    panes.chunk_by(move |one, other| one.number / group_len == other.number / group_len)
+    groups: Vec<Merge<Key>>,
+    /// That of all panes, if there are at least two groups.
+    all: Option<Merge<LastPanes>>,
+    /// That of the panes of the last read that did not include all.
+    part: Option<Merge<LastPanes>>,
 }
 
 impl Merges {
-    /// The merge of the closed panes without the first `skipped`, compressed as [`pane_compression`] says. It does not
-    /// depend on what is kept. Cost: none if it is kept.
+    /// The merge of the closed panes without the first `skipped`, compressed as [`pane_compression`] says. Cost: none if it is
+    /// kept.
     pub(super) fn of<'a>(
         &'a mut self,
-        closed: &'a [ClosedPane],
+        closed: &'a [Pane],
         skipped: usize,
-        window: Window,
+        timeline: &Timeline,
         compression: u32,
     ) -> Result<&'a [Centroid], OutOfMemory> {
         let panes = &closed[skipped..];
-        let is_merge = |kept: &Merge| kept.panes == ends(panes);
-        let is_kept = self.all.as_ref().is_some_and(is_merge)
-            || self.part.as_ref().is_some_and(is_merge)
-            || self.groups.iter().any(is_merge);
-        if !is_kept && panes.len() > 1 {
-            match skipped {
-                0 => self.all = None,
-                _ => self.part = None,
-            }
-            self.merge(closed, skipped, window, pane_compression(compression))?;
+        let compression = pane_compression(compression);
+        let key = (timeline.newest(), panes.len());
+        let kept = self.kept_of(skipped).as_ref();
+        if panes.len() > 1 && kept.is_none_or(|kept| kept.key != key) {
+            *self.kept_of(skipped) = None;
+            self.merge_groups(closed, skipped, timeline, compression)?;
+            let groups = groups_of(panes, timeline)?;
+            let mut runs = with_capacity(groups.len())?;
+            runs.extend(groups.iter().map(|group| self.run(group)));
+            let centroids = match runs[..] {
+                // A copy of the only one.
+                [run] => merge_runs(&[run])?,
+                _ => merge(panes, &runs, compression)?,
+            };
+            *self.kept_of(skipped) = Some(Merge { key, centroids });
         }
-        let mut kept = (self.groups.iter()).chain(&self.all).chain(&self.part);
         Ok(match panes {
             [] => &[],
-            [pane] => &pane.centroids,
-            _ => kept
-                .find(|kept| is_merge(kept))
-                .map_or(&[], |merge| &merge.centroids),
+            [pane] => &pane.content.centroids,
+            _ => (self.kept_of(skipped).as_ref()).map_or(&[], |kept| &kept.centroids),
         })
     }
 
-    /// Computes the merges that are not kept, of at least two panes.
-    fn merge(
+    /// The kept merge of all panes, or that of a part.
+    fn kept_of(&mut self, skipped: usize) -> &mut Option<Merge<LastPanes>> {
+        match skipped {
+            0 => &mut self.all,
+            _ => &mut self.part,
+        }
+    }
+
+    /// The nodes of a group, whose merge is kept if it has several panes.
+    fn run<'a>(&'a self, group: &Group<'a>) -> &'a [Centroid] {
+        match group.panes {
+            [pane] => &pane.content.centroids,
+            _ => (self.groups.iter().find(|kept| kept.key == group.key))
+                .map_or(&[], |kept| &kept.centroids),
+        }
+    }
+
+    /// Computes the merges of groups that are not kept, without those of the first `skipped` panes. Frees those of former
+    /// groups.
+    fn merge_groups(
         &mut self,
-        closed: &[ClosedPane],
+        closed: &[Pane],
         skipped: usize,
-        window: Window,
+        timeline: &Timeline,
         compression: u32,
     ) -> Result<(), OutOfMemory> {
-        let panes = &closed[skipped..];
-        let is_complete =
-            |panes: (u64, u64)| groups_of(closed, window).any(|group| ends(group) == panes);
-        self.groups.retain(|kept| is_complete(kept.panes));
-        // The first group, if it has lost panes.
-        let mut first = None;
-        let (mut count, mut runs) = (0, with_capacity(panes.len())?);
-        for group in groups_of(panes, window) {
-            count += 1;
-            if group.len() == 1 || self.groups.iter().any(|kept| kept.panes == ends(group)) {
-                continue;
-            }
-            runs.clear();
-            runs.extend(group.iter().map(|pane| pane.centroids.as_slice()));
-            let merge = Merge::of(group, &runs, compression)?;
-            if is_complete(merge.panes) {
-                reserve_exact(&mut self.groups, 1)?;
-                self.groups.push(merge);
-            } else {
-                first = Some(merge);
-            }
+        let mut groups = groups_of(closed, timeline)?;
+        let mut of_part = groups_of(&closed[skipped..], timeline)?;
+        // The first group of a part may be the rest of one.
+        if let Some(first) = of_part.first().copied()
+            && groups.iter().all(|group| group.key != first.key)
+        {
+            reserve_exact(&mut groups, 1)?;
+            groups.push(first);
         }
-        if count > 1 {
+        self.groups
+            .retain(|kept| groups.iter().any(|group| group.key == kept.key));
+        of_part.retain(|group| {
+            group.panes.len() > 1 && self.groups.iter().all(|kept| kept.key != group.key)
+        });
+        let mut runs = with_capacity(closed.len())?;
+        for Group { key, panes } in of_part {
             runs.clear();
-            runs.extend(groups_of(panes, window).map(|group| {
-                let mut merges = self.groups.iter().chain(&first);
-                match merges.find(|merge| merge.panes == ends(group)) {
-                    Some(merge) => merge.centroids.as_slice(),
-                    None => &group[0].centroids,
-                }
-            }));
-            first = Some(Merge::of(panes, &runs, compression)?);
-        }
-        match skipped {
-            0 => self.all = first,
-            _ => self.part = first,
+            runs.extend(panes.iter().map(|pane| pane.content.centroids.as_slice()));
+            let centroids = merge(panes, &runs, compression)?;
+            reserve_exact(&mut self.groups, 1)?;
+            self.groups.push(Merge { key, centroids });
         }
         Ok(())
     }
 
-    /// Frees the merges that contain panes below `oldest`. `freed` visits their blocks.
-    pub(super) fn forget_before(&mut self, oldest: u64, freed: &mut impl BlockVisitor) {
-        if let Some(all) = self.all.take_if(|all| all.panes.0 < oldest) {
-            freed.visit(&all.centroids);
+    /// Frees the merges that contain expired panes, and those of another newest pane. `freed` visits their blocks.
+    pub(super) fn forget_before(&mut self, timeline: &Timeline, freed: &mut impl BlockVisitor) {
+        for kept in [&mut self.all, &mut self.part] {
+            if let Some(former) = kept.take_if(|kept| kept.key.0 != timeline.newest()) {
+                freed.visit(&former.centroids);
+            }
         }
-        if let Some(part) = self.part.take_if(|part| part.panes.0 < oldest) {
-            freed.visit(&part.centroids);
-        }
+        let oldest = timeline.oldest();
         self.groups.retain(|merge| {
-            let is_live = merge.panes.0 >= oldest;
+            let is_live = merge.key.first >= oldest;
             if !is_live {
                 freed.visit(&merge.centroids);
             }
@@ -170,11 +214,15 @@ impl Merges {
         }
     }
 
+    fn blocks(&self) -> impl Iterator<Item = &Vec<Centroid>> {
+        let groups = self.groups.iter().map(|merge| &merge.centroids);
+        let all = self.all.iter().chain(&self.part);
+        groups.chain(all.map(|merge| &merge.centroids))
+    }
+
     pub(super) fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         visitor.visit(&self.groups);
-        for merge in self.groups.iter().chain(&self.all).chain(&self.part) {
-            visitor.visit(&merge.centroids);
-        }
+        self.blocks().for_each(|centroids| visitor.visit(centroids));
     }
 
     pub(super) fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
@@ -182,11 +230,11 @@ impl Merges {
             mover.relocate(&mut self.groups);
             return true;
         }
-        let mut merges = (self.groups.iter_mut())
-            .chain(&mut self.all)
-            .chain(&mut self.part);
-        match merges.nth(index - 1) {
-            Some(merge) => mover.relocate(&mut merge.centroids),
+        let groups = self.groups.iter_mut().map(|merge| &mut merge.centroids);
+        let all = self.all.iter_mut().chain(&mut self.part);
+        let mut blocks = groups.chain(all.map(|merge| &mut merge.centroids));
+        match blocks.nth(index - 1) {
+            Some(centroids) => mover.relocate(centroids),
             None => return false,
         }
         true

@@ -1,10 +1,11 @@
 //! A t-digest with a sliding window (docs/sliding-windows.md).
 //!
 //! The newest pane is a [`TDigest`], to which samples are added. When the window advances, the nodes of the newest pane
-//! are compressed once and become a [`ClosedPane`], which never changes (pane.rs). Expired panes are freed.
+//! are compressed once and become a [`ClosedPane`] (pane.rs). Two of them become one when the rule of panes says so; otherwise
+//! they never change. Expired panes are freed.
 //!
 //! Queries are answered from the compressed form of the nodes of all live panes. A cache (cache.rs) keeps it until the next
-//! write, and the merge of the closed panes until a pane closes or expires (merges.rs). So the first read after a write
+//! write, and merges of closed panes until one of their panes closes or expires (merges.rs). So the first read after a write
 //! merges the closed panes, as one sorted run, with the newest pane. What is kept is not part of the state, and a
 //! function of the state and of the current pane. Replies are therefore equal on a primary, on its replica and after a
 //! reload, if they see the same current pane.
@@ -12,9 +13,9 @@
 //! The state includes the number of unmerged nodes of the newest pane, unlike that of a digest without a window, whose
 //! stored form has no place for it.
 //!
-//! Memory: that of a [`TDigest`] for the newest pane; 16 bytes per node that it will have when it closes, which are
-//! allocated in advance, because [`Timed::advance`] cannot fail; 64 bytes per closed pane and 16 bytes per node of
-//! it. It depends on the state only.
+//! Memory: that of a [`TDigest`] for the newest pane; 64 bytes per closed pane and 16 bytes per node of it; 16 bytes per
+//! node of the largest pane that the next step may compute, which are allocated in advance, because [`Timed::advance`]
+//! cannot fail. It depends on the state only.
 
 mod cache;
 mod merges;
@@ -30,7 +31,7 @@ use super::{Compressed, DigestError, Info, Nodes, TDigest, capacity};
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::cache::Stamp;
 use crate::memory::{Budget, OutOfMemory, capacity_for, with_capacity};
-use crate::window::{Panes, Timeline, Window};
+use crate::window::{PaneList, Panes, StoredPane, Timeline, Window};
 pub use cache::WindowCache;
 use merges::{Merges, merge_runs};
 use pane::{ClosedPane, max_closed_nodes};
@@ -49,7 +50,7 @@ pub const MAX_WINDOW_COMPRESSION: u32 = 200_000;
 /// use roughly_sketch::window::{Timed, Window};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let minute = Window::of::<TDigestWindow>(60_000, 6)?;
+/// let minute = Window::of::<TDigestWindow>(60_000, 6, None)?;
 /// let mut latency = TDigestWindow::new(DEFAULT_COMPRESSION, minute, Budget::UNLIMITED)?;
 /// let now = 1_700_000_000_000;
 /// latency.advance(minute.pane_at(now));
@@ -64,21 +65,20 @@ pub struct TDigestWindow {
     timeline: Timeline,
     /// The newest pane.
     newest: TDigest,
-    /// The live panes before the newest one that have samples, in order. The capacity includes the newest pane if it
-    /// has samples.
-    closed: Vec<ClosedPane>,
+    /// The live panes before the newest one that have samples. The capacity includes the newest pane if it has samples.
+    closed: PaneList<ClosedPane>,
     /// Sum of the weights of the closed panes. Together with the newest pane at most 2^63 - 1.
     closed_weight: i64,
     /// Bytes of the blocks of the closed panes.
     closed_bytes: usize,
-    /// An empty vector with capacity for the nodes of the newest pane when it closes.
+    /// An empty vector with capacity for the nodes of any pane that [`Timed::advance`] computes.
     reserve: Vec<Centroid>,
     stamp: Stamp,
 }
 
 /// The panes that are live for a reader.
 struct Live<'a> {
-    closed: &'a [ClosedPane],
+    closed: &'a [StoredPane<ClosedPane>],
     /// `None` if it has expired for the reader.
     newest: Option<&'a TDigest>,
 }
@@ -86,7 +86,7 @@ struct Live<'a> {
 impl Live<'_> {
     /// The extent of all samples. Cost: linear in the number of panes.
     fn extent(&self) -> Extent {
-        let closed = self.closed.iter().map(|pane| pane.extent);
+        let closed = self.closed.iter().map(|pane| pane.content.extent);
         closed
             .chain(self.newest.map(TDigest::extent))
             .fold(Extent::EMPTY, Extent::and)
@@ -118,7 +118,7 @@ impl TDigestWindow {
         Self {
             timeline,
             newest,
-            closed: Vec::new(),
+            closed: PaneList::default(),
             closed_weight: 0,
             closed_bytes: 0,
             reserve: Vec::new(),
@@ -134,13 +134,10 @@ impl TDigestWindow {
 
     /// The live panes that count.
     fn live_in(&self, panes: Panes) -> Live<'_> {
-        let live = self.timeline.counted(panes);
-        let expired = self
-            .closed
-            .partition_point(|pane| pane.number < *live.start());
+        let counts_newest = panes.oldest() <= self.timeline.newest();
         Live {
-            closed: &self.closed[expired..],
-            newest: (!live.is_empty()).then_some(&self.newest),
+            closed: self.closed.counted(panes),
+            newest: counts_newest.then_some(&self.newest),
         }
     }
 
@@ -174,33 +171,31 @@ impl TDigestWindow {
         Ok(digest)
     }
 
-    /// The maximum length of [`TDigestWindow::reserve`].
-    fn max_reserve(&self) -> usize {
-        max_closed_nodes(self.newest.compression)
+    /// The capacity of [`TDigestWindow::reserve`] for a newest pane with this many nodes: a merge of closed panes has at most
+    /// the nodes of all panes.
+    fn reserve_for(&self, newest: usize) -> usize {
+        let closed = match self.timeline.window().levels() {
+            0 => 0,
+            _ => self.closed_bytes / size_of::<Centroid>(),
+        };
+        let max_len = max_closed_nodes(self.newest.compression);
+        capacity_for((newest + closed).min(max_len), max_len)
     }
 
-    /// The capacity of [`TDigestWindow::reserve`] for a newest pane with this many nodes.
-    fn reserve_for(&self, nodes: usize) -> usize {
-        let max_len = self.max_reserve();
-        capacity_for(nodes.min(max_len), max_len)
+    /// The number of closed panes after the next step, with a newest pane of this many nodes.
+    fn closed_after(&self, newest: usize) -> usize {
+        self.closed.all().len() + usize::from(newest > 0)
     }
 
-    /// The capacity of [`TDigestWindow::closed`] for this many panes.
-    fn closed_capacity(&self, panes: usize) -> usize {
-        capacity_for(panes, self.timeline.window().live_panes())
-    }
-
-    /// Allocates what closing the newest pane takes if it has `nodes` nodes. Nothing changes until the result is passed
-    /// to [`TDigestWindow::set_spare`].
+    /// Allocates what a step takes if the newest pane has `nodes` nodes. Nothing changes until the result is passed to
+    /// [`TDigestWindow::set_spare`].
     fn spare_for(&self, nodes: usize, budget: Budget<'_>) -> Result<Spare, OutOfMemory> {
-        let closed_len = self.closed_capacity(self.closed.len() + usize::from(nodes > 0));
+        let closed_len = self.closed_after(nodes);
         let reserve_len = self.reserve_for(nodes);
-        let mut spare = Spare::default();
-        if closed_len > self.closed.capacity() {
-            let more = closed_len - self.closed.capacity();
-            budget.request((more * size_of::<ClosedPane>()) as u64)?;
-            spare.closed = Some(with_capacity(closed_len)?);
-        }
+        let mut spare = Spare {
+            closed: (self.closed).block_for(closed_len, &self.timeline, budget)?,
+            reserve: None,
+        };
         if reserve_len > self.reserve.capacity() {
             let more = reserve_len - self.reserve.capacity();
             budget.request((more * size_of::<Centroid>()) as u64)?;
@@ -211,10 +206,7 @@ impl TDigestWindow {
 
     /// Replaces the vectors by larger ones.
     fn set_spare(&mut self, spare: Spare) {
-        if let Some(mut closed) = spare.closed {
-            closed.append(&mut self.closed);
-            self.closed = closed;
-        }
+        self.closed.set_block(spare.closed);
         if let Some(reserve) = spare.reserve {
             self.reserve = reserve;
         }
@@ -223,13 +215,8 @@ impl TDigestWindow {
     /// Reduces the capacities to what the state requires. They stay larger if the allocator refuses the smaller blocks.
     fn shrink(&mut self) {
         let nodes = self.newest.nodes();
-        let closed = self.closed_capacity(self.closed.len() + usize::from(nodes > 0));
-        if closed < self.closed.capacity()
-            && let Ok(mut smaller) = with_capacity(closed)
-        {
-            smaller.append(&mut self.closed);
-            self.closed = smaller;
-        }
+        let closed = self.closed_after(nodes);
+        self.closed.shrink(closed, &self.timeline);
         let reserve = self.reserve_for(nodes);
         if reserve < self.reserve.capacity()
             && let Ok(smaller) = with_capacity(reserve)
@@ -238,36 +225,31 @@ impl TDigestWindow {
         }
     }
 
-    /// Closes the newest pane, whose number is `number`. Allocates nothing, except for a smaller block.
-    fn close_newest(&mut self, number: u64) {
-        if self.newest.observations() > 0 {
-            let pane = ClosedPane::of(number, &mut self.newest, std::mem::take(&mut self.reserve));
-            self.closed_weight += pane.extent.weight;
-            self.closed_bytes += pane.block_bytes();
-            self.closed.push(pane);
-        }
-    }
-
     /// Moves to a later pane; see [`Timed::advance`](crate::window::Timed::advance). Cost: the compression of the
-    /// newest pane, and freeing the expired ones.
+    /// newest pane, one merge for a step to the next pane, and freeing the expired panes.
     fn advance_to(&mut self, pane: u64) -> bool {
-        let number = self.timeline.newest();
-        if self.timeline.advance(pane).is_none() {
+        let pane = pane.min(self.timeline.window().max_pane());
+        if pane <= self.timeline.newest() {
             return false;
         }
-        let oldest = self.timeline.oldest();
-        if number >= oldest {
-            self.close_newest(number);
+        let (compression, scratch) = (self.newest.compression, &mut self.reserve);
+        if self.newest.observations() > 0 {
+            let closed = ClosedPane::of(&mut self.newest, scratch);
+            self.closed.push(self.timeline.newest(), closed);
         }
-        self.newest.reset();
-        let expired = self.closed.partition_point(|pane| pane.number < oldest);
-        for pane in self.closed.drain(..expired) {
-            self.closed_weight -= pane.extent.weight;
-            self.closed_bytes -= pane.block_bytes();
-        }
+        let merge = |older: &mut ClosedPane, younger| older.merge(younger, compression, scratch);
+        (self.closed).advance(&mut self.timeline, pane, merge, drop);
+        self.count_closed();
         self.stamp.change();
         self.shrink();
         true
+    }
+
+    /// Computes the sums over the closed panes. Their weights do not overflow.
+    fn count_closed(&mut self) {
+        let closed = || self.closed.all().iter().map(|pane| &pane.content);
+        self.closed_weight = closed().map(|pane| pane.extent.weight).sum();
+        self.closed_bytes = closed().map(ClosedPane::block_bytes).sum();
     }
 
     /// Computes the compressed form of these panes.
@@ -283,8 +265,9 @@ impl TDigestWindow {
             newest = with_capacity(digest.nodes())?;
             newest.extend(in_order(&digest.centroids, sorted.of(&digest.samples)?));
         }
-        let skipped = self.closed.len() - live.closed.len();
-        let closed = merges.of(&self.closed, skipped, self.timeline.window(), compression)?;
+        let all = self.closed.all();
+        let skipped = all.len() - live.closed.len();
+        let closed = merges.of(all, skipped, &self.timeline, compression)?;
         let nodes = merge_runs(&[closed, &newest])?;
         let count = nodes.len();
         Compressed::new(
@@ -306,14 +289,15 @@ fn answer_compression(compression: u32) -> u32 {
 /// Vectors that replace smaller ones.
 #[derive(Default)]
 struct Spare {
-    closed: Option<Vec<ClosedPane>>,
+    closed: Option<Vec<StoredPane<ClosedPane>>>,
     reserve: Option<Vec<Centroid>>,
 }
 
 /// Bytes of a digest with all panes full; `newest` are those of the newest pane.
 fn full_bytes(newest: u64, compression: u32, window: Window) -> u64 {
-    let closed = size_of::<ClosedPane>() + max_closed_nodes(compression) * size_of::<Centroid>();
-    newest + window.panes() * closed as u64
+    let nodes = max_closed_nodes(compression) * size_of::<Centroid>();
+    let closed = size_of::<StoredPane<ClosedPane>>() + nodes;
+    newest + (window.live_panes() - 1) as u64 * closed as u64
 }
 
 impl TDigestWindow {
@@ -342,7 +326,7 @@ impl TDigestWindow {
     /// Whether the digest contains what a new one contains.
     #[must_use]
     pub fn is_new(&self) -> bool {
-        self.closed.is_empty() && self.newest.is_new()
+        self.closed.all().is_empty() && self.newest.is_new()
     }
 
     /// The compression parameter.
@@ -355,7 +339,7 @@ impl TDigestWindow {
     #[must_use]
     pub fn block_bytes(&self) -> usize {
         self.newest.block_bytes()
-            + self.closed.capacity() * size_of::<ClosedPane>()
+            + self.closed.block_bytes()
             + self.closed_bytes
             + self.reserve.capacity() * size_of::<Centroid>()
     }
@@ -398,7 +382,7 @@ impl TDigestWindow {
             }
         };
         let mut info = newest.info();
-        for pane in live.closed {
+        for StoredPane { content: pane, .. } in live.closed {
             info.merged_nodes += pane.centroids.len();
             info.merged_weight += pane.extent.weight;
             info.observations += pane.extent.weight;
@@ -408,8 +392,8 @@ impl TDigestWindow {
     }
 
     /// The compressed form of the samples in these panes, which answers queries. It is kept in `cache`. Cost: after a write, a
-    /// sort of the new samples of the newest pane and a pass over its nodes; after a pane has closed or expired, also a merge
-    /// of about the square root of the number of panes, twice; otherwise none.
+    /// sort of the new samples of the newest pane and a pass over its nodes; after a pane has closed or expired, also merges
+    /// of about the square root of the number of panes; otherwise none.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses.
@@ -444,9 +428,9 @@ impl Blocks for TDigestWindow {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         self.newest.for_each_block(visitor);
         visitor.visit(&self.reserve);
-        visitor.visit(&self.closed);
-        for pane in &self.closed {
-            visitor.visit(&pane.centroids);
+        self.closed.visit(visitor);
+        for pane in self.closed.all() {
+            visitor.visit(&pane.content.centroids);
         }
     }
 
@@ -458,8 +442,8 @@ impl Blocks for TDigestWindow {
         };
         match index {
             0 => mover.relocate(&mut self.reserve),
-            1 => mover.relocate(&mut self.closed),
-            _ => match self.closed.get_mut(index - 2) {
+            1 => self.closed.relocate(mover),
+            _ => match self.closed.contents_mut().nth(index - 2) {
                 Some(pane) => mover.relocate(&mut pane.centroids),
                 None => return false,
             },

@@ -2,18 +2,16 @@
 
 use super::{Centroid, Extent, TDigest, capacity};
 use crate::memory::{OutOfMemory, with_capacity};
-use crate::t_digest::centroid::{compress_into, in_order, round_weights};
+use crate::t_digest::centroid::{compress_into, in_order};
 
 /// The nodes of a pane that has samples and is no longer the newest one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ClosedPane {
-    /// The number of the pane.
-    pub(super) number: u64,
-    /// Compressed and in order; at most [`max_closed_nodes`], at least one.
+    /// Compressed and in order; at most [`max_closed_nodes`], at least one. The capacity equals the length.
     pub(super) centroids: Vec<Centroid>,
     /// The weight is the sum of those of the centroids.
     pub(super) extent: Extent,
-    /// Compressions of the pane, including the one that closed it.
+    /// Compressions of the pane, including those that closed it and merged it.
     pub(super) compressions: i64,
 }
 
@@ -31,31 +29,32 @@ pub(super) fn max_closed_nodes(compression: u32) -> usize {
 }
 
 impl ClosedPane {
-    /// Closes the pane `newest`, which has samples. `centroids` is empty and has the capacity for its nodes; see
-    /// [`max_closed_nodes`]. Cannot fail: if the allocator refuses the smaller block for the nodes, they stay in the
-    /// larger one.
-    pub(super) fn of(number: u64, newest: &mut TDigest, mut centroids: Vec<Centroid>) -> Self {
-        let compression = newest.compression;
-        let mut extent = newest.extent();
+    /// Closes the pane `newest`, which has samples, and resets it. `scratch` is empty and has the capacity for the nodes of the
+    /// result, see [`max_closed_nodes`].
+    pub(super) fn of(newest: &mut TDigest, scratch: &mut Vec<Centroid>) -> Self {
+        let extent = newest.extent();
         newest.samples.sort();
-        compress_into(
-            in_order(&newest.centroids, newest.samples.values()),
-            extent.weight,
-            pane_compression(compression),
-            &mut centroids,
-            max_closed_nodes(compression),
-        );
-        extent.weight = round_weights(&mut centroids, extent.weight);
-        if let Ok(mut exact) = with_capacity(centroids.len()) {
-            exact.append(&mut centroids);
-            centroids = exact;
-        }
+        let nodes = in_order(&newest.centroids, newest.samples.values());
+        compress_pane(nodes, extent.weight, newest.compression, scratch);
+        let compressions = newest.compressions.saturating_add(1);
+        newest.reset();
         Self {
-            number,
-            centroids,
+            centroids: move_exactly(scratch),
             extent,
-            compressions: newest.compressions.saturating_add(1),
+            compressions,
         }
+    }
+
+    /// Adds the nodes of a younger pane. `scratch` is as in [`ClosedPane::of`].
+    pub(super) fn merge(&mut self, younger: Self, compression: u32, scratch: &mut Vec<Centroid>) {
+        self.extent = self.extent.and(younger.extent);
+        let nodes = in_order(&self.centroids, &younger.centroids);
+        compress_pane(nodes, self.extent.weight, compression, scratch);
+        let compressions = self.compressions.saturating_add(younger.compressions);
+        self.compressions = compressions.saturating_add(1);
+        drop(younger);
+        self.centroids = Vec::new();
+        self.centroids = move_exactly(scratch);
     }
 
     /// Bytes of its block.
@@ -71,12 +70,37 @@ impl ClosedPane {
     }
 }
 
+/// Compresses the nodes of a pane. Allocates nothing.
+fn compress_pane(
+    nodes: impl Iterator<Item = Centroid>,
+    weight: i64,
+    compression: u32,
+    scratch: &mut Vec<Centroid>,
+) {
+    let max_len = max_closed_nodes(compression);
+    compress_into(
+        nodes,
+        weight,
+        pane_compression(compression),
+        scratch,
+        max_len,
+    );
+}
+
+/// Moves the nodes to a block of their size. The block must be allocated, because a step to a later pane cannot fail. It is not
+/// larger than the blocks of nodes that were freed just before.
+fn move_exactly(nodes: &mut Vec<Centroid>) -> Vec<Centroid> {
+    let moved = nodes.as_slice().to_vec();
+    nodes.clear();
+    moved
+}
+
 impl PartialEq for ClosedPane {
     /// Bitwise equality.
     fn eq(&self, other: &Self) -> bool {
         let head = |pane: &Self| {
             let Extent { min, max, .. } = pane.extent;
-            (pane.number, pane.compressions, min.to_bits(), max.to_bits())
+            (pane.compressions, min.to_bits(), max.to_bits())
         };
         let bits = |node: &Centroid| (node.mean.to_bits(), node.weight);
         head(self) == head(other)

@@ -1,110 +1,185 @@
-//! The stored forms: the values of an RDB file or DUMP payload, and the same fields packed as one header.
+//! The stored forms: the values of an RDB file or DUMP payload, and the same values as one header. A digest has no arrays, so there
+//! are no chunks besides the header.
 //!
-//! The values are the timeline, the compression, the number of live panes with samples, and for each of them its number
-//! and the values of a digest without a window, with the doubles of the nodes in strings. Only the newest pane has unmerged nodes; they are samples.
+//! The values are the timeline, the compression, the closed panes, and the newest pane, which is stored also without samples.
+//! Nodes are in stable order. The unmerged nodes of the newest pane are samples.
 
 use super::{
     ClosedPane, MAX_WINDOW_COMPRESSION, TDigest, TDigestWindow, Timeline, WindowCache,
     max_closed_nodes,
 };
-use crate::format::{Fields, FormatError, Sink, Source};
-use crate::memory::{Budget, OutOfMemory, try_push, with_capacity};
-use crate::stored::Stored;
-use crate::t_digest::Unmerged;
-use crate::t_digest::centroid::in_order;
-use crate::t_digest::stored::{
-    BLOCK_VALUES, Checked, Header, NodeFormat, PACKED_HEADER_BYTES, Packed, Unchecked, load_packed,
-};
-use crate::window::{MAX_SKETCHES, Timed};
+use crate::format::packed::{PayloadSize, packed_header};
+use crate::format::{FormatError, Sink, Source};
+use crate::memory::{Budget, OutOfMemory, reserve_for, with_capacity};
+use crate::stored::{Stored, load_header};
+use crate::t_digest::centroid::{Centroid, in_order};
+use crate::t_digest::compressed::Extent;
+use crate::t_digest::{Nodes, Unmerged};
+use crate::window::{MAX_SKETCHES, PaneList, Timed};
 use std::ffi::CStr;
 
-/// Bytes of the packed fields before the panes: the mark, the timeline, two integers.
-const PACKED_BYTES: usize = 8 + Timeline::BYTES + 16;
+/// The nodes of a string: the server reads and writes each value of an RDB file with a call.
+const NODES_OF_STRING: usize = 256;
 
-impl TDigestWindow {
-    /// The number of panes with samples.
-    fn stored_panes(&self) -> usize {
-        self.closed.len() + usize::from(self.newest.observations() > 0)
+/// The bytes of a node: mean and weight.
+const NODE_BYTES: usize = 16;
+
+/// Writes minimum, maximum, the number of nodes, and the nodes in strings of [`NODES_OF_STRING`].
+fn save_nodes(
+    extent: Extent,
+    len: usize,
+    mut nodes: impl Iterator<Item = Centroid>,
+    sink: &mut dyn Sink,
+) {
+    sink.write_double(extent.min);
+    sink.write_double(extent.max);
+    sink.write_unsigned(len as u64);
+    let mut string = [0; NODES_OF_STRING * NODE_BYTES];
+    let mut left = len;
+    while left > 0 {
+        let len = left.min(NODES_OF_STRING);
+        let (places, _) = string.as_chunks_mut::<8>();
+        let (places, _) = places.as_chunks_mut::<2>();
+        for ([mean, weight], node) in places[..len].iter_mut().zip(&mut nodes) {
+            *mean = node.mean.to_le_bytes();
+            *weight = node.weight.to_le_bytes();
+        }
+        sink.write_bytes(&string[..len * NODE_BYTES]);
+        left -= len;
+    }
+}
+
+/// Reads what [`save_nodes`] writes: at most `max_len` nodes.
+fn load_nodes(
+    max_len: usize,
+    source: &mut dyn Source,
+) -> Result<(Extent, Vec<Centroid>), FormatError> {
+    let (min, max) = (source.read_double()?, source.read_double()?);
+    let len = usize::try_from(source.read_unsigned()?).unwrap_or(usize::MAX);
+    if len > max_len {
+        return Err(FormatError::Invalid("the number of nodes is out of range"));
+    }
+    let mut extent = Extent::EMPTY;
+    // Above one string, memory grows with the strings that are read.
+    let mut nodes: Vec<Centroid> = with_capacity(len.min(NODES_OF_STRING))?;
+    while nodes.len() < len {
+        let more = NODES_OF_STRING.min(len - nodes.len());
+        let string = source.read_string((more * NODE_BYTES) as u64)?;
+        let present = nodes.len();
+        reserve_for(&mut nodes, present + more, len)?;
+        let (fields, _) = string.as_chunks::<8>();
+        let (fields, _) = fields.as_chunks::<2>();
+        for &[mean, weight] in fields {
+            let node = Centroid {
+                mean: f64::from_le_bytes(mean),
+                weight: i64::from_le_bytes(weight),
+            };
+            let is_in_order = nodes.last().is_none_or(|last| last.mean <= node.mean);
+            if !is_in_order || !node.mean.is_finite() {
+                return Err(FormatError::Invalid("the means are not in order"));
+            }
+            let sum = extent.weight.checked_add(node.weight);
+            extent.weight = sum
+                .filter(|_| node.weight > 0)
+                .ok_or(FormatError::Invalid("a weight is out of range"))?;
+            nodes.push(node);
+        }
+    }
+    let is_around = match nodes[..] {
+        [first, .., last] | [first @ last] => {
+            let is_finite = min.is_finite() && max.is_finite();
+            is_finite && min <= first.mean && last.mean <= max
+        }
+        [] => min.to_bits() == extent.min.to_bits() && max.to_bits() == extent.max.to_bits(),
+    };
+    if !is_around {
+        return Err(FormatError::Invalid(
+            "means are outside minimum and maximum",
+        ));
+    }
+    (extent.min, extent.max) = (min, max);
+    Ok((extent, nodes))
+}
+
+/// Reads a number of compressions.
+fn load_compressions(source: &mut dyn Source) -> Result<i64, FormatError> {
+    let compressions = i64::try_from(source.read_unsigned()?);
+    compressions.map_err(|_| FormatError::Invalid("the number of compressions is out of range"))
+}
+
+impl ClosedPane {
+    fn save(&self, sink: &mut dyn Sink) {
+        sink.write_signed(self.compressions);
+        let nodes = self.centroids.iter().copied();
+        save_nodes(self.extent, self.centroids.len(), nodes, sink);
     }
 
-    /// The number of nodes of all panes.
-    fn nodes(&self) -> usize {
-        let closed = self.closed.iter().map(|pane| pane.centroids.len());
-        closed.sum::<usize>() + self.newest.nodes()
-    }
-
-    /// Adds a loaded pane; `number` is live and above those of all panes before.
-    fn load_pane(&mut self, number: u64, source: &mut dyn Source) -> Result<(), FormatError> {
-        let parts = Unchecked::decode(NodeFormat::Strings, source)?;
-        let unmerged = parts.unmerged();
-        let checked = parts.validate()?;
-        if checked.compression != self.newest.compression {
-            return Err(FormatError::Invalid("a pane has another compression"));
-        }
-        if checked.extent.weight == 0 || checked.compressions < 0 {
-            return Err(FormatError::Invalid("a pane has no samples"));
-        }
-        let others = self.closed_weight;
-        if others.checked_add(checked.extent.weight).is_none() {
-            return Err(FormatError::Invalid("the weights overflow"));
-        }
-        if number == self.timeline.newest() {
-            self.newest = checked.digest()?;
-            self.newest.unmerged = checked_unmerged(unmerged, &self.newest)?;
-            return Ok(());
-        }
-        let is_closed = unmerged == (0, 0.0)
-            && checked.compressions > 0
-            && checked.centroids.len() <= max_closed_nodes(checked.compression);
-        if !is_closed {
+    fn load(compression: u32, source: &mut dyn Source) -> Result<Self, FormatError> {
+        let compressions = load_compressions(source)?;
+        let (extent, mut nodes) = load_nodes(max_closed_nodes(compression), source)?;
+        if nodes.is_empty() || compressions == 0 {
             return Err(FormatError::Invalid("a pane is not closed"));
         }
-        let Checked {
+        if nodes.len() < nodes.capacity() {
+            let mut centroids = with_capacity(nodes.len())?;
+            centroids.append(&mut nodes);
+            nodes = centroids;
+        }
+        Ok(Self {
+            centroids: nodes,
             extent,
             compressions,
-            centroids: loaded,
-            ..
-        } = checked;
-        let mut centroids = with_capacity(loaded.len())?;
-        centroids.extend_from_slice(&loaded);
-        let pane = ClosedPane {
-            number,
-            centroids,
-            extent,
-            compressions,
-        };
-        self.closed_weight += extent.weight;
-        self.closed_bytes += pane.block_bytes();
-        try_push(&mut self.closed, pane)?;
-        Ok(())
+        })
     }
+}
 
+/// Writes a newest pane, with its samples in stable order.
+fn save_newest(newest: &TDigest, sorted: &[f64], sink: &mut dyn Sink) {
+    sink.write_signed(newest.compressions);
+    sink.write_unsigned(newest.unmerged.nodes as u64);
+    let nodes = in_order(&newest.centroids, sorted);
+    save_nodes(newest.extent(), newest.nodes(), nodes, sink);
+}
+
+/// Reads what [`save_newest`] writes.
+fn load_newest(compression: u32, source: &mut dyn Source) -> Result<TDigest, FormatError> {
+    let mut newest = TDigest::empty(compression);
+    newest.compressions = load_compressions(source)?;
+    let unmerged = source.read_unsigned()?;
+    let (extent, nodes) = load_nodes(newest.capacity(), source)?;
+    if nodes.is_empty() && newest.compressions > 0 {
+        return Err(FormatError::Invalid(
+            "compressions of a pane without samples",
+        ));
+    }
+    (newest.min, newest.max) = (extent.min, extent.max);
+    newest.set_nodes(Nodes::of(&nodes, 0, newest.capacity())?);
+    newest.unmerged = match usize::try_from(unmerged) {
+        Ok(nodes) if nodes <= newest.samples.len() => Unmerged {
+            nodes,
+            weight: nodes as i64,
+        },
+        _ => {
+            return Err(FormatError::Invalid(
+                "the number of unmerged nodes is out of range",
+            ));
+        }
+    };
+    Ok(newest)
+}
+
+impl TDigestWindow {
     /// Writes the values, with the samples of the newest pane in stable order.
     fn save_sorted(&self, sorted: &[f64], sink: &mut dyn Sink) {
-        self.timeline.save(sink);
+        self.timeline.save::<Self>(sink);
         sink.write_unsigned(self.newest.compression.into());
-        sink.write_unsigned(self.stored_panes() as u64);
-        for pane in &self.closed {
-            sink.write_unsigned(pane.number);
-            Header::new(
-                self.newest.compression,
-                pane.extent,
-                pane.centroids.len(),
-                pane.compressions,
-            )
-            .save(|| pane.centroids.iter().copied(), NodeFormat::Strings, sink);
-        }
-        if self.newest.observations() > 0 {
-            sink.write_unsigned(self.timeline.newest());
-            let nodes = || in_order(&self.newest.centroids, sorted);
-            let header = self.newest.stored_header();
-            let header = header.with_unmerged(self.newest.unmerged);
-            header.save(nodes, NodeFormat::Strings, sink);
-        }
+        self.closed.save(sink, ClosedPane::save);
+        save_newest(&self.newest, sorted, sink);
     }
 
     /// Allocates what the newest pane requires and reduces the other capacities.
     fn fit(&mut self) -> Result<(), OutOfMemory> {
+        self.count_closed();
         let spare = self.spare_for(self.newest.nodes(), Budget::UNLIMITED)?;
         self.set_spare(spare);
         self.shrink();
@@ -112,28 +187,12 @@ impl TDigestWindow {
     }
 }
 
-/// The unmerged nodes of a newest pane. They are samples, so both stored numbers are the same.
-fn checked_unmerged(
-    (nodes, weight): (i64, f64),
-    newest: &TDigest,
-) -> Result<Unmerged, FormatError> {
-    let samples = newest.samples.len();
-    match usize::try_from(nodes) {
-        Ok(unmerged) if unmerged <= samples && weight == nodes as f64 => Ok(Unmerged {
-            nodes: unmerged,
-            weight: nodes,
-        }),
-        _ => Err(FormatError::Invalid(
-            "the number of unmerged nodes is out of range",
-        )),
-    }
-}
-
 impl Stored for TDigestWindow {
     const TYPE_NAME: &'static CStr = c"td-window";
-    const ENCODING_VERSION: u16 = 2;
-    /// As the compression of a header without a window, this would be above 10^100.
-    const HEADER_MARK: &'static [u8] = b"TDWINDOW";
+    /// Versions 1 and 2, without levels, were never published.
+    const ENCODING_VERSION: u16 = 3;
+    /// As the compression of a header without a window, this would be below 1.
+    const HEADER_MARK: &'static [u8] = b"TDWINDO3";
     type Cache = WindowCache;
     type Defaults = ();
 
@@ -151,20 +210,17 @@ impl Stored for TDigestWindow {
             .ok()
             .filter(|compression| (1..=MAX_WINDOW_COMPRESSION).contains(compression))
             .ok_or(FormatError::Invalid("the compression is out of range"))?;
-        let panes = source.read_unsigned()?;
-        if panes > timeline.window().live_panes() as u64 {
-            return Err(FormatError::Invalid("the number of panes is out of range"));
+        let load = |source: &mut dyn Source| ClosedPane::load(compression, source);
+        let closed = PaneList::load(&timeline, source, load)?;
+        if closed.newest(&timeline).is_some() {
+            return Err(FormatError::Invalid("the newest pane is closed"));
         }
-        let mut digest = Self::with_newest(TDigest::empty(compression), timeline);
-        let mut live = timeline.live();
-        for _ in 0..panes {
-            let number = source.read_unsigned()?;
-            if !live.contains(&number) {
-                return Err(FormatError::Invalid("a pane is not live or not in order"));
-            }
-            digest.load_pane(number, source)?;
-            live = number + 1..=timeline.newest();
-        }
+        let newest = load_newest(compression, source)?;
+        let mut weights = closed.all().iter().map(|pane| pane.content.extent.weight);
+        let sum = weights.try_fold(newest.observations(), i64::checked_add);
+        sum.ok_or(FormatError::Invalid("the weights overflow"))?;
+        let mut digest = Self::with_newest(newest, timeline);
+        digest.closed = closed;
         digest.fit()?;
         Ok(digest)
     }
@@ -176,73 +232,35 @@ impl Stored for TDigestWindow {
             .with_sorted(|sorted| self.save_sorted(sorted, sink));
     }
 
-    /// Each value before the nodes takes at most ten bytes; type, end and footer take 21. A string takes at most 16 bytes more
-    /// than its doubles: the opcode, and two or three lengths. Each pane has at most two strings that are not full.
+    /// The order of the samples does not change the size.
     fn payload_bytes(&self) -> u64 {
-        const FIXED_BYTES: u64 = 1 + 9 + 1 + 10;
-        const STRING_BYTES: u64 = 16;
-        let (panes, nodes) = (self.stored_panes() as u64, self.nodes() as u64);
-        let values = 5 + (1 + Header::VALUES) * panes;
-        let strings = 2 * (nodes / BLOCK_VALUES as u64 + panes);
-        FIXED_BYTES + 10 * values + STRING_BYTES * strings + 16 * nodes
+        PayloadSize::of(|sink| self.save_sorted(self.newest.samples.values(), sink))
     }
 
-    /// The mark, and the values of [`Stored::save`] as packed little-endian fields of eight bytes, the strings without their
-    /// lengths. There are no chunks besides the header.
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
-        let panes = (8 + PACKED_HEADER_BYTES) * self.stored_panes();
-        let mut packed = Packed(with_capacity(PACKED_BYTES + panes + 16 * self.nodes())?);
-        packed.0.extend_from_slice(Self::HEADER_MARK);
-        (self.newest.samples).with_sorted(|sorted| self.save_sorted(sorted, &mut packed))?;
-        Ok(packed.0)
+        self.newest.samples.with_sorted(|sorted| {
+            packed_header(Self::HEADER_MARK, |sink| self.save_sorted(sorted, sink))
+        })?
     }
 
     fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
         // Each node has 16 bytes in the header. While the newest pane is loaded, it takes up to 88 bytes per node: the
         // nodes as they are read (capacity up to twice the length), its blocks, and the reserve for closing it.
         budget.request(6 * header.len() as u64)?;
-        let mut fields = Fields::new(header);
-        if !fields.skip(Self::HEADER_MARK) {
-            return Err(FormatError::Invalid(
-                "not the header of a digest with a window",
-            ));
-        }
-        load_packed(fields)
+        load_header(header, budget)
     }
 
     fn arrays(&self) -> impl Iterator<Item = &[u8]> {
         std::iter::empty()
     }
 
-    /// Feeds the logical state. Capacities and the kept merges are not part of it. Cost: two calls per node, and seven
-    /// per pane.
-    fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
-        feed(&self.timeline.to_bytes());
-        feed(&self.newest.compression.to_le_bytes());
-        for pane in &self.closed {
-            feed(&pane.number.to_le_bytes());
-            feed(&pane.compressions.to_le_bytes());
-            feed(&pane.extent.min.to_le_bytes());
-            feed(&pane.extent.max.to_le_bytes());
-            feed(&(pane.centroids.len() as u64).to_le_bytes());
-            for node in &pane.centroids {
-                feed(&node.mean.to_le_bytes());
-                feed(&node.weight.to_le_bytes());
-            }
-        }
-        feed(&(self.newest.unmerged.nodes as u64).to_le_bytes());
-        self.newest.digest(feed);
-    }
-
     /// A copy without the kept merges.
     fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let mut copy = Self::with_newest(self.newest.try_clone()?, self.timeline);
-        copy.closed = with_capacity(self.closed_capacity(self.closed.len()))?;
-        for pane in &self.closed {
-            let pane = pane.try_clone()?;
-            copy.closed_weight += pane.extent.weight;
-            copy.closed_bytes += pane.block_bytes();
-            copy.closed.push(pane);
+        let closed = self.closed.all();
+        (copy.closed).reserve(closed.len(), &self.timeline, Budget::UNLIMITED)?;
+        for pane in closed {
+            copy.closed.push(pane.first, pane.content.try_clone()?);
         }
         copy.fit()?;
         Ok(copy)
@@ -251,21 +269,22 @@ impl Stored for TDigestWindow {
 
 impl Timed for TDigestWindow {
     const MAX_PANES: u64 = MAX_SKETCHES;
+    const HAS_LEVELS: bool = true;
 
     fn timeline(&self) -> Option<&Timeline> {
         Some(&self.timeline)
     }
 
-    /// Cost: the compression of the newest pane, and freeing the expired ones.
+    /// Cost: the compression of the newest pane, one merge for a step to the next pane, and freeing the expired panes.
     fn advance(&mut self, pane: u64) -> bool {
         self.advance_to(pane)
     }
 
-    fn pane_total(&self, pane: u64) -> u64 {
-        if pane == self.timeline.newest() {
-            return self.newest.observations().cast_unsigned();
-        }
-        let found = self.closed.binary_search_by_key(&pane, |pane| pane.number);
-        found.map_or(0, |at| self.closed[at].extent.weight.cast_unsigned())
+    fn pane_total(&self, first: u64) -> u64 {
+        let weight = match first == self.timeline.newest() {
+            true => self.newest.observations(),
+            false => (self.closed.get(first)).map_or(0, |pane| pane.extent.weight),
+        };
+        weight.cast_unsigned()
     }
 }

@@ -17,10 +17,8 @@ pub struct RankingCache {
 /// The list of some panes: those at a time after the newest one, or a part of the window.
 #[derive(Debug)]
 pub(super) struct Ranking {
-    /// The stamp of the state.
-    pub(super) stamp: StampNumber,
-    /// The panes; `None` before the list is computed.
-    pub(super) panes: Option<Panes>,
+    /// The stamp of the state, and the panes.
+    pub(super) key: (StampNumber, Panes),
     /// The counts of all candidates; 0 for those that cannot be in the list.
     pub(super) sums: Vec<u64>,
     /// (count, candidate + 1), the smallest count first; (0, 0) before the first item.

@@ -1,66 +1,68 @@
 //! The candidates: the items that may be in the list, each stored once, with lookup by item.
 
-use super::heap_index::{HeapIndex, NONE};
+use super::heap_index::NONE;
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
 use crate::memory::{Budget, OutOfMemory, reserve_exact, with_capacity};
 use crate::top_k::index::Index;
-use std::hash::{BuildHasher, RandomState};
 
-/// The slot of the ring for a candidate that was among the most frequent items of no closed pane.
-pub(super) const NO_PANE: u8 = u8::MAX;
-/// The largest sum of a candidate; above that of 101 panes.
+/// The largest sum of a candidate; above that of 255 panes.
 pub(super) const MAX_SUM: u64 = (1 << 40) - 1;
 
 /// Up to this many bytes, the memory of a removed item is kept for the next item.
 const MAX_SPARE_BYTES: usize = 4096;
 
-/// With up to this many candidates, the tags of the index are fingerprints, otherwise keyed hashes. An attacker can
-/// choose items with equal fingerprints, and a lookup then compares all of them.
-const MAX_FINGERPRINT_TAGS: u64 = 4096;
-
-/// The items of all candidates have at most this many bytes, because a step to a later pane hashes them.
+/// The items of all candidates have at most this many bytes, because a step to a later pane compares them.
 pub(super) const MAX_ITEM_BYTES: usize = 16 << 20;
 
 /// At most this many quarters of the entries of the index are occupied.
 const MAX_INDEX_QUARTERS: usize = 3;
 
-/// Bytes per candidate besides its item: at most 1/8 of the capacity is vacant, and the index has at most four entries
-/// per candidate, unless it has the smallest size.
-pub(super) const MAX_CANDIDATE_BYTES: usize =
-    (size_of::<Candidate>() + size_of::<Apart>()) * 9 / 8 + 4 * 8;
-
 /// An item that may be in the list.
 #[derive(Debug)]
 pub(super) struct Candidate {
     pub item: Vec<u8>,
-    /// Its tag in the index.
-    tag: u32,
-    /// The lower half of the sum of its estimates in the live panes before the newest.
-    closed: u32,
-    /// Its positions in the two heaps, by [`HeapIndex`].
+    /// The hash of the item.
+    pub hash: u64,
+    /// Its positions in the two heaps, by [`HeapIndex`](super::heap_index::HeapIndex).
     pub positions: [u32; 2],
 }
 
-/// What is stored of a candidate apart from [`Candidate`], where it would take 8 bytes.
+/// What is stored of a candidate apart from [`Candidate`], where it would take eight bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Apart {
-    /// The slot of the newest closed pane that keeps the candidate, or [`NO_PANE`].
-    kept_by: u8,
-    /// The bits of the sum above those of [`Candidate::closed`].
-    closed: u8,
+pub(super) struct Apart {
+    /// The sum of its estimates in the closed panes, little-endian.
+    closed: [u8; 5],
+    /// The number of closed panes that list it.
+    pub lists: u8,
 }
 
-/// The candidates, numbered from 0 without gaps: if one is removed, the last one gets its number. The numbers are a
-/// function of the operations and part of the stored form.
-#[derive(Debug)]
+impl Apart {
+    /// The sum of its estimates in the closed panes.
+    #[inline]
+    pub fn closed(self) -> u64 {
+        let [a, b, c, d, e] = self.closed;
+        u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
+    }
+
+    /// Sums above [`MAX_SUM`] become this sum.
+    #[inline]
+    pub fn set_closed(&mut self, sum: u64) {
+        let [a, b, c, d, e, ..] = sum.min(MAX_SUM).to_le_bytes();
+        self.closed = [a, b, c, d, e];
+    }
+}
+
+/// The candidates, numbered from 0 without gaps. The numbers are a function of the operations and part of the stored form.
+///
+/// Those that closed panes list precede the others: items become listed in a step only, and a step removes all others. So if one
+/// of the others is removed, the last candidate gets its number, and no list changes.
+#[derive(Debug, Default)]
 pub(super) struct Candidates {
     slots: Vec<Candidate>,
     apart: Vec<Apart>,
     /// Bytes of all items.
     item_bytes: usize,
     index: Index<MAX_INDEX_QUARTERS>,
-    /// The keyed hash whose values are the tags; `None` if the tags are fingerprints.
-    tag_hash: Option<RandomState>,
     /// Receives the next item. Holds the last removed item if that was expelled from the list.
     spare: Vec<u8>,
 }
@@ -72,38 +74,23 @@ pub(super) fn saturated(sum: u64) -> u32 {
 }
 
 impl Candidates {
-    /// No candidates. There will be at most about `max_len`.
-    pub fn new(max_len: u64) -> Self {
-        Self {
-            slots: Vec::new(),
-            apart: Vec::new(),
-            item_bytes: 0,
-            index: Index::default(),
-            tag_hash: (max_len > MAX_FINGERPRINT_TAGS).then(RandomState::new),
-            spare: Vec::new(),
-        }
-    }
-
     /// A copy with separate memory.
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let len = self.slots.len();
-        let (mut slots, mut apart) = (
-            with_capacity(capacity_for(len))?,
-            with_capacity(capacity_for(len))?,
-        );
+        let mut slots = with_capacity(capacity_for(len))?;
+        let mut apart = with_capacity(capacity_for(len))?;
+        apart.extend_from_slice(&self.apart);
         for slot in &self.slots {
             slots.push(Candidate {
                 item: copy_of(&slot.item)?,
                 ..*slot
             });
         }
-        apart.extend_from_slice(&self.apart);
         Ok(Self {
             slots,
             apart,
             item_bytes: self.item_bytes,
             index: self.index.try_clone()?,
-            tag_hash: self.tag_hash.clone(),
             spare: Vec::new(),
         })
     }
@@ -130,11 +117,6 @@ impl Candidates {
         &self.get(number).item
     }
 
-    /// Bytes of all items.
-    pub fn item_bytes(&self) -> usize {
-        self.item_bytes
-    }
-
     /// Whether the limit of [`MAX_ITEM_BYTES`] permits another item of this length.
     #[inline]
     pub fn has_room(&self, item_len: usize) -> bool {
@@ -146,61 +128,42 @@ impl Candidates {
         self.slots.iter()
     }
 
-    /// The slot of the newest closed pane that keeps the candidate, or [`NO_PANE`].
-    pub fn kept_by(&self, number: u32) -> u8 {
-        self.apart[number as usize].kept_by
+    /// All candidates in the order of their numbers, to change them.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&mut Candidate, &mut Apart)> {
+        self.slots.iter_mut().zip(&mut self.apart)
     }
 
-    pub fn set_kept_by(&mut self, number: u32, slot: u8) {
-        self.apart[number as usize].kept_by = slot;
-    }
-
-    /// The sum of the candidate's estimates in the live panes before the newest.
     #[inline]
-    pub fn closed(&self, number: u32) -> u64 {
-        let number = number as usize;
-        u64::from(self.slots[number].closed) | u64::from(self.apart[number].closed) << 32
+    pub fn apart(&self, number: u32) -> Apart {
+        self.apart[number as usize]
     }
 
-    /// Sums above [`MAX_SUM`] become this sum.
     #[inline]
-    pub fn set_closed(&mut self, number: u32, sum: u64) {
-        let sum = sum.min(MAX_SUM);
-        // The lower 32 bits, and the other eight.
-        self.get_mut(number).closed = sum as u32;
-        self.apart[number as usize].closed = (sum >> 32) as u8;
+    pub fn apart_mut(&mut self, number: u32) -> &mut Apart {
+        &mut self.apart[number as usize]
     }
 
-    /// Whether neither a heap nor a closed pane keeps the candidate.
+    /// Whether neither a heap nor a closed pane contains a candidate.
     pub fn is_unused(&self, number: u32) -> bool {
-        self.get(number).positions == [NONE; 2] && self.kept_by(number) == NO_PANE
+        self.apart(number).lists == 0 && self.get(number).positions == [NONE; 2]
     }
 
     /// The number of the candidate with this item. Cost: a hash lookup.
     #[inline]
-    pub fn find(&self, item: &[u8], fingerprint: u32) -> Option<u32> {
+    pub fn find(&self, item: &[u8], hash: u64) -> Option<u32> {
         let is_item = |number: u32| self.item(number) == item;
-        self.index.find(self.tag(item, fingerprint), is_item)
+        self.index.find(hash as u32, is_item)
     }
 
     /// Prefetches the index entry where the search for an item starts.
     #[inline]
-    pub fn prefetch(&self, item: &[u8], fingerprint: u32) {
-        self.index.prefetch(self.tag(item, fingerprint));
+    pub fn prefetch(&self, hash: u64) {
+        self.index.prefetch(hash as u32);
     }
 
     /// Bytes of the index.
     pub fn index_bytes(&self) -> usize {
         self.index.bytes()
-    }
-
-    /// The tag of an item in the index: its fingerprint or the lower half of its keyed hash.
-    #[inline]
-    fn tag(&self, item: &[u8], fingerprint: u32) -> u32 {
-        match &self.tag_hash {
-            None => fingerprint,
-            Some(tag_hash) => tag_hash.hash_one(item) as u32,
-        }
     }
 
     /// Whether the spare buffer is too small for an item of `item_len` bytes, or too large to be kept.
@@ -254,7 +217,7 @@ impl Candidates {
     pub fn insert(
         &mut self,
         item: &[u8],
-        fingerprint: u32,
+        hash: u64,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> u32 {
         let mut copy = std::mem::take(&mut self.spare);
@@ -269,52 +232,48 @@ impl Candidates {
             changes.allocated.visit(&exact);
             copy = exact;
         }
-        self.push(copy, fingerprint, NO_PANE)
+        self.push(copy, hash)
     }
 
     /// Adds a stored item, for which there must be room, and allocates its memory. Returns false, and changes nothing, if the
     /// item is a candidate already.
-    pub fn load(
-        &mut self,
-        item: Vec<u8>,
-        fingerprint: u32,
-        kept_by: u8,
-        closed: u64,
-    ) -> Result<bool, OutOfMemory> {
-        if self.find(&item, fingerprint).is_some() {
+    pub fn load(&mut self, item: Vec<u8>, hash: u64, closed: u64) -> Result<bool, OutOfMemory> {
+        if self.find(&item, hash).is_some() {
             return Ok(false);
         }
         self.reserve(0, Budget::UNLIMITED, &mut BlockChanges::<()>::default())?;
-        let number = self.push(item, fingerprint, kept_by);
-        self.set_closed(number, closed);
+        let number = self.push(item, hash);
+        self.apart_mut(number).set_closed(closed);
         Ok(true)
     }
 
-    fn push(&mut self, item: Vec<u8>, fingerprint: u32, kept_by: u8) -> u32 {
-        let (number, tag) = (self.len(), self.tag(&item, fingerprint));
+    fn push(&mut self, item: Vec<u8>, hash: u64) -> u32 {
+        let number = self.len();
         self.item_bytes += item.len();
         self.slots.push(Candidate {
             item,
-            tag,
-            closed: 0,
+            hash,
             positions: [NONE; 2],
         });
-        self.apart.push(Apart { kept_by, closed: 0 });
-        self.index.insert(tag, number);
+        self.apart.push(Apart {
+            closed: [0; 5],
+            lists: 0,
+        });
+        self.index.insert(hash as u32, number);
         number
     }
 
-    /// Removes a candidate that is in no heap and returns its item. The last candidate gets its number: `renumber` receives its
+    /// Removes an unused candidate and returns its item. The last candidate gets its number: `renumber` receives its
     /// positions in the heaps and this number.
     pub fn remove(&mut self, number: u32, renumber: impl FnOnce([u32; 2], u32)) -> Vec<u8> {
         let last = self.len() - 1;
         let removed = self.slots.swap_remove(number as usize);
         self.apart.swap_remove(number as usize);
         self.item_bytes -= removed.item.len();
-        self.index.remove(removed.tag, number);
+        self.index.remove(removed.hash as u32, number);
         if number != last {
             let moved = &self.slots[number as usize];
-            self.index.renumber(moved.tag, last, number);
+            self.index.renumber(moved.hash as u32, last, number);
             renumber(moved.positions, number);
         }
         removed.item
@@ -331,7 +290,41 @@ impl Candidates {
         &self.spare
     }
 
-    /// Removes all candidates and frees their memory. They are in no heap.
+    /// Removes the candidates that no pane lists, and renumbers the others in the same order. `renumber` receives a function
+    /// from old numbers to new ones. No candidate is in a heap.
+    pub fn retain_listed(
+        &mut self,
+        renumber: impl FnOnce(&dyn Fn(u32) -> u32),
+        changes: &mut BlockChanges<impl BlockVisitor>,
+    ) {
+        if self.apart.iter().all(|apart| apart.lists > 0) {
+            return;
+        }
+        // The positions in a heap are not used now, so they can hold the new numbers.
+        let mut next = 0;
+        for (slot, apart) in self.slots.iter_mut().zip(&self.apart) {
+            if apart.lists > 0 {
+                slot.positions[0] = next;
+                next += 1;
+            }
+        }
+        renumber(&|number| self.slots[number as usize].positions[0]);
+        self.index.clear();
+        self.slots.retain_mut(|slot| {
+            if slot.positions[0] == NONE {
+                self.item_bytes -= slot.item.len();
+                changes.freed.visit(&slot.item);
+                return false;
+            }
+            let number = std::mem::replace(&mut slot.positions[0], NONE);
+            self.index.insert(slot.hash as u32, number);
+            true
+        });
+        self.apart.retain(|apart| apart.lists > 0);
+        self.shrink(changes);
+    }
+
+    /// Removes all candidates and frees their memory.
     pub fn clear(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) {
         self.for_each_block(&mut changes.freed);
         self.slots = Vec::new();
@@ -342,20 +335,13 @@ impl Candidates {
     }
 
     /// Frees the memory that the candidates no longer need. Without memory for smaller blocks, the large ones stay.
-    pub fn shrink(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) {
+    fn shrink(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) {
         let len = self.slots.len();
         shrink(&mut self.slots, changes);
         shrink(&mut self.apart, changes);
         self.index.shrink_for(len, changes);
         changes.freed.visit(&self.spare);
         self.spare = Vec::new();
-    }
-
-    /// Removes the position of a candidate in a heap and returns it, if there is one.
-    pub fn clear_position(&mut self, number: u32, heap: HeapIndex) -> Option<u32> {
-        let position = &mut self.get_mut(number).positions[heap as usize];
-        let before = std::mem::replace(position, NONE);
-        (before != NONE).then_some(before)
     }
 
     /// Passes the blocks to `visitor`.
@@ -388,17 +374,16 @@ impl Candidates {
 /// Equality of the stored candidates.
 impl PartialEq for Candidates {
     fn eq(&self, other: &Self) -> bool {
-        let items = |candidates: &Self| candidates.slots.len();
-        items(self) == items(other)
-            && self.apart == other.apart
+        let key = |slot: &Candidate| slot.positions;
+        self.apart == other.apart
             && (self.slots.iter().zip(&other.slots))
-                .all(|(left, right)| left.item == right.item && left.closed == right.closed)
+                .all(|(left, right)| left.item == right.item && key(left) == key(right))
     }
 }
 
-/// The capacity for `len` candidates: at most 1/8 more. Doubling would take more memory than one sketch per pane.
+/// The capacity for `len` candidates: at most 1/16 more. Doubling would take more memory than one sketch per pane.
 fn capacity_for(len: usize) -> usize {
-    len.next_multiple_of((len.next_power_of_two() / 16).max(4))
+    len.next_multiple_of((len.next_power_of_two() / 32).max(4))
 }
 
 /// Reserves capacity for `len` elements in total.

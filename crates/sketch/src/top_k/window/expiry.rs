@@ -1,135 +1,239 @@
 //! The step to a later pane.
+//!
+//! The newest pane is closed: its heap becomes its list. Then panes are merged and expire, and the candidates that no pane lists
+//! are removed. The sums of the others, and the list, are computed once, after all that.
 
-use super::TopKWindow;
-use super::candidates::{NO_PANE, saturated};
-use super::counts::{Batch, Step};
-use super::heap_index::HeapIndex;
+use super::candidates::Candidate;
+use super::heap_index::{HeapIndex, NONE};
 use super::ranking::select_largest;
+use super::{Pane, Seeded, TopKWindow, saturated, sum_of_estimates};
 use crate::blocks::{BlockChanges, BlockVisitor};
-use crate::window::{Timed, Timeline};
-use std::ops::RangeInclusive;
+use crate::window::{StoredPane, Timeline, Window};
+
+/// The positions of some panes in a list of panes.
+struct Positions {
+    numbers: [u8; Window::MAX_LIVE_PANES],
+    len: usize,
+}
+
+impl Positions {
+    fn none() -> Self {
+        Self {
+            numbers: [0; Window::MAX_LIVE_PANES],
+            len: 0,
+        }
+    }
+
+    fn push(&mut self, position: usize) {
+        // There are at most 255 panes.
+        self.numbers[self.len] = position as u8;
+        self.len += 1;
+    }
+
+    /// The panes at these positions.
+    fn of<'a>(&self, panes: &'a [StoredPane<Pane>]) -> impl Iterator<Item = &'a StoredPane<Pane>> {
+        (self.numbers[..self.len].iter()).map(|&position| &panes[usize::from(position)])
+    }
+}
+
+/// The panes that a step reads to compute the sums of the candidates.
+struct Plan {
+    /// The closed panes that change, before the step.
+    leaving: Positions,
+    /// The panes that the sums do not include yet, after the step.
+    entering: Positions,
+    /// Whether fewer panes stay than change: then the step adds up all panes instead.
+    starts_at_0: bool,
+}
+
+impl Plan {
+    /// That of a step to a later timeline.
+    fn of(panes: &[StoredPane<Pane>], before: &Timeline, later: &Timeline) -> Self {
+        let [mut leaving, mut entering, mut all] = [(); 3].map(|()| Positions::none());
+        let mut staying = 0;
+        for position in 0..panes.len() {
+            let change = Change::of(panes, position, later);
+            let is_closed = panes[position].first != before.newest();
+            let stays = change == Change::Stays && is_closed;
+            if stays {
+                staying += 1;
+            } else if is_closed {
+                leaving.push(position);
+            }
+            if matches!(change, Change::Stays | Change::Grows) {
+                if !stays {
+                    entering.push(all.len);
+                }
+                all.push(all.len);
+            }
+        }
+        let starts_at_0 = leaving.len > staying;
+        Self {
+            leaving,
+            entering: if starts_at_0 { all } else { entering },
+            starts_at_0,
+        }
+    }
+}
+
+/// What a step does to a pane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Stays,
+    Expires,
+    /// Another pane is added to it.
+    Grows,
+    /// It is added to another pane.
+    IsAdded,
+}
+
+impl Change {
+    /// That of the pane at a position, if the timeline becomes `later`.
+    fn of(panes: &[StoredPane<Pane>], position: usize, later: &Timeline) -> Self {
+        let Some(span) = later.pane_of(panes[position].first) else {
+            return Self::Expires;
+        };
+        let before = position.checked_sub(1);
+        if before.is_some_and(|before| panes[before].first >= span.first) {
+            return Self::IsAdded;
+        }
+        match panes.get(position + 1) {
+            Some(next) if next.first < span.end => Self::Grows,
+            _ => Self::Stays,
+        }
+    }
+}
 
 impl TopKWindow {
-    /// The step from the sums of the closed panes to a pane whose oldest live pane is `oldest`.
-    pub(super) fn step_to(&self, oldest: u64) -> Step {
-        let newest = self.timeline.newest();
-        self.step(self.timeline.oldest(), oldest, Some(newest))
-    }
-
-    /// The step from sums of the panes from `before` on to those from `oldest` on. The known sums include all panes up
-    /// to the newest one, or up to that before `newest`.
-    pub(super) fn step(&self, before: u64, oldest: u64, newest: Option<u64>) -> Step {
-        let has_table = |pane: &u64| self.pane(*pane).table.is_allocated();
-        let tables = |panes: &RangeInclusive<u64>| panes.clone().filter(has_table).count();
-        // The ends are exclusive below; an empty range has its end below its start.
-        let range = |start: u64, end: u64| match end.checked_sub(1) {
-            Some(last) => start..=last,
-            None => RangeInclusive::new(1, 0),
-        };
-        let end = newest.unwrap_or(self.timeline.newest() + 1);
-        let dropped = range(before, oldest.min(end));
-        let kept = range(oldest.max(before), end);
-        let (dropped_tables, kept_tables) = (tables(&dropped), tables(&kept));
-        Step {
-            dropped,
-            kept,
-            newest,
-            subtract: dropped_tables <= kept_tables,
-            is_idle: dropped_tables == 0 && !newest.is_some_and(|newest| has_table(&newest)),
-            drops_all: oldest > self.timeline.newest(),
-        }
-    }
-
-    /// For each slot of the ring, whether its pane is `oldest` or a later one.
-    pub(super) fn slots_from(&self, oldest: u64) -> [bool; Self::MAX_PANES as usize + 1] {
-        let (slots, newest) = (self.panes.len() as u64, self.timeline.newest());
-        let mut from = [false; Self::MAX_PANES as usize + 1];
-        for (slot, is_from) in (0..slots).zip(&mut from) {
-            // The pane in the slot is the newest one with this remainder.
-            let age = (newest + slots - slot) % slots;
-            *is_from = newest.checked_sub(age).is_some_and(|pane| pane >= oldest);
-        }
-        from
-    }
-
     /// [`Timed::advance_recorded`](crate::window::Timed::advance_recorded).
     ///
-    /// Cost: for each candidate one pass over its item, and one bucket per row of the closing pane and of each pane that
-    /// expires.
+    /// Cost: one step per candidate. If a pane with additions is closed, merged or expires, one bucket per row of each such pane for
+    /// each candidate, or of all panes if these are fewer; and the merges ([`Merger::merge`](super::merge::Merger::merge)).
     pub(super) fn advance_with(
         &mut self,
         pane: u64,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> bool {
-        let mut timeline = self.timeline;
-        let Some(expired) = timeline.advance(pane) else {
+        let mut later = self.timeline;
+        if later.advance(pane).is_none() {
             return false;
-        };
-        self.stamp.change();
-        let step = self.step_to(timeline.oldest());
-        if !step.is_idle {
-            if step.drops_all {
-                self.remove_candidates(changes);
-            } else {
-                self.move_counts(&step, &timeline);
-                self.remove_unused_candidates(changes);
-            }
-            for pane in expired {
-                let slot = self.timeline.slot(pane);
-                self.panes[slot].table.visit(&mut changes.freed);
-                self.panes[slot] = super::Pane::default();
-            }
         }
-        self.timeline = timeline;
+        self.stamp.change();
+        let had_newest = self.close(changes);
+        let plan = Plan::of(self.panes.all(), &self.timeline, &later);
+        if !had_newest && plan.leaving.len == 0 {
+            self.panes
+                .advance(&mut self.timeline, pane, |_, _| (), drop);
+            return true;
+        }
+        self.empty_heaps();
+        self.subtract_leaving(&plan);
+        self.free_leaving(&later, changes);
+        let Self {
+            candidates, merger, ..
+        } = self;
+        let (k, rows) = (self.shape.k, self.rows);
+        let merge = |older: &mut Pane, younger| merger.merge(older, &younger, candidates, k, rows);
+        self.panes.advance(&mut self.timeline, pane, merge, drop);
+        if self.panes.all().is_empty() {
+            self.panes.visit(&mut changes.freed);
+            self.panes.clear();
+            self.candidates.clear(changes);
+            return true;
+        }
+        let panes = &mut self.panes;
+        let renumber = |number: &dyn Fn(u32) -> u32| {
+            for listed in panes.contents_mut().flat_map(|pane| &mut pane.listed) {
+                *listed = number(*listed);
+            }
+        };
+        self.candidates.retain_listed(renumber, changes);
+        self.add_entering(&plan);
+        self.fill_list();
         true
     }
 
-    /// Removes all candidates.
-    fn remove_candidates(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) {
-        for number in 0..self.candidates.len() {
-            self.remove_from_heaps(number);
-        }
-        self.candidates.clear(changes);
-    }
-
-    fn remove_from_heaps(&mut self, number: u32) {
-        for (members, heap) in [
-            (&mut self.heap, HeapIndex::Heap),
-            (&mut self.list, HeapIndex::List),
-        ] {
-            if let Some(position) = self.candidates.clear_position(number, heap) {
-                members.elements.set(position as usize, (0, 0));
+    /// The items of the heap with an estimate above 0 become the list of the newest pane. Removes this pane if it has no
+    /// increments. Returns whether it was stored.
+    fn close(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) -> bool {
+        let Some(newest) = self.panes.newest_mut(&self.timeline) else {
+            return false;
+        };
+        for (_, _, number) in self.heap.iter() {
+            let item = Seeded {
+                hash: self.candidates.get(number).hash,
+                rows: self.rows,
+            };
+            if newest.table.estimate(item) > 0 {
+                self.candidates.apart_mut(number).lists += 1;
+                newest.listed.push(number);
             }
         }
+        newest.listed.sort_unstable();
+        self.panes.retain(|pane| {
+            let has_increments = pane.content.total > 0;
+            if !has_increments {
+                pane.content.visit(&mut changes.freed);
+            }
+            has_increments
+        });
+        true
     }
 
-    /// Closes the newest pane: adds its estimates to the sums of the candidates, subtracts those of the panes that
-    /// expire, empties the heap, and computes the list.
-    fn move_counts(&mut self, step: &Step, after: &Timeline) {
-        let closing = self.timeline.slot(self.timeline.newest());
-        let live_slots = self.slots_from(after.oldest());
-        let mut batch = Batch::new(self.candidates.len(), self.rows.depth);
-        let mut numbers = 0..self.candidates.len();
-        while !numbers.is_empty() {
-            let known = |number| self.candidates.closed(number);
-            for counts in batch.count(self, step, &mut numbers, known) {
-                let number = counts.number;
-                let candidate = self.candidates.get(number);
-                let was_in_heap =
-                    candidate.positions[HeapIndex::Heap as usize] != super::heap_index::NONE;
-                let kept_by = self.candidates.kept_by(number);
-                if was_in_heap && counts.newest > 0 {
-                    self.candidates.set_kept_by(number, closing as u8);
-                } else if kept_by != NO_PANE && !live_slots[usize::from(kept_by)] {
-                    self.candidates.set_kept_by(number, NO_PANE);
+    /// Removes all candidates from the heap and the list.
+    fn empty_heaps(&mut self) {
+        for (candidate, _) in self.candidates.iter_mut() {
+            candidate.positions = [NONE; 2];
+        }
+        for members in [&mut self.heap, &mut self.list] {
+            members.elements.bytes_mut().fill(0);
+        }
+    }
+
+    /// Subtracts the estimates in the panes that will change from the sums, or sets these to 0.
+    fn subtract_leaving(&mut self, plan: &Plan) {
+        let (panes, rows) = (self.panes.all(), self.rows);
+        for (&mut Candidate { hash, .. }, apart) in self.candidates.iter_mut() {
+            apart.set_closed(match plan.starts_at_0 {
+                true => 0,
+                false => {
+                    let leaving = sum_of_estimates(plan.leaving.of(panes), Seeded { hash, rows });
+                    apart.closed().saturating_sub(leaving)
                 }
-                self.candidates.set_closed(number, counts.sum);
-                self.remove_from_heaps(number);
+            });
+        }
+    }
+
+    /// Removes the candidates of panes that expire from their lists. Visits the blocks that the step frees.
+    fn free_leaving(&mut self, later: &Timeline, changes: &mut BlockChanges<impl BlockVisitor>) {
+        let panes = self.panes.all();
+        for (position, pane) in panes.iter().enumerate() {
+            let change = Change::of(panes, position, later);
+            if change == Change::Expires {
+                for &number in &pane.content.listed {
+                    self.candidates.apart_mut(number).lists -= 1;
+                }
+            }
+            if matches!(change, Change::Expires | Change::IsAdded) {
+                pane.content.visit(&mut changes.freed);
             }
         }
-        let counts = (0..self.candidates.len())
-            .map(|number| (saturated(self.candidates.closed(number)), number));
-        let used = select_largest(&mut self.list.elements, counts, &self.candidates);
+    }
+
+    /// Adds the estimates in the panes that the sums do not include yet.
+    fn add_entering(&mut self, plan: &Plan) {
+        let (panes, rows) = (self.panes.all(), self.rows);
+        for (&mut Candidate { hash, .. }, apart) in self.candidates.iter_mut() {
+            let entering = sum_of_estimates(plan.entering.of(panes), Seeded { hash, rows });
+            apart.set_closed(apart.closed().saturating_add(entering));
+        }
+    }
+
+    /// Computes the list from the sums.
+    fn fill_list(&mut self) {
+        let numbers = 0..self.candidates.len();
+        let sums = numbers.map(|number| saturated(self.candidates.apart(number).closed()));
+        let used = select_largest(&mut self.list.elements, sums.zip(0..), &self.candidates);
         let len = self.list.elements.len();
         for position in len - used..len {
             let (_, number_plus_1) = self.list.elements.get(position);
@@ -137,20 +241,5 @@ impl TopKWindow {
             self.candidates.get_mut(number_plus_1 - 1).positions[HeapIndex::List as usize] =
                 position as u32;
         }
-    }
-
-    /// Removes the candidates that nothing keeps, the last one first, so that only candidates that stay are renumbered.
-    fn remove_unused_candidates(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) {
-        for number in (0..self.candidates.len()).rev() {
-            if self.candidates.is_unused(number) {
-                let (heap, list) = (&mut self.heap, &mut self.list);
-                let item = self.candidates.remove(number, |positions, number| {
-                    heap.renumber(positions, number);
-                    list.renumber(positions, number);
-                });
-                changes.freed.visit(&item);
-            }
-        }
-        self.candidates.shrink(changes);
     }
 }

@@ -1,17 +1,16 @@
 //! Top-k with a sliding window: the k most frequent items of the last panes (docs/sliding-windows.md).
 //!
-//! Each pane has its own table of buckets (`table.rs`). Once a newer pane exists, a table never changes again, so
-//! the count of an item in the window is the sum of exact, constant estimates and its count in the newest pane.
+//! Each pane has its own table of buckets (`table.rs`), which changes only while it is the newest pane, and when two panes
+//! become one. The count of an item in the window is the sum of its estimates in all panes.
 //!
-//! A table cannot list its items. The *candidates* are the items that were among the k most frequent items of a live
-//! pane, or are among those of the window. Each is stored once, with the sum of its estimates in the closed panes, so
-//! an addition reads the table of the newest pane only.
+//! A table cannot list its items. So each closed pane lists up to k *candidates*, the items that were among its most
+//! frequent ones. Each candidate is stored once, with its hash and the sum of its estimates in the closed panes, so an addition
+//! reads the table of the newest pane only.
 //!
 //! - `members`: two heaps of candidates, the most frequent items of the newest pane (the heap) and of the window (the
 //!   list)
 //! - `candidates`: the items and their lookup by hash
-//! - `expiry`: the step to a later pane
-//! - `counts`: the counts of the candidates after a step
+//! - `expiry`: the step to a later pane; `merge`: two panes become one
 //! - `ranking`: the candidates with the largest counts
 //! - `read`: reads, also at a time after the newest pane; `cache`: what they keep
 //! - `stored`: the stored forms
@@ -21,10 +20,10 @@
 
 mod cache;
 mod candidates;
-mod counts;
 mod expiry;
 mod heap_index;
 mod members;
+mod merge;
 mod ranking;
 mod read;
 mod stored;
@@ -32,35 +31,60 @@ mod stored;
 mod tests;
 
 use super::decay::Decay;
+use super::item_hash::Seeded;
 use super::random::Random;
 use super::table::Table;
-use super::{Added, ItemHash, MIN_PREFETCH_BYTES, Rows, Shape, TopKError, add_work, seed_from};
+use super::{Added, ItemHash, MIN_PREFETCH_BYTES, Shape, TopKError, add_work, seed_from};
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::cache::Stamp;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
-use crate::window::{Timeline, Window};
+use crate::seed::Seed;
+use crate::seeded_rows::SeededRows;
+use crate::window::{PaneList, StoredPane, Timeline, Window};
 use crate::work_limit::{MAX_ROWS_WITHOUT_LIMIT, within_work_limit};
 pub use cache::RankingCache;
 use candidates::{Candidates, saturated};
 use heap_index::{HeapIndex, NONE};
 use members::Members;
+use merge::Merger;
 
 /// The maximum depth: the columns of an item in all rows are computed once for all panes.
 pub const MAX_DEPTH: u64 = MAX_ROWS_WITHOUT_LIMIT;
 
+/// The largest table of a pane in bytes, in a uniform window.
+pub const MAX_TABLE_BYTES: u64 = 512 << 20;
+
+/// The largest table of a pane in bytes, in a window whose panes grow with age. A step to a later pane merges two tables.
+pub const MAX_MERGED_TABLE_BYTES: u64 = 64 << 20;
+
 /// A step to a later pane takes at most as long as reading this many buckets, see [`check_limits`].
 const MAX_STEP_BUCKETS: u64 = 25_000_000;
+
+/// In a window whose panes grow with age, a bucket of a larger table counts as [`UNCACHED_BUCKETS`]: the processor's caches hold
+/// smaller tables.
+const MAX_CACHED_TABLE_BYTES: u64 = 4 << 20;
+
+/// See [`MAX_CACHED_TABLE_BYTES`].
+const UNCACHED_BUCKETS: u64 = 3;
 
 /// Besides the buckets that it reads, a candidate takes as long in a step as this many buckets.
 const CANDIDATE_BUCKETS: u64 = 80;
 
-/// The counts of a pane.
+/// A pane with additions.
 #[derive(Debug, PartialEq, Eq, Default)]
 struct Pane {
-    /// Without buckets until the first addition.
     table: Table,
-    /// The sum of all increments; saturates.
+    /// The sum of all increments; saturates. 0 only in the newest pane.
     total: u64,
+    /// The candidates that were among the most frequent items of a closed pane, in ascending order. Has capacity for k.
+    listed: Vec<u32>,
+}
+
+impl Pane {
+    fn visit(&self, visitor: &mut impl BlockVisitor) {
+        self.table.visit(visitor);
+        visitor.visit(&self.listed);
+    }
 }
 
 /// A top-k sketch with a window.
@@ -69,12 +93,14 @@ struct Pane {
 ///
 /// ```
 /// use roughly_sketch::memory::Budget;
+/// use roughly_sketch::seed::Seed;
 /// use roughly_sketch::top_k::{DEFAULT_DECAY, TopKWindow};
 /// use roughly_sketch::window::{Timed, Window};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let minute = Window::of::<TopKWindow>(60_000, 6)?;
-/// let mut fruit = TopKWindow::new(2, 50, 4, DEFAULT_DECAY, minute, Budget::UNLIMITED)?;
+/// let minute = Window::of::<TopKWindow>(60_000, 6, None)?;
+/// let seed = Seed([7; 16]);
+/// let mut fruit = TopKWindow::new(2, 50, 4, DEFAULT_DECAY, minute, seed, Budget::UNLIMITED)?;
 /// let now = 1_700_000_000_000;
 /// fruit.advance(minute.pane_at(now));
 /// fruit.add(b"apple", 3)?;
@@ -87,52 +113,53 @@ struct Pane {
 pub struct TopKWindow {
     timeline: Timeline,
     shape: Shape,
-    rows: Rows,
+    rows: SeededRows,
     decay: Decay,
     random: Random,
-    /// The ring of panes, see [`Timeline::slot`]. Those that are not live are empty.
-    panes: Vec<Pane>,
+    panes: PaneList<Pane>,
     /// The most frequent items of the newest pane, with their counts there.
     heap: Members,
     /// The most frequent items of the window, with their counts in the window.
     list: Members,
     candidates: Candidates,
+    merger: Merger,
     stamp: Stamp,
 }
 
 impl TopKWindow {
     /// An empty sketch of the `k` most frequent items of a window. The other parameters are those of
-    /// [`TopK::new`](super::TopK::new), per pane.
+    /// [`TopK::new`](super::TopK::new), per pane, and the key of the hash.
     ///
-    /// Allocates 16 bytes per element of the list and 32 per live pane. The table of a pane takes 8 bytes per bucket,
-    /// from the first addition in the pane on. Each candidate takes its bytes, 42 to 48 for its slot and 11 to 22 for
-    /// its index entry. Requests the bytes of [`TopK::new`](super::TopK::new) and those of the panes from `budget`.
+    /// Allocates 16 bytes per element of the list, and 48 more in a window whose panes grow with age. A pane takes 8 bytes per
+    /// bucket and 4 per element of the list, from the first addition in the pane on. Each candidate takes its bytes, 46 to
+    /// 52 for its slot and 11 to 22 for its index entry. Requests the bytes of [`TopK::new`](super::TopK::new) and
+    /// those of the first pane from `budget`.
     ///
     /// # Errors
-    /// See [`TopKError`]; its variants are checked in order. `depth` is at most [`MAX_DEPTH`]. When panes expire, one
-    /// bucket per row of half of the panes is read for each candidate, of which there are about `k` per pane, and the rest of
-    /// the work for a candidate takes as long as 80 buckets: `k` must be so small that these are at most 25 million buckets.
+    /// See [`TopKError`]; its variants are checked in order. `depth` is at most [`MAX_DEPTH`], and a table has at most
+    /// [`MAX_TABLE_BYTES`], or [`MAX_MERGED_TABLE_BYTES`] if the panes grow with age. A step to a later pane reads one bucket
+    /// per row of half of the panes for each candidate, of which there are about `k` per pane, and the rest of the work for a
+    /// candidate takes as long as 80 buckets: `k` must be so small that these are at most 25 million buckets.
     pub fn new(
         k: u64,
         width: u64,
         depth: u64,
         decay: f64,
         window: Window,
+        seed: Seed,
         budget: Budget<'_>,
     ) -> Result<Self, TopKError> {
         let shape = Shape::new(k, width, depth, decay)?;
         check_limits(shape, window)?;
-        request_memory(shape, window, budget)?;
-        let heap = Members::new(shape.k, HeapIndex::Heap)?;
-        let list = Members::new(shape.k, HeapIndex::List)?;
-        let random = seed_from(|feed| shape.digest(feed));
-        Ok(Self::assemble(
-            Timeline::new::<Self>(window)?,
-            shape,
-            random,
-            heap,
-            list,
-        )?)
+        let timeline = Timeline::new::<Self>(window)?;
+        request_memory(shape, timeline, budget)?;
+        let random = seed_from(|feed| {
+            shape.digest(feed);
+            feed(&seed.0);
+        });
+        let members = |heap| Members::new(shape.k, heap);
+        let (heap, list) = (members(HeapIndex::Heap)?, members(HeapIndex::List)?);
+        Ok(Self::assemble(timeline, shape, seed, random, heap, list)?)
     }
 
     /// Its window and newest pane.
@@ -145,25 +172,35 @@ impl TopKWindow {
     fn assemble(
         timeline: Timeline,
         shape: Shape,
+        seed: Seed,
         random: Random,
         heap: Members,
         list: Members,
     ) -> Result<Self, OutOfMemory> {
-        let live_panes = timeline.window().live_panes();
-        let mut panes = with_capacity(live_panes)?;
-        panes.resize_with(live_panes, Pane::default);
+        let rows = SeededRows {
+            width: shape.width as usize,
+            depth: shape.depth as usize,
+            seed,
+        };
         Ok(Self {
             timeline,
             shape,
-            rows: shape.rows(),
+            rows,
             decay: Decay::new(shape.decay),
             random,
-            panes,
+            panes: PaneList::default(),
             heap,
             list,
-            candidates: Candidates::new((live_panes as u64 + 1).saturating_mul(shape.k.into())),
+            candidates: Candidates::default(),
+            merger: Merger::new(shape, timeline.window())?,
             stamp: Stamp::new(),
         })
+    }
+
+    /// The key of its hash.
+    #[must_use]
+    pub fn seed(&self) -> Seed {
+        self.rows.seed
     }
 
     /// k, the maximum number of items in the list.
@@ -196,8 +233,13 @@ impl TopKWindow {
         self.candidates.len() as usize
     }
 
-    fn pane(&self, pane: u64) -> &Pane {
-        &self.panes[self.timeline.slot(pane)]
+    /// The buckets of an item with this hash.
+    #[inline]
+    fn buckets(&self, hash: u64) -> Seeded {
+        Seeded {
+            hash,
+            rows: self.rows,
+        }
     }
 
     /// Whether the limit on the bytes of all candidates, 16 MiB, permits an item of this length that is not a candidate.
@@ -222,31 +264,35 @@ impl TopKWindow {
     #[inline]
     #[must_use]
     pub fn hash(&self, item: &[u8]) -> ItemHash {
-        let hash = ItemHash::new(item, self.rows);
-        self.pane(self.timeline.newest())
-            .table
-            .prefetch(&hash, self.rows);
-        if self.candidates.index_bytes() > MIN_PREFETCH_BYTES {
-            self.candidates.prefetch(item, hash.fingerprint);
+        #[cfg(test)]
+        crate::testing::HASH_PASSES.with(crate::testing::Work::count);
+        let hash = self.rows.hash(item);
+        if let Some(pane) = self.panes.newest(&self.timeline) {
+            pane.table.prefetch(self.rows.cells(hash));
         }
-        hash
+        if self.candidates.index_bytes() > MIN_PREFETCH_BYTES {
+            self.candidates.prefetch(hash);
+        }
+        ItemHash::seeded(hash)
     }
 
     /// The maximum number of bytes by which the sketch grows if the item, with its hash ([`TopKWindow::hash`]), is
     /// added. Cost: at most one hash lookup.
     #[must_use]
     pub fn growth(&self, item: &[u8], hash: &ItemHash) -> u64 {
-        let table = match self.pane(self.timeline.newest()).table.is_allocated() {
-            true => 0,
-            // The table was requested when the sketch was created, so its size fits.
-            false => self.shape.bucket_bytes().unwrap_or(u64::MAX),
+        let pane = match self.panes.newest(&self.timeline) {
+            Some(_) => 0,
+            None => {
+                let len = self.panes.all().len() + 1;
+                pane_bytes(self.shape) + self.panes.growth(len, &self.timeline)
+            }
         };
         let candidate = match self.candidates.growth(item.len()) {
             0 => 0,
-            _ if self.candidates.find(item, hash.fingerprint).is_some() => 0,
+            _ if self.candidates.find(item, hash.of_seed()).is_some() => 0,
             bytes => bytes,
         };
-        table.saturating_add(candidate)
+        pane + candidate
     }
 
     /// Adds `increment` occurrences of an item to the newest pane, without a memory budget.
@@ -277,29 +323,26 @@ impl TopKWindow {
         budget: Budget<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<Added<'_>, OutOfMemory> {
-        let mut number = self.candidates.find(item, hash.fingerprint);
+        let hash = hash.of_seed();
+        let mut number = self.candidates.find(item, hash);
         if number.is_none() {
             self.candidates.reserve(item.len(), budget, changes)?;
         }
-        let newest = self.timeline.slot(self.timeline.newest());
-        let mut changed = false;
-        if !self.panes[newest].table.is_allocated() {
-            // The size is that of the request in `new` or `from_header`.
-            budget.request(self.shape.bucket_bytes().unwrap_or(u64::MAX))?;
-            let table = Table::new(self.shape)?;
-            table.visit(&mut changes.allocated);
-            self.panes[newest].table = table;
-            changed = true;
+        let mut changed = self.panes.newest(&self.timeline).is_none();
+        if changed {
+            self.add_pane(budget, changes)?;
         }
         self.stamp.change();
+        let buckets = self.buckets(hash);
+        let Some((newest, closed)) = self.panes.split_last_mut() else {
+            return Err(OutOfMemory { bytes: u64::MAX });
+        };
 
-        let pane = &mut self.panes[newest];
-        let total = pane.total.saturating_add(increment.into());
-        changed |= total != pane.total;
-        pane.total = total;
+        let total = newest.total.saturating_add(increment.into());
+        changed |= total != newest.total;
+        newest.total = total;
         let random_before = self.random;
-        let random = &mut self.random;
-        let counted = (pane.table).count(item, hash, increment, self.rows, &self.decay, random);
+        let counted = (newest.table).count(buckets, increment, &self.decay, &mut self.random);
         changed |= counted.changed || self.random != random_before;
         let count = counted.max_count;
 
@@ -314,12 +357,9 @@ impl TopKWindow {
             let entering = match number {
                 Some(number) => number,
                 None => {
-                    let entering = candidates.insert(item, hash.fingerprint, changes);
-                    let closed = (self.panes.iter().enumerate())
-                        .filter(|&(slot, _)| slot != newest)
-                        .map(|(_, pane)| pane);
-                    let closed = sum_of_estimates(closed, item, hash, self.rows);
-                    candidates.set_closed(entering, closed);
+                    let entering = candidates.insert(item, hash, changes);
+                    let sum = sum_of_estimates(closed, buckets);
+                    candidates.apart_mut(entering).set_closed(sum);
                     entering
                 }
             };
@@ -332,7 +372,12 @@ impl TopKWindow {
         if let Some(number) = number {
             let list = &mut self.list;
             let position = candidates.get(number).positions[1];
-            let count = saturated(candidates.closed(number).saturating_add(count.into()));
+            let count = saturated(
+                candidates
+                    .apart(number)
+                    .closed()
+                    .saturating_add(count.into()),
+            );
             if count >= list.root_count() {
                 if position != NONE {
                     changed |= list.set_count(position, count, candidates);
@@ -344,6 +389,30 @@ impl TopKWindow {
         }
         let expelled = self.remove_unused(left_heap, left_list, changes);
         Ok(Added { expelled, changed })
+    }
+
+    /// Adds the newest pane. After an error nothing has changed.
+    #[cold]
+    fn add_pane(
+        &mut self,
+        budget: Budget<'_>,
+        changes: &mut BlockChanges<impl BlockVisitor>,
+    ) -> Result<(), OutOfMemory> {
+        budget.request(pane_bytes(self.shape))?;
+        let pane = Pane {
+            table: Table::new(self.shape)?,
+            listed: with_capacity(self.shape.k as usize)?,
+            ..Pane::default()
+        };
+        let len = self.panes.all().len() + 1;
+        if let Some(block) = self.panes.block_for(len, &self.timeline, budget)? {
+            self.panes.visit(&mut changes.freed);
+            self.panes.set_block(Some(block));
+            self.panes.visit(&mut changes.allocated);
+        }
+        pane.visit(&mut changes.allocated);
+        self.panes.push(self.timeline.newest(), pane);
+        Ok(())
     }
 
     /// Removes the candidates that left the heap and the list, unless something else keeps them. Returns the item that
@@ -382,42 +451,57 @@ impl TopKWindow {
     }
 }
 
-/// The sum of the estimates of an item in these panes. Cost: one bucket per row and pane and, beyond
-/// seven rows, one pass over the item.
+/// The sum of the estimates of an item in these panes. Cost: one bucket per row and pane.
 fn sum_of_estimates<'a>(
-    panes: impl Iterator<Item = &'a Pane>,
-    item: &[u8],
-    hash: &ItemHash,
-    rows: Rows,
+    panes: impl IntoIterator<Item = &'a StoredPane<Pane>>,
+    item: Seeded,
 ) -> u64 {
-    let mut columns = [0; MAX_DEPTH as usize];
-    let columns = &mut columns[..rows.depth];
-    hash.all_rows(item, rows, columns);
-    let tables = panes
-        .map(|pane| &pane.table)
-        .filter(|table| table.is_allocated());
-    let estimates = tables.map(|table| table.estimate_at(hash.fingerprint, columns, rows));
-    estimates.map(u64::from).sum()
+    let mut buckets = [0; MAX_DEPTH as usize];
+    // The number of a bucket has 26 bits, see `MAX_TABLE_BYTES`.
+    for (place, bucket) in buckets.iter_mut().zip(item.rows.cells(item.hash)) {
+        *place = bucket as u32;
+    }
+    let (buckets, fingerprint) = (&buckets[..item.rows.depth], item.hash as u32);
+    let estimates = (panes.into_iter())
+        .map(|pane| u64::from(pane.content.table.estimate_at(fingerprint, buckets)));
+    estimates.sum()
 }
 
-/// Checks that a step to a later pane takes bounded time (docs/worst-cases.md); see [`TopKWindow::new`].
-fn check_limits(shape: Shape, window: Window) -> Result<(), TopKError> {
+/// Checks that a step to a later pane takes bounded time (docs/operations.md, "Longest time of one command"); see [`TopKWindow::new`].
+/// Returns the bytes of a table.
+fn check_limits(shape: Shape, window: Window) -> Result<u64, TopKError> {
     if u64::from(shape.depth) > MAX_DEPTH {
         return Err(TopKError::TooDeepForWindow);
     }
-    // A step subtracts or adds at most half of the panes.
-    let candidates = u64::from(shape.k) * window.live_panes() as u64;
-    let bucket_reads = u64::from(shape.depth) * window.panes().div_ceil(2);
+    let max_bytes = match window.levels() {
+        0 => MAX_TABLE_BYTES,
+        _ => MAX_MERGED_TABLE_BYTES,
+    };
+    let table_bytes = shape.bucket_bytes().filter(|&bytes| bytes <= max_bytes);
+    let table_bytes = table_bytes.ok_or(TopKError::TooWideForWindow)?;
+    let panes = window.live_panes() as u64;
+    let is_cached = window.levels() == 0 || table_bytes <= MAX_CACHED_TABLE_BYTES;
+    let bucket_reads =
+        u64::from(shape.depth) * (panes / 2) * if is_cached { 1 } else { UNCACHED_BUCKETS };
+    let candidates = u64::from(shape.k) * panes;
     if candidates.saturating_mul(CANDIDATE_BUCKETS + bucket_reads) > MAX_STEP_BUCKETS {
         return Err(TopKError::TooManyCandidates);
     }
-    Ok(())
+    Ok(table_bytes)
 }
 
-/// Requests the memory of an empty sketch and of its first table.
-fn request_memory(shape: Shape, window: Window, budget: Budget<'_>) -> Result<(), OutOfMemory> {
+/// Bytes of the table and the list of a pane. The limits have been checked.
+fn pane_bytes(shape: Shape) -> u64 {
+    let list = u64::from(shape.k) * size_of::<u32>() as u64;
+    shape.bucket_bytes().map_or(u64::MAX, |bytes| bytes + list)
+}
+
+/// Requests the memory of an empty sketch and of its first pane.
+fn request_memory(shape: Shape, timeline: Timeline, budget: Budget<'_>) -> Result<(), OutOfMemory> {
     shape.request_memory(budget)?;
-    budget.request((window.live_panes() * size_of::<Pane>()) as u64)
+    let list = u64::from(shape.k) * size_of::<u32>() as u64;
+    let panes = PaneList::<Pane>::default().growth(1, &timeline);
+    budget.request(Merger::bytes(shape, timeline.window()) + list + panes)
 }
 
 impl PartialEq for TopKWindow {
@@ -425,6 +509,7 @@ impl PartialEq for TopKWindow {
     fn eq(&self, other: &Self) -> bool {
         self.timeline == other.timeline
             && self.shape == other.shape
+            && self.rows == other.rows
             && self.random == other.random
             && self.panes == other.panes
             && self.heap == other.heap
@@ -433,32 +518,33 @@ impl PartialEq for TopKWindow {
     }
 }
 
-/// The blocks are the ring, the heap, the list, the tables, and those of the candidates.
+/// The blocks are the list of panes, the heap, the list, the memory for merges, the tables, the lists of the panes, and those of
+/// the candidates.
 impl Blocks for TopKWindow {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        visitor.visit(&self.panes);
+        self.panes.visit(visitor);
         self.heap.visit(visitor);
         self.list.visit(visitor);
-        for pane in &self.panes {
-            pane.table.visit(visitor);
+        self.merger.visit(visitor);
+        for pane in self.panes.all() {
+            pane.content.visit(visitor);
         }
         self.candidates.for_each_block(visitor);
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
-        const FIRST_TABLE: usize = 3;
+        const FIRST_OF_PANES: usize = 4;
         match index {
-            0 => mover.relocate(&mut self.panes),
+            0 => self.panes.relocate(mover),
             1 => self.heap.relocate(mover),
             2 => self.list.relocate(mover),
+            3 => self.merger.relocate(mover),
             _ => {
-                let index = index - FIRST_TABLE;
-                match self.panes.get_mut(index) {
-                    Some(pane) => pane.table.relocate(mover),
-                    None => {
-                        let index = index - self.panes.len();
-                        return self.candidates.relocate_block(index, mover);
-                    }
+                let (index, panes) = (index - FIRST_OF_PANES, self.panes.all().len());
+                match self.panes.contents_mut().nth(index / 2) {
+                    Some(pane) if index.is_multiple_of(2) => pane.table.relocate(mover),
+                    Some(pane) => mover.relocate(&mut pane.listed),
+                    None => return self.candidates.relocate_block(index - 2 * panes, mover),
                 }
             }
         }

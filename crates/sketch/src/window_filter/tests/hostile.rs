@@ -5,6 +5,7 @@ use crate::bloom::Chain;
 use crate::cuckoo::CuckooFilter;
 use crate::format::FormatError;
 use crate::testing::{check_header_rules, check_rules, with};
+use crate::window_filter::evict::{MAX_SLOTS, reads};
 use roughly_dump::Value::{self, Bytes, Double, Integer};
 
 /// A filter with two sub-filters, live and expired entries.
@@ -203,5 +204,48 @@ fn every_rule_of_the_values_is_checked() {
         for bytes in changed {
             assert!(load(&mut with(&values, position, Bytes(bytes))).is_err());
         }
+    }
+}
+
+/// Sub-filters whose counts say "one live item" while all slots contain live entries.
+fn with_false_counts<K: Kind>(filter: &mut WindowFilter<K>, sub_filters: usize) {
+    let live = filter.ticks.live();
+    let mut fill = filter.sub_filters.pop().expect("one");
+    let (view, count) = (fill.view(live), fill.counts().buffer().to_vec());
+    for slot in 0..fill.shape().slots(filter.parameters.bucket_size) {
+        let fingerprint = SEED.hash(&slot.to_le_bytes()) % fill.shape().fingerprints;
+        fill.store(&view, slot, fingerprint, live.newest);
+    }
+    fill.counts_mut().buffer_mut().copy_from_slice(&count);
+    for _ in 0..sub_filters {
+        filter.sub_filters.push(fill.try_clone().expect("memory"));
+    }
+}
+
+/// The searches of one item share a budget, so stored counts that contradict the slots multiply nothing.
+#[test]
+fn an_insertion_reads_a_limited_number_of_slots_whatever_the_counts() {
+    fn check<K: Kind>(mut filter: WindowFilter<K>, add: impl Fn(&mut WindowFilter<K>, u64)) {
+        add(&mut filter, 0);
+        with_false_counts(&mut filter, MAX_SUB_FILTERS - 1);
+        let mut filter = reloaded(&filter);
+        assert_eq!(filter.items(Panes::ALL), MAX_SUB_FILTERS as u64 - 1);
+        let bucket_size = u64::from(filter.parameters.bucket_size);
+        reads::take();
+        let mut largest = 0;
+        for number in 1..20 {
+            add(&mut filter, number);
+            largest = reads::take().max(largest);
+        }
+        // Some searches used the whole budget.
+        assert_eq!(largest, MAX_SLOTS / bucket_size, "{bucket_size}");
+    }
+    check(set(100, 0.01, 2, 5), |filter, number| {
+        let _ = filter.add(&number.to_le_bytes(), ANY);
+    });
+    for bucket_size in [1, 2, 4, 255] {
+        check(multiset(100, bucket_size, 2, 5), |filter, number| {
+            let _ = filter.insert_item(&number.to_le_bytes(), ANY);
+        });
     }
 }

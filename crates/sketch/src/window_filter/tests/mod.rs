@@ -1,6 +1,7 @@
 //! Tests of the operations, and helpers of the other test files.
 
 mod accuracy;
+mod generations;
 mod golden;
 mod hostile;
 mod memory;
@@ -18,7 +19,7 @@ const SEED: Seed = Seed(*b"0123456789abcdef");
 
 /// A window of panes of one millisecond.
 fn window(panes: u64) -> Window {
-    Window::new(panes, panes).unwrap()
+    Window::new(panes, panes, None).unwrap()
 }
 
 fn set(capacity: u64, error_rate: f64, expansion: u32, panes: u64) -> WindowSet {

@@ -4,7 +4,8 @@ mod memory;
 mod merge;
 mod stored;
 
-use super::super::{CellSize, MergeSource};
+use super::super::CellSize;
+use super::super::cell::ALL_SIZES;
 use super::*;
 use crate::format::FormatError;
 use crate::stored::Stored;
@@ -13,10 +14,15 @@ use roughly_dump::{Value, Values};
 
 /// An empty sketch. Every allocation is allowed.
 fn sketch(shape: (u64, u64, CellSize), panes: u64) -> CountMinWindow {
-    let window = Window::new(1 << 20, panes).unwrap();
-    let (width, depth, cell_size) = shape;
-    CountMinWindow::new(width, depth, cell_size, window, Budget::UNLIMITED).unwrap()
+    sketch_of(shape, Window::new(1 << 20, panes, None).unwrap())
 }
+
+fn sketch_of((width, depth, cell_size): (u64, u64, CellSize), window: Window) -> CountMinWindow {
+    let shape = Shape::new(width, depth, cell_size).unwrap();
+    CountMinWindow::new(shape, window, SEED, Budget::UNLIMITED).unwrap()
+}
+
+const SEED: Seed = Seed(*b"0123456789abcdef");
 
 fn increment(sketch: &mut CountMinWindow, item: &[u8], by: i64) -> Result<u64, CountMinError> {
     sketch.increment(item, by, Budget::UNLIMITED)
@@ -30,56 +36,22 @@ fn values(sketch: &CountMinWindow) -> Values {
 }
 
 fn load(mut values: Values) -> Result<CountMinWindow, FormatError> {
-    CountMinWindow::load(&mut values, 1, &())
+    CountMinWindow::load(&mut values, 2, &())
 }
 
-/// The sketch that the header and the chunks of a sketch describe.
-fn from_chunks(sketch: &CountMinWindow, chunk_bytes: usize) -> CountMinWindow {
-    let header = sketch.header().unwrap();
-    let mut copy = CountMinWindow::from_header(&header, Budget::UNLIMITED).unwrap();
-    let mut iterator = 1;
-    while let Some((next, chunk)) = sketch.chunk(iterator, chunk_bytes) {
-        copy.load_chunk(next, chunk).unwrap();
-        iterator = next;
-    }
-    copy
-}
-
-/// Checks the sums against the cells in all slots, and the counters of blocks and arrays.
+/// Checks the totals, and that no cell is above the total of its pane.
 fn check_invariants(sketch: &CountMinWindow) {
-    let stale = (0..blocks(sketch.sum.cells.len() as u64, sketch.timeline.window()) as usize)
-        .filter(|&block| sketch.ages.get(block) != 0)
-        .count();
-    assert_eq!(sketch.ages.stale(), stale);
-    assert!(stale != 0 || sketch.ages.cursor() == 0);
-    let arrays = sketch.stored_panes().count();
-    assert_eq!(
-        arrays,
-        sketch
-            .panes
-            .iter()
-            .filter(|pane| !pane.cells.is_empty())
-            .count()
-    );
-    assert_eq!(sketch.is_blank(), arrays == 0);
-    let retired = sketch.retired.bytes() / sketch.shape().bytes().unwrap_or(1);
-    assert!(arrays + retired as usize <= sketch.panes.len() + usize::from(arrays == 0));
-    let totals: u64 = sketch.panes.iter().map(|pane| pane.total).sum();
-    assert_eq!(sketch.sum.total, totals);
-    let cell_bytes = sketch.shape().cell_size().bytes() as usize;
-    for (number, sum) in sketch.sum.cells.chunks(cell_bytes).enumerate() {
-        let block = number * cell_bytes / sketch.block_bytes();
-        if sketch.ages.get(block) == sketch.panes.len() as u64 {
-            continue;
-        }
-        let count = |bytes: &[u8]| {
-            let bytes = bytes.iter().rev();
-            bytes.fold(0u128, |count, &byte| count << 8 | u128::from(byte))
-        };
-        let cells = sketch.panes.iter().filter(|pane| !pane.cells.is_empty());
-        let cells = cells.map(|pane| count(&pane.cells[number * cell_bytes..][..cell_bytes]));
-        assert_eq!(cells.sum::<u128>(), count(sum));
-    }
+    let panes = sketch.panes.all();
+    let total: u64 = panes.iter().map(|pane| pane.content.total).sum();
+    assert_eq!(sketch.total, total);
+    with_cell!(sketch.shape.cell_size(), C => for StoredPane { first, content } in panes {
+        assert!(sketch.timeline.level_of(*first).is_some());
+        let cells = C::all(&content.cells);
+        assert_eq!(cells.len(), sketch.rows.width * sketch.rows.depth);
+        let rows = cells.chunks(sketch.rows.width);
+        let sums = rows.map(|row| row.iter().map(|&cell| u128::from(C::count(cell))).sum::<u128>());
+        assert!(content.total > 0 && sums.into_iter().all(|sum| sum <= content.total.into()));
+    });
 }
 
 #[test]
@@ -99,23 +71,6 @@ fn negative_increments_are_refused() {
 }
 
 #[test]
-fn shapes_without_memory_count_nothing_and_are_fast() {
-    for (width, depth) in [(1 << 62, 1), (1 << 61, 2), (1 << 57, 32)] {
-        let mut sketch = sketch((width, depth, CellSize::Eight), 3);
-        assert_eq!(sketch.query(b"a", Panes::ALL), 0);
-        assert_eq!(increment(&mut sketch, b"a", 0), Ok(0));
-        let refused = increment(&mut sketch, b"a", 1);
-        assert!(matches!(refused, Err(CountMinError::OutOfMemory(_))));
-        assert_eq!(
-            sketch,
-            super::tests::sketch((width, depth, CellSize::Eight), 3)
-        );
-        assert_eq!(load(values(&sketch)).as_ref(), Ok(&sketch));
-        assert_eq!(from_chunks(&sketch, 100), sketch);
-    }
-}
-
-#[test]
 fn refused_and_zero_increments_change_nothing() {
     let mut sketch = sketch((600, 6, CellSize::One), 4);
     for pane in [10, 11, 12] {
@@ -125,23 +80,81 @@ fn refused_and_zero_increments_change_nothing() {
         }
         increment(&mut sketch, b"full", 60).unwrap();
     }
-    // Pane 10 has expired, and no other array is allocated yet.
-    for pane in [13, 15] {
+    let no = Budget::new(&|_| false);
+    for pane in [13, 16] {
         sketch.advance(pane);
         let before = values(&sketch);
-        let refused = increment(&mut sketch, b"full", 200);
-        assert_eq!(refused, Err(CountMinError::Overflow));
         let full = sketch.query(b"full", Panes::ALL);
+        let refused = increment(&mut sketch, b"full", 256 - full.cast_signed());
+        assert_eq!(refused, Err(CountMinError::Overflow));
+        let refused = sketch.increment_limited(b"full", 1, full, no);
+        assert_eq!(refused, Err(CountMinError::AboveLimit(full)));
         assert_eq!(increment(&mut sketch, b"full", 0), Ok(full));
+        let refused = sketch.increment(b"a", 1, no);
+        assert!(matches!(refused, Err(CountMinError::OutOfMemory(_))));
         assert_eq!(values(&sketch), before);
-        let no = Budget::new(&|_| false);
-        if pane == 13 {
-            let refused = sketch.increment(b"a", 1, no);
-            assert!(matches!(refused, Err(CountMinError::OutOfMemory(_))));
-            assert_eq!(values(&sketch), before);
-        }
     }
-    assert!(sketch.ages.stale() > 0);
+}
+
+/// The sum of a cell over all panes is limited, not the estimate: a merge of the panes must not overflow.
+#[test]
+fn the_sum_of_a_cell_over_all_panes_is_limited() {
+    for cell_size in ALL_SIZES {
+        let max = cell_size.max_count().cast_signed();
+        let mut sketch = sketch((1, 2, cell_size), 3);
+        assert_eq!(
+            increment(&mut sketch, b"a", max - 1),
+            Ok(max.cast_unsigned() - 1)
+        );
+        sketch.advance(1);
+        // All items have the same cells.
+        assert_eq!(
+            increment(&mut sketch, b"b", 2),
+            Err(CountMinError::Overflow)
+        );
+        assert_eq!(increment(&mut sketch, b"b", 1), Ok(max.cast_unsigned()));
+        for (item, by) in [(b"a", 1), (b"b", max)] {
+            assert_eq!(
+                increment(&mut sketch, item, by),
+                Err(CountMinError::Overflow)
+            );
+        }
+        sketch.advance(5);
+        assert_eq!(increment(&mut sketch, b"a", max), Ok(max.cast_unsigned()));
+    }
+}
+
+/// An increment raises the cells of the newest pane only as far as needed, and the estimate is the sum of the minima of the
+/// panes.
+#[test]
+fn increments_are_conservative_in_each_pane() {
+    let mut sketch = sketch((2, 3, CellSize::Four), 3);
+    let cells = |sketch: &CountMinWindow, item: &[u8]| {
+        let cells = sketch.rows.cells(sketch.rows.hash(item));
+        cells.map(|cell| cell % 2).collect::<Vec<_>>()
+    };
+    let items: Vec<_> = (0..100u8).map(|item| [item]).collect();
+    let first = &items[0];
+    let other = items.iter().find(|item| {
+        let same = cells(&sketch, *item).into_iter().zip(cells(&sketch, first));
+        same.filter(|(one, other)| one == other).count() == 2
+    });
+    let other = other.unwrap();
+    assert_eq!(increment(&mut sketch, first, 5), Ok(5));
+    // Two of its cells contain 5: they need not be raised.
+    assert_eq!(increment(&mut sketch, other, 3), Ok(3));
+    assert_eq!(sketch.query(first, Panes::ALL), 5);
+    assert_eq!(increment(&mut sketch, other, 4), Ok(7));
+    assert_eq!(
+        sketch.query(first, Panes::ALL),
+        7.min(sketch.query(first, Panes::ALL))
+    );
+    sketch.advance(1);
+    assert_eq!(increment(&mut sketch, other, 10), Ok(17));
+    // The third cell of the first item is 0 in the newest pane.
+    assert_eq!(sketch.query(first, Panes::ALL), 5);
+    assert_eq!(sketch.query(first, sketch.panes_in(4)), 0);
+    check_invariants(&sketch);
 }
 
 #[test]
@@ -162,63 +175,56 @@ fn totals_are_those_of_the_live_panes() {
 
 /// In every stored form and at creation.
 #[test]
-fn more_rows_than_the_work_of_an_increment_allows_are_refused() {
-    let window = Window::new(1000, 3).unwrap();
-    let new = |depth| CountMinWindow::new(2, depth, CellSize::Four, window, Budget::UNLIMITED);
-    let deepest = new(MAX_DEPTH).unwrap();
-    assert_eq!(new(MAX_DEPTH + 1), Err(CountMinError::TooDeepForWindow));
-    let mut stored = values(&deepest);
-    assert_eq!(load(stored.clone()).as_ref(), Ok(&deepest));
-    let depth = (stored.values.iter()).position(|value| *value == Value::Integer(MAX_DEPTH));
-    stored.values[depth.unwrap()] = Value::Integer(MAX_DEPTH + 1);
-    assert!(matches!(load(stored), Err(FormatError::Invalid(_))));
-    let mut header = deepest.header().unwrap();
-    let depth = (header.chunks(8)).position(|field| field == MAX_DEPTH.to_le_bytes());
-    header[8 * depth.unwrap()] += 1;
-    let refused = CountMinWindow::from_header(&header, Budget::UNLIMITED);
-    assert!(matches!(refused, Err(FormatError::Invalid(_))));
-}
-
-/// Sequences of operations with the invariants of the arrays that reads do not show.
-#[test]
-fn sums_ages_and_arrays_are_consistent() {
-    let mut number = 1u64;
-    let mut below = |end: u64| {
-        number = crate::hash::murmur64a(&number.to_le_bytes(), 1);
-        number % end
+fn shapes_above_the_limits_are_refused() {
+    let uniform = Window::new(1000, 3, None).unwrap();
+    let leveled = Window::new(1000, 3, Some(1)).unwrap();
+    let new = |width, depth, cell_size, window| {
+        let shape = Shape::new(width, depth, cell_size).unwrap();
+        CountMinWindow::new(shape, window, SEED, Budget::UNLIMITED)
     };
-    for (cell_size, panes) in [
-        (CellSize::One, 2),
-        (CellSize::Four, 7),
-        (CellSize::Eight, 100),
+    let is_deep = Err(CountMinError::TooDeepForWindow);
+    assert_eq!(new(2, MAX_DEPTH + 1, CellSize::Four, uniform), is_deep);
+    for (window, max) in [
+        (uniform, MAX_ARRAY_BYTES),
+        (leveled, MAX_MERGED_ARRAY_BYTES),
     ] {
-        let mut sketch = sketch((300, 4, cell_size), panes);
-        for _ in 0..400 {
-            match below(12) {
-                0 => {
-                    sketch.advance(sketch.timeline().newest() + below(panes + 3));
-                }
-                1..4 => {
-                    sketch.advance(sketch.timeline().newest() + 1);
-                }
-                4 => {
-                    sketch.expire();
-                    assert!(sketch.ages.stale() == 0 && !sketch.expire());
-                }
-                5 => {
-                    let copy = sketch.try_clone().unwrap();
-                    let source = MergeSource {
-                        sketch: Some(&copy),
-                        weight: below(3).cast_signed(),
-                    };
-                    let merged = sketch.merge_within(&[source], u64::MAX, Budget::UNLIMITED);
-                    assert!(merged.is_err() || sketch.ages.stale() == 0);
-                }
-                _ => {
-                    let _ = increment(&mut sketch, &below(200).to_le_bytes(), 1);
-                }
-            }
-            check_invariants(&sketch);
+        let width = max / 8 / MAX_DEPTH;
+        for width in [width + 1, 1 << 57] {
+            let refused = new(width, MAX_DEPTH, CellSize::Eight, window);
+            assert_eq!(refused, Err(CountMinError::InvalidDimensions));
+        }
+        let largest = new(width, MAX_DEPTH, CellSize::Eight, window).unwrap();
+        let stored = values(&largest);
+        assert_eq!(load(stored.clone()).as_ref(), Ok(&largest));
+        let header = largest.header().unwrap();
+        for number in [width, MAX_DEPTH] {
+            let mut stored = stored.clone();
+            let is_number = |value: &Value| *value == Value::Integer(number);
+            let at = stored.values.iter().position(is_number).unwrap();
+            stored.values[at] = Value::Integer(number + 1);
+            let refused = Err(FormatError::Invalid("a width or depth out of range"));
+            assert_eq!(load(stored), refused);
+            let mut header = header.clone();
+            let at = header
+                .chunks(8)
+                .position(|field| field == number.to_le_bytes());
+            header[8 * at.unwrap()..][..8].copy_from_slice(&(number + 1).to_le_bytes());
+            assert_eq!(
+                CountMinWindow::from_header(&header, Budget::UNLIMITED),
+                refused
+            );
         }
     }
+}
+
+/// The numbers share every cell of a classic sketch, whatever its depth.
+#[test]
+fn numbers_that_collide_for_every_seed_of_murmur_hash_do_not() {
+    let (one, other) = (&b"504102"[..], &b"780518"[..]);
+    let mut classic = crate::count_min::tests::sketch(1 << 20, 32, CellSize::Four);
+    classic.increment(one, 1000).unwrap();
+    assert_eq!(classic.query(other), 1000);
+    let mut sketch = sketch((2000, 7, CellSize::Four), 12);
+    increment(&mut sketch, one, 1000).unwrap();
+    assert_eq!(sketch.query(other, Panes::ALL), 0);
 }

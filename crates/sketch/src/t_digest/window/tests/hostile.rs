@@ -1,62 +1,141 @@
 //! Validation rules of stored forms.
 
+use super::stored::leveled;
 use super::*;
 use crate::testing::check_rules;
+use crate::window::Panes;
 use roughly_dump::Value::{Bytes, Double, Integer};
+
+fn nodes(nodes: &[(f64, u64)]) -> roughly_dump::Value {
+    let bytes = nodes
+        .iter()
+        .flat_map(|&(mean, weight)| [mean.to_le_bytes(), weight.to_le_bytes()]);
+    Bytes(bytes.flatten().collect())
+}
 
 #[test]
 fn every_rule_of_the_values_is_checked() {
-    let mut digest = window(100, 4);
-    digest.advance(4);
-    add(&mut digest, &[2.0, 1.0]);
-    digest.advance(6);
-    add(&mut digest, &[-7.25]);
-    let base = saved(&digest);
+    // Values 6 to 11 are the closed pane of the units 0 to 15, 12 to 17 that of unit 90, 18 to 23 that of unit 102, and 24 to
+    // 29 the newest.
+    let base = saved(&leveled());
     let load_values = |values: &mut Values| load(values.clone());
-    // Values 5 to 16 are the closed pane 4, values 17 to 28 the newest.
+    let order = "a pane is not live or not in order";
     check_rules(
         &base,
         load_values,
         &[
-            (2, Integer(9), "a pane is not live or not in order"),
-            (4, Integer(6), "the number of panes is out of range"),
-            (5, Integer(1), "a pane is not live or not in order"),
-            (5, Integer(6), "a pane is not live or not in order"),
-            (3, Integer(99), "a pane has another compression"),
+            (0, Integer(0), "the window is out of range"),
+            (1, Integer(101), "the window is out of range"),
+            (2, Integer(500), order),
+            (2, Integer(u64::MAX), "the newest pane is out of range"),
+            (3, Integer(20_001), "the window is out of range"),
+            (3, Integer(0), "the window is out of range"),
+            (4, Integer(0), "the compression is out of range"),
+            (5, Integer(38), "the number of panes is out of range"),
+            (6, Integer(8), order),
+            (12, Integer(91), order),
+            (12, Integer(0), order),
+            (12, Integer(102), order),
+            (18, Integer(110), "the newest pane is closed"),
+            (18, Integer(111), order),
+            (7, Integer(0), "a pane is not closed"),
             (
-                6,
-                Double(99.0),
-                "the capacity does not go with the compression",
+                7,
+                Integer(1 << 63),
+                "the number of compressions is out of range",
             ),
-            (11, Integer(1), "a pane is not closed"),
-            (12, Integer(0), "a pane is not closed"),
-            (14, Double(1.0), "a pane is not closed"),
+            (8, Double(2.5), "means are outside minimum and maximum"),
             (
-                23,
-                Integer(2),
+                8,
+                Double(f64::NEG_INFINITY),
+                "means are outside minimum and maximum",
+            ),
+            (9, Double(2.5), "means are outside minimum and maximum"),
+            (9, Double(f64::NAN), "means are outside minimum and maximum"),
+            (10, Integer(251), "the number of nodes is out of range"),
+            (10, Integer(1), "a string has another length"),
+            (
+                11,
+                nodes(&[(1.0, 1), (2.0, 1), (1.0, 1)]),
+                "the means are not in order",
+            ),
+            (
+                11,
+                nodes(&[(1.0, 1), (2.0, 1), (f64::NAN, 1)]),
+                "the means are not in order",
+            ),
+            (
+                11,
+                nodes(&[(1.0, 1), (2.0, 1), (f64::INFINITY, 1)]),
+                "the means are not in order",
+            ),
+            (
+                11,
+                nodes(&[(1.0, 1), (2.0, 1), (3.0, 0)]),
+                "a weight is out of range",
+            ),
+            (
+                11,
+                nodes(&[(1.0, 1), (2.0, 1 << 63), (3.0, 1)]),
+                "a weight is out of range",
+            ),
+            (
+                11,
+                nodes(&[(1.0, 1), (2.0, 1), (3.0, i64::MAX as u64 - 1)]),
+                "a weight is out of range",
+            ),
+            (
+                11,
+                nodes(&[(1.0, 1), (2.0, 1), (3.0, i64::MAX as u64 - 5)]),
+                "the weights overflow",
+            ),
+            (
+                24,
+                Integer(1 << 63),
+                "the number of compressions is out of range",
+            ),
+            (
+                25,
+                Integer(3),
                 "the number of unmerged nodes is out of range",
             ),
-            (24, Integer(u64::MAX), "a pane has no samples"),
-            (
-                26,
-                Double(2.0),
-                "the number of unmerged nodes is out of range",
-            ),
+            (28, Integer(611), "the number of nodes is out of range"),
         ],
     );
-    let closed_weights = 16;
-    // The weights of both panes overflow only together.
-    let half = 2f64.powi(62);
-    let mut values = base;
-    values.values[13] = Double(half + 1024.0);
-    values.values[closed_weights] = Bytes(string_of(&[half, 1024.0]));
-    let mut full = load(values.clone()).unwrap();
-    assert_eq!(full.observations_at(Panes::ALL), (1 << 62) + 1025);
-    values.values[25] = Double(half);
-    values.values[28] = Bytes(string_of(&[half]));
-    values.values[23] = Integer(0);
-    values.values[26] = Double(0.0);
-    assert!(load(values).is_err());
-    add(&mut full, &[3.0]);
-    answers(&full, 6);
+    let mut full = base.clone();
+    full.values[11] = nodes(&[(1.0, 1), (2.0, 1), (3.0, i64::MAX as u64 - 6)]);
+    let mut full = load(full).unwrap();
+    assert_eq!(full.observations_at(Panes::ALL), i64::MAX);
+    assert_eq!(
+        full.add_within(&[3.0], Budget::UNLIMITED),
+        Err(DigestError::Overflow)
+    );
+    answers(&full, 111);
+}
+
+#[test]
+fn a_closed_pane_has_nodes_and_a_newest_pane_need_not() {
+    let empty = |values: &mut Values, first: usize| {
+        values.values[first] = Double(f64::MAX);
+        values.values[first + 1] = Double(f64::MIN);
+        values.values[first + 2] = Integer(0);
+        values.values.remove(first + 3);
+    };
+    let mut closed = saved(&leveled());
+    empty(&mut closed, 8);
+    assert!(load(closed).is_err());
+    let mut newest = saved(&leveled());
+    newest.values[25] = Integer(0);
+    empty(&mut newest, 26);
+    assert_eq!(load(newest.clone()).unwrap().observations_at(Panes::ALL), 5);
+    for (at, value) in [
+        (24, Integer(1)),
+        (25, Integer(1)),
+        (26, Double(1.0)),
+        (27, Double(1.0)),
+    ] {
+        let mut changed = newest.clone();
+        changed.values[at] = value;
+        assert!(load(changed).is_err());
+    }
 }

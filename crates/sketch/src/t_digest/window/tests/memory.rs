@@ -23,7 +23,15 @@ fn visited(digest: &impl Blocks) -> usize {
 
 #[test]
 fn memory_is_at_most_that_of_panes_and_2_digests() {
-    for (compression, panes) in [(20, 1), (100, 1), (100, 12), (100, 60), (500, 3)] {
+    for (compression, panes, finest) in [
+        (20, 1, None),
+        (100, 1, None),
+        (100, 12, None),
+        (100, 60, None),
+        (500, 3, None),
+        (20, 2, Some(2500)),
+        (100, 5, Some(10_000)),
+    ] {
         let mut uniform = Uniform(5);
         let (mut one, mut max_of_one) = (TDigest::new(compression, Budget::UNLIMITED).unwrap(), 0);
         let mut cache_of_one = DigestCache::default();
@@ -36,9 +44,10 @@ fn memory_is_at_most_that_of_panes_and_2_digests() {
             let bytes = visited(&one) + visited(&cache_of_one);
             max_of_one = max_of_one.max(bytes + size_of::<TDigest>() + size_of::<DigestCache>());
         }
-        let mut digest = window(compression, panes);
+        let window = Window::new(1_000_000, panes, finest).unwrap();
+        let mut digest = TDigestWindow::new(compression, window, Budget::UNLIMITED).unwrap();
         let mut cache = WindowCache::default();
-        for pane in 0..2 * panes {
+        for pane in 0..(2 * panes).max(window.live_panes() as u64) {
             digest.advance(pane);
             for step in 0..12 * compression {
                 let mut freed = Bytes::default();
@@ -54,7 +63,7 @@ fn memory_is_at_most_that_of_panes_and_2_digests() {
                 assert_eq!(bytes, digest.block_bytes());
                 let bytes = bytes + visited(&cache) + size_of::<TDigestWindow>();
                 let bytes = bytes + size_of::<WindowCache>();
-                let max = (panes as usize + 2) * max_of_one;
+                let max = (window.live_panes() + 1) * max_of_one;
                 assert!(bytes <= max, "{bytes} of {max}");
             }
         }
@@ -67,7 +76,11 @@ fn memory_is_at_most_that_of_panes_and_2_digests() {
 
 #[test]
 fn refused_memory_changes_nothing() {
-    let refused = TDigestWindow::new(100, Window::new(100, 5).unwrap(), Budget::new(&|_| false));
+    let refused = TDigestWindow::new(
+        100,
+        Window::new(100, 5, None).unwrap(),
+        Budget::new(&|_| false),
+    );
     assert!(matches!(refused, Err(DigestError::OutOfMemory(_))));
     let mut uniform = Uniform(3);
     let (mut digest, mut refusals) = (window(10, 3), 0);

@@ -11,7 +11,7 @@ use crate::window::Timed;
 use roughly_dump::Values;
 
 fn window(compression: i64, panes: u64) -> TDigestWindow {
-    let window = Window::new(1_000_000, panes).unwrap();
+    let window = Window::new(1_000_000, panes, None).unwrap();
     TDigestWindow::new(compression, window, Budget::UNLIMITED).unwrap()
 }
 
@@ -27,14 +27,6 @@ fn saved(digest: &TDigestWindow) -> Values {
 
 fn load(mut values: Values) -> Result<TDigestWindow, crate::format::FormatError> {
     TDigestWindow::load(&mut values, TDigestWindow::ENCODING_VERSION, &())
-}
-
-/// The stored form of doubles.
-fn string_of(doubles: &[f64]) -> Vec<u8> {
-    doubles
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect()
 }
 
 fn fed(digest: &TDigestWindow) -> Vec<u8> {

@@ -3,85 +3,126 @@
 use super::*;
 use crate::format::FormatError;
 use crate::window::Panes;
-use roughly_dump::{Value, Writer, type_id};
+use roughly_dump::Value::{self, Bytes, Double, Integer};
+use roughly_dump::{Writer, type_id};
 
-/// Two panes: pane 4 with the samples 1 and 2, the newest pane 6 with the sample -7.25.
-fn small() -> TDigestWindow {
-    let mut digest = window(100, 4);
-    digest.advance(4);
-    add(&mut digest, &[2.0, 1.0]);
-    digest.advance(6);
-    add(&mut digest, &[-7.25]);
+/// A window of 100 units whose panes have up to 16 units. The samples 1 to 5 were added in the units 3, 9, 14, 90 and 102, one
+/// in each, and 8 and -7.25 in unit 110, the newest.
+pub(super) fn leveled() -> TDigestWindow {
+    let window = Window::new(100_000, 5, Some(1000)).unwrap();
+    let mut digest = TDigestWindow::new(100, window, Budget::UNLIMITED).unwrap();
+    for (unit, value) in [(3, 1.0), (9, 2.0), (14, 3.0), (90, 4.0), (102, 5.0)] {
+        digest.advance(unit);
+        add(&mut digest, &[value]);
+    }
+    digest.advance(110);
+    add(&mut digest, &[8.0, -7.25]);
     digest
+}
+
+fn node(mean: f64, weight: u64) -> Vec<u8> {
+    [mean.to_le_bytes(), weight.to_le_bytes()].concat()
+}
+
+/// The values of a closed pane of one sample.
+fn closed(first: u64, sample: f64) -> [Value; 6] {
+    [
+        Integer(first),
+        Integer(1),
+        Double(sample),
+        Double(sample),
+        Integer(1),
+        Bytes(node(sample, 1)),
+    ]
 }
 
 #[test]
 fn the_values_are_the_timeline_and_the_panes() {
-    let (double, integer) = (Value::Double, Value::Integer);
-    let string = |doubles: &[f64]| Value::Bytes(string_of(doubles));
-    let head = [1_000_000, 4, 6, 100, 2].map(integer);
-    let closed = [
-        integer(4),
-        double(100.0),
-        double(1.0),
-        double(2.0),
-        integer(610),
-        integer(2),
-        integer(0),
-        integer(1),
-        double(2.0),
-        double(0.0),
-        string(&[1.0, 2.0]),
-        string(&[1.0, 1.0]),
+    let values = saved(&leveled()).values;
+    // The units 3, 9 and 14 are in one pane, which was compressed when three panes closed, and in two merges.
+    let head = [100_000, 5, 110, 1000, 100, 3].map(Integer);
+    let merged = [
+        Integer(0),
+        Integer(5),
+        Double(1.0),
+        Double(3.0),
+        Integer(3),
+        Bytes([node(1.0, 1), node(2.0, 1), node(3.0, 1)].concat()),
     ];
     let newest = [
-        integer(6),
-        double(100.0),
-        double(-7.25),
-        double(-7.25),
-        integer(610),
-        integer(1),
-        integer(1),
-        integer(0),
-        double(1.0),
-        double(1.0),
-        string(&[-7.25]),
-        string(&[1.0]),
+        Integer(0),
+        Integer(2),
+        Double(-7.25),
+        Double(8.0),
+        Integer(2),
+        Bytes([node(-7.25, 1), node(8.0, 1)].concat()),
     ];
-    let values = saved(&small()).values;
-    assert_eq!(values, [&head[..], &closed, &newest].concat());
-    // The header is the mark and the values: numbers of eight bytes, and the strings.
-    let header = small().header().unwrap();
-    assert_eq!(header[..8], *b"TDWINDOW");
+    let panes = [closed(90, 4.0), closed(102, 5.0)].concat();
+    assert_eq!(values, [&head[..], &merged, &panes, &newest].concat());
+    // The header is the mark and the values: numbers of eight bytes, and strings with their lengths.
+    let header = leveled().header().unwrap();
+    assert_eq!(header[..8], *b"TDWINDO3");
     let fields = values.iter().map(|value| match value {
-        Value::Integer(value) => value.to_le_bytes().to_vec(),
-        Value::Double(value) => value.to_le_bytes().to_vec(),
-        Value::Bytes(value) => value.clone(),
+        Integer(value) => value.to_le_bytes().to_vec(),
+        Double(value) => value.to_le_bytes().to_vec(),
+        Bytes(value) => [&(value.len() as u64).to_le_bytes(), &value[..]].concat(),
     });
-    assert_eq!(header[8..], fields.collect::<Vec<_>>().concat());
+    let fields = fields.collect::<Vec<_>>().concat();
+    assert_eq!(header[8..], fields);
+    assert_eq!(fed(&leveled()), fields);
+}
+
+fn sha1(bytes: &[u8]) -> String {
+    sha1_smol::Sha1::from(bytes).digest().to_string()
+}
+
+/// The bytes are part of the format.
+#[test]
+fn the_format_never_changes() {
+    let mut dump = Writer::new(type_id(b"td-window", TDigestWindow::ENCODING_VERSION));
+    leveled().save(&mut dump);
+    let mut large = window(200, 3);
+    for unit in 0..5 {
+        large.advance(unit);
+        let samples = (0..500 * unit).map(|number| (number * number % 1009) as f64);
+        add(&mut large, &samples.collect::<Vec<_>>());
+    }
+    let forms = [
+        dump.finish(),
+        leveled().header().unwrap(),
+        large.header().unwrap(),
+    ];
+    assert_eq!(
+        forms.map(|bytes| sha1(&bytes)),
+        [
+            "29eae069d69fc1c71fc45a54a31efa99b5931c34",
+            "b91c02368dbe9e9690e0853b670f9c088fa19752",
+            "d2e8c25fca8f7aa8f9360c52b3d758c97254cd35",
+        ]
+    );
 }
 
 /// The server reads each value of an RDB file with a call.
 #[test]
-fn the_doubles_of_the_nodes_are_in_strings_of_512() {
+fn the_nodes_are_in_strings_of_256() {
     let mut digest = window(200, 3);
     digest.advance(4);
     add(&mut digest, &(0..1100).map(f64::from).collect::<Vec<_>>());
     let values = saved(&digest).values;
     let strings = values.iter().filter_map(|value| match value {
-        Value::Bytes(bytes) => Some(bytes.len() / 8),
+        Bytes(bytes) => Some(bytes.len() / 16),
         _ => None,
     });
-    assert_eq!(strings.collect::<Vec<_>>(), [512, 512, 76, 512, 512, 76]);
-    assert_eq!(values.len(), 5 + 10 + 6);
+    assert_eq!(strings.collect::<Vec<_>>(), [256, 256, 256, 256, 76]);
     assert!(load(saved(&digest)).unwrap() == digest);
 }
 
 #[test]
 fn headers_with_and_without_a_window_exclude_each_other() {
-    let header = small().header().unwrap();
+    let header = leveled().header().unwrap();
+    assert!(TDigestWindow::from_header(&header, Budget::UNLIMITED).unwrap() == leveled());
     assert!(TDigest::from_header(&header, Budget::UNLIMITED).is_err());
-    let classic = small()
+    let classic = leveled()
         .digest_at(Panes::ALL, &mut WindowCache::default(), Budget::UNLIMITED)
         .unwrap();
     let classic = classic.header().unwrap();
@@ -106,7 +147,7 @@ fn payload_bytes_is_an_upper_bound() {
         let payload = dump.finish().len() as u64;
         let bound = digest.payload_bytes();
         assert!(
-            payload <= bound && bound < payload + 800,
+            payload <= bound && bound < payload + 500,
             "{payload} {bound}"
         );
     }
@@ -114,8 +155,8 @@ fn payload_bytes_is_an_upper_bound() {
 
 #[test]
 fn other_encoding_versions_are_refused() {
-    for version in [0, 1, 3] {
-        let refused = TDigestWindow::load(&mut saved(&small()), version, &());
+    for version in [0, 1, 2, 4] {
+        let refused = TDigestWindow::load(&mut saved(&leveled()), version, &());
         assert_eq!(refused.unwrap_err(), FormatError::UnknownVersion(version));
     }
 }
@@ -125,14 +166,14 @@ fn other_encoding_versions_are_refused() {
 fn a_compression_with_too_much_work_per_addition_is_refused() {
     let largest = i64::from(MAX_WINDOW_COMPRESSION);
     let largest_digest = window(largest, 3);
-    let length = Window::new(1000, 3).unwrap();
+    let length = Window::new(1000, 3, None).unwrap();
     let refused = TDigestWindow::new(largest + 1, length, Budget::UNLIMITED);
     assert_eq!(refused.unwrap_err(), DigestError::CompressionTooLarge);
     let mut values = saved(&largest_digest);
     assert!(load(values.clone()).is_ok());
-    values.values[3] = Value::Integer(u64::from(MAX_WINDOW_COMPRESSION) + 1);
+    values.values[4] = Integer(u64::from(MAX_WINDOW_COMPRESSION) + 1);
     assert!(load(values).is_err());
     let mut header = largest_digest.header().unwrap();
-    header[8 + Timeline::BYTES] += 1;
+    header[8 + 4 * 8] += 1;
     assert!(TDigestWindow::from_header(&header, Budget::UNLIMITED).is_err());
 }

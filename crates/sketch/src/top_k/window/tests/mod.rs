@@ -2,12 +2,14 @@
 
 mod hostile;
 mod memory;
+mod merge;
 mod recall;
 mod reload;
 mod work;
 
 use super::{RankingCache, TopKWindow};
 use crate::memory::Budget;
+use crate::seed::Seed;
 use crate::stored::Stored;
 use crate::window::{Timed, Window};
 use proptest::prelude::*;
@@ -16,10 +18,29 @@ use roughly_dump::Values;
 /// Milliseconds of a pane.
 const PANE_MS: u64 = 1000;
 
+const SEED: Seed = Seed(*b"sixteen bytes ab");
+
 /// An empty sketch with a window of this many panes. Every allocation is allowed.
 fn sketch(k: u64, width: u64, depth: u64, decay: f64, panes: u64) -> TopKWindow {
-    let window = Window::new(panes * PANE_MS, panes).unwrap();
-    TopKWindow::new(k, width, depth, decay, window, Budget::UNLIMITED).unwrap()
+    let window = Window::new(panes * PANE_MS, panes, None).unwrap();
+    TopKWindow::new(k, width, depth, decay, window, SEED, Budget::UNLIMITED).unwrap()
+}
+
+/// The same for a window of this many units of a second, whose panes grow with age.
+fn leveled(shape: (u64, u64, u64, f64), panes: u64, units: u64) -> TopKWindow {
+    let (k, width, depth, decay) = shape;
+    let window = Window::new(units * PANE_MS, panes, Some(PANE_MS)).unwrap();
+    assert!(window.levels() > 0);
+    TopKWindow::new(k, width, depth, decay, window, SEED, Budget::UNLIMITED).unwrap()
+}
+
+/// A sketch of one of these shapes; that with 0 units is uniform.
+fn of_units(shape: (u64, u64, u64, f64), panes: u64, units: u64) -> TopKWindow {
+    let (k, width, depth, decay) = shape;
+    match units {
+        0 => sketch(k, width, depth, decay, panes),
+        _ => leveled(shape, panes, units),
+    }
 }
 
 /// The RDB values of a sketch.

@@ -1,9 +1,10 @@
-//! Copies and loaded sketches continue as the original, from every position of the ring.
+//! Copies and loaded sketches continue as the original, from every set of panes.
 
 use super::super::TopKWindow;
 use super::RankingCache;
 use super::{
-    Step, current, digest, listed, saved, shapes, sketch, steps, through_chunks, through_values,
+    Step, current, digest, leveled, listed, of_units, saved, shapes, steps, through_chunks,
+    through_values,
 };
 use crate::format::FormatError;
 use crate::memory::Budget;
@@ -15,11 +16,11 @@ use roughly_dump::{Value, type_id};
 
 proptest! {
     #[test]
-    fn sketches_can_be_reloaded_at_every_position_of_the_ring(
-        (k, width, depth, decay, _) in shapes(), panes in 1u64..5, after in steps(),
+    fn sketches_can_be_reloaded_with_every_set_of_panes(
+        (k, width, depth, decay, _) in shapes(), panes in 1u64..5, units in prop::sample::select(vec![0u64, 16]), after in steps(),
     ) {
-        let mut original = sketch(k, width, depth, decay, panes);
-        for pane in 0..2 * panes + 3 {
+        let mut original = of_units((k, width, depth, decay), panes, units);
+        for pane in 0..(2 * panes).max(units + 4) + 3 {
             original.advance(pane);
             if pane % 4 != 3 {
                 for number in 0..6u8 {
@@ -33,7 +34,7 @@ proptest! {
 
 fn continue_alike(original: &TopKWindow, steps: &[Step]) -> Result<(), TestCaseError> {
     // The payload of the values is not larger than announced.
-    let payload = saved(original).to_dump(type_id(b"tk-window", 2));
+    let payload = saved(original).to_dump(type_id(b"tk-window", 3));
     prop_assert!(payload.len() as u64 <= original.payload_bytes());
     let others = [
         original.try_clone().unwrap(),
@@ -79,14 +80,13 @@ fn continue_alike(original: &TopKWindow, steps: &[Step]) -> Result<(), TestCaseE
     Ok(())
 }
 
-/// Two panes with a table and one without; a candidate in each place.
+/// A merged pane, a closed one and the newest one; candidates in each place.
 fn golden() -> TopKWindow {
-    let mut sketch = sketch(2, 2, 1, 0.9, 3);
-    sketch.advance(5);
-    sketch.add(b"a", 3).unwrap();
-    sketch.add(b"b", 2).unwrap();
-    sketch.advance(7);
-    sketch.add(b"c", 300).unwrap();
+    let mut sketch = leveled((2, 2, 1, 0.9), 1, 4);
+    for (pane, item, count) in [(0, b"a", 3), (1, b"b", 2), (4, b"c", 9), (5, b"d", 300)] {
+        sketch.advance(pane);
+        sketch.add(item, count).unwrap();
+    }
     sketch
 }
 
@@ -107,44 +107,60 @@ fn the_formats_never_change() {
     assert_eq!(header, GOLDEN_HEADER.concat());
 }
 
-/// The window, its panes, the newest pane; k, width, depth, decay, random state; heap and list; total and table of each
-/// pane; the candidates, each with the age of the pane that keeps it and its sum.
-const GOLDEN_VALUES: [&str; 25] = [
-    "3000",
-    "3",
-    "7",
+/// The window, its panes, the newest pane, its length; k, width, depth, decay, seed, random state; heap and list; the panes, each
+/// with its first unit, its total, its table and the candidates that it lists; the candidates, each with its sum.
+const GOLDEN_VALUES: [&str; 38] = [
+    "4000",
+    "1",
+    "5",
+    "1000",
     "2",
     "2",
     "1",
     "0.9",
-    "4299613660330901360",
-    "00000000000000002c01000002000000",
-    "02000000010000002c01000002000000",
+    "2336916743072016755",
+    "7088982968453331298",
+    "9378665026673247024",
+    "00000000000000002c01000004000000",
+    "09000000030000002c01000004000000",
+    "3",
     "0",
-    "",
     "5",
-    "17f53cf2020000000000000000000000",
+    "0000000000000000f5623ce303000000",
+    "2",
     "0",
-    "",
+    "1",
+    "4",
+    "9",
+    "000000000000000040d8b1ff09000000",
+    "1",
+    "2",
+    "5",
     "300",
-    "000000000000000010dea5ae2c010000",
-    "2",
-    "61",
-    "2",
-    "2",
-    "63",
+    "0000000000000000073b41a12c010000",
     "0",
+    "4",
+    "61",
+    "3",
+    "62",
+    "0",
+    "63",
+    "9",
+    "64",
     "0",
 ];
-const GOLDEN_HEADER: [&str; 8] = [
-    "544f504b57494e02b80b00000000000003000000000000000700000000000000",
-    "020000000000000002000000000000000100000000000000cdccccccccccec3f",
-    "70bf70ffd74bab3b010000000000000002000000000000000000000000000000",
-    "0000000000000000050000000000000001000000000000000000000000000000",
-    "00000000000000002c010000000000000100000000000000010000002c010000",
-    "01000000000000000200000000000000010000002c0100000100000002000000",
-    "0200000000000000010000000000000061000000000000000000000000",
-    "010000000000000063",
+const GOLDEN_HEADER: [&str; 11] = [
+    "544f504b57494e03a00f00000000000001000000000000000500000000000000",
+    "e803000000000000020000000000000002000000000000000100000000000000",
+    "cdccccccccccec3f7369787465656e20627974657320616230033dc626b62782",
+    "100000000000000000000000000000002c010000040000001000000000000000",
+    "09000000030000002c0100000400000003000000000000000000000000000000",
+    "0500000000000000020000000000000000000000000000000100000000000000",
+    "0400000000000000090000000000000001000000000000000200000000000000",
+    "05000000000000002c0100000000000000000000000000000400000000000000",
+    "0100000000000000610300000000000000010000000000000062000000000000",
+    "0000010000000000000063090000000000000001000000000000006400000000",
+    "00000000",
 ];
 
 #[test]
@@ -154,11 +170,13 @@ fn headers_of_the_sketch_without_a_window_are_refused_and_vice_versa() {
     assert!(TopKWindow::from_header(&header, Budget::UNLIMITED).is_err());
     let header = golden().header().unwrap();
     assert!(TopK::from_header(&header, Budget::UNLIMITED).is_err());
-    for version in [0, 1, 3] {
+    for version in [0, 1, 2, 4] {
         let refused = TopKWindow::load(&mut saved(&golden()), version, &());
         assert_eq!(refused, Err(FormatError::UnknownVersion(version)));
     }
     let mut header = header;
-    header[7] = 1;
-    assert!(TopKWindow::from_header(&header, Budget::UNLIMITED).is_err());
+    for earlier in [1, 2] {
+        header[7] = earlier;
+        assert!(TopKWindow::from_header(&header, Budget::UNLIMITED).is_err());
+    }
 }

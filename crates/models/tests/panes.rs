@@ -1,0 +1,254 @@
+//! The panes of windows against a model that loops over all units.
+
+use proptest::prelude::*;
+use roughly_models::panes::{Leveled, PanesModel, timeline};
+use roughly_sketch::memory::Budget;
+use roughly_sketch::window::{PaneList, Panes, Timeline, Window};
+use std::ops::RangeInclusive;
+
+/// Windows of at most a few hundred units.
+fn windows() -> impl Strategy<Value = Window> {
+    (1u64..500, 1u64..=14, 1u64..60).prop_filter_map("no window", |(ms, panes, finest)| {
+        Window::of::<Leveled>(ms, panes, Some(finest)).ok()
+    })
+}
+
+/// Steps: mostly one, sometimes some, or more than the window.
+fn steps(len: RangeInclusive<usize>) -> impl Strategy<Value = Vec<u64>> {
+    let step = prop_oneof![6 => 1u64..=1, 3 => 1u64..12, 1 => 1u64..700];
+    prop::collection::vec(step, len)
+}
+
+/// The text of the merge of two contents.
+fn merged(older: &str, younger: &str) -> String {
+    format!("({older} {younger})")
+}
+
+/// A list of panes whose contents are texts.
+#[derive(Debug, PartialEq, Eq)]
+struct Texts {
+    timeline: Timeline,
+    list: PaneList<String>,
+    merges: usize,
+}
+
+impl Texts {
+    fn new(window: Window, newest: u64) -> Self {
+        Self {
+            timeline: timeline(window, newest),
+            list: PaneList::default(),
+            merges: 0,
+        }
+    }
+
+    fn add(&mut self, text: &str) {
+        let timeline = self.timeline;
+        match self.list.newest_mut(&timeline) {
+            Some(content) => *content = merged(content, text),
+            None => {
+                let len = self.list.all().len() + 1;
+                self.list
+                    .reserve(len, &timeline, Budget::UNLIMITED)
+                    .unwrap();
+                self.list.push(timeline.newest(), text.to_owned());
+            }
+        }
+    }
+
+    fn advance(&mut self, newest: u64) {
+        let merges = &mut self.merges;
+        let merge = |older: &mut String, younger: String| {
+            *merges += 1;
+            *older = merged(older, &younger);
+        };
+        let advanced = self.list.advance(&mut self.timeline, newest, merge, drop);
+        assert!(advanced);
+    }
+
+    fn contents(&self) -> Vec<(u64, String)> {
+        let panes = self.list.all().iter();
+        panes
+            .map(|pane| (pane.first, pane.content.clone()))
+            .collect()
+    }
+
+    /// The words of the contents that count: the times of the additions.
+    fn counted(&self, panes: Panes) -> Vec<u64> {
+        let texts = self.list.counted(panes).iter().map(|pane| &pane.content);
+        let words = texts.flat_map(|text| text.split(['(', ')', ' ']));
+        let words = words.filter(|word| !word.is_empty());
+        words.map(|word| word.parse().unwrap()).collect()
+    }
+}
+
+/// Compares the list and the live panes with those of the model.
+fn check(texts: &Texts, model: &PanesModel<String>) {
+    let live = model.live();
+    let spans: Vec<_> = texts
+        .timeline
+        .spans()
+        .map(|span| (span.first.into(), span.end.into()))
+        .collect();
+    assert_eq!(
+        spans,
+        live.iter()
+            .map(|pane| (pane.first, pane.end))
+            .collect::<Vec<(i128, i128)>>()
+    );
+    assert!(live.len() <= texts.timeline.window().live_panes());
+    let stored = live
+        .iter()
+        .filter_map(|pane| Some((pane.first, pane.content.clone()?)));
+    let stored = stored.map(|(first, text)| (u64::try_from(first).unwrap(), text));
+    assert_eq!(texts.contents(), stored.collect::<Vec<_>>());
+    let mut levels = texts.timeline.spans().peekable();
+    for unit in texts.timeline.oldest()..=texts.timeline.newest() {
+        let span = levels.peek().copied().unwrap();
+        assert_eq!(texts.timeline.pane_of(unit), Some(span));
+        let level = (span.first == unit).then(|| (span.end - span.first).ilog2());
+        assert_eq!(texts.timeline.level_of(unit), level);
+        levels.next_if(|span| span.end == unit + 1);
+    }
+    for unit in [
+        texts.timeline.oldest().wrapping_sub(1),
+        texts.timeline.newest() + 1,
+    ] {
+        assert_eq!(texts.timeline.pane_of(unit), None);
+    }
+}
+
+/// Runs steps from a first newest pane on. The model and one list step by single units, the other list jumps.
+fn run(window: Window, first: u64, steps: &[(u64, bool)]) {
+    let mut model = PanesModel::new(window, first);
+    let (mut jumps, mut singles) = (Texts::new(window, first), Texts::new(window, first));
+    let mut newest = first;
+    // All panes of the model are there after a window and its longest pane.
+    let complete = match first {
+        0 => 0,
+        _ => first + window.units() + (1 << window.levels()),
+    };
+    for &(step, adds) in steps {
+        if adds {
+            let text = newest.to_string();
+            *model.newest() = Some(text.clone());
+            jumps.add(&text);
+            singles.add(&text);
+        }
+        for _ in 0..step {
+            newest += 1;
+            assert!(model.step(|older, younger| merged(older, younger)) <= 1);
+            let before = singles.merges;
+            singles.advance(newest);
+            assert!(singles.merges <= before + 1);
+        }
+        jumps.advance(newest);
+        assert_eq!(jumps.contents(), singles.contents());
+        if newest >= complete {
+            check(&jumps, &model);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn the_panes_are_those_of_the_model(
+        window in windows(), steps in steps(1..=60), adds in prop::collection::vec(any::<bool>(), 60),
+    ) {
+        let steps: Vec<_> = steps.into_iter().zip(adds).collect();
+        run(window, 0, &steps);
+    }
+
+    /// The last step reaches the largest number of a pane, and there is no later one.
+    #[test]
+    fn the_panes_are_those_of_the_model_at_the_end_of_time(
+        window in windows(), steps in steps(1..=20), adds in prop::collection::vec(any::<bool>(), 22),
+    ) {
+        let warm_up = window.units() + (1 << window.levels());
+        let steps = [vec![warm_up], steps].concat();
+        let first = window.max_pane() - steps.iter().sum::<u64>();
+        let steps: Vec<_> = steps.into_iter().zip(adds).collect();
+        run(window, first, &steps);
+        let mut last = Texts::new(window, u64::MAX);
+        prop_assert_eq!(last.timeline.newest(), window.max_pane());
+        let advanced = last.list.advance(&mut last.timeline, u64::MAX, |_, _| {}, drop);
+        prop_assert!(!advanced);
+    }
+
+    /// What was added at most `ms` ago counts; what was added more than `ms` and the length of a pane ago does not. A plain read
+    /// counts what counts after an advance, and an advance changes no reply of it.
+    #[test]
+    fn reads_count_what_the_guarantee_says(
+        window in windows(), steps in steps(1..=80), offset in 0u64..3_000, now in 0u64..2_000, behind in any::<bool>(),
+        parts in prop::collection::vec(1u64..600, 8),
+    ) {
+        let (unit, panes) = (window.pane_ms(), window.panes());
+        let mut texts = Texts::new(window, offset);
+        let mut added = Vec::new();
+        for step in steps {
+            // The first and the last millisecond of a unit.
+            for ms in [texts.timeline.newest() * unit, texts.timeline.newest() * unit + unit - 1] {
+                added.push(ms);
+                texts.add(&ms.to_string());
+            }
+            texts.advance(texts.timeline.newest() + step);
+        }
+        let start = texts.timeline.newest() * unit;
+        let now = if behind { start.saturating_sub(now) } else { start + now };
+        // How far the newest pane is ahead of the clock.
+        let ahead = start.saturating_sub(now);
+        let rounded = window.units() * unit;
+        let check = |now: u64, ms: u64, panes_read: Panes, excess: u64| {
+            let counted = texts.counted(panes_read);
+            assert!(counted.is_sorted());
+            for &at in &added {
+                let counts = counted.binary_search(&at).is_ok();
+                // A pane expires when the newest one is a window later, also while that is ahead of the clock.
+                if at + ms >= now && at + rounded >= start {
+                    assert!(counts, "{at} at {now} within {ms} of {window:?}");
+                }
+                if at + ms + excess < now {
+                    assert!(!counts, "{at} at {now} within {ms} of {window:?}");
+                }
+            }
+        };
+        for ms in parts {
+            let part = texts.timeline.panes_within(now, ms);
+            if ms >= window.ms() {
+                prop_assert_eq!(part, texts.timeline.panes_at(now));
+                continue;
+            }
+            prop_assert!(part.is_part());
+            check(now, ms, part, unit.max((ms + ahead) / panes) + ahead);
+        }
+        let plain = texts.timeline.panes_at(now);
+        check(now.max(start), rounded, plain, unit.max(rounded / panes));
+        let (before, covered) = (texts.counted(plain), texts.timeline.covered_ms(now, plain));
+        let current = window.pane_at(now);
+        if current > texts.timeline.newest() {
+            texts.advance(current);
+            prop_assert_eq!(texts.counted(Panes::ALL), before.clone());
+        }
+        let after = texts.timeline.panes_at(now);
+        prop_assert_eq!(texts.counted(after), before);
+        prop_assert_eq!(texts.timeline.covered_ms(now, after), covered);
+    }
+
+    /// A timeline is stored as four numbers.
+    #[test]
+    fn a_timeline_is_stored_exactly(
+        ms in 1..=Window::MAX_MS, panes in 1u64..=100, finest in 1..=Window::MAX_MS, newest: u64,
+    ) {
+        let finest = finest % ms.div_ceil(panes) + 1;
+        let Ok(window) = Window::of::<Leveled>(ms, panes, Some(finest)) else {
+            return Ok(());
+        };
+        let timeline = timeline(window, newest);
+        let mut values = roughly_dump::Values::default();
+        timeline.save::<Leveled>(&mut values);
+        prop_assert_eq!(values.values.len(), 4);
+        prop_assert_eq!(Timeline::load::<Leveled>(&mut values), Ok(timeline));
+        prop_assert!(timeline.spans().count() <= window.live_panes());
+    }
+}

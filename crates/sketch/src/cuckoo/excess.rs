@@ -1,0 +1,46 @@
+//! The fingerprints that a filter has beyond its count of items.
+
+use super::sub_filter::SubFilter;
+
+/// The fingerprints in the slots less the count of items, at least 0. It is 0 in filters that only commands have changed. In a
+/// loaded filter, the count can be smaller, and compactions that follow it would repeat without an effect. Counted when it
+/// is first needed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Excess(Option<u64>);
+
+impl Excess {
+    /// That of an empty filter.
+    pub const NONE: Self = Self(Some(0));
+    /// That of a filter whose slots were loaded.
+    pub const UNKNOWN: Self = Self(None);
+
+    /// The fingerprints in these sub-filters if the count of items is `items`, or `items` if that is more.
+    pub fn fingerprints(&mut self, items: u64, sub_filters: &[SubFilter]) -> u64 {
+        let excess = self
+            .0
+            .get_or_insert_with(|| count(sub_filters).saturating_sub(items));
+        items.saturating_add(*excess)
+    }
+
+    /// A fingerprint was removed that the count of items lacked.
+    pub fn remove_one(&mut self) {
+        self.0 = self.0.map(|excess| excess.saturating_sub(1));
+    }
+}
+
+/// It follows from the slots and the count of items.
+impl PartialEq for Excess {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Excess {}
+
+/// The number of fingerprints. The sums of short parts have one byte, so that the loop vectorizes.
+fn count(sub_filters: &[SubFilter]) -> u64 {
+    let parts = sub_filters.iter().flat_map(|each| each.slots().chunks(255));
+    parts
+        .map(|part| u64::from(part.iter().map(|&slot| u8::from(slot != 0)).sum::<u8>()))
+        .sum()
+}

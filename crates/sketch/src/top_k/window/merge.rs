@@ -1,0 +1,102 @@
+//! Two sibling panes become one.
+//!
+//! The tables are merged bucket by bucket. Then the counts of the most frequent items of both panes are restored: without it,
+//! the count of an item whose buckets became another item's would be lost.
+
+use super::candidates::{Candidates, saturated};
+use super::{Pane, Seeded, Shape, Window};
+use crate::blocks::{BlockMover, BlockVisitor};
+use crate::memory::{OutOfMemory, with_capacity};
+use crate::seeded_rows::SeededRows;
+use std::cmp::Reverse;
+
+/// A candidate of one of two panes.
+#[derive(Debug)]
+struct Ranked {
+    /// The sum of its estimates in both panes.
+    sum: u64,
+    hash: u64,
+    number: u32,
+}
+
+/// Merges panes. Has memory for the candidates of two panes, so that a merge needs no other.
+#[derive(Debug)]
+pub(super) struct Merger(Vec<Ranked>);
+
+impl Merger {
+    /// The number of candidates of two panes; 0 if panes of this window are never merged.
+    fn capacity(shape: Shape, window: Window) -> usize {
+        match window.levels() {
+            0 => 0,
+            _ => 2 * shape.k as usize,
+        }
+    }
+
+    /// Bytes of its memory.
+    pub fn bytes(shape: Shape, window: Window) -> u64 {
+        (Self::capacity(shape, window) * size_of::<Ranked>()) as u64
+    }
+
+    /// Allocates the memory for panes of this shape and window.
+    pub fn new(shape: Shape, window: Window) -> Result<Self, OutOfMemory> {
+        with_capacity(Self::capacity(shape, window)).map(Self)
+    }
+
+    /// Adds a younger pane to an older one. Both are closed. The result depends on both panes and the items only.
+    ///
+    /// Cost: one step per bucket, and three buckets per row of each candidate that the panes list.
+    pub fn merge(
+        &mut self,
+        older: &mut Pane,
+        younger: &Pane,
+        candidates: &mut Candidates,
+        k: u32,
+        rows: SeededRows,
+    ) {
+        let Self(ranked) = self;
+        ranked.clear();
+        for &number in older.listed.iter().chain(&younger.listed) {
+            candidates.apart_mut(number).lists -= 1;
+            let hash = candidates.get(number).hash;
+            let item = Seeded { hash, rows };
+            let estimates = [&*older, younger].map(|pane| u64::from(pane.table.estimate(item)));
+            ranked.push(Ranked {
+                sum: estimates.iter().sum(),
+                hash,
+                number,
+            });
+        }
+        let candidates_of = &*candidates;
+        ranked.sort_unstable_by(|one, other| {
+            let key = |ranked: &Ranked| (Reverse(ranked.sum), candidates_of.item(ranked.number));
+            (key(one)).cmp(&key(other))
+        });
+        // Candidates of both panes are there twice.
+        ranked.dedup_by_key(|ranked| ranked.number);
+        ranked.truncate(k as usize);
+
+        older.table.merge(&younger.table);
+        for &Ranked { sum, hash, .. } in ranked.iter().rev() {
+            older.table.raise(Seeded { hash, rows }, saturated(sum));
+        }
+        older.total = older.total.saturating_add(younger.total);
+        older.listed.clear();
+        older
+            .listed
+            .extend(ranked.iter().map(|ranked| ranked.number));
+        older.listed.sort_unstable();
+        for &number in &older.listed {
+            candidates.apart_mut(number).lists += 1;
+        }
+    }
+
+    /// Passes the block to `visitor`, if there is one.
+    pub fn visit(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&self.0);
+    }
+
+    /// Passes the block to `mover`, which may move it.
+    pub fn relocate(&mut self, mover: &mut impl BlockMover) {
+        mover.relocate(&mut self.0);
+    }
+}

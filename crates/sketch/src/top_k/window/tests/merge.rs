@@ -1,0 +1,238 @@
+//! Panes that are merged, and steps over many panes.
+
+use super::super::{Pane, TopKWindow};
+use super::{Step, digest, leveled, listed, of_units, sketch, steps};
+use crate::blocks::BlockChanges;
+use crate::testing::ESTIMATES;
+use crate::top_k::item_hash::Buckets;
+use crate::window::{StoredPane, Timed};
+use proptest::prelude::*;
+
+/// The items that a pane lists.
+fn items_of(sketch: &TopKWindow, pane: &Pane) -> Vec<Vec<u8>> {
+    let numbers = pane.listed.iter();
+    let mut items: Vec<_> = numbers
+        .map(|&number| sketch.candidates.item(number).to_vec())
+        .collect();
+    items.sort_unstable();
+    items
+}
+
+/// First units and totals of the stored panes.
+fn totals(sketch: &TopKWindow) -> Vec<(u64, u64)> {
+    let panes = sketch.panes.all().iter();
+    panes.map(|pane| (pane.first, pane.content.total)).collect()
+}
+
+#[test]
+fn the_most_frequent_items_of_two_panes_keep_their_counts() {
+    // With one bucket per row, each pane and each merge leaves one fingerprint in the table.
+    let mut sketch = leveled((2, 1, 3, 1.0), 1, 4);
+    sketch.add(b"a", 50).unwrap();
+    sketch.advance(1);
+    sketch.add(b"b", 30).unwrap();
+    sketch.add(b"c", 7).unwrap();
+    assert_eq!(totals(&sketch), [(0, 50), (1, 37)]);
+    // Units 0 and 1 have the end 2, and are merged when the newest pane is 2 + 1 · 2 + 1.
+    sketch.advance(4);
+    assert_eq!(totals(&sketch), [(0, 50), (1, 37)]);
+    sketch.advance(5);
+    assert_eq!(totals(&sketch), [(0, 87)]);
+    // "b" has 30 - 7 counts; the last item that is restored is the most frequent one.
+    let pane = &sketch.panes.all()[0].content;
+    assert_eq!(items_of(&sketch, pane), [b"a", b"b"]);
+    assert_eq!(listed(&sketch, 5), [(b"a".to_vec(), 50)]);
+    assert_eq!(sketch.count_at(b"b", sketch.panes_in(5)), 0);
+}
+
+/// Buckets of an item that both panes count are added; a bucket is restored if another item has taken it.
+#[test]
+fn counts_of_an_item_in_both_panes_are_added() {
+    let mut sketch = leveled((3, 500, 2, 0.9), 1, 4);
+    for (pane, counts) in [(0, [10, 4, 1]), (1, [20, 1, 8])] {
+        sketch.advance(pane);
+        for (item, count) in [b"a", b"b", b"c"].into_iter().zip(counts) {
+            sketch.add(item, count).unwrap();
+        }
+    }
+    sketch.advance(5);
+    let expected = [(b"a", 30), (b"c", 9), (b"b", 5)].map(|(item, count)| (item.to_vec(), count));
+    assert_eq!(listed(&sketch, 5), expected);
+    let table = &sketch.panes.all()[0].content.table;
+    let mut counts = Vec::new();
+    let buckets = sketch.buckets(sketch.hash(b"a").of_seed());
+    buckets.for_each(|bucket| counts.extend_from_slice(&table.bytes()[8 * bucket + 4..][..4]));
+    assert_eq!(counts, [30, 0, 0, 0, 30, 0, 0, 0]);
+}
+
+/// The order of equal sums is that of the bytes of the items.
+#[test]
+fn a_merge_keeps_k_candidates() {
+    let mut sketch = leveled((2, 500, 2, 0.9), 1, 4);
+    for (pane, items) in [(0, [b"d", b"b"]), (1, [b"c", b"a"])] {
+        sketch.advance(pane);
+        for item in items {
+            sketch.add(item, 3).unwrap();
+        }
+    }
+    sketch.advance(2);
+    assert_eq!(sketch.candidate_count(), 4);
+    sketch.advance(5);
+    let pane = &sketch.panes.all()[0].content;
+    assert_eq!(items_of(&sketch, pane), [b"a", b"b"]);
+    assert_eq!(sketch.candidate_count(), 2);
+    assert_eq!(sketch.count_at(b"d", sketch.panes_in(5)), 3);
+}
+
+#[test]
+fn counts_and_totals_saturate() {
+    let mut sketch = leveled((1, 1, 1, 0.9), 1, 4);
+    for pane in [0, 1] {
+        sketch.advance(pane);
+        sketch.add(b"a", u32::MAX).unwrap();
+    }
+    sketch.advance(5);
+    assert_eq!(totals(&sketch), [(0, 2 * u64::from(u32::MAX))]);
+    assert_eq!(sketch.count_at(b"a", sketch.panes_in(5)), u32::MAX);
+    assert_eq!(listed(&sketch, 5), [(b"a".to_vec(), u32::MAX)]);
+}
+
+/// A pane whose only increments are 0 is no operand: it could change the other one.
+#[test]
+fn a_pane_without_increments_is_removed_when_it_is_closed() {
+    for units in [0, 40] {
+        let mut sketch = of_units((2, 5, 2, 0.9), 3, units);
+        sketch.add(b"a", 0).unwrap();
+        assert_eq!(totals(&sketch), [(0, 0)]);
+        sketch.advance(1);
+        assert_eq!(totals(&sketch), []);
+        assert_eq!(sketch.candidate_count(), 0);
+        sketch.add(b"b", 1).unwrap();
+        sketch.advance(2);
+        sketch.add(b"c", 0).unwrap();
+        sketch.advance(3);
+        assert_eq!(totals(&sketch), [(1, 1)]);
+        assert_eq!(listed(&sketch, 3), [(b"b".to_vec(), 1)]);
+    }
+}
+
+/// An item of the list that is in no pane's list stays until the pane changes, and reads in a later pane do not count it.
+#[test]
+fn items_that_no_pane_lists_leave_when_the_pane_changes() {
+    for units in [0, 40] {
+        let mut sketch = of_units((2, 500, 4, 0.9), 3, units);
+        sketch.add(b"a", 3).unwrap();
+        sketch.add(b"b", 3).unwrap();
+        sketch.add(b"c", 3).unwrap();
+        sketch.add(b"d", 9).unwrap();
+        sketch.advance(1);
+        sketch.add(b"a", 1).unwrap();
+        sketch.add(b"e", 2).unwrap();
+        sketch.add(b"f", 3).unwrap();
+        // "a" has left the heap.
+        for current in [2, 3] {
+            let later = listed(&sketch, current);
+            let mut stepped = crate::stored::Stored::try_clone(&sketch).unwrap();
+            stepped.advance(current);
+            assert_eq!(listed(&stepped, current), later);
+        }
+    }
+}
+
+/// The work of a step of one pane with a merge and an expiry: five panes are read for each candidate, the merge reads two panes
+/// apart.
+#[test]
+fn a_step_reads_the_panes_that_change() {
+    let mut sketch = leveled((20, 300, 4, 0.9), 2, 30);
+    let (mut most, mut sum) = (0, 0);
+    for pane in 0..200u64 {
+        for item in 0..30u64 {
+            sketch.add(&(item + pane / 3).to_le_bytes(), 3).unwrap();
+        }
+        let candidates = sketch.candidate_count() as u64;
+        let read = ESTIMATES.with(|work| work.during(|| assert!(sketch.advance(pane + 1))));
+        // The closed pane, the merged one, both halves of it, and the expired one.
+        most = most.max(read.div_ceil(candidates));
+        sum += read;
+    }
+    assert!(most <= 5 && sum > 0, "{most}");
+    // A jump reads each pane at most once.
+    let candidates = sketch.candidate_count() as u64;
+    let panes = sketch.panes.all().len() as u64;
+    let read = ESTIMATES.with(|work| work.during(|| assert!(sketch.advance(215))));
+    assert!(read <= candidates * panes, "{read} {candidates} {panes}");
+    let read = ESTIMATES.with(|work| work.during(|| assert!(sketch.advance(1 << 40))));
+    assert_eq!(read, 0);
+}
+
+proptest! {
+    /// A step over many panes gives the same state as single steps.
+    #[test]
+    fn jumps_equal_single_steps(
+        (k, width, depth) in (1u64..6, 1u64..6, 1u64..5), panes in 1u64..6, units in prop::sample::select(vec![0u64, 13, 40, 100]),
+        steps in steps(),
+    ) {
+        let shape = (k, width, depth, 0.9);
+        let units = if units < 2 * (panes + 1) { 0 } else { units };
+        let mut jumping = of_units(shape, panes, units);
+        let mut stepping = of_units(shape, panes, units);
+        for step in steps {
+            match step {
+                Step::Add(item, increment) => {
+                    prop_assert_eq!(jumping.add(&item, increment), stepping.add(&item, increment));
+                }
+                Step::Advance(ahead) => {
+                    let (from, to) = (jumping.timeline().newest(), jumping.timeline().newest() + ahead.min(1000));
+                    jumping.advance(to);
+                    for pane in from..to {
+                        stepping.advance(pane + 1);
+                    }
+                }
+                Step::Read(_) => {}
+            }
+            prop_assert_eq!(digest(&jumping), digest(&stepping));
+            prop_assert_eq!(&jumping, &stepping);
+        }
+    }
+
+    /// The sums of the candidates are those of their estimates.
+    #[test]
+    fn sums_are_exact(
+        (k, width, depth) in (1u64..6, 1u64..9, 1u64..5), panes in 1u64..6, units in prop::sample::select(vec![0u64, 13, 40]),
+        steps in steps(),
+    ) {
+        let units = if units < 2 * (panes + 1) { 0 } else { units };
+        let mut sketch = of_units((k, width, depth, 0.9), panes, units);
+        for step in steps {
+            match step {
+                Step::Add(item, increment) => drop(sketch.add(&item, increment)),
+                Step::Advance(ahead) => {
+                    let pane = sketch.timeline().newest() + ahead;
+                    sketch.advance_recorded(pane, &mut BlockChanges::<()>::default());
+                }
+                Step::Read(_) => {}
+            }
+            let newest = sketch.timeline().newest();
+            let closed: Vec<&StoredPane<Pane>> =
+                sketch.panes.all().iter().filter(|pane| pane.first != newest).collect();
+            for (number, candidate) in (0..).zip(sketch.candidates.iter()) {
+                let item = sketch.buckets(candidate.hash);
+                let sum: u64 = closed.iter().map(|pane| u64::from(pane.content.table.estimate(item))).sum();
+                prop_assert_eq!(sketch.candidates.apart(number).closed(), sum);
+            }
+        }
+    }
+}
+
+/// A uniform sketch is never merged, so it has no memory for merges.
+#[test]
+fn a_uniform_window_has_no_memory_for_merges() {
+    let uniform = sketch(10, 5, 2, 0.9, 12);
+    let graded = leveled((10, 5, 2, 0.9), 12, 40);
+    let blocks = |sketch: &TopKWindow| {
+        let mut blocks = crate::blocks::Addresses::default();
+        crate::blocks::Blocks::for_each_block(sketch, &mut blocks);
+        blocks.0.len()
+    };
+    assert_eq!([blocks(&uniform), blocks(&graded)], [2, 3]);
+}

@@ -1,0 +1,271 @@
+//! A window and its newest pane.
+
+use super::levels::Levels;
+use super::{Span, Timed, Window, WindowError};
+use crate::format::{Fields, FormatError, Sink, Source};
+use crate::memory::{OutOfMemory, with_capacity};
+use std::ops::RangeInclusive;
+
+/// The panes that count for a read: those that begin at a unit or later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Panes {
+    /// Negative if the window begins before unit 0.
+    oldest: i64,
+    /// [`WHOLE`], [`LATER`] or [`PART`]. An integer, because Rust would store the tag of a `Result` in a smaller type.
+    kind: u64,
+}
+
+/// All live panes, while the newest one is the current one.
+const WHOLE: u64 = 0;
+/// The panes that are live in a later pane.
+const LATER: u64 = 1;
+/// The panes of a part of the window.
+const PART: u64 = 2;
+
+impl Panes {
+    /// All panes.
+    pub const ALL: Self = Self {
+        oldest: i64::MIN,
+        kind: WHOLE,
+    };
+
+    /// Whether the reader asked for less than the window, see [`Timeline::panes_within`].
+    #[must_use]
+    #[inline]
+    pub fn is_part(self) -> bool {
+        self.kind == PART
+    }
+
+    /// Whether these are the panes that are live in a pane after the newest one, see [`Timeline::panes_in`].
+    #[must_use]
+    #[inline]
+    pub fn is_later(self) -> bool {
+        self.kind == LATER
+    }
+
+    /// The first unit that counts. The panes before it do not.
+    #[must_use]
+    #[inline]
+    pub fn oldest(self) -> u64 {
+        self.oldest.max(0).cast_unsigned()
+    }
+}
+
+/// The window of a value and its newest pane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeline {
+    window: Window,
+    newest: u64,
+}
+
+impl Timeline {
+    /// The bytes of [`Timeline::to_bytes`].
+    pub const BYTES: usize = 24;
+
+    /// The timeline of a sketch of type `T`, which begins with pane 0.
+    ///
+    /// # Errors
+    /// Those of [`Window::of`].
+    pub fn new<T: Timed>(window: Window) -> Result<Self, WindowError> {
+        let window = Window::of::<T>(window.ms(), window.panes(), Some(window.pane_ms()))?;
+        Ok(Self { window, newest: 0 })
+    }
+
+    /// The window.
+    #[must_use]
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    /// The number of the newest pane in units, at most [`Window::max_pane`].
+    #[must_use]
+    pub fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// The first unit of the oldest live pane, while the newest pane is the current one.
+    #[must_use]
+    pub fn oldest(&self) -> u64 {
+        self.window.oldest(self.newest)
+    }
+
+    /// The units of the live panes while the newest pane is the current one. In a uniform window, each is a pane.
+    #[must_use]
+    pub fn live(&self) -> RangeInclusive<u64> {
+        self.oldest()..=self.newest
+    }
+
+    /// The live panes while the newest one is the current one, oldest first. At most [`Window::live_panes`].
+    pub fn spans(&self) -> impl Iterator<Item = Span> {
+        self.levels().spans()
+    }
+
+    /// The live panes that count, also those without increments, oldest first.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the allocator refuses.
+    pub fn counted_spans(&self, panes: Panes) -> Result<Vec<Span>, OutOfMemory> {
+        let mut spans = with_capacity(self.window.live_panes())?;
+        spans.extend(self.spans().filter(|span| span.first >= panes.oldest()));
+        Ok(spans)
+    }
+
+    /// The live pane that contains this unit.
+    #[must_use]
+    pub fn pane_of(&self, unit: u64) -> Option<Span> {
+        self.levels().pane_of(unit).map(|(span, _)| span)
+    }
+
+    /// The level of the live pane that begins with this unit; `None` if none does.
+    #[must_use]
+    pub fn level_of(&self, first: u64) -> Option<u32> {
+        let (span, level) = self.levels().pane_of(first)?;
+        (span.first == first).then_some(level)
+    }
+
+    /// A function that returns the live pane that contains a unit, and its level, for units in ascending order. Cheaper than
+    /// [`Timeline::pane_of`] for each.
+    pub fn ascending(&self) -> impl FnMut(u64) -> Option<(Span, u32)> + use<> {
+        self.levels().ascending()
+    }
+
+    fn levels(&self) -> Levels {
+        Levels::of(self.window, self.newest)
+    }
+
+    /// The panes that are live at this time, in milliseconds since the Unix epoch.
+    #[must_use]
+    #[inline]
+    pub fn panes_at(&self, unix_ms: u64) -> Panes {
+        self.panes_in(self.window.pane_at(unix_ms))
+    }
+
+    /// The panes that are live when `current` is the current pane: those that count after an advance to it. A `current` below
+    /// the newest pane counts as the newest: time never runs backwards for a value.
+    #[must_use]
+    #[inline]
+    pub fn panes_in(&self, current: u64) -> Panes {
+        Panes {
+            oldest: self.window.oldest_signed(current.max(self.newest)),
+            kind: if current > self.newest { LATER } else { WHOLE },
+        }
+    }
+
+    /// The panes of the last `ms` milliseconds before this time, in milliseconds since the Unix epoch: those whose end is
+    /// later. What was added at most `ms` ago counts; what was added more than `ms` and a unit ago, or more than
+    /// `ms · (1 + 1 / panes)`, whichever is longer, does not. From the length of the window on, as [`Timeline::panes_at`].
+    #[must_use]
+    pub fn panes_within(&self, unix_ms: u64, ms: u64) -> Panes {
+        if ms >= self.window.ms() {
+            return self.panes_at(unix_ms);
+        }
+        let unit = self.window.pane_at(unix_ms.saturating_sub(ms));
+        let first = match self.window.levels() {
+            0 => unit,
+            _ => self.pane_of(unit).map_or(unit, |pane| pane.first),
+        };
+        Panes {
+            // The number of a unit has 63 bits, unless the clock is hundreds of millions of years ahead.
+            oldest: i64::try_from(first).unwrap_or(i64::MAX),
+            kind: PART,
+        }
+    }
+
+    /// Whether all live panes count.
+    #[must_use]
+    #[inline]
+    pub fn counts_all(&self, panes: Panes) -> bool {
+        panes.oldest <= self.window.oldest_signed(self.newest)
+    }
+
+    /// The units of [`Timeline::live`] that count. Empty if none does.
+    #[must_use]
+    pub fn counted(&self, panes: Panes) -> RangeInclusive<u64> {
+        panes.oldest().max(self.oldest())..=self.newest
+    }
+
+    /// The milliseconds that a read of these panes at this time covers: from the start of the first pane that counts to this
+    /// time, or to the start of the newest pane if the time is before it.
+    #[must_use]
+    pub fn covered_ms(&self, unix_ms: u64, panes: Panes) -> u64 {
+        let end = unix_ms.max(self.window.start_of(self.newest));
+        end.saturating_sub(panes.oldest().saturating_mul(self.window.pane_ms()))
+    }
+
+    /// Makes `pane` the newest, and returns the units of panes that were live and have expired. Returns `None`, and changes
+    /// nothing, if `pane` is not above the newest. A pane above [`Window::max_pane`] counts as the largest.
+    pub fn advance(&mut self, pane: u64) -> Option<RangeInclusive<u64>> {
+        let pane = pane.min(self.window.max_pane());
+        if pane <= self.newest {
+            return None;
+        }
+        let (oldest, newest) = (self.oldest(), self.newest);
+        self.newest = pane;
+        // If no pane has expired, the range is empty: its end is below its start.
+        let Some(last_expired) = self.oldest().checked_sub(1) else {
+            return Some(RangeInclusive::new(1, 0));
+        };
+        Some(oldest..=last_expired.min(newest))
+    }
+
+    /// Writes the length of the window, the number of panes and the newest pane, and for a sketch of type `T` with levels the
+    /// length of a unit: three or four unsigned integers.
+    pub fn save<T: Timed>(&self, sink: &mut dyn Sink) {
+        sink.write_unsigned(self.window.ms());
+        sink.write_unsigned(self.window.panes());
+        sink.write_unsigned(self.newest);
+        if T::HAS_LEVELS {
+            sink.write_unsigned(self.window.pane_ms());
+        }
+    }
+
+    /// Reads what [`Timeline::save`] writes, for a sketch of type `T`.
+    ///
+    /// # Errors
+    /// [`FormatError::Invalid`] if a number is out of range, and the errors of the source.
+    pub fn load<T: Timed>(source: &mut dyn Source) -> Result<Self, FormatError> {
+        let numbers = [
+            source.read_unsigned()?,
+            source.read_unsigned()?,
+            source.read_unsigned()?,
+        ];
+        let finest = T::HAS_LEVELS.then(|| source.read_unsigned());
+        Self::checked::<T>(numbers, finest.transpose()?)
+    }
+
+    /// The three numbers of a uniform timeline, little-endian, as headers and digests of filters contain them.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        let numbers = [self.window.ms(), self.window.panes(), self.newest];
+        for (place, number) in bytes.as_chunks_mut().0.iter_mut().zip(numbers) {
+            *place = number.to_le_bytes();
+        }
+        bytes
+    }
+
+    /// Reads what [`Timeline::to_bytes`] returns, for a sketch of type `T`.
+    ///
+    /// # Errors
+    /// [`FormatError`] if a number is out of range or missing.
+    pub fn from_fields<T: Timed>(fields: &mut Fields<'_>) -> Result<Self, FormatError> {
+        Self::checked::<T>([fields.u64()?, fields.u64()?, fields.u64()?], None)
+    }
+
+    fn checked<T: Timed>(
+        [ms, panes, newest]: [u64; 3],
+        finest: Option<u64>,
+    ) -> Result<Self, FormatError> {
+        let window = Window::of::<T>(ms, panes, finest)
+            .map_err(|_| FormatError::Invalid("the window is out of range"))?;
+        if window.panes() != panes {
+            return Err(FormatError::Invalid(
+                "the window has more panes than fill it",
+            ));
+        }
+        if newest > window.max_pane() {
+            return Err(FormatError::Invalid("the newest pane is out of range"));
+        }
+        Ok(Self { window, newest })
+    }
+}

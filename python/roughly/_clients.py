@@ -1,0 +1,219 @@
+"""Sketches of a server, by redis-py, valkey-py and clients with the same methods."""
+
+from __future__ import annotations
+
+import binascii
+import inspect
+import secrets
+import sys
+from collections.abc import Generator
+from typing import Any
+
+from ._roughly import load
+
+#: What an operation on a server yields is the reply to a command, or something to await for it. It is resumed with the reply.
+_Operation = Generator[Any, Any, Any]
+
+#: The largest argument that every server accepts (proto-max-bulk-len).
+_MIN_LIMIT = 1 << 20
+#: The same by default.
+_DEFAULT_LIMIT = 512 << 20
+#: How long a temporary key remains after the last chunk if the program ends early.
+_TEMPORARY_MS = 60_000
+
+_FAMILIES = {
+    "BloomFilter": "BF",
+    "CuckooFilter": "CF",
+    "CountMinSketch": "CMS",
+    "TopK": "TOPK",
+    "TDigest": "TDIGEST",
+}
+
+
+def from_redis(client: Any, key: str | bytes) -> Any:
+    """Loads the sketch of a key: one DUMP, which is atomic.
+
+    client: a client of redis-py or valkey-py, also of a cluster. With an asyncio client, await the result.
+
+    Raises KeyError if the key does not exist, ValueError if it is not a sketch, and the errors of the client.
+    """
+    return _run(_fetch(client, key))
+
+
+def to_redis(
+    client: Any, key: str | bytes, sketch: Any, *, replace: bool = False, ttl_ms: int = 0
+) -> Any:
+    """Stores a sketch in a key. Other clients see the key with the whole sketch or not at all.
+
+    client: a client of redis-py or valkey-py, also of a cluster. With an asyncio client, await the result.
+    replace: whether an existing key is replaced. Otherwise it is the client's ResponseError (BUSYKEY).
+    ttl_ms: the time to live in milliseconds; 0 for none.
+
+    Sends one RESTORE. If the sketch exceeds the server's limit of an argument (proto-max-bulk-len, by default 512 MB), sends chunks
+    with the command LOADCHUNK to a temporary key in the same slot, which expires if the program ends early, and renames it.
+    RedisBloom has this command for Bloom and cuckoo filters without a window only.
+    """
+    if ttl_ms < 0:
+        raise ValueError("ttl_ms must not be negative")
+    if type(sketch).__name__ not in _FAMILIES:
+        raise TypeError("not a sketch of this package")
+    return _run(_store(client, key, sketch, replace, ttl_ms))
+
+
+def _run(operation: _Operation) -> Any:
+    """Runs an operation to its end. Returns something to await if the client's methods do."""
+    reply = None
+    try:
+        while True:
+            reply = operation.send(reply)
+            if inspect.isawaitable(reply):
+                return _run_async(operation, reply)
+    except StopIteration as end:
+        return end.value
+
+
+async def _run_async(operation: _Operation, reply: Any) -> Any:
+    try:
+        while True:
+            try:
+                # Only pipelines' methods return replies at once.
+                result = await reply if inspect.isawaitable(reply) else reply
+            except BaseException as error:
+                reply = operation.throw(error)
+            else:
+                reply = operation.send(result)
+    except StopIteration as end:
+        return end.value
+
+
+def _fetch(client: Any, key: str | bytes) -> _Operation:
+    payload = yield client.dump(key)
+    if payload is None:
+        raise KeyError(key)
+    return load(payload)
+
+
+def _store(
+    client: Any, key: str | bytes, sketch: Any, replace: bool, ttl_ms: int
+) -> _Operation:
+    # Bloom and cuckoo filters have this field. The payload of a filter that is clearly too large would take as much memory again.
+    payload = b"" if sketch.info().get("Size", 0) > 2 * _DEFAULT_LIMIT else sketch.dump()
+    if not payload or len(payload) > _MIN_LIMIT:
+        limit = yield from _limit(client)
+        if not payload or len(payload) > limit:
+            del payload
+            yield from _store_chunks(client, key, sketch, replace, ttl_ms, limit)
+            return
+    yield client.restore(key, ttl_ms, payload, replace=replace)
+
+
+def _limit(client: Any) -> _Operation:
+    """The largest argument that the server accepts."""
+    try:
+        reply = yield client.config_get("proto-max-bulk-len")
+    except Exception as error:
+        # Managed services refuse CONFIG.
+        if not _is_response_error(error):
+            raise
+        return _DEFAULT_LIMIT
+    # A client of a cluster may return a reply per node.
+    limits = [
+        int(value)
+        for each in (reply, *(value for value in reply.values() if isinstance(value, dict)))
+        for name, value in each.items()
+        if name in ("proto-max-bulk-len", b"proto-max-bulk-len")
+    ]
+    return min(limits, default=_DEFAULT_LIMIT)
+
+
+def _store_chunks(
+    client: Any, key: str | bytes, sketch: Any, replace: bool, ttl_ms: int, limit: int
+) -> _Operation:
+    family = _FAMILIES[type(sketch).__name__]
+    if not replace and (yield client.exists(key)):
+        raise _busy(client)
+    temporary = temporary_key(key)
+    try:
+        for number, (iterator, chunk) in enumerate(sketch.to_chunks()):
+            if number == 0 and len(chunk) > limit:
+                # That of a t-digest and of others without arrays is the whole value.
+                raise ValueError(
+                    f"the sketch needs an argument of {len(chunk)} bytes, which cannot be sent in chunks:"
+                    f" the server's setting proto-max-bulk-len is {limit}"
+                )
+            # The header, and a chunk within the limit, are sent as they are.
+            for end, part in [(iterator, chunk)] if len(chunk) <= limit else _parts(iterator, chunk, limit):
+                yield client.execute_command(f"{family}.LOADCHUNK", temporary, end, part)
+                yield client.pexpire(temporary, _TEMPORARY_MS)
+        if ttl_ms:
+            yield client.pexpire(temporary, ttl_ms)
+        else:
+            yield client.persist(temporary)
+        if replace:
+            yield client.rename(temporary, key)
+        elif not (yield client.renamenx(temporary, key)):
+            raise _busy(client)
+    except BaseException as error:
+        # A generator that is closed cannot wait for a reply. The temporary key then expires.
+        if not isinstance(error, GeneratorExit):
+            try:
+                yield client.delete(temporary)
+            except Exception:
+                # The first error is the reason of this one.
+                pass
+        raise
+
+
+def _parts(iterator: int, chunk: bytes, limit: int) -> list[tuple[int, bytes]]:
+    """A chunk in parts. An iterator is the position after the bytes of a chunk."""
+    start = iterator - len(chunk)
+    return [
+        (start + min(at + limit, len(chunk)), chunk[at : at + limit])
+        for at in range(0, len(chunk), limit)
+    ]
+
+
+def slot(key: bytes) -> int:
+    """The slot of a key in a cluster."""
+    start = key.find(b"{") + 1
+    end = key.find(b"}", start)
+    if start and end > start:
+        key = key[start:end]
+    return binascii.crc_hqx(key, 0) % 16384
+
+
+def temporary_key(key: str | bytes) -> bytes:
+    """A new name in the slot of a key."""
+    name = key.encode() if isinstance(key, str) else bytes(key)
+    suffix = b":" + secrets.token_hex(8).encode()
+    tagged = name + suffix if slot(name + suffix) == slot(name) else b"{" + name + b"}" + suffix
+    if slot(tagged) == slot(name):
+        return tagged
+    # The name has braces that are no hash tag. One number in 16,384 has its slot.
+    number = 0
+    while slot(b"{%d}" % number) != slot(name):
+        number += 1
+    return b"{%d}" % number + suffix
+
+
+def _exceptions(kind: type) -> Any:
+    """The module with the exceptions of the client library that a class is from."""
+    for base in kind.__mro__:
+        package = base.__module__.split(".")[0]
+        module = sys.modules.get(f"{package}.exceptions")
+        if hasattr(module, "ResponseError"):
+            return module
+    return None
+
+
+def _is_response_error(error: Exception) -> bool:
+    module = _exceptions(type(error))
+    return module is not None and isinstance(error, module.ResponseError)
+
+
+def _busy(client: Any) -> Exception:
+    """The error of RESTORE for a key that exists."""
+    text = "BUSYKEY Target key name already exists."
+    module = _exceptions(type(client))
+    error: Exception = ValueError(text) if module is None else module.ResponseError(text)
+    return error

@@ -1,0 +1,48 @@
+"""The sketches in an RDB file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from ._progress import Report
+from ._roughly import _RdbFile  # type: ignore[attr-defined, unused-ignore]
+from ._types import Sketch
+
+
+def load_rdb(
+    path: str | os.PathLike[str], *, progress: Report | bool | None = None
+) -> Iterator[tuple[int, bytes, int | None, Sketch]]:
+    """Iterates over the sketches in an RDB file of a Redis or Valkey server.
+
+    Yields tuples of the database, the key, its expiry in Unix milliseconds (None without one) and the object. Keys of other types are
+    skipped. Reads the file once, from start to end, and holds one value at a time.
+
+    progress: a function that is called with the bytes that were read and the size of the file (None for a pipe) every 4 MB; True shows
+    a progress bar, for which tqdm must be installed.
+
+    Raises ValueError with the offset in the file if the file is damaged, has a type of value that this version does not support,
+    or if its checksum is wrong, which is known at its end. What precedes the damage has been yielded. OSError if the file cannot be
+    read, MemoryError if a value does not fit in memory.
+
+    >>> for database, key, expires, sketch in roughly.load_rdb("dump.rdb"):  # doctest: +SKIP
+    ...     print(key, sketch.info())
+    """
+    if progress is True:
+        progress = _bar()
+    return _RdbFile(path, progress or None)  # type: ignore[no-any-return, unused-ignore]
+
+
+def _bar() -> Report:
+    """A function that shows a bar of tqdm."""
+    from tqdm.auto import tqdm  # type: ignore[import-untyped, import-not-found, unused-ignore]
+
+    bar = tqdm(unit="B", unit_scale=True)
+
+    def update(done: int, total: int | None) -> None:
+        bar.total = total
+        bar.update(done - bar.n)
+        if done == total:
+            bar.close()
+
+    return update

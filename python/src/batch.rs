@@ -1,0 +1,129 @@
+//! Batches of items, which the sketches process without the lock of the interpreter.
+
+use crate::error::Error;
+use roughly_sketch::memory::{OutOfMemory, reserve_exact, try_push};
+use std::ops::Range;
+
+/// Items of a batch. The sketches process items in blocks, and the lock of the interpreter is released once per batch.
+pub const BATCH_ITEMS: usize = 4096;
+/// Bytes after which a batch ends early.
+pub const BATCH_BYTES: usize = 1 << 20;
+
+/// Items, one after the other in one block of memory.
+#[derive(Debug, Default)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Batch {
+    /// The number of items.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The items.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.range(0..self.len())
+    }
+
+    /// The items at these positions.
+    pub fn range(&self, range: Range<usize>) -> impl ExactSizeIterator<Item = &[u8]> {
+        let mut start = match range.start {
+            0 => 0,
+            first => self.ends[first - 1],
+        };
+        self.ends[range].iter().map(move |&end| {
+            let item = &self.bytes[start..end];
+            start = end;
+            item
+        })
+    }
+
+    /// Removes all items.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Whether the batch must be processed before another item is added.
+    pub fn is_full(&self) -> bool {
+        self.ends.len() == BATCH_ITEMS || self.bytes.len() >= BATCH_BYTES
+    }
+
+    /// Appends bytes of the item that the next [`Batch::end_item`] ends.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), OutOfMemory> {
+        reserve(&mut self.bytes, bytes.len())?;
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Appends an item.
+    pub fn push(&mut self, item: &[u8]) -> Result<(), OutOfMemory> {
+        self.append(item)?;
+        self.end_item()
+    }
+
+    /// Appends items from their bytes, UTF-8, and their lengths in code points.
+    pub fn append_strings(&mut self, utf8: &[u8], lens: &[usize]) -> Result<(), OutOfMemory> {
+        reserve(&mut self.ends, lens.len())?;
+        let mut end = self.bytes.len();
+        self.append(utf8)?;
+        let is_ascii = lens.iter().sum::<usize>() == utf8.len();
+        for &len in lens {
+            end += match is_ascii {
+                true => len,
+                false => bytes_of(&self.bytes[end..], len),
+            };
+            self.ends.push(end);
+        }
+        Ok(())
+    }
+
+    /// Ends an item: the bytes since the end of the item before.
+    pub fn end_item(&mut self) -> Result<(), OutOfMemory> {
+        try_push(&mut self.ends, self.bytes.len())
+    }
+
+    /// Appends the decimal digits of an integer.
+    pub fn push_integer(&mut self, integer: impl itoa::Integer) -> Result<(), Error> {
+        let mut digits = itoa::Buffer::new();
+        self.append(digits.format(integer).as_bytes())?;
+        Ok(self.end_item()?)
+    }
+
+    /// Appends a string of NumPy's type U, which has zeros after its end.
+    pub fn push_code_points(&mut self, code_points: &[u32]) -> Result<(), Error> {
+        let len = code_points.iter().rposition(|&code_point| code_point != 0);
+        for &code_point in &code_points[..len.map_or(0, |last| last + 1)] {
+            let character = char::from_u32(code_point);
+            let character = character.ok_or(Error::value("a string is not valid Unicode"))?;
+            let mut utf8 = [0; 4];
+            self.append(character.encode_utf8(&mut utf8).as_bytes())?;
+        }
+        Ok(self.end_item()?)
+    }
+
+    /// Appends a string of NumPy's type S, which has zeros after its end.
+    pub fn push_padded(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let len = bytes.iter().rposition(|&byte| byte != 0);
+        self.append(&bytes[..len.map_or(0, |last| last + 1)])?;
+        Ok(self.end_item()?)
+    }
+}
+
+/// Reserves capacity for `additional` more elements. The capacity at least doubles when it grows.
+#[inline]
+pub fn reserve<T>(vec: &mut Vec<T>, additional: usize) -> Result<(), OutOfMemory> {
+    match vec.capacity() - vec.len() < additional {
+        true => reserve_exact(vec, additional.max(vec.len())),
+        false => Ok(()),
+    }
+}
+
+/// The number of bytes of the first `len` code points of UTF-8.
+fn bytes_of(utf8: &[u8], len: usize) -> usize {
+    let starts = utf8.iter().enumerate();
+    let mut starts = starts.filter(|(_, byte)| **byte & 0xc0 != 0x80);
+    starts.nth(len).map_or(utf8.len(), |(start, _)| start)
+}

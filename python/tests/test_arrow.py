@@ -1,0 +1,263 @@
+"""Columns with the Arrow PyCapsule interface."""
+
+import datetime
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import roughly
+
+STRINGS = ["alice", "é€😀", "", "a\0b", "x" * 50, "12 bytes long", "alice"] * 1000
+BYTES = [text.encode() for text in STRINGS]
+INTEGERS = [0, 5, 127, 3, 100] * 1000
+
+
+def chunked(array):
+    """An array in three chunks, one of which is empty. The others have an offset."""
+    return pa.chunked_array([array[1:3000], array[:0], array[3000:]])
+
+
+def table(items):
+    return duckdb.connect().from_arrow(pa.table({"items": items}))
+
+
+COLUMNS = {
+    **{
+        f"pyarrow {kind}": (pa.array(STRINGS, kind), STRINGS)
+        for kind in (pa.string(), pa.large_string(), pa.string_view())
+    },
+    **{
+        f"pyarrow {kind}": (pa.array(BYTES, kind), BYTES)
+        for kind in (pa.binary(), pa.large_binary(), pa.binary_view())
+    },
+    **{
+        f"pyarrow {kind}": (pa.array(INTEGERS, kind), INTEGERS)
+        for kind in map(pa.type_for_alias, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"))
+    },
+    "pyarrow fixed": (pa.array([b"ab\0", b"cde"], pa.binary(3)), [b"ab\0", b"cde"]),
+    "pyarrow floats": (pa.array([1.5, -0.0, 0.1 + 0.2]), [1.5, -0.0, 0.1 + 0.2]),
+    "pyarrow dictionary": (pa.array(STRINGS).dictionary_encode(), STRINGS),
+    "pyarrow dictionary of integers": (pa.array(INTEGERS).dictionary_encode(), INTEGERS),
+    "pyarrow limits": (pa.array([2**63 - 1, -(2**63)]), [2**63 - 1, -(2**63)]),
+    "pyarrow chunks": (chunked(pa.array(STRINGS)), STRINGS[1:]),
+    "pyarrow chunks of views": (chunked(pa.array(STRINGS, pa.string_view())), STRINGS[1:]),
+    "pyarrow empty": (pa.array([], pa.string()), []),
+    "pyarrow batch": (pa.record_batch({"items": STRINGS}), STRINGS),
+    "polars strings": (pl.Series(STRINGS), STRINGS),
+    "polars bytes": (pl.Series(BYTES), BYTES),
+    "polars integers": (pl.Series(INTEGERS), INTEGERS),
+    "polars categories": (pl.Series(STRINGS, dtype=pl.Categorical), STRINGS),
+    "polars chunks": (pl.concat([pl.Series(STRINGS), pl.Series(STRINGS)], rechunk=False), STRINGS * 2),
+    "polars frame": (pl.DataFrame({"items": STRINGS}), STRINGS),
+    "pandas strings": (pd.Series(STRINGS), STRINGS),
+    "pandas objects": (pd.Series(STRINGS, dtype=object), STRINGS),
+    "pandas integers": (pd.Series(INTEGERS), INTEGERS),
+    "pandas nullable integers": (pd.Series(INTEGERS, dtype="Int64"), INTEGERS),
+    "pandas categories": (pd.Series(STRINGS, dtype="category"), STRINGS),
+    "duckdb strings": (table(STRINGS), STRINGS),
+    "duckdb integers": (table(INTEGERS), INTEGERS),
+}
+
+
+@pytest.mark.parametrize("column, items", COLUMNS.values(), ids=COLUMNS)
+def test_columns_have_the_items_of_their_lists(column, items):
+    for create in (lambda: roughly.BloomFilter(9000, 0.001), lambda: roughly.TopK(5, 100, 4)):
+        one, other = create(), create()
+        one.update(column)
+        other.update(items)
+        assert one.dump() == other.dump()
+
+
+def test_queries_take_columns():
+    sketch = roughly.CountMinSketch(2000, 5)
+    sketch.update(pa.array(["a", "b"]), pa.array([5, 7], pa.int8()))
+    sketch.update(pl.Series(["a"]), pl.Series([2]))
+    assert sketch.query(pl.Series(["a", "b", "c"])).tolist() == [7, 7, 0]
+    seen = roughly.BloomFilter()
+    seen.update(pa.array(STRINGS))
+    assert seen.contains(chunked(pa.array(STRINGS))).all()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(np.arange(100_000) / 7),
+        chunked(pa.array(np.arange(100_001) / 7)),
+        pa.array(np.arange(1000), pa.int16()),
+        pa.array(np.arange(1000), pa.float32()),
+        pl.Series(np.arange(1000) / 7),
+    ],
+    ids=lambda values: f"{type(values).__name__} {getattr(values, 'type', '')}",
+)
+def test_samples_and_points_of_columns(values):
+    one, other = roughly.TDigest(), roughly.TDigest()
+    one.update(values)
+    other.update(values.to_pylist() if hasattr(values, "to_pylist") else values.to_list())
+    assert one.dump() == other.dump()
+    assert one.quantile(pa.array([0.5, 0.9])).tolist() == other.quantile([0.5, 0.9]).tolist()
+
+
+@pytest.mark.parametrize(
+    "column, position",
+    [
+        (pa.array(["a", None]), 1),
+        (pa.array([b"a", None], pa.binary_view()), 1),
+        (pa.array([1, 2, None]), 2),
+        (pa.array([1.5, None]), 1),
+        (pa.array(["a", None]).dictionary_encode(), 1),
+        (pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", None])), 1),
+        (pa.chunked_array([["a"] * 5000, ["a", None]]), 5001),
+        (pl.Series(["a"] * 5000 + [None]), 5000),
+        (pa.array([None, None]), 0),
+        (pl.Series([None, None]), 0),
+    ],
+    ids=lambda argument: str(getattr(argument, "type", argument))[:40],
+)
+def test_nulls_are_errors_with_their_position(column, position):
+    sketch = roughly.CountMinSketch(1000, 5)
+    with pytest.raises(ValueError, match=f"^the item at position {position} is null$"):
+        sketch.update(column)
+    # The items before it were added. Floats are checked first.
+    is_float = getattr(column, "type", None) == pa.float64()
+    assert sketch.info()["count"] == (0 if is_float else position)
+    digest = roughly.TDigest()
+    with pytest.raises(ValueError, match="^the item at position 1 is null$"):
+        digest.update(pa.array([1.5, None]))
+    for nulls in (pa.array([None]), pl.Series([None])):
+        with pytest.raises(ValueError, match="^the item at position 0 is null$"):
+            digest.update(nulls)
+    assert digest.info()["Observations"] == 0
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([True]),
+        pa.array([1.5], pa.float32()),
+        pa.array([["a"]]),
+        pa.array([datetime.date(2026, 1, 1)]),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_columns_of_other_types_are_type_errors(column):
+    with pytest.raises(TypeError, match="strings, binaries or integers, not"):
+        roughly.BloomFilter().update(column)
+    with pytest.raises(TypeError, match="integers, not"):
+        roughly.TopK(3).update(["a"], pa.array(["b"]))
+
+
+def test_tables_have_one_column():
+    with pytest.raises(ValueError, match="^a table of items must have one column, not 2$"):
+        roughly.BloomFilter().update(pl.DataFrame({"a": [1], "b": [2]}))
+    with pytest.raises(ValueError, match="out of range"):
+        roughly.TopK(3).update(["a"], pa.array([2**63], pa.uint64()))
+
+
+def test_the_column_is_not_copied():
+    """A process that may allocate half of what a copy of the column takes adds it."""
+    code = """
+import resource
+import polars as pl
+import roughly
+
+column = pl.Series(range(2_000_000)).cast(pl.String) + "x" * 50
+sketch = roughly.BloomFilter(2_000_000)
+sketch.update(column[:10_000])
+with open("/proc/self/statm") as statm:
+    used = int(statm.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (16 << 20), used + (16 << 20)))
+sketch.update(column)
+print(len(sketch) > 1_900_000)
+"""
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert run.stdout == "True\n"
+
+
+def test_columns_need_neither_numpy_nor_pyarrow():
+    code = """
+import sys
+sys.modules["numpy"] = sys.modules["pyarrow"] = None
+import polars as pl
+import roughly
+
+sketch = roughly.BloomFilter()
+sketch.update(pl.Series(["alice", "bob"]))
+print(sketch.contains(pl.Series(["alice", "carol"])))
+"""
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert run.stdout == "[True, False]\n"
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pl.Series([1.5, 2.5, 70.0]),
+        pa.array([1500, 2500, 70_000], pa.timestamp("ms")),
+        pl.Series([1500, 2500, 70_000]).cast(pl.Datetime("ms")),
+        pd.Series(pd.to_datetime([1500, 2500, 70_000], unit="ms")),
+        pd.Series(pd.to_datetime([1500, 2500, 70_000], unit="ms", utc=True)),
+    ],
+    ids=lambda times: f"{type(times).__module__} {getattr(times, 'dtype', '')}",
+)
+def test_times_of_additions_may_be_columns(times):
+    one, other = (roughly.CountMinSketch(100, 4, window=60_000, seed=bytes(16)) for _ in "ab")
+    one.update(pa.array(["a", "b", "c"]), at=times)
+    other.update(["a", "b", "c"], at=[1.5, 2.5, 70])
+    assert one == other
+
+
+def test_threads_share_columns():
+    column = chunked(pa.array([f"item {number}" for number in range(100_000)]))
+    sketch = roughly.CountMinSketch(50_000, 5)
+    errors = []
+
+    def update():
+        try:
+            for _ in range(5):
+                sketch.update(column)
+                sketch.query(column)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=update) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert not errors
+    assert sketch.count == 20 * len(column)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning")
+def test_a_fork_during_updates_from_columns_leaves_a_usable_object():
+    column = pa.array([f"item {number}" for number in range(100_000)])
+    sketch = roughly.BloomFilter(100_000)
+    stop = threading.Event()
+
+    def update():
+        while not stop.is_set():
+            sketch.update(column)
+
+    threads = [threading.Thread(target=update) for _ in range(2)]
+    [thread.start() for thread in threads]
+    try:
+        for _ in range(20):
+            child = os.fork()
+            if child == 0:
+                # A child that hangs is ended by the signal.
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(60)
+                sketch.update(column[:100])
+                os._exit(0 if sketch.contains(column[:100]).all() else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        [thread.join() for thread in threads]

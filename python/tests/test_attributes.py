@@ -1,0 +1,186 @@
+"""Attributes, texts, comparison, documentation of the objects; the defaults of the package."""
+
+import collections
+import doctest
+import importlib.metadata
+
+import numpy as np
+import pytest
+import roughly
+from conftest import ROOT
+
+SKETCHES = {
+    "bloom": (
+        lambda: roughly.BloomFilter(500, 0.02, expansion=4),
+        {"capacity": 500, "error_rate": 0.02, "expansion": 4, "nonscaling": False, "count": 3},
+        "<BloomFilter capacity=500 error_rate=0.02 expansion=4 count=3>",
+    ),
+    "bloom nonscaling": (
+        lambda: roughly.BloomFilter(500, 0.02, nonscaling=True),
+        {"capacity": 500, "error_rate": 0.02, "expansion": None, "nonscaling": True, "count": 3},
+        "<BloomFilter capacity=500 error_rate=0.02 nonscaling=True count=3>",
+    ),
+    "bloom window": (
+        lambda: roughly.BloomFilter(500, 0.02, window=60_000, panes=6, seed=bytes(16)),
+        {"capacity": 500, "error_rate": 0.02, "count": 3, "window": 60_000, "panes": 6}
+        | {"finest": 10_000, "seed": "00" * 16},
+        "<BloomFilter capacity=500 error_rate=0.02 expansion=2 count=3 window=60000 panes=6 finest=10000>",
+    ),
+    "cuckoo": (
+        lambda: roughly.CuckooFilter(1024, bucket_size=4, max_iterations=9, expansion=2),
+        {"capacity": 1024, "bucket_size": 4, "max_iterations": 9, "expansion": 2, "window": None},
+        "<CuckooFilter capacity=1024 bucket_size=4 max_iterations=9 expansion=2 len=3>",
+    ),
+    "cuckoo window": (
+        lambda: roughly.CuckooFilter(1000, window=60_000),
+        {"capacity": 1000, "bucket_size": 2, "max_iterations": 20, "expansion": 1, "panes": 12},
+        "<CuckooFilter capacity=1000 bucket_size=2 max_iterations=20 expansion=1 len=3 window=60000 panes=12 finest=5000>",
+    ),
+    "count_min": (
+        lambda: roughly.CountMinSketch(200, 5, cell_size=8),
+        {"width": 200, "depth": 5, "cell_size": 8, "count": 3, "seed": None, "panes": None},
+        "<CountMinSketch width=200 depth=5 cell_size=8 count=3>",
+    ),
+    "count_min window": (
+        lambda: roughly.CountMinSketch(200, 5, window=60_000, finest=1000),
+        {"width": 200, "depth": 5, "cell_size": 4, "count": 3, "finest": 1000},
+        "<CountMinSketch width=200 depth=5 cell_size=4 count=3 window=60000 panes=12 finest=1000>",
+    ),
+    "top_k": (
+        lambda: roughly.TopK(7, 50, 4, 0.95),
+        {"k": 7, "width": 50, "depth": 4, "decay": 0.95, "finest": None},
+        "<TopK k=7 width=50 depth=4 decay=0.95>",
+    ),
+    "t_digest": (
+        lambda: roughly.TDigest(200),
+        {"compression": 200, "count": 3, "window": None},
+        "<TDigest compression=200 count=3>",
+    ),
+    "t_digest window": (
+        lambda: roughly.TDigest(200, window=60_000, panes=3),
+        {"compression": 200, "count": 3, "window": 60_000, "panes": 3, "finest": 20_000},
+        "<TDigest compression=200 count=3 window=60000 panes=3 finest=20000>",
+    ),
+}
+
+
+@pytest.mark.parametrize("create, attributes, text", SKETCHES.values(), ids=SKETCHES)
+def test_objects_have_attributes_a_text_and_equality(create, attributes, text):
+    sketch = create()
+    sketch.update([1, 2, 3])
+    for same in (sketch, sketch.copy(), roughly.load(sketch.dump())):
+        assert {name: getattr(same, name) for name in attributes} == attributes
+        assert repr(same) == text
+        assert same == sketch and not same != sketch
+    with pytest.raises(AttributeError):
+        sketch.seed = 5
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(sketch)
+    other = sketch.copy()
+    other.update([4])
+    assert other != sketch and not other == sketch
+    assert sketch != 5 and sketch != sketch.dump()
+    others = [each() for each, *_ in SKETCHES.values()]
+    assert sum(each == create() for each in others if each.seed is None) <= 1
+
+
+def test_large_objects_are_compared_to_their_end():
+    one = roughly.BloomFilter(30_000_000)
+    one.add("a")
+    other = one.copy()
+    assert one == other
+    other.add("b")
+    assert one != other
+
+
+def test_capacities_of_loaded_filters_are_those_of_their_creation(client):
+    client.execute_command("BF.RESERVE", "k", 0.01, 100)
+    client.execute_command("BF.MADD", "k", *range(1000))
+    sketch = roughly.load(client.dump("k"))
+    assert (sketch.capacity, sketch.error_rate, sketch.count) == (100, 0.01, len(sketch))
+    assert sketch.info()["Capacity"] > 1000
+    # The name of the setting has a prefix on newer servers.
+    [setting] = client.config_get("*bf-new-keys")
+    client.config_set(setting, "valkey-bloom")
+    try:
+        client.execute_command("BF.RESERVE", "v", 0.02, 300, "EXPANSION", 3)
+    finally:
+        client.config_set(setting, "redisbloom")
+    valkey = roughly.load(client.dump("v"))
+    assert (valkey.capacity, valkey.error_rate, valkey.expansion) == (300, 0.02, 3)
+    assert valkey == valkey.copy() and valkey != sketch
+
+
+def test_mappings_have_counts():
+    counter = collections.Counter({"a": 5, "b": 2, 7: 1})
+    for create in (lambda: roughly.CountMinSketch(100, 4), lambda: roughly.TopK(3)):
+        one, other = create(), create()
+        one.update(counter)
+        other.update(list(counter), list(counter.values()))
+        assert one == other
+        # As all iterables, a mapping has its keys as items.
+        one.update(counter, 2)
+        other.update(list(counter), 2)
+        assert one == other
+    seen = roughly.BloomFilter()
+    seen.update(counter)
+    assert seen.contains(["a", "b", 7]).all() and len(seen) == 3
+
+
+def test_the_version_is_that_of_the_package():
+    assert roughly.__version__ == importlib.metadata.version("roughly")
+    assert f'version = "{roughly.__version__}"' in (ROOT / "Cargo.toml").read_text()
+
+
+CLASSES = [
+    roughly.BloomFilter,
+    roughly.CuckooFilter,
+    roughly.CountMinSketch,
+    roughly.TopK,
+    roughly.TDigest,
+]
+
+
+@pytest.mark.parametrize("documented", [*CLASSES, roughly.load, roughly.load_chunks, roughly.open])
+def test_the_examples_of_the_documentation_run(documented, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    test = doctest.DocTestParser().get_doctest(
+        documented.__doc__, dict(vars(roughly)), documented.__name__, None, None
+    )
+    assert test.examples
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
+@pytest.mark.parametrize("documented", CLASSES)
+def test_all_methods_are_documented(documented):
+    names = [name for name in vars(documented) if not name.startswith("_")]
+    assert len(names) > 10
+    assert [name for name in names if not getattr(documented, name).__doc__] == []
+
+
+def zipf(items, exponent, draws):
+    weights = np.arange(1, items + 1) ** -exponent
+    return np.random.default_rng(1).choice(items, draws, p=weights / weights.sum())
+
+
+@pytest.mark.parametrize("k, least", [(10, 0.9), (100, 0.9), (1000, 0.9)])
+def test_the_default_dimensions_suit_k(k, least):
+    draws = zipf(200_000, 1.05, 1_000_000)
+    top = roughly.TopK(k)
+    top.update(draws)
+    values, counts = np.unique(draws, return_counts=True)
+    # The items that are as frequent as the k-th one.
+    limit = np.sort(counts)[-k]
+    frequent = {str(value).encode() for value in values[counts >= limit]}
+    recall = sum(item in frequent for item, _ in top.items()) / k
+    assert recall >= least
+    assert (top.width, top.depth) == (10 * k, 5)
+    assert (roughly.TopK(1).width, roughly.TopK(1, 8, 7).depth) == (10, 7)
+
+
+def test_the_dimensions_of_the_command_are_explicit(client):
+    client.execute_command("TOPK.RESERVE", "k", 10)
+    client.execute_command("TOPK.ADD", "k", *range(100))
+    top = roughly.TopK(10, 8, 7)
+    top.update(range(100))
+    assert top.dump() == roughly.load(client.dump("k")).dump()

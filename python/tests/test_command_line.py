@@ -1,0 +1,190 @@
+"""The command line."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import roughly
+from every_type import SKETCHES, VALKEY_BLOOM, add_sketches, save
+
+
+def run(*arguments, status=0, **options):
+    """The lines of standard output and of standard error."""
+    command = [sys.executable, "-m", "roughly", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    assert done.returncode == status, done
+    return done.stdout.splitlines(), done.stderr.splitlines()
+
+
+@pytest.fixture
+def lines(tmp_path, monkeypatch):
+    """Files with lines, in the current directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").write_text("".join(f"{number}\n" for number in range(3000)))
+    # Without a line feed at the end, and with an empty line.
+    (tmp_path / "b").write_text("".join(f"{number}\n\n" for number in range(2000, 3999)) + "3999")
+    return ["a", "b"]
+
+
+def test_bloom_filter(lines):
+    out, error = run("build", "bloom", "--error", 0.001, *lines, "-o", "seen")
+    assert out == []
+    assert error == ["Bloom filter: capacity 5,000, error rate 0.001, 9.98 kB", "5,000 lines, seen: 9.96 kB"]
+    expected = roughly.BloomFilter(5000, 0.001)
+    expected.update([*range(3000), *range(2000, 4000)])
+    assert roughly.open("seen").dump() == expected.dump()
+    out, _ = run("inspect", "seen")
+    assert out[:3] == ["seen:", "  type: BloomFilter", "  payload: 9.96 kB"]
+    rate = float(out[-1].removeprefix("  error rate from the fill: "))
+    assert 0.00001 < rate < 0.0005
+
+
+def test_all_parameters_are_printed(lines):
+    for name, sketch in {
+        "bloom": roughly.BloomFilter(100, 0.002, window=60_000, panes=6),
+        "digest": roughly.TDigest(window=60_000, panes=6, finest=1000),
+    }.items():
+        sketch.save(name)
+        out, _ = run("inspect", name)
+        finest = "10,000" if name == "bloom" else "1,000"
+        for line in ("window in milliseconds: 60,000", "panes: 6", f"finest pane in milliseconds: {finest}"):
+            assert f"  {line}" in out
+        assert ("  error rate: 0.002" in out) == (name == "bloom")
+
+
+def test_standard_input(lines):
+    run("build", "bloom", "-o", "seen", input="x\n", status=1)
+    run("build", "bloom", "--capacity", 10, "--nonscaling", "-o", "seen", input="x\n\ny")
+    assert "x" in roughly.open("seen") and len(roughly.open("seen")) == 2
+    run("build", "cms", "-", "a", "-o", "counts", input="7\n")
+    assert list(roughly.open("counts").query([7, 8])) == [2, 1]
+
+
+def test_the_other_types(lines):
+    _, error = run("build", "topk", "-k", 3, *lines, "-o", "top")
+    assert error[0] == "top-k: k 3, width 30, depth 5, 1.32 kB"
+    assert roughly.open("top").info()["width"] == 30
+    _, error = run("build", "cms", "--error", 0.01, "--probability", 0.1, *lines, "-o", "cms")
+    assert error[0].startswith("count-min sketch: width 200, depth 4, estimates too high by at most 0.01 of all counts with a")
+    _, error = run("build", "cuckoo", "a", "-o", "cuckoo")
+    assert error[0].startswith("cuckoo filter: 8,192 slots, error rate at most 0.016, ")
+    assert roughly.open("cuckoo").info()["Number of filters"] == 1
+    _, error = run("build", "tdigest", *lines, "-o", "digest")
+    assert error[0].startswith("t-digest: compression 100, at most ")
+    digest = roughly.open("digest")
+    assert digest.min() == 0 and digest.max() == 3999 and digest.info()["Observations"] == 5000
+    out, _ = run("inspect", "top", "cms", "cuckoo", "digest")
+    assert [line for line in out if line.startswith("  type")] == [
+        f"  type: {name}" for name in ("TopK", "CountMinSketch", "CuckooFilter", "TDigest")
+    ]
+    assert any(line.startswith("  estimates too high by at most: 50 with a probability of") for line in out)
+    assert "  fill: 36.62% (3,000 of 8,192)" in out
+
+
+def rate_of(sketch, tries):
+    """The share of items that were not added and are found."""
+    return sum(sketch.contains([f"other {number}" for number in range(tries)])) / tries
+
+
+def test_the_error_rate_from_the_fill_is_the_measured_one(lines):
+    """100,000 items: six standard deviations are within the bounds, so one run in 10^8 fails; the items are always the same."""
+    grown = roughly.BloomFilter(1000, 0.05)
+    grown.update(range(5000))
+    cuckoo = roughly.CuckooFilter(8192, bucket_size=4)
+    cuckoo.update(range(20_000))
+    valkey = roughly.load(VALKEY_BLOOM.read_bytes())
+    valkey.update(range(1000))
+    for sketch in (grown, cuckoo, valkey):
+        sketch.save("sketch")
+        out, _ = run("inspect", "sketch")
+        rate = float(out[-1].removeprefix("  error rate from the fill: "))
+        tries = 100_000
+        deviation = (rate * (1 - rate) / tries) ** 0.5
+        # The printed rate has three digits.
+        assert abs(rate_of(sketch, tries) - rate) < 6 * deviation + 0.01 * rate, (sketch.info(), rate)
+
+
+def test_merge(lines):
+    run("build", "tdigest", "a", "-o", "one")
+    run("build", "tdigest", "b", "-o", "two")
+    run("merge", "one", "two", "-o", "both")
+    expected = roughly.open("one")
+    expected.merge(roughly.open("two"))
+    assert roughly.open("both").dump() == expected.dump()
+    run("build", "topk", "a", "-o", "top")
+    assert run("merge", "one", "top", "-o", "x", status=1)[1] == ["roughly: top: TopK, but one: TDigest"]
+    assert "cannot be merged" in run("merge", "top", "top", "-o", "x", status=1)[1][0]
+
+
+def test_restore_and_inspect_a_key(client, lines):
+    url = f"redis://127.0.0.1:{client.get_connection_kwargs()['port']}"
+    run("build", "bloom", "a", "-o", "seen")
+    run("restore", "seen", f"{url}/2", "a/b", "--ttl", 90)
+    client.select(2)
+    assert 80_000 < client.pttl("a/b") <= 90_000
+    assert client.execute_command("BF.EXISTS", "a/b", 7) == 1
+    _, error = run("restore", "seen", f"{url}/2", "a/b", status=1)
+    assert error == ["roughly: a/b: BUSYKEY Target key name already exists."]
+    run("restore", "seen", f"{url}/2", "a/b", "--replace")
+    assert client.pttl("a/b") == -1
+    out, _ = run("inspect", f"{url}/2/a/b")
+    assert out[1:] == run("inspect", "seen")[0][1:]
+    assert run("inspect", f"{url}/2/none", status=1)[1][0].endswith("/2/none: the key does not exist")
+    client.select(0)
+
+
+def test_rdb(client, tmp_path):
+    add_sketches(client)
+    client.pexpireat("cms", 4_102_444_800_000)
+    client.execute_command("BF.ADD", "tab\tand\nline", "x")
+    out, error = run("rdb", save(client))
+    assert error == []
+    rows = {row[1]: row for row in (line.split("\t") for line in out)}
+    assert set(rows) == {*SKETCHES, "valkey", "tab\\tand\\nline"} and len(out) == 12
+    assert rows["cms"][:4] == ["0", "cms", "CountMinSketch", "2100-01-01T00:00:00+00:00"]
+    assert rows["bloom"][2:4] == ["BloomFilter", "-"]
+    assert rows["cms"][4] == "width: 200, depth: 3, count: 300"
+    for name, row in rows.items():
+        assert ("window in milliseconds: 3,600,000, panes: 12, finest pane in milliseconds: 300,000" in row[4]) == (
+            "window" in name
+        )
+        assert ("error rate: " in row[4]) == (row[2] == "BloomFilter")
+    (tmp_path / "bad").write_bytes(b"REDIS0011\xf1")
+    assert run("rdb", tmp_path / "bad", status=1)[1] == [f"roughly: {tmp_path}/bad: offset 9: unknown opcode 241"]
+
+
+def test_errors_and_exit_statuses(lines):
+    run(status=2)
+    run("build", "bloom", "a", status=2)
+    assert run("inspect", "missing", status=1)[1] == ["roughly: missing: No such file or directory"]
+    assert run("inspect", "a", status=1)[1][0].startswith("roughly: a: DUMP payload version or checksum are wrong")
+    assert run("build", "bloom", "--error", 2, "a", "-o", "x", status=1)[1][0].startswith("roughly: ")
+    Path("bad").write_text("1\n2\n\nx\n5\n")
+    _, error = run("build", "tdigest", "a", "bad", "-o", "x", status=1)
+    assert error[-1] == "roughly: bad, line 4: could not convert string to float: b'x'"
+    _, error = run("build", "bloom", "--capacity", 5, "--nonscaling", "a", "-o", "x", status=1)
+    assert error[-1] == "roughly: a: non scaling filter is full"
+    assert run("--version")[0] == [f"roughly {roughly.__version__}"]
+    assert run("restore", "a", "localhost", "key", status=1)[1][0].startswith("roughly: localhost is not the URL")
+
+
+def test_progress_is_shown_on_a_terminal(lines):
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "roughly", "build", "bloom", "a", "-o", "seen"]
+    with subprocess.Popen(command, stderr=theirs) as process:
+        process.wait()
+    os.close(theirs)
+    shown = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert "counting lines: 13.9 kB of 13.9 kB (100 %)" in shown
+    assert "reading: 13.9 kB of 13.9 kB (100 %)" in shown
+
+
+def test_the_installed_program_is_the_module(lines):
+    program = os.path.join(os.path.dirname(sys.executable), "roughly")
+    run("build", "bloom", "a", "-o", "seen")
+    done = subprocess.run([program, "inspect", "seen"], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == run("inspect", "seen")[0]

@@ -1,0 +1,82 @@
+"""Columns of pandas, with and without pyarrow."""
+
+import subprocess
+import sys
+
+import pytest
+
+COLUMNS = {
+    "nullable integers": "pd.Series([1, 2, None], dtype='Int64')",
+    "nullable floats": "pd.Series([1.5, 2, None], dtype='Float64')",
+    "strings": "pd.Series(['a', 'b', None])",
+    "strings of Python": "pd.Series(['a', 'b', None], dtype=pd.StringDtype('python'))",
+    "categories": "pd.Series(['a', 'b', None], dtype='category')",
+    "categories of integers": "pd.Series([1, 2, None], dtype='category')",
+    "objects, None": "pd.Series(['a', 'b', None], dtype=object)",
+    "objects, NaN": "pd.Series(['a', 2.0, float('nan')], dtype=object)",
+    "objects, NA": "pd.Series(['a', 2, pd.NA], dtype=object)",
+    "index, None": "pd.Index(['a', 'b', None], dtype=object)",
+    "index, NaN": "pd.Index(['a', 'b', float('nan')])",
+    "array": "pd.array([1, 2, None])",
+    "categorical": "pd.Categorical(['a', 'b', None])",
+}
+
+
+def run(code, pyarrow):
+    """Runs code in a process in which pyarrow is installed or not."""
+    hidden = "" if pyarrow else "sys.modules['pyarrow'] = None"
+    code = f"import sys\n{hidden}\nimport numpy as np\nimport pandas as pd\nimport roughly\n{code}"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("pyarrow", [True, False], ids=["pyarrow", "no pyarrow"])
+def test_nulls_are_errors_with_their_position(pyarrow):
+    code = f"""
+for name, column in {{{", ".join(f"{name!r}: {column}" for name, column in COLUMNS.items())}}}.items():
+    for sketch in (roughly.BloomFilter(), roughly.CuckooFilter(), roughly.CountMinSketch(100, 3), roughly.TopK(3)):
+        for method in ("update", "contains", "query"):
+            if hasattr(sketch, method):
+                try:
+                    getattr(sketch, method)(column)
+                except ValueError as error:
+                    assert str(error) == "the item at position 2 is null", (name, error)
+                else:
+                    raise AssertionError((name, type(sketch), method))
+    if "integers" in name or "floats" in name or name == "array":
+        for update in (
+            lambda: roughly.TDigest().update(column),
+            lambda: roughly.CountMinSketch(100, 3).update(['a', 'b', 'c'], column),
+        ):
+            try:
+                update()
+            except ValueError as error:
+                assert str(error) == "the item at position 2 is null", (name, error)
+            except TypeError as error:
+                assert "floats" in name or "categories" in name, (name, error)
+            else:
+                raise AssertionError(name)
+print("tested")
+"""
+    assert run(code, pyarrow) == ["tested"]
+
+
+@pytest.mark.parametrize("pyarrow", [True, False], ids=["pyarrow", "no pyarrow"])
+def test_items_of_columns_are_exact(pyarrow):
+    code = """
+big = 2**53 + 1
+for column in (
+    pd.Series([big, 5], dtype="Int64"), pd.Series([big, 5]), pd.Series([big, 5], dtype="category"), pd.array([big, 5]),
+    pd.Index([big, 5]), pd.Series([big, "5"], dtype=object), pd.Series([str(big), "5"]),
+):
+    sketch = roughly.CountMinSketch(1000, 3)
+    sketch.update(column)
+    assert sketch.query([big, 5, float(big), "nan"]).tolist() == [1, 1, 0, 0], column
+# In an array of floats, NaN is a number.
+for floats in (np.array([1.5, np.nan]), pd.Series([1.5, np.nan])):
+    sketch = roughly.BloomFilter()
+    sketch.update(floats)
+    assert "nan" in sketch and "1.5" in sketch
+print("tested")
+"""
+    assert run(code, pyarrow) == ["tested"]

@@ -1,0 +1,282 @@
+//! The thread that replaces ordinary pages by huge pages.
+//!
+//! All large arrays begin with ordinary pages. While a child process runs, the kernel divides each huge page that is written
+//! to into ordinary pages. The thread looks at the pages of all arrays, and lets the kernel copy those that are in use into
+//! huge pages.
+//!
+//! The thread needs no access to the arrays, which may be freed meanwhile (see [`collapse`]).
+
+use super::arrays::ARRAYS;
+use super::collapse::collapse;
+use super::pace::{Pace, Pause, Task, cpu_time};
+use super::pagemap::{Pagemap, is_used};
+use super::pages::{Pages, State};
+use super::status::{Status, page_bytes, status};
+use redis_module::raw;
+use std::ffi::c_void;
+use std::io;
+use std::mem::MaybeUninit;
+use std::process;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+/// The minimum time between two looks at all pages.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The thread pauses after this number of attempts in a row for which the kernel had no free huge page. (The kernel makes one
+/// free by moving pages of others, which does not always succeed.)
+const MAX_FAILURES: usize = 16;
+
+/// The length of this pause.
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The thread; `None` if it has not started or this system has no huge pages.
+static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
+
+/// The process that loaded the module. Its child processes start no thread.
+static PROCESS: OnceLock<u32> = OnceLock::new();
+
+/// Whether the thread waits for the first array, or has not started.
+static IS_IDLE: AtomicBool = AtomicBool::new(true);
+
+/// Whether a child process runs. Pages that it shares must not be copied.
+static HAS_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// Whether a child process has ended, so that pages may have been divided.
+static HAD_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// Number of huge pages, and of parts in use that wait for one.
+static HUGE: AtomicUsize = AtomicUsize::new(0);
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+
+/// System calls that failed.
+static ERRORS: AtomicI64 = AtomicI64::new(0);
+
+/// The number of failed attempts to get a huge page.
+pub(super) fn errors() -> i64 {
+    ERRORS.load(Ordering::Relaxed)
+}
+
+/// Bytes of arrays in huge pages, and bytes in use that wait for them.
+pub(super) fn bytes() -> [usize; 2] {
+    [&HUGE, &WAITING].map(|pages| pages.load(Ordering::Relaxed) * page_bytes())
+}
+
+/// Call this after an array was added. Starts or wakes the thread if it has none yet.
+pub(super) fn wake() {
+    if !IS_IDLE.swap(false, Ordering::SeqCst) || PROCESS.get() != Some(&process::id()) {
+        return;
+    }
+    if let Some(thread) = THREAD.get_or_init(start) {
+        thread.unpark();
+    }
+}
+
+fn start() -> Option<Thread> {
+    if !Status::of_process().can_change() {
+        return None;
+    }
+    let thread = thread::Builder::new().name("bf-huge-pages".to_owned());
+    let thread = thread.stack_size(256 << 10);
+    let handle = with_blocked_signals(|| thread.spawn(run)).ok()?;
+    Some(handle.thread().clone())
+}
+
+/// Blocks all signals meanwhile. A thread inherits this state, and leaves all signals to the other threads: the server's
+/// watchdog and crash report expect theirs on the main thread.
+fn with_blocked_signals<T>(function: impl FnOnce() -> T) -> T {
+    let mut all = MaybeUninit::uninit();
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: the first call initializes one set, the second one the other.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+    }
+    let result = function();
+    // SAFETY: the set is initialized.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
+    result
+}
+
+fn run() {
+    let mut collapser = Collapser {
+        pages: Pages::default(),
+        version: None,
+        next_look: Instant::now(),
+        pause: Pause::new(),
+    };
+    loop {
+        collapser.update();
+        if !collapser.pages.arrays.is_empty() {
+            collapser.look();
+            thread::park_timeout(INTERVAL);
+            continue;
+        }
+        IS_IDLE.store(true, Ordering::SeqCst);
+        if ARRAYS.len() == 0 {
+            thread::park();
+        }
+    }
+}
+
+/// The state of the thread.
+#[derive(Debug)]
+struct Collapser {
+    pages: Pages,
+    /// The version of the list of arrays that `pages` has.
+    version: Option<usize>,
+    next_look: Instant,
+    pause: Pause,
+}
+
+impl Collapser {
+    /// Adopts the changes since the last call.
+    fn update(&mut self) {
+        let version = ARRAYS.version();
+        if self.version != Some(version) {
+            self.pages.update(ARRAYS.iter(), page_bytes());
+            self.version = Some(version);
+        }
+        if HAD_CHILD.swap(false, Ordering::Relaxed) {
+            self.pages.forget();
+            self.next_look = Instant::now();
+        }
+        self.publish();
+    }
+
+    fn publish(&self) {
+        HUGE.store(self.pages.count(State::Huge), Ordering::Relaxed);
+        WAITING.store(self.pages.count(State::Waiting), Ordering::Relaxed);
+    }
+
+    /// Looks at all pages if it is time, and collapses those that are in use.
+    fn look(&mut self) {
+        if must_wait() || Instant::now() < self.next_look {
+            return;
+        }
+        let Ok(pagemap) = Pagemap::open() else {
+            return;
+        };
+        let mut pace = Pace::new();
+        let start = cpu_time();
+        let resident = self.find_waiting(&pagemap, &mut pace);
+        let look = cpu_time().saturating_sub(start);
+        self.publish();
+        let has_huge_pages = resident.is_ok() && self.collapse_waiting(&pagemap, &mut pace);
+        let pause = match resident {
+            Ok(resident) if has_huge_pages => self.pause.after(look, resident).max(INTERVAL),
+            _ => RETRY_INTERVAL,
+        };
+        self.next_look = Instant::now() + pause;
+    }
+
+    /// Finds the huge pages that are in use. Returns the number of ordinary pages that are resident.
+    fn find_waiting(&mut self, pagemap: &Pagemap, pace: &mut Pace) -> io::Result<usize> {
+        let mut sum = 0;
+        for array in &mut self.pages.arrays {
+            for (page, state) in (array.start..).step_by(page_bytes()).zip(&mut array.states) {
+                if must_wait() {
+                    return Ok(sum);
+                }
+                if *state == State::Unused {
+                    let resident = pagemap.resident(page, page_bytes())?;
+                    sum += resident;
+                    if is_used(resident, page_bytes()) {
+                        *state = State::Waiting;
+                    }
+                }
+                pace.pause();
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Collapses pages. Returns false if the kernel has no free huge page.
+    fn collapse_waiting(&mut self, pagemap: &Pagemap, pace: &mut Pace) -> bool {
+        let mut failures = 0;
+        let mut task = Task::new();
+        for array in &mut self.pages.arrays {
+            let pages = (array.start..).step_by(page_bytes()).zip(&mut array.states);
+            for (page, state) in pages.filter(|(_, state)| **state == State::Waiting) {
+                // An array that was freed leaves the list with the next update.
+                if !ARRAYS.contains(array.address, array.id) {
+                    break;
+                }
+                // The end of a child process starts a new look.
+                if must_wait() {
+                    return true;
+                }
+                let resident = pagemap.resident(page, page_bytes()).unwrap_or(0);
+                let result = match is_used(resident, page_bytes()) {
+                    true => collapse(page, page_bytes()).map(|()| State::Huge),
+                    false => Ok(State::Unused),
+                };
+                match result {
+                    Ok(new) => {
+                        *state = new;
+                        failures = 0;
+                    }
+                    // The allocator may have returned the memory to the system.
+                    Err(_) if !ARRAYS.contains(array.address, array.id) => break,
+                    Err(libc::EAGAIN) => {}
+                    Err(libc::ENOMEM | libc::EBUSY) => {
+                        ERRORS.fetch_add(1, Ordering::Relaxed);
+                        failures += 1;
+                        if failures == MAX_FAILURES {
+                            return false;
+                        }
+                    }
+                    Err(_) => {
+                        ERRORS.fetch_add(1, Ordering::Relaxed);
+                        *state = State::Refused;
+                    }
+                }
+                if *state != State::Waiting {
+                    WAITING.fetch_sub(1, Ordering::Relaxed);
+                }
+                if *state == State::Huge {
+                    HUGE.fetch_add(1, Ordering::Relaxed);
+                }
+                pace.pause_in(&mut task, WAITING.load(Ordering::Relaxed));
+            }
+        }
+        true
+    }
+}
+
+fn must_wait() -> bool {
+    HAS_CHILD.load(Ordering::Relaxed) || status() != Status::Active
+}
+
+/// Subscribes to the start and the end of child processes.
+///
+/// # Safety
+/// `ctx` must be that of the running load function.
+pub(in crate::server) unsafe fn watch_children(ctx: *mut raw::RedisModuleCtx) {
+    PROCESS.get_or_init(process::id);
+    let event = raw::RedisModuleEvent {
+        id: raw::REDISMODULE_EVENT_FORK_CHILD,
+        dataver: 1,
+    };
+    // SAFETY: by the function's contract; the callback has the type that the server expects.
+    unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, Some(on_child)) };
+}
+
+unsafe extern "C" fn on_child(
+    _ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    subevent: u64,
+    _data: *mut c_void,
+) {
+    let is_born = subevent == raw::REDISMODULE_SUBEVENT_FORK_CHILD_BORN;
+    HAS_CHILD.store(is_born, Ordering::Relaxed);
+    if !is_born {
+        HAD_CHILD.store(true, Ordering::Relaxed);
+        if let Some(Some(thread)) = THREAD.get() {
+            thread.unpark();
+        }
+    }
+}

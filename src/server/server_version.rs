@@ -1,0 +1,120 @@
+//! The server and its version, and the newest versions that the tests have run on.
+
+use redis_module::raw;
+use std::ffi::CStr;
+
+/// The newest tested version of Redis, major and minor: that of the table in docs/versioning.md (tests/documents/versions.rs).
+pub const NEWEST_REDIS: (u32, u32) = (8, 6);
+/// The newest tested version of Valkey.
+pub const NEWEST_VALKEY: (u32, u32) = (9, 1);
+
+/// The first version of Redis with `CLUSTER MIGRATION`.
+const REDIS_WITH_SLOT_MIGRATION: (u32, u32) = (8, 4);
+
+/// A server and its version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ServerVersion {
+    /// Whether it is Valkey; otherwise, it is Redis.
+    pub(super) is_valkey: bool,
+    /// Major and minor.
+    number: (u32, u32),
+}
+
+impl ServerVersion {
+    /// The server's version, according to INFO. Valkey has a field of its own, and reports a version of Redis too. `None` if the
+    /// server reports no version.
+    ///
+    /// # Safety
+    /// `ctx` must be that of the running load function, and the API initialized.
+    pub(super) unsafe fn of(ctx: *mut raw::RedisModuleCtx) -> Option<Self> {
+        // SAFETY: by the function's contract; the data are freed once, after their last use.
+        unsafe {
+            let info = api!(RedisModule_GetServerInfo)(ctx, c"server".as_ptr());
+            if info.is_null() {
+                return None;
+            }
+            let field = |name: &CStr| {
+                let text = api!(RedisModule_ServerInfoGetFieldC)(info, name.as_ptr());
+                (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
+            };
+            let valkey = field(c"valkey_version");
+            let is_valkey = valkey.is_some();
+            let version = valkey.or_else(|| field(c"redis_version"));
+            api!(RedisModule_FreeServerInfo)(ctx, info);
+            Self::parse(is_valkey, &simulated().or(version)?)
+        }
+    }
+
+    fn parse(is_valkey: bool, version: &str) -> Option<Self> {
+        let mut numbers = version.split('.').map(|number| number.parse().ok());
+        Some(Self {
+            is_valkey,
+            number: (numbers.next()??, numbers.next()??),
+        })
+    }
+
+    /// The newest tested version of this server.
+    fn newest_tested(self) -> (u32, u32) {
+        match self.is_valkey {
+            true => NEWEST_VALKEY,
+            false => NEWEST_REDIS,
+        }
+    }
+
+    /// Whether a cluster of this server asks a module's command with the flag `getkeys-api` for its keys, and looks only at the
+    /// first key of a command without it. Redis 8.6 goes by the key specs. While a slot moves to another node (`CLUSTER
+    /// MIGRATION`, since 8.4), it asks again for the keys of each command that it sends to this node, sends the command once
+    /// more after each answer, and so exhausts its stack.
+    pub(super) fn asks_for_keys(self) -> bool {
+        self.is_valkey || self.number < REDIS_WITH_SLOT_MIGRATION
+    }
+
+    /// Whether no test ran on this version or a newer one.
+    pub(super) fn is_newer_than_tested(self) -> bool {
+        self.number > self.newest_tested()
+    }
+
+    /// The log line for a version that is newer than every tested one.
+    pub(super) fn untested(self) -> String {
+        let name = if self.is_valkey { "Valkey" } else { "Redis" };
+        let ((major, minor), (tested_major, tested_minor)) = (self.number, self.newest_tested());
+        format!(
+            "{name} {major}.{minor} is newer than every version that this module was tested on: the newest is {tested_major}.{tested_minor}"
+        )
+    }
+}
+
+/// The version that a test simulates with the file `roughly-server-version` in the server's working directory. Not in release builds.
+fn simulated() -> Option<String> {
+    match cfg!(debug_assertions) {
+        true => std::fs::read_to_string("roughly-server-version").ok(),
+        false => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_versions_above_the_newest_tested_one_are_reported() {
+        for (is_valkey, version, expected) in [
+            (false, "7.0.15", false),
+            (false, "8.6.99", false),
+            (false, "8.7.0", true),
+            (false, "8.10.1", true),
+            (false, "9.0.0", true),
+            (true, "8.6.3", false),
+            (true, "9.1.2", false),
+            (true, "9.2.0", true),
+            (true, "255.255.255", true),
+        ] {
+            let version = ServerVersion::parse(is_valkey, version).expect("a version");
+            assert_eq!(version.is_newer_than_tested(), expected, "{version:?}");
+        }
+        let version = ServerVersion::parse(false, "8.8.0").expect("a version");
+        let line = "Redis 8.8 is newer than every version that this module was tested on: the newest is 8.6";
+        assert_eq!(version.untested(), line);
+        assert_eq!(ServerVersion::parse(false, "unstable"), None);
+    }
+}

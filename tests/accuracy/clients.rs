@@ -1,0 +1,223 @@
+//! Sketches as the recipes use them: clients that a rate limit refuses early, users who miss an impression, and ages of users.
+
+use crate::streams::{Random, zipf_of};
+use crate::table;
+use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Shape};
+use roughly_sketch::memory::Budget;
+use roughly_sketch::seed::Seed;
+use roughly_sketch::window::{Panes, Timed, Window};
+use roughly_sketch::window_filter::{SetParameters, WindowSet};
+
+const HOUR_MS: u64 = 3_600_000;
+const LIMIT: u64 = 1000;
+
+/// A sketch with or without a window.
+enum Counter {
+    Classic(CountMin),
+    Windowed(Box<CountMinWindow>),
+}
+
+impl Counter {
+    fn new(width: u64, depth: u64, panes: Option<u64>, seed: u8) -> Self {
+        let Some(panes) = panes else {
+            let sketch = CountMin::new(width, depth, CellSize::Two, Budget::UNLIMITED);
+            return Self::Classic(sketch.expect("a sketch"));
+        };
+        let shape = Shape::new(width, depth, CellSize::Two).expect("a shape");
+        let window = Window::new(HOUR_MS, panes, None).expect("a window");
+        let sketch =
+            CountMinWindow::new(shape, window, Seed([seed; Seed::BYTES]), Budget::UNLIMITED);
+        Self::Windowed(Box::new(sketch.expect("a sketch")))
+    }
+
+    /// The estimate of a client.
+    fn query(&self, client: u32) -> u64 {
+        let name = client.to_le_bytes();
+        match self {
+            Self::Classic(sketch) => sketch.query(&name),
+            Self::Windowed(sketch) => sketch.query(&name, Panes::ALL),
+        }
+    }
+
+    /// The newest and the oldest pane that counts.
+    fn panes(&self) -> (u64, u64) {
+        match self {
+            Self::Classic(_) => (0, 0),
+            Self::Windowed(sketch) => (sketch.timeline().newest(), sketch.timeline().oldest()),
+        }
+    }
+
+    /// Whether the request is accepted.
+    fn count(&mut self, client: u32, now: u64, limit: u64) -> bool {
+        let name = client.to_le_bytes();
+        match self {
+            Self::Classic(sketch) => sketch.increment_limited(&name, 1, limit).is_ok(),
+            Self::Windowed(sketch) => {
+                sketch.advance(sketch.timeline().window().pane_at(now));
+                let counted = sketch.increment_limited(&name, 1, limit, Budget::UNLIMITED);
+                counted.is_ok()
+            }
+        }
+    }
+}
+
+/// By how many requests clients at the limit are refused early: mean and maximum. A client sends its requests at once, or spread over
+/// the hour. The sketch is full: it has the requests of the hour before.
+pub fn early_refusals() -> String {
+    const CLIENTS: usize = 10_000;
+    /// Clients that reach the limit in each hour.
+    const AT_LIMIT: u32 = 20;
+    const ACCEPTED: usize = 100_000;
+    const HOURS: u64 = 2;
+    const SEEDS: u8 = 3;
+    let others = ACCEPTED - AT_LIMIT as usize * LIMIT as usize;
+    // The width of the recipe, where 2 × the requests of a window / the width is a tenth of the limit, and narrower ones.
+    let rows = [
+        ("no window", None, 2000, 7),
+        ("12 panes", Some(12), 2000, 7),
+        ("12 panes", Some(12), 500, 7),
+        ("12 panes", Some(12), 500, 4),
+    ]
+    .map(|(name, panes, width, depth)| {
+        let mut row = vec![name.to_owned(), format!("{width} × {depth}")];
+        for exponent in [0.0, 1.0] {
+            let (mut at_once, mut spread) = (Vec::new(), Vec::new());
+            for seed in 0..SEEDS {
+                let mut sketch = Counter::new(width, depth, panes, seed);
+                let every = others / LIMIT as usize;
+                let mut accepted = [0; AT_LIMIT as usize];
+                // Without a window, the sketch is new in each hour.
+                for hour in if panes.is_none() { 1 } else { 0 }..HOURS {
+                    accepted.fill(0);
+                    let seed = u64::from(seed) * HOURS + hour;
+                    let stream = zipf_of(exponent, CLIENTS, others, seed);
+                    for (at, client) in stream.into_iter().enumerate() {
+                        let now = hour * HOUR_MS + at as u64 * HOUR_MS / others as u64;
+                        sketch.count(client, now, LIMIT);
+                        if at % every == 0 {
+                            for (client, accepted) in (0u32..).zip(&mut accepted) {
+                                // Other names than those of the other clients.
+                                let name = 1 << 20 | (seed as u32) << 8 | client;
+                                *accepted += u64::from(sketch.count(name, now, LIMIT));
+                            }
+                        }
+                    }
+                }
+                spread.extend(accepted.map(|count| LIMIT - count));
+                // The first request of a client: what its estimate is above 1 is missing at the end.
+                at_once.extend((0..1000).map(|client| sketch.query(1 << 21 | client)));
+            }
+            for early in [at_once, spread] {
+                let mean = early.iter().sum::<u64>() as f64 / early.len() as f64;
+                row.push(format!(
+                    "{mean:.0}, {}",
+                    early.iter().max().expect("a client")
+                ));
+            }
+        }
+        row
+    });
+    let head = [
+        "sketch",
+        "width × depth",
+        "even load, at once",
+        "spread",
+        "load 1 / n, at once",
+        "spread",
+    ];
+    table(&head, &rows)
+}
+
+/// Users who do not see an ad that they could see according to exact counts. Each sends five requests per day, at random times.
+pub fn missed_impressions() -> String {
+    const USERS: u64 = 50_000;
+    const CAP: usize = 3;
+    let rows = [
+        ("no window", None, 2.0),
+        ("`PANES 4`", Some(4), 2.0),
+        ("`PANES 4`", Some(4), 1.5),
+        ("`PANES 4`", Some(4), 1.0),
+        ("`PANES 24`", Some(24), 1.0),
+        ("`PANES 24`", Some(24), 0.5),
+        ("`PANES 24`", Some(24), 0.25),
+    ]
+    .map(|(name, panes, width)| {
+        let mut sketch = Counter::new((USERS as f64 * width) as u64, 7, panes, 3);
+        let mut random = Random(31);
+        // With a window, the sketch has the requests of the window before.
+        let windows = if panes.is_none() { 1 } else { 2 };
+        let mut requests: Vec<_> = (0..5 * USERS * windows)
+            .map(|number| (random.next_u64() % (HOUR_MS * windows), number % USERS))
+            .collect();
+        requests.sort_unstable();
+        let mut shown = vec![Vec::new(); USERS as usize];
+        let mut missed = vec![false; USERS as usize];
+        for (now, user) in requests {
+            let accepted = sketch.count(user as u32, now, CAP as u64);
+            let (pane, oldest) = sketch.panes();
+            let times = &mut shown[user as usize];
+            times.retain(|&pane| pane >= oldest);
+            assert!(!accepted || times.len() < CAP);
+            missed[user as usize] |=
+                !accepted && times.len() < CAP && now >= (windows - 1) * HOUR_MS;
+            if accepted {
+                times.push(pane);
+            }
+        }
+        let missed = missed.into_iter().filter(|&missed| missed).count();
+        let share = missed as f64 / USERS as f64 * 100.0;
+        vec![name.to_owned(), width.to_string(), format!("{share:.2} %")]
+    });
+    let head = ["window", "width per user", "users who miss an impression"];
+    table(&head, &rows)
+}
+
+/// Active users whose age is too low, because another user has the same entry.
+pub fn ages() -> String {
+    const USERS: u64 = 200_000;
+    let rows =
+        [(0.01, 168u64), (0.001, 168), (0.0001, 168), (0.001, 12)].map(|(error_rate, panes)| {
+            let window = Window::new(168 * HOUR_MS, panes, None).expect("a window");
+            let parameters = SetParameters {
+                seed: Seed([5; Seed::BYTES]),
+                capacity: USERS,
+                error_rate,
+                expansion: 2,
+            };
+            let mut set = WindowSet::new(window, &parameters, Budget::UNLIMITED).expect("a filter");
+            let mut random = Random(77);
+            let mut active: Vec<_> = (0..USERS)
+                .map(|user| (random.next_u64() % panes + panes, user))
+                .collect();
+            active.sort_unstable();
+            for &(pane, user) in &active {
+                set.advance(pane);
+                set.add(&user.to_le_bytes(), Budget::UNLIMITED)
+                    .expect("memory");
+            }
+            let ages = |user: u64| set.last_pane(&user.to_le_bytes(), Panes::ALL);
+            let low = active
+                .iter()
+                .filter(|&&(pane, user)| ages(user).expect("no false negative") > pane)
+                .count();
+            assert!(active.iter().all(|&(pane, user)| ages(user) >= Some(pane)));
+            let absent = (USERS..2 * USERS)
+                .filter(|&user| ages(user).is_some())
+                .count();
+            vec![
+                error_rate.to_string(),
+                panes.to_string(),
+                format!("{:.3} %", low as f64 / USERS as f64 * 100.0),
+                format!("{:.3} %", absent as f64 / USERS as f64 * 100.0),
+            ]
+        });
+    table(
+        &[
+            "error rate",
+            "panes",
+            "active users with an age that is too low",
+            "other users with an age",
+        ],
+        &rows,
+    )
+}

@@ -1,0 +1,165 @@
+//! Rank errors of t-digests by kind of samples.
+
+use crate::streams::Random;
+use crate::table;
+use roughly_sketch::memory::Budget;
+use roughly_sketch::t_digest::{Compressed, TDigest};
+
+/// A kind of samples: its name, and the sample with a number among `SAMPLES`.
+type Kind = (&'static str, fn(&mut Random, usize) -> f64);
+
+const SAMPLES: usize = 500_000;
+/// Streams per row.
+const STREAMS: u64 = 3;
+
+/// A sample of the standard normal distribution.
+pub fn normal(random: &mut Random) -> f64 {
+    let radius = (-2.0 * (1.0 - random.fraction()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * random.fraction()).cos()
+}
+
+/// Three quarters of the samples around 20, the others around 400.
+fn two_modes(random: &mut Random, _: usize) -> f64 {
+    match random.fraction() < 0.75 {
+        true => 20.0 + 2.0 * normal(random),
+        false => 400.0 + 40.0 * normal(random),
+    }
+}
+
+const KINDS: [Kind; 7] = [
+    ("uniform", |random, _| random.fraction()),
+    ("exponential", |random, _| -(1.0 - random.fraction()).ln()),
+    ("lognormal, σ = 2", |random, _| {
+        (2.0 * normal(random)).exp()
+    }),
+    ("the logarithms of these", |random, _| 2.0 * normal(random)),
+    ("two modes: 20 ± 2, 400 ± 40", two_modes),
+    ("blocks of 1,000 around a rising mean", |random, number| {
+        (number / 1000) as f64 * 10.0 + normal(random)
+    }),
+    ("± 10^x, x from -300 to 300", |random, _| {
+        let sign = if random.fraction() < 0.5 { -1.0 } else { 1.0 };
+        sign * 10f64.powf(600.0 * random.fraction() - 300.0)
+    }),
+];
+
+/// The distance between the rank of the answer and the requested rank.
+fn rank_error(compressed: &Compressed, sorted: &[f64], quantile: f64) -> f64 {
+    let answer = compressed.quantile(quantile);
+    let rank = sorted.partition_point(|&sample| sample < answer);
+    (rank as f64 / sorted.len() as f64 - quantile).abs()
+}
+
+/// The errors at p50 and p99, and the largest one of 999 quantiles.
+fn errors_of(compressed: &Compressed, sorted: &[f64]) -> [f64; 3] {
+    let error = |quantile| rank_error(compressed, sorted, quantile);
+    let quantiles = (1..1000).map(|step| f64::from(step) / 1000.0);
+    [
+        error(0.5),
+        error(0.99),
+        quantiles.map(error).fold(0.0, f64::max),
+    ]
+}
+
+fn digest_of(compression: i64, samples: &[f64]) -> TDigest {
+    let mut digest = TDigest::new(compression, Budget::UNLIMITED).expect("a digest");
+    for chunk in samples.chunks(100) {
+        digest.add(chunk).expect("memory");
+    }
+    digest
+}
+
+/// Per cent with two significant digits, at most four after the point.
+fn short(share: f64) -> String {
+    let per_cent = share * 100.0;
+    let digits = (1.0 - per_cent.max(1e-4).log10().floor()).clamp(0.0, 4.0) as usize;
+    match format!("{per_cent:.digits$}").as_str() {
+        "0.0000" => "0".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+/// Errors at p50 and p99, and the largest one of all quantiles: the mean of several streams.
+pub fn by_kind() -> String {
+    let compressions = [100, 200, 1000];
+    let rows = KINDS.map(|(name, sample)| {
+        let mut sums = vec![[0.0; 3]; compressions.len()];
+        for stream in 0..STREAMS {
+            let mut random = Random(500 + stream);
+            let samples: Vec<_> = (0..SAMPLES)
+                .map(|number| sample(&mut random, number))
+                .collect();
+            let mut sorted = samples.clone();
+            sorted.sort_by(f64::total_cmp);
+            for (&compression, sums) in compressions.iter().zip(&mut sums) {
+                let digest = digest_of(compression, &samples);
+                let compressed = digest.compressed().expect("memory");
+                for (sum, error) in sums.iter_mut().zip(errors_of(&compressed, &sorted)) {
+                    *sum += error;
+                }
+            }
+        }
+        let mut row = vec![name.to_owned()];
+        row.extend(sums.into_iter().map(|sums| {
+            let means = sums.map(|sum| short(sum / STREAMS as f64));
+            means.join(", ")
+        }));
+        row
+    });
+    let head = ["samples", "`COMPRESSION` 100", "200", "1000"];
+    table(&head, &rows)
+}
+
+/// Errors of a merge of 1,000 digests, and of one digest of the same samples: mean and maximum of several streams.
+pub fn merges() -> String {
+    const MERGES: usize = 5;
+    const PARTS: usize = 1000;
+    const OF_PART: usize = 200;
+    let mut rows = Vec::new();
+    for (name, sample) in [KINDS[2], KINDS[4]] {
+        for compression in [100, 1000] {
+            // Of the merge and of one digest: at p50, at p99, and the largest.
+            let mut errors = [[[0.0; MERGES]; 2]; 3];
+            for stream in 0..MERGES {
+                let mut random = Random(700 + stream as u64);
+                let samples: Vec<_> = (0..PARTS * OF_PART)
+                    .map(|_| sample(&mut random, 0))
+                    .collect();
+                let mut sorted = samples.clone();
+                sorted.sort_by(f64::total_cmp);
+                let parts: Vec<_> = samples
+                    .chunks(OF_PART)
+                    .map(|part| digest_of(compression, part))
+                    .collect();
+                let operands: Vec<_> = parts.iter().collect();
+                let merged = TDigest::merge(compression, &operands, Budget::UNLIMITED);
+                let both = [merged.expect("memory"), digest_of(compression, &samples)];
+                for (at, digest) in both.iter().enumerate() {
+                    let compressed = digest.compressed().expect("memory");
+                    let of_digest = errors_of(&compressed, &sorted);
+                    for (errors, error) in errors.iter_mut().zip(of_digest) {
+                        errors[at][stream] = error;
+                    }
+                }
+            }
+            let mut row = vec![name.to_owned(), compression.to_string()];
+            row.extend(errors.map(|both| {
+                let both = both.map(|errors| {
+                    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+                    let most = errors.iter().copied().fold(0.0, f64::max);
+                    format!("{} ({})", short(mean), short(most))
+                });
+                both.join(" / ")
+            }));
+            rows.push(row);
+        }
+    }
+    let head = [
+        "samples",
+        "compression",
+        "p50, merged / one digest",
+        "p99",
+        "largest",
+    ];
+    table(&head, &rows)
+}

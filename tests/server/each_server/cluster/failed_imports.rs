@@ -1,0 +1,126 @@
+//! An import of slots that fails ends: afterwards, the limits apply to clients of the target again.
+
+use super::nodes::{Nodes, slot};
+use super::{FAMILIES, Migration, Reply, tag_in};
+use std::thread;
+use std::time::Duration;
+
+const FROM: usize = 0;
+const TO: usize = 1;
+
+/// A cluster with a slot whose import takes some seconds, and a payload that the target refuses to clients.
+struct Import {
+    nodes: Nodes,
+    migration: Migration,
+    slot: u16,
+    payload: Vec<u8>,
+}
+
+impl Import {
+    fn prepare() -> Option<Self> {
+        let nodes = Nodes::start(3, false);
+        let migration = Migration::of(nodes.servers[0].version())?;
+        let tag = tag_in(0..5000);
+        let mut source = nodes.servers[FROM].resp2();
+        let fill = "for i=1,500000 do redis.call('set',KEYS[1]..i,string.rep('x',100)) end";
+        let filled = source.send(&["EVAL", fill, "1", &format!("{{{tag}}}fill")]);
+        assert!(!matches!(filled, Reply::Error(_)), "{filled}");
+        let mut families = FAMILIES.iter();
+        let family = families.find(|family| family.type_name == "bloomfltr");
+        let key = format!("{{{tag}}}bloom");
+        family.expect("a type").build(&mut source, &key);
+        let payload = source.call(&format!("DUMP {key}"));
+        nodes.ok(TO, "CONFIG SET bf.bloom-memory-usage-limit 1");
+        let import = Self {
+            nodes,
+            migration,
+            slot: slot(tag.as_bytes()),
+            payload: payload.text().expect("a payload").to_vec(),
+        };
+        assert!(!import.is_running());
+        Some(import)
+    }
+
+    /// Whether the target obeys RESTORE, which no client but the node of the slots should use during an import.
+    fn is_running(&self) -> bool {
+        let key = format!("{{{}}}k", tag_in(6000..10_000));
+        let restore: [&[u8]; 5] = [b"RESTORE", key.as_bytes(), b"0", &self.payload, b"REPLACE"];
+        let reply = self.nodes.servers[TO].resp2().send(&restore);
+        let is_refused = reply.to_string() == "-ERR Bad data format";
+        assert!(reply.is_ok() || is_refused, "{reply}");
+        reply.is_ok()
+    }
+
+    fn start(&self) {
+        let slot = self.slot;
+        let reply = match self.migration {
+            Migration::MigrateSlots => {
+                let to = &self.nodes.ids[TO];
+                let command = format!("CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {to}");
+                self.nodes.servers[FROM].call(&command)
+            }
+            Migration::Import => {
+                self.nodes.servers[TO].call(&format!("CLUSTER MIGRATION IMPORT {slot} {slot}"))
+            }
+        };
+        assert!(!matches!(reply, Reply::Error(_)), "{reply}");
+        self.nodes.wait("the import", |_| self.is_running());
+    }
+
+    fn cancel(&self) {
+        let (node, command) = match self.migration {
+            Migration::MigrateSlots => (FROM, "CLUSTER CANCELSLOTMIGRATIONS"),
+            Migration::Import => (TO, "CLUSTER MIGRATION CANCEL ALL"),
+        };
+        let reply = self.nodes.servers[node].call(command);
+        assert!(!matches!(reply, Reply::Error(_)), "{reply}");
+    }
+
+    /// The import is over and has moved nothing.
+    fn assert_ended(&self) {
+        self.nodes
+            .wait("the end of the import", |_| !self.is_running());
+        // It does not start again.
+        for _ in 0..20 {
+            thread::sleep(Duration::from_millis(100));
+            assert!(!self.is_running());
+        }
+        let target = &self.nodes.servers[TO];
+        let keys = target.call(&format!("CLUSTER COUNTKEYSINSLOT {}", self.slot));
+        assert_eq!(keys, Reply::Integer(0), "the import is complete");
+    }
+}
+
+#[test]
+fn a_canceled_import_ends() {
+    let Some(import) = Import::prepare() else {
+        return;
+    };
+    for _ in 0..3 {
+        import.start();
+        import.cancel();
+        import.assert_ended();
+        let owner = import.nodes.owner(import.slot);
+        assert_eq!(owner, FROM);
+    }
+}
+
+#[test]
+fn an_import_from_a_killed_node_ends() {
+    let Some(mut import) = Import::prepare() else {
+        return;
+    };
+    import.start();
+    import.nodes.servers[FROM].kill();
+    let ends = |import: &Import| import.nodes.wait("a failure", |_| !import.is_running());
+    ends(&import);
+    if matches!(import.migration, Migration::Import) {
+        // Redis tries again until the import is canceled.
+        import
+            .nodes
+            .wait("the next import", |_| import.is_running());
+        ends(&import);
+        import.cancel();
+    }
+    import.assert_ended();
+}

@@ -1,0 +1,107 @@
+//! No limit of the target refuses keys of imported slots, neither those of the snapshot nor those of the commands after it.
+
+use super::nodes::{Nodes, slot};
+use super::{FAMILIES, Reply, tag_in};
+use crate::obeyed::{OF_SYSTEM, lower};
+use crate::support::server::Options;
+
+/// Lowers all limits that a test can set.
+fn lower_limits(nodes: &Nodes, node: usize) {
+    let server = &nodes.servers[node];
+    for (name, value) in [
+        ("sketch-max-key-bytes", "1"),
+        ("sketch-windows", "no"),
+        ("cf-max-expansions", "1"),
+        ("bf.bloom-memory-usage-limit", "1"),
+    ] {
+        let name = server.setting(name);
+        nodes.ok(node, &format!("CONFIG SET {name} {value}"));
+    }
+    for limit in OF_SYSTEM {
+        lower(server, limit);
+    }
+    // Valkey itself ends an import into a node above `maxmemory`.
+    if !server.version().is_valkey() {
+        nodes.ok(node, "CONFIG SET maxmemory 1mb");
+    }
+}
+
+#[test]
+fn limits_of_the_target_refuse_no_key_of_an_imported_slot() {
+    let nodes = Nodes::start_with(3, false, &Options::new().debug_module());
+    let version = nodes.servers[0].version();
+    let is_redis = version.is_redis_at_least(8, 4);
+    if !is_redis && !version.is_valkey_at_least(9, 0) {
+        return;
+    }
+    let tag = tag_in(0..5000);
+    let (from, to) = (0, 1);
+    let mut source = nodes.servers[from].resp2();
+    let mut payloads = Vec::new();
+    for family in FAMILIES {
+        let key = format!("{{{tag}}}{}", family.name);
+        family.build(&mut source, &key);
+        payloads.push((family, source.call(&format!("DUMP {key}"))));
+    }
+    // The snapshot takes longer than the first commands after it.
+    let fill = "for i=1,200000 do redis.call('set',KEYS[1]..i,string.rep('x',100)) end";
+    let filled = source.send(&["EVAL", fill, "1", &format!("{{{tag}}}fill")]);
+    assert!(!matches!(filled, Reply::Error(_)), "{filled}");
+    lower_limits(&nodes, to);
+    let slot = slot(tag.as_bytes());
+    let reply = match is_redis {
+        true => nodes.servers[to].call(&format!("CLUSTER MIGRATION IMPORT {slot} {slot}")),
+        false => nodes.servers[from].call(&format!(
+            "CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {}",
+            nodes.ids[to]
+        )),
+    };
+    assert!(!matches!(reply, Reply::Error(_)), "{reply}");
+    let mut keys: Vec<_> = payloads
+        .iter()
+        .map(|(family, _)| format!("{{{tag}}}{}", family.name))
+        .collect();
+    // Until the source does not own the slot any more.
+    'rounds: for round in 0.. {
+        for (family, payload) in &payloads {
+            let restored = format!("{{{tag}}}{}:restored{round}", family.name);
+            let payload = payload.text().expect("a payload");
+            let restore: [&[u8]; 4] = [b"RESTORE", restored.as_bytes(), b"0", payload];
+            if source.send(&restore).to_string().starts_with("-MOVED") {
+                break 'rounds;
+            }
+            keys.push(restored);
+            let built = format!("{{{tag}}}{}:built{round}", family.name);
+            let command = family.creations[0].replace("KEY", &built);
+            if source.call(&command).to_string().starts_with("-MOVED") {
+                break 'rounds;
+            }
+            keys.push(built);
+        }
+    }
+    assert!(keys.len() > 2 * FAMILIES.len(), "{} keys", keys.len());
+    nodes.wait("the migration", |nodes| {
+        let keys = nodes.servers[to].call(&format!("CLUSTER COUNTKEYSINSLOT {slot}"));
+        let left = nodes.servers[from].call(&format!("CLUSTER COUNTKEYSINSLOT {slot}"));
+        keys.integer() > Some(0) && left.integer() == Some(0)
+    });
+    nodes.wait_until_ok();
+    let mut target = nodes.servers[to].resp2();
+    for key in keys {
+        let found = target.call(&format!("EXISTS {key}"));
+        assert_eq!(found, Reply::Integer(1), "{key}");
+    }
+    // The limits apply to clients again.
+    for (family, payload) in &payloads {
+        let key = format!("{{{tag}}}{}:later", family.name);
+        let command = family.creations[0].replace("KEY", &key);
+        let reply = target.call(&command);
+        assert!(matches!(reply, Reply::Error(_)), "{command}: {reply}");
+        if family.type_name == "bloomfltr" {
+            let payload = payload.text().expect("a payload");
+            let restore: [&[u8]; 4] = [b"RESTORE", key.as_bytes(), b"0", payload];
+            let reply = target.send(&restore);
+            assert!(matches!(reply, Reply::Error(_)), "{key}: {reply}");
+        }
+    }
+}

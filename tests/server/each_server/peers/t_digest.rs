@@ -1,0 +1,84 @@
+//! The answers of t-digests with the same samples: docs/migration.md, "Answers of t-digests".
+
+use super::each;
+use crate::support::resp::{Connection, Reply};
+use std::collections::BTreeSet;
+
+/// Digests of each kind of samples.
+const DIGESTS: u64 = 10;
+const SAMPLES: usize = 3000;
+
+/// Pseudo-random numbers: splitmix64.
+fn random(seed: u64) -> impl Iterator<Item = u64> {
+    let mut state = seed;
+    std::iter::repeat_with(move || {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    })
+}
+
+/// Adds the samples to a new digest, then reads quantiles and the CDF at some samples.
+fn answers(connection: &mut Connection, samples: &[String]) -> (Reply, Vec<f64>) {
+    connection.call("DEL digest");
+    assert!(connection.call("TDIGEST.CREATE digest").is_ok());
+    for samples in samples.chunks(100) {
+        let add = format!("TDIGEST.ADD digest {}", samples.join(" "));
+        assert!(connection.call(&add).is_ok());
+    }
+    let quantiles = "TDIGEST.QUANTILE digest 0 0.001 0.01 0.1 0.25 0.5 0.75 0.9 0.99 0.999 1";
+    let quantiles = connection.call(quantiles);
+    let points: BTreeSet<_> = samples.iter().step_by(30).collect();
+    let points: Vec<_> = points.into_iter().map(String::as_str).collect();
+    let cdf = connection.call(&format!("TDIGEST.CDF digest {}", points.join(" ")));
+    let cdf = cdf.items().expect("an array").iter().map(|value| {
+        let text = value.text().expect("a number");
+        let text = std::str::from_utf8(text).expect("a number");
+        text.parse().expect("a number")
+    });
+    (quantiles, cdf.collect())
+}
+
+/// The number of digests with different answers, and the largest difference of the CDF.
+fn differences(connections: [&mut Connection; 2], sample: fn(u64) -> String) -> (usize, f64) {
+    let [one, other] = connections;
+    let (mut different, mut largest) = (0, 0_f64);
+    for seed in 0..DIGESTS {
+        let samples: Vec<_> = random(seed).take(SAMPLES).map(sample).collect();
+        let (one, other) = (answers(one, &samples), answers(other, &samples));
+        different += usize::from(one != other);
+        let gaps = one
+            .1
+            .iter()
+            .zip(&other.1)
+            .map(|(one, other)| (one - other).abs());
+        largest = gaps.fold(largest, f64::max);
+    }
+    (different, largest)
+}
+
+#[test]
+fn t_digests_of_distinct_samples_answer_as_those_of_redisbloom() {
+    each(|pair| {
+        if !pair.types().any(|family| family.name == "tdigest") {
+            return;
+        }
+        let (peer, roughly) = (pair.peer().start(), pair.roughly().start());
+        let (mut peer, mut roughly) = (peer.resp2(), roughly.resp2());
+        let mut count = |sample| differences([&mut peer, &mut roughly], sample);
+        // Distinct: 53 random bits each.
+        assert_eq!(count(|bits| format!("0.{:016}", bits >> 11)), (0, 0.0));
+        // Repeated values: RedisBloom's order among equal means is arbitrary.
+        let (different, largest) = count(|bits| (bits % 10).to_string());
+        println!(
+            "values 0 to 9: {different} of {DIGESTS} digests differ, the CDF by at most {largest}"
+        );
+        assert!(largest < 0.06, "{largest}");
+        let (different, largest) = count(|bits| (bits % 1001).to_string());
+        println!(
+            "integers to 1,000: {different} of {DIGESTS} digests differ, the CDF by at most {largest}"
+        );
+        assert!(largest < 0.005, "{largest}");
+    });
+}

@@ -1,0 +1,255 @@
+//! Commands of a primary and of the AOF are refused by no limit of this server. If the allocator has no memory for them, the
+//! server ends.
+
+mod beyond;
+mod callers;
+pub mod ends;
+mod loading;
+
+use crate::families::{FAMILIES, run_on};
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+use crate::support::state::State;
+use std::fs;
+
+/// The log line of a command that needs more than the machine has.
+const WARNING: &str = "must be obeyed: key ";
+
+/// The limits, each as low as possible: arguments of the server and of the module.
+const LIMITS: &[(&str, &[&str], &[&str])] = &[
+    ("machine", &[], &[]),
+    ("control-group", &[], &[]),
+    ("maxmemory", &["--maxmemory", "1mb"], &[]),
+    ("key", &[], &["sketch-max-key-bytes", "1"]),
+    ("valkey-bloom", &[], &["bloom-memory-usage-limit", "1"]),
+    ("windows", &[], &["sketch-windows", "no"]),
+    ("expansions", &[], &["cf-max-expansions", "1"]),
+];
+
+fn options() -> Options {
+    let log = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
+    Options::new().arguments(&log)
+}
+
+/// The limits that only a server with the debug module has lower than the machine.
+pub const OF_SYSTEM: &[&str] = &["machine", "control-group"];
+
+/// Lowers such a limit to 1 MiB.
+pub fn lower(server: &Server, limit: &str) {
+    let file = format!("roughly-{limit}-bytes");
+    fs::write(server.dir().join(file), "1048576").expect("a file");
+}
+
+/// Creates keys of every type in every way, and makes them grow.
+fn write_all(connection: &mut Connection) {
+    for family in FAMILIES {
+        let key = |kind: &str| format!("{}:{kind}", family.name);
+        family.build(connection, &key("built"));
+        run_on(connection, &key("large"), family.build_large);
+        for (number, creation) in family.creations.iter().enumerate() {
+            let source = key(&format!("source{number}"));
+            family.build(connection, &source);
+            let creation = creation.replace("SOURCE", &source);
+            run_on(connection, &key(&number.to_string()), &[&creation]);
+        }
+        for (number, growth) in family.growths.iter().enumerate() {
+            let name = key(&format!("grown{number}"));
+            run_on(connection, &name, growth.create);
+            let numbers: Vec<_> = (0..300).collect();
+            for numbers in numbers.chunks(growth.items) {
+                let items: Vec<_> = numbers.iter().map(ToString::to_string).collect();
+                let pairs: Vec<_> = numbers.iter().map(|n| format!("{n} {}", n + 1)).collect();
+                let command = growth.command.replace("KEY", &name);
+                let command = match command.strip_suffix("PAIRS") {
+                    Some(head) => format!("{head}{}", pairs.join(" ")),
+                    None => command.replace("ITEMS", &items.join(" ")),
+                };
+                connection.call(&command);
+            }
+        }
+        let payload = connection.call(&format!("DUMP {}", key("large")));
+        let payload = payload.text().expect("a payload");
+        let restored = key("restored");
+        let restore: [&[u8]; 4] = [b"RESTORE", restored.as_bytes(), b"0", payload];
+        let reply = connection.send(&restore);
+        assert!(reply.is_ok(), "{restored}: {reply}");
+        for (iterator, chunk) in family.chunks(connection, &key("large")) {
+            let reply = family.load(connection, &key("loaded"), iterator, &chunk);
+            assert!(reply.is_ok(), "{}: {reply}", family.name);
+        }
+        let copy = format!("COPY {} {}", key("large"), key("copied"));
+        assert_eq!(connection.call(&copy), Reply::Integer(1));
+    }
+}
+
+/// For each limit: a replica and a server that reads the AOF, both with the limit, have the keys of every type.
+#[test]
+fn no_limit_refuses_a_command_of_a_primary_or_of_the_aof() {
+    let mut primary = options().start();
+    let mut replicas: Vec<_> = LIMITS
+        .iter()
+        .map(|(limit, arguments, module)| {
+            let options = options().arguments(arguments).module_arguments(module);
+            let is_of_system = OF_SYSTEM.contains(limit);
+            let options = match is_of_system {
+                true => options.debug_module(),
+                false => options,
+            };
+            let mut replica = options.start();
+            replica.replicate(&primary);
+            if is_of_system {
+                lower(&replica, limit);
+            }
+            replica
+        })
+        .collect();
+    write_all(&mut primary.resp2());
+    let wanted = State::of(&mut primary.resp2());
+    for (replica, (limit, _, _)) in replicas.iter_mut().zip(LIMITS) {
+        primary.wait_for_replica(replica);
+        State::of(&mut replica.resp2()).assert_same(&wanted, &format!("replica, {limit}"));
+        let warns = replica.log().contains(WARNING);
+        assert_eq!(warns, OF_SYSTEM.contains(limit), "{limit}");
+        // It reads its own AOF, as a primary.
+        replica.restart();
+        State::of(&mut replica.resp2()).assert_same(&wanted, &format!("AOF, {limit}"));
+    }
+}
+
+/// RedisBloom up to 8.10 saturates a cell and sends the command to the AOF.
+#[test]
+fn an_obeyed_increment_that_overflows_saturates() {
+    let mut server = options().start();
+    let mut connection = server.resp2();
+    assert!(connection.call("CMS.INITBYDIM k 10 1").is_ok());
+    connection.call("CMS.INCRBY k a 4294967294");
+    let refused = connection.call("CMS.INCRBY k a 5");
+    assert_eq!(refused.to_string(), "*[-CMS: INCRBY overflow]");
+    server.kill();
+    let folder = fs::read_dir(server.dir().join("appendonlydir")).expect("a folder");
+    let files = folder.map(|entry| entry.expect("an entry").path());
+    let file = files
+        .into_iter()
+        .find(|path| path.to_string_lossy().ends_with(".incr.aof"))
+        .expect("a file");
+    let mut log = fs::read(&file).expect("the log");
+    log.extend_from_slice(
+        b"*6\r\n$10\r\nCMS.INCRBY\r\n$1\r\nk\r\n$1\r\na\r\n$1\r\n5\r\n$1\r\na\r\n$1\r\n6\r\n",
+    );
+    fs::write(&file, log).expect("the log");
+    server.relaunch();
+    let mut connection = server.resp2();
+    assert_eq!(
+        connection.call("CMS.QUERY k a").to_string(),
+        "*[:4294967295]"
+    );
+    let info = connection.call("CMS.INFO k").to_string();
+    assert!(info.contains("4294967305"), "{info}");
+    assert!(!server.log().contains("CRITICAL"), "{}", server.log());
+}
+
+/// A client of a writable replica is limited, as on a primary.
+#[test]
+fn restore_on_a_writable_replica_is_limited() {
+    let primary = Server::start();
+    let mut connection = primary.resp2();
+    assert!(
+        connection
+            .call("CONFIG SET bf.bloom-memory-usage-limit 1000000")
+            .is_ok()
+    );
+    let replica = |read_only: &str| {
+        let mut replica = Options::new()
+            .arguments(&["--replica-read-only", read_only])
+            .module_arguments(&["bloom-memory-usage-limit", "1"])
+            .start();
+        replica.replicate(&primary);
+        replica
+    };
+    let (read_only, writable) = (replica("yes"), replica("no"));
+    let family = FAMILIES
+        .iter()
+        .find(|family| family.type_name == "bloomfltr");
+    family.expect("a type").build(&mut connection, "k");
+    let payload = connection.call("DUMP k");
+    let restore: [&[u8]; 4] = [
+        b"RESTORE",
+        b"copy",
+        b"0",
+        payload.text().expect("a payload"),
+    ];
+    let refused = writable.resp2().send(&restore);
+    assert!(matches!(refused, Reply::Error(_)), "{refused}");
+    let reply = connection.send(&restore);
+    assert!(reply.is_ok(), "{reply}");
+    assert_eq!(connection.call("WAIT 2 10000"), Reply::Integer(2));
+    assert_eq!(read_only.call("EXISTS copy"), Reply::Integer(1));
+}
+
+/// Keys that every way of creation made can be dumped and restored, copied, reloaded, rewritten and replicated with the same
+/// settings.
+#[test]
+fn a_key_that_exists_is_accepted_in_every_way() {
+    let mut server = options().start();
+    let mut replica = options().start();
+    let mut connection = server.resp2();
+    write_all(&mut connection);
+    for (key, payload) in loaded_at_the_limit(&mut connection) {
+        let load = [b"BF.LOADCHUNK", key.as_bytes(), b"1", &payload[..]];
+        assert!(connection.send(&load).is_ok(), "{key}");
+    }
+    accept_in_every_way(&mut server, &mut replica);
+}
+
+/// Headers of valkey-bloom's type: with a capacity that needs more bytes than are present, and of the size of the limit.
+fn loaded_at_the_limit(connection: &mut Connection) -> Vec<(&'static str, Vec<u8>)> {
+    let family = FAMILIES
+        .iter()
+        .find(|family| family.type_name == "bloomfltr");
+    let family = family.expect("a type");
+    family.build(connection, "source");
+    let (_, header) = family.scan(connection, "source", 0).expect("a header");
+    let mut wide = header.clone();
+    // The capacity follows the fixed part of the header.
+    wide[49..57].copy_from_slice(&1_100_000_000_000u64.to_le_bytes());
+    vec![("header", header), ("wide", wide)]
+}
+
+fn accept_in_every_way(server: &mut Server, replica: &mut Server) {
+    let mut connection = server.resp2();
+    let keys = connection.call("KEYS *");
+    let digest = |connection: &mut Connection, key: &[u8]| {
+        connection
+            .send(&[&b"DEBUG"[..], b"DIGEST-VALUE", key])
+            .to_string()
+    };
+    for key in keys.items().expect("keys") {
+        let key = key.text().expect("a key");
+        let wanted = digest(&mut connection, key);
+        let payload = connection.send(&[b"DUMP", key]);
+        let payload = payload.text().expect("a payload").to_vec();
+        for way in [
+            &[&b"RESTORE"[..], b"other", b"0", &payload[..]][..],
+            &[b"COPY", key, b"other"],
+        ] {
+            let reply = connection.send(way);
+            assert!(
+                !matches!(reply, Reply::Error(_)),
+                "{}: {reply}",
+                key.escape_ascii()
+            );
+            assert_eq!(digest(&mut connection, b"other"), wanted);
+            connection.call("DEL other");
+        }
+    }
+    let wanted = State::of(&mut connection);
+    assert!(connection.call("DEBUG RELOAD").is_ok());
+    State::of(&mut connection).assert_same(&wanted, "DEBUG RELOAD");
+    replica.replicate(server);
+    State::of(&mut replica.resp2()).assert_same(&wanted, "full synchronization");
+    server.restart();
+    State::of(&mut server.resp2()).assert_same(&wanted, "AOF");
+    assert!(server.rewrite_aof());
+    server.restart();
+    State::of(&mut server.resp2()).assert_same(&wanted, "rewritten AOF");
+}

@@ -1,0 +1,127 @@
+//! Commands beyond limits that no setting changes: the work of one command, and panes in the future. A primary with Roughly
+//! refuses them to clients, so another module sends them.
+
+use crate::families::{FAMILIES, Family};
+use crate::support::c_modules;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::Options;
+use crate::support::state::State;
+use crate::workload::{Command, words};
+
+/// Bytes of `LONG`: more than one command may hash for 4,096 rows.
+const LONG_BYTES: usize = 1 << 20;
+/// Items of `EQUAL`, which fill more sub-filters than one command may add.
+const EQUAL_ITEMS: usize = 9000;
+
+/// How to create a key of a type, and a command beyond a limit of work. The other types have no such limit: sketches with a
+/// window have at most 32 rows.
+fn work(type_name: &str) -> Option<(&'static str, &'static str)> {
+    match type_name {
+        "MBbloomCF" | "cf-window" => Some((
+            "CF.RESERVE KEY 2 BUCKETSIZE 1 EXPANSION 1",
+            "CF.INSERT KEY ITEMS EQUAL",
+        )),
+        "CMSk-TYPE" => Some(("CMS.INITBYDIM KEY 1 4096", "CMS.INCRBY KEY LONG 1")),
+        "TopK-TYPE" => Some(("TOPK.RESERVE KEY 2 1 4096 0.9", "TOPK.ADD KEY LONG")),
+        _ => None,
+    }
+}
+
+fn expanded(template: &str, key: &str) -> Command {
+    let mut command = Vec::new();
+    for word in words(&template.replace("KEY", key)) {
+        match &word[..] {
+            b"LONG" => command.push(vec![b'x'; LONG_BYTES]),
+            b"EQUAL" => command.extend(vec![b"x".to_vec(); EQUAL_ITEMS]),
+            _ => command.push(word),
+        }
+    }
+    command
+}
+
+/// The newest pane of a key with a window: its number.
+fn newest_pane(connection: &mut Connection, key: &str) -> i64 {
+    let reply = connection.call(&format!("SKETCH.WINDOW {key}"));
+    let number = |field| {
+        reply
+            .field(field)
+            .and_then(Reply::integer)
+            .expect("a number")
+    };
+    number("newest pane") / number("pane length")
+}
+
+/// The commands of a type that are beyond a limit, after those that create their keys.
+fn commands(connection: &mut Connection, family: &Family) -> Vec<Command> {
+    let mut commands = Vec::new();
+    if let Some((create, command)) = work(family.type_name) {
+        let key = format!("{}:work", family.name);
+        let window = match family.has_window {
+            true => " WINDOW 315360000000 PANES 4 SEED 00112233445566778899aabbccddeeff",
+            false => "",
+        };
+        let created = connection.call(&format!("{}{window}", create.replace("KEY", &key)));
+        assert!(created.is_ok(), "{key}: {created}");
+        commands.push(expanded(command, &key));
+    }
+    if family.has_window {
+        let key = format!("{}:pane", family.name);
+        family.build(connection, &key);
+        let later = newest_pane(connection, &key) + 2;
+        commands.push(words(&format!("SKETCH.ADVANCE {key} {later}")));
+    }
+    commands
+}
+
+fn options() -> Options {
+    Options::new().arguments(&["--loadmodule", c_modules::handler()])
+}
+
+#[test]
+fn commands_beyond_fixed_limits_are_obeyed() {
+    let mut primary = options().start();
+    let mut replica = options()
+        .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
+        .start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    let mut tested = [0, 0];
+    for family in FAMILIES {
+        for command in commands(&mut connection, family) {
+            let text = format!(
+                "{} {}",
+                command[0].escape_ascii(),
+                command[1].escape_ascii()
+            );
+            primary.wait_for_replica(&replica);
+            let before = State::of(&mut replica.resp2());
+            let mut sent = words("HANDLER.REPLICATE");
+            sent.extend_from_slice(&command);
+            assert!(connection.send(&sent).is_ok(), "{text}");
+            primary.wait_for_replica(&replica);
+            let after = State::of(&mut replica.resp2());
+            assert_ne!(after, before, "{text}");
+            // The primary refuses all of it, or a part, to a client.
+            let reply = connection.send(&command);
+            let is_refused = match &reply {
+                Reply::Array(replies) => replies.last() == Some(&Reply::Integer(-1)),
+                other => matches!(other, Reply::Error(_)),
+            };
+            assert!(is_refused, "{text}: {reply}");
+            let is_work = text.starts_with("SKETCH.");
+            tested[usize::from(is_work)] += 1;
+        }
+    }
+    assert_eq!(
+        tested,
+        [4, 5],
+        "commands with a limit of work, types with a window"
+    );
+    primary.wait_for_replica(&replica);
+    let wanted = State::of(&mut replica.resp2());
+    let log = replica.log();
+    assert!(!log.contains("error to its"), "{log}");
+    // It reads its own AOF, as a primary.
+    replica.restart();
+    State::of(&mut replica.resp2()).assert_same(&wanted, "AOF");
+}

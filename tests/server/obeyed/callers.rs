@@ -1,0 +1,177 @@
+//! Commands that other modules, scripts and functions run on a replica, as part of a command of the primary. They have no
+//! client of the primary, and so not the flag REPLICATED.
+
+use crate::families::{FAMILIES, Family, on_key};
+use crate::support::c_modules;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+
+/// How a command of the primary runs another command.
+const CONTEXTS: &[&str] = &[
+    "HANDLER.CALL !",
+    "HANDLER.CALL !C",
+    "HANDLER.CALL !K",
+    "transaction",
+    "script",
+    "function",
+    "HANDLER.CALL ! in a script",
+    "HANDLER.CALL ! in a function",
+    "HANDLER.ON set",
+    "HANDLER.LATER",
+    "HANDLER.THREAD",
+];
+
+const LIBRARY: &str = "#!lua name=callers\nredis.register_function('run', function(keys, arguments) \
+                       return redis.call(unpack(arguments)) end)";
+
+fn options() -> Options {
+    Options::new()
+        .debug_module()
+        .arguments(&["--loadmodule", c_modules::handler()])
+}
+
+fn send(connection: &mut Connection, arguments: &[&str]) {
+    let reply = connection.send(arguments);
+    assert!(!matches!(reply, Reply::Error(_)), "{arguments:?}: {reply}");
+}
+
+/// Makes the replica run a command in a context. The primary does not run it.
+fn run(primary: &mut Server, replica: &Server, context: &str, command: &str) {
+    let words: Vec<_> = command.split(' ').collect();
+    let in_call: Vec<_> = ["HANDLER.CALL", "!"]
+        .iter()
+        .chain(&words)
+        .copied()
+        .collect();
+    let script = ["EVAL", "return redis.call(unpack(ARGV))", "0"];
+    let function = ["FCALL", "run", "0"];
+    let mut connection = primary.resp2();
+    let mut replicate = |caller: &[&str], command: &[&str]| {
+        send(
+            &mut connection,
+            &[&["HANDLER.REPLICATE"], caller, command].concat(),
+        );
+    };
+    match context {
+        "script" => replicate(&script, &words),
+        "function" => replicate(&function, &words),
+        "HANDLER.CALL ! in a script" => replicate(&script, &in_call),
+        "HANDLER.CALL ! in a function" => replicate(&function, &in_call),
+        "transaction" => {
+            send(&mut connection, &["MULTI"]);
+            let mut queued = vec!["HANDLER.REPLICATE"];
+            queued.extend(in_call);
+            send(&mut connection, &queued);
+            send(&mut connection, &["SET", "x", "1"]);
+            send(&mut connection, &["EXEC"]);
+        }
+        "HANDLER.ON set" => {
+            let reply = replica.call(&format!("{context} {command}"));
+            assert!(reply.is_ok(), "{reply}");
+            send(&mut connection, &["SET", "x", "1"]);
+        }
+        other => {
+            let caller: Vec<_> = other.split(' ').collect();
+            replicate(&caller, &words);
+        }
+    }
+    primary.wait_for_replica(replica);
+}
+
+/// Whether the server lets a module run a command in this context: RedisModule_Call refuses the flag C because the client of the
+/// primary has no user, and the flag K on older servers.
+fn is_refused(context: &str) -> bool {
+    context.starts_with("HANDLER.CALL !C") || context.starts_with("HANDLER.CALL !K")
+}
+
+fn newest_pane(server: &Server, key: &str) -> Option<i64> {
+    let reply = server.call(&format!("SKETCH.WINDOW {key}"));
+    reply.field("newest pane").and_then(Reply::integer)
+}
+
+fn digest(server: &Server, key: &str) -> Reply {
+    server.call(&format!("DEBUG DIGEST-VALUE {key}"))
+}
+
+/// A family's command on a key.
+fn command(family: &Family, template: &str, key: &str, number: usize) -> String {
+    let source = format!("{}:source", family.name);
+    let command = template.replace("SOURCE", &source);
+    on_key(&command.replace("NEW", &number.to_string()), key)
+}
+
+/// The replica has a later clock, and limits that refuse every creation by a client.
+#[test]
+fn commands_without_a_client_of_the_primary_are_obeyed_on_a_replica() {
+    let mut primary = options().start();
+    let mut replica = options()
+        .module_arguments(&["sketch-max-key-bytes", "1", "sketch-windows", "no"])
+        .start();
+    replica.replicate(&primary);
+    let three_years = 94_608_000_000i64;
+    replica.set_clock(&format!("+{three_years}"));
+    let mut connection = primary.resp2();
+    send(&mut connection, &["FUNCTION", "LOAD", LIBRARY]);
+    for family in FAMILIES {
+        family.build(&mut connection, family.name);
+        family.build(&mut connection, &format!("{}:source", family.name));
+    }
+    primary.wait_for_replica(&replica);
+    let mut run_contexts = 0;
+    for (number, context) in CONTEXTS.iter().enumerate() {
+        for family in FAMILIES {
+            let at = format!("{}, {context}", family.name);
+            let before = digest(&replica, family.name);
+            let pane = newest_pane(&replica, family.name);
+            assert_eq!(pane.is_some(), family.has_window);
+            let change = command(family, family.change.0, family.name, number);
+            run(&mut primary, &replica, context, &change);
+            replica.wait_until(&at, |replica| {
+                is_refused(context) || digest(replica, family.name) != before
+            });
+            assert_eq!(newest_pane(&replica, family.name), pane, "{at}");
+            let key = format!("{}:{number}", family.name);
+            let creation = command(family, family.creations[0], &key, number);
+            run(&mut primary, &replica, context, &creation);
+            let exists = |replica: &Server| replica.call(&format!("EXISTS {key}")).integer();
+            replica.wait_until(&at, |replica| {
+                is_refused(context) || exists(replica) == Some(1)
+            });
+            run_contexts += 1;
+        }
+    }
+    assert_eq!(run_contexts, CONTEXTS.len() * FAMILIES.len());
+    // The primary has run none of these commands.
+    assert_eq!(primary.call("EXISTS bf:0"), Reply::Integer(0));
+}
+
+/// Clients of a replica can read, also in scripts and functions: the limits of work apply to them.
+#[test]
+fn reads_of_clients_of_a_replica_are_limited() {
+    let mut primary = options().start();
+    let mut replica = options().start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    send(&mut connection, &["FUNCTION", "LOAD", LIBRARY]);
+    send(&mut connection, &["CMS.INITBYDIM", "k", "1", "1000000"]);
+    primary.wait_for_replica(&replica);
+    let item = "a".repeat(100_000);
+    let query = ["CMS.QUERY", "k", &item];
+    let mut connection = replica.resp2();
+    for caller in [
+        &[][..],
+        &["HANDLER.CALL", "0"],
+        &["HANDLER.CALL", "C"],
+        &["EVAL", "return redis.call(unpack(ARGV))", "0"],
+        &[
+            "EVAL",
+            "return redis.call(unpack(ARGV))",
+            "0",
+            "HANDLER.CALL",
+            "0",
+        ],
+    ] {
+        let reply = connection.send(&[caller, &query].concat()).to_string();
+        assert!(reply.contains("too much work"), "{caller:?}: {reply}");
+    }
+}

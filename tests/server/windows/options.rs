@@ -1,0 +1,282 @@
+//! The words after WINDOW, for every type and in every order.
+
+use super::{SKETCHES, Sketch, dumps, logged_commands, start};
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::Options;
+
+const SEED: &str = "SEED 00112233445566778899aabbccddeeff";
+const MONTH: &str = "WINDOW 2592000000";
+const DAY: &str = "WINDOW 86400000";
+const BAD_FINEST: &str =
+    "ERR FINEST must be between 1 millisecond and the length of WINDOW / PANES";
+const TOO_MANY_PANES: &str = "ERR WINDOW, PANES and FINEST make more than 255 panes";
+
+/// Every order of these words.
+fn orders(words: &[&str]) -> Vec<String> {
+    if words.is_empty() {
+        return vec![String::new()];
+    }
+    let with_first = |first: usize| {
+        let mut rest = words.to_vec();
+        let word = rest.remove(first);
+        let orders = orders(&rest).into_iter();
+        orders.map(move |rest| format!(" {word}{rest}"))
+    };
+    (0..words.len()).flat_map(with_first).collect()
+}
+
+/// Creates a key of this type with this window.
+fn create(connection: &mut Connection, sketch: &Sketch, key: &str, window: &str) -> Reply {
+    let create = sketch.create.replace("KEY", key);
+    connection.call(&format!("{create} {window}"))
+}
+
+fn is_error(reply: &Reply, text: &str) -> bool {
+    matches!(reply, Reply::Error(found) if found.starts_with(text.as_bytes()))
+}
+
+/// Appends a command to an append-only file.
+fn append(log: &mut Vec<u8>, command: &str) {
+    let arguments: Vec<_> = command.split_whitespace().collect();
+    log.extend(format!("*{}\r\n", arguments.len()).bytes());
+    for argument in arguments {
+        log.extend(format!("${}\r\n{argument}\r\n", argument.len()).bytes());
+    }
+}
+
+#[test]
+fn the_words_can_be_in_any_order() {
+    let mut server = start(&["--appendonly", "yes", "--appendfsync", "always"]);
+    server.set_clock("1000000");
+    let mut replica = Options::new().start();
+    replica.replicate(&server);
+    let mut connection = server.resp2();
+    let mut keys = Vec::new();
+    for sketch in SKETCHES {
+        let mut words = vec!["PANES 4"];
+        words.extend(sketch.has_finest().then_some("FINEST 100"));
+        words.extend(sketch.has_seed().then_some(SEED));
+        let first = keys.len();
+        for order in orders(&words) {
+            let key = format!("{}:{}", sketch.type_name, keys.len());
+            let window = format!("WINDOW 4000{order}");
+            let reply = create(&mut connection, &sketch, &key, &window);
+            assert!(reply.is_ok(), "{key} {window}: {reply}");
+            sketch.add(&mut connection, &key, 7);
+            keys.push(key);
+        }
+        let dumps = dumps(&mut connection, &keys[first..]);
+        assert!(dumps.iter().all(|dump| *dump == dumps[0]), "{words:?}");
+        // The creation is replicated in one order.
+        let logged = logged_commands(&server);
+        let expected = format!(" WINDOW 4000{}", orders(&words)[0]);
+        let is_creation =
+            |command: &&String| command.contains(sketch.type_name) && command.ends_with(&expected);
+        let creations = logged.iter().filter(is_creation).count();
+        assert_eq!(creations, keys.len() - first, "{expected}: {logged:#?}");
+    }
+    let before = dumps(&mut connection, &keys);
+    server.wait_for_replica(&replica);
+    assert_eq!(dumps(&mut replica.resp2(), &keys), before);
+    server.kill_and_restart();
+    assert_eq!(dumps(&mut server.resp2(), &keys), before);
+}
+
+#[test]
+fn repeated_unknown_and_incomplete_words_are_refused() {
+    const ARITY: &str = "ERR wrong number of arguments";
+    const SYNTAX: &str = "ERR syntax error";
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    for sketch in SKETCHES {
+        let mut words = vec![("PANES", "4")];
+        words.extend(sketch.has_finest().then_some(("FINEST", "100")));
+        words.extend(sketch.has_seed().then_some(("SEED", &SEED[5..])));
+        for (word, value) in words {
+            for (window, text) in [
+                (format!("WINDOW 4000 {word}"), ARITY),
+                (format!("WINDOW 4000 {word} {value} {word} {value}"), SYNTAX),
+                (format!("WINDOW 4000 {word} {value} OTHER {value}"), SYNTAX),
+                (format!("WINDOW 4000 {word} {value} WINDOW 4000"), SYNTAX),
+            ] {
+                let reply = create(&mut connection, &sketch, "k", &window);
+                assert!(
+                    is_error(&reply, text),
+                    "{} {window}: {reply}",
+                    sketch.create
+                );
+            }
+        }
+        if !sketch.has_finest() {
+            let reply = create(&mut connection, &sketch, "k", "WINDOW 4000 FINEST 100");
+            let text =
+                match sketch.type_name.starts_with("bf") || sketch.type_name.starts_with("cf") {
+                    true => SYNTAX,
+                    false => "ERR",
+                };
+            assert!(is_error(&reply, text), "{}: {reply}", sketch.create);
+        }
+    }
+    for (insert, unknown) in [
+        ("BF.INSERT k", "Unknown argument received"),
+        ("CF.INSERT k", "Unknown argument received"),
+        ("CF.INSERTNX k", "Unknown argument received"),
+    ] {
+        for (window, text) in [
+            ("WINDOW 4000 FINEST 100", unknown),
+            ("WINDOW 4000 NOCREATE PANES 4", unknown),
+            ("WINDOW 4000 PANES 4 PANES 4", SYNTAX),
+            ("WINDOW 4000 PANES", ARITY),
+        ] {
+            let items = if text == ARITY { "" } else { " ITEMS a" };
+            let reply = connection.call(&format!("{insert} {window}{items}"));
+            assert!(is_error(&reply, text), "{insert} {window}: {reply}");
+        }
+    }
+    assert_eq!(server.call("DBSIZE"), Reply::Integer(0));
+}
+
+#[test]
+fn finest_is_limited_by_the_panes_and_their_number() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    for sketch in SKETCHES.iter().filter(|sketch| sketch.has_finest()) {
+        for (window, text) in [
+            ("WINDOW 4000 PANES 4 FINEST 0".to_owned(), BAD_FINEST),
+            ("WINDOW 4000 PANES 4 FINEST -1".to_owned(), BAD_FINEST),
+            ("WINDOW 4000 PANES 4 FINEST x".to_owned(), BAD_FINEST),
+            ("WINDOW 4000 PANES 4 FINEST 1001".to_owned(), BAD_FINEST),
+            ("WINDOW 4001 PANES 4 FINEST 1002".to_owned(), BAD_FINEST),
+            (
+                "WINDOW 4000 FINEST 0 PANES 0".to_owned(),
+                "ERR PANES must be",
+            ),
+            ("WINDOW 0 FINEST 0".to_owned(), "ERR WINDOW must be"),
+            (format!("{DAY} PANES 19 FINEST 1000"), TOO_MANY_PANES),
+            (format!("{MONTH} PANES 13 FINEST 1000"), TOO_MANY_PANES),
+        ] {
+            let reply = create(&mut connection, sketch, "k", &window);
+            assert!(
+                is_error(&reply, text),
+                "{} {window}: {reply}",
+                sketch.create
+            );
+        }
+        for (window, panes, pane_length, largest) in [
+            ("WINDOW 4001 PANES 4 FINEST 1001".to_owned(), 4, 1001, 5),
+            ("WINDOW 4000 FINEST 334".to_owned(), 12, 334, 13),
+            ("WINDOW 4000 PANES 4 FINEST 1".to_owned(), 4, 1, 55),
+            (format!("{DAY} PANES 18 FINEST 1000"), 18, 1000, 255),
+            (format!("{MONTH} PANES 12 FINEST 1000"), 12, 1000, 242),
+        ] {
+            server.call("FLUSHALL");
+            let reply = create(&mut connection, sketch, "k", &window);
+            assert!(reply.is_ok(), "{} {window}: {reply}", sketch.create);
+            let reply = connection.call("SKETCH.WINDOW k");
+            let number = |name| reply.field(name).and_then(Reply::integer);
+            assert_eq!(number("panes"), Some(panes), "{window}");
+            assert_eq!(number("pane length"), Some(pane_length), "{window}");
+            let items = |name| reply.field(name).and_then(Reply::items).map(<[Reply]>::len);
+            assert_eq!(items("items per pane"), items("pane starts"));
+            let live = items("pane starts").expect("panes");
+            assert!(live <= largest && live > largest / 2, "{window}: {live}");
+        }
+        server.call("FLUSHALL");
+    }
+}
+
+/// The panes are adjacent, each as long as the next newer one or twice as long, and a part of the window is that of a key of
+/// its own.
+#[test]
+fn sketch_window_describes_the_panes_of_a_month_and_of_an_hour() {
+    const NOW: i64 = 1_700_000_000_000;
+    let server = start(&[]);
+    server.set_clock(&NOW.to_string());
+    let mut connection = server.resp2();
+    for sketch in SKETCHES.iter().filter(|sketch| sketch.has_finest()) {
+        server.call("FLUSHALL");
+        let window = format!("{MONTH} PANES 12 FINEST 1000");
+        assert!(create(&mut connection, sketch, "k", &window).is_ok());
+        sketch.add(&mut connection, "k", 1);
+        for (part, ms) in [
+            ("SKETCH.WINDOW k".to_owned(), 2_592_000_000),
+            (
+                "SKETCH.WITHIN 3600000 SKETCH.WINDOW k".to_owned(),
+                3_600_000,
+            ),
+            ("SKETCH.WITHIN 1000 SKETCH.WINDOW k".to_owned(), 1000),
+            (
+                "SKETCH.WITHIN 2592000000 SKETCH.WINDOW k".to_owned(),
+                2_592_000_000,
+            ),
+        ] {
+            let reply = connection.call(&part);
+            let covered = reply.field("covered").and_then(Reply::integer);
+            let covered = covered.expect("a number");
+            assert!(
+                (ms..=ms + (ms / 12).max(1000)).contains(&covered),
+                "{part}: {covered}"
+            );
+            let starts = reply.field("pane starts").and_then(Reply::items);
+            let starts = starts.expect("an array").iter();
+            let starts: Vec<_> = starts.filter_map(Reply::integer).collect();
+            assert_eq!(starts[0], NOW - covered, "{part}");
+            let ends = starts[1..].iter().copied().chain([NOW + 1000]);
+            let lengths: Vec<_> = ends.zip(&starts).map(|(end, start)| end - start).collect();
+            let grow = |pair: &[i64]| pair[0] == pair[1] || pair[0] == 2 * pair[1];
+            assert!(lengths.windows(2).all(grow), "{part}: {lengths:?}");
+            assert_eq!(lengths.last(), Some(&1000), "{part}");
+        }
+    }
+}
+
+/// Events of any age, in an append-only file that the test writes: a file has the times of the writes, and a server loads it at any
+/// time. The parts of a month contain each event for at least their length, and not longer than that and a twelfth.
+#[test]
+fn an_append_only_file_with_events_of_any_age_fills_a_month() {
+    const NOW: u64 = 1_700_000_000_000;
+    const SECOND: u64 = 1000;
+    const HOUR: u64 = 3600 * SECOND;
+    const AGES: [u64; 12] = [
+        0,
+        SECOND,
+        5 * SECOND,
+        59 * SECOND,
+        61 * SECOND,
+        10 * 60 * SECOND,
+        HOUR,
+        5 * HOUR,
+        24 * HOUR,
+        7 * 24 * HOUR,
+        20 * 24 * HOUR,
+        29 * 24 * HOUR,
+    ];
+    for sketch in SKETCHES.iter().filter(|sketch| sketch.has_finest()) {
+        let mut server = start(&["--appendonly", "yes", "--appendfsync", "always"]);
+        server.set_clock(&NOW.to_string());
+        let seed = if sketch.has_seed() { SEED } else { "" };
+        let create = sketch.create.replace("KEY", "k");
+        let mut lines = vec![format!("{create} {MONTH} PANES 12 FINEST 1000 {seed}")];
+        for age in AGES.iter().rev() {
+            lines.push(format!("SKETCH.ADVANCE k {}", (NOW - age) / SECOND));
+            lines.push(sketch.add.replace("KEY", "k").replace("ITEM", "7"));
+        }
+        server.kill();
+        let directory = server.dir().join("appendonlydir");
+        std::fs::remove_dir_all(directory).expect("a directory");
+        let mut log = Vec::new();
+        lines.iter().for_each(|line| append(&mut log, line));
+        std::fs::write(server.dir().join("appendonly.aof"), log).expect("a file");
+        server.relaunch();
+        let mut connection = server.resp2();
+        for ms in AGES.into_iter().filter(|&ms| ms > 0) {
+            let reply = connection.call(&format!("SKETCH.WITHIN {ms} SKETCH.WINDOW k"));
+            let totals = reply.field("items per pane").and_then(Reply::items);
+            let totals = totals.expect("an array").iter().filter_map(Reply::integer);
+            let total = totals.sum::<i64>().unsigned_abs() as usize;
+            let within = |ms| AGES.iter().filter(|&&age| age <= ms).count();
+            let counts = within(ms)..=within(ms + SECOND.max(ms / 12));
+            assert!(counts.contains(&total), "{ms}: {total}");
+        }
+    }
+}
