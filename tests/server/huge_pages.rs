@@ -226,43 +226,48 @@ fn only_large_arrays_get_huge_pages_and_only_if_the_setting_permits_them() {
     assert_eq!(kernel_huge_bytes(&server), bytes);
 }
 
-fn main_thread(server: &Server) -> String {
-    let name = fs::read_to_string(format!("/proc/{}/comm", server.pid())).expect("a name");
-    name.trim().to_owned()
+/// A field of a status file of a process or thread.
+fn field<'a>(status: &'a str, name: &str) -> &'a str {
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    line.expect("a field").trim()
 }
 
-/// The sets of signals that the threads with a name block.
-fn blocked_signals(server: &Server, name: &str) -> Vec<u64> {
+fn blocked_signals(status: &str) -> u64 {
+    u64::from_str_radix(field(status, "SigBlk:"), 16).expect("a number")
+}
+
+/// The main thread is known by its number, because new threads have its name until they set their own.
+fn main_thread(server: &Server) -> String {
+    let file = format!("/proc/{0}/task/{0}/status", server.pid());
+    fs::read_to_string(file).expect("a status")
+}
+
+/// The states of the module's threads.
+fn module_threads(server: &Server) -> Vec<String> {
     let threads = fs::read_dir(format!("/proc/{}/task", server.pid())).expect("threads");
     let statuses = threads.filter_map(|thread| {
         fs::read_to_string(thread.expect("a thread").path().join("status")).ok()
     });
-    let field = |status: &str, name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name));
-        line.expect("a field").trim().to_owned()
-    };
-    let statuses = statuses.filter(|status| field(status, "Name:") == name);
-    let sets = statuses.map(|status| u64::from_str_radix(&field(&status, "SigBlk:"), 16));
-    sets.map(|set| set.expect("a number")).collect()
+    let of_module = statuses.filter(|status| field(status, "Name:") == "bf-huge-pages");
+    of_module.collect()
 }
 
 /// Signals are for the main thread, such as that of the watchdog.
 #[test]
 fn the_thread_blocks_all_signals_and_the_main_thread_none() {
-    let (server, mut connection) = start();
-    assert!(blocked_signals(&server, "bf-huge-pages").is_empty());
-    let before = blocked_signals(&server, &main_thread(&server));
+    let (mut server, mut connection) = start();
+    assert!(module_threads(&server).is_empty());
+    assert_eq!(blocked_signals(&main_thread(&server)), 0);
     create_filled(&mut connection, CREATIONS[0], "key");
-    assert_eq!(blocked_signals(&server, &main_thread(&server)), before);
-    let of_thread = blocked_signals(&server, "bf-huge-pages");
+    assert_eq!(blocked_signals(&main_thread(&server)), 0);
+    let is_possible = matches!(expected(), "active" | "mode-never" | "disabled-for-process");
+    let count = usize::from(is_possible);
+    server.wait_until("the thread", |server| module_threads(server).len() == count);
     // No thread can block signals 9 and 19. From 32 on, they are those of the C library and of programs.
     let all = 0x7fff_ffff & !(1 << 8) & !(1 << 18);
-    let is_possible = matches!(expected(), "active" | "mode-never" | "disabled-for-process");
-    assert_eq!(of_thread.len(), usize::from(is_possible));
-    assert!(
-        of_thread.iter().all(|mask| mask & all == all),
-        "{of_thread:x?}"
-    );
+    for thread in module_threads(&server) {
+        assert_eq!(blocked_signals(&thread) & all, all, "{thread}");
+    }
 }
 
 /// Saves, rewrites, synchronizations, copies and freed keys during writes, while the setting changes: a replica without huge
