@@ -25,7 +25,8 @@ fn loads(chain: &ValkeyChain) -> ValkeyChain {
     let payload = chain.load_payload().expect("enough memory");
     assert_eq!(payload.len() as u64, chain.load_payload_bytes());
     let fits = |bytes| bytes <= payload.len() as u64;
-    let loaded = ValkeyChain::from_load_payload(&payload, chain.limited_size(), Budget::new(&fits));
+    let size = chain.size().max(chain.restored_size());
+    let loaded = ValkeyChain::from_load_payload(&payload, size, Budget::new(&fits));
     let loaded = loaded.expect("a valid payload within the size of the chain");
     assert!(stored::digest(&loaded) == stored::digest(chain));
     assert!(loaded.size() <= chain.size());

@@ -64,7 +64,7 @@ impl DataType for ValkeyChain {
     }
 
     fn check_limit(&self, call: &Call<'_>) -> Result<(), Error> {
-        match self.limited_size() > valkey_config::max_size_for(call) {
+        match self.restored_size() > valkey_config::max_size_for(call) {
             true => Err(super::texts::TOO_LARGE.into()),
             false => Ok(()),
         }

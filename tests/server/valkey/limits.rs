@@ -102,6 +102,46 @@ fn restore_by_a_client_is_limited() {
     assert_eq!(dump(&mut connection, "copy"), dump(&mut connection, "k"));
 }
 
+/// The two ways to copy a key from another server accept the same keys, whatever the number of filters. The seeds are random: a
+/// key has fewer filters than wanted if ten of 90 items are false positives, with a probability below 1e-7.
+#[test]
+fn chunks_are_limited_as_payloads_of_restore() {
+    let server = replacement().start();
+    let mut connection = server.resp2();
+    for filters in 1..=9 {
+        limit(&mut connection, 128 << 20);
+        connection.call("BF.INSERT k CAPACITY 10 EXPANSION 1");
+        connection.call(&format!("BF.MADD k {}", numbers(0, 10 * filters)));
+        let info = connection.call("BF.INFO k FILTERS");
+        assert_eq!(info, Reply::Integer(filters.into()));
+        let payload = connection.call("DUMP k");
+        let payload = payload.text().expect("a payload");
+        let chunk = connection.call("BF.SCANDUMP k 0");
+        let Some([_, Reply::Bulk(header)]) = chunk.items() else {
+            panic!("{chunk}");
+        };
+        let commands = [
+            [b"RESTORE", &b"copy"[..], b"0", payload],
+            [b"BF.LOADCHUNK", b"copy", b"1", header],
+        ];
+        let bytes = size(&mut connection, "k");
+        // The list has at most eight slots of eight bytes that a restored chain does not need.
+        let mut accepted = Vec::new();
+        for bytes in bytes - 65..=bytes {
+            limit(&mut connection, bytes);
+            let [restored, loaded] = commands.each_ref().map(|command| {
+                let is_accepted = connection.send(command).is_ok();
+                assert_eq!(connection.call("DEL copy"), Reply::Integer(is_accepted.into()));
+                is_accepted
+            });
+            assert_eq!(restored, loaded, "{filters} filters, {bytes} bytes");
+            accepted.push(loaded);
+        }
+        assert_eq!((accepted[0], accepted[65]), (false, true), "{filters} filters");
+        connection.call("DEL k");
+    }
+}
+
 /// Files and replication, also of RESTORE, are not limited.
 #[test]
 fn files_and_replication_are_not_limited() {

@@ -64,8 +64,8 @@ fn read_filter<'a>(fields: &mut Fields<'a>) -> Result<(FilterParts, &'a [u8]), L
 
 impl ValkeyChain {
     /// The chain of a BF.LOAD payload. Bytes after its end are ignored, and so are the items of all filters but the
-    /// newest, which are full. The size must not exceed `max_size` bytes (see [`ValkeyChain::limited_size`]). Then the bytes of the
-    /// stored filters are requested from `budget`. Everything is checked before memory is allocated.
+    /// newest, which are full. Neither [`ValkeyChain::size`] nor [`ValkeyChain::restored_size`] may exceed `max_size` bytes. Then
+    /// the bytes of the stored filters are requested from `budget`. Everything is checked before memory is allocated.
     ///
     /// A chain that is marked as having the fixed seed, but has another one, is marked as having a random one.
     ///

@@ -282,12 +282,11 @@ impl ValkeyChain {
         )
     }
 
-    /// The size that the memory limit applies to: [`ValkeyChain::size`], or the size that RESTORE counts if it is larger, so
-    /// that RESTORE accepts every chain that can be loaded in another way.
+    /// The size in bytes that the memory limit applies to when a stored chain is loaded, as by RESTORE: its list has the slots
+    /// of before the last filter. At most [`ValkeyChain::size`] of a chain that grew.
     #[must_use]
-    pub fn limited_size(&self) -> u64 {
-        let filters = self.filters.len() as u64;
-        (self.size()).max(restored_size(filters, self.layout.bit_bytes))
+    pub fn restored_size(&self) -> u64 {
+        restored_size(self.filters.len() as u64, self.layout.bit_bytes)
     }
 
     /// The capacity in items that a chain with these parameters can reach within `max_size` bytes, computed from the

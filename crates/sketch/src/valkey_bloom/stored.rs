@@ -165,7 +165,7 @@ fn header_filters(
 }
 
 impl ValkeyChain {
-    /// [`Stored::load`] with a limit: the chain must not exceed `max_size` bytes; see [`ValkeyChain::limited_size`]. Memory: in
+    /// [`Stored::load`] with a limit: the chain must not exceed `max_size` bytes; see [`ValkeyChain::restored_size`]. Memory: in
     /// proportion to the bytes read.
     ///
     /// Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom". Limit: docs/families/bloom.md, "valkey-bloom's type".
