@@ -131,13 +131,20 @@ fn chunks_are_limited_as_payloads_of_restore() {
             limit(&mut connection, bytes);
             let [restored, loaded] = commands.each_ref().map(|command| {
                 let is_accepted = connection.send(command).is_ok();
-                assert_eq!(connection.call("DEL copy"), Reply::Integer(is_accepted.into()));
+                assert_eq!(
+                    connection.call("DEL copy"),
+                    Reply::Integer(is_accepted.into())
+                );
                 is_accepted
             });
             assert_eq!(restored, loaded, "{filters} filters, {bytes} bytes");
             accepted.push(loaded);
         }
-        assert_eq!((accepted[0], accepted[65]), (false, true), "{filters} filters");
+        assert_eq!(
+            (accepted[0], accepted[65]),
+            (false, true),
+            "{filters} filters"
+        );
         connection.call("DEL k");
     }
 }
