@@ -83,7 +83,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"cf.exists",
         handler: handler(query::exists),
-        summary: c"Tests whether an item is in a cuckoo filter. False positives are possible, false negatives are not",
+        summary: c"Tests whether an item is in a cuckoo filter. False positives are possible",
         within: true,
         ..READ
     },
