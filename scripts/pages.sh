@@ -19,7 +19,7 @@ export ROUGHLY_WRITE=1
 for part in "${parts[@]}"; do
     case $part in
         commands) cargo test --quiet --test server -- documents::commands ;;
-        accuracy) cargo test --quiet --test accuracy ;;
+        accuracy) cargo test --quiet --package roughly-models --test accuracy ;;
         session) scripts/with-server.sh python3 scripts/site/session.py > docs/plots/session.svg ;;
         worst-cases) cargo test --quiet --test server -- once::worst_cases --test-threads 1 --nocapture ;;
         *)

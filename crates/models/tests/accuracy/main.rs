@@ -3,7 +3,7 @@
 //! Streams and seeds are fixed, so every run gives the same results. `make pages` (ROUGHLY_WRITE=1) writes the tables
 //! and plots. Without ROUGHLY_WRITE, a difference fails the test.
 
-#[path = "../../benches/figure.rs"]
+#[path = "../../../../benches/figure.rs"]
 mod figure;
 
 mod clients;
@@ -19,22 +19,30 @@ mod windows;
 
 use figure::LineChart;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The markers before the tables on a page.
-const SIZES: &str = "<!-- sizes: computed by tests/accuracy, written by `make pages` -->\n";
-const ACCURACY: &str = "<!-- accuracy: measured by tests/accuracy, written by `make pages` -->\n";
-const GROWTH: &str = "<!-- growth: measured by tests/accuracy, written by `make pages` -->\n";
-const WINDOWS: &str = "<!-- windows: measured by tests/accuracy, written by `make pages` -->\n";
-const PERIODS: &str = "<!-- periods: measured by tests/accuracy, written by `make pages` -->\n";
-const MERGES: &str = "<!-- merges: measured by tests/accuracy, written by `make pages` -->\n";
-const ORDER: &str = "<!-- order: measured by tests/accuracy, written by `make pages` -->\n";
-const SMALL: &str = "<!-- small filters: measured by tests/accuracy, written by `make pages` -->\n";
+const SIZES: &str =
+    "<!-- sizes: computed by crates/models/tests/accuracy, written by `make pages` -->\n";
+const ACCURACY: &str =
+    "<!-- accuracy: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const GROWTH: &str =
+    "<!-- growth: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const WINDOWS: &str =
+    "<!-- windows: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const PERIODS: &str =
+    "<!-- periods: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const MERGES: &str =
+    "<!-- merges: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const ORDER: &str =
+    "<!-- order: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const SMALL: &str =
+    "<!-- small filters: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const EARLY: &str =
-    "<!-- early refusals: measured by tests/accuracy, written by `make pages` -->\n";
-const MISSED: &str =
-    "<!-- missed impressions: measured by tests/accuracy, written by `make pages` -->\n";
-const AGES: &str = "<!-- ages: measured by tests/accuracy, written by `make pages` -->\n";
+    "<!-- early refusals: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const MISSED: &str = "<!-- missed impressions: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const AGES: &str =
+    "<!-- ages: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const END: &str = "<!-- end -->";
 
 /// The results for a family.
@@ -74,6 +82,13 @@ fn size(bytes: u64) -> String {
         )
 }
 
+/// The path of a file of the repository.
+fn page(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(path)
+}
+
 /// Compares a file with the expected contents; with ROUGHLY_WRITE set, writes it.
 fn check_or_write(path: &Path, expected: &str) {
     let found = fs::read_to_string(path).unwrap_or_default();
@@ -91,7 +106,7 @@ fn check_or_write(path: &Path, expected: &str) {
 /// Compares the page and the plot of a family with the results; with ROUGHLY_WRITE set, writes them.
 fn check_page(family: &str, sizes: &str, measured: &Measured) {
     println!("{family}\n\n{sizes}\n{}", measured.table);
-    let dir = Path::new("docs/families");
+    let dir = page("docs/families");
     check_or_write(
         &dir.join(format!("plots/{family}.svg")),
         &measured.plot.svg(),
@@ -120,12 +135,12 @@ fn check_table(path: &Path, begin: &str, table: &str) {
 fn the_bloom_page_shows_the_measured_accuracy() {
     check_page("bloom", &sizes::bloom(), &families::bloom());
     check_table(
-        Path::new("docs/families/bloom.md"),
+        &page("docs/families/bloom.md"),
         GROWTH,
         &families::bloom_growth(),
     );
     check_table(
-        Path::new("docs/families/bloom.md"),
+        &page("docs/families/bloom.md"),
         SMALL,
         &small_filters::rates(),
     );
@@ -144,7 +159,7 @@ fn the_count_min_page_shows_the_measured_accuracy() {
         &families::count_min(),
     );
     check_table(
-        Path::new("docs/families/count-min-sketch.md"),
+        &page("docs/families/count-min-sketch.md"),
         WINDOWS,
         &families::count_min_windows(),
     );
@@ -153,27 +168,19 @@ fn the_count_min_page_shows_the_measured_accuracy() {
 #[test]
 fn the_top_k_page_shows_the_measured_accuracy() {
     check_page("top-k", &sizes::top_k(), &families::top_k());
-    check_table(
-        Path::new("docs/families/top-k.md"),
-        PERIODS,
-        &periods::top_k(),
-    );
-    check_table(
-        Path::new("docs/families/top-k.md"),
-        ORDER,
-        &recall::by_order(),
-    );
+    check_table(&page("docs/families/top-k.md"), PERIODS, &periods::top_k());
+    check_table(&page("docs/families/top-k.md"), ORDER, &recall::by_order());
 }
 
 #[test]
 fn the_t_digest_page_shows_the_measured_accuracy() {
     check_page("t-digest", &sizes::t_digest(), &families::t_digest());
     check_or_write(
-        Path::new("docs/families/plots/t-digest-tail.svg"),
+        &page("docs/families/plots/t-digest-tail.svg"),
         &families::t_digest_tail().svg(),
     );
     check_table(
-        Path::new("docs/families/t-digest.md"),
+        &page("docs/families/t-digest.md"),
         MERGES,
         &digests::merges(),
     );
@@ -182,7 +189,7 @@ fn the_t_digest_page_shows_the_measured_accuracy() {
 #[test]
 fn the_t_digest_page_shows_the_measured_accuracy_of_windows() {
     check_table(
-        Path::new("docs/families/t-digest.md"),
+        &page("docs/families/t-digest.md"),
         WINDOWS,
         &windows::t_digest(),
     );
@@ -197,24 +204,20 @@ fn rate_limits_refuse_few_clients_early() {
 #[test]
 fn the_recipes_show_the_measured_accuracy() {
     check_table(
-        Path::new("docs/recipes/rate-limiting.md"),
+        &page("docs/recipes/rate-limiting.md"),
         EARLY,
         &clients::early_refusals(),
     );
     check_table(
-        Path::new("docs/recipes/ad-frequency-capping.md"),
+        &page("docs/recipes/ad-frequency-capping.md"),
         MISSED,
         &clients::missed_impressions(),
     );
-    check_table(
-        Path::new("docs/recipes/last-seen.md"),
-        AGES,
-        &clients::ages(),
-    );
+    check_table(&page("docs/recipes/last-seen.md"), AGES, &clients::ages());
 }
 
 #[test]
 fn the_flow_chart_has_the_style_of_the_other_figures() {
-    let chart = fs::read_to_string("docs/plots/choosing.svg").expect("the flow chart");
+    let chart = fs::read_to_string(page("docs/plots/choosing.svg")).expect("the flow chart");
     assert!(chart.contains(figure::STYLE));
 }
