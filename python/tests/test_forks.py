@@ -10,7 +10,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
 
 #: Uses every method of an object that takes its lock in another way: short and long reads and additions, merges, comparisons.
 START = """
-import os, sys, threading
+import os, sys, threading, time
 
 objects = {}
 
@@ -50,12 +50,14 @@ objects.update(
 empty = {name: sketch.copy() for name, sketch in objects.items()}
 """
 LOCKED = "os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)"
-#: Uses objects while it has the lock, and lets other threads run meanwhile.
+#: Uses objects while it has the lock, and lets other threads run meanwhile. Without the pause, a thread would mostly get the lock
+#: again before the one that forks.
 THREADS = """
 def work():
     while True:
         with lock:
             use()
+        time.sleep(0.001)
 
 for _ in range(2):
     threading.Thread(target=work, daemon=True).start()
@@ -79,5 +81,5 @@ FREE_THREADS = THREADS.replace("with lock", "if True")
 def test_handlers_of_a_fork_may_use_objects_or_wait_for_threads_that_do(handlers, threads, forks, is_registered_first):
     order = [handlers, IMPORT] if is_registered_first else [IMPORT, handlers]
     code = "\n".join([START, *order, threads, forks, "os._exit(0)"])
-    # A process that waits for itself is ended. The others take a second.
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
+    # A process that waits for itself is ended. The others take seconds.
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=300)
