@@ -5,9 +5,9 @@
 #                                      depend on the server (tests/server/main.rs) on the others. Records what each type supports, checks
 #                                      that nothing is missing (tests/documents/abilities.rs), and writes the table of tested versions in
 #                                      docs/versioning.md
-#   scripts/test-matrix.sh quick       for .ci/run, after scripts/test.sh: the same without the installed server, slow tests and records, and
-#                                      on the others without the examples of the pages, copy-sketches, huge pages and obeyed commands. Then random
-#                                      commands and a mixed workload on the newest servers with I/O threads
+#   scripts/test-matrix.sh quick       for .ci/run, after scripts/test.sh: those whose result may depend on the server, without the installed
+#                                      server, slow tests and records, and on the others without the examples of the pages, copy-sketches, huge
+#                                      pages and obeyed commands. Then random commands and a mixed workload on the newest servers with I/O threads
 #   scripts/test-matrix.sh io-threads  all server tests and the clients on the newest Redis and the newest Valkey with four I/O threads
 #   scripts/test-matrix.sh clients     scripts/test-clients.sh
 #   scripts/test-matrix.sh python      make test-python
@@ -48,7 +48,7 @@ rm -f target/tested.txt
 passed=() failed=()
 independent=(--skip once:: --skip each_platform::)
 # The longest tests. make test runs them on the installed server.
-slow=(--skip lazy_free:: --skip large_keys_survive --skip slot_migration_during --skip failover_after_a_kill --skip once::worst_cases)
+slow=(--skip lazy_free:: --skip large_keys_survive --skip slot_migration_during --skip failover_after_a_kill)
 # On the older servers, these take a third of the processor time. They run on the newest ones and the installed one.
 repeated=(--skip each_server::documents --skip each_server::copy_sketches --skip huge_pages:: --skip obeyed::)
 newest=(redis-newest valkey-newest)
@@ -87,10 +87,10 @@ for name in $names; do
         continue
     fi
     skip=()
-    if [[ $full_servers != *" $name "* ]]; then
-        skip+=("${independent[@]}")
-        [ "$mode" != quick ] || skip+=("${repeated[@]}")
-    fi
+    is_full=no
+    [[ $full_servers != *" $name "* ]] || is_full=yes
+    [ "$mode/$is_full" = full/yes ] || skip+=("${independent[@]}")
+    [ "$mode/$is_full" != quick/no ] || skip+=("${repeated[@]}")
     case $mode in
         full)
             export ROUGHLY_ABILITIES=$PWD/target/abilities/$name.txt
