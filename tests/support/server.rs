@@ -396,23 +396,42 @@ impl Server {
         }
     }
 
-    /// Kills the child processes of a killed server, which would survive it. Identifies them by their working directory.
+    /// Whether the working directory of a process is that of this server.
+    fn works_here(&self, id: &str) -> bool {
+        let dir = self.dir.path().canonicalize();
+        dir.is_ok_and(|dir| fs::read_link(format!("/proc/{id}/cwd")).is_ok_and(|of| of == dir))
+    }
+
+    /// The server's child processes, which save or rewrite; after its end, all that are left. Without /proc, none.
+    fn children(&self) -> Vec<String> {
+        let server = self
+            .process
+            .as_ref()
+            .map(|process| process.id().to_string());
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|id| id.bytes().all(|digit| digit.is_ascii_digit()))
+            .filter(|id| Some(id) != server.as_ref() && self.works_here(id))
+            .collect()
+    }
+
+    /// Sends a signal to the child processes, for example `-STOP`. Returns their number.
+    pub fn signal_children(&self, signal: &str) -> usize {
+        let children = self.children();
+        for id in &children {
+            let status = Command::new("kill").args([signal, id]).status();
+            assert!(status.is_ok(), "cannot run `kill`");
+        }
+        children.len()
+    }
+
+    /// Kills the child processes of a killed server, which would survive it.
     fn kill_children(&self) {
-        let Ok(dir) = self.dir.path().canonicalize() else {
-            return;
-        };
-        let works_here =
-            |id: &str| fs::read_link(format!("/proc/{id}/cwd")).is_ok_and(|d| d == dir);
-        // Without /proc, the child processes continue until they are done.
-        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-            let id = entry.file_name().to_string_lossy().into_owned();
-            if id.bytes().all(|digit| digit.is_ascii_digit()) && works_here(&id) {
-                let killed = Command::new("kill").args(["-9", &id]).status();
-                assert!(killed.is_ok(), "cannot run `kill`");
-                while works_here(&id) {
-                    std::thread::sleep(POLL_INTERVAL);
-                }
-            }
+        self.signal_children("-9");
+        // Without /proc, they continue until they are done.
+        while !self.children().is_empty() {
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 

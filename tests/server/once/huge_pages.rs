@@ -70,13 +70,14 @@ fn huge_pages_are_restored_after_loads_and_saves() {
     server.wait_until("the memory of the old array", |server| {
         kernel_huge_bytes(server) <= huge_bytes(server)
     });
-    // The child process waits so long for each of these keys.
+    // The child process waits so long for each of these keys: long enough to be stopped.
     for number in 0..40 {
         run(&mut connection, &format!("SET key:{number} x"));
     }
     for _ in 0..2 {
         run(&mut connection, "CONFIG SET rdb-key-save-delay 100000");
         run(&mut connection, "BGSAVE");
+        assert_eq!(server.signal_children("-STOP"), 1);
         let before = kernel_huge_bytes(&server);
         add(&mut connection, CREATION, "key", 0..20_000);
         let divided = kernel_huge_bytes(&server);
@@ -84,6 +85,7 @@ fn huge_pages_are_restored_after_loads_and_saves() {
         sleep(2 * INTERVAL);
         assert_eq!(server.info_number("rdb_bgsave_in_progress"), 1);
         assert!(kernel_huge_bytes(&server) <= divided);
+        server.signal_children("-CONT");
         server.wait_until("the save", |server| {
             server.info_number("rdb_bgsave_in_progress") == 0
         });
