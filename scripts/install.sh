@@ -14,6 +14,7 @@
 #   fuzz     cargo-fuzz and the C++ compiler that builds libFuzzer
 #   valgrind valgrind
 #   browser  Chromium, and the tools
+#   venv     Python with virtual environments and pip
 #   examples the Python client for Redis that the examples in docs/ use
 #   python   the build tool of the Python package, under target/python
 #   python-tests
@@ -172,13 +173,17 @@ need_examples() {
         || install "Python's Redis client is missing" python3 python3-redis
 }
 
+# On Debian, venv with pip needs the package python3-venv.
+need_venv() {
+    python3 -c 'import ensurepip, venv' 2> /dev/null || install "Python with venv is missing" python3 python3-venv
+}
+
 # python_packages DIRECTORY REQUIREMENTS: creates a virtual environment with exactly these packages.
 python_packages() {
     local directory=$1 requirements=$2
     if ! cmp -s "$requirements" "$directory/requirements.txt"; then
         say "installing the Python packages of $requirements into $directory"
-        # On Debian, venv with pip needs the package python3-venv.
-        python3 -c 'import ensurepip, venv' 2> /dev/null || install "Python with venv is missing" python3 python3-venv
+        need_venv
         rm -rf "$directory"
         python3 -m venv "$directory"
         "$directory/bin/pip" install --quiet --disable-pip-version-check -r "$requirements"
@@ -219,7 +224,7 @@ need_clients() {
 
 for need in "$@"; do
     case $need in
-        build | server | lint | tools | examples | clients) "need_$need" ;;
+        build | server | lint | tools | examples | venv | clients) "need_$need" ;;
         source)
             for tool in dpkg-source make patch cc; do
                 program $tool dpkg-dev make patch xz-utils gcc libc6-dev
