@@ -3,17 +3,34 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The absolute path of a module's file. `None` if the file is missing; then a line is printed, and the caller skips the
-/// test. The directory is `ROUGHLY_PEERS`, by default `../shared/peers/bin` beside the repository.
-pub fn find(file: &str) -> Option<PathBuf> {
-    let directory = env::var_os("ROUGHLY_PEERS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/peers/bin"),
-        PathBuf::from,
-    );
-    let path = directory.join(file);
-    let found = path.canonicalize().ok();
-    if found.is_none() {
-        println!("skipped: no {}", path.display());
-    }
-    found
+/// RedisBloom: the file in `ROUGHLY_REDISBLOOM`, by default the one that `scripts/fetch.sh redisbloom` fetches.
+///
+/// # Panics
+/// If it is missing.
+pub fn redisbloom() -> PathBuf {
+    let fetched = || {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/redisbloom");
+        directory.join("2.8.2/redisbloom.so")
+    };
+    existing(
+        env::var_os("ROUGHLY_REDISBLOOM").map_or_else(fetched, PathBuf::from),
+        "`scripts/fetch.sh redisbloom` fetches it",
+    )
+}
+
+/// valkey-bloom: the file in `ROUGHLY_VALKEY_BLOOM`.
+///
+/// # Panics
+/// If the variable is not set, or the file is missing.
+pub fn valkey_bloom() -> PathBuf {
+    let file = env::var_os("ROUGHLY_VALKEY_BLOOM").unwrap_or_default();
+    existing(
+        file.into(),
+        "ROUGHLY_VALKEY_BLOOM must be the path of valkey-bloom",
+    )
+}
+
+fn existing(file: PathBuf, remedy: &str) -> PathBuf {
+    file.canonicalize()
+        .unwrap_or_else(|error| panic!("{}: {error}; {remedy}", file.display()))
 }

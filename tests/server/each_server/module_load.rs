@@ -2,7 +2,6 @@
 
 use crate::families::{FAMILIES, Setting, all_commands};
 use crate::support::c_modules;
-use crate::support::peers;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server, module_path};
 
@@ -244,22 +243,4 @@ fn a_load_beside_a_module_with_the_same_name_logs_which_one() {
         let log = log.expect_err("a server that does not start");
         assert_eq!(name_conflict(&log), expected);
     }
-}
-
-/// Every package of Redis 8 loads RedisBloom. Skipped without the file of RedisBloom 8.10, which runs on Redis 8.
-#[test]
-fn a_load_beside_redisbloom_logs_its_file() {
-    let Some(redisbloom) = peers::find("redisbloom-8.10.so") else {
-        return;
-    };
-    let (server, _) = start(false);
-    if !server.version().is_redis_at_least(8, 0) {
-        return;
-    }
-    let redisbloom = redisbloom.to_str().expect("a UTF-8 path");
-    let options = Options::new().arguments(&["--loadmodule", redisbloom]);
-    let log = options.try_start();
-    let log = log.expect_err("a server that does not start");
-    let line = name_conflict(&log);
-    assert!(line.contains(redisbloom), "{line}");
 }

@@ -1,8 +1,8 @@
-//! Roughly beside RedisBloom and valkey-bloom: replication, files, DUMPs, chunks, `scripts/copy-sketches` and failovers, in
-//! both directions.
+//! Roughly beside RedisBloom and valkey-bloom on the server under test: replication, files, DUMPs, chunks,
+//! `scripts/copy-sketches` and failovers, in both directions.
 //!
-//! The tests run on the server of `ROUGHLY_SERVER`, or without this variable, on every server in target/servers. A module
-//! whose file is missing (`support::peers`) or that the server cannot load is skipped; the test prints a line.
+//! The tests beside RedisBloom run always. Those beside valkey-bloom are ignored, because no registry has its module:
+//! `ROUGHLY_VALKEY_BLOOM=/path/libvalkey_bloom.so scripts/test.sh` runs them, on a server that can load it.
 
 mod beside;
 mod compare;
@@ -16,56 +16,172 @@ mod t_digest;
 use crate::families::{FAMILIES, Family};
 use crate::support::peers;
 use crate::support::resp::Connection;
-use crate::support::server::{Options, Server, Version};
+use crate::support::server::{Options, Server};
 use crate::workload::{Command, Workload, words};
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-use std::{env, fs};
+use std::path::PathBuf;
 
 /// Keys per type.
 const KEYS: u64 = 10;
 
+/// Declares tests of functions in files of this folder, which take the module beside which they test.
+macro_rules! tests {
+    ($peer:expr, $attribute:tt: $($file:ident { $($name:ident)* })*) => {
+        $($(
+            #[test]
+            #$attribute
+            fn $name() {
+                super::$file::$name(&$peer);
+            }
+        )*)*
+    };
+}
+
+/// The tests beside RedisBloom.
+mod redisbloom {
+    tests! {
+        super::Peer::redisbloom(),
+        [cfg_attr(
+            not(all(target_arch = "x86_64", target_env = "gnu")),
+            ignore = "needs RedisBloom, which is published for x86-64 Linux with glibc"
+        )]:
+        beside {
+            a_load_of_all_families_beside_another_module_logs_what_to_do
+            a_load_of_some_families_beside_redisbloom_logs_its_file
+        }
+        copy_sketches {
+            copy_sketches_copies_in_both_directions
+            compare_reports_what_differs_between_a_server_and_its_replica
+            keys_of_types_that_the_destination_lacks_are_reported
+            a_t_digest_that_was_copied_to_redisbloom_answers_as_the_original
+        }
+        files {
+            rdb_files_load_in_both_directions
+            append_only_files_load_in_both_directions
+            rewritten_append_only_files_load_in_both_directions
+        }
+        keys {
+            dumps_are_restored_in_both_directions
+            chunks_are_loaded_in_both_directions
+        }
+        replication {
+            replicas_have_the_same_keys_in_both_directions
+            a_chain_of_both_modules_has_the_same_keys
+            failovers_to_roughly_and_back_lose_no_key
+        }
+        switch_over {
+            a_failover_to_roughly_loses_no_acknowledged_write
+            a_pause_and_a_stop_of_the_old_server_lose_no_acknowledged_write
+        }
+        t_digest { t_digests_of_distinct_samples_answer_as_those_of_redisbloom }
+    }
+}
+
+/// docs/migration-redis-8-to-valkey.md, "Replication to Valkey 9".
+mod needs_redis_8_and_valkey_9 {
+    tests! {
+        super::Peer::redisbloom(),
+        [ignore = "needs Redis 8 and target/servers/valkey-newest"]:
+        switch_over { redis_8_with_redisbloom_moves_to_valkey_9_with_roughly }
+    }
+}
+
+/// The tests beside valkey-bloom.
+mod needs_valkey_bloom {
+    tests! {
+        super::Peer::valkey_bloom(),
+        [ignore = "needs Valkey 8 and valkey-bloom: ROUGHLY_VALKEY_BLOOM"]:
+        beside {
+            both_modules_serve_one_server_in_any_order
+            keys_of_both_modules_survive_replication_files_and_dumps
+            a_file_of_all_families_loads_beside_valkey_bloom_if_its_bloom_filters_are_of_its_type
+            a_load_of_all_families_beside_another_module_logs_what_to_do
+        }
+        copy_sketches {
+            copy_sketches_copies_in_both_directions
+            compare_reports_what_differs_between_a_server_and_its_replica
+            keys_of_types_that_the_destination_lacks_are_reported
+        }
+        files {
+            rdb_files_load_in_both_directions
+            append_only_files_load_in_both_directions
+            rewritten_append_only_files_load_in_both_directions
+        }
+        keys { dumps_are_restored_in_both_directions }
+        replication {
+            replicas_have_the_same_keys_in_both_directions
+            replicas_with_other_settings_have_the_same_keys
+            a_chain_of_both_modules_has_the_same_keys
+            failovers_to_roughly_and_back_lose_no_key
+        }
+        switch_over {
+            a_failover_to_roughly_loses_no_acknowledged_write
+            a_pause_and_a_stop_of_the_old_server_lose_no_acknowledged_write
+        }
+    }
+}
+
 /// Another module, beside which Roughly is tested.
 struct Peer {
-    /// The name of its file.
-    file: &'static str,
+    module: PathBuf,
     /// Whether the module has a type.
     has_type: fn(&Family) -> bool,
     /// Module arguments with which Roughly creates keys as this module does.
     settings: &'static [&'static str],
-    /// Whether this module replicates all parameters of a key that it creates, so that the settings of a replica may differ.
-    replicates_parameters: bool,
-    /// Whether a server can load the module.
-    loads_on: fn(Version) -> bool,
     /// Whether a command for keys of these types works on a server with Roughly, but not on one with this module.
     lacks: fn(&Command) -> bool,
 }
 
-const PEERS: [Peer; 3] = [
-    Peer {
-        file: "redisbloom-8.10.so",
-        has_type: |family| family.recorded.is_some(),
-        settings: &[],
-        replicates_parameters: false,
-        loads_on: |server| server.is_redis_at_least(8, 0) || server.is_valkey_at_least(9, 1),
-        lacks: redisbloom_8_10_lacks,
-    },
-    valkey_bloom("valkey-bloom-1.0.1.so"),
-    valkey_bloom("valkey-bloom-2026-04.so"),
-];
+impl Peer {
+    fn redisbloom() -> Self {
+        Self {
+            module: peers::redisbloom(),
+            has_type: |family| family.recorded.is_some(),
+            settings: &[],
+            lacks: redisbloom_lacks,
+        }
+    }
 
-const fn valkey_bloom(file: &'static str) -> Peer {
-    Peer {
-        file,
-        has_type: |family| family.name == "bloomfltr",
-        settings: &["bf-new-keys", "valkey-bloom", "bf-replies", "valkey-bloom"],
-        replicates_parameters: true,
-        loads_on: |server| server.is_valkey_at_least(8, 0),
-        lacks: |_| false,
+    fn valkey_bloom() -> Self {
+        Self {
+            module: peers::valkey_bloom(),
+            has_type: |family| family.name == "bloomfltr",
+            settings: &["bf-new-keys", "valkey-bloom", "bf-replies", "valkey-bloom"],
+            lacks: |_| false,
+        }
+    }
+
+    /// A server with this module.
+    fn options(&self) -> Options {
+        Options::new().module(&self.module)
+    }
+
+    /// A server with Roughly.
+    fn roughly(&self) -> Options {
+        Options::new().module_arguments(self.settings)
+    }
+
+    /// The types that both modules have.
+    fn types(&self) -> impl Iterator<Item = &'static Family> {
+        FAMILIES.iter().filter(|family| (self.has_type)(family))
+    }
+
+    /// Random commands that both modules support.
+    fn workload(&self, seed: u64) -> Workload {
+        Workload::new(seed, "", KEYS)
+            .of_types(self.types())
+            .without(self.lacks)
+    }
+
+    /// Both directions: this module first, then Roughly.
+    fn both_ways(&self) -> [(Options, Options, &'static str); 2] {
+        [
+            (self.options(), self.roughly(), "to Roughly"),
+            (self.roughly(), self.options(), "from Roughly"),
+        ]
     }
 }
 
-fn redisbloom_8_10_lacks(command: &Command) -> bool {
+fn redisbloom_lacks(command: &Command) -> bool {
     let has = |wanted: fn(&[u8]) -> bool| command[1..].iter().any(|argument| wanted(argument));
     match command[0].as_slice() {
         b"BF.MERGE" | b"COPY" => true,
@@ -75,57 +191,11 @@ fn redisbloom_8_10_lacks(command: &Command) -> bool {
     }
 }
 
-/// A module and a server that can load both it and Roughly.
-struct Pair {
-    peer: &'static Peer,
-    module: PathBuf,
-    program: PathBuf,
-}
-
-impl Pair {
-    /// A server with the other module.
-    fn peer(&self) -> Options {
-        self.with(Options::new()).module(&self.module)
-    }
-
-    /// A server with Roughly.
-    fn roughly(&self) -> Options {
-        self.with(Options::new().module_arguments(self.peer.settings))
-    }
-
-    /// These options, with the server of this pair.
-    fn with(&self, options: Options) -> Options {
-        options.program(self.program.clone())
-    }
-
-    /// The types that both modules have.
-    fn types(&self) -> impl Iterator<Item = &'static Family> {
-        FAMILIES
-            .iter()
-            .filter(|family| (self.peer.has_type)(family))
-    }
-
-    /// Random commands that both modules support.
-    fn workload(&self, seed: u64) -> Workload {
-        Workload::new(seed, "", KEYS)
-            .of_types(self.types())
-            .without(self.peer.lacks)
-    }
-
-    /// Both directions: the other module first, then Roughly.
-    fn both_ways(&self) -> [(Options, Options, &'static str); 2] {
-        [
-            (self.peer(), self.roughly(), "to Roughly"),
-            (self.roughly(), self.peer(), "from Roughly"),
-        ]
-    }
-}
-
 /// Builds keys of the types, named after them, and creates keys by random commands.
-fn fill(pair: &Pair, connection: &mut Connection, workload: &mut Workload) {
-    for family in pair.types() {
+fn fill(peer: &Peer, connection: &mut Connection, workload: &mut Workload) {
+    for family in peer.types() {
         let mut commands = family.build.iter().map(|command| words(command));
-        if !commands.any(|command| (pair.peer.lacks)(&command)) {
+        if !commands.any(|command| (peer.lacks)(&command)) {
             family.build(connection, family.name);
         }
     }
@@ -133,57 +203,6 @@ fn fill(pair: &Pair, connection: &mut Connection, workload: &mut Workload) {
         connection.send(&command);
     }
     workload.run(connection, 1000);
-}
-
-/// Runs a test for every module on every server that can load it.
-fn each(test: impl Fn(&Pair)) {
-    for peer in &PEERS {
-        let Some(module) = peers::find(peer.file) else {
-            continue;
-        };
-        let mut tested = false;
-        for (program, version) in servers() {
-            if (peer.loads_on)(*version) {
-                println!("{} on {}", peer.file, program.display());
-                test(&Pair {
-                    peer,
-                    module: module.clone(),
-                    program: program.clone(),
-                });
-                tested = true;
-            }
-        }
-        if !tested {
-            println!("skipped: no server that loads {}", peer.file);
-        }
-    }
-}
-
-/// The servers to test on.
-fn servers() -> &'static [(PathBuf, Version)] {
-    static SERVERS: OnceLock<Vec<(PathBuf, Version)>> = OnceLock::new();
-    SERVERS.get_or_init(|| {
-        let programs = match env::var_os("ROUGHLY_SERVER") {
-            Some(program) => vec![PathBuf::from(program)],
-            None => fetched(),
-        };
-        let programs = programs.into_iter().map(|program| {
-            let options = Options::new().without_module().program(program.clone());
-            let version = options.start().version();
-            (program, version)
-        });
-        programs.collect()
-    })
-}
-
-/// The servers that scripts/fetch.sh server fetched.
-fn fetched() -> Vec<PathBuf> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/servers");
-    let entries = fs::read_dir(directory).into_iter().flatten();
-    let programs = entries.map(|entry| entry.expect("an entry").path().join("server"));
-    let mut programs: Vec<_> = programs.filter(|program| program.is_file()).collect();
-    programs.sort();
-    programs
 }
 
 /// Asserts that a replica has refused no command of its primary.

@@ -1,11 +1,11 @@
 //! `scripts/copy-sketches` between servers with different modules.
 
 use super::compare::{Transfer, assert_same};
-use super::{Pair, each, fill};
+use super::{Peer, fill};
 use crate::each_server::copy_sketches::{copy, url};
 use crate::families::{Comparison, FAMILIES};
 use crate::support::resp::{Connection, Reply};
-use crate::support::server::{Options, Server};
+use crate::support::server::Server;
 
 fn size(connection: &mut Connection) -> u64 {
     let count = connection.call("DBSIZE").integer().expect("a count");
@@ -20,67 +20,61 @@ fn persist(connection: &mut Connection) {
     }
 }
 
-#[test]
-fn copy_sketches_copies_in_both_directions() {
-    each(|pair| {
-        for (source, destination, when) in pair.both_ways() {
-            for mode in ["64", "0"] {
-                let (source, destination) = (source.clone().start(), destination.clone().start());
-                let mut from = source.resp2();
-                fill(pair, &mut from, &mut pair.workload(130));
-                persist(&mut from);
-                let count = size(&mut from);
-                let arguments = ["--chunks", mode, &url(&source), &url(&destination)];
-                copy(&arguments).assert(0, &[("copied", count), ("verified", count)]);
-                let mut to = destination.resp2();
-                let keys = assert_same(&mut from, &mut to, Transfer::Copies, when);
-                assert!(keys > 5, "{when}: {keys} keys");
-                copy(&arguments).assert(0, &[("equal", count), ("verified", count)]);
-            }
+pub fn copy_sketches_copies_in_both_directions(peer: &Peer) {
+    for (source, destination, when) in peer.both_ways() {
+        for mode in ["64", "0"] {
+            let (source, destination) = (source.clone().start(), destination.clone().start());
+            let mut from = source.resp2();
+            fill(peer, &mut from, &mut peer.workload(130));
+            persist(&mut from);
+            let count = size(&mut from);
+            let arguments = ["--chunks", mode, &url(&source), &url(&destination)];
+            copy(&arguments).assert(0, &[("copied", count), ("verified", count)]);
+            let mut to = destination.resp2();
+            let keys = assert_same(&mut from, &mut to, Transfer::Copies, when);
+            assert!(keys > 5, "{when}: {keys} keys");
+            copy(&arguments).assert(0, &[("equal", count), ("verified", count)]);
         }
-    });
+    }
 }
 
 /// A replica refuses writes. The counts of a top-k of RedisBloom differ between a primary and its replicas.
-#[test]
-fn compare_reports_what_differs_between_a_server_and_its_replica() {
-    each(|pair| {
-        let (mut source, mut destination) = (pair.peer().start(), pair.roughly().start());
-        destination.replicate(&source);
-        let mut from = source.resp2();
-        fill(pair, &mut from, &mut pair.workload(131));
-        // RedisBloom compresses digests when it is read, also by DUMP.
-        for key in from.call("KEYS tdigest*").items().expect("keys") {
-            from.send(&[b"DEL", key.text().expect("a key")]);
-        }
-        source.wait_for_replica(&destination);
-        let ends = [&*url(&source), &url(&destination)];
-        let arguments = [&["--compare"][..], &ends].concat();
-        let run = copy(&arguments);
-        assert_eq!(run.status.code(), Some(0), "{run:?}");
-        let count = size(&mut from);
-        let decayed = run.count("random decay");
-        assert_eq!(run.count("equal") + decayed, count, "{run:?}");
-        let has_top_k = pair
-            .types()
-            .any(|family| family.recorded == Some(Comparison::ExactExceptPointers));
-        assert_eq!(decayed > 0, has_top_k, "{run:?}");
-        // The destination no longer receives writes.
-        assert!(destination.call("REPLICAOF NO ONE").is_ok());
-        let family = pair.types().next().expect("a type");
-        family.build(&mut from, "missing");
-        assert_eq!(
-            from.call(&format!("DEL {}", family.name)),
-            Reply::Integer(1)
-        );
-        run_changed(pair, &source, &destination, count);
-    });
+pub fn compare_reports_what_differs_between_a_server_and_its_replica(peer: &Peer) {
+    let (mut source, mut destination) = (peer.options().start(), peer.roughly().start());
+    destination.replicate(&source);
+    let mut from = source.resp2();
+    fill(peer, &mut from, &mut peer.workload(131));
+    // RedisBloom compresses digests when it is read, also by DUMP.
+    for key in from.call("KEYS tdigest*").items().expect("keys") {
+        from.send(&[b"DEL", key.text().expect("a key")]);
+    }
+    source.wait_for_replica(&destination);
+    let ends = [&*url(&source), &url(&destination)];
+    let arguments = [&["--compare"][..], &ends].concat();
+    let run = copy(&arguments);
+    assert_eq!(run.status.code(), Some(0), "{run:?}");
+    let count = size(&mut from);
+    let decayed = run.count("random decay");
+    assert_eq!(run.count("equal") + decayed, count, "{run:?}");
+    let has_top_k = peer
+        .types()
+        .any(|family| family.recorded == Some(Comparison::ExactExceptPointers));
+    assert_eq!(decayed > 0, has_top_k, "{run:?}");
+    // The destination no longer receives writes.
+    assert!(destination.call("REPLICAOF NO ONE").is_ok());
+    let family = peer.types().next().expect("a type");
+    family.build(&mut from, "missing");
+    assert_eq!(
+        from.call(&format!("DEL {}", family.name)),
+        Reply::Integer(1)
+    );
+    run_changed(peer, &source, &destination, count);
 }
 
 /// Compares after a key was added to the source, and another one replaced.
-fn run_changed(pair: &Pair, source: &Server, destination: &Server, count: u64) {
+fn run_changed(peer: &Peer, source: &Server, destination: &Server, count: u64) {
     let mut from = source.resp2();
-    let family = pair.types().next().expect("a type");
+    let family = peer.types().next().expect("a type");
     family.build(&mut from, family.name);
     family.change(&mut from, family.name, "changed");
     let run = copy(&[
@@ -105,36 +99,33 @@ fn run_changed(pair: &Pair, source: &Server, destination: &Server, count: u64) {
 }
 
 /// The reason is reported for every type that the other module does not have.
-#[test]
-fn keys_of_types_that_the_destination_lacks_are_reported() {
-    each(|pair| {
-        let (source, destination) = (pair.with(Options::new()).start(), pair.peer().start());
-        let mut from = source.resp2();
-        let lacking: Vec<_> = FAMILIES
-            .iter()
-            .filter(|family| !(pair.peer.has_type)(family))
-            .collect();
-        for family in &lacking {
-            family.build(&mut from, family.name);
-        }
-        let run = copy(&[&url(&source), &url(&destination)]);
-        run.assert(1, &[("failed", lacking.len() as u64)]);
-        for family in lacking {
-            let prefix = family.prefix.to_uppercase();
-            let line = format!("failed: {prefix} key \"{}\" in database 0: ", family.name);
-            let reason = if family.has_window {
-                "has no windows".to_owned()
-            } else {
-                format!("does not have the type {}", family.type_name)
-            };
-            let mut lines = run.errors.lines();
-            let found = lines.find(|found| found.starts_with(&line));
-            assert!(
-                found.is_some_and(|found| found.ends_with(&reason)),
-                "{line}{reason}: {run:?}"
-            );
-        }
-    });
+pub fn keys_of_types_that_the_destination_lacks_are_reported(peer: &Peer) {
+    let (source, destination) = (Server::start(), peer.options().start());
+    let mut from = source.resp2();
+    let lacking: Vec<_> = FAMILIES
+        .iter()
+        .filter(|family| !(peer.has_type)(family))
+        .collect();
+    for family in &lacking {
+        family.build(&mut from, family.name);
+    }
+    let run = copy(&[&url(&source), &url(&destination)]);
+    run.assert(1, &[("failed", lacking.len() as u64)]);
+    for family in lacking {
+        let prefix = family.prefix.to_uppercase();
+        let line = format!("failed: {prefix} key \"{}\" in database 0: ", family.name);
+        let reason = if family.has_window {
+            "has no windows".to_owned()
+        } else {
+            format!("does not have the type {}", family.type_name)
+        };
+        let mut lines = run.errors.lines();
+        let found = lines.find(|found| found.starts_with(&line));
+        assert!(
+            found.is_some_and(|found| found.ends_with(&reason)),
+            "{line}{reason}: {run:?}"
+        );
+    }
 }
 
 /// Points at which the answers of two servers are compared.
@@ -163,44 +154,38 @@ fn largest_difference(one: &[f64], other: &[f64]) -> f64 {
 
 /// RedisBloom answers less accurately from a digest with samples that Roughly has not merged yet. The tool compresses the
 /// copy, and docs/migration.md names a command that does so before other methods.
-#[test]
-fn a_t_digest_that_was_copied_to_redisbloom_answers_as_the_original() {
-    each(|pair| {
-        if !pair.types().any(|family| family.name == "tdigest") {
-            return;
-        }
-        let (source, destination) = (pair.roughly().start(), pair.peer().start());
-        let (mut from, mut to) = (source.resp2(), destination.resp2());
-        assert!(from.call("TDIGEST.CREATE digest").is_ok());
-        // 5,000 samples from 0 to 199.999, in an order without pattern.
-        for batch in 0..50_u64 {
-            let samples = (0..100).map(|n| ((batch * 100 + n) * 7919 % 5000) as f64 / 25.0);
-            let samples: Vec<_> = samples.map(|sample| sample.to_string()).collect();
-            assert!(
-                from.call(&format!("TDIGEST.ADD digest {}", samples.join(" ")))
-                    .is_ok()
-            );
-        }
-        assert_eq!(from.call("EXPIRE digest 10000"), Reply::Integer(1));
-        let original = cdf(&mut from, "digest");
-        let restore = |from: &mut Connection, to: &mut Connection, copy: &str| {
-            let Reply::Bulk(payload) = from.call("DUMP digest") else {
-                panic!("no DUMP");
-            };
-            let reply = to.send(&[b"RESTORE", copy.as_bytes(), b"0", &payload]);
-            assert!(reply.is_ok(), "{reply}");
-            cdf(to, copy)
+pub fn a_t_digest_that_was_copied_to_redisbloom_answers_as_the_original(peer: &Peer) {
+    let (source, destination) = (peer.roughly().start(), peer.options().start());
+    let (mut from, mut to) = (source.resp2(), destination.resp2());
+    assert!(from.call("TDIGEST.CREATE digest").is_ok());
+    // 5,000 samples from 0 to 199.999, in an order without pattern.
+    for batch in 0..50_u64 {
+        let samples = (0..100).map(|n| ((batch * 100 + n) * 7919 % 5000) as f64 / 25.0);
+        let samples: Vec<_> = samples.map(|sample| sample.to_string()).collect();
+        assert!(
+            from.call(&format!("TDIGEST.ADD digest {}", samples.join(" ")))
+                .is_ok()
+        );
+    }
+    assert_eq!(from.call("EXPIRE digest 10000"), Reply::Integer(1));
+    let original = cdf(&mut from, "digest");
+    let restore = |from: &mut Connection, to: &mut Connection, copy: &str| {
+        let Reply::Bulk(payload) = from.call("DUMP digest") else {
+            panic!("no DUMP");
         };
-        let raw = restore(&mut from, &mut to, "raw");
-        assert!(largest_difference(&raw, &original) > 0.02);
-        copy(&[&url(&source), &url(&destination)]).assert(0, &[("copied", 1), ("verified", 1)]);
-        let copied = cdf(&mut to, "digest");
-        assert!(largest_difference(&copied, &original) < 0.001);
-        let left = to.call("TTL digest").integer().expect("a time");
-        assert!((9000..=10_000).contains(&left), "{left}");
-        // The way back by other methods.
-        assert!(from.call("TDIGEST.MERGE digest 1 digest OVERRIDE").is_ok());
-        let merged = restore(&mut from, &mut to, "merged");
-        assert!(largest_difference(&merged, &original) < 0.001);
-    });
+        let reply = to.send(&[b"RESTORE", copy.as_bytes(), b"0", &payload]);
+        assert!(reply.is_ok(), "{reply}");
+        cdf(to, copy)
+    };
+    let raw = restore(&mut from, &mut to, "raw");
+    assert!(largest_difference(&raw, &original) > 0.02);
+    copy(&[&url(&source), &url(&destination)]).assert(0, &[("copied", 1), ("verified", 1)]);
+    let copied = cdf(&mut to, "digest");
+    assert!(largest_difference(&copied, &original) < 0.001);
+    let left = to.call("TTL digest").integer().expect("a time");
+    assert!((9000..=10_000).contains(&left), "{left}");
+    // The way back by other methods.
+    assert!(from.call("TDIGEST.MERGE digest 1 digest OVERRIDE").is_ok());
+    let merged = restore(&mut from, &mut to, "merged");
+    assert!(largest_difference(&merged, &original) < 0.001);
 }

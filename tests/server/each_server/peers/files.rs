@@ -1,7 +1,7 @@
 //! RDB files and append-only files that one module writes and the other one reads.
 
 use super::compare::{Transfer, assert_same};
-use super::{Pair, each, fill};
+use super::{Peer, fill};
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
 use crate::support::state::select;
@@ -31,33 +31,31 @@ fn copy_directory(from: &Path, to: &Path) {
 /// Runs a test with a filled server of each module, in each direction. The test copies its files to the directory of
 /// the other server, which then loads them.
 fn load_files(
+    peer: &Peer,
     arguments: &[&str],
     databases: &[u32],
     transfer: Transfer,
     write: impl Fn(&mut Server, &Path),
 ) {
-    each(|pair: &Pair| {
-        for (source, destination, when) in pair.both_ways() {
-            let start = |options: Options| options.arguments(arguments).start();
-            let (mut source, mut destination) = (start(source), start(destination));
-            let mut connection = source.resp2();
-            for db in databases {
-                select(&mut connection, *db);
-                fill(pair, &mut connection, &mut pair.workload(110));
-            }
-            destination.kill();
-            write(&mut source, destination.dir());
-            destination.relaunch();
-            let (one, other) = (&mut source.resp2(), &mut destination.resp2());
-            let keys = assert_same(one, other, transfer, when);
-            assert!(keys > 5, "{when}: {keys} keys");
+    for (source, destination, when) in peer.both_ways() {
+        let start = |options: Options| options.arguments(arguments).start();
+        let (mut source, mut destination) = (start(source), start(destination));
+        let mut connection = source.resp2();
+        for db in databases {
+            select(&mut connection, *db);
+            fill(peer, &mut connection, &mut peer.workload(110));
         }
-    });
+        destination.kill();
+        write(&mut source, destination.dir());
+        destination.relaunch();
+        let (one, other) = (&mut source.resp2(), &mut destination.resp2());
+        let keys = assert_same(one, other, transfer, when);
+        assert!(keys > 5, "{when}: {keys} keys");
+    }
 }
 
-#[test]
-fn rdb_files_load_in_both_directions() {
-    load_files(&[], &[0, 3], Transfer::Values, |source, directory| {
+pub fn rdb_files_load_in_both_directions(peer: &Peer) {
+    load_files(peer, &[], &[0, 3], Transfer::Values, |source, directory| {
         assert!(source.call("SAVE").is_ok());
         let file = "dump.rdb";
         fs::copy(source.dir().join(file), directory.join(file)).expect("a copy");
@@ -65,25 +63,30 @@ fn rdb_files_load_in_both_directions() {
 }
 
 /// The file has the commands of clients.
-#[test]
-fn append_only_files_load_in_both_directions() {
-    load_files(AOF, &[0, 3], Transfer::Commands, |source, directory| {
-        // The server writes and flushes the file before it replies.
-        let reply = source.call("CONFIG SET appendfsync always");
-        assert!(reply.is_ok(), "{reply}");
-        assert_ne!(source.call("INCR last"), Reply::Integer(0));
-        assert_eq!(source.call("DEL last"), Reply::Integer(1));
-        let name = "appendonlydir";
-        copy_directory(&source.dir().join(name), &directory.join(name));
-    });
+pub fn append_only_files_load_in_both_directions(peer: &Peer) {
+    load_files(
+        peer,
+        AOF,
+        &[0, 3],
+        Transfer::Commands,
+        |source, directory| {
+            // The server writes and flushes the file before it replies.
+            let reply = source.call("CONFIG SET appendfsync always");
+            assert!(reply.is_ok(), "{reply}");
+            assert_ne!(source.call("INCR last"), Reply::Integer(0));
+            assert_eq!(source.call("DEL last"), Reply::Integer(1));
+            let name = "appendonlydir";
+            copy_directory(&source.dir().join(name), &directory.join(name));
+        },
+    );
 }
 
 /// With an RDB preamble, and as commands. RedisBloom writes commands only for keys of database 0 correctly.
-#[test]
-fn rewritten_append_only_files_load_in_both_directions() {
+pub fn rewritten_append_only_files_load_in_both_directions(peer: &Peer) {
     for (preamble, databases) in [("yes", &[0, 3][..]), ("no", &[0])] {
         let arguments = [AOF, &["--aof-use-rdb-preamble", preamble]].concat();
         load_files(
+            peer,
             &arguments,
             databases,
             Transfer::Values,

@@ -1,7 +1,7 @@
 //! Replication between servers with different modules.
 
 use super::compare::{Transfer, assert_same};
-use super::{Pair, assert_no_refused_command, each, fill};
+use super::{Peer, assert_no_refused_command, fill};
 use crate::integration::odd_settings;
 use crate::support::server::{Options, Server};
 use crate::support::state::select;
@@ -18,11 +18,11 @@ fn assert_replicated(primary: &mut Server, replica: &Server, when: &str) {
 }
 
 /// A full synchronization, then a stream of commands.
-fn replicate(pair: &Pair, primary: Options, replica: Options, when: &str) {
+fn replicate(peer: &Peer, primary: Options, replica: Options, when: &str) {
     let (mut primary, mut replica) = (primary.start(), replica.start());
-    let mut workload = pair.workload(101);
+    let mut workload = peer.workload(101);
     let mut connection = primary.resp2();
-    fill(pair, &mut connection, &mut workload);
+    fill(peer, &mut connection, &mut workload);
     replica.replicate(&primary);
     assert_replicated(&mut primary, &replica, when);
     for db in [0, 3] {
@@ -32,52 +32,44 @@ fn replicate(pair: &Pair, primary: Options, replica: Options, when: &str) {
     assert_replicated(&mut primary, &replica, when);
 }
 
-#[test]
-fn replicas_have_the_same_keys_in_both_directions() {
-    each(|pair| {
-        for (primary, replica, when) in pair.both_ways() {
-            replicate(pair, primary, replica, when);
-        }
-        if pair.peer.replicates_parameters {
-            let replica = pair.with(odd_settings());
-            replicate(pair, pair.peer(), replica, "other settings");
-        }
-    });
+pub fn replicas_have_the_same_keys_in_both_directions(peer: &Peer) {
+    for (primary, replica, when) in peer.both_ways() {
+        replicate(peer, primary, replica, when);
+    }
 }
 
-#[test]
-fn a_chain_of_both_modules_has_the_same_keys() {
-    each(|pair| {
-        let mut first = pair.peer().start();
-        let (mut middle, mut last) = (pair.roughly().start(), pair.peer().start());
-        let mut workload = pair.workload(102);
-        let mut connection = first.resp2();
-        fill(pair, &mut connection, &mut workload);
-        middle.replicate(&first);
-        last.replicate(&middle);
-        workload.run(&mut connection, COMMANDS);
-        assert_replicated(&mut first, &middle, "the first and the second");
-        assert_replicated(&mut middle, &last, "the second and the third");
-    });
+/// valkey-bloom replicates all parameters of a key that it creates.
+pub fn replicas_with_other_settings_have_the_same_keys(peer: &Peer) {
+    replicate(peer, peer.options(), odd_settings(), "other settings");
 }
 
-#[test]
-fn failovers_to_roughly_and_back_lose_no_key() {
-    each(|pair| {
-        let (mut one, mut two) = (pair.peer().start(), pair.roughly().start());
-        let mut workload = pair.workload(103);
-        fill(pair, &mut one.resp2(), &mut workload);
-        two.replicate(&one);
-        for round in 0..4 {
-            let (from, to) = if round % 2 == 0 {
-                (&mut one, &mut two)
-            } else {
-                (&mut two, &mut one)
-            };
-            workload.run(&mut from.resp2(), 300);
-            from.fail_over(to);
-            workload.run(&mut to.resp2(), 300);
-            assert_replicated(to, from, &format!("failover {round}"));
-        }
-    });
+pub fn a_chain_of_both_modules_has_the_same_keys(peer: &Peer) {
+    let mut first = peer.options().start();
+    let (mut middle, mut last) = (peer.roughly().start(), peer.options().start());
+    let mut workload = peer.workload(102);
+    let mut connection = first.resp2();
+    fill(peer, &mut connection, &mut workload);
+    middle.replicate(&first);
+    last.replicate(&middle);
+    workload.run(&mut connection, COMMANDS);
+    assert_replicated(&mut first, &middle, "the first and the second");
+    assert_replicated(&mut middle, &last, "the second and the third");
+}
+
+pub fn failovers_to_roughly_and_back_lose_no_key(peer: &Peer) {
+    let (mut one, mut two) = (peer.options().start(), peer.roughly().start());
+    let mut workload = peer.workload(103);
+    fill(peer, &mut one.resp2(), &mut workload);
+    two.replicate(&one);
+    for round in 0..4 {
+        let (from, to) = if round % 2 == 0 {
+            (&mut one, &mut two)
+        } else {
+            (&mut two, &mut one)
+        };
+        workload.run(&mut from.resp2(), 300);
+        from.fail_over(to);
+        workload.run(&mut to.resp2(), 300);
+        assert_replicated(to, from, &format!("failover {round}"));
+    }
 }

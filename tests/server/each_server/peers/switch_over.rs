@@ -1,6 +1,6 @@
 //! The migration by replication, with the commands of docs/migration-replication.md, while clients write.
 
-use super::{Pair, assert_no_refused_command, each, fetched};
+use super::{Peer, assert_no_refused_command};
 use crate::each_server::documents::environment::Environment;
 use crate::families::{Family, NumberSet};
 use crate::support::page::{Block, Page};
@@ -118,11 +118,11 @@ fn steps(without_failover: bool) -> Vec<Block> {
 }
 
 /// Migrates to a server with these options while clients write, and counts the writes that are lost.
-fn migrate(pair: &Pair, new: Options, without_failover: bool) {
-    let (old, new) = (pair.peer().start(), new.start());
+fn migrate(peer: &Peer, new: Options, without_failover: bool) {
+    let (old, new) = (peer.options().start(), new.start());
     let ports = [old.port(), new.port()];
     let mut connection = old.resp2();
-    let writers: Vec<_> = pair
+    let writers: Vec<_> = peer
         .types()
         .flat_map(|family| (0..CLIENTS).map(move |client| (family, client)))
         .filter_map(|(family, client)| Writer::new(family, client, &mut connection))
@@ -172,35 +172,19 @@ fn migrate(pair: &Pair, new: Options, without_failover: bool) {
     assert_no_refused_command(&new);
 }
 
-#[test]
-fn a_failover_to_roughly_loses_no_acknowledged_write() {
-    each(|pair| migrate(pair, pair.roughly(), false));
+pub fn a_failover_to_roughly_loses_no_acknowledged_write(peer: &Peer) {
+    migrate(peer, peer.roughly(), false);
 }
 
-#[test]
-fn a_pause_and_a_stop_of_the_old_server_lose_no_acknowledged_write() {
-    each(|pair| migrate(pair, pair.roughly(), true));
+pub fn a_pause_and_a_stop_of_the_old_server_lose_no_acknowledged_write(peer: &Peer) {
+    migrate(peer, peer.roughly(), true);
 }
 
-/// docs/migration-redis-8-to-valkey.md, "Replication to Valkey 9".
-#[test]
-fn redis_8_with_redisbloom_moves_to_valkey_9_with_roughly() {
-    let newest = fetched()
-        .into_iter()
-        .find(|program| program.ends_with("valkey-newest/server"));
-    let Some(newest) = newest else {
-        println!("skipped: no target/servers/valkey-newest");
-        return;
-    };
-    each(|pair| {
-        let old = Options::new()
-            .without_module()
-            .program(pair.program.clone());
-        if !old.start().version().is_redis_at_least(8, 0) {
-            return;
-        }
-        let new = Options::new().program(newest.clone());
-        let new = new.arguments(&["--rdb-version-check", "relaxed"]);
-        migrate(pair, new, false);
-    });
+pub fn redis_8_with_redisbloom_moves_to_valkey_9_with_roughly(peer: &Peer) {
+    let newest = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/servers/valkey-newest/server");
+    let old = peer.options().start();
+    assert!(old.version().is_redis_at_least(8, 0), "an older server");
+    let new = Options::new().program(newest);
+    let new = new.arguments(&["--rdb-version-check", "relaxed"]);
+    migrate(peer, new, false);
 }
