@@ -1,5 +1,7 @@
 //! The setting `sketch-huge-pages`, its fields of INFO and its thread, in the mode of the machine.
 
+mod needs_huge_pages;
+
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use std::fs::{self, File};
@@ -70,12 +72,12 @@ pub fn kernel_huge_bytes(server: &Server) -> i64 {
 const MAX_AGE: Duration = Duration::from_secs(2);
 
 /// Waits until so many bytes have huge pages and none wait. If the kernel has no free huge pages, waits for this error
-/// instead. Does not wait if huge pages are not active on this machine.
+/// instead.
+///
+/// # Panics
+/// If huge pages are not active on this machine.
 pub fn wait_for(server: &mut Server, bytes: i64) {
-    if expected() != "active" {
-        assert_eq!(huge_bytes(server), 0);
-        return;
-    }
+    assert_eq!(expected(), "active");
     sleep(MAX_AGE);
     server.wait_until("huge pages", |server| {
         let waiting = server.info_number("bf_huge_page_bytes_waiting");
@@ -159,71 +161,6 @@ fn info_and_log_report_whether_huge_pages_are_active() {
     let server = disabled.start();
     assert_eq!(status(&server), "disabled-by-setting");
     assert!(!server.log().contains(line));
-}
-
-/// Whether a key was created, copied, restored or loaded, and whether a command or a background thread frees it.
-#[test]
-fn large_arrays_of_every_type_get_huge_pages() {
-    let (mut server, mut connection) = start();
-    for (number, creation) in CREATIONS.iter().enumerate() {
-        create_filled(&mut connection, creation, &format!("key:{number}"));
-    }
-    let all = WHOLE_BYTES * i64::try_from(CREATIONS.len()).expect("a number");
-    wait_for(&mut server, all);
-    for number in 0..CREATIONS.len() {
-        run(&mut connection, &format!("COPY key:{number} copy:{number}"));
-    }
-    wait_for(&mut server, 2 * all);
-    for (number, creation) in CREATIONS.iter().enumerate() {
-        let payload = connection.call(&format!("DUMP key:{number}"));
-        let payload = payload.text().expect("a payload");
-        let copy = format!("copy:{number}");
-        let restored = connection.send(&[b"RESTORE", copy.as_bytes(), b"0", payload, b"REPLACE"]);
-        assert!(restored.is_ok(), "{creation}: {restored}");
-    }
-    wait_for(&mut server, 2 * all);
-    for number in 0..CREATIONS.len() {
-        run(&mut connection, &format!("UNLINK copy:{number}"));
-    }
-    run(&mut connection, "DEBUG RELOAD");
-    wait_for(&mut server, all);
-    // The allocator keeps the freed memory for some seconds.
-    assert!(huge_bytes(&server) <= kernel_huge_bytes(&server));
-    run(&mut connection, "FLUSHALL ASYNC");
-    server.wait_until("the freed arrays", |server| huge_bytes(server) == 0);
-    server.wait_until("the memory", |server| kernel_huge_bytes(server) == 0);
-}
-
-/// Growth adds an array, and each array gets huge pages of its own.
-#[test]
-fn arrays_of_grown_filters_get_huge_pages() {
-    let mut server = Server::start();
-    let mut connection = server.resp2();
-    // The second sub-filter has 2^10 times the capacity of the first.
-    let creation = "BF.RESERVE key 0.001 50000 EXPANSION 1000";
-    run(&mut connection, creation);
-    add(&mut connection, creation, "key", 0..60_000);
-    wait_for(&mut server, WHOLE_BYTES);
-}
-
-/// The setting applies to arrays that exist. Pages that are huge remain so.
-#[test]
-fn only_large_arrays_get_huge_pages_and_only_if_the_setting_permits_them() {
-    let (mut server, mut connection) = start();
-    create_filled(&mut connection, "CMS.INITBYDIM KEY 8000000 1", "small");
-    set(&server, &mut connection, "no");
-    create_filled(&mut connection, "CMS.INITBYDIM KEY 10000000 1", "large");
-    // A server with huge pages gets them meanwhile.
-    let (mut other, mut of_other) = start();
-    create_filled(&mut of_other, "CMS.INITBYDIM KEY 10000000 1", "large");
-    wait_for(&mut other, WHOLE_BYTES);
-    assert_eq!((huge_bytes(&server), kernel_huge_bytes(&server)), (0, 0));
-    set(&server, &mut connection, "yes");
-    wait_for(&mut server, WHOLE_BYTES);
-    set(&server, &mut connection, "no");
-    let bytes = huge_bytes(&server);
-    assert!(bytes < 40 << 20, "{bytes} bytes: those of the large array");
-    assert_eq!(kernel_huge_bytes(&server), bytes);
 }
 
 /// A field of a status file of a process or thread.

@@ -3,6 +3,8 @@
 //! The result of a test in the module `once` depends on neither the server nor the platform (processor and C library),
 //! in `each_platform` not on the server, and in `each_server` not on the platform. scripts/test-matrix.sh and
 //! scripts/test-platform.sh skip the modules that would repeat a result. All other tests run on every server and platform.
+//!
+//! A test that not every server or machine can run is ignored ([`needs`]).
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -27,6 +29,7 @@ mod key_limit;
 mod lazy_free;
 mod maxmemory;
 mod memory_usage;
+mod needs;
 mod obeyed;
 mod persistence;
 mod replication;

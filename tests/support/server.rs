@@ -732,6 +732,11 @@ fn free_port() -> u16 {
     }
 }
 
+/// The program of a server that `scripts/fetch.sh server` fetches.
+pub fn fetched(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("target/servers/{name}/server"))
+}
+
 /// The server program to test with.
 ///
 /// # Panics

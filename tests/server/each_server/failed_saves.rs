@@ -3,8 +3,9 @@
 //! The servers run the module as `cargo test` builds it, because only debug builds support fault injection
 //! (src/server/fault.rs).
 
+mod needs_rdb_save;
+
 use crate::families::{FAMILIES, dump, run_on};
-use crate::support::c_modules;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use crate::support::state::State;
@@ -132,36 +133,6 @@ fn info_counts_internal_errors() {
         dump(&mut connection, "key");
         inject(&server, &[]);
     }
-}
-
-/// If another module makes the server write a file directly under its final name, this module cannot remove the file.
-#[test]
-fn the_process_aborts_rather_than_complete_a_file_that_lacks_a_value() {
-    let mut server = start(&["--loadmodule", c_modules::handler()]);
-    let mut connection = server.resp2();
-    run_on(&mut connection, "key", FAMILIES[0].build);
-    let reply = connection.call("HANDLER.SAVE whole.rdb");
-    if reply.to_string() == "-ERR this server has no RdbSave" {
-        let version = server.version();
-        assert!(!version.is_valkey() && !version.is_redis_at_least(7, 2));
-        return;
-    }
-    assert!(reply.is_ok(), "{reply}");
-    inject(&server, &["rdb_save bytes"]);
-    let reply = connection.try_send(&["HANDLER.SAVE", "partial.rdb"]);
-    assert!(reply.is_err(), "{reply:?}");
-    server.wait_until("the server to end", |server| !server.is_running());
-    assert!(
-        server
-            .log()
-            .contains("cannot be removed: ending the process")
-    );
-    // A complete file ends with the opcode 255 and eight bytes of checksum.
-    let ends = |name: &str| {
-        let content = fs::read(server.dir().join(name)).unwrap_or_default();
-        content.iter().rev().nth(8) == Some(&255)
-    };
-    assert!(ends("whole.rdb") && !ends("partial.rdb"));
 }
 
 #[test]

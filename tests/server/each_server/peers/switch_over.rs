@@ -5,7 +5,7 @@ use crate::each_server::documents::environment::Environment;
 use crate::families::{Family, NumberSet};
 use crate::support::page::{Block, Page};
 use crate::support::resp::{Connection, Protocol, Reply};
-use crate::support::server::{Options, Server};
+use crate::support::server::{Options, Server, fetched};
 use crate::support::set_on_drop::SetOnDrop;
 use crate::support::time;
 use std::path::Path;
@@ -181,10 +181,9 @@ pub fn a_pause_and_a_stop_of_the_old_server_lose_no_acknowledged_write(peer: &Pe
 }
 
 pub fn redis_8_with_redisbloom_moves_to_valkey_9_with_roughly(peer: &Peer) {
-    let newest = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/servers/valkey-newest/server");
     let old = peer.options().start();
     assert!(old.version().is_redis_at_least(8, 0), "an older server");
-    let new = Options::new().program(newest);
+    let new = Options::new().program(fetched("valkey-newest"));
     let new = new.arguments(&["--rdb-version-check", "relaxed"]);
     migrate(peer, new, false);
 }

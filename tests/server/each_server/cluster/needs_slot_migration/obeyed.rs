@@ -1,7 +1,7 @@
 //! No limit of the target refuses keys of imported slots, neither those of the snapshot nor those of the commands after it.
 
 use super::nodes::{Nodes, slot};
-use super::{FAMILIES, Reply, tag_in};
+use super::{FAMILIES, Reply, migration, tag_in};
 use crate::obeyed::{OF_SYSTEM, lower};
 use crate::support::server::Options;
 
@@ -27,13 +27,10 @@ fn lower_limits(nodes: &Nodes, node: usize) {
 }
 
 #[test]
+#[ignore = "needs a server with atomic slot migration: Redis 8.4, Valkey 9.0"]
 fn limits_of_the_target_refuse_no_key_of_an_imported_slot() {
     let nodes = Nodes::start_with(3, false, &Options::new().debug_module());
-    let version = nodes.servers[0].version();
-    let is_redis = version.is_redis_at_least(8, 4);
-    if !is_redis && !version.is_valkey_at_least(9, 0) {
-        return;
-    }
+    let migration = migration(&nodes);
     let tag = tag_in(0..5000);
     let (from, to) = (0, 1);
     let mut source = nodes.servers[from].resp2();
@@ -49,14 +46,7 @@ fn limits_of_the_target_refuse_no_key_of_an_imported_slot() {
     assert!(!matches!(filled, Reply::Error(_)), "{filled}");
     lower_limits(&nodes, to);
     let slot = slot(tag.as_bytes());
-    let reply = match is_redis {
-        true => nodes.servers[to].call(&format!("CLUSTER MIGRATION IMPORT {slot} {slot}")),
-        false => nodes.servers[from].call(&format!(
-            "CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {}",
-            nodes.ids[to]
-        )),
-    };
-    assert!(!matches!(reply, Reply::Error(_)), "{reply}");
+    migration.start(&nodes, slot);
     let mut keys: Vec<_> = payloads
         .iter()
         .map(|(family, _)| format!("{{{tag}}}{}", family.name))

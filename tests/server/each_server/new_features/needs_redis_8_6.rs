@@ -1,0 +1,88 @@
+//! HOTKEYS, and statistics of the keyspace.
+
+use super::ok;
+use crate::families::{FAMILIES, Family};
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+
+/// The names of the keys in a list of HOTKEYS GET, which has a number after each name.
+fn hot_keys(reply: &Reply, list: &str) -> Vec<String> {
+    // The reply is an array with one element, or a flat list of fields.
+    let field = reply
+        .field(list)
+        .or_else(|| reply.items()?.first()?.field(list));
+    let list = field.unwrap_or_else(|| panic!("no {list}: {reply}"));
+    let names = list.items().expect("keys").iter().step_by(2);
+    let names = names.map(|name| name.text().expect("a key").to_vec());
+    let names = names.map(|name| String::from_utf8(name).expect("UTF-8"));
+    names.collect()
+}
+
+/// HOTKEYS finds the keys of commands of modules by their key specs: with reads, writes and merges.
+#[test]
+#[ignore = "needs Redis 8.6"]
+fn hotkeys_lists_keys_of_every_type() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for family in FAMILIES {
+        family.build(&mut connection, family.type_name);
+        family.build(&mut connection, &format!("{}:read", family.type_name));
+    }
+    let start = "HOTKEYS START METRICS 2 CPU NET COUNT 64";
+    ok(&mut connection, &start.split(' ').collect::<Vec<_>>());
+    for family in FAMILIES {
+        family.change(&mut connection, family.type_name, "77");
+        family.read(&mut connection, &format!("{}:read", family.type_name));
+    }
+    let found = connection.call("HOTKEYS GET");
+    for list in ["by-cpu-time-us", "by-net-bytes"] {
+        let keys = hot_keys(&found, list);
+        for family in FAMILIES {
+            for key in [family.type_name, &format!("{}:read", family.type_name)] {
+                assert!(keys.iter().any(|found| found == key), "{list}: {keys:?}");
+            }
+        }
+    }
+    ok(&mut connection, &["HOTKEYS", "STOP"]);
+    ok(&mut connection, &["HOTKEYS", "RESET"]);
+}
+
+/// Statistics of the keyspace, which the server itself compares with its keys after every command.
+#[test]
+#[ignore = "needs Redis 8.6"]
+fn statistics_of_the_keyspace_stay_correct() {
+    let options = Options::new().arguments(&["--key-memory-histograms", "yes"]);
+    let server = options.start();
+    let mut connection = server.resp2();
+    ok(&mut connection, &["DEBUG", "KEYSIZES-HIST-ASSERT", "1"]);
+    for family in FAMILIES {
+        let key = family.type_name;
+        run_life(family, &mut connection, key);
+    }
+    ok(&mut connection, &["DEBUG", "RELOAD"]);
+    for family in FAMILIES {
+        let removed = connection.send(&["DEL", family.type_name]);
+        assert_eq!(removed.integer(), Some(1), "{}", family.name);
+    }
+    ok(&mut connection, &["FLUSHALL"]);
+    assert_eq!(connection.call("DBSIZE").integer(), Some(0));
+}
+
+/// What changes the keyspace: creation, writes, copies, names, values and times to live.
+fn run_life(family: &Family, connection: &mut Connection, key: &str) {
+    family.build(connection, key);
+    for item in 0..200 {
+        family.change(connection, key, &item.to_string());
+    }
+    let view = family.view(connection, key);
+    let dump = connection.send(&["DUMP", key]);
+    let dump = dump.text().expect("a payload").to_vec();
+    let (copy, moved) = (format!("{key}:copy"), format!("{key}:moved"));
+    assert_eq!(connection.send(&["COPY", key, &copy]).integer(), Some(1));
+    ok(connection, &["RENAME", &copy, &moved]);
+    let restore: [&[u8]; 5] = [b"RESTORE", moved.as_bytes(), b"60000", &dump, b"REPLACE"];
+    assert!(connection.send(&restore).is_ok());
+    assert_eq!(connection.send(&["PERSIST", &moved]).integer(), Some(1));
+    assert_eq!(family.view(connection, &moved), view, "{}", family.name);
+    assert_eq!(connection.send(&["UNLINK", &moved]).integer(), Some(1));
+}
