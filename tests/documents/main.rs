@@ -1,20 +1,12 @@
 //! Documents and scripts that must agree with the sources and with each other, without a server: links, versions, error texts and the
 //! table of abilities. tests/server/each_server/documents.rs runs the examples of the documents.
 
-#[allow(dead_code)] // These tests use only the lists.
-#[path = "../server/families/mod.rs"]
-mod families;
-#[path = "../support/mod.rs"]
-mod support;
-#[allow(dead_code)]
-#[path = "../server/workload.rs"]
-mod workload;
-
 mod abilities;
 mod citations;
 mod imports;
 mod key_functions;
 mod messages;
+mod support;
 mod versions;
 
 use std::collections::BTreeSet;

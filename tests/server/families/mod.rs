@@ -122,9 +122,6 @@ pub struct Family {
     pub info_prefix: &'static str,
     /// Page of the documentation.
     pub page: &'static str,
-    /// Source files and directories whose errors the page must explain.
-    #[allow(dead_code)] // Only tests/documents uses it.
-    pub sources: &'static [&'static str],
 
     /// Names of the read commands, without the prefix.
     pub read_commands: &'static [&'static str],
