@@ -1,7 +1,7 @@
 //! docs/troubleshooting.md has all errors and log lines of the module. The errors of a family are also on the pages of
 //! its commands. The tests collect these texts from the sources.
 
-use std::collections::BTreeSet;
+use crate::support::names::assert_same_names;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -145,18 +145,14 @@ fn every_family_has_sources() {
         name.split('.').next().expect("a prefix")
     });
     let prefixes = SOURCES.map(|(prefix, _)| prefix);
-    assert_eq!(names.collect::<Vec<_>>(), prefixes);
+    assert_same_names(prefixes, names, "prefixes in SOURCES");
     let listed = SOURCES.iter().flat_map(|(_, sources)| *sources);
-    let listed: BTreeSet<_> = listed
-        .map(PathBuf::from)
-        .filter(|path| path.is_dir())
-        .collect();
+    let listed = listed.filter(|path| Path::new(path).is_dir());
     let entries = fs::read_dir("src/family").expect("a directory");
     let folders = entries.map(|entry| entry.expect("an entry").path());
-    let folders: BTreeSet<_> = folders
-        .filter(|path| path.join("commands.rs").exists())
-        .collect();
-    assert_eq!(listed, folders);
+    let folders = folders.filter(|path| path.join("commands.rs").exists());
+    let folders = folders.map(|path| path.to_string_lossy().into_owned());
+    assert_same_names(listed, folders, "folders in SOURCES");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 #[allow(dead_code)] // The server tests use the rest.
 #[path = "../support/abilities.rs"]
 pub mod abilities;
+#[path = "../support/names.rs"]
+pub mod names;
 #[allow(dead_code)]
 #[path = "../support/page.rs"]
 pub mod page;
