@@ -1,8 +1,31 @@
-//! Citations in comments: a cited page exists, and so does the heading that a comment names after it.
+//! Citations: the files and folders that comments and pages name exist, and so do the headings that comments name after a page.
 
 use crate::support::page::Page;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
+
+/// The sources whose comments are checked, as patterns of git.
+const SOURCES: [&str; 18] = [
+    "*.rs",
+    "*.sh",
+    "*.py",
+    "*.pyi",
+    "*.c",
+    "*.mjs",
+    "*.js",
+    "*.go",
+    "*.toml",
+    "*.yml",
+    "*.yaml",
+    "*.conf",
+    "*Dockerfile",
+    ".dockerignore",
+    "Makefile",
+    ".ci/run",
+    "scripts/copy-sketches",
+    "packaging/monitoring/bf-exporter",
+];
 
 /// The comment in a line of source code.
 fn comment(line: &str) -> Option<&str> {
@@ -10,27 +33,77 @@ fn comment(line: &str) -> Option<&str> {
     if start.starts_with("//") || (start.starts_with('#') && !start.starts_with("#[")) {
         return Some(start);
     }
-    line.find(" // ").map(|position| &line[position..])
+    let position = line.find(" // ").or_else(|| line.find(" # "));
+    position.map(|position| &line[position..])
 }
 
-/// The comments of a source file. Citations may continue on the next line.
+/// The comments and docstrings of a source file. Citations may continue on the next line.
 fn comments(text: &str) -> String {
-    let comments = text.lines().filter_map(comment);
-    let lines = comments.map(|line| line.trim_start_matches(['/', '#', '!', ' ']));
-    lines.collect::<Vec<_>>().join(" ")
+    let mut lines = Vec::new();
+    let mut is_docstring = false;
+    for line in text.lines() {
+        let quotes = line.matches("\"\"\"").count();
+        let is_start = line.trim_start().starts_with("\"\"\"");
+        if is_docstring || is_start {
+            lines.push(line.trim());
+        } else if let Some(comment) = comment(line) {
+            lines.push(comment.trim_start_matches(['/', '#', '!', ' ']));
+        }
+        if is_docstring || is_start {
+            is_docstring ^= quotes % 2 == 1;
+        }
+    }
+    lines.join(" ")
 }
 
-/// The pages that a text cites, each with the text after it.
-fn citations(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    text.match_indices(".md").filter_map(|(end, _)| {
-        let rest = &text[end + 3..];
-        let is_end = !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-        let is_name = |c: char| c.is_alphanumeric() || "-_./*".contains(c);
-        let start = text[..end].rfind(|c| !is_name(c)).map_or(0, |at| at + 1);
-        let name = &text[start..end + 3];
-        let is_file = is_end && name.len() > 3 && !name.contains('*');
-        is_file.then_some((name, rest))
-    })
+/// Whether a character ends a name. A comma does so outside of braces.
+fn is_separator(c: char) -> bool {
+    c.is_whitespace() || "\"'`()[]|;=".contains(c)
+}
+
+/// The alternatives of a name with groups such as `{buffer,prefetch}.rs`.
+fn expand(name: &str) -> Vec<String> {
+    let group = name.split_once('{').and_then(|(before, rest)| {
+        let (group, after) = rest.split_once('}')?;
+        Some((before, group, after))
+    });
+    let Some((before, group, after)) = group else {
+        return vec![name.to_owned()];
+    };
+    let names = group.split(',');
+    let names = names.flat_map(|part| expand(&format!("{before}{part}{after}")));
+    names.collect()
+}
+
+/// The files and folders that a text names, each with the text after it: pages, files of Rust, and all paths that begin with a folder at
+/// the root.
+fn citations<'a>(text: &'a str, roots: &BTreeSet<String>) -> Vec<(String, &'a str)> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    let mut is_group = false;
+    let ends = text.char_indices().chain([(text.len(), ' ')]);
+    for (end, c) in ends {
+        is_group = (is_group || c == '{') && c != '}' && !is_separator(c);
+        if !is_separator(c) && (c != ',' || is_group) {
+            continue;
+        }
+        let word = &text[start..end];
+        start = end + c.len_utf8();
+        if word.contains("://") {
+            continue;
+        }
+        let name = word.split([':', '#']).next().unwrap_or_default();
+        let name = name.trim_end_matches(['.', '!', '?', '…']);
+        let is_file = [".md", ".rs"]
+            .iter()
+            .any(|end| name.len() > end.len() && name.ends_with(end));
+        let root = name.split_once('/').map(|(root, _)| root);
+        if is_file || root.is_some_and(|root| roots.contains(root)) {
+            let names = expand(name).into_iter();
+            found.extend(names.map(|name| (name, &text[end..])));
+        }
+    }
+    found
 }
 
 /// The heading in quotes after a citation: `docs/contributing/formats.md, "Bloom filters"`.
@@ -38,53 +111,218 @@ fn heading(rest: &str) -> Option<&str> {
     rest.strip_prefix(", \"")?.split('"').next()
 }
 
-/// What a file cites and does not exist. Paths begin at the root or at the directory of the file.
-fn missing(path: &Path, text: &str) -> Vec<String> {
-    let mut missing = Vec::new();
-    for (name, rest) in citations(&comments(text)) {
-        let beside = path.parent().unwrap_or(Path::new("")).join(name);
-        let found = [PathBuf::from(name), beside];
-        let Some(page) = found.iter().find(|page| page.is_file()) else {
-            missing.push(format!("{}: {name}", path.display()));
-            continue;
-        };
-        if let Some(heading) = heading(rest) {
-            let page = Page::read(page);
-            let has = |level: usize| {
-                let line = format!("{} {heading}", "#".repeat(level));
-                page.text.lines().any(|found| found == line)
-            };
-            if !(1..=6).any(has) {
-                missing.push(format!("{}: {name}, \"{heading}\"", path.display()));
-            }
+/// Whether a name fits a pattern with `*`.
+fn fits(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(name) = name.strip_prefix(start) else {
+        return false;
+    };
+    (0..=name.len()).any(|at| name.is_char_boundary(at) && fits(rest, &name[at..]))
+}
+
+/// The pattern of a component: `<family>`, `$name`, `…` and a component `VERSION` stand for any name.
+fn pattern(component: &str) -> String {
+    if component.chars().all(|c| c.is_ascii_uppercase()) {
+        return "*".to_owned();
+    }
+    let (before, rest) = component.split_once('<').unwrap_or((component, ""));
+    if let Some((_, after)) = rest.split_once('>') {
+        return format!("{before}*{}", pattern(after));
+    }
+    match component.split_once('$') {
+        Some((before, _)) => format!("{before}*"),
+        None => component.replace('…', "*"),
+    }
+}
+
+/// The files and folders of the repository.
+struct Repository {
+    paths: BTreeSet<PathBuf>,
+    /// The folders at the root.
+    roots: BTreeSet<String>,
+}
+
+impl Repository {
+    fn new() -> Self {
+        let files = listed(&[]);
+        let mut paths = BTreeSet::new();
+        for file in &files {
+            paths.extend(file.ancestors().map(Path::to_owned));
+        }
+        let folders = files.iter().filter(|file| file.components().count() > 1);
+        let roots = folders.map(|file| {
+            file.iter()
+                .next()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned()
+        });
+        Self {
+            paths,
+            roots: roots.collect(),
         }
     }
-    missing
-}
 
-#[test]
-fn cited_pages_and_headings_exist() {
-    let patterns = ["*.rs", "*.sh", "*.py", "*.c", "*.mjs", "*.go", ".ci/run"];
-    let listed = Command::new("git").arg("ls-files").args(patterns).output();
-    let listed = String::from_utf8(listed.expect("git").stdout).expect("names");
-    let mut cited = 0;
-    let mut all = Vec::new();
-    for path in listed.lines().map(Path::new).filter(|path| path.is_file()) {
-        let text = std::fs::read_to_string(path).expect("a source");
-        cited += citations(&comments(&text)).count();
-        all.extend(missing(path, &text));
+    /// The file or folder that a name stands for in a file: below the root, or below a folder that contains the file. A file of Rust may be
+    /// named by the end of its path.
+    fn cited(&self, file: &Path, name: &str) -> Option<&Path> {
+        let folders = file.ancestors().skip(1);
+        let mut paths = folders.filter_map(|folder| self.find(&folder.join(name)));
+        let is_partial = || {
+            let root = name.split('/').next().unwrap_or_default();
+            name.ends_with(".rs") && !self.roots.contains(root)
+        };
+        paths.next().or_else(|| {
+            let mut all = self.paths.iter().filter(|_| is_partial());
+            all.find(|path| path.ends_with(name)).map(PathBuf::as_path)
+        })
     }
-    assert!(cited > 50, "{cited} citations");
-    assert!(all.is_empty(), "{all:#?}");
+
+    /// The path in the repository. Its patterns fit any file or folder.
+    fn find(&self, path: &Path) -> Option<&Path> {
+        let mut parts: Vec<String> = Vec::new();
+        for component in path.components() {
+            match component {
+                Component::ParentDir => drop(parts.pop()?),
+                Component::Normal(name) => parts.push(name.to_string_lossy().into_owned()),
+                _ => {}
+            }
+        }
+        let literal: PathBuf = parts.iter().collect();
+        if let Some(path) = self.paths.get(&literal) {
+            return Some(path);
+        }
+        let patterns: Vec<_> = parts.iter().map(|part| pattern(part)).collect();
+        let fits_all = |path: &&PathBuf| {
+            path.components().count() == patterns.len()
+                && path
+                    .iter()
+                    .zip(&patterns)
+                    .all(|(name, pattern)| fits(pattern, &name.to_string_lossy()))
+        };
+        self.paths.iter().find(fits_all).map(PathBuf::as_path)
+    }
+
+    /// What a text of this file cites and does not exist. Paths begin at the root or at a folder that contains the file.
+    fn missing(&self, path: &Path, text: &str) -> Vec<String> {
+        let mut missing = Vec::new();
+        for (name, rest) in citations(text, &self.roots) {
+            let Some(cited) = self.cited(path, &name) else {
+                if !is_ignored(&name) {
+                    missing.push(format!("{}: {name}", path.display()));
+                }
+                continue;
+            };
+            if let (Some(heading), true) = (heading(rest), name.ends_with(".md")) {
+                let page = Page::read(cited);
+                let has = |level: usize| {
+                    let line = format!("{} {heading}", "#".repeat(level));
+                    page.text.lines().any(|found| found == line)
+                };
+                if !(1..=6).any(has) {
+                    missing.push(format!("{}: {name}, \"{heading}\"", path.display()));
+                }
+            }
+        }
+        missing
+    }
+}
+
+/// Whether git ignores the path, as those that commands create.
+fn is_ignored(path: &str) -> bool {
+    let ignored = Command::new("git")
+        .args(["check-ignore", "--quiet", path])
+        .status();
+    ignored.expect("git").success()
+}
+
+/// The files of the repository that fit one of these patterns of git.
+fn listed(patterns: &[&str]) -> Vec<PathBuf> {
+    let arguments = [
+        "ls-files",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        "--",
+    ];
+    let listed = Command::new("git").args(arguments).args(patterns).output();
+    let listed = String::from_utf8(listed.expect("git").stdout).expect("names");
+    let paths = listed.lines().map(PathBuf::from);
+    paths.filter(|path| path.is_file()).collect()
 }
 
 #[test]
-fn missing_pages_and_headings_are_found() {
+fn cited_paths_and_headings_exist() {
+    let repository = Repository::new();
+    let mut cited = 0;
+    let mut missing = Vec::new();
+    let mut check = |path: &Path, text: &str| {
+        cited += citations(text, &repository.roots).len();
+        missing.extend(repository.missing(path, text));
+    };
+    for path in listed(&SOURCES) {
+        let text = std::fs::read_to_string(&path).expect("a source");
+        check(&path, &comments(&text));
+    }
+    for path in listed(&["*.md"]) {
+        let page = Page::read(&path);
+        // The sections of released versions name the files of these versions.
+        let unreleased = page.section("## [Unreleased]");
+        check(&path, unreleased.unwrap_or(&page.text));
+    }
+    assert!(cited > 500, "{cited} citations");
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[test]
+fn missing_paths_and_headings_are_found() {
+    let repository = Repository::new();
+    let names = [
+        "docs/none.md",
+        "README.md, \"No such heading\"",
+        "none.rs",
+        "server/none.rs",
+        "tests/none*",
+        "scripts/none/",
+        "src/<family>/none.rs",
+        "crates/NONE/none",
+        "fuzz/NONE.md",
+    ];
     let path = Path::new("src/lib.rs");
-    let text = "// docs/none.md, and README.md, \"No such heading\".\n//! docs/versioning.md, \"Supported\n//! servers\"";
-    let found = missing(path, text);
-    let expected = ["docs/none.md", "README.md, \"No such heading\""];
-    assert_eq!(found, expected.map(|cited| format!("src/lib.rs: {cited}")));
-    assert_eq!(comment("let x = 1; // why"), Some(" // why"));
+    let expected = names.map(|name| format!("src/lib.rs: {name}"));
+    let text = names.join(" and\n");
+    let is_same = |text: &str| repository.missing(path, &comments(text)) == expected;
+    for start in [
+        "// ",
+        "    /// ",
+        "//! ",
+        "# ",
+        "x = 1 # ",
+        "let x = 1; // ",
+    ] {
+        assert!(
+            is_same(&format!(
+                "{start}{}",
+                text.replace('\n', &format!("\n{start}"))
+            )),
+            "{start}"
+        );
+    }
+    assert!(is_same(&format!("\"\"\"{text}.\"\"\"\nx = 1")));
+    assert_eq!(repository.missing(path, &text), expected);
+    let group = "`src/server/{none,window}.rs`:";
+    assert_eq!(
+        repository.missing(path, group),
+        ["src/lib.rs: src/server/none.rs"]
+    );
+    let text = "src/lib.rs. lib.rs, server/window.rs:1 `src/family/<family>/`, (scripts/test-*.sh)! tests/server/$name.rs; \
+        ../SECURITY.md crates/CRATE/src/lib.rs docs/faq.md#x src/….rs fuzz/corpus/TARGET/ target/x https://x/src/none.rs \
+        /usr/src/none ${dir}/docs/none tests.";
+    assert_eq!(
+        repository.missing(Path::new("docs/README.md"), text),
+        [""; 0]
+    );
     assert_eq!(comment("#[test]"), None);
 }

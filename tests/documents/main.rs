@@ -1,24 +1,17 @@
 //! Documents and scripts that must agree with the sources and with each other, without a server: links, versions, error texts and the
 //! table of abilities. tests/server/each_server/documents.rs runs the examples of the documents.
 
-#[allow(dead_code)] // These tests use only the lists.
-#[path = "../server/families/mod.rs"]
-mod families;
-#[path = "../support/mod.rs"]
-mod support;
-#[allow(dead_code)]
-#[path = "../server/workload.rs"]
-mod workload;
-
 mod abilities;
 mod citations;
 mod imports;
 mod key_functions;
 mod messages;
+mod support;
 mod versions;
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use support::names::assert_same_names;
 use support::page::{self, Page};
 
 /// Links to files and headings of this repository have targets.
@@ -114,7 +107,7 @@ fn recipes_exist_in_other_languages() {
 #[test]
 fn commands_have_examples_in_other_languages() {
     let exempt = ["SCANDUMP", "LOADCHUNK", "DEBUG", "LOAD", "ADVANCE"];
-    let mut expected: Vec<_> = std::fs::read_dir("docs/commands")
+    let expected: Vec<_> = std::fs::read_dir("docs/commands")
         .expect("the pages")
         .map(|entry| entry.expect("a page").path())
         .map(|path| {
@@ -127,7 +120,6 @@ fn commands_have_examples_in_other_languages() {
             name != "README" && !exempt.iter().any(|end| name.ends_with(&format!(".{end}")))
         })
         .collect();
-    expected.sort();
     for program in [
         "python/commands.py",
         "node/commands.mjs",
@@ -138,8 +130,6 @@ fn commands_have_examples_in_other_languages() {
         let marked = text
             .lines()
             .filter_map(|line| line.split_once(" command: "));
-        let mut found: Vec<_> = marked.map(|(_, name)| name.to_owned()).collect();
-        found.sort();
-        assert_eq!(found, expected, "{program}");
+        assert_same_names(marked.map(|(_, name)| name), &expected, program);
     }
 }

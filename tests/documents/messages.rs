@@ -1,11 +1,35 @@
 //! docs/troubleshooting.md has all errors and log lines of the module. The errors of a family are also on the pages of
 //! its commands. The tests collect these texts from the sources.
 
-use crate::families::{SKETCH_CATEGORY, one_per_family};
+use crate::support::names::assert_same_names;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const TROUBLESHOOTING: &str = "docs/troubleshooting.md";
+/// The prefix of each family's commands, and the source files and directories with their errors.
+const SOURCES: [(&str, &[&str]); 6] = [
+    ("bf", &["src/family/bloom", "src/family/chunks.rs"]),
+    ("cf", &["src/family/cuckoo"]),
+    // The errors of the option WINDOW are on the pages of the commands that create a key with a window.
+    (
+        "cms",
+        &[
+            "src/family/count_min",
+            "src/family/chunks.rs",
+            "src/family/window.rs",
+        ],
+    ),
+    (
+        "topk",
+        &[
+            "src/family/top_k",
+            "src/family/chunks.rs",
+            "src/family/window.rs",
+        ],
+    ),
+    ("tdigest", &["src/family/t_digest", "src/family/window.rs"]),
+    ("sketch", &["src/family/sketch"]),
+];
 /// Texts with spaces that are not errors but names of reply fields.
 const FIELDS: [&str; 21] = [
     "Number of filters",
@@ -115,15 +139,28 @@ fn command_pages(prefix: &str) -> String {
 }
 
 #[test]
+fn every_family_has_sources() {
+    let names = roughly::MODULE.families.iter().map(|family| {
+        let name = family.commands[0].name.to_str().expect("UTF-8");
+        name.split('.').next().expect("a prefix")
+    });
+    let prefixes = SOURCES.map(|(prefix, _)| prefix);
+    assert_same_names(prefixes, names, "prefixes in SOURCES");
+    let listed = SOURCES.iter().flat_map(|(_, sources)| *sources);
+    let listed = listed.filter(|path| Path::new(path).is_dir());
+    let entries = fs::read_dir("src/family").expect("a directory");
+    let folders = entries.map(|entry| entry.expect("an entry").path());
+    let folders = folders.filter(|path| path.join("commands.rs").exists());
+    let folders = folders.map(|path| path.to_string_lossy().into_owned());
+    assert_same_names(listed, folders, "folders in SOURCES");
+}
+
+#[test]
 fn every_error_is_on_a_command_page_and_in_troubleshooting() {
     let all = fs::read_to_string(TROUBLESHOOTING).expect("the page");
     let mut missing = Vec::new();
     let mut count = 0;
-    let families = one_per_family().map(|family| (family.prefix, family.sources));
-    // The errors of the option WINDOW are on the pages of the commands that create a key with a window.
-    let sketch: (&str, &[&str]) = (SKETCH_CATEGORY, &["src/family/sketch"]);
-    let windows = ["cms", "topk", "tdigest"].map(|prefix| (prefix, &["src/family/window.rs"][..]));
-    for (prefix, sources) in families.chain([sketch]).chain(windows) {
+    for (prefix, sources) in SOURCES {
         let path = format!("docs/commands/{prefix}.*.md");
         let page = command_pages(prefix);
         for error in errors(sources) {

@@ -8,6 +8,7 @@ pub mod cpu;
 pub mod damage;
 pub mod expiry;
 pub mod main_thread;
+pub mod names;
 pub mod page;
 pub mod peers;
 pub mod resp;

@@ -6,7 +6,8 @@ use crate::families::{
 };
 use crate::golden::recorded;
 use crate::support::abilities::record;
-use crate::support::resp::{Connection, Reply};
+use crate::support::names::assert_same_names;
+use crate::support::resp::{Connection, Reply, Text};
 use crate::support::server::{Options, Server};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -31,16 +32,10 @@ fn the_server_lists_exactly_these_commands() {
     let server = Server::start();
     let mut connection = server.resp2();
     let listed = connection.call("COMMAND LIST FILTERBY MODULE bf");
-    let mut listed: Vec<_> = listed
-        .items()
-        .expect("the names")
-        .iter()
-        .map(|name| String::from_utf8(name.text().unwrap().to_vec()).unwrap())
-        .collect();
-    let mut ours: Vec<_> = all_commands().into_iter().map(|(name, _)| name).collect();
-    listed.sort();
-    ours.sort();
-    assert_eq!(listed, ours);
+    let listed = listed.items().expect("the names").iter();
+    let listed = listed.map(|name| Text(name.text().expect("a name")));
+    let expected = all_commands().into_iter().map(|(name, _)| name);
+    assert_same_names(listed, expected, "commands");
 }
 
 /// Checks that clients can build hints from an argument and its parts.
@@ -216,8 +211,7 @@ fn arguments_are_described_as_in_redisbloom() {
     let recording = recording.replace("capcaity", "capacity");
     let recording: Value = serde_json::from_str(&recording).expect("JSON");
     let recording = recording.as_object().expect("commands");
-    let names: HashSet<_> = recording.keys().cloned().collect();
-    assert_eq!(names, recorded_commands());
+    assert_same_names(recording.keys(), recorded_commands(), "recorded commands");
     let server = Server::start();
     let mut connection = server.resp2();
     let mut differences = Vec::new();

@@ -1,7 +1,8 @@
 //! All settings of the module: defaults, CONFIG GET, SET and REWRITE, load arguments.
 
 use crate::families::{Setting, one_per_family, setting};
-use crate::support::resp::{Connection, Reply};
+use crate::support::names::assert_same_names;
+use crate::support::resp::{Connection, Reply, Text};
 use crate::support::server::{Options, Server};
 
 /// All settings: those of the families and those of the module.
@@ -28,15 +29,14 @@ fn get(connection: &mut Connection, name: &str) -> String {
 fn every_setting_has_its_default_and_refuses_what_is_out_of_range() {
     let server = Server::start();
     let mut connection = server.resp2();
-    let count = |connection: &mut Connection, pattern: &str| {
-        let reply = connection.send(&["CONFIG", "GET", pattern]);
-        reply.items().map_or(0, |items| items.len() / 2)
-    };
-    let known: usize = ["bf-*", "cf-*", "sketch-*", "bf.bloom-*"]
-        .iter()
-        .map(|pattern| count(&mut connection, &server.setting(pattern)))
-        .sum();
-    assert_eq!(known, settings().count());
+    let mut known = Vec::new();
+    for pattern in ["bf-*", "cf-*", "sketch-*", "bf.bloom-*"] {
+        let reply = connection.send(&["CONFIG", "GET", &server.setting(pattern)]);
+        let names = reply.items().unwrap_or_default().iter().step_by(2);
+        known.extend(names.map(|name| Text(name.text().expect("a name")).to_string()));
+    }
+    let expected = settings().map(|setting| server.setting(setting.name));
+    assert_same_names(known, expected, "settings");
     for Setting {
         name,
         default,

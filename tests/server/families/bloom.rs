@@ -17,7 +17,6 @@ pub const FAMILY: Family = Family {
     category: "bloom",
     info_prefix: "bf_bloom_",
     page: "docs/families/bloom.md",
-    sources: &["src/family/bloom", "src/family/chunks.rs"],
 
     read_commands: &["exists", "mexists", "card", "info", "debug", "scandump"],
     write_commands: &[

@@ -15,7 +15,6 @@ pub const FAMILY: Family = Family {
     category: "cms",
     info_prefix: "bf_cms_",
     page: "docs/families/count-min-sketch.md",
-    sources: &["src/family/count_min", "src/family/chunks.rs"],
 
     read_commands: &["query", "info", "scandump"],
     write_commands: &[

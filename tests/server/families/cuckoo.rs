@@ -16,7 +16,6 @@ pub const FAMILY: Family = Family {
     category: "cuckoo",
     info_prefix: "bf_cuckoo_",
     page: "docs/families/cuckoo.md",
-    sources: &["src/family/cuckoo"],
 
     read_commands: &["exists", "mexists", "count", "info", "debug", "scandump"],
     write_commands: &[

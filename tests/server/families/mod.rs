@@ -28,6 +28,7 @@ mod t_digest;
 mod top_k;
 pub mod valkey_bloom;
 
+use crate::support::names::assert_same_names;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use crate::workload::{Command, Random, words};
@@ -122,9 +123,6 @@ pub struct Family {
     pub info_prefix: &'static str,
     /// Page of the documentation.
     pub page: &'static str,
-    /// Source files and directories whose errors the page must explain.
-    #[allow(dead_code)] // Only tests/documents uses it.
-    pub sources: &'static [&'static str],
 
     /// Names of the read commands, without the prefix.
     pub read_commands: &'static [&'static str],
@@ -649,37 +647,25 @@ impl Family {
 /// types.
 #[test]
 fn the_list_of_families_matches_the_module() {
-    let module = roughly::MODULE.families.iter();
-    let module: Vec<_> = module
-        .map(|family| {
-            let commands = family.commands.iter();
-            let mut commands: Vec<_> = commands
-                .map(|command| command.name.to_str().expect("UTF-8").to_owned())
-                .collect();
-            commands.sort();
-            let settings = family.settings.iter().copied().flatten();
-            let settings = settings.map(|setting| setting.name.to_str().expect("UTF-8"));
-            let category = family.category.to_str().expect("UTF-8");
-            (category, settings.collect::<Vec<_>>(), commands)
-        })
-        .collect();
-    let sketch = SKETCH_COMMANDS.map(|(name, _)| name.to_owned());
-    let mut sketch = sketch.to_vec();
-    sketch.sort();
-    let listed: Vec<_> = one_per_family()
-        .map(|family| {
-            let mut commands: Vec<_> = family
-                .commands()
-                .into_iter()
-                .map(|(name, _)| name)
-                .collect();
-            commands.sort();
-            let settings = family.settings.iter().map(Setting::argument);
-            (family.category, settings.collect(), commands)
-        })
-        .chain([(SKETCH_CATEGORY, Vec::new(), sketch)])
-        .collect();
-    assert_eq!(listed, module);
+    let mut module = Vec::new();
+    for family in roughly::MODULE.families {
+        let category = family.category.to_str().expect("UTF-8");
+        let settings = family.settings.iter().copied().flatten();
+        let names = settings.map(|setting| setting.name);
+        let names = names.chain(family.commands.iter().map(|command| command.name));
+        let names = names.map(|name| name.to_str().expect("UTF-8"));
+        module.extend(names.map(|name| format!("{name} of {category}")));
+    }
+    let mut listed = SKETCH_COMMANDS
+        .map(|(name, _)| format!("{name} of {SKETCH_CATEGORY}"))
+        .to_vec();
+    for family in one_per_family() {
+        let settings = family.settings.iter().map(Setting::argument);
+        let names = settings.map(str::to_owned);
+        let names = names.chain(family.commands().into_iter().map(|(name, _)| name));
+        listed.extend(names.map(|name| format!("{name} of {}", family.category)));
+    }
+    assert_same_names(listed, module, "commands and settings");
 }
 
 /// The tests in `hostile/` run the commands of [`Family::uses`], [`SKETCH_USES`] and [`Family::sizes`] on damaged and

@@ -26,7 +26,6 @@ pub const FAMILY: Family = Family {
     category: "tdigest",
     info_prefix: "bf_tdigest_",
     page: "docs/families/t-digest.md",
-    sources: &["src/family/t_digest"],
 
     read_commands: &[
         "min",

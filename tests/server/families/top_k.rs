@@ -17,7 +17,6 @@ pub const FAMILY: Family = Family {
     category: "topk",
     info_prefix: "bf_topk_",
     page: "docs/families/top-k.md",
-    sources: &["src/family/top_k", "src/family/chunks.rs"],
 
     read_commands: &["query", "count", "list", "info", "scandump"],
     write_commands: &[

@@ -6,6 +6,7 @@ use crate::golden::differences::{Effect, Listed, valkey_bloom};
 use crate::golden::recorded;
 use crate::golden_dumps::with_footer;
 use crate::golden_transcripts::Report;
+use crate::support::names::assert_same_names;
 use crate::support::resp::Protocol;
 use std::collections::{HashMap, HashSet};
 
@@ -29,7 +30,7 @@ macro_rules! transcripts {
             let found: HashSet<_> = files
                 .filter_map(|file| Some(format!("valkey-bloom/{}", file.strip_suffix(".jsonl.gz")?)))
                 .collect();
-            assert_eq!(found, listed);
+            assert_same_names(&listed, &found, "transcripts with a test");
             for difference in valkey_bloom::DIFFERENCES {
                 for transcript in difference.transcripts {
                     assert!(listed.contains(*transcript), "{transcript}: {}", difference.reason);

@@ -3,6 +3,7 @@
 use crate::families::{Comparison, Family};
 use crate::golden::compare::clear_pointers;
 use crate::golden_dumps::are_close;
+use crate::support::names::assert_same_names;
 use crate::support::resp::{Connection, Reply, Text};
 use crate::support::state::{databases, select};
 use roughly_dump::{Value, Values};
@@ -35,7 +36,9 @@ pub fn assert_same(
         select(one, db);
         select(other, db);
         let keys = names(one);
-        assert_eq!(names(other), keys, "{when}: database {db}");
+        let (found, expected) = (names(other), keys.iter().map(|key| Text(key)));
+        let found = found.iter().map(|key| Text(key));
+        assert_same_names(found, expected, &format!("{when}: database {db}"));
         count += keys.len();
         for key in keys {
             let text = String::from_utf8(key).expect("a name");

@@ -36,9 +36,8 @@ macro_rules! sweeps {
 
         #[test]
         fn every_type_has_a_sweep() {
-            let swept = [$($name),*];
-            let names: Vec<_> = crate::families::FAMILIES.iter().map(|family| family.name).collect();
-            assert_eq!(swept[..], names);
+            let all = crate::families::FAMILIES.iter().map(|family| family.name);
+            crate::support::names::assert_same_names([$($name),*], all, "swept types");
         }
     };
 }

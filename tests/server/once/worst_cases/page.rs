@@ -1,6 +1,7 @@
 //! The tables of docs/contributing/worst-cases.md.
 
 use crate::families::Family;
+use crate::support::names::assert_same_names;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
@@ -98,12 +99,11 @@ pub fn check_or_write(family: &Family, rows: &Rows) {
         fs::write(&path, page).expect("a file that can be written");
         return;
     }
-    assert_eq!(
-        commands(found),
-        commands(&measured),
-        "`scripts/pages.sh worst-cases` writes the table of {}",
+    let table = format!(
+        "table of {}, which `scripts/pages.sh worst-cases` writes",
         family.type_name
     );
+    assert_same_names(commands(found), commands(&measured), &table);
 }
 
 #[test]
