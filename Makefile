@@ -57,7 +57,7 @@ docs: ## build the documentation site, target/site/index.html
 	@scripts/install.sh tools
 	@NO_MKDOCS_2_WARNING=1 target/tools/bin/mkdocs --quiet build --strict
 
-bench: ## measure the CPU time per command, also of the module files REDISBLOOM, VALKEY_BLOOM and BASELINE; needs an idle machine
+bench: ## measure the CPU time per command beside RedisBloom, which it fetches, or other modules; needs an idle machine
 	@scripts/bench.sh server
 
 fuzz: ## fuzz every decoder and every sketch, for MINUTES (default 11) in total

@@ -1,5 +1,5 @@
 //! Results of the benchmarks: each writes a JSON file to target/bench that also describes the machine.
-//! `scripts/bench.sh report` generates the tables and figures of docs/performance.md from these files.
+//! `scripts/bench.sh report` generates the tables and figures of docs/performance.md from copies in benches/record.
 
 use serde_json::{Value, json};
 use std::fs;

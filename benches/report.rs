@@ -1,7 +1,7 @@
 //! Writes the generated tables and charts of docs/performance.md and README.md (`scripts/bench.sh report`).
 //!
-//! The report copies results from target/bench to benches/record, so that the repository contains the data of its tables. Results
-//! that are missing in target/bench keep their recorded values. benches/record/memory.json was measured once with MEMORY USAGE.
+//! benches/record contains the data of the tables. To record new results, copy their file from target/bench to benches/record.
+//! benches/record/memory.json was measured once with MEMORY USAGE.
 //!
 //! A generated text is between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. The report does not change the text around it.
 
@@ -12,24 +12,14 @@ use figure::{Axis, LineChart, Point, Scale, Series};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-fn read(file: &Path) -> Value {
-    let text =
-        fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    serde_json::from_str(&text).expect("JSON")
-}
-
-/// Records the results in target/bench, if there are any, and reads the recorded results.
+/// Reads recorded results.
 fn recorded(name: &str) -> Value {
-    let (new, file) = (
-        record::directory().join(name),
-        path("benches/record").join(name),
-    );
-    if new.exists() {
-        fs::copy(&new, &file).expect("a file that can be written");
-    }
-    read(&file)
+    let file = path("benches/record").join(name);
+    let text =
+        fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    serde_json::from_str(&text).expect("JSON")
 }
 
 fn path(name: &str) -> PathBuf {
@@ -98,6 +88,11 @@ fn shown(ratio: f64) -> String {
     format!("{ratio:.digits$}")
 }
 
+/// Whether a case measures a command of the modules, not one of the server.
+fn is_of_module(case: &str) -> bool {
+    case.contains('.')
+}
+
 fn has_many(case: &str) -> bool {
     case.contains('×')
 }
@@ -107,13 +102,7 @@ type Selects = fn(&str) -> bool;
 
 /// Commands whose time does not depend on the number of items: they are summarized in rows of their own.
 fn is_special(case: &str) -> bool {
-    [
-        "EXISTS",
-        "TOPK.INCRBY by 1,000",
-        "TDIGEST.QUANTILE",
-        "TDIGEST.CDF",
-    ]
-    .contains(&case)
+    ["TOPK.INCRBY by 1,000", "TDIGEST.QUANTILE", "TDIGEST.CDF"].contains(&case)
 }
 
 /// The summary of README.md: ranges of ratios by kind of command.
@@ -121,8 +110,12 @@ fn summary(peers: [&Comparison; 2]) -> String {
     let [redisbloom, valkey_bloom] = peers.map(Comparison::peer);
     let mut table = format!("| commands | {redisbloom} | {valkey_bloom} |\n|---|---|---|\n");
     let kinds: [(&str, Selects); 4] = [
-        ("with one item", |case| !has_many(case) && !is_special(case)),
-        ("with 50 or 100 items", has_many),
+        ("with one item", |case| {
+            is_of_module(case) && !has_many(case) && !is_special(case)
+        }),
+        ("with 50 or 100 items", |case| {
+            is_of_module(case) && has_many(case)
+        }),
         ("`TDIGEST.QUANTILE`, `TDIGEST.CDF`", |case| {
             is_special(case) && case.starts_with("TDIGEST")
         }),
@@ -184,7 +177,7 @@ fn ratios(redisbloom: &Comparison, valkey_bloom: &Comparison) -> LineChart {
     let cases: Vec<_> = redisbloom
         .cases()
         .keys()
-        .filter(|name| *name != "EXISTS")
+        .filter(|name| is_of_module(name))
         .cloned()
         .collect();
     let row = |i: usize| (cases.len() - i) as f64 - 0.5;

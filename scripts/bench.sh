@@ -1,20 +1,23 @@
 #!/usr/bin/env bash
 # Measures the module. Other load on the machine distorts the times.
 #
-#   scripts/bench.sh server [--quick] [CASE...]    CPU time per command (benches/server); with the variables below, beside
-#                                                  other modules
+#   scripts/bench.sh server [--quick] [CASE...]    CPU time per command (benches/server), beside RedisBloom and the modules of
+#                                                  the variables below
 #   scripts/bench.sh huge-pages [CASE...] [pauses]  CPU time and pauses of large keys with and without huge pages
 #   scripts/bench.sh sketches [NAME]               the sketches without a server (benches/sketches.rs)
 #   scripts/bench.sh pauses                        latency of BF.ADD without and during BGSAVE, and the time to load, of
 #                                                  filters of 1 GiB, with the server's own tools
 #   scripts/bench.sh instructions [CASE...]        instructions per command (scripts/instructions.sh)
 #   scripts/bench.sh report                        writes the tables and charts of docs/performance.md and README.md
+#                                                  from the results in benches/record
 #
 # Environment:
 #   ROUGHLY_SERVER         server program (default: redis-server or valkey-server on the PATH)
-#   REDISBLOOM             module file of RedisBloom, which must load on ROUGHLY_SERVER
-#   VALKEY_BLOOM           module file of valkey-bloom, which must load on ROUGHLY_VALKEY_SERVER
-#   BASELINE               module file of another commit of Roughly
+#   ROUGHLY_REDISBLOOM     module file of RedisBloom, which must load on ROUGHLY_SERVER (default: the one that
+#                          scripts/fetch.sh fetches, for x86-64 with glibc); none: without RedisBloom, also cases that only
+#                          Roughly has
+#   ROUGHLY_VALKEY_BLOOM   module file of valkey-bloom, which must load on ROUGHLY_VALKEY_SERVER
+#   ROUGHLY_BASELINE       module file of another commit of Roughly
 #   ROUGHLY_VALKEY_SERVER  Valkey server program (default: valkey-server on the PATH, or the one that test-matrix fetches)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,17 +26,20 @@ part=${1:-server}
 [ $# -eq 0 ] || shift
 scripts/install.sh build server
 case $part in
-    server | sketches)
-        cargo build --release --lib
-        exec cargo bench -p benches --bench "$part" -- "$@"
+    server)
+        ROUGHLY_REDISBLOOM=${ROUGHLY_REDISBLOOM:-$(scripts/fetch.sh redisbloom)}
+        export ROUGHLY_REDISBLOOM
+        cargo build --release --lib -p roughly
+        exec cargo bench -p benches --bench server -- "$@"
         ;;
+    sketches) exec cargo bench -p benches --bench sketches -- "$@" ;;
     huge-pages)
-        cargo build --release --lib
+        cargo build --release --lib -p roughly
         exec cargo bench -p benches --bench server -- --huge-pages "$@"
         ;;
     report) exec cargo bench -p benches --bench report ;;
     instructions) exec scripts/instructions.sh "$@" ;;
-    pauses) cargo build --release --lib ;;
+    pauses) cargo build --release --lib -p roughly ;;
     *)
         echo "bench: unknown part: $part" >&2
         exit 2

@@ -32,8 +32,8 @@ impl Case {
 
     /// Whether modules with only Bloom filters have the command, in the same syntax.
     pub fn is_bloom(&self) -> bool {
-        let is_bloom = |command: &str| command.starts_with("BF.") || command == "EXISTS";
-        is_bloom(self.load.command()) && !self.is_added()
+        let command = self.load.command();
+        (command.starts_with("BF.") || !command.contains('.')) && !self.is_added()
     }
 
     /// Whether only Roughly has the command, or its keys: those with a window.

@@ -1,7 +1,7 @@
 //! Pipelined load: repeats one command with different items over several connections.
 //!
 //! One thread serves all connections: while it reads the replies to one batch, the server executes the
-//! others. Replies are discarded. An error reply ends the benchmark, so that no errors are measured.
+//! others. Replies are only counted. An error reply ends the benchmark, so that no errors are measured.
 
 use crate::stream::Numbers;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -106,11 +106,29 @@ impl Batch {
     }
 }
 
+/// Numbers of replies, including the elements of arrays.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Replies {
+    all: usize,
+    /// Integers above 0: items that are new or found, counts.
+    positive: usize,
+}
+
+impl Replies {
+    /// Whether two servers replied alike to the same commands. The positive integers may differ by 1 % of the replies: the
+    /// order of the connections and random decisions affect them.
+    pub fn are_similar(self, other: Self) -> bool {
+        self.all == other.all && self.positive.abs_diff(other.positive) <= self.all / 100
+    }
+}
+
 /// The connections that send a load.
 #[derive(Debug)]
 pub struct Connections {
     streams: Vec<BufReader<TcpStream>>,
     numbers: Numbers,
+    /// The replies to all loads.
+    pub replies: Replies,
 }
 
 impl Connections {
@@ -127,6 +145,7 @@ impl Connections {
         Self {
             streams: streams.collect(),
             numbers: Numbers(seed),
+            replies: Replies::default(),
         }
     }
 
@@ -141,7 +160,7 @@ impl Connections {
         while unread > 0 {
             for (stream, pending) in self.streams.iter_mut().zip(&mut pending) {
                 for _ in 0..*pending {
-                    skip_reply(stream, load);
+                    read_reply(stream, load, &mut self.replies);
                 }
                 unread -= *pending;
                 *pending = unsent.min(load.depth());
@@ -155,24 +174,26 @@ impl Connections {
     }
 }
 
-/// Reads one reply with its nested elements.
-fn skip_reply(stream: &mut BufReader<TcpStream>, load: &Load) {
-    let mut replies = 1;
+/// Reads and counts one reply with its nested elements.
+fn read_reply(stream: &mut BufReader<TcpStream>, load: &Load, replies: &mut Replies) {
+    let mut unread = 1;
     let mut line = Vec::with_capacity(32);
-    while replies > 0 {
-        replies -= 1;
+    while unread > 0 {
+        unread -= 1;
+        replies.all += 1;
         line.clear();
         stream.read_until(b'\n', &mut line).expect("a reply");
         let text = String::from_utf8_lossy(line.get(1..).unwrap_or_default());
-        let length = || text.trim_end().parse::<i64>().expect("a length").max(-1);
+        let number = || text.trim_end().parse::<i64>().expect("a number");
         match line.first() {
             Some(b'-') => panic!("{} replied {}", load.command(), text.trim_end()),
-            Some(b'$') if length() >= 0 => {
-                let mut bytes = (stream.by_ref()).take(length() as u64 + 2);
+            Some(b'$') if number() >= 0 => {
+                let mut bytes = (stream.by_ref()).take(number() as u64 + 2);
                 std::io::copy(&mut bytes, &mut std::io::sink()).expect("a string");
             }
-            Some(b'*') => replies += length().max(0),
-            Some(b'$' | b':' | b'+') => {}
+            Some(b'*') => unread += number().max(0),
+            Some(b':') => replies.positive += usize::from(number() > 0),
+            Some(b'$' | b'+') => {}
             _ => panic!("{} replied {text:?}", load.command()),
         }
     }

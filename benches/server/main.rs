@@ -1,13 +1,13 @@
-//! CPU time of the server per command under pipelined load, with Roughly and, if environment variables name them, with other
-//! modules in turn.
-//!
-//! `make bench` measures Roughly alone and writes target/bench/server.json. Variables add other modules:
+//! CPU time of the server per command under pipelined load, with Roughly and other modules in turn. Environment variables name
+//! the files of the other modules:
 //!
 //! | variable | module | server | results in target/bench |
 //! |---|---|---|---|
-//! | `REDISBLOOM` | RedisBloom | `ROUGHLY_SERVER` | redisbloom.json |
-//! | `VALKEY_BLOOM` | valkey-bloom, only cases of Bloom filters | `ROUGHLY_VALKEY_SERVER` | valkey-bloom.json |
-//! | `BASELINE` | another build of Roughly | `ROUGHLY_SERVER` | baseline.json |
+//! | `ROUGHLY_REDISBLOOM` | RedisBloom; `make bench` sets it to the one that it fetches | `ROUGHLY_SERVER` | redisbloom.json |
+//! | `ROUGHLY_VALKEY_BLOOM` | valkey-bloom, only cases of Bloom filters | `ROUGHLY_VALKEY_SERVER` | valkey-bloom.json |
+//! | `ROUGHLY_BASELINE` | another build of Roughly | `ROUGHLY_SERVER` | baseline.json |
+//!
+//! Without other modules, the results are in server.json. The replies of the modules to the same commands must be similar.
 //!
 //! A pass of a case starts one server per module, and sends the load in [`BURSTS`] parts, each to one server after the other: other
 //! work on the machine slows down neighboring bursts similarly. The ratio of two modules is the median of the ratios of their
@@ -33,7 +33,7 @@ mod load;
 mod modules;
 
 use cases::Case;
-use modules::Group;
+use modules::{Group, Prepared};
 use serde_json::{Map, Value, json};
 
 /// Number of parts of a load. The servers change after each part. Even, so that each module is first equally often.
@@ -62,6 +62,12 @@ fn measure(group: &Group, case: &Case, is_quick: bool) -> Times {
                 times.push(prepared.ns_per_command(&burst));
             }
         }
+        let replies: Vec<_> = servers.iter().map(Prepared::replies).collect();
+        assert!(
+            replies.iter().all(|other| replies[0].are_similar(*other)),
+            "{}: the modules reply differently: {replies:?}",
+            case.name
+        );
     }
     times
 }
@@ -84,11 +90,11 @@ fn quartiles(ours: &[f64], theirs: &[f64]) -> [f64; 3] {
 /// Measures the cases of a group that `selects` accepts. Returns the results of each module, by name of the case.
 fn run(group: &Group, selects: impl Fn(&str) -> bool, is_quick: bool) -> Vec<Map<String, Value>> {
     let mut results = vec![Map::new(); group.modules.len()];
-    let cases = cases::all();
-    let selected = cases
-        .iter()
-        .filter(|case| group.compares(case) && selects(case.name));
-    for case in selected {
+    let (cases, not_compared): (Vec<_>, Vec<_>) = cases::all()
+        .into_iter()
+        .filter(|case| selects(case.name))
+        .partition(|case| group.compares(case));
+    for case in &cases {
         let times = measure(group, case, is_quick);
         let roughly = fastest(&times[0]);
         print!("{:<36} {roughly:>9.0} ns", case.name);
@@ -107,6 +113,13 @@ fn run(group: &Group, selects: impl Fn(&str) -> bool, is_quick: bool) -> Vec<Map
             results[i].insert(case.name.to_owned(), result);
         }
         println!();
+    }
+    if !not_compared.is_empty() {
+        let names: Vec<_> = not_compared.iter().map(|case| case.name).collect();
+        println!(
+            "not compared, because the other module does not have the command or its options: {}",
+            names.join("; ")
+        );
     }
     results
 }
@@ -128,7 +141,9 @@ fn main() {
     for group in Group::all() {
         let (server, versions) = group.versions();
         println!(
-            "{server}: ns of server CPU time per command in the fastest pass; median ratio and its quartiles"
+            "{server}, Roughly {}: ns of server CPU time per command in the fastest pass; ratio of Roughly to the other module: \
+             median of the bursts (quartiles)",
+            versions.join(", ")
         );
         let results = run(&group, selects, is_quick);
         if is_quick || !arguments.is_empty() {

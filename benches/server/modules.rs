@@ -1,7 +1,7 @@
 //! The modules to compare, and the servers on which they run. Environment variables select them.
 
 use crate::cases::Case;
-use crate::load::{Connections, Load};
+use crate::load::{Connections, Load, Replies};
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server, module_path, server_program};
 use std::ffi::OsString;
@@ -45,14 +45,14 @@ impl Module {
         }
     }
 
-    /// The module file that an environment variable contains, if the variable is set and not empty.
+    /// The module file that an environment variable contains, if the variable is set, not empty and not `none`.
     fn of_variable(
         variable: &str,
         name: &'static str,
         title: &'static str,
         settings: &'static [&'static str],
     ) -> Option<Self> {
-        let file = std::env::var_os(variable).filter(|file| !file.is_empty())?;
+        let file = std::env::var_os(variable).filter(|file| !file.is_empty() && file != "none")?;
         let file = Path::new(&file)
             .canonicalize()
             .unwrap_or_else(|error| panic!("{variable}={}: {error}", file.display()));
@@ -87,12 +87,12 @@ impl Group {
     /// If a module or a server does not exist.
     pub fn all() -> Vec<Self> {
         let others = [
-            Module::of_variable("REDISBLOOM", "redisbloom", "RedisBloom", &[]),
-            Module::of_variable("BASELINE", "baseline", "Roughly", &[]),
+            Module::of_variable("ROUGHLY_REDISBLOOM", "redisbloom", "RedisBloom", &[]),
+            Module::of_variable("ROUGHLY_BASELINE", "baseline", "Roughly", &[]),
         ];
         let others: Vec<_> = others.into_iter().flatten().collect();
         let valkey_bloom = Module::of_variable(
-            "VALKEY_BLOOM",
+            "ROUGHLY_VALKEY_BLOOM",
             "valkey-bloom",
             "valkey-bloom",
             VALKEY_BLOOM_SETTINGS,
@@ -109,7 +109,7 @@ impl Group {
             groups.push(Self {
                 modules: vec![Module::roughly(), valkey_bloom],
                 program: valkey_program().expect(
-                    "a Valkey server for VALKEY_BLOOM: ROUGHLY_VALKEY_SERVER=/path/to/valkey-server",
+                    "a Valkey server for ROUGHLY_VALKEY_BLOOM: ROUGHLY_VALKEY_SERVER=/path/to/valkey-server",
                 ),
                 only_bloom: true,
             });
@@ -211,6 +211,11 @@ impl Prepared {
         let before = self.cpu_seconds();
         self.connections.run(load);
         (self.cpu_seconds() - before) * 1e9 / load.commands as f64
+    }
+
+    /// The replies to all loads since the server started.
+    pub fn replies(&self) -> Replies {
+        self.connections.replies
     }
 
     /// User and system CPU time of the server process, in seconds.
