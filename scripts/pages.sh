@@ -14,7 +14,8 @@ cd "$(dirname "$0")/.."
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] || parts=(commands accuracy session)
 scripts/install.sh build server
-cargo build --release --lib
+export ROUGHLY_PROFILE=release
+scripts/build-module.sh
 export ROUGHLY_WRITE=1
 for part in "${parts[@]}"; do
     case $part in

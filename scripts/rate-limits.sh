@@ -11,7 +11,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ -z "${ROUGHLY_PORT:-}" ]; then
     scripts/install.sh build server
-    cargo build --release --lib
+    export ROUGHLY_PROFILE=release
+    scripts/build-module.sh
     exec scripts/with-server.sh "$0"
 fi
 readonly requests=2000000 clients=200000 rounds=2

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 clients=$PWD/target/clients
 
 scripts/install.sh build server clients
-cargo build --release --lib
+scripts/build-module.sh
 for manifest in tests/clients/rust examples/rust; do
     cargo build --quiet --locked --manifest-path "$manifest/Cargo.toml" --target-dir "$clients/rust"
 done
@@ -57,5 +57,5 @@ run_all() {
         && commands rust/commands.rs "$clients/rust/debug/commands"
 }
 export -f run_all recipes commands
-export clients ROUGHLY_MODULE=${ROUGHLY_MODULE:-$PWD/target/release/libroughly.so}
+export clients
 scripts/with-server.sh bash -c run_all

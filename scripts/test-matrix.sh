@@ -6,14 +6,19 @@
 #                                      that nothing is missing (tests/documents/abilities.rs), and writes the table of tested versions in
 #                                      docs/versioning.md
 #   scripts/test-matrix.sh quick       for .ci/run, after scripts/test.sh: those whose result may depend on the server, without the installed
-#                                      server, slow tests and records, and on the others without the examples of the pages, copy-sketches, huge
-#                                      pages and obeyed commands. Then random commands and a mixed workload on the newest servers with I/O threads
+#                                      server, the slow tests and the records; on the servers between the oldest and the newest also without
+#                                      the repeated tests. Then random commands and a mixed workload on the newest servers with I/O threads.
+#                                      The lists of slow and repeated tests are below
 #   scripts/test-matrix.sh io-threads  all server tests and the clients on the newest Redis and the newest Valkey with four I/O threads
 #   scripts/test-matrix.sh clients     scripts/test-clients.sh
 #   scripts/test-matrix.sh python      make test-python
 #
 # Environment:
-#   RUST_TEST_THREADS  as in scripts/test.sh
+#   RUST_TEST_THREADS, ROUGHLY_MODULE, ROUGHLY_REDISBLOOM, ROUGHLY_VALKEY_BLOOM
+#                      as in scripts/test.sh
+#   ROUGHLY_SAMPLE_SEED
+#                      with quick: the number that selects the sample of large tests (tests/support/sample.rs). The
+#                      installed server has part 0 of the sample, and each other server another part
 #
 # Exit status: 1 if a server failed or is not available, or a record is incomplete; 2 if the argument is unknown.
 set -euo pipefail
@@ -33,7 +38,8 @@ scripts/install.sh build examples
 scripts/fetch.sh server
 case $mode in
     full | quick | io-threads)
-        cargo build --release --lib
+        scripts/fetch.sh redisbloom > /dev/null
+        scripts/build-module.sh
         cargo test --no-run --test server
         ;;
 esac
@@ -46,13 +52,23 @@ release() {
 mkdir -p target/abilities
 rm -f target/tested.txt
 passed=() failed=()
-independent=(--skip once:: --skip each_platform::)
-# The longest tests. make test runs them on the installed server.
-slow=(--skip lazy_free:: --skip large_keys_survive --skip slot_migration_during --skip failover_after_a_kill)
-# On the older servers, these take a third of the processor time. They run on the newest ones and the installed one.
-repeated=(--skip each_server::documents --skip each_server::copy_sketches --skip huge_pages:: --skip obeyed::)
+independent=(once:: each_platform::)
+# The longest tests. With quick, they run only on the installed server, in make test.
+slow=(lazy_free:: large_keys_survive slot_migration_during failover_after_a_kill saves_and_freed_keys_during repeated_advances_free)
+# With quick, these run only on the oldest, the newest and the installed servers: they are half of the processor time, and have not
+# found a difference between the other servers.
+repeated=(each_server::documents each_server::copy_sketches huge_pages:: a_config_set_changes_all)
 newest=(redis-newest valkey-newest)
 full_servers=" redis-7.0 ${newest[*]} "
+
+# server_tests SKIPPED...: the server tests without those whose names contain one of these parts, and the ignored ones that can run.
+server_tests() {
+    local part skip=()
+    for part in "$@"; do
+        skip+=(--skip "$part")
+    done
+    cargo test --quiet --test server -- "${skip[@]}" && scripts/ignored-tests.sh "$@"
+}
 
 # run NAME TITLE COMMAND...: runs tests on a server, and records whether they passed and how long they took.
 run() {
@@ -73,6 +89,8 @@ with_io_threads() {
     ROUGHLY_SERVER_ARGUMENTS="--io-threads 4" "$@"
 }
 
+parts=$(scripts/fetch.sh list | wc -l)
+number=0
 installed=""
 if [ "$mode" = quick ]; then
     scripts/install.sh server
@@ -96,13 +114,15 @@ for name in $names; do
             export ROUGHLY_ABILITIES=$PWD/target/abilities/$name.txt
             rm -f "$ROUGHLY_ABILITIES"
             "$ROUGHLY_SERVER" --version | sed -E 's/^(Redis|Valkey) server v=([0-9.]+).*/\1 \2/' >> target/tested.txt
-            run "$name" "server tests" cargo test --quiet --test server -- "${skip[@]}"
+            run "$name" "server tests" server_tests "${skip[@]}"
             ;;
         quick)
-            run "$name" "server tests" cargo test --quiet --test server -- "${skip[@]}" "${slow[@]}"
+            number=$((number + 1))
+            [ -z "${ROUGHLY_SAMPLE_SEED:-}" ] || export ROUGHLY_SAMPLE="$ROUGHLY_SAMPLE_SEED $((number % parts)) $parts"
+            run "$name" "server tests" server_tests "${skip[@]}" "${slow[@]}"
             ;;
         io-threads)
-            run "$name" "server tests with I/O threads" with_io_threads cargo test --quiet --test server -- "${independent[@]}"
+            run "$name" "server tests with I/O threads" with_io_threads server_tests "${independent[@]}"
             run "$name" "clients with I/O threads" with_io_threads scripts/test-clients.sh
             ;;
         clients) run "$name" clients scripts/test-clients.sh ;;
@@ -124,4 +144,4 @@ if [ ${#failed[@]} -gt 0 ]; then
     exit 1
 fi
 [ "$mode" != full ] || ROUGHLY_TESTED=$PWD/target/tested.txt ROUGHLY_ABILITIES=$PWD/target/abilities \
-    cargo test --quiet --test documents -- abilities:: versions::
+    cargo test --quiet --test documents -- --include-ignored abilities:: versions::

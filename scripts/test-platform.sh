@@ -65,7 +65,7 @@ export ROUGHLY_MODULE
 start=$SECONDS
 if [ "$part" = all ]; then
     say "unit tests and mutation test for $target"
-    scripts/cross.sh "$target" cargo test --quiet --lib --test mutation
+    scripts/cross.sh "$target" cargo test-all --quiet --lib --test mutation
     say "these tests took $((SECONDS - start)) s, with their compilation"
 fi
 # The module with debug assertions, which some server tests need.

@@ -7,7 +7,7 @@
 #
 # Environment:
 #   ROUGHLY_SERVER  server program (default: redis-server or valkey-server on the PATH)
-#   ROUGHLY_MODULE  module (default: target/release/libroughly.so)
+#   ROUGHLY_MODULE  module (default: target/PROFILE/libroughly.so, with the profile ROUGHLY_PROFILE, by default checks: scripts/build-module.sh)
 #   ROUGHLY_SERVER_ARGUMENTS
 #                   further arguments of the server, separated by spaces
 #
@@ -16,7 +16,7 @@
 # Exit status: that of the command; 1 if the server does not start.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
-module=${ROUGHLY_MODULE:-$(realpath "${CARGO_TARGET_DIR:-$here/../target}/release/libroughly.so")}
+module=${ROUGHLY_MODULE:-$(realpath "${CARGO_TARGET_DIR:-$here/../target}/${ROUGHLY_PROFILE:-checks}/libroughly.so")}
 server=$("$here/find-server.sh")
 client=$("$here/find-server.sh" cli)
 read -r -a arguments <<< "${ROUGHLY_SERVER_ARGUMENTS:-}"

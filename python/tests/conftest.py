@@ -29,7 +29,8 @@ def running(directory, *arguments):
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             port = listener.getsockname()[1]
-    module = os.environ.get("ROUGHLY_MODULE", ROOT / "target/release/libroughly.so")
+    built = ROOT / "target" / os.environ.get("ROUGHLY_PROFILE", "checks") / "libroughly.so"
+    module = os.environ.get("ROUGHLY_MODULE", built)
     options = ["--save", "", "--rdbcompression", "no", "--loadmodule", str(module)]
     command = [program(), *arguments, "--port", str(port), "--dir", str(directory), *options]
     with open(directory / "log", "wb") as log:

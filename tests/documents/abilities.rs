@@ -35,12 +35,11 @@ fn the_page_lists_all_servers_and_types() {
     assert_eq!(listed(HEADINGS[1]).count(), 1);
 }
 
-/// The records in the directory `ROUGHLY_ABILITIES`, if set, one file per server, have every ability for each type.
+/// The records in the directory `ROUGHLY_ABILITIES`, one file per server, have every ability for each type.
 #[test]
+#[ignore = "needs the records of scripts/test-matrix.sh: ROUGHLY_ABILITIES"]
 fn the_recorded_abilities_are_complete() {
-    let Some(directory) = std::env::var_os("ROUGHLY_ABILITIES") else {
-        return;
-    };
+    let directory = std::env::var_os("ROUGHLY_ABILITIES").expect("a directory");
     let mut missing = BTreeSet::new();
     for file in fs::read_dir(directory).expect("the records") {
         let path = file.expect("a file").path();

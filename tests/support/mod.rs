@@ -12,6 +12,7 @@ pub mod names;
 pub mod page;
 pub mod peers;
 pub mod resp;
+pub mod sample;
 pub mod server;
 pub mod set_on_drop;
 pub mod state;

@@ -2,7 +2,7 @@
 //! directory.
 //!
 //! The environment variable `ROUGHLY_SERVER` selects the program (default: `redis-server` or `valkey-server` in PATH), and
-//! `ROUGHLY_MODULE` the module (default: `target/release/libroughly.so`). `make test` provides both. `ROUGHLY_SERVER_ARGUMENTS`
+//! `ROUGHLY_MODULE` the module (default: the one that scripts/build-module.sh builds). `make test` provides both. `ROUGHLY_SERVER_ARGUMENTS`
 //! has further arguments of all servers, such as `--io-threads 4`. For servers of another platform, `ROUGHLY_DEBUG_MODULE` selects the module of [`Options::debug_module`].
 
 use super::resp::{Connection, Protocol, Reply};
@@ -463,6 +463,10 @@ impl Server {
     /// # Panics
     /// If the server refuses, or does not end in time.
     pub fn shut_down(&mut self) {
+        // A server refuses while it writes its first append-only file, which it also does after a synchronization.
+        if self.info("aof_enabled").as_deref() == Some("1") {
+            self.wait_for_rewrite();
+        }
         // SHUTDOWN replies only if it fails.
         if let Ok(reply) = self.resp2().try_send(&["SHUTDOWN"]) {
             panic!("SHUTDOWN replied {reply}\n{}", self.log_tail());
@@ -801,13 +805,14 @@ pub fn module_path() -> PathBuf {
     let path = std::env::var_os("ROUGHLY_MODULE").map_or_else(
         || {
             let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-            PathBuf::from(target).join("release/libroughly.so")
+            let profile = std::env::var_os("ROUGHLY_PROFILE").unwrap_or_else(|| "checks".into());
+            PathBuf::from(target).join(profile).join("libroughly.so")
         },
         PathBuf::from,
     );
     path.canonicalize().unwrap_or_else(|error| {
         panic!(
-            "cannot find the module {} ({error}). `make build` builds it, or select one with \
+            "cannot find the module {} ({error}). scripts/build-module.sh builds it, or select one with \
              ROUGHLY_MODULE=/path/to/libroughly.so",
             path.display()
         )

@@ -1,7 +1,8 @@
 //! The bounds of docs/operations.md, "Longest time of one command": every command on the largest keys of every type, in every state.
 //!
 //! The parameters of the keys are the largest that creation accepts for keys of 16 MiB, or of `ROUGHLY_WORST_CASE_MIB`. A
-//! window is just written, idle for half a window, or idle for two windows; each command runs on a copy and after RESTORE.
+//! window is just written, idle for half a window, or idle for two windows; each command runs on a copy and after RESTORE. In a
+//! [`Sample`], one key of each kind is tested.
 //! The test measures CPU time of the server's main thread and divides it by the slowness of the machine, so it does not depend
 //! on the speed of the machine. A command that exceeds its bound is repeated, and fails if it exceeds the bound each time.
 //!
@@ -24,6 +25,7 @@ use crate::families::{FAMILIES, Family};
 use crate::support::main_thread::MainThread;
 use crate::support::names::assert_same_names;
 use crate::support::resp::{Connection, Reply};
+use crate::support::sample::Sample;
 use crate::support::server::Server;
 use arguments::{Call, calls, is_accepted};
 use bounds::{Work, bound_ns, is_large_digest, ns_per_gib, processes_whole_keys};
@@ -269,7 +271,8 @@ fn measure_keys(
 ) {
     let all_sizes = {
         let server = Server::start();
-        largest.all_sizes(&mut server.resp2(), max_bytes())
+        let all_sizes = largest.all_sizes(&mut server.resp2(), max_bytes());
+        Sample::of_run().one_of(all_sizes)
     };
     for sizes in &all_sizes {
         let (server, states) = largest.build(sizes);

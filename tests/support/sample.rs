@@ -1,0 +1,71 @@
+//! Samples of the cases of large tests.
+//!
+//! Without the environment variable `ROUGHLY_SAMPLE`, all cases run, as in scripts/check-release.sh. With `ROUGHLY_SAMPLE=SEED
+//! PART PARTS`, one of `PARTS` parts of them runs. .ci/run uses the date as the seed and prints it, and the number of the server in
+//! the test matrix as the part: on the servers together, every case runs.
+
+use std::env;
+
+/// A part of the cases.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    /// Changes which cases are in a part.
+    seed: usize,
+    part: usize,
+    parts: usize,
+}
+
+impl Sample {
+    /// The sample of this run.
+    ///
+    /// # Panics
+    /// If the variable does not have three numbers, or the part is not below the number of parts.
+    pub fn of_run() -> Self {
+        let Ok(text) = env::var("ROUGHLY_SAMPLE") else {
+            return Self {
+                seed: 0,
+                part: 0,
+                parts: 1,
+            };
+        };
+        let numbers: Vec<_> = text.split(' ').map(|number| number.parse().ok()).collect();
+        let [Some(seed), Some(part), Some(parts)] = numbers[..] else {
+            panic!("ROUGHLY_SAMPLE must be SEED PART PARTS, not {text}");
+        };
+        assert!(part < parts, "ROUGHLY_SAMPLE: {text}");
+        Self { seed, part, parts }
+    }
+
+    /// Whether the case with this number is in the sample.
+    pub fn contains(self, case: usize) -> bool {
+        (case + self.seed + self.part).is_multiple_of(self.parts)
+    }
+
+    /// All of the cases, or one of them.
+    pub fn one_of<T>(self, mut cases: Vec<T>) -> Vec<T> {
+        if self.parts > 1 && cases.len() > 1 {
+            let chosen = (self.seed + self.part) % cases.len();
+            cases = vec![cases.swap_remove(chosen)];
+        }
+        cases
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_is_in_exactly_one_part() {
+        for seed in [0, 20_261_126, 20_261_127] {
+            for case in 0..100 {
+                let parts = (0..6).map(|part| Sample {
+                    seed,
+                    part,
+                    parts: 6,
+                });
+                assert_eq!(parts.filter(|sample| sample.contains(case)).count(), 1);
+            }
+        }
+    }
+}
