@@ -53,7 +53,9 @@ fn pass(mut from: TcpStream, mut to: TcpStream, left: &AtomicU64) {
             break;
         }
         if limit != UNLIMITED {
-            left.store(limit - passed, Ordering::SeqCst);
+            // The test may have removed the limit in the meantime.
+            let _ =
+                left.compare_exchange(limit, limit - passed, Ordering::SeqCst, Ordering::SeqCst);
             if passed == limit {
                 break;
             }
