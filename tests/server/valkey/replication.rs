@@ -1,4 +1,4 @@
-//! Replication between servers with different settings, and from valkey-bloom and RedisBloom.
+//! Replication between servers with different settings, and from RedisBloom. recorded_stream.rs tests it from valkey-bloom.
 
 use super::{AOF, Words, error, fixed_seed, replacement, with_random_seeds, words};
 use crate::each_server::migration::files::{self, REDIS_6_2};
@@ -151,63 +151,6 @@ fn types(connection: &mut Connection, keys: &[&str]) -> Vec<String> {
     let keys = keys.iter();
     keys.map(|key| connection.send(&["TYPE", key]).to_string())
         .collect()
-}
-
-/// The stream of valkey-bloom 1.0.1, also to a server with the default settings.
-#[test]
-fn the_stream_of_valkey_bloom_creates_its_keys() {
-    let create = |key: &str, options: &str, last: &str| {
-        let mut create = words(&format!("BF.INSERT {key} {options} SEED"));
-        create.push(b"0123456789ABCDEFGHIJKLMNOPQRSTUV".to_vec());
-        create.extend(words(last));
-        create
-    };
-    let stream = [
-        create(
-            "a",
-            "CAPACITY 100 ERROR 0.01 TIGHTENING 0.5",
-            "EXPANSION 2 ITEMS 1 2",
-        ),
-        words("BF.ADD a 3"),
-        create(
-            "r",
-            "CAPACITY 1000 ERROR 0.000000001 TIGHTENING 0.5",
-            "EXPANSION 2",
-        ),
-        words("BF.MADD r 1 2 3 4"),
-        // valkey-bloom also replicates the items that it did not reach.
-        create(
-            "n",
-            "CAPACITY 2 ERROR 0.000000001 TIGHTENING 0.5",
-            "NONSCALING",
-        ),
-        words("BF.MADD n 1 2 3 4"),
-        words("BF.INSERT r NOCREATE ITEMS 5"),
-    ];
-    // The same keys, created by a client.
-    let client = replacement().start();
-    for command in &stream {
-        client.resp2().send(command);
-    }
-    let keys = ["a", "r", "n"];
-    let expected = state(&client, &keys);
-    let cards = expected.iter().map(|state| state[2].integer());
-    assert_eq!(cards.collect::<Vec<_>>(), [Some(3), Some(5), Some(2)]);
-    for options in [Options::new(), odd_settings(), replacement()] {
-        let replica = options.start();
-        replicate_from(&replica, &stream);
-        assert_eq!(state(&replica, &keys), expected);
-        let types = types(&mut replica.resp2(), &keys);
-        assert_eq!(types, ["+bloomfltr"; 3]);
-        let log = replica.log();
-        // The reply to the items that do not fit is an error, which the server logs.
-        let errors: Vec<_> = log
-            .lines()
-            .filter(|line| line.contains("error to its"))
-            .collect();
-        assert_eq!(errors.len(), 1, "{log}");
-        assert!(errors[0].contains("non scaling filter is full"), "{log}");
-    }
 }
 
 /// The settings `bf-new-keys` and `bf-replies` do not apply to commands of a primary.

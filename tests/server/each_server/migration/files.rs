@@ -1,6 +1,7 @@
-//! RDB and append-only files as a server with RedisBloom writes them, built from recorded payloads.
+//! RDB and append-only files as a server with RedisBloom or valkey-bloom writes them, built from recorded payloads.
 
 use crate::support::resp::request;
+use crate::support::server::Version;
 use crate::workload::Command;
 use crc::{CRC_64_REDIS, Crc};
 use std::fs;
@@ -24,6 +25,24 @@ pub const REDIS_6_2: Writer = Writer {
     rdb_version: 9,
     version: ("redis-ver", "6.2.14"),
 };
+
+/// The server on which valkey-bloom was recorded.
+pub const VALKEY_8_0: Writer = Writer {
+    rdb_version: 11,
+    version: ("valkey-ver", "8.0.1"),
+};
+
+impl Writer {
+    /// As this server writes it, but with the RDB version that `reader` accepts.
+    pub fn for_reader(self, reader: Version) -> Self {
+        let redis_7_0 = !reader.is_valkey() && !reader.is_redis_at_least(7, 2);
+        let max = if redis_7_0 { 10 } else { u8::MAX };
+        Self {
+            rdb_version: self.rdb_version.min(max),
+            ..self
+        }
+    }
+}
 
 fn string(file: &mut Vec<u8>, text: &[u8]) {
     match text.len() {
