@@ -288,6 +288,18 @@ impl Connection {
         })
     }
 
+    /// Skips newlines, which a replica sends to its primary while it loads.
+    ///
+    /// # Errors
+    /// Any error of the socket.
+    #[allow(dead_code)] // Not all test programs use it.
+    pub fn skip_newlines(&mut self) -> io::Result<()> {
+        while self.stream.fill_buf()?.first() == Some(&b'\n') {
+            self.stream.consume(1);
+        }
+        Ok(())
+    }
+
     fn replies(&mut self, len: usize) -> io::Result<Vec<Reply>> {
         (0..len).map(|_| self.read()).collect()
     }

@@ -9,6 +9,7 @@ use crate::support::resp::{Connection, Reply, Text};
 use crate::support::server::{Options, Server, UNUSED_PORT};
 use crate::support::state::{State, select};
 use crate::support::time;
+use crate::valkey::recorded_keys;
 use recorded_source::RecordedSource;
 use roughly_dump::{Value, Values, type_id};
 use std::io::Write;
@@ -566,6 +567,57 @@ fn keys_of_redisbloom_are_copied_whatever_the_rdb_version() {
             key.assert_dump(&mut new);
         }
         copy(&arguments).assert(0, &[("equal", count), ("verified", count)]);
+    }
+}
+
+#[test]
+fn keys_of_valkey_bloom_are_copied_whatever_the_rdb_version() {
+    let keys = recorded_keys::keys();
+    let count = keys.len() as u64;
+    let source = RecordedSource::of_valkey_bloom();
+    let destination = Server::start();
+    let mut new = destination.resp2();
+    let arguments = [&*source.url(), &url(&destination)];
+    copy(&arguments).assert(0, &[("copied", count), ("verified", count)]);
+    for key in keys {
+        key.assert_dump(&mut new);
+    }
+    copy(&arguments).assert(0, &[("equal", count), ("verified", count)]);
+    let compare = ["--compare", "--rounds", "0", arguments[0], arguments[1]];
+    let compared = || {
+        let run = copy(&compare);
+        let counts = ["equal", "different"].map(|name| run.count(name));
+        (run.status.code(), counts)
+    };
+    assert_eq!(compared(), (Some(0), [count, 0]));
+    assert_eq!(new.call("COPY fx-auto fx-tiny REPLACE"), Reply::Integer(1));
+    copy(&arguments).assert(1, &[("equal", count - 1), ("skipped", 1)]);
+    assert_eq!(compared(), (Some(1), [count - 1, 1]));
+}
+
+#[test]
+fn keys_of_types_that_valkey_bloom_lacks_are_reported() {
+    let source = Server::start();
+    let mut old = source.resp2();
+    let lacks = |family: &&Family| family.name != "bloomfltr";
+    for family in FAMILIES.iter().filter(lacks) {
+        family.build(&mut old, family.name);
+    }
+    let destination = RecordedSource::of_valkey_bloom();
+    let run = copy(&[&url(&source), &destination.url()]);
+    let count = FAMILIES.iter().filter(lacks).count() as u64;
+    run.assert(1, &[("failed", count)]);
+    for family in FAMILIES.iter().filter(lacks) {
+        let prefix = family.prefix.to_uppercase();
+        let reason = if family.has_window {
+            "valkey-bloom has no windows".to_owned()
+        } else {
+            let name = family.type_name;
+            format!("valkey-bloom does not have the type {name}")
+        };
+        let name = family.name;
+        let line = format!("failed: {prefix} key \"{name}\" in database 0: {reason}\n");
+        run.assert_error(1, &line);
     }
 }
 

@@ -2,7 +2,7 @@
 //! (`tests/golden/dumps`): as an RDB file, as an append-only file, and from a primary. golden_dumps.rs tests single
 //! keys, and encoding_versions.rs encoding versions.
 
-mod files;
+pub mod files;
 pub mod primary;
 
 use crate::each_server::commands::recorded_commands;
@@ -12,7 +12,7 @@ use crate::support::resp::{Connection, Protocol, Reply, Text};
 use crate::support::server::{Options, Server};
 use crate::support::state::{State, select};
 use crate::workload::{Command, Workload, words};
-use files::Entry;
+use files::{Entry, REDIS_6_2};
 use primary::Primary;
 use roughly_dump::{Values, type_id};
 use std::collections::BTreeSet;
@@ -85,7 +85,7 @@ fn in_three_parts(keys: &[Key]) -> (Vec<u8>, Vec<u8>) {
     commands.extend(third(1).flat_map(rewritten));
     commands.extend(third(2).flat_map(logged));
     (
-        files::rdb(&[(0, in_file.collect())]),
+        files::rdb(REDIS_6_2, &[(0, in_file.collect())]),
         files::commands(&commands),
     )
 }
@@ -98,10 +98,11 @@ fn rdb_files_of_redisbloom_load() {
     for folder in ["2.8", "8.10"] {
         let keys = recorded(folder);
         let mut server = Server::start();
-        let file = files::rdb(&[
+        let databases = [
             (0, entries(&keys, None)),
             (3, entries(&keys, Some(expires))),
-        ]);
+        ];
+        let file = files::rdb(REDIS_6_2, &databases);
         fs::write(server.dir().join("dump.rdb"), file).expect("a file");
         server.kill_and_restart();
         let mut connection = server.resp2();
@@ -140,21 +141,13 @@ fn a_replica_of_redisbloom_can_become_the_primary() {
         for load in ["disabled", "swapdb"] {
             let keys = recorded(folder);
             let (rdb, commands) = in_three_parts(&keys);
-            let mut replica = Options::new()
+            let replica = Options::new()
                 .arguments(&["--repl-diskless-load", load])
                 .start();
-            let primary = Primary::start(rdb, commands);
-            assert!(
-                replica
-                    .call(&format!("REPLICAOF 127.0.0.1 {}", primary.port))
-                    .is_ok()
-            );
-            let offset = primary.offset.to_string();
-            replica.wait_until("the end of the stream", |replica| {
-                replica.info("slave_repl_offset").as_ref() == Some(&offset)
-            });
+            let mut primary = Primary::of(&replica, &rdb);
+            primary.send(&commands);
+            primary.wait();
             assert!(replica.call("REPLICAOF NO ONE").is_ok());
-            primary.join();
             let log = replica.log();
             assert!(!log.contains("error to its master"), "{log}");
             assert_arrived(&keys, &mut replica.resp2(), 0);

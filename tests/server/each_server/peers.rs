@@ -3,6 +3,7 @@
 //!
 //! The tests beside RedisBloom run always. Those beside valkey-bloom are ignored, because no registry has its module:
 //! `ROUGHLY_VALKEY_BLOOM=/path/libvalkey_bloom.so scripts/test.sh` runs them, on a server that can load it.
+//! `tests/server/valkey/recorded_*.rs` test files and streams of valkey-bloom without its module.
 
 mod beside;
 mod compare;

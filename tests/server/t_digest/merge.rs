@@ -68,8 +68,8 @@ fn a_replica_has_the_time_to_live_of_its_primary() {
         "PEXPIREAT a 4102444800000",
         "TDIGEST.MERGE a 1 b",
     ];
-    let mut replica = Server::start();
-    replicate_from(&mut replica, &commands.map(words));
+    let replica = Server::start();
+    replicate_from(&replica, &commands.map(words));
     assert_eq!(replica.call("PEXPIRETIME a"), Reply::Integer(-1));
 
     let mut primary = Options::new().arguments(&["--appendonly", "yes"]).start();

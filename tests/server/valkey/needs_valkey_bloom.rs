@@ -1,4 +1,5 @@
-//! Replication between Roughly and valkey-bloom itself, in both directions.
+//! Replication between Roughly and valkey-bloom itself, in both directions. recorded_stream.rs and recorded_files.rs test streams and
+//! files of valkey-bloom without its module.
 
 use super::{Words, replacement, with_random_seeds, words};
 use crate::families::numbers;

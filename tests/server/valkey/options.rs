@@ -73,11 +73,11 @@ fn validatescaleto_checks_what_the_filter_can_grow_to() {
 /// The server's memory limit for the filter, not that of the primary, is not checked by a replica.
 #[test]
 fn validatescaleto_is_not_checked_for_commands_of_a_primary() {
-    let mut replica = Server::start();
+    let replica = Server::start();
     let stream = [words(
         "BF.INSERT k VALIDATESCALETO 999999999999 CAPACITY 10",
     )];
-    super::replication::replicate_from(&mut replica, &stream);
+    super::replication::replicate_from(&replica, &stream);
     assert_eq!(replica.call("TYPE k"), Reply::Simple(b"bloomfltr".into()));
     let refused = replica.call(&String::from_utf8(stream[0].join(&b' ')).expect("text"));
     assert!(matches!(refused, Reply::Error(_)), "{refused}");

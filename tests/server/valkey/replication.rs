@@ -1,12 +1,12 @@
-//! Replication between servers with different settings, and from valkey-bloom and RedisBloom.
+//! Replication between servers with different settings, and from RedisBloom. recorded_stream.rs tests it from valkey-bloom.
 
 use super::{AOF, Words, error, fixed_seed, replacement, with_random_seeds, words};
+use crate::each_server::migration::files::{self, REDIS_6_2};
 use crate::each_server::migration::primary::Primary;
 use crate::families::{dump, numbers};
 use crate::integration::odd_settings;
-use crate::support::resp::{Connection, Reply, request};
+use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use std::fs;
 
 /// DUMP, digest and BF.INFO of each key, in RESP2.
 fn state(server: &Server, keys: &[&str]) -> Vec<[Reply; 3]> {
@@ -140,86 +140,17 @@ fn only_the_items_before_an_error_are_replicated() {
 }
 
 /// Sends commands to a replica, from a primary without keys, and makes the replica a primary.
-pub fn replicate_from(replica: &mut Server, commands: &[Words]) {
-    let empty = Options::new().without_module().start();
-    assert!(empty.call("SAVE").is_ok());
-    let rdb = fs::read(empty.dir().join("dump.rdb")).expect("a file");
-    let stream: Vec<_> = commands
-        .iter()
-        .flat_map(|command| request(command))
-        .collect();
-    let primary = Primary::start(rdb, stream);
-    let replicaof = format!("REPLICAOF 127.0.0.1 {}", primary.port);
-    assert!(replica.call(&replicaof).is_ok());
-    let offset = primary.offset.to_string();
-    replica.wait_until("the end of the stream", |replica| {
-        replica.info("slave_repl_offset").as_ref() == Some(&offset)
-    });
+pub fn replicate_from(replica: &Server, commands: &[Words]) {
+    let mut primary = Primary::of(replica, &files::rdb(REDIS_6_2, &[]));
+    primary.send(&files::commands(commands));
+    primary.wait();
     assert!(replica.call("REPLICAOF NO ONE").is_ok());
-    primary.join();
 }
 
 fn types(connection: &mut Connection, keys: &[&str]) -> Vec<String> {
     let keys = keys.iter();
     keys.map(|key| connection.send(&["TYPE", key]).to_string())
         .collect()
-}
-
-/// The stream of valkey-bloom 1.0.1, also to a server with the default settings.
-#[test]
-fn the_stream_of_valkey_bloom_creates_its_keys() {
-    let create = |key: &str, options: &str, last: &str| {
-        let mut create = words(&format!("BF.INSERT {key} {options} SEED"));
-        create.push(b"0123456789ABCDEFGHIJKLMNOPQRSTUV".to_vec());
-        create.extend(words(last));
-        create
-    };
-    let stream = [
-        create(
-            "a",
-            "CAPACITY 100 ERROR 0.01 TIGHTENING 0.5",
-            "EXPANSION 2 ITEMS 1 2",
-        ),
-        words("BF.ADD a 3"),
-        create(
-            "r",
-            "CAPACITY 1000 ERROR 0.000000001 TIGHTENING 0.5",
-            "EXPANSION 2",
-        ),
-        words("BF.MADD r 1 2 3 4"),
-        // valkey-bloom also replicates the items that it did not reach.
-        create(
-            "n",
-            "CAPACITY 2 ERROR 0.000000001 TIGHTENING 0.5",
-            "NONSCALING",
-        ),
-        words("BF.MADD n 1 2 3 4"),
-        words("BF.INSERT r NOCREATE ITEMS 5"),
-    ];
-    // The same keys, created by a client.
-    let client = replacement().start();
-    for command in &stream {
-        client.resp2().send(command);
-    }
-    let keys = ["a", "r", "n"];
-    let expected = state(&client, &keys);
-    let cards = expected.iter().map(|state| state[2].integer());
-    assert_eq!(cards.collect::<Vec<_>>(), [Some(3), Some(5), Some(2)]);
-    for options in [Options::new(), odd_settings(), replacement()] {
-        let mut replica = options.start();
-        replicate_from(&mut replica, &stream);
-        assert_eq!(state(&replica, &keys), expected);
-        let types = types(&mut replica.resp2(), &keys);
-        assert_eq!(types, ["+bloomfltr"; 3]);
-        let log = replica.log();
-        // The reply to the items that do not fit is an error, which the server logs.
-        let errors: Vec<_> = log
-            .lines()
-            .filter(|line| line.contains("error to its"))
-            .collect();
-        assert_eq!(errors.len(), 1, "{log}");
-        assert!(errors[0].contains("non scaling filter is full"), "{log}");
-    }
 }
 
 /// The settings `bf-new-keys` and `bf-replies` do not apply to commands of a primary.
@@ -241,8 +172,8 @@ fn the_stream_of_redisbloom_creates_its_keys() {
         assert!(!matches!(reply, Reply::Error(_)), "{reply}");
     }
     let expected = state(&client, &keys);
-    let mut replica = replacement().start();
-    replicate_from(&mut replica, &stream);
+    let replica = replacement().start();
+    replicate_from(&replica, &stream);
     assert_eq!(state(&replica, &keys), expected);
     let mut connection = replica.resp2();
     assert_eq!(types(&mut connection, &keys), ["+MBbloom--"; 6]);

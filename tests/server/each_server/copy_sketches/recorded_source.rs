@@ -1,9 +1,10 @@
-//! A simulated server with the keys that were recorded from RedisBloom. It replies to the commands that
+//! A simulated server with the keys that were recorded from RedisBloom or valkey-bloom. It replies to the commands that
 //! scripts/copy-sketches sends to a source.
 
 use crate::families::Family;
 use crate::golden_dumps::Key;
 use crate::support::resp::{Connection, Reply};
+use crate::valkey::recorded_keys;
 use crc::{CRC_64_REDIS, Crc};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -22,6 +23,13 @@ struct Stored {
     chunks: Vec<(i64, Vec<u8>)>,
 }
 
+/// The module of the simulated server, and its keys.
+struct Contents {
+    /// Whether the module has this command.
+    has_command: fn(&str) -> bool,
+    keys: Vec<Stored>,
+}
+
 /// The simulated server.
 #[derive(Debug)]
 pub struct RecordedSource {
@@ -29,7 +37,7 @@ pub struct RecordedSource {
 }
 
 impl RecordedSource {
-    /// Starts a server with these keys. `change` changes the payloads, without their footers.
+    /// Starts a server with RedisBloom and these keys. `change` changes the payloads, without their footers.
     pub fn start(keys: &[(&'static Family, Key)], change: impl Fn(Vec<u8>) -> Vec<u8>) -> Self {
         let stored = keys.iter().map(|(family, key)| {
             let body = key.payload[..key.payload.len() - FOOTER_BYTES].to_vec();
@@ -40,14 +48,35 @@ impl RecordedSource {
                 chunks: key.chunks.clone().unwrap_or_default(),
             }
         });
-        let stored: Arc<[Stored]> = stored.collect();
+        Self::serve(Contents {
+            has_command: |name| !name.starts_with("SKETCH."),
+            keys: stored.collect(),
+        })
+    }
+
+    /// Starts a server with valkey-bloom and all keys that were recorded from it.
+    pub fn of_valkey_bloom() -> Self {
+        let stored = recorded_keys::keys().iter().map(|key| Stored {
+            name: key.name.clone().into_bytes(),
+            type_name: "bloomfltr",
+            payload: with_footer(key.payload[..key.payload.len() - FOOTER_BYTES].to_vec()),
+            chunks: Vec::new(),
+        });
+        Self::serve(Contents {
+            has_command: |name| name == "BF.ADD",
+            keys: stored.collect(),
+        })
+    }
+
+    fn serve(contents: Contents) -> Self {
+        let contents = Arc::new(contents);
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let port = listener.local_addr().expect("an address").port();
         // The thread ends with the test program.
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let stored = Arc::clone(&stored);
-                thread::spawn(move || serve(&stored, stream.expect("a connection")));
+                let contents = Arc::clone(&contents);
+                thread::spawn(move || serve(&contents, stream.expect("a connection")));
             }
         });
         Self { port }
@@ -67,7 +96,7 @@ fn with_footer(mut body: Vec<u8>) -> Vec<u8> {
 }
 
 /// Replies to the commands of a connection until it ends.
-fn serve(keys: &[Stored], stream: TcpStream) {
+fn serve(contents: &Contents, stream: TcpStream) {
     let mut client = Connection::accepted(stream).expect("a connection");
     while let Ok(request) = client.read() {
         let arguments: Vec<_> = request
@@ -77,12 +106,13 @@ fn serve(keys: &[Stored], stream: TcpStream) {
             .filter_map(Reply::text)
             .collect();
         client
-            .write_raw(&reply(keys, &arguments))
+            .write_raw(&reply(contents, &arguments))
             .expect("a reply is sent");
     }
 }
 
-fn reply(keys: &[Stored], arguments: &[&[u8]]) -> Vec<u8> {
+fn reply(contents: &Contents, arguments: &[&[u8]]) -> Vec<u8> {
+    let keys = &contents.keys;
     let find = || {
         keys.iter()
             .find(|key| arguments.get(1) == Some(&&*key.name))
@@ -91,6 +121,9 @@ fn reply(keys: &[Stored], arguments: &[&[u8]]) -> Vec<u8> {
     match &*command {
         "INFO" if arguments[1] == b"keyspace" => bulk(b"# Keyspace\r\ndb0:keys=1\r\n"),
         "INFO" => bulk(b"# Section\r\nrun_id:recorded\r\ncluster_enabled:0\r\n"),
+        "COMMAND" if !(contents.has_command)(&String::from_utf8_lossy(arguments[2])) => {
+            b"*1\r\n*-1\r\n".to_vec()
+        }
         "COMMAND" => b"*1\r\n*1\r\n$11\r\nbf.scandump\r\n".to_vec(),
         "SCAN" => scan(keys, arguments),
         "PTTL" => b":-1\r\n".to_vec(),
