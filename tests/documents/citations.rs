@@ -239,7 +239,7 @@ fn is_ignored(path: &str) -> bool {
 }
 
 /// The files of the repository that fit one of these patterns of git.
-fn listed(patterns: &[&str]) -> Vec<PathBuf> {
+pub(crate) fn listed(patterns: &[&str]) -> Vec<PathBuf> {
     let arguments = [
         "ls-files",
         "--cached",

@@ -3,6 +3,7 @@
 
 mod abilities;
 mod citations;
+mod early_returns;
 mod imports;
 mod key_functions;
 mod messages;

@@ -241,9 +241,9 @@ proptest! {
         ms in 1..=Window::MAX_MS, panes in 1u64..=100, finest in 1..=Window::MAX_MS, newest: u64,
     ) {
         let finest = finest % ms.div_ceil(panes) + 1;
-        let Ok(window) = Window::of::<Leveled>(ms, panes, Some(finest)) else {
-            return Ok(());
-        };
+        let window = Window::of::<Leveled>(ms, panes, Some(finest));
+        prop_assume!(window.is_ok());
+        let window = window.unwrap();
         let timeline = timeline(window, newest);
         let mut values = roughly_dump::Values::default();
         timeline.save::<Leveled>(&mut values);

@@ -105,10 +105,10 @@ proptest! {
         let power = |base: u64, exponent: f64| (base as f64).powf(exponent) as u64;
         let ms = bits.exp2() as u64;
         let panes = panes.min(ms);
-        let Ok(window) = Window::new(ms, panes, Some(power(ms.div_ceil(panes), finest))) else {
-            // More than 255 panes.
-            return Ok(());
-        };
+        let window = Window::new(ms, panes, Some(power(ms.div_ceil(panes), finest)));
+        // More than 255 panes.
+        prop_assume!(window.is_ok());
+        let window = window.unwrap();
         let (part, idle) = (power(ms, part), power(ms, idle) - 1);
         let now = ms + after;
         let mut timeline = Timeline::new::<TDigestWindow>(window).unwrap();
