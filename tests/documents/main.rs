@@ -38,6 +38,29 @@ fn links_have_targets() {
     assert!(links > 30, "{links} links");
 }
 
+/// The nightly workflow runs each check of a release as a job.
+#[test]
+fn the_nightly_workflow_runs_every_check() {
+    let read = |path: &str| std::fs::read_to_string(path).expect(path);
+    let (script, workflow) = (
+        read("scripts/check-release.sh"),
+        read(".github/workflows/nightly.yml"),
+    );
+    let list = |text: &str, start: &str, end: char| -> Vec<String> {
+        let (_, rest) = text.split_once(start).expect("a list");
+        let names = rest.split(end).next().expect("a part");
+        let names = names.split([' ', ',']).filter(|name| !name.is_empty());
+        names.map(str::to_owned).collect()
+    };
+    let checks = list(&script, "|| checks=(", ')');
+    assert!(checks.len() > 10, "{checks:?}");
+    assert_same_names(
+        list(&workflow, "check: [", ']'),
+        checks,
+        "jobs of the nightly workflow",
+    );
+}
+
 /// The steps of a numbered list keep their numbers on the site.
 #[test]
 fn numbered_lists_do_not_restart() {
