@@ -3,6 +3,7 @@
 
 use crate::families::FAMILIES;
 use crate::support::resp::Connection;
+use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 use crate::support::state::{State, select};
 use crate::workload::{Random, Workload};
@@ -149,7 +150,7 @@ fn an_append_only_file_of_several_parts_restores_the_same_data() {
     }
 }
 
-/// Filters of about 40 MiB of random bits are saved in several chunks, in every database.
+/// Filters of about 40 MiB of random bits, of the types of the [`Sample`], are saved in several chunks, in every database.
 #[test]
 fn large_keys_survive_every_kind_of_file() {
     let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
@@ -162,7 +163,7 @@ fn large_keys_survive_every_kind_of_file() {
     for db in [0, 7] {
         select(&mut connection, db);
         let mut random = Random::new(u64::from(db));
-        for family in FAMILIES {
+        for family in Sample::of_run().of(FAMILIES) {
             let key = format!("{}:large", family.name);
             family.create_filled(&mut connection, &mut random, family.reserve_large, &key);
         }

@@ -41,6 +41,13 @@ impl Sample {
         (case + self.seed + self.part).is_multiple_of(self.parts)
     }
 
+    /// The cases that are in the sample.
+    pub fn of<T>(self, cases: &[T]) -> impl Iterator<Item = &T> {
+        let numbered = cases.iter().enumerate();
+        let numbered = numbered.filter(move |(number, _)| self.contains(*number));
+        numbered.map(|(_, case)| case)
+    }
+
     /// All of the cases, or one of them.
     pub fn one_of<T>(self, mut cases: Vec<T>) -> Vec<T> {
         if self.parts > 1 && cases.len() > 1 {

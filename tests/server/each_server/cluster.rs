@@ -6,6 +6,7 @@ pub mod nodes;
 
 use crate::families::{FAMILIES, NumberSet, one_per_family};
 use crate::support::resp::{Connection, Reply};
+use crate::support::sample::Sample;
 use crate::support::server::{Server, Version};
 use crate::support::set_on_drop::SetOnDrop;
 use crate::support::state::State;
@@ -155,7 +156,7 @@ fn assert_replicas_same(nodes: &Nodes, when: &str) {
     }
 }
 
-/// The slot of keys of about 40 MiB and the slots of the clients' keys migrate to another node and back while clients
+/// The slot of keys of about 40 MiB, of the types of the [`Sample`], and the slots of the clients' keys migrate to another node and back while clients
 /// write. Afterwards, the cluster has the same data as a single server that executed the same commands.
 #[test]
 fn slot_migration_during_writes_loses_no_data() {
@@ -174,7 +175,7 @@ fn slot_migration_during_writes_loses_no_data() {
     // The large keys are created from the same seed on the node of their slot and on the model.
     for server in [&nodes.servers[0], &model] {
         let mut random = Random::new(40);
-        for family in FAMILIES {
+        for family in Sample::of_run().of(FAMILIES) {
             let key = format!("{}:{{{large}}}large", family.name);
             let create = family.reserve_large;
             family.create_filled(&mut server.resp2(), &mut random, create, &key);

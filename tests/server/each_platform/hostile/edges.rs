@@ -86,9 +86,7 @@ fn extreme_numbers_in_headers_are_refused_or_harmless() {
     let mut connection = server.resp2();
     // RESTORE checks the size for the capacity and the rate, LOADCHUNK that of the bytes.
     allow_huge_keys(&mut connection);
-    let sample = Sample::of_run();
-    let families = FAMILIES.iter().enumerate();
-    for (_, family) in families.filter(|(number, _)| sample.contains(*number)) {
+    for family in Sample::of_run().of(FAMILIES) {
         assert!(connection.call("FLUSHALL SYNC").is_ok());
         family.build(&mut connection, "built");
         let all = family.chunks(&mut connection, "built");
