@@ -132,7 +132,9 @@ pub fn json(reply: &Reply) -> Value {
         Reply::Null(form) => json!(["null", form.to_string()]),
         Reply::Array(items) => json!(["arr", list(items)]),
         Reply::Map(pairs) => {
-            let pairs = pairs.iter().map(|(key, value)| json!([json(key), json(value)]));
+            let pairs = pairs
+                .iter()
+                .map(|(key, value)| json!([json(key), json(value)]));
             json!(["map", pairs.collect::<Vec<_>>()])
         }
         Reply::Set(items) => json!(["set", list(items)]),

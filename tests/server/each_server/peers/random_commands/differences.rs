@@ -108,8 +108,13 @@ impl Difference {
     /// Whether this is the difference between the replies.
     pub fn explains(&self, case: &Case) -> bool {
         let [redisbloom, roughly] = &case.replies;
-        self.commands.iter().any(|pattern| matches(pattern, &case.text))
-            && self.replies.iter().any(|(one, other)| matches(one, redisbloom) && matches(other, roughly))
+        self.commands
+            .iter()
+            .any(|pattern| matches(pattern, &case.text))
+            && self
+                .replies
+                .iter()
+                .any(|(one, other)| matches(one, redisbloom) && matches(other, roughly))
             && (self.when)(case)
     }
 }
@@ -137,8 +142,11 @@ pub const DIFFERENCES: &[Difference] = &[
         commands: &["BF.RESERVE *", "CF.RESERVE *"],
         replies: &[("*", "*")],
         when: |case| {
-            let options: [&[u8]; 4] = [b"EXPANSION", b"NONSCALING", b"BUCKETSIZE", b"MAXITERATIONS"];
-            options.iter().any(|option| case.command[1].eq_ignore_ascii_case(option))
+            let options: [&[u8]; 4] =
+                [b"EXPANSION", b"NONSCALING", b"BUCKETSIZE", b"MAXITERATIONS"];
+            options
+                .iter()
+                .any(|option| case.command[1].eq_ignore_ascii_case(option))
         },
         example: &["BF.RESERVE NONSCALING 0.01 10 EXPANSION 2"],
         deleted: &[1],
@@ -163,7 +171,10 @@ pub const DIFFERENCES: &[Difference] = &[
         page: VERSIONS,
         below: VERSION_8,
         commands: &["BF.RESERVE *"],
-        replies: &[("-ERR (0 < error rate range < 1) ", "-ERR error rate must be in the range (0.000000, 1.000000)")],
+        replies: &[(
+            "-ERR (0 < error rate range < 1) ",
+            "-ERR error rate must be in the range (0.000000, 1.000000)",
+        )],
         when: always,
         example: &["BF.RESERVE k 1 10"],
         deleted: &[],
@@ -173,7 +184,10 @@ pub const DIFFERENCES: &[Difference] = &[
         page: VERSIONS,
         below: VERSION_8,
         commands: &["BF.RESERVE *"],
-        replies: &[("-ERR (capacity should be larger than 0)", CAPACITY_OF_RESERVE)],
+        replies: &[(
+            "-ERR (capacity should be larger than 0)",
+            CAPACITY_OF_RESERVE,
+        )],
         when: always,
         example: &["BF.RESERVE k 0.01 0"],
         deleted: &[],
@@ -204,7 +218,10 @@ pub const DIFFERENCES: &[Difference] = &[
         below: VERSION_8,
         commands: &["BF.RESERVE *"],
         replies: &[("*", CAPACITY_OF_RESERVE)],
-        when: |case| case.number(3).is_some_and(|capacity| capacity > MAX_CAPACITY),
+        when: |case| {
+            case.number(3)
+                .is_some_and(|capacity| capacity > MAX_CAPACITY)
+        },
         example: &["BF.RESERVE k 0.01 1073741825"],
         deleted: &[1],
     },
@@ -223,7 +240,10 @@ pub const DIFFERENCES: &[Difference] = &[
         page: VERSIONS,
         below: VERSION_8,
         commands: &["BF.RESERVE *"],
-        replies: &[("-ERR expansion should be greater or equal to 1", EXPANSION_OF_RESERVE)],
+        replies: &[(
+            "-ERR expansion should be greater or equal to 1",
+            EXPANSION_OF_RESERVE,
+        )],
         when: always,
         example: &["BF.RESERVE k 0.01 10 EXPANSION -1"],
         deleted: &[],
@@ -317,7 +337,10 @@ pub const DIFFERENCES: &[Difference] = &[
         page: VERSIONS,
         below: VERSION_8,
         commands: &["CF.RESERVE *"],
-        replies: &[("-Capacity must be at least (BucketSize * 2)", CAPACITY_OF_CUCKOO)],
+        replies: &[(
+            "-Capacity must be at least (BucketSize * 2)",
+            CAPACITY_OF_CUCKOO,
+        )],
         when: always,
         example: &["CF.RESERVE k 1"],
         deleted: &[],
@@ -327,7 +350,10 @@ pub const DIFFERENCES: &[Difference] = &[
         page: VERSIONS,
         below: VERSION_8,
         commands: &["CF.INSERT *", "CF.INSERTNX *"],
-        replies: &[("-Capacity must be at least (BucketSize * 2)", CAPACITY_OF_CUCKOO_INSERT)],
+        replies: &[(
+            "-Capacity must be at least (BucketSize * 2)",
+            CAPACITY_OF_CUCKOO_INSERT,
+        )],
         when: always,
         example: &["CF.INSERT k CAPACITY 1 ITEMS a"],
         deleted: &[],
@@ -338,7 +364,10 @@ pub const DIFFERENCES: &[Difference] = &[
         below: VERSION_8,
         commands: &["CF.RESERVE *"],
         replies: &[("*", CAPACITY_OF_CUCKOO)],
-        when: |case| case.number(2).is_some_and(|capacity| capacity > MAX_CAPACITY),
+        when: |case| {
+            case.number(2)
+                .is_some_and(|capacity| capacity > MAX_CAPACITY)
+        },
         example: &["CF.RESERVE k 1073741825"],
         deleted: &[1],
     },
@@ -358,9 +387,18 @@ pub const DIFFERENCES: &[Difference] = &[
         below: VERSION_8,
         commands: &["CF.RESERVE *"],
         replies: &[
-            ("-EXPANSION: value must be an integer between 0 and 32768, inclusive.", "-EXPANSION: value must be in the range [0, 32768]"),
-            ("-BUCKETSIZE: value must be an integer between 1 and 255, inclusive.", "-BUCKETSIZE: value must be in the range [1, 255]"),
-            ("-MAXITERATIONS: value must be an integer between 1 and 65535, inclusive.", "-MAXITERATIONS: value must be in the range [1, 65535]"),
+            (
+                "-EXPANSION: value must be an integer between 0 and 32768, inclusive.",
+                "-EXPANSION: value must be in the range [0, 32768]",
+            ),
+            (
+                "-BUCKETSIZE: value must be an integer between 1 and 255, inclusive.",
+                "-BUCKETSIZE: value must be in the range [1, 255]",
+            ),
+            (
+                "-MAXITERATIONS: value must be an integer between 1 and 65535, inclusive.",
+                "-MAXITERATIONS: value must be in the range [1, 65535]",
+            ),
         ],
         when: always,
         example: &["CF.RESERVE k 10 BUCKETSIZE 256"],
@@ -368,17 +406,19 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         reason: "a chunk begins at the requested byte",
-        page: "spec/cuckoo.md, CF.SCANDUMP",
+        page: "tests/server/golden/differences.rs",
         below: NO_VERSION,
         commands: &["CF.SCANDUMP * *"],
         replies: &[("*[:* $*]", "*[:* $*]")],
-        when: |case| case.redisbloom != case.roughly && case.number(2).is_some_and(|iterator| iterator > 1.0),
+        when: |case| {
+            case.redisbloom != case.roughly && case.number(2).is_some_and(|iterator| iterator > 1.0)
+        },
         example: &["CF.ADD k a", "CF.SCANDUMP k 2"],
         deleted: &[],
     },
     Difference {
         reason: "a chunk that starts past the end is refused",
-        page: "spec/cuckoo.md, CF.LOADCHUNK",
+        page: DIFFERENCES_OF_ROUGHLY,
         below: NO_VERSION,
         commands: &["CF.LOADCHUNK *"],
         replies: &[("+OK", "-Couldn't load chunk!")],
@@ -392,7 +432,10 @@ pub const DIFFERENCES: &[Difference] = &[
         page: VERSIONS,
         below: VERSION_8_12,
         commands: &["CMS.INCRBY *"],
-        replies: &[("*CMS: INCRBY overflow*", "*[*]"), ("*[*]", "*CMS: INCRBY overflow*")],
+        replies: &[
+            ("*CMS: INCRBY overflow*", "*[*]"),
+            ("*[*]", "*CMS: INCRBY overflow*"),
+        ],
         when: |case| case.has_same_shape(),
         example: &["CMS.INITBYDIM k 2 2", "CMS.INCRBY k a 4294967295 a 1"],
         deleted: &[1],
@@ -404,7 +447,10 @@ pub const DIFFERENCES: &[Difference] = &[
         commands: &["CMS.INCRBY *"],
         replies: &[
             ("-CMS: Number cannot be negative", "*[*]"),
-            ("-CMS: Number cannot be negative", "-CMS: Cannot parse number"),
+            (
+                "-CMS: Number cannot be negative",
+                "-CMS: Cannot parse number",
+            ),
         ],
         when: |case| case.text.contains(" -"),
         example: &["CMS.INITBYDIM k 2 2", "CMS.INCRBY k a -1"],
@@ -415,7 +461,10 @@ pub const DIFFERENCES: &[Difference] = &[
         page: VERSIONS,
         below: VERSION_8_12,
         commands: &["CMS.INITBYDIM * * * * *", "CMS.INITBYPROB * * * * *"],
-        replies: &[("-ERR wrong number of arguments for 'cms.initby*' command", "-CMS: *")],
+        replies: &[(
+            "-ERR wrong number of arguments for 'cms.initby*' command",
+            "-CMS: *",
+        )],
         when: |case| case.command.len() == 6,
         example: &["CMS.INITBYDIM k 2 2 CELL_SIZE 3"],
         deleted: &[],
@@ -427,7 +476,9 @@ pub const DIFFERENCES: &[Difference] = &[
         below: NO_VERSION,
         commands: &["TOPK.ADD *", "TOPK.INCRBY *"],
         replies: &[("*[*]", "*[*]")],
-        when: |case| case.command[2..].iter().any(|item| item.contains(&0)) && case.has_same_shape(),
+        when: |case| {
+            case.command[2..].iter().any(|item| item.contains(&0)) && case.has_same_shape()
+        },
         example: &["TOPK.RESERVE k 3 8 7 1", "TOPK.ADD k a\0b"],
         deleted: &[1],
     },
@@ -435,10 +486,20 @@ pub const DIFFERENCES: &[Difference] = &[
         reason: "RedisBloom decays counts randomly",
         page: "docs/versioning.md#compatibility-with-redisbloom",
         below: NO_VERSION,
-        commands: &["TOPK.ADD *", "TOPK.INCRBY *", "TOPK.QUERY *", "TOPK.COUNT *", "TOPK.LIST *"],
+        commands: &[
+            "TOPK.ADD *",
+            "TOPK.INCRBY *",
+            "TOPK.QUERY *",
+            "TOPK.COUNT *",
+            "TOPK.LIST *",
+        ],
         replies: &[("*[*]", "*[*]")],
         when: |case| case.decays,
-        example: &["TOPK.RESERVE k 9 2 1 0.9", "TOPK.INCRBY k a 80 b 80 c 80 d 80 e 100000 f 100000", "TOPK.LIST k WITHCOUNT"],
+        example: &[
+            "TOPK.RESERVE k 9 2 1 0.9",
+            "TOPK.INCRBY k a 80 b 80 c 80 d 80 e 100000 f 100000",
+            "TOPK.LIST k WITHCOUNT",
+        ],
         deleted: &[],
     },
     // CMS and TOPK
@@ -446,13 +507,23 @@ pub const DIFFERENCES: &[Difference] = &[
         reason: "a command that would take too long is refused",
         page: DIFFERENCES_OF_ROUGHLY,
         below: NO_VERSION,
-        commands: &["CMS.INCRBY *", "CMS.QUERY *", "TOPK.ADD *", "TOPK.INCRBY *", "TOPK.QUERY *", "TOPK.COUNT *"],
+        commands: &[
+            "CMS.INCRBY *",
+            "CMS.QUERY *",
+            "TOPK.ADD *",
+            "TOPK.INCRBY *",
+            "TOPK.QUERY *",
+            "TOPK.COUNT *",
+        ],
         replies: &[
             ("*[*]", "-CMS: too much work for the depth of the sketch"),
             ("*[*]", "-TopK: too much work for the depth of the sketch"),
         ],
         when: always,
-        example: &["CMS.INITBYDIM k 1 100000", "CMS.QUERY k a b c d e f g h i j k l m n o p q r s t u v w x y z"],
+        example: &[
+            "CMS.INITBYDIM k 1 100000",
+            "CMS.QUERY k a b c d e f g h i j k l m n o p q r s t u v w x y z",
+        ],
         deleted: &[1],
     },
     // t-digests
@@ -463,7 +534,12 @@ pub const DIFFERENCES: &[Difference] = &[
         commands: &["PEXPIRETIME *"],
         replies: &[(":-1", ":4102444800000")],
         when: |case| case.is_digest,
-        example: &["TDIGEST.CREATE k", "EXPIREAT k 4102444800", "TDIGEST.MERGE k 1 k", "PEXPIRETIME k"],
+        example: &[
+            "TDIGEST.CREATE k",
+            "EXPIREAT k 4102444800",
+            "TDIGEST.MERGE k 1 k",
+            "PEXPIRETIME k",
+        ],
         deleted: &[1],
     },
     Difference {
@@ -481,7 +557,11 @@ pub const DIFFERENCES: &[Difference] = &[
         ],
         replies: &[("*", "*")],
         when: |case| case.has_equal_samples && case.has_same_shape(),
-        example: &["TDIGEST.CREATE k COMPRESSION 1", EQUAL_SAMPLES, "TDIGEST.QUANTILE k 0.5"],
+        example: &[
+            "TDIGEST.CREATE k COMPRESSION 1",
+            EQUAL_SAMPLES,
+            "TDIGEST.QUANTILE k 0.5",
+        ],
         deleted: &[],
     },
     Difference {
@@ -493,9 +573,15 @@ pub const DIFFERENCES: &[Difference] = &[
         when: |case| {
             let fields = ["Compression", "Capacity", "Observations"];
             case.has_equal_samples
-                && fields.iter().all(|name| case.redisbloom.field(name) == case.roughly.field(name))
+                && fields
+                    .iter()
+                    .all(|name| case.redisbloom.field(name) == case.roughly.field(name))
         },
-        example: &["TDIGEST.CREATE k COMPRESSION 1", EQUAL_SAMPLES, "TDIGEST.INFO k"],
+        example: &[
+            "TDIGEST.CREATE k COMPRESSION 1",
+            EQUAL_SAMPLES,
+            "TDIGEST.INFO k",
+        ],
         deleted: &[],
     },
     Difference {

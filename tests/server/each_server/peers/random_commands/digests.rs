@@ -27,17 +27,22 @@ impl Digests {
 
     /// Whether the digest has equal samples, whose order in RedisBloom is arbitrary.
     pub fn has_equal_samples(&self, key: &[u8]) -> bool {
-        self.0.get(key).is_some_and(|digest| digest.has_equal_samples)
+        self.0
+            .get(key)
+            .is_some_and(|digest| digest.has_equal_samples)
     }
 
     /// Whether the digest has one sample.
     pub fn has_one_sample(&self, key: &[u8]) -> bool {
-        self.0.get(key).is_some_and(|digest| digest.samples.len() == 1)
+        self.0
+            .get(key)
+            .is_some_and(|digest| digest.samples.len() == 1)
             && !self.has_equal_samples(key)
     }
 
-    /// The keys of a command whose digests RedisBloom compressed before, if the command depends on that.
-    pub fn to_copy(&mut self, command: &Command) -> Vec<Vec<u8>> {
+    /// The keys of a command whose digests RedisBloom compressed in a read, if the command depends on that. The caller makes
+    /// the digests equal.
+    pub fn take_read(&mut self, command: &Command) -> Vec<Vec<u8>> {
         let depends = ["TDIGEST.ADD", "TDIGEST.MERGE", "TDIGEST.INFO"];
         if !depends.contains(&name(command).as_str()) {
             return Vec::new();
@@ -57,7 +62,9 @@ impl Digests {
         }
         let key = &command[1];
         match name(command).as_str() {
-            "TDIGEST.CREATE" | "TDIGEST.RESET" => drop(self.0.insert(key.clone(), Digest::default())),
+            "TDIGEST.CREATE" | "TDIGEST.RESET" => {
+                drop(self.0.insert(key.clone(), Digest::default()))
+            }
             "DEL" => {
                 for key in &command[1..] {
                     self.0.remove(key);
@@ -66,15 +73,19 @@ impl Digests {
             "RENAME" => {
                 let digest = self.0.remove(key);
                 self.0.remove(&command[2]);
-                self.0.extend(digest.map(|digest| (command[2].clone(), digest)));
+                self.0
+                    .extend(digest.map(|digest| (command[2].clone(), digest)));
             }
             "TDIGEST.ADD" => {
                 let digest = self.0.entry(key.clone()).or_default();
                 for sample in &command[2..] {
-                    let sample = std::str::from_utf8(sample).ok().and_then(|text| text.parse().ok());
+                    let sample = std::str::from_utf8(sample)
+                        .ok()
+                        .and_then(|text| text.parse().ok());
                     // -0 equals 0. A sample that only the server can parse counts as an equal one.
                     let bits = sample.map(|sample: f64| (sample + 0.0).to_bits());
-                    digest.has_equal_samples |= bits.is_none_or(|bits| !digest.samples.insert(bits));
+                    digest.has_equal_samples |=
+                        bits.is_none_or(|bits| !digest.samples.insert(bits));
                 }
             }
             "TDIGEST.MERGE" => self.merge(command),

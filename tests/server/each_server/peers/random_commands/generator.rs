@@ -40,7 +40,7 @@ const UNUSUAL: &[&str] = &[
     " 1",
     "1 ",
     "1\n",
-    "1\02",
+    "1\x002",
     "1,5",
     "0x10",
     "0x1p-4",
@@ -293,7 +293,13 @@ impl Generator {
             }
             "topk" => {
                 let shape = random.pick(&[
-                    "3 8 7 1", "5 4 2 1", "1 1 1 1", "10 50 4 1", "10 50 4 1", "50 8 7 1", "3",
+                    "3 8 7 1",
+                    "5 4 2 1",
+                    "1 1 1 1",
+                    "10 50 4 1",
+                    "10 50 4 1",
+                    "50 8 7 1",
+                    "3",
                     "10 20 3 0.9",
                 ]);
                 format!("TOPK.RESERVE {key} {shape}")
@@ -340,7 +346,8 @@ impl Generator {
                 if family == "tdigest" {
                     let merge = format!("TDIGEST.MERGE {key} 1 {other}");
                     let commands = [merge, format!("PEXPIRETIME {key}")];
-                    self.queue.extend(commands.iter().map(|command| words(command)));
+                    self.queue
+                        .extend(commands.iter().map(|command| words(command)));
                 }
                 format!("EXPIREAT {key} 4102444800")
             }
@@ -471,7 +478,7 @@ impl Generator {
         match random.below(100) {
             0..34 => with_items(&format!("TOPK.ADD {key}"), random, |_| None),
             34..56 => with_items(&format!("TOPK.INCRBY {key}"), random, |random| {
-                // With a decay of 1, RedisBloom does not decay a count with a probability of 2^-31, in each of these steps.
+                // See `is_excluded` about the steps of an increment.
                 let most = if random.one_in(500) { 100_001 } else { 40 };
                 Some(random.below(most).to_string())
             }),
@@ -577,9 +584,12 @@ impl Generator {
         let iterator = match self.random.below(5) {
             0 => self.number(200).to_string(),
             1 => "1".to_owned(),
-            2 => self.chunks.back().map_or(String::new(), |[_, iterator, _]| {
-                String::from_utf8_lossy(iterator).into_owned()
-            }),
+            2 => self
+                .chunks
+                .back()
+                .map_or(String::new(), |[_, iterator, _]| {
+                    String::from_utf8_lossy(iterator).into_owned()
+                }),
             _ => "0".to_owned(),
         };
         words(&format!("{prefix}.SCANDUMP {key} {iterator}"))
@@ -588,7 +598,11 @@ impl Generator {
     /// LOADCHUNK with a chunk of another key.
     fn load(&mut self, prefix: &str, key: &str) -> Command {
         let name = format!("{prefix}.LOADCHUNK").into_bytes();
-        let chunks: Vec<_> = self.chunks.iter().filter(|chunk| chunk[0] == name).collect();
+        let chunks: Vec<_> = self
+            .chunks
+            .iter()
+            .filter(|chunk| chunk[0] == name)
+            .collect();
         if chunks.is_empty() {
             return words(&format!("{prefix}.SCANDUMP {key} 0"));
         }
@@ -647,7 +661,9 @@ impl Generator {
 
     /// A key of any family, of no family, or a missing one.
     fn other_key(&mut self) -> String {
-        let family = self.random.pick(&["bf", "cf", "cms", "topk", "tdigest", "string", "missing"]);
+        let family = self
+            .random
+            .pick(&["bf", "cf", "cms", "topk", "tdigest", "string", "missing"]);
         match family {
             "string" | "missing" => format!("{family}:0"),
             _ => self.key(family),
@@ -668,7 +684,10 @@ impl<T> KeepLast for VecDeque<T> {
 
 /// Whether a command would end or block RedisBloom 2.8, or request so much memory that the reply depends on the machine.
 fn is_excluded(command: &Command) -> bool {
-    let numbers: Vec<_> = command[1..].iter().map(|argument| parse(argument)).collect();
+    let numbers: Vec<_> = command[1..]
+        .iter()
+        .map(|argument| parse(argument))
+        .collect();
     let number = |at: usize| numbers.get(at).copied().flatten();
     let after = |option: &str| {
         let is_option = |argument: &Vec<u8>| argument.eq_ignore_ascii_case(option.as_bytes());
@@ -700,24 +719,30 @@ fn is_excluded(command: &Command) -> bool {
             is_large(cells * 4.0) && cells < 9e18
         }
         "CMS.INITBYPROB" => number(1).is_some_and(|error| error < 1e-5 && error > 1e-300),
-        // RedisBloom 2.8 reduces these numbers modulo 2^32; 0 then fails an assertion, which ends the server.
-        "TOPK.RESERVE" => numbers.iter().flatten().any(|&number| number > 1e5),
+        // RedisBloom 2.8 reduces these numbers modulo 2^32; 0 then fails an assertion, which ends the server. With a decay of 1, a
+        // step that decays a count fails with a probability of 2^-31, and each row has as many steps as the increment.
+        "TOPK.RESERVE" => {
+            numbers.iter().flatten().any(|&number| number > 1e5)
+                || number(3).is_some_and(|depth| depth > 256.0)
+        }
         // RedisBloom announces an element per pair and ends the array at an invalid increment, so that the client waits for the
         // other elements.
         "TOPK.INCRBY" => {
             let is_valid = |text: &Vec<u8>| {
-                let number: Option<u64> = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+                let number: Option<u64> = std::str::from_utf8(text)
+                    .ok()
+                    .and_then(|text| text.parse().ok());
                 // The server accepts neither a sign nor leading zeros.
-                number.is_some_and(|number| number <= 100_000 && number.to_string().as_bytes() == text)
+                number.is_some_and(|number| {
+                    number <= 100_000 && number.to_string().as_bytes() == text
+                })
             };
             let mut increments = command.iter().skip(3).step_by(2);
             increments.next_back();
             !increments.all(is_valid)
         }
         // RedisBloom 2.8 computes the size of the digest modulo 2^32 and writes beyond it.
-        "TDIGEST.CREATE" | "TDIGEST.MERGE" => {
-            (1e4..1e18).contains(&after("COMPRESSION"))
-        }
+        "TDIGEST.CREATE" | "TDIGEST.MERGE" => (1e4..1e18).contains(&after("COMPRESSION")),
         _ => false,
     }
 }
@@ -725,7 +750,9 @@ fn is_excluded(command: &Command) -> bool {
 fn ends_with_option(command: &Command) -> bool {
     let options: [&[u8]; 3] = [b"EXPANSION", b"BUCKETSIZE", b"MAXITERATIONS"];
     let last = command.last().expect("a name");
-    options.iter().any(|option| last.eq_ignore_ascii_case(option))
+    options
+        .iter()
+        .any(|option| last.eq_ignore_ascii_case(option))
 }
 
 /// The largest capacity of Bloom and cuckoo filters.
