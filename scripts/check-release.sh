@@ -12,7 +12,8 @@
 #     kills         kills a server with SIGKILL KILLS times (default 200) while clients write, and half as many times during saves
 #                   without an append-only file; finds lost writes. SEED (default 8) selects the random choices
 #     differential  COMMANDS random commands (default 200,000) of all types on a primary: its replica, and the primary after it loaded its
-#                   files, must have equal keys. SEED (default: the time) selects the commands
+#                   files, must have equal keys. As many on RedisBloom and on Roughly, which must reply equally. SEED (default: the
+#                   time) selects the commands
 #     faults        every request for memory of every command is refused (make faults)
 #     defrag        active defragmentation of keys of every type during writes
 #     sizing        docs/sizing.html in a browser: its numbers are those of the sketches and of a server
@@ -37,8 +38,8 @@ kills() {
         cargo test --quiet --test server crash_recovery:: -- --nocapture --test-threads 1
 }
 differential() {
-    build server && ROUGHLY_COMMANDS=${COMMANDS:-200000} ROUGHLY_SEED=${SEED:-$(date +%s)} \
-        cargo test --quiet --test server differential:: -- --nocapture
+    build server && scripts/fetch.sh redisbloom && ROUGHLY_COMMANDS=${COMMANDS:-200000} ROUGHLY_SEED=${SEED:-$(date +%s)} \
+        cargo test --quiet --test server -- differential:: redisbloom::random_commands --nocapture
 }
 defrag() {
     local server=redis-defrag

@@ -10,6 +10,7 @@ mod compare;
 mod copy_sketches;
 mod files;
 mod keys;
+mod random_commands;
 mod replication;
 mod switch_over;
 mod t_digest;
@@ -63,6 +64,10 @@ mod redisbloom {
         keys {
             dumps_are_restored_in_both_directions
             chunks_are_loaded_in_both_directions
+        }
+        random_commands {
+            random_commands_have_the_same_replies_over_resp2
+            random_commands_have_the_same_replies_over_resp3
         }
         replication {
             replicas_have_the_same_keys_in_both_directions

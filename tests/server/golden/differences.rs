@@ -907,7 +907,7 @@ impl Listed {
 }
 
 /// Whether a text matches a pattern in which `*` stands for any text.
-fn matches(pattern: &str, text: &str) -> bool {
+pub fn matches(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else {
         return pattern == text;
     };

@@ -4,7 +4,7 @@ use crate::support::resp::{Protocol, Reply, Text};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use flate2::read::GzDecoder;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -114,6 +114,34 @@ pub fn argument(argument: &Value, replies: &HashMap<usize, Reply>) -> Vec<u8> {
         Some(Reply::Integer(value)) => value.to_string().into_bytes(),
         Some(Reply::Double(text)) => text.clone().into_bytes(),
         _ => Vec::new(),
+    }
+}
+
+/// The recorded form of a reply.
+pub fn json(reply: &Reply) -> Value {
+    let text = |bytes: &[u8]| match std::str::from_utf8(bytes) {
+        Ok(text) => Value::from(text),
+        Err(_) => json!({ "b64": BASE64_STANDARD.encode(bytes) }),
+    };
+    let list = |items: &[Reply]| items.iter().map(json).collect::<Vec<_>>();
+    match reply {
+        Reply::Simple(value) => json!(["str", text(value)]),
+        Reply::Error(value) => json!(["err", text(value)]),
+        Reply::Integer(value) => json!(["int", value]),
+        Reply::Bulk(value) => json!(["bulk", text(value)]),
+        Reply::Null(form) => json!(["null", form.to_string()]),
+        Reply::Array(items) => json!(["arr", list(items)]),
+        Reply::Map(pairs) => {
+            let pairs = pairs
+                .iter()
+                .map(|(key, value)| json!([json(key), json(value)]));
+            json!(["map", pairs.collect::<Vec<_>>()])
+        }
+        Reply::Set(items) => json!(["set", list(items)]),
+        Reply::Boolean(value) => json!(["bool", value]),
+        Reply::Double(value) => json!(["dbl", value]),
+        Reply::Verbatim(value) => json!(["verb", text(value)]),
+        Reply::Push(_) | Reply::BigNumber(_) => panic!("no recorded form of {reply}"),
     }
 }
 

@@ -54,7 +54,8 @@ pub fn assert_same(
     count
 }
 
-fn names(connection: &mut Connection) -> BTreeSet<Vec<u8>> {
+/// The keys of the selected database.
+pub fn names(connection: &mut Connection) -> BTreeSet<Vec<u8>> {
     let reply = connection.call("KEYS *");
     let keys = reply.items().expect("keys").iter();
     keys.map(|key| key.text().expect("a key").to_vec())
@@ -65,7 +66,8 @@ fn expiration(connection: &mut Connection, key: &str) -> Reply {
     connection.send(&["PEXPIRETIME", key])
 }
 
-fn compare(
+/// Compares a key, whose name begins with that of its type. The error describes the first difference.
+pub fn compare(
     one: &mut Connection,
     other: &mut Connection,
     key: &str,
