@@ -25,12 +25,15 @@ fn create(server: &Server) {
         "BF.RESERVE bf 0.01 10",
         "CF.RESERVE cf 10",
     ] {
-        let command = with_window(create, "WINDOW 60000");
+        let command = with_window(create, WINDOW);
         assert!(server.call(&command).is_ok(), "{command}");
     }
 }
 
-const QUERY: &str = "SKETCH.WITHIN 1000 CMS.QUERY k a";
+/// Ten years: nothing expires while a test runs, however long it takes.
+const WINDOW: &str = "WINDOW 315360000000";
+
+const QUERY: &str = "SKETCH.WITHIN 315360000000 CMS.QUERY k a";
 
 #[test]
 fn the_user_needs_the_permission_for_the_command() {
@@ -39,13 +42,13 @@ fn the_user_needs_the_permission_for_the_command() {
     let mut reader = user(&server, "~* +sketch.within +sketch.age +eval +multi +exec");
     let script = [
         "EVAL",
-        "return redis.pcall('SKETCH.WITHIN', '1000', 'CMS.QUERY', KEYS[1], 'a')",
+        "return redis.pcall('SKETCH.WITHIN', '315360000000', 'CMS.QUERY', KEYS[1], 'a')",
         "1",
         "k",
     ];
     assert_eq!(reader.call(QUERY), denied("reader", "cms.query"));
     // Redis 8.0 checks the number of arguments before the permission.
-    let short = reader.call("SKETCH.WITHIN 1000 cms.Query k");
+    let short = reader.call("SKETCH.WITHIN 315360000000 cms.Query k");
     let arity = Reply::Error(b"ERR wrong number of arguments for 'cms.query' command".to_vec());
     assert!(
         [denied("reader", "cms.query"), arity].contains(&short),
@@ -107,7 +110,7 @@ fn the_permission_is_that_for_the_key() {
     create(&server);
     let mut reader = user(&server, "+sketch.within ~* (+cms.query ~other)");
     assert_eq!(reader.call(QUERY), denied("reader", "cms.query"));
-    let reply = reader.call("SKETCH.WITHIN 1000 CMS.QUERY other a");
+    let reply = reader.call("SKETCH.WITHIN 315360000000 CMS.QUERY other a");
     assert_eq!(reply, Reply::Array(vec![Reply::Integer(0)]));
     let mut reader = user(&server, "+sketch.within +cms.query ~other");
     let reply = reader.call(QUERY);
