@@ -421,8 +421,28 @@ impl Generator {
             88..91 => words(&format!("CF.DEBUG {key}")),
             91..95 => self.scan("CF", key),
             95..98 => self.load("CF", key),
-            _ => self.largest_number_of_sub_filters(key),
+            98 => self.largest_number_of_sub_filters(key),
+            _ => self.many_deletions(key),
         }
+    }
+
+    /// Commands that delete items of a cuckoo filter with several sub-filters, until it compacts itself.
+    fn many_deletions(&mut self, key: &str) -> Command {
+        let count = self.number(100) + 20;
+        let items: Vec<_> = (0..count).map(|number| format!(" {number}")).collect();
+        let commands = [
+            format!("DEL {key}"),
+            format!("CF.RESERVE {key} 16 BUCKETSIZE 2 EXPANSION 1"),
+            format!("CF.INSERT {key} ITEMS{}", items.concat()),
+        ];
+        self.queue
+            .extend(commands.iter().map(|command| words(command)));
+        for _ in 0..count / 4 {
+            let delete = format!("CF.DEL {key} {}", self.number(count));
+            self.queue.push_back(words(&delete));
+            self.queue.push_back(words(&format!("CF.INFO {key}")));
+        }
+        words(&format!("CF.INFO {key}"))
     }
 
     /// Commands that create a cuckoo filter with so many sub-filters that it accepts no further one, and use it.
