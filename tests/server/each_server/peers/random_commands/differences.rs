@@ -406,7 +406,7 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         reason: "a chunk begins at the requested byte",
-        page: "tests/server/golden/differences.rs",
+        page: DIFFERENCES_OF_ROUGHLY,
         below: NO_VERSION,
         commands: &["CF.SCANDUMP * *"],
         replies: &[("*[:* $*]", "*[:* $*]")],
