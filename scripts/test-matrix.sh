@@ -54,21 +54,13 @@ rm -f target/tested.txt
 passed=() failed=()
 independent=(once:: each_platform::)
 # The longest tests. With quick, they run only on the installed server, in make test.
-slow=(lazy_free:: large_keys_survive slot_migration_during failover_after_a_kill saves_and_freed_keys_during repeated_advances_free)
+slow=(lazy_free:: large_keys_survive slot_migration_during failover_after_a_kill saves_and_freed_keys_during windows::freed
+    windows::attacks windows::expiry memory_usage:: info_counts_bytes_exactly no_command_makes_a_key_grow_beyond four_million_nodes)
 # With quick, these run only on the oldest, the newest and the installed servers: they are half of the processor time, and have not
 # found a difference between the other servers.
 repeated=(each_server::documents each_server::copy_sketches huge_pages:: a_config_set_changes_all)
 newest=(redis-newest valkey-newest)
 full_servers=" redis-7.0 ${newest[*]} "
-
-# server_tests SKIPPED...: the server tests without those whose names contain one of these parts, and the ignored ones that can run.
-server_tests() {
-    local part skip=()
-    for part in "$@"; do
-        skip+=(--skip "$part")
-    done
-    cargo test --quiet --test server -- "${skip[@]}" && scripts/ignored-tests.sh "$@"
-}
 
 # run NAME TITLE COMMAND...: runs tests on a server, and records whether they passed and how long they took.
 run() {
@@ -114,15 +106,15 @@ for name in $names; do
             export ROUGHLY_ABILITIES=$PWD/target/abilities/$name.txt
             rm -f "$ROUGHLY_ABILITIES"
             "$ROUGHLY_SERVER" --version | sed -E 's/^(Redis|Valkey) server v=([0-9.]+).*/\1 \2/' >> target/tested.txt
-            run "$name" "server tests" server_tests "${skip[@]}"
+            run "$name" "server tests" scripts/server-tests.sh "test --quiet --test server" --skip "${skip[@]}"
             ;;
         quick)
             number=$((number + 1))
             [ -z "${ROUGHLY_SAMPLE_SEED:-}" ] || export ROUGHLY_SAMPLE="$ROUGHLY_SAMPLE_SEED $((number % parts)) $parts"
-            run "$name" "server tests" server_tests "${skip[@]}" "${slow[@]}"
+            run "$name" "server tests" scripts/server-tests.sh "test --quiet --test server" --skip "${skip[@]}" "${slow[@]}"
             ;;
         io-threads)
-            run "$name" "server tests with I/O threads" with_io_threads server_tests "${independent[@]}"
+            run "$name" "server tests with I/O threads" with_io_threads scripts/server-tests.sh "test --quiet --test server" --skip "${independent[@]}"
             run "$name" "clients with I/O threads" with_io_threads scripts/test-clients.sh
             ;;
         clients) run "$name" clients scripts/test-clients.sh ;;

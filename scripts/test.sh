@@ -25,11 +25,11 @@ prepare() {
     [ "$(uname -m)" != x86_64 ] || scripts/fetch.sh redisbloom > /dev/null
 }
 
-steps 5
+steps 4
 step "missing programs" "1 minute" prepare
 step "module" "1 minute" scripts/build-module.sh
 step "test programs" "2 minutes" cargo test-all --no-run "$@"
 server=$("$(scripts/find-server.sh)" --version)
-step "tests on $server" "3 minutes" cargo test-all "$@"
-[ $# -eq 0 ] || exit 0
-step "ignored tests that can run on it" "1 minute" scripts/ignored-tests.sh
+tests=(scripts/server-tests.sh test-all)
+[ $# -eq 0 ] || tests=(cargo test-all "$@")
+step "tests on $server" "3 minutes" "${tests[@]}"

@@ -7,6 +7,7 @@ use crate::support::abilities::record;
 use crate::support::cpu;
 use crate::support::expiry::expire;
 use crate::support::resp::{Connection, Reply};
+use crate::support::sample::Sample;
 use crate::support::server::Options;
 use std::time::Duration;
 
@@ -99,7 +100,7 @@ fn removing_a_large_key_takes_as_long_as_removing_a_small_one() {
         .iter()
         .map(|(_, command)| time_for_a_small_key(&mut connection, command, &payload) * FACTOR);
     let maxima: Vec<_> = maxima.collect();
-    for family in FAMILIES {
+    for family in Sample::of_run().of(FAMILIES) {
         for (way, (ability, command)) in WAYS.iter().enumerate() {
             let name = format!("{}: {command}", family.type_name);
             let mut times = Vec::new();

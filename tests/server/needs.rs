@@ -1,7 +1,7 @@
 //! What some tests need, and not every server or machine has.
 //!
-//! These tests are in modules with the names of their needs, and ignored: a test that cannot run does not pass. scripts/test.sh
-//! and scripts/test-matrix.sh then run those whose needs are met here.
+//! These tests are in modules with the names of their needs, and ignored: a test that cannot run does not pass.
+//! scripts/server-tests.sh runs those whose needs are met here.
 
 use crate::huge_pages;
 use crate::support::server::{Server, Version, fetched};

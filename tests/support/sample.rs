@@ -36,6 +36,11 @@ impl Sample {
         Self { seed, part, parts }
     }
 
+    /// Whether all cases are in the sample.
+    pub fn is_all(self) -> bool {
+        self.parts == 1
+    }
+
     /// Whether the case with this number is in the sample.
     pub fn contains(self, case: usize) -> bool {
         (case + self.seed + self.part).is_multiple_of(self.parts)
@@ -48,10 +53,10 @@ impl Sample {
         numbered.map(|(_, case)| case)
     }
 
-    /// All of the cases, or one of them.
-    pub fn one_of<T>(self, mut cases: Vec<T>) -> Vec<T> {
+    /// All of the cases, or one of them: another one after `period` seeds.
+    pub fn one_of<T>(self, mut cases: Vec<T>, period: usize) -> Vec<T> {
         if self.parts > 1 && cases.len() > 1 {
-            let chosen = (self.seed + self.part) % cases.len();
+            let chosen = (self.seed + self.part) / period % cases.len();
             cases = vec![cases.swap_remove(chosen)];
         }
         cases

@@ -1,8 +1,8 @@
 //! Runs the checks of all types on 200,000 damaged stored forms and random sequences of operations. No case may panic or
 //! hang.
 //!
-//! The random generator has fixed seeds, so every run executes the same cases. In an emulator (`ROUGHLY_TIME_FACTOR`), only a
-//! part of them is run.
+//! The random generator has fixed seeds, so every run executes the same cases. In an emulator (`ROUGHLY_TIME_FACTOR`), and
+//! in .ci/run (`ROUGHLY_SAMPLE`), only a part of them is run.
 
 #[path = "../../../tests/support/damage.rs"]
 mod damage;

@@ -3,6 +3,7 @@
 use crate::families::{Setting, one_per_family, setting};
 use crate::support::names::assert_same_names;
 use crate::support::resp::{Connection, Reply, Text};
+use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 
 /// All settings: those of the families and those of the module.
@@ -175,7 +176,8 @@ fn a_config_set_changes_all_settings_or_none_in_any_order() {
     let sizes = ["cf-bucket-size", "cf-initial-size"].map(|name| server.setting(name));
     let tight = [(sizes[0].as_str(), "50"), (&sizes[1], "100")];
     let states: [Vec<_>; 3] = [defaults.collect(), others.collect(), tight.into()];
-    let mut conflicts = 0;
+    let (mut conflicts, mut pairs) = (0, 0);
+    let sample = Sample::of_run();
     for state in &states {
         assert!(set_all(&mut connection, state.iter().copied()), "{state:?}");
         let before = values(&mut connection, &names);
@@ -185,6 +187,10 @@ fn a_config_set_changes_all_settings_or_none_in_any_order() {
                     .iter()
                     .find(|(one, _)| ![first.name, second.name].contains(&one.name))
                     .expect("a third setting");
+                pairs += 1;
+                if !sample.contains(pairs) {
+                    continue;
+                }
                 for [a, b] in pairs_of_values(first, second) {
                     let [a, b] = [(first_name.as_str(), a), (second_name.as_str(), b)];
                     let mut set = |pairs: &[(&str, &str)]| {
@@ -211,8 +217,8 @@ fn a_config_set_changes_all_settings_or_none_in_any_order() {
             }
         }
     }
-    // Some pairs are refused for the pair.
-    assert!(conflicts > 0);
+    // Some pairs of values are refused for the pair of settings: all of one pair of settings.
+    assert!(conflicts > 0 || !sample.is_all());
 }
 
 /// Some values of two settings: the default, another one, and integers of which some are refused.

@@ -2,6 +2,7 @@
 
 use crate::each_server::documents::environment::Environment;
 use crate::support::page::{self, Block, Page};
+use crate::support::sample::Sample;
 use std::thread;
 
 /// A program can start again on a server that has its keys: a restart of the application, or a second process.
@@ -9,28 +10,24 @@ use std::thread;
 fn programs_can_start_twice() {
     let mut pages = page::all();
     pages.retain(|page| page.path.starts_with("docs/recipes"));
-    let programs: usize = thread::scope(|scope| {
-        let threads: Vec<_> = (pages.iter())
-            .map(|page| scope.spawn(|| run_twice(page)))
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().expect("no panic"))
-            .sum()
+    let count: usize = pages.iter().map(|page| programs(page).count()).sum();
+    assert!(count > 15, "{count} programs");
+    thread::scope(|scope| {
+        for page in Sample::of_run().of(&pages) {
+            scope.spawn(|| run_twice(page));
+        }
     });
-    assert!(programs > 15, "{programs} programs");
 }
 
-/// Runs each program of a page twice. Returns the number of programs.
-fn run_twice(page: &Page) -> usize {
+fn programs(page: &Page) -> impl Iterator<Item = &Block> {
+    let blocks = page.blocks.iter();
+    blocks.filter(|block| block.language == "python")
+}
+
+/// Runs each program of a page twice.
+fn run_twice(page: &Page) {
     let mut environment = Environment::default();
-    let programs = page
-        .blocks
-        .iter()
-        .filter(|block| block.language == "python");
-    let mut number = 0;
-    for block in programs {
-        number += 1;
+    for block in programs(page) {
         // The second run can print something else than the comments.
         let code_of = |line: &String| line.split("  # ").next().unwrap_or_default().to_owned();
         let silent = Block {
@@ -44,5 +41,4 @@ fn run_twice(page: &Page) -> usize {
             }
         }
     }
-    number
 }

@@ -2,7 +2,7 @@
 //!
 //! The parameters of the keys are the largest that creation accepts for keys of 16 MiB, or of `ROUGHLY_WORST_CASE_MIB`. A
 //! window is just written, idle for half a window, or idle for two windows; each command runs on a copy and after RESTORE. In a
-//! [`Sample`], one key of each kind is tested.
+//! [`Sample`], one key of each type is tested.
 //! The test measures CPU time of the server's main thread and divides it by the slowness of the machine, so it does not depend
 //! on the speed of the machine. A command that exceeds its bound is repeated, and fails if it exceeds the bound each time.
 //!
@@ -272,7 +272,8 @@ fn measure_keys(
     let all_sizes = {
         let server = Server::start();
         let all_sizes = largest.all_sizes(&mut server.resp2(), max_bytes());
-        Sample::of_run().one_of(all_sizes)
+        // Each kind of key with each of its sizes.
+        Sample::of_run().one_of(all_sizes, of_type.keys.len())
     };
     for sizes in &all_sizes {
         let (server, states) = largest.build(sizes);
@@ -330,7 +331,7 @@ fn check(of_type: &'static Type) {
         .expect("a type in the list of families");
     of_type.check_calls(family);
     let mut results = Results::default();
-    for largest in of_type.keys {
+    for largest in Sample::of_run().one_of(of_type.keys.iter().collect(), 1) {
         measure_keys(family, of_type, largest, &mut results);
     }
     for (command, _) in family.commands() {

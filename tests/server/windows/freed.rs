@@ -3,6 +3,7 @@
 use super::{SKETCHES, Sketch, set_ms, start};
 use crate::families::{FAMILIES, dump};
 use crate::support::resp::{Connection, Reply};
+use crate::support::sample::Sample;
 
 /// The options of the window: five live panes of 100 ms.
 const WINDOW: &str = "WINDOW 400 PANES 4";
@@ -73,13 +74,13 @@ fn repeated_advances_free_expired_panes_of_a_full_server() {
     let mut replica = start(&[]);
     replica.set_clock("-86400000");
     replica.replicate(&primary);
-    for sketch in SKETCHES {
+    for sketch in Sample::of_run().of(&SKETCHES) {
         let name = sketch.type_name;
         let mut connection = primary.resp2();
         connection.call("FLUSHALL SYNC");
         let mut now = 1_000_000;
         set_ms(&primary, now);
-        let (create, add, items) = large(&sketch);
+        let (create, add, items) = large(sketch);
         for key in ["n", "k"] {
             let reply = connection.call(&format!("{} {WINDOW}", create.replace("KEY", key)));
             assert!(reply.is_ok(), "{name}: {reply}");

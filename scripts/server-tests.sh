@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Runs tests of Cargo and, at the same time, the ignored server tests that the server and this machine can run
+# (tests/server/needs.rs), because many of these wait. The others stay ignored.
+#
+#   scripts/server-tests.sh COMMAND [--skip PART...]
+#
+# COMMAND is a command of Cargo that runs the server tests, such as "test --quiet --test server" or test-all. With --skip, tests whose
+# names contain PART are left out.
+#
+# Environment: that of scripts/test.sh.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+command=$1 skip=() parts=()
+shift
+[ $# -eq 0 ] || shift
+for part in "$@"; do
+    skip+=(--skip "$part")
+    parts+=(-e "$part")
+done
+listed=$(cargo test --quiet --test server -- --ignored --exact needs::list --nocapture)
+mapfile -t names < <(sed -n 's/^can run: //p' <<< "$listed" | if [ $# -gt 0 ]; then grep -vF "${parts[@]}"; else cat; fi)
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+ignored=""
+if [ ${#names[@]} -gt 0 ]; then
+    cargo test --quiet --test server -- --ignored --exact "${names[@]}" > "$output" 2>&1 &
+    ignored=$!
+fi
+status=0
+# shellcheck disable=SC2086
+cargo $command -- "${skip[@]}" || status=$?
+if [ -n "$ignored" ]; then
+    wait "$ignored" || status=$?
+    echo "ignored tests that can run on $("$(scripts/find-server.sh)" --version):"
+    cat "$output"
+fi
+exit "$status"
