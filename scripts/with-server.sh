@@ -11,12 +11,12 @@
 #   ROUGHLY_SERVER_ARGUMENTS
 #                   further arguments of the server, separated by spaces
 #
-# The command receives the port in ROUGHLY_PORT.
+# The command receives the port in ROUGHLY_PORT, and the module in ROUGHLY_MODULE.
 #
 # Exit status: that of the command; 1 if the server does not start.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
-module=${ROUGHLY_MODULE:-$(realpath "${CARGO_TARGET_DIR:-$here/../target}/${ROUGHLY_PROFILE:-checks}/libroughly.so")}
+export ROUGHLY_MODULE=${ROUGHLY_MODULE:-$(realpath "${CARGO_TARGET_DIR:-$here/../target}/${ROUGHLY_PROFILE:-checks}/libroughly.so")}
 server=$("$here/find-server.sh")
 client=$("$here/find-server.sh" cli)
 read -r -a arguments <<< "${ROUGHLY_SERVER_ARGUMENTS:-}"
@@ -35,7 +35,7 @@ start_server() {
     for attempt in {1..5}; do
         ROUGHLY_PORT=$((20000 + (RANDOM * 32768 + RANDOM) % 12000))
         "$server" --port "$ROUGHLY_PORT" --bind 127.0.0.1 --daemonize no --dir "$dir" --save "" \
-            --appendonly no --logfile "$dir/server.log" --loadmodule "$module" "${arguments[@]}" &
+            --appendonly no --logfile "$dir/server.log" --loadmodule "$ROUGHLY_MODULE" "${arguments[@]}" &
         pid=$!
         while kill -0 "$pid" 2> /dev/null; do
             # The process ID must match, because another server may use the same port.
