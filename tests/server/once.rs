@@ -4,4 +4,5 @@ mod faults;
 mod formats;
 mod huge_pages;
 mod recipes;
+mod samples;
 mod worst_cases;
