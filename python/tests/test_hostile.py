@@ -5,14 +5,14 @@ import random
 import subprocess
 
 import roughly
-from conftest import ROOT
+from conftest import ROOT, cases
 
-COUNT = 100_000
+COUNT = cases(100_000)
 
 
 def damaged_payloads(count):
     """Payloads with the damage of the tests in Rust (tests/support/damage.rs)."""
-    command = ["cargo", "run", "--quiet", "-p", "roughly-models", "--example", "damaged-payloads"]
+    command = ["cargo", "run", "--quiet", "--profile", "test", "-p", "roughly-models", "--example", "damaged-payloads"]
     run = subprocess.run(
         [*command, "--", str(count)], cwd=ROOT, check=True, stdout=subprocess.PIPE
     )
@@ -97,7 +97,7 @@ def test_damaged_chunks_are_refused_or_usable():
     for sketch in sketches:
         sketch.update(range(1, 100))
     numbers = random.Random(10)
-    for _ in range(20_000):
+    for _ in range(cases(20_000)):
         chunks = [list(pair) for pair in numbers.choice(sketches).to_chunks()]
         pair = numbers.choice(chunks)
         data = bytearray(pair[1])

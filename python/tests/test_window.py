@@ -27,7 +27,7 @@ class Server:
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             port = listener.getsockname()[1]
-        subprocess.run(["cargo", "build", "--quiet", "--lib"], cwd=ROOT, check=True)
+        subprocess.run(["cargo", "build", "--quiet", "--profile", "test", "--lib"], cwd=ROOT, check=True)
         target = os.environ.get("CARGO_TARGET_DIR", ROOT / "target")
         module = f"{target}/debug/libroughly.so"
         options = ["--save", "", "--rdbcompression", "no", "--loadmodule", module]
