@@ -56,8 +56,7 @@ independent=(once:: each_platform::)
 # The longest tests. With quick, they run only on the installed server, in make test.
 slow=(lazy_free:: large_keys_survive slot_migration_during failover_after_a_kill saves_and_freed_keys_during windows::freed
     windows::attacks windows::expiry memory_usage:: info_counts_bytes_exactly no_command_makes_a_key_grow_beyond four_million_nodes)
-# With quick, these run only on the oldest, the newest and the installed servers: they are half of the processor time, and have not
-# found a difference between the other servers.
+# With quick, these run only on the oldest, the newest and the installed servers, because of their processor time.
 repeated=(each_server::documents each_server::copy_sketches huge_pages:: a_config_set_changes_all)
 newest=(redis-newest valkey-newest)
 full_servers=" redis-7.0 ${newest[*]} "
