@@ -2,7 +2,7 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge, NumberSet,
-    RandomCommands, Refusal, UPDATE, Usage, equal, growth, numbers, seeded, setting, write,
+    RandomCommands, Refusal, UPDATE, Usage, equal, growth, numbers, setting, windowed, write,
 };
 use crate::workload::{with_item, with_items, words};
 
@@ -179,7 +179,7 @@ pub const WINDOW: Family = Family {
     info_prefix: "bf_bloom_window_",
 
     build: &[
-        seeded_window!("BF.RESERVE KEY 0.001 4 EXPANSION 3"),
+        window!("BF.RESERVE KEY 0.001 4 EXPANSION 3"),
         "BF.MADD KEY a b c d e f g h i j k l m n o p q r s t u v w x y z",
     ],
     reads: &[
@@ -199,12 +199,12 @@ pub const WINDOW: Family = Family {
         "SKETCH.ADVANCE KEY 1",
     ],
     build_large: &[
-        seeded_window!("BF.RESERVE KEY 0.001 3000000"),
+        window!("BF.RESERVE KEY 0.001 3000000"),
         // An evicted key is not created again without a window.
         "BF.INSERT KEY NOCREATE ITEMS a",
     ],
     reserve_huge: Some((window!("BF.RESERVE KEY 0.001 65000000"), 8)),
-    reserve_large: seeded_window!("BF.RESERVE KEY 0.001 16000000"),
+    reserve_large: window!("BF.RESERVE KEY 0.001 16000000"),
     fill: Fill::Numbers("BF.MADD KEY"),
 
     creations: &[
@@ -240,7 +240,7 @@ pub const WINDOW: Family = Family {
     },
 
     random: RandomCommands {
-        create: |random, key| seeded((FAMILY.random.create)(random, key)),
+        create: |random, key| windowed((FAMILY.random.create)(random, key)),
         write: |random, key, _| match random.below(9) {
             8 => with_items(&format!("BF.ADDNX {key}"), random, |_| None),
             0..3 => with_item(&format!("BF.ADD {key}"), random),
@@ -250,14 +250,14 @@ pub const WINDOW: Family = Family {
                 with_items(&insert, random, |_| None)
             }
             _ => {
-                let window = window!("");
+                let window = seedless_window!("");
                 let insert = format!("BF.INSERT {key} NONSCALING{window} ITEMS");
                 with_items(&insert, random, |_| None)
             }
         },
     },
     numbers: Some(NumberSet {
-        create: &[seeded_window!("BF.RESERVE KEY 1e-9 1000")],
+        create: &[window!("BF.RESERVE KEY 1e-9 1000")],
         ..NUMBERS
     }),
     sizes: &[

@@ -141,7 +141,7 @@ pub const FAMILY: Family = Family {
 };
 
 /// The creation of the key in the growth tests: its first increment takes more than their limit.
-const CREATE_WINDOW: &[&str] = &[seeded_window!("CMS.INITBYDIM KEY 2600 1")];
+const CREATE_WINDOW: &[&str] = &[window!("CMS.INITBYDIM KEY 2600 1")];
 
 const LIMITED_GROWTH: &str = "CMS.INCRBYLIMIT KEY 1000000 PAIRS";
 
@@ -153,7 +153,7 @@ pub const WINDOW: Family = Family {
     info_prefix: "bf_cms_window_",
 
     build: &[
-        seeded_window!("CMS.INITBYPROB KEY 0.01 0.02 CELL_SIZE 2"),
+        window!("CMS.INITBYPROB KEY 0.01 0.02 CELL_SIZE 2"),
         "CMS.INCRBY KEY a 1 b 2 c 3 d 4000 e 65535 f 1 g 1",
         "CMS.INCRBY KEY b 5",
         "CMS.MERGE KEY 2 KEY KEY WEIGHTS 0 1",
@@ -173,17 +173,14 @@ pub const WINDOW: Family = Family {
         "CMS.MERGE KEY 2 KEY KEY WEIGHTS 1 0",
         "SKETCH.ADVANCE KEY 1",
     ],
-    build_large: &[
-        seeded_window!("CMS.INITBYDIM KEY 200000 7"),
-        "CMS.INCRBY KEY a 1",
-    ],
+    build_large: &[window!("CMS.INITBYDIM KEY 200000 7"), "CMS.INCRBY KEY a 1"],
     reserve_huge: None,
-    reserve_large: seeded_window!("CMS.INITBYDIM KEY 262144 10 CELL_SIZE 8"),
+    reserve_large: window!("CMS.INITBYDIM KEY 262144 10 CELL_SIZE 8"),
     fill: Fill::Numbers("CMS.INCRBY KEY"),
 
     creations: &[
-        seeded_window!("CMS.INITBYDIM KEY 1000 5"),
-        seeded_window!("CMS.INITBYPROB KEY 0.01 0.01 CELL_SIZE 8"),
+        window!("CMS.INITBYDIM KEY 1000 5"),
+        window!("CMS.INITBYPROB KEY 0.01 0.01 CELL_SIZE 8"),
     ],
     growths: &[
         growth(CREATE_WINDOW, "CMS.INCRBY KEY PAIRS", 1, Refusal::Element),
@@ -192,7 +189,7 @@ pub const WINDOW: Family = Family {
         growth(CREATE_WINDOW, LIMITED_GROWTH, 100, Refusal::Element),
     ],
     merge: Some(Merge {
-        create: seeded_window!("CMS.INITBYDIM KEY 10 2"),
+        create: window!("CMS.INITBYDIM KEY 10 2"),
         missing_source: "-CMS: key does not exist",
     }),
     recorded: None,
@@ -204,11 +201,7 @@ pub const WINDOW: Family = Family {
     },
 
     random: RandomCommands {
-        create: |random, key| {
-            let mut command = windowed((FAMILY.random.create)(random, key));
-            command.extend(words("SEED 00112233445566778899aabbccddeeff"));
-            command
-        },
+        create: |random, key| windowed((FAMILY.random.create)(random, key)),
         write: |random, key, other| match random.below(8) {
             0 => words(&format!("CMS.MERGE {key} 2 {key} {other} WEIGHTS 1 2")),
             1 => words(&format!("CMS.MERGE {key} 1 {other}")),
@@ -221,7 +214,7 @@ pub const WINDOW: Family = Family {
         },
     },
     numbers: Some(NumberSet {
-        create: &[seeded_window!("CMS.INITBYDIM KEY 2000 5")],
+        create: &[window!("CMS.INITBYDIM KEY 2000 5")],
         add: "CMS.INCRBY KEY N 1",
         test: "CMS.QUERY KEY N",
         count: ("CMS.INFO KEY", "count"),
@@ -248,7 +241,7 @@ pub const WINDOW: Family = Family {
     defrag: Defrag {
         create: |key, n| {
             vec![
-                format!(seeded_window!("CMS.INITBYDIM {} {} 4"), key, 20 + n % 500),
+                format!(window!("CMS.INITBYDIM {} {} 4"), key, 20 + n % 500),
                 format!("CMS.INCRBY {key} a {n} b 7 c 9"),
             ]
         },
@@ -260,22 +253,19 @@ pub const WINDOW: Family = Family {
 fn window_memory_cases() -> Vec<MemoryCase> {
     let mut cases = Vec::new();
     for cell_size in [1, 2, 4, 8] {
-        let create = format!(
-            seeded_window!("CMS.INITBYDIM KEY 101 3 CELL_SIZE {}"),
-            cell_size
-        );
+        let create = format!(window!("CMS.INITBYDIM KEY 101 3 CELL_SIZE {}"), cell_size);
         cases.push(equal(&[&create]));
         cases.push(equal(&[&create, "CMS.INCRBY KEY a 0"]));
         cases.push(equal(&[&create, "each:CMS.INCRBY KEY a 0..20"]));
     }
     cases.push(equal(&[
-        seeded_window!("CMS.INITBYPROB KEY 0.001 0.01"),
+        window!("CMS.INITBYPROB KEY 0.001 0.01"),
         "CMS.INCRBY KEY a 3",
         "CMS.MERGE KEY 2 KEY KEY",
     ]));
     // A merge that removes all counts.
     cases.push(equal(&[
-        seeded_window!("CMS.INITBYDIM KEY 101 3"),
+        window!("CMS.INITBYDIM KEY 101 3"),
         "CMS.INCRBY KEY a 3",
         "CMS.MERGE KEY 1 KEY WEIGHTS 0",
     ]));

@@ -2,7 +2,7 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, DELETE, Defrag, Family, Fill, INSERT, Memory, MemoryCase, NumberSet,
-    RandomCommands, Refusal, UPDATE, Usage, equal, growth, numbers, seeded, setting, write,
+    RandomCommands, Refusal, UPDATE, Usage, equal, growth, numbers, setting, windowed, write,
 };
 use crate::workload::{with_item, with_items, words};
 
@@ -174,7 +174,7 @@ pub const WINDOW: Family = Family {
     info_prefix: "bf_cuckoo_window_",
 
     build: &[
-        seeded_window!("CF.RESERVE KEY 16 BUCKETSIZE 3 MAXITERATIONS 5 EXPANSION 2"),
+        window!("CF.RESERVE KEY 16 BUCKETSIZE 3 MAXITERATIONS 5 EXPANSION 2"),
         "CF.INSERT KEY ITEMS a b c d e f g h i j k l m n o p q r s t u v w x y z a a",
         "CF.DEL KEY e",
         "CF.COMPACT KEY",
@@ -198,12 +198,12 @@ pub const WINDOW: Family = Family {
         "SKETCH.ADVANCE KEY 1",
     ],
     build_large: &[
-        seeded_window!("CF.RESERVE KEY 2500000"),
+        window!("CF.RESERVE KEY 2500000"),
         // An evicted key is not created again without a window.
         "CF.INSERT KEY NOCREATE ITEMS a",
     ],
     reserve_huge: Some((window!("CF.RESERVE KEY 67108864"), 8)),
-    reserve_large: seeded_window!("CF.RESERVE KEY 20000000"),
+    reserve_large: window!("CF.RESERVE KEY 20000000"),
 
     creations: &[
         window!("CF.RESERVE KEY 5000"),
@@ -238,11 +238,11 @@ pub const WINDOW: Family = Family {
     },
 
     random: RandomCommands {
-        create: |random, key| seeded((FAMILY.random.create)(random, key)),
+        create: |random, key| windowed((FAMILY.random.create)(random, key)),
         ..FAMILY.random
     },
     numbers: Some(NumberSet {
-        create: &[seeded_window!("CF.RESERVE KEY 1000 EXPANSION 2")],
+        create: &[window!("CF.RESERVE KEY 1000 EXPANSION 2")],
         add: "CF.ADD KEY N",
         test: "CF.EXISTS KEY N",
         count: ("CF.INFO KEY", "Number of items inserted"),

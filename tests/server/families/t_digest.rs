@@ -2,7 +2,7 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, DELETE, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge,
-    NumberSet, RandomCommands, Refusal, Usage, at_most, equal, growth, numbers, windowed, write,
+    NumberSet, RandomCommands, Refusal, Usage, at_most, equal, growth, numbers, write,
 };
 use crate::workload::{Command, Random, words};
 
@@ -186,7 +186,7 @@ fn random_samples(random: &mut Random, key: &str) -> Command {
     command
 }
 
-const CREATE_WINDOW: &[&str] = &[window!("TDIGEST.CREATE KEY COMPRESSION 1000")];
+const CREATE_WINDOW: &[&str] = &[seedless_window!("TDIGEST.CREATE KEY COMPRESSION 1000")];
 
 pub const WINDOW: Family = Family {
     name: "tdigest-window",
@@ -196,7 +196,7 @@ pub const WINDOW: Family = Family {
     encoding_version: 3,
     info_prefix: "bf_tdigest_window_",
 
-    build: &[window!("TDIGEST.CREATE KEY COMPRESSION 20"), ADD],
+    build: &[seedless_window!("TDIGEST.CREATE KEY COMPRESSION 20"), ADD],
     reads: &[
         "TDIGEST.QUANTILE KEY 0 0.1 0.25 0.5 0.77 0.99 1",
         "TDIGEST.CDF KEY -10 -6 0 3 3.1 30 99",
@@ -210,7 +210,7 @@ pub const WINDOW: Family = Family {
     ],
     idle: &["SKETCH.ADVANCE KEY 1"],
     build_large: &[
-        window!("TDIGEST.CREATE KEY COMPRESSION 100000"),
+        seedless_window!("TDIGEST.CREATE KEY COMPRESSION 100000"),
         ADD_10_000,
         ADD_10_000,
         ADD_10_000,
@@ -252,11 +252,11 @@ pub const WINDOW: Family = Family {
         ADD_10_000,
         ADD_10_000,
     ],
-    reserve_large: window!("TDIGEST.CREATE KEY COMPRESSION 100000"),
+    reserve_large: seedless_window!("TDIGEST.CREATE KEY COMPRESSION 100000"),
 
     creations: &[
-        window!("TDIGEST.CREATE KEY"),
-        window!("TDIGEST.CREATE KEY COMPRESSION 1000"),
+        seedless_window!("TDIGEST.CREATE KEY"),
+        seedless_window!("TDIGEST.CREATE KEY COMPRESSION 1000"),
     ],
     growths: &[
         growth(CREATE_WINDOW, "TDIGEST.ADD KEY ITEMS", 1, Refusal::Command),
@@ -285,7 +285,13 @@ pub const WINDOW: Family = Family {
     },
 
     random: RandomCommands {
-        create: |random, key| windowed((FAMILY.random.create)(random, key)),
+        create: |random, key| {
+            [
+                (FAMILY.random.create)(random, key),
+                words(seedless_window!("").trim_start()),
+            ]
+            .concat()
+        },
         // If the destination is missing, the merge creates a digest without a window.
         write: |random, key, other| match random.below(20) {
             0 => words(&format!("TDIGEST.MERGE {key} 1 {other} OVERRIDE")),
@@ -294,7 +300,7 @@ pub const WINDOW: Family = Family {
         },
     },
     numbers: Some(NumberSet {
-        create: &[window!("TDIGEST.CREATE KEY"), "TDIGEST.ADD KEY 0"],
+        create: &[seedless_window!("TDIGEST.CREATE KEY"), "TDIGEST.ADD KEY 0"],
         add: "TDIGEST.ADD KEY N",
         test: "TDIGEST.RANK KEY N",
         count: ("TDIGEST.INFO KEY", "Observations"),
@@ -322,7 +328,7 @@ pub const WINDOW: Family = Family {
     defrag: Defrag {
         create: |key, n| {
             vec![
-                format!(window!("TDIGEST.CREATE {}"), key),
+                format!(seedless_window!("TDIGEST.CREATE {}"), key),
                 format!("TDIGEST.ADD {key} {}", numbers(n, 20 + n % 700)),
                 // Keeps the compressed form in separate blocks.
                 format!("TDIGEST.QUANTILE {key} 0.5"),
@@ -334,7 +340,7 @@ pub const WINDOW: Family = Family {
 };
 
 fn window_memory_cases() -> Vec<MemoryCase> {
-    let create = window!("TDIGEST.CREATE KEY");
+    let create = seedless_window!("TDIGEST.CREATE KEY");
     let mut cases = vec![equal(&[create])];
     for samples in [
         1, 2, 3, 4, 5, 100, 127, 128, 129, 500, 608, 609, 610, 611, 650, 700, 1217, 1218, 1219,
@@ -347,7 +353,11 @@ fn window_memory_cases() -> Vec<MemoryCase> {
             equal(&[create, &each]),
             equal(&[create, add, "TDIGEST.MIN KEY", "TDIGEST.MAX KEY"]),
             at_most(&[create, add, "TDIGEST.QUANTILE KEY 0.5"]),
-            equal(&[window!("TDIGEST.CREATE KEY COMPRESSION 20"), add, add]),
+            equal(&[
+                seedless_window!("TDIGEST.CREATE KEY COMPRESSION 20"),
+                add,
+                add,
+            ]),
             equal(&[CREATE_WINDOW[0], add, "TDIGEST.ADD KEY 5 5 5 5"]),
             equal(&[create, add, "TDIGEST.RESET KEY"]),
         ]);

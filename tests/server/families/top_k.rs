@@ -2,7 +2,7 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, RandomCommands,
-    Refusal, UPDATE, Usage, at_most, equal, growth, memory_case, numbers, seeded, write,
+    Refusal, UPDATE, Usage, at_most, equal, growth, memory_case, numbers, windowed, write,
 };
 use crate::workload::{with_items, words};
 
@@ -114,7 +114,7 @@ pub const FAMILY: Family = Family {
     },
 };
 
-const CREATE_WINDOW: &[&str] = &[seeded_window!("TOPK.RESERVE KEY 200 10 5 0.9")];
+const CREATE_WINDOW: &[&str] = &[window!("TOPK.RESERVE KEY 200 10 5 0.9")];
 
 pub const WINDOW: Family = Family {
     name: "topk-window",
@@ -124,7 +124,7 @@ pub const WINDOW: Family = Family {
     info_prefix: "bf_topk_window_",
 
     build: &[
-        seeded_window!("TOPK.RESERVE KEY 5 3 2 0.9"),
+        window!("TOPK.RESERVE KEY 5 3 2 0.9"),
         FAMILY.build[1],
         FAMILY.build[2],
     ],
@@ -143,15 +143,15 @@ pub const WINDOW: Family = Family {
         "SKETCH.ADVANCE KEY 1",
     ],
     build_large: &[
-        seeded_window!("TOPK.RESERVE KEY 1000 200000 3 0.9"),
+        window!("TOPK.RESERVE KEY 1000 200000 3 0.9"),
         "TOPK.ADD KEY a",
     ],
     reserve_huge: None,
-    reserve_large: seeded_window!("TOPK.RESERVE KEY 100 524288 10 0.9"),
+    reserve_large: window!("TOPK.RESERVE KEY 100 524288 10 0.9"),
 
     creations: &[
-        seeded_window!("TOPK.RESERVE KEY 10"),
-        seeded_window!("TOPK.RESERVE KEY 10 1000 7 0.9"),
+        window!("TOPK.RESERVE KEY 10"),
+        window!("TOPK.RESERVE KEY 10 1000 7 0.9"),
     ],
     growths: &[
         growth(CREATE_WINDOW, "TOPK.ADD KEY ITEMS", 1, Refusal::Element),
@@ -168,7 +168,7 @@ pub const WINDOW: Family = Family {
     },
 
     random: RandomCommands {
-        create: |random, key| seeded((FAMILY.random.create)(random, key)),
+        create: |random, key| windowed((FAMILY.random.create)(random, key)),
         write: FAMILY.random.write,
     },
     sizes: &[
@@ -188,11 +188,7 @@ pub const WINDOW: Family = Family {
     defrag: Defrag {
         create: |key, n| {
             vec![
-                format!(
-                    seeded_window!("TOPK.RESERVE {} 20 {} 4 0.9"),
-                    key,
-                    8 + n % 400
-                ),
+                format!(window!("TOPK.RESERVE {} 20 {} 4 0.9"), key, 8 + n % 400),
                 format!("TOPK.ADD {key} {}", numbers(n, 100)),
             ]
         },
@@ -202,9 +198,9 @@ pub const WINDOW: Family = Family {
 };
 
 fn window_memory_cases() -> Vec<MemoryCase> {
-    let mut cases = vec![equal(&[seeded_window!("TOPK.RESERVE KEY 10")])];
+    let mut cases = vec![equal(&[window!("TOPK.RESERVE KEY 10")])];
     for k in [1, 3, 4, 6, 50, 500] {
-        let create = format!(seeded_window!("TOPK.RESERVE KEY {} 200 4 0.9"), k);
+        let create = format!(window!("TOPK.RESERVE KEY {} 200 4 0.9"), k);
         for items in [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 100] {
             let add = format!("TOPK.ADD KEY 0..{items}");
             cases.push(at_most(&[&create, &add, &add]));
@@ -213,7 +209,7 @@ fn window_memory_cases() -> Vec<MemoryCase> {
     }
     let long = format!("TOPK.INCRBY KEY {} 5 short 3", "x".repeat(3000));
     cases.push(at_most(&[
-        seeded_window!("TOPK.RESERVE KEY 2 50 4 0.9"),
+        window!("TOPK.RESERVE KEY 2 50 4 0.9"),
         &long,
         "TOPK.ADD KEY 0..100",
         "TOPK.INCRBY KEY b 9 c 9 d 9",

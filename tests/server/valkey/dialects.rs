@@ -10,7 +10,7 @@ fn start() -> Server {
     for command in [
         "BF.RESERVE classic 0.02 100",
         "BF.ADD classic a",
-        "BF.RESERVE window 0.01 100 WINDOW 315360000000",
+        "BF.RESERVE window 0.01 100 WINDOW 315360000000 SEED 00112233445566778899aabbccddeeff",
         "BF.ADD window a",
         "BF.INSERT valkey CAPACITY 100 TIGHTENING 0.5 ITEMS a",
         "BF.RESERVE fixed 0.02 100 NONSCALING",
