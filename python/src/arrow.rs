@@ -1,6 +1,7 @@
 //! Columns in Arrow's memory layout as arguments: objects with the PyCapsule interface, such as the columns of polars, pandas,
 //! pyarrow and DuckDB. None of these packages is required, and no Python object is created per element.
 
+use crate::arrow_import::Chunks;
 use crate::batch::{BATCH_ITEMS, Batch, reserve};
 use crate::error::Error;
 use crate::numpy_array::has_numpy_elements;
@@ -18,13 +19,11 @@ use arrow_schema::DataType;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3_arrow::ffi::ArrayReader;
-use pyo3_arrow::input::AnyArray;
 use roughly_sketch::memory::with_capacity;
 
 /// The elements of a column: chunk after chunk.
 pub struct Column {
-    chunks: Box<dyn ArrayReader + Send>,
+    chunks: Chunks,
     data_type: DataType,
     /// The elements before the next chunk.
     before: usize,
@@ -40,16 +39,13 @@ pub fn of(argument: &Bound<'_, PyAny>) -> PyResult<Option<Column>> {
     {
         return Ok(None);
     }
-    let chunks = match argument
-        .extract::<AnyArray>()
-        .and_then(AnyArray::into_reader)
-    {
+    let chunks = match Chunks::of(argument) {
         Ok(chunks) => chunks,
         // The export of pandas needs pyarrow.
         Err(_) if argument.hasattr(intern!(py, "to_numpy"))? => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut data_type = chunks.field().data_type().clone();
+    let mut data_type = chunks.data_type().clone();
     // A table is a structure of its columns.
     if let DataType::Struct(fields) = &data_type {
         let [field] = &fields[..] else {
@@ -80,10 +76,10 @@ impl Column {
 
     /// The next chunk. Call it without the GIL, for which the producer of the column may wait.
     pub fn next_chunk(&mut self) -> Result<Option<Chunk>, Error> {
-        let Some(array) = self.chunks.next() else {
+        let next = self.chunks.next();
+        let Some(array) = next.map_err(|error| Error::Value(error.to_string().into()))? else {
             return Ok(None);
         };
-        let array = array.map_err(|error| Error::Value(error.to_string().into()))?;
         let before = self.before;
         self.before += array.len();
         Ok(Some(Chunk {

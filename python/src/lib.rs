@@ -6,6 +6,7 @@
 //! payloads and chunks), `rdb` (RDB files).
 
 mod arrow;
+mod arrow_import;
 mod batch;
 mod bloom;
 mod count_min;

@@ -161,6 +161,58 @@ def test_tables_have_one_column():
         roughly.TopK(3).update(["a"], pa.array([2**63], pa.uint64()))
 
 
+class Exported:
+    """An object that exports the same capsules again and again, though a consumer takes what is in them."""
+
+    def __init__(self, method, capsules):
+        setattr(type(self), method, lambda self: capsules)
+
+
+def export(method, capsules):
+    return type("Export", (Exported,), {})(method, capsules)
+
+
+def test_columns_that_were_consumed_are_errors():
+    array = export("__arrow_c_array__", pa.array(["a", "b"]).__arrow_c_array__())
+    stream = export("__arrow_c_stream__", pa.chunked_array([["c"], ["d"]]).__arrow_c_stream__())
+    sketch = roughly.BloomFilter()
+    for column in array, stream:
+        sketch.update(column)
+        with pytest.raises(ValueError, match="has been released"):
+            sketch.update(column)
+    assert list(sketch.contains(["a", "b", "c", "d", "e"])) == [True] * 4 + [False]
+
+
+def test_capsules_of_other_structures_are_errors():
+    schema, array = pa.array(["a"]).__arrow_c_array__()
+    sketch = roughly.BloomFilter()
+    for method, capsules, error in [
+        ("__arrow_c_array__", (array, schema), ValueError),
+        ("__arrow_c_array__", (schema, datetime.datetime_CAPI), ValueError),
+        ("__arrow_c_array__", (schema,), ValueError),
+        ("__arrow_c_array__", 5, TypeError),
+        ("__arrow_c_stream__", array, ValueError),
+        ("__arrow_c_stream__", None, TypeError),
+    ]:
+        with pytest.raises(error):
+            sketch.update(export(method, capsules))
+    assert len(sketch) == 0
+    sketch.update(export("__arrow_c_array__", (schema, array)))
+    assert len(sketch) == 1
+
+
+def test_an_error_of_the_producer_has_its_text():
+    def batches():
+        yield pa.record_batch({"item": ["a", "b"]})
+        raise RuntimeError("the disk is on fire")
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"item": pa.string()}), batches())
+    sketch = roughly.BloomFilter()
+    with pytest.raises(ValueError, match="the disk is on fire"):
+        sketch.update(reader)
+    assert list(sketch.contains(["a", "b"])) == [True, True]
+
+
 def test_the_column_is_not_copied():
     """A process that may allocate half of what a copy of the column takes adds it."""
     code = """
