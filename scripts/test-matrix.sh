@@ -14,7 +14,8 @@
 #   scripts/test-matrix.sh python      make test-python
 #
 # Environment:
-#   RUST_TEST_THREADS, ROUGHLY_MODULE, ROUGHLY_REDISBLOOM, ROUGHLY_VALKEY_BLOOM
+#   RUST_TEST_THREADS  as in scripts/test.sh; with quick, four times the number of processors by default
+#   ROUGHLY_MODULE, ROUGHLY_REDISBLOOM, ROUGHLY_VALKEY_BLOOM
 #                      as in scripts/test.sh
 #   ROUGHLY_SAMPLE_SEED
 #                      with quick: the number that selects the sample of large tests (tests/support/sample.rs). The
@@ -24,7 +25,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/steps.sh
-export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
 mode=${1:-full}
 case $mode in
     full | quick | io-threads | clients | python) ;;
@@ -33,6 +33,10 @@ case $mode in
         exit 2
         ;;
 esac
+# The tests of quick mostly wait for servers.
+tests_per_processor=2
+[ "$mode" != quick ] || tests_per_processor=4
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((tests_per_processor * $(nproc)))}
 
 scripts/install.sh build examples
 scripts/fetch.sh server

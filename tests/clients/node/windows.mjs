@@ -6,6 +6,7 @@ import { refused, same } from './session.mjs';
 
 // Ten years: no pane expires.
 const WINDOW = ['WINDOW', 315360000000, 'PANES', 4];
+const SEED = ['SEED', '00112233445566778899aabbccddeeff'];
 const PANE_MS = 78840000000;
 
 export async function windows(s) {
@@ -47,12 +48,12 @@ async function recent(s, key) {
 }
 
 async function countMin(s) {
-  same(await s.raw('CMS.INITBYDIM', 'cms:w', 1000, 5, ...WINDOW, 'SEED', '00112233445566778899aabbccddeeff'), 'OK');
+  same(await s.raw('CMS.INITBYDIM', 'cms:w', 1000, 5, ...WINDOW, ...SEED), 'OK');
   const increments = [{ item: 'a', incrementBy: 5 }, { item: 'b', incrementBy: 2 }];
   same(await s.cms.incrBy('cms:w', increments), [5, 2]);
   same(await s.cms.query('cms:w', ['a', 'b', 'z']), [5, 2, 0]);
   same(await s.cms.info('cms:w'), { width: 1000, depth: 5, count: 7 });
-  same(await s.raw('CMS.INITBYPROB', 'cms:w:sum', 0.002, 0.05, ...WINDOW, 'SEED', '00112233445566778899aabbccddeeff'), 'OK');
+  same(await s.raw('CMS.INITBYPROB', 'cms:w:sum', 0.002, 0.05, ...WINDOW, ...SEED), 'OK');
   same(await s.cms.merge('cms:w:sum', [{ name: 'cms:w', weight: 10 }]), 'OK');
   same(await s.cms.query('cms:w:sum', ['a', 'b']), [50, 20]);
   const decrement = s.cms.incrBy('cms:w', { item: 'a', incrementBy: -1 });
@@ -61,7 +62,7 @@ async function countMin(s) {
 }
 
 async function topK(s) {
-  same(await s.raw('TOPK.RESERVE', 'topk:w', 2, 50, 4, 0.9, ...WINDOW), 'OK');
+  same(await s.raw('TOPK.RESERVE', 'topk:w', 2, 50, 4, 0.9, ...WINDOW, ...SEED), 'OK');
   same(await s.topK.add('topk:w', ['a', 'b']), [null, null]);
   same(await s.topK.incrBy('topk:w', { item: 'a', incrementBy: 10 }), [null]);
   same(await s.topK.incrBy('topk:w', [{ item: 'c', incrementBy: 7 }]), ['b']);

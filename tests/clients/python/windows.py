@@ -7,6 +7,7 @@ from session import field, same
 
 # Ten years: no pane expires.
 WINDOW = ("WINDOW", 315360000000, "PANES", 4)
+SEED = ("SEED", "00112233445566778899aabbccddeeff")
 PANE_MS = 78840000000
 
 
@@ -41,7 +42,7 @@ async def recent(s, key, total):
         "td": ("TDIGEST.RANK", (1.5,)),
     }[family]
     same(await s.raw("SKETCH.WITHIN", 60000, command, key, *arguments), await s.raw(command, key, *arguments))
-    same(await s.raw("BF.RESERVE", "bf:age", 0.01, 100, *WINDOW), True)
+    same(await s.raw("BF.RESERVE", "bf:age", 0.01, 100, *WINDOW, *SEED), True)
     assert await s.raw("BF.ADD", "bf:age", "a") == 1
     age, absent = await s.raw("SKETCH.AGE", "bf:age", "a", "b")
     assert 0 <= age <= 2 * PANE_MS and absent is None, (age, absent)
@@ -49,12 +50,12 @@ async def recent(s, key, total):
 
 
 async def count_min(s):
-    same(await s.raw("CMS.INITBYDIM", "cms:w", 1000, 5, *WINDOW, "SEED", "00112233445566778899aabbccddeeff"), True)
+    same(await s.raw("CMS.INITBYDIM", "cms:w", 1000, 5, *WINDOW, *SEED), True)
     same(await s.cms.incrby("cms:w", ["a", "b"], [5, 2]), [5, 2])
     same(await s.cms.query("cms:w", "a", "b", "z"), [5, 2, 0])
     info = await s.cms.info("cms:w")
     same([field(info, name, name) for name in ("width", "depth", "count")], [1000, 5, 7])
-    same(await s.raw("CMS.INITBYPROB", "cms:w:sum", 0.002, 0.05, *WINDOW, "SEED", "00112233445566778899aabbccddeeff"), True)
+    same(await s.raw("CMS.INITBYPROB", "cms:w:sum", 0.002, 0.05, *WINDOW, *SEED), True)
     same(await s.cms.merge("cms:w:sum", 1, ["cms:w"], weights=[10]), True)
     same(await s.cms.query("cms:w:sum", "a", "b"), [50, 20])
     await s.refused(s.cms.incrby("cms:w", ["a"], [-1]), "CMS: a sketch with a window cannot be decremented")
@@ -62,7 +63,7 @@ async def count_min(s):
 
 
 async def top_k(s):
-    same(await s.raw("TOPK.RESERVE", "topk:w", 2, 50, 4, 0.9, *WINDOW), True)
+    same(await s.raw("TOPK.RESERVE", "topk:w", 2, 50, 4, 0.9, *WINDOW, *SEED), True)
     same(await s.topk.add("topk:w", "a", "b"), [None, None])
     same(await s.topk.incrby("topk:w", ["a", "b"], [10, 5]), [None, None])
     dropped = await s.topk.incrby("topk:w", ["c"], [7])

@@ -7,12 +7,13 @@ use std::collections::HashMap;
 
 /// Ten years: no pane expires.
 const WINDOW: &str = "WINDOW 315360000000 PANES 4";
+const SEED: &str = "SEED 00112233445566778899aabbccddeeff";
 const PANE_MS: u64 = 78_840_000_000;
 
 /// Calls the commands on a key of each type.
 pub fn walk(connection: &mut Connection) -> RedisResult<()> {
     let c = connection;
-    cmd(&format!("CMS.INITBYDIM cms:w 1000 5 {WINDOW}")).exec(c)?;
+    cmd(&format!("CMS.INITBYDIM cms:w 1000 5 {WINDOW} {SEED}")).exec(c)?;
     let counts: Vec<u64> = cmd("CMS.INCRBY cms:w a 5 b 2").query(c)?;
     assert_eq!(counts, [5, 2]);
     let counts: Vec<u64> = cmd("CMS.QUERY cms:w a b z").query(c)?;
@@ -21,7 +22,7 @@ pub fn walk(connection: &mut Connection) -> RedisResult<()> {
     assert_eq!((info.len(), info["width"], info["count"]), (3, 1000, 7));
     window(c, "cms:w", 7)?;
 
-    cmd(&format!("TOPK.RESERVE topk:w 2 50 4 0.9 {WINDOW}")).exec(c)?;
+    cmd(&format!("TOPK.RESERVE topk:w 2 50 4 0.9 {WINDOW} {SEED}")).exec(c)?;
     let dropped: Vec<Option<String>> = cmd("TOPK.INCRBY topk:w a 10 b 5 c 7").query(c)?;
     assert_eq!(dropped, [None, None, Some("b".to_owned())]);
     let found: Vec<bool> = cmd("TOPK.QUERY topk:w a b").query(c)?;
