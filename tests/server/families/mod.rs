@@ -14,7 +14,7 @@ macro_rules! seedless_window {
     };
 }
 
-/// As [`seedless_window!`], with a fixed seed: with a random one, an item is a false positive in some runs.
+/// As [`seedless_window!`], for the types with a seed. The seed is fixed, so that the false positives are the same in every run.
 macro_rules! window {
     ($command:literal) => {
         concat!(
