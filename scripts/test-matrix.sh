@@ -42,7 +42,7 @@ scripts/install.sh build examples
 scripts/fetch.sh server
 case $mode in
     full | quick | io-threads)
-        scripts/fetch.sh redisbloom > /dev/null
+        scripts/fetch.sh redisbloom 2.6.12 2.8.2 > /dev/null
         scripts/build-module.sh
         cargo test --no-run --test server
         ;;

@@ -3,18 +3,35 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// RedisBloom: the file in `ROUGHLY_REDISBLOOM`, by default the one that `scripts/fetch.sh redisbloom` fetches.
+/// RedisBloom 2.8.2: the file in `ROUGHLY_REDISBLOOM`, by default the one that `scripts/fetch.sh redisbloom` fetches.
 ///
 /// # Panics
 /// If it is missing.
 pub fn redisbloom() -> PathBuf {
-    let fetched = || {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/redisbloom");
-        directory.join("2.8.2/redisbloom.so")
-    };
+    env::var_os("ROUGHLY_REDISBLOOM").map_or_else(
+        || fetched("2.8.2"),
+        |file| {
+            existing(
+                file.into(),
+                "ROUGHLY_REDISBLOOM must be the path of RedisBloom",
+            )
+        },
+    )
+}
+
+/// RedisBloom 2.6.12, which `scripts/fetch.sh redisbloom 2.6.12` fetches.
+///
+/// # Panics
+/// If it is missing.
+pub fn redisbloom_2_6() -> PathBuf {
+    fetched("2.6.12")
+}
+
+fn fetched(version: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/redisbloom");
     existing(
-        env::var_os("ROUGHLY_REDISBLOOM").map_or_else(fetched, PathBuf::from),
-        "`scripts/fetch.sh redisbloom` fetches it",
+        directory.join(version).join("redisbloom.so"),
+        "`scripts/fetch.sh redisbloom 2.6.12 2.8.2` fetches it",
     )
 }
 
