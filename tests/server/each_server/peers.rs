@@ -6,6 +6,7 @@
 //! `tests/server/valkey/recorded_*.rs` test files and streams of valkey-bloom without its module.
 
 mod beside;
+mod check;
 mod compare;
 mod copy_sketches;
 mod files;
@@ -49,6 +50,10 @@ mod redisbloom {
         beside {
             a_load_of_all_families_beside_another_module_logs_what_to_do
             a_load_of_some_families_beside_redisbloom_logs_its_file
+        }
+        check {
+            check_predicts_what_becomes_of_the_keys_of_roughly
+            check_predicts_what_becomes_of_the_keys_of_redisbloom
         }
         copy_sketches {
             copy_sketches_copies_in_both_directions

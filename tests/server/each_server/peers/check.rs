@@ -1,0 +1,396 @@
+//! `scripts/copy-sketches --check` predicts which keys the other module refuses or answers differently. Every key is then
+//! moved there by DUMP and RESTORE.
+
+use super::Peer;
+use crate::each_server::copy_sketches::{copy, url};
+use crate::families::{FAMILIES, run_on};
+use crate::support::peers;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What becomes of a key, in the words of the script.
+const SAME: &str = "same";
+const DIFFERENT: &str = "different";
+const REFUSED: &str = "refused";
+
+/// A key: its name, which begins with the prefix of its commands, what becomes of it, and the commands that create it.
+type Key = (&'static str, &'static str, &'static [&'static str]);
+
+/// Keys that both modules can have.
+const COMMON: &[Key] = &[
+    ("bf:empty", SAME, &["BF.RESERVE KEY 0.01 100"]),
+    (
+        "bf:grown",
+        SAME,
+        &["BF.RESERVE KEY 0.01 10", "BF.MADD KEY 0..300"],
+    ),
+    (
+        "bf:fixed",
+        SAME,
+        &["BF.RESERVE KEY 0.01 100 NONSCALING", "BF.MADD KEY 0..50"],
+    ),
+    (
+        "bf:precise",
+        SAME,
+        &["BF.RESERVE KEY 1e-300 100", "BF.MADD KEY 0..50"],
+    ),
+    ("cf:empty", SAME, &["CF.RESERVE KEY 1000"]),
+    (
+        "cf:grown",
+        SAME,
+        &[
+            "CF.RESERVE KEY 4 BUCKETSIZE 1 EXPANSION 2",
+            "CF.INSERT KEY ITEMS 0..200",
+        ],
+    ),
+    (
+        "cf:largest-options",
+        SAME,
+        &[
+            "CF.RESERVE KEY 1000 BUCKETSIZE 255 MAXITERATIONS 65535 EXPANSION 32768",
+            "CF.INSERT KEY ITEMS 0..200",
+        ],
+    ),
+    (
+        "cf:deleted",
+        SAME,
+        &[
+            "CF.RESERVE KEY 100 EXPANSION 0",
+            "CF.INSERT KEY ITEMS 0..50",
+            "CF.DEL KEY 7",
+        ],
+    ),
+    ("cms:empty", SAME, &["CMS.INITBYPROB KEY 0.01 0.01"]),
+    (
+        "cms:saturated",
+        SAME,
+        &["CMS.INITBYDIM KEY 100 2", "CMS.INCRBY KEY a 4294967295 1 3"],
+    ),
+    ("topk:empty", SAME, &["TOPK.RESERVE KEY 5"]),
+    (
+        "topk:decayed",
+        SAME,
+        &["TOPK.RESERVE KEY 10", "TOPK.ADD KEY 0..300"],
+    ),
+    (
+        "topk:exact",
+        SAME,
+        &["TOPK.RESERVE KEY 3 50 4 1", "TOPK.INCRBY KEY a 100000 1 7"],
+    ),
+    ("tdigest:empty", SAME, &["TDIGEST.CREATE KEY"]),
+    (
+        "tdigest:two",
+        SAME,
+        &["TDIGEST.CREATE KEY", "TDIGEST.ADD KEY 1e300 -7.5"],
+    ),
+    (
+        "tdigest:equal",
+        SAME,
+        &[
+            "TDIGEST.CREATE KEY COMPRESSION 10",
+            "TDIGEST.ADD KEY 5 5 5 5 5 5 5 5 5 5 5 5 5 5 5 5",
+        ],
+    ),
+    (
+        "tdigest:compressed",
+        SAME,
+        &[
+            "TDIGEST.CREATE KEY COMPRESSION 20",
+            "TDIGEST.ADD KEY 0..400",
+            "TDIGEST.MERGE KEY 1 KEY OVERRIDE",
+        ],
+    ),
+];
+
+/// Keys of Roughly, and what becomes of them in RedisBloom 2, besides those of types that RedisBloom does not have.
+const OF_ROUGHLY: &[Key] = &[
+    (
+        "bf:expansion-0",
+        SAME,
+        &["BF.RESERVE KEY 0.01 100 EXPANSION 0", "BF.MADD KEY 0..50"],
+    ),
+    (
+        "bf:merged",
+        SAME,
+        &["BF.RESERVE KEY 0.01 10", "BF.MERGE KEY 1 bf:grown"],
+    ),
+    (
+        "cms:cell-size-1",
+        DIFFERENT,
+        &["CMS.INITBYDIM KEY 100 2 CELL_SIZE 1", "CMS.INCRBY KEY 1 3"],
+    ),
+    (
+        "cms:cell-size-2",
+        DIFFERENT,
+        &["CMS.INITBYDIM KEY 100 2 CELL_SIZE 2", "CMS.INCRBY KEY 1 3"],
+    ),
+    (
+        "cms:cell-size-4",
+        SAME,
+        &["CMS.INITBYDIM KEY 100 2 CELL_SIZE 4", "CMS.INCRBY KEY 1 3"],
+    ),
+    (
+        "cms:cell-size-8",
+        DIFFERENT,
+        &["CMS.INITBYDIM KEY 100 2 CELL_SIZE 8", "CMS.INCRBY KEY 1 3"],
+    ),
+    (
+        "cms:decremented",
+        SAME,
+        &[
+            "CMS.INITBYDIM KEY 100 2",
+            "CMS.INCRBY KEY 1 9 2 3",
+            "CMS.INCRBY KEY 1 -4",
+        ],
+    ),
+    (
+        "topk:zero-byte",
+        DIFFERENT,
+        &["TOPK.RESERVE KEY 3 50 4 1", "TOPK.ADD KEY a\0b c c"],
+    ),
+    // The counts remain, but no list has the item.
+    (
+        "topk:zero-byte-expelled",
+        SAME,
+        &["TOPK.RESERVE KEY 1 50 4 1", "TOPK.ADD KEY a\0b c c"],
+    ),
+    (
+        "topk:empty-item",
+        DIFFERENT,
+        &["TOPK.RESERVE KEY 3 50 4 1", "TOPK.ADD KEY  c c"],
+    ),
+    (
+        "tdigest:one",
+        SAME,
+        &["TDIGEST.CREATE KEY", "TDIGEST.ADD KEY 42"],
+    ),
+    (
+        "tdigest:few",
+        SAME,
+        &["TDIGEST.CREATE KEY", "TDIGEST.ADD KEY 0..20"],
+    ),
+    (
+        "tdigest:not-compressed",
+        DIFFERENT,
+        &[
+            "TDIGEST.CREATE KEY COMPRESSION 20",
+            "TDIGEST.ADD KEY 0..100",
+        ],
+    ),
+    ("tdigest:large", DIFFERENT, &LARGE_SAMPLES),
+];
+
+/// Keys of RedisBloom 2, and what becomes of them in Roughly.
+const OF_REDISBLOOM: &[Key] = &[
+    (
+        "bf:error-rate",
+        SAME,
+        &["BF.RESERVE KEY 0.9 10", "BF.MADD KEY 0..300"],
+    ),
+    (
+        "bf:smallest-error-rate",
+        SAME,
+        &["BF.RESERVE KEY 5e-324 10 NONSCALING", "BF.MADD KEY 0..5"],
+    ),
+    // The error rate of the last sub-filter is 0.
+    (
+        "bf:exhausted",
+        REFUSED,
+        &["BF.RESERVE KEY 0.5 1 EXPANSION 1", "BF.MADD KEY 0..3000"],
+    ),
+    // RedisBloom keeps 32 bits of the growth factor.
+    (
+        "bf:factor-0",
+        REFUSED,
+        &[
+            "BF.RESERVE KEY 0.1 10 EXPANSION 4294967296",
+            "BF.MADD KEY 0..5",
+        ],
+    ),
+    (
+        "cms:overflowed",
+        DIFFERENT,
+        &[
+            "CMS.INITBYDIM KEY 100 1",
+            "CMS.INCRBY KEY a 9223372036854775807",
+            "CMS.INCRBY KEY a 9223372036854775807",
+        ],
+    ),
+    (
+        "topk:zero-byte",
+        DIFFERENT,
+        &["TOPK.RESERVE KEY 3 50 4 1", "TOPK.ADD KEY a\0b c c"],
+    ),
+    (
+        "topk:zero-byte-twice",
+        DIFFERENT,
+        &["TOPK.RESERVE KEY 3 50 4 1", "TOPK.ADD KEY a\0b a a a"],
+    ),
+    (
+        "topk:empty-item",
+        SAME,
+        &["TOPK.RESERVE KEY 3 50 4 1", "TOPK.ADD KEY  c c"],
+    ),
+    (
+        "tdigest:not-compressed",
+        SAME,
+        &[
+            "TDIGEST.CREATE KEY COMPRESSION 20",
+            "TDIGEST.ADD KEY 0..100",
+        ],
+    ),
+    ("tdigest:nan", REFUSED, &LARGE_SAMPLES),
+    (
+        "tdigest:large",
+        DIFFERENT,
+        &[
+            "TDIGEST.CREATE KEY",
+            "TDIGEST.ADD KEY 1.7e308 1.6e308 1.5e308",
+        ],
+    ),
+];
+
+/// Differences of these samples, times their weights, exceed the largest double.
+const LARGE_SAMPLES: [&str; 4] = [
+    "TDIGEST.CREATE KEY COMPRESSION 1",
+    "TDIGEST.ADD KEY 1.7e308 -1.7e308 1.7e308 -1.7e308 1.7e308 -1.7e308 1.7e308 -1.7e308",
+    "TDIGEST.ADD KEY 1.6e308 -1.6e308 1.6e308 -1.6e308 1.6e308 -1.6e308 1.6e308 -1.6e308",
+    "TDIGEST.ADD KEY 1.5e308 -1.5e308 1.5e308 -1.5e308 1.5e308 -1.5e308 1.5e308 -1.5e308",
+];
+
+/// The commands that the user of the script needs: docs/copy-sketches.md.
+const ACCESS: &str = "+info +select +scan +dump +memory|usage +command|info +bf.scandump +cf.info +cms.info +topk.list +topk.query \
+                      +tdigest.info +tdigest.min +tdigest.max";
+
+/// Two releases of RedisBloom 2.
+fn releases(peer: &Peer) -> [PathBuf; 2] {
+    [peer.module.clone(), peers::redisbloom_2_6()]
+}
+
+pub fn check_predicts_what_becomes_of_the_keys_of_roughly(peer: &Peer) {
+    let source = Server::start();
+    let mut from = source.resp2();
+    let mut expected = build(&mut from, &[COMMON, OF_ROUGHLY]);
+    for family in FAMILIES.iter().filter(|family| family.recorded.is_none()) {
+        family.build(&mut from, family.name);
+        expected.insert(family.name.to_owned(), REFUSED);
+    }
+    let access = format!("{ACCESS} +tdigest.scandump");
+    let target = ["--for", "redisbloom-2.8"];
+    assert_eq!(check(&source, &access, &target), expected);
+    for module in releases(peer) {
+        let destination = Options::new().module(&module).start();
+        let moved = move_all(&mut from, &mut destination.resp2(), &expected);
+        assert_eq!(moved, expected, "{}", module.display());
+    }
+}
+
+pub fn check_predicts_what_becomes_of_the_keys_of_redisbloom(peer: &Peer) {
+    let destination = Server::start();
+    let mut to = destination.resp2();
+    for module in releases(peer) {
+        let source = Options::new().module(&module).start();
+        let mut from = source.resp2();
+        let mut expected = build(&mut from, &[COMMON, OF_REDISBLOOM]);
+        // No command but CF.LOADCHUNK creates a filter with the growth factor 3.
+        let header = cuckoo_header(3);
+        let reply = from.send(&[b"CF.LOADCHUNK", b"cf:factor-3".as_slice(), b"1", &header]);
+        assert!(reply.is_ok(), "{reply}");
+        expected.insert("cf:factor-3".to_owned(), DIFFERENT);
+        let found = check(&source, ACCESS, &[]);
+        assert_eq!(found, expected, "{}", module.display());
+        let moved = move_all(&mut from, &mut to, &expected);
+        assert_eq!(moved, expected, "{}", module.display());
+        assert!(to.call("FLUSHALL").is_ok());
+    }
+}
+
+/// The header of an empty cuckoo filter of 8 buckets with this growth factor.
+fn cuckoo_header(expansion: u16) -> Vec<u8> {
+    let [items, buckets, deletes, filters] = [0_u64, 8, 0, 1].map(u64::to_le_bytes);
+    let [bucket_size, max_iterations, expansion] = [2, 20, expansion].map(u16::to_le_bytes);
+    let fields = [items, buckets, deletes, filters].concat();
+    [fields, [bucket_size, max_iterations, expansion].concat()].concat()
+}
+
+/// Creates the keys. Returns what becomes of each.
+fn build(connection: &mut Connection, lists: &[&[Key]]) -> BTreeMap<String, &'static str> {
+    let keys = lists.iter().copied().flatten();
+    keys.map(|&(name, result, commands)| {
+        run_on(connection, name, commands);
+        (name.to_owned(), result)
+    })
+    .collect()
+}
+
+/// The result of every key that the script reports. Its user may run only these commands.
+fn check(server: &Server, access: &str, target: &[&str]) -> BTreeMap<String, &'static str> {
+    let user = server.call(&format!("ACL SETUSER reader on >secret ~* {access}"));
+    assert!(user.is_ok(), "{user}");
+    let url = url(server).replace("redis://", "redis://reader:secret@");
+    let run = copy(&[&["--check", "-v", &url], target].concat());
+    let results = run.output.lines().filter_map(|line| {
+        let result = [SAME, DIFFERENT, REFUSED]
+            .into_iter()
+            .find(|result| line.starts_with(&format!("{result}: ")))?;
+        Some((line.split('"').nth(1)?.to_owned(), result))
+    });
+    let results: BTreeMap<_, _> = results.collect();
+    let count = |result| results.values().filter(|found| **found == result).count() as u64;
+    assert_eq!(run.status.code(), Some(1), "{run:?}");
+    for result in [SAME, DIFFERENT, REFUSED] {
+        assert!(count(result) > 1, "{result}: {run:?}");
+        assert_eq!(run.count(result), count(result), "{run:?}");
+    }
+    assert_eq!(run.count("failed"), 0, "{run:?}");
+    results
+}
+
+/// Moves the keys. Returns what became of each.
+fn move_all(
+    from: &mut Connection,
+    to: &mut Connection,
+    keys: &BTreeMap<String, &'static str>,
+) -> BTreeMap<String, &'static str> {
+    let move_one = |key: &String| {
+        let payload = from.send(&["DUMP", key]);
+        let payload = payload.text().expect("a payload");
+        if !to
+            .send(&[b"RESTORE", key.as_bytes(), b"0", payload])
+            .is_ok()
+        {
+            return (key.clone(), REFUSED);
+        }
+        let is_same = answers(from, key) == answers(to, key);
+        (key.clone(), if is_same { SAME } else { DIFFERENT })
+    };
+    keys.keys().map(move_one).collect()
+}
+
+/// The replies to the commands that read a key.
+fn answers(connection: &mut Connection, key: &str) -> Vec<Reply> {
+    let commands: &[&str] = match key.split(':').next() {
+        Some("bf") => &["BF.MEXISTS KEY 0..400", "BF.INFO KEY", "BF.DEBUG KEY"],
+        Some("cf") => &["CF.MEXISTS KEY 0..400", "CF.COUNT KEY 1", "CF.INFO KEY"],
+        Some("cms") => &["CMS.QUERY KEY a 1 2 3 4", "CMS.INFO KEY"],
+        Some("topk") => &[
+            "TOPK.LIST KEY WITHCOUNT",
+            "TOPK.QUERY KEY 0..300",
+            "TOPK.QUERY KEY a a\0b b c ",
+            "TOPK.COUNT KEY a a\0b b c ",
+            "TOPK.INFO KEY",
+        ],
+        Some("tdigest") => &[
+            "TDIGEST.MIN KEY",
+            "TDIGEST.MAX KEY",
+            "TDIGEST.QUANTILE KEY 0 0.01 0.05 0.11 0.2 0.33 0.5 0.61 0.75 0.9 0.97 0.99 1",
+            "TDIGEST.CDF KEY 0 1.5 7 33.3 42 61.8 99 240.1 399",
+            "TDIGEST.RANK KEY 0 1.5 7 33.3 42 61.8 99 240.1 399",
+            "TDIGEST.TRIMMED_MEAN KEY 0.1 0.9",
+        ],
+        _ => panic!("no commands for {key}"),
+    };
+    run_on(connection, key, commands)
+}
