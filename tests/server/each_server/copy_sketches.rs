@@ -1,5 +1,6 @@
 //! scripts/copy-sketches copies all sketches between two servers and verifies them.
 
+mod check;
 mod recorded_source;
 
 use crate::each_server::cluster::nodes::{Nodes, slot};
@@ -755,6 +756,8 @@ fn clusters_are_copied_as_a_whole() {
             copied.extend(State::of(&mut server.resp2()));
         }
         copied.assert_same(&wanted, "to a cluster");
+        let run = copy(&["--check", "--for", "roughly", &node]);
+        assert_eq!((run.count("found"), run.count("same")), (count, count));
         let run = copy(&["--chunks", mode, &node, &url(&back)]);
         run.assert(0, &[("copied", count), ("verified", count)]);
         State::of(&mut back.resp2()).assert_same(&wanted, "from a cluster");
@@ -837,6 +840,9 @@ fn wrong_arguments_are_refused() {
         (&[][..], "required: source"),
         (&["a"], "required: destination"),
         (&["a", "b", "c"], "unrecognized arguments: c"),
+        (&["--check", "a", "b"], "--check has one URL"),
+        (&["--check", "--for", "x", "a"], "invalid choice: 'x'"),
+        (&["--for", "roughly", "a", "b"], "--for requires --check"),
         (&["--types", "bf,set", "a", "b"], "unknown type 'set'"),
         (&["--chunks", "-1", "a", "b"], "invalid integer value"),
         (&["--rounds", "x", "a", "b"], "invalid integer value"),
@@ -880,6 +886,8 @@ fn wrong_arguments_are_refused() {
         "--types",
         "--rounds",
         "--dry-run",
+        "--check",
+        "--for",
         "--compare",
         "--progress",
     ] {

@@ -1,0 +1,145 @@
+//! `--check` lists keys without writing. `tests/server/each_server/peers/check.rs` compares what it lists with migrations.
+
+use super::recorded_source::RecordedSource;
+use super::{Run, build_all, copy, recorded, url};
+use crate::families::FAMILIES;
+use crate::support::server::{Options, Server};
+use crate::valkey::recorded_keys;
+
+/// The lines about keys, sorted.
+fn keys(run: &Run) -> Vec<&str> {
+    let mut lines: Vec<_> = run
+        .output
+        .lines()
+        .filter(|line| line.contains(" key \""))
+        .collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// The user has exactly the commands of docs/copy-sketches.md.
+#[test]
+fn a_user_who_may_only_read_checks_a_replica() {
+    let (source, mut replica) = (Server::start(), Server::start());
+    replica.replicate(&source);
+    let mut source = source;
+    build_all(&mut source.resp2(), "");
+    source.wait_for_replica(&replica);
+    let access = "+info +select +scan +dump +memory|usage +command|info +bf.scandump +bf.info +cf.info +cms.info +topk.list \
+                  +topk.query +tdigest.info +tdigest.min +tdigest.max +tdigest.scandump";
+    let reader = format!("ACL SETUSER reader on >secret ~* {access}");
+    assert!(replica.call(&reader).is_ok());
+    let login = url(&replica).replace("redis://", "redis://reader:secret@");
+    for target in ["redisbloom-2.8", "redisbloom-8", "valkey-bloom", "roughly"] {
+        let run = copy(&["--check", "-v", "--for", target, &login]);
+        let listed = copy(&["--check", "-v", "--for", target, &url(&source)]);
+        assert_eq!(keys(&run), keys(&listed), "{target}");
+        assert_eq!(
+            run.count("found"),
+            FAMILIES.len() as u64,
+            "{target}: {run:?}"
+        );
+        let status = i32::from(target != "roughly");
+        assert_eq!(run.status.code(), Some(status), "{target}: {run:?}");
+    }
+    assert!(replica.call("ACL SETUSER reader -cms.info").is_ok());
+    let run = copy(&["--check", "--for", "redisbloom-8", &login]);
+    run.assert_error(2, "the source refused a command: NOPERM");
+}
+
+/// Without --for, the other module is Roughly.
+#[test]
+fn the_module_of_the_other_server_has_a_default_unless_the_source_has_it() {
+    let source = Server::start();
+    let run = copy(&["--check", &url(&source)]);
+    run.assert_error(
+        2,
+        "specify the other module, for example --for redisbloom-2.8",
+    );
+    let source = RecordedSource::of_valkey_bloom();
+    let count = recorded_keys::keys().len() as u64;
+    let run = copy(&["--check", &source.url()]);
+    assert_eq!(run.status.code(), Some(0), "{run:?}");
+    assert_eq!((run.count("same"), keys(&run).len()), (count, 0));
+    // The version of the simulated server.
+    assert!(run.output.contains("RDB version: 9999\n"), "{run:?}");
+}
+
+#[test]
+fn keys_of_valkey_bloom_are_refused_by_redisbloom() {
+    let source = RecordedSource::of_valkey_bloom();
+    let run = copy(&["--check", "--for", "redisbloom-8", &source.url()]);
+    assert_eq!(run.status.code(), Some(1), "{run:?}");
+    let keys = keys(&run);
+    assert_eq!(keys.len(), recorded_keys::keys().len());
+    for line in keys {
+        assert!(line.starts_with("refused: BF key \""), "{line}");
+        assert!(
+            line.ends_with(": RedisBloom does not have the type bloomfltr"),
+            "{line}"
+        );
+    }
+}
+
+/// A filter above valkey-bloom's memory limit, and one whose error rate is a subnormal number.
+#[test]
+fn filters_that_valkey_bloom_refuses_are_listed() {
+    let source = Server::start();
+    let mut old = source.resp2();
+    let limit = "CONFIG SET bf.bloom-memory-usage-limit 1000000000";
+    assert!(old.call(limit).is_ok());
+    for (key, options) in [
+        ("large", "CAPACITY 120000000"),
+        ("subnormal", "ERROR 1e-310 CAPACITY 10"),
+        ("good", "CAPACITY 1000000"),
+    ] {
+        let reply = old.call(&format!("BF.INSERT {key} {options} TIGHTENING 0.5 ITEMS a"));
+        assert_eq!(reply.items().map(<[_]>::len), Some(1), "{key}: {reply}");
+    }
+    let run = copy(&["--check", "--for", "valkey-bloom", &url(&source)]);
+    assert_eq!(
+        keys(&run),
+        [
+            "refused: BF key \"large\" in database 0: it is larger than 128 MiB, the default of \
+             bf.bloom-memory-usage-limit: raise it there",
+            "refused: BF key \"subnormal\" in database 0: its error rate is below 2.3e-308",
+        ]
+    );
+    assert_eq!(run.count("same"), 1);
+}
+
+/// RedisBloom wrote these keys, so it loads them.
+#[test]
+fn no_recorded_key_of_redisbloom_is_listed() {
+    let source = Server::start();
+    let mut old = source.resp2();
+    let mut count = 0;
+    for folder in ["2.8", "8.10"] {
+        for (_, key) in recorded(folder) {
+            let name = format!("{folder}:{}", key.name);
+            let reply = old.send(&[b"RESTORE", name.as_bytes(), b"0", &key.payload]);
+            assert!(reply.is_ok(), "{name}: {reply}");
+            count += 1;
+        }
+    }
+    for target in ["redisbloom-2.8", "redisbloom-8"] {
+        let run = copy(&["--check", "--for", target, &url(&source)]);
+        assert_eq!(run.status.code(), Some(0), "{run:?}");
+        assert_eq!((run.count("found"), run.count("same")), (count, count));
+    }
+}
+
+/// A server with the other module replays the commands in an append-only file with other random numbers.
+#[test]
+fn an_append_only_file_that_is_not_rewritten_is_reported() {
+    let mut source = Options::new().arguments(&["--appendonly", "yes"]).start();
+    build_all(&mut source.resp2(), "");
+    let is_reported = |source: &Server| {
+        let run = copy(&["--check", "--for", "roughly", &url(source)]);
+        assert_eq!(run.status.code(), Some(0), "{run:?}");
+        run.output.contains("run BGREWRITEAOF")
+    };
+    assert!(is_reported(&source));
+    assert!(source.rewrite_aof());
+    assert!(!is_reported(&source));
+}
