@@ -3,8 +3,10 @@
 use super::recorded_source::RecordedSource;
 use super::{Run, build_all, copy, recorded, url};
 use crate::families::FAMILIES;
-use crate::support::server::{Options, Server};
+use crate::support::server::{Options, Server, client_program};
 use crate::valkey::recorded_keys;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 /// The lines about keys, sorted.
 fn keys(run: &Run) -> Vec<&str> {
@@ -142,4 +144,51 @@ fn an_append_only_file_that_is_not_rewritten_is_reported() {
     assert!(is_reported(&source));
     assert!(source.rewrite_aof());
     assert!(!is_reported(&source));
+}
+
+/// docs/migration.md passes the commands in the list to the client.
+#[test]
+fn the_listed_commands_compress_t_digests_of_any_name() {
+    let source = Server::start();
+    let mut old = source.resp2();
+    let names: [&[u8]; 6] = [
+        b"plain",
+        b"a b",
+        b"\"quoted\"",
+        b"it's",
+        b"\\n\n",
+        b"\xff\0",
+    ];
+    let numbers: Vec<_> = (0..100).map(|number| number.to_string()).collect();
+    for name in names {
+        assert!(
+            old.send(&[b"TDIGEST.CREATE", name, b"COMPRESSION", b"10"])
+                .is_ok()
+        );
+        let samples = numbers.iter().map(String::as_bytes);
+        let add: Vec<_> = [b"TDIGEST.ADD", name].into_iter().chain(samples).collect();
+        assert!(old.send(&add).is_ok());
+    }
+    let check = || copy(&["--check", "--for", "redisbloom-2.8", &url(&source)]);
+    let run = check();
+    assert_eq!(run.count("different"), names.len() as u64, "{run:?}");
+    let commands = run.output.lines().filter_map(|line| {
+        let start = line.find("TDIGEST.MERGE \"")?;
+        Some(format!("{}\n", &line[start..]))
+    });
+    let mut client = Command::new(client_program())
+        .args(["-p", &source.port().to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the client starts");
+    let mut input = client.stdin.take().expect("an input");
+    input
+        .write_all(commands.collect::<String>().as_bytes())
+        .expect("the commands are written");
+    drop(input);
+    let output = client.wait_with_output().expect("an output").stdout;
+    assert_eq!(output, b"OK\n".repeat(names.len()));
+    let run = check();
+    assert_eq!(run.status.code(), Some(0), "{run:?}");
 }
