@@ -108,6 +108,11 @@ impl Key {
         assert!(got.1.values == recorded.1.values, "{}", self.name);
     }
 
+    /// The recorded reply to BF.INFO over RESP2.
+    pub fn info(&self) -> &Value {
+        &self.manifest["info_r2"]
+    }
+
     /// Checks BF.INFO, the digest and the look-ups. The size depends on how the key was created, so its field of the
     /// manifest is specified.
     pub fn assert_reads(

@@ -5,6 +5,7 @@ use super::{Run, build_all, copy, recorded, url};
 use crate::families::FAMILIES;
 use crate::support::server::{Options, Server, client_program};
 use crate::valkey::recorded_keys;
+use serde_json::json;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -65,6 +66,33 @@ fn the_module_of_the_other_server_has_a_default_unless_the_source_has_it() {
     assert_eq!((run.count("same"), keys(&run).len()), (count, 0));
     // The version of the simulated server.
     assert!(run.output.contains("RDB version: 9999\n"), "{run:?}");
+}
+
+/// Roughly refuses values with more than 2,201,600 hash functions. Each of the 5,000 sub-filters has about 1,000 of them in
+/// one key, and about 6 in the other.
+#[test]
+fn keys_of_valkey_bloom_with_too_many_hash_functions_are_listed() {
+    let source = RecordedSource::of_valkey_bloom_with(|name, mut info| {
+        let error_rate = match name {
+            "fx-empty" => "1e-300",
+            "fx-auto" => "0.5",
+            _ => return info,
+        };
+        let fields = info[1].as_array_mut().expect("fields");
+        for pair in fields.chunks_exact_mut(2) {
+            pair[1] = match pair[0][1].as_str() {
+                Some("Capacity" | "Number of filters") => json!(["int", 5000]),
+                Some("Error rate") => json!(["bulk", error_rate]),
+                Some("Tightening ratio") => json!(["bulk", "0.9999"]),
+                _ => continue,
+            };
+        }
+        info
+    });
+    let run = copy(&["--check", &source.url()]);
+    assert_eq!(run.status.code(), Some(1), "{run:?}");
+    let line = "refused: BF key \"fx-empty\" in database 0: its 5000 sub-filters have more than 2201600 hash functions";
+    assert_eq!(keys(&run), [line]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::golden_dumps::Key;
 use crate::support::resp::{Connection, Reply};
 use crate::valkey::recorded_keys;
 use crc::{CRC_64_REDIS, Crc};
+use serde_json::Value;
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
@@ -21,6 +22,8 @@ struct Stored {
     type_name: &'static str,
     payload: Vec<u8>,
     chunks: Vec<(i64, Vec<u8>)>,
+    /// The reply to BF.INFO.
+    info: Vec<u8>,
 }
 
 /// The module of the simulated server, and its keys.
@@ -46,6 +49,7 @@ impl RecordedSource {
                 type_name: family.type_name,
                 payload: with_footer(change(body)),
                 chunks: key.chunks.clone().unwrap_or_default(),
+                info: unknown(),
             }
         });
         Self::serve(Contents {
@@ -56,11 +60,17 @@ impl RecordedSource {
 
     /// Starts a server with valkey-bloom and all keys that were recorded from it.
     pub fn of_valkey_bloom() -> Self {
+        Self::of_valkey_bloom_with(|_, info| info)
+    }
+
+    /// As [`RecordedSource::of_valkey_bloom`]. `change` changes the reply to BF.INFO of a key.
+    pub fn of_valkey_bloom_with(change: impl Fn(&str, Value) -> Value) -> Self {
         let stored = recorded_keys::keys().iter().map(|key| Stored {
             name: key.name.clone().into_bytes(),
             type_name: "bloomfltr",
             payload: with_footer(key.payload[..key.payload.len() - FOOTER_BYTES].to_vec()),
             chunks: Vec::new(),
+            info: encoded(&change(&key.name, key.info().clone())),
         });
         Self::serve(Contents {
             has_command: |name| name == "BF.ADD",
@@ -129,6 +139,7 @@ fn reply(contents: &Contents, arguments: &[&[u8]]) -> Vec<u8> {
         "PTTL" => b":-1\r\n".to_vec(),
         "MEMORY" => b":1000\r\n".to_vec(),
         "DUMP" => find().map_or_else(|| b"$-1\r\n".to_vec(), |key| bulk(&key.payload)),
+        "BF.INFO" => find().map_or_else(unknown, |key| key.info.clone()),
         "BF.SCANDUMP" | "CF.SCANDUMP" => find().map_or_else(unknown, |key| chunk(key, arguments)),
         _ => unknown(),
     }
@@ -136,6 +147,25 @@ fn reply(contents: &Contents, arguments: &[&[u8]]) -> Vec<u8> {
 
 fn unknown() -> Vec<u8> {
     b"-ERR unknown command\r\n".to_vec()
+}
+
+/// A recorded reply, encoded.
+fn encoded(reply: &Value) -> Vec<u8> {
+    let value = &reply[1];
+    match reply[0].as_str() {
+        Some("arr") => {
+            let items = value.as_array().expect("items");
+            let start = format!("*{}\r\n", items.len()).into_bytes();
+            items
+                .iter()
+                .map(encoded)
+                .fold(start, |all, item| [all, item].concat())
+        }
+        Some("int") => format!(":{value}\r\n").into_bytes(),
+        Some("null") => b"$-1\r\n".to_vec(),
+        Some("str" | "bulk") => bulk(value.as_str().expect("a text").as_bytes()),
+        kind => panic!("a reply of the kind {kind:?}"),
+    }
 }
 
 fn bulk(bytes: &[u8]) -> Vec<u8> {
