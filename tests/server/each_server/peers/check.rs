@@ -79,6 +79,11 @@ const COMMON: &[Key] = &[
         SAME,
         &["TOPK.RESERVE KEY 3 50 4 1", "TOPK.INCRBY KEY a 100000 1 7"],
     ),
+    (
+        "topk:many",
+        SAME,
+        &["TOPK.RESERVE KEY 1200 4000 3 1", "TOPK.ADD KEY 0..1200"],
+    ),
     ("tdigest:empty", SAME, &["TDIGEST.CREATE KEY"]),
     (
         "tdigest:two",
