@@ -110,6 +110,13 @@ impl<'a> Outcome<'a> {
         self.refused += 1;
     }
 
+    /// The item with these arguments was refused, which changed the value as on the primary.
+    pub fn obey_refusal(&mut self, call: &Call<'a>, item: Range<usize>) {
+        self.add(call, item);
+        self.added -= 1;
+        self.refused += 1;
+    }
+
     /// From this argument on, replicates only the items that are passed to [`Outcome::add`].
     pub fn replicate_before(&mut self, call: &Call<'a>, item: usize) {
         if self.kept.is_none() {

@@ -21,10 +21,16 @@ const FULL: &CStr = c"ERR non scaling filter is full";
 const PROBLEM: &CStr = c"ERR problem inserting into filter";
 
 /// Replies with the result of an item.
+///
+/// RedisBloom and valkey-bloom also replicate items that they refused, because the filter is full or does not grow. The reply
+/// to their refusal here is no error, which the server would log as critical.
 #[inline]
 fn reply_item(call: &mut Call<'_>, dialect: Dialect, added: Added) {
     match added {
         Ok(addition) => dialect.reply_flag(call, addition == Addition::New),
+        Err(AddError::Full | AddError::Shape) if call.must_obey() => {
+            dialect.reply_flag(call, false)
+        }
         Err(AddError::Full) => call.reply_error(FULL),
         Err(AddError::Shape) => call.reply_error(PROBLEM),
         Err(AddError::OutOfMemory) => call.reply_memory_error(PROBLEM),
@@ -51,12 +57,16 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let max_size = filter.max_size(call, 1);
     let budget = call.memory().budget(Purpose::Grow);
     let added = filter.add(call.arg(2).bytes(), max_size, budget);
-    outcome.growths = growths(call, &filter, sub_filters);
     match added {
         Ok(Addition::New | Addition::Refreshed) => outcome.add(call, 2..3),
         Ok(Addition::Unchanged) => {}
+        Err(AddError::Shape) if call.must_obey() => {
+            filter.fail_growth();
+            outcome.obey_refusal(call, 2..3);
+        }
         Err(_) => outcome.count_refusal(),
     }
+    outcome.growths = growths(call, &filter, sub_filters);
     outcome.finish(call, entry, event);
     reply_item(call, Dialect::current(), added);
     Ok(())
@@ -148,12 +158,18 @@ pub fn add_all<'a>(
     let budget = call.memory().budget(Purpose::Grow);
     let arguments = call.args_from(first).map(Argument::bytes);
     let mut item = first;
+    let mut fails_to_grow = false;
     filter.add_each(arguments, if_present, max_size, budget, |added| {
         reply_item(call, dialect, added);
         match added {
             Ok(Addition::New | Addition::Refreshed) => outcome.add(call, item..item + 1),
             // A valkey-bloom replica refuses all items if some do not fit, also those that the filter already contains.
             Ok(Addition::Unchanged) => outcome.replicate_before(call, item),
+            Err(AddError::Shape) if call.must_obey() => {
+                // The primary's filter contains the items after the first of these.
+                fails_to_grow = true;
+                outcome.obey_refusal(call, item..item + 1);
+            }
             Err(error) => {
                 outcome.refuse(call, item);
                 if ends_at_errors || error == AddError::Full {
@@ -166,6 +182,9 @@ pub fn add_all<'a>(
     });
     if may_end_early {
         call.end_array();
+    }
+    if fails_to_grow {
+        filter.fail_growth();
     }
     outcome.growths = growths(call, &filter, sub_filters);
     outcome.finish(call, entry, event);

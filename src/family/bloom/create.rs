@@ -98,7 +98,11 @@ fn create(call: &mut Call<'_>, key: WriteKey, request: &Request) -> Result<Entry
 const NOT_CREATED: &CStr = c"ERR could not create filter";
 
 fn new_filter(call: &Call<'_>, parameters: &Parameters) -> Result<Chain, Error> {
-    let chain = Chain::new(parameters, call.memory().budget(Purpose::Create));
+    let budget = call.memory().budget(Purpose::Create);
+    let chain = match call.must_obey() {
+        true => Chain::new_replicated(parameters, budget),
+        false => Chain::new(parameters, budget),
+    };
     chain.map_err(|error| match error {
         bloom::Error::OutOfMemory(_) => NO_MEMORY.into(),
         bloom::Error::Shape | bloom::Error::Full => NOT_CREATED.into(),
@@ -143,7 +147,12 @@ fn new_valkey_filter(
 fn replicate_reserve(call: &mut Call<'_>, parameters: &Parameters, window: &[String]) {
     let error_rate = format!("{:e}", parameters.error_rate);
     let capacity = parameters.capacity.to_string();
-    let expansion = parameters.expansion.to_string();
+    // A factor of 0 stands for a non-scaling filter. 2^32 has the same lower 32 bits, which are stored.
+    let expansion = match parameters.expansion {
+        0 => 1 << 32,
+        factor => u64::from(factor),
+    };
+    let expansion = expansion.to_string();
     let key = call.arg(1).bytes();
     let mut arguments = vec![key, error_rate.as_bytes(), capacity.as_bytes()];
     if parameters.scaling {

@@ -17,8 +17,9 @@ pub struct Request {
     pub capacity: Option<u64>,
     /// The error rate, between 0 and 1.
     pub error_rate: Option<f64>,
-    /// The growth factor; 0 stands for a non-scaling filter.
-    pub expansion: Option<u32>,
+    /// The growth factor; 0 stands for a non-scaling filter. Above 32 bits only in commands that must be obeyed: RedisBloom 2.x
+    /// stores the lower 32 bits.
+    pub expansion: Option<u64>,
     /// Whether the filter does not grow.
     pub nonscaling: bool,
     /// The window, if the filter has one.
@@ -46,21 +47,27 @@ impl Request {
     /// If one is out of range. The syntax of RedisBloom has checked the ranges already, that of valkey-bloom has wider
     /// ones.
     pub fn parameters(&self, call: &Call<'_>) -> Result<Parameters, Error> {
+        // RedisBloom 2.x has wider ranges, but no windows.
+        let is_limited = self.window.is_some() || !call.must_obey();
         let defaults = config::defaults();
         let capacity = self.capacity.unwrap_or(defaults.capacity);
-        if !is_in(&CAPACITIES, capacity) {
+        if is_limited && !is_in(&CAPACITIES, capacity) {
             return Err(BAD_CAPACITY.into());
         }
         let expansion = self
             .expansion
-            .unwrap_or_else(|| default_expansion(call, self.nonscaling));
-        if !is_in(&EXPANSIONS, expansion.into()) {
+            .unwrap_or_else(|| default_expansion(call, self.nonscaling).into());
+        if is_limited && !is_in(&EXPANSIONS, expansion) {
             return Err(BAD_EXPANSION.into());
         }
         Ok(Parameters {
             capacity,
-            error_rate: self.error_rate.map_or(defaults.error_rate, config::capped),
-            expansion,
+            error_rate: match self.error_rate {
+                None => defaults.error_rate,
+                Some(rate) if is_limited => config::capped(rate),
+                Some(rate) => rate,
+            },
+            expansion: expansion as u32,
             scaling: !self.nonscaling && expansion != 0,
         })
     }
@@ -79,7 +86,9 @@ impl Request {
             tightening: self.tightening.unwrap_or_else(valkey_config::tightening),
             expansion: match self.nonscaling {
                 true => 0,
-                false => self.expansion.unwrap_or_else(valkey_config::expansion),
+                false => (self.expansion)
+                    .and_then(|given| u32::try_from(given).ok())
+                    .unwrap_or_else(valkey_config::expansion),
             },
             seed,
             seed_is_random: seed != valkey_bloom::FIXED_SEED,

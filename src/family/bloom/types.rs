@@ -390,6 +390,15 @@ impl FilterMut<'_> {
         }
     }
 
+    /// What RedisBloom does with a filter that failed to grow ([`AddError::Shape`]), for a command that must be obeyed: from then
+    /// on it contains every item. Other types are not changed.
+    pub fn fail_growth(&mut self) {
+        if let Self::Classic(chain) = self {
+            // Without memory, the process ends after the command.
+            let _ = chain.fail_growth();
+        }
+    }
+
     /// Adds items in order, until `on_result` ends it. Only an addition to a filter with a window can refresh an item.
     #[inline(always)]
     pub fn add_each<'b>(

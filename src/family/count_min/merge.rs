@@ -41,7 +41,11 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         call,
         &mut keys,
         end,
-        |sketch, sources| sketch.merge_within(sources, max_bytes(call)),
+        |sketch, sources| match call.must_obey() {
+            // RedisBloom 2.6 does not refuse an overflow.
+            true => sketch.merge_wrapping(sources, max_bytes(call)),
+            false => sketch.merge_within(sources, max_bytes(call)),
+        },
         |sketch, sources| {
             sketch.merge_within(sources, max_bytes(call), call.memory().budget(Purpose::Add))
         },

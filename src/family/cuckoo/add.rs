@@ -60,6 +60,8 @@ fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(),
     match insertion {
         Some(Insertion::Added) => call.reply_boolean(true),
         Some(Insertion::Exists) => call.reply_boolean(false),
+        // The server logs an error as critical. The primary refused the item, too.
+        Some(Insertion::Full) if call.must_obey() => call.reply_boolean(false),
         Some(Insertion::Full) => call.reply_error(c"Filter is full"),
         Some(Insertion::OutOfMemory) => call.reply_memory_error(NO_MEMORY),
         None => call.reply_error(TOO_MANY),

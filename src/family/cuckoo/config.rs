@@ -1,13 +1,14 @@
 //! The settings `cf-*`: options of auto-created filters, and the limit of sub-filters (docs/configuration.md).
 
 use super::request::ReserveOptions;
+use crate::server::call::Call;
 use crate::server::config::{Setting, integer_in, store_integer};
 use roughly_sketch::cuckoo::{self, MAX_EXPANSION, Parameters};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// The largest valid capacity.
-pub const MAX_CAPACITY: i64 = cuckoo::MAX_CAPACITY as i64;
+/// The largest capacity that clients can specify.
+const MAX_CAPACITY: i64 = cuckoo::MAX_CAPACITY as i64;
 /// The smallest value of `cf-initial-size`, whatever the bucket size.
 const MIN_INITIAL_SIZE: i64 = 4;
 /// Valid bucket sizes.
@@ -72,6 +73,12 @@ pub const SETTINGS: &[Setting] = &[
 /// The smallest capacity of a filter with buckets of this size: that of two buckets.
 pub fn smallest_capacity(bucket_size: i64) -> i64 {
     2 * bucket_size
+}
+
+/// Whether clients can specify this capacity. A command that must be obeyed can have any larger one, as in RedisBloom 2.x.
+pub fn is_allowed_capacity(call: &Call<'_>, capacity: i64, bucket_size: i64) -> bool {
+    let is_large_enough = capacity >= smallest_capacity(bucket_size);
+    is_large_enough && (capacity <= MAX_CAPACITY || call.must_obey())
 }
 
 /// The largest bucket size with two buckets in the configured capacity.

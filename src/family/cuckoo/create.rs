@@ -1,6 +1,6 @@
 //! CF.RESERVE, and the creation of missing keys by commands that add items.
 
-use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS, MAX_CAPACITY};
+use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS};
 use super::request::{InsertOptions, ReserveOptions};
 use super::texts::EXISTS;
 use super::types::{Cuckoo, CuckooMut};
@@ -91,8 +91,8 @@ fn reserve_options(call: &Call<'_>) -> Result<ReserveOptions, Error> {
     if let Some(value) = expansion {
         parameters.expansion = EXPANSION.parse(value)?;
     }
-    let smallest = config::smallest_capacity(parameters.bucket_size.into());
-    if !(smallest..=MAX_CAPACITY).contains(&capacity) {
+    let bucket_size = parameters.bucket_size.into();
+    if !config::is_allowed_capacity(call, capacity, bucket_size) {
         return Err(c"Capacity must be in the range [2 * BUCKETSIZE, 1073741824]".into());
     }
     check_others(&options, window.is_some())?;
@@ -245,8 +245,7 @@ pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
                     true => *BUCKET_SIZES.start(),
                     false => reserve.parameters.bucket_size.into(),
                 };
-                let smallest = config::smallest_capacity(bucket_size);
-                if !(smallest..=MAX_CAPACITY).contains(&capacity) {
+                if !config::is_allowed_capacity(call, capacity, bucket_size) {
                     return Err(
                         c"Capacity must be in the range [cf-bucket-size * 2, 1073741824]".into(),
                     );

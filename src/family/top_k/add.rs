@@ -151,7 +151,11 @@ fn add_each<'a, const N: usize>(
         if len < N && start < items {
             outcome.replicate_before(call, FIRST_ITEM + start * args_per_item);
             for _ in start..items {
-                call.reply_error(BAD_INCREMENT);
+                // RedisBloom also replicates pairs that it refused. The server logs an error as critical.
+                match call.must_obey() {
+                    true => call.reply_null(),
+                    false => call.reply_error(BAD_INCREMENT),
+                }
             }
             break;
         }

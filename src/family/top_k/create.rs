@@ -19,10 +19,15 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     if !key.is_missing() {
         return Err(c"TopK: key already exists".into());
     }
-    // An invalid number becomes 0, which is out of range, so that the sketch returns the error.
+    // An invalid number becomes 0, which is out of range, so that the sketch returns the error. RedisBloom 2.x reduces numbers
+    // to 32 bits.
     let number = |argument| {
         let number = call.arg(argument).integer();
-        number.map_or(0, |number| u64::try_from(number).unwrap_or(0))
+        let number = number.map_or(0, |number| u64::try_from(number).unwrap_or(0));
+        match number > u32::MAX.into() && option.is_none() && call.must_obey() {
+            true => u64::from(number as u32),
+            false => number,
+        }
     };
     let (width, depth, decay) = if len == 3 {
         (DEFAULT_WIDTH, DEFAULT_DEPTH, DEFAULT_DECAY)

@@ -18,7 +18,7 @@ const SEED_64: u64 = 0xc6a4_a793_5bd1_e995;
 /// Seed of the first 32-bit hash, which old chains use.
 const SEED_32: u32 = 0x9747_b28c;
 
-/// The largest error rate of new chains. The caller replaces higher rates with it.
+/// The largest error rate of new chains. The caller replaces higher rates with it, except for replicated commands.
 pub const MAX_ERROR_RATE: f64 = 0.25;
 
 /// The largest capacity that BF.RESERVE accepts.
@@ -26,14 +26,17 @@ pub const MAX_CAPACITY: u64 = 1 << 30;
 /// The largest [`Parameters::expansion`] that BF.RESERVE accepts.
 pub const MAX_EXPANSION: u32 = 32768;
 
+/// The bytes of a bit array that no process can have: the address space of most processors has 2^48.
+const MAX_GROWTH_BYTES: u64 = 1 << 48;
+
 /// The largest number of items of a chain: the largest integer of a reply.
 const MAX_ITEMS: u64 = i64::MAX as u64;
 
 /// An error of creating a chain or adding an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// No filter has these parameters: the error rate is 0, or the size does not fit in 64 bits. Or the chain has
-    /// [`MAX_FILTERS`] filters.
+    /// No filter has these parameters: the error rate or the capacity is 0, or no process has memory of this size. Or the
+    /// chain has [`MAX_FILTERS`] filters.
     #[error("the parameters make no filter")]
     Shape,
     /// The memory for a filter was refused.
@@ -51,7 +54,8 @@ pub struct Parameters {
     pub capacity: u64,
     /// Upper bound for the false-positive rate of the whole chain, in (0, 1).
     pub error_rate: f64,
-    /// Each further filter has this many times the capacity of the previous one: at least 1 in a scaling chain.
+    /// Each further filter has this many times the capacity of the previous one. A scaling chain with 0, which only RedisBloom
+    /// 2.x creates, does not grow.
     pub expansion: u32,
     /// Whether the chain adds filters when it is full.
     pub scaling: bool,
@@ -181,7 +185,9 @@ impl chain::Layout for Layout {
         } else {
             Sizing::PowerOfTwo
         };
-        let shape = Shape::new(capacity, newest.error_rate / 2.0, sizing).ok_or(Error::Shape)?;
+        let shape = Shape::new(capacity, newest.error_rate / 2.0, sizing)
+            .filter(|shape| shape.bytes() <= MAX_GROWTH_BYTES)
+            .ok_or(Error::Shape)?;
         chain.push_empty(shape, budget)
     }
 }
@@ -206,6 +212,25 @@ impl Chain {
     /// # Errors
     /// [`Error::Shape`] or [`Error::OutOfMemory`].
     pub fn new(parameters: &Parameters, budget: Budget<'_>) -> Result<Self, Error> {
+        Self::with_shape_of(parameters, budget, |capacity, error_rate| {
+            Shape::new(capacity, error_rate, Sizing::Exact)
+        })
+    }
+
+    /// [`Chain::new`] for a replicated command: if the number of bits does not fit in 64 bits, the filter is that of RedisBloom
+    /// 2.8 ([`Shape::new_wrapping`]).
+    ///
+    /// # Errors
+    /// As [`Chain::new`].
+    pub fn new_replicated(parameters: &Parameters, budget: Budget<'_>) -> Result<Self, Error> {
+        Self::with_shape_of(parameters, budget, Shape::new_wrapping)
+    }
+
+    fn with_shape_of(
+        parameters: &Parameters,
+        budget: Budget<'_>,
+        shape: fn(u64, f64) -> Option<Shape>,
+    ) -> Result<Self, Error> {
         // The rate halves with each filter. Starting at half keeps the sum over all filters below the specified rate
         // (Almeida et al., section 3).
         let error_rate = if parameters.scaling {
@@ -213,8 +238,7 @@ impl Chain {
         } else {
             parameters.error_rate
         };
-        let shape =
-            Shape::new(parameters.capacity, error_rate, Sizing::Exact).ok_or(Error::Shape)?;
+        let shape = shape(parameters.capacity, error_rate).ok_or(Error::Shape)?;
         let nonscaling = if parameters.scaling {
             0
         } else {
@@ -226,6 +250,18 @@ impl Chain {
         });
         chain.push_empty(shape, budget)?;
         Ok(chain)
+    }
+
+    /// What RedisBloom does if the chain fails to grow, for a replicated command: appends [`Shape::FAILED_GROWTH`]. Does nothing
+    /// if the chain could then not be loaded, which only crafted payloads cause.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the allocator refuses.
+    pub fn fail_growth(&mut self) -> Result<(), OutOfMemory> {
+        if !self.is_scaling() || self.filters.len() as u64 >= MAX_FILTERS {
+            return Ok(());
+        }
+        self.push(Filter::empty(Shape::FAILED_GROWTH)?)
     }
 
     /// Requests memory for an empty filter and appends it.

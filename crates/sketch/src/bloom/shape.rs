@@ -27,7 +27,7 @@ pub enum Sizing {
 /// The parameters of one filter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
-    /// Items after which the filter is full, at least 1.
+    /// Items after which the filter is full, at least 1 except in [`Shape::FAILED_GROWTH`].
     pub capacity: u64,
     /// False-positive rate at capacity, in (0, 1).
     pub error_rate: f64,
@@ -53,7 +53,49 @@ pub fn hashes_for(bits_per_entry: f64) -> u32 {
     (LN2 * bits_per_entry).ceil() as u32
 }
 
+/// The number of bits as RedisBloom converts it: that of a product from 2^64 on is 0.
+fn wrapped(bits: f64) -> u64 {
+    const LIMIT: f64 = 18_446_744_073_709_551_616.0;
+    match bits < LIMIT {
+        true => bits as u64,
+        false => 0,
+    }
+}
+
 impl Shape {
+    /// The filter that RedisBloom appends when a chain fails to grow, because the next error rate or capacity is 0, or memory
+    /// was refused. No hash function rules out an item, so the chain then contains every item.
+    pub const FAILED_GROWTH: Self = Self {
+        capacity: 0,
+        error_rate: 0.0,
+        bits_per_entry: 0.0,
+        hashes: 0,
+        bits: 0,
+        power: 0,
+    };
+
+    /// Whether this is [`Shape::FAILED_GROWTH`].
+    #[must_use]
+    pub fn is_failed_growth(&self) -> bool {
+        self.hashes == 0
+    }
+
+    /// [`Shape::new`] for an exact size, but as in RedisBloom 2.8: a filter whose number of bits does not fit in 64 bits has
+    /// 64 bits.
+    #[must_use]
+    pub fn new_wrapping(capacity: u64, error_rate: f64) -> Option<Self> {
+        let needed = capacity as f64 * bits_per_entry(error_rate);
+        if wrapped(needed) != 0 || needed < 1.0 {
+            return Self::new(capacity, error_rate, Sizing::Exact);
+        }
+        let one = Self::new(1, error_rate, Sizing::Exact)?;
+        Some(Self {
+            capacity,
+            bits: 64,
+            ..one
+        })
+    }
+
     /// The shape for `capacity` items at `error_rate`. `None` if the rate is not in (0, 1), the capacity is 0, or the number
     /// of bits does not fit in 64 bits.
     #[must_use]
@@ -131,6 +173,25 @@ mod tests {
         assert_eq!(Shape::new(u64::MAX, 1e-300, Sizing::Exact), None);
         assert_eq!(Shape::new(64, 0.1, Sizing::Exponent), None);
         assert_eq!(Shape::new(1 << 62, 0.1, Sizing::PowerOfTwo), None);
+    }
+
+    #[test]
+    fn a_product_beyond_64_bits_has_64_bits() {
+        let largest = i64::MAX as u64;
+        let shape = Shape::new_wrapping(largest, 0.25).unwrap();
+        assert_eq!((shape.bits, shape.hashes, shape.capacity), (64, 3, largest));
+        // 2^64 - 2^11 bits is the largest product below 2^64.
+        let fits = Shape::new_wrapping(1 << 62, 0.17).unwrap();
+        assert_eq!(Some(fits), Shape::new(1 << 62, 0.17, Sizing::Exact));
+        for (capacity, rate) in [(10, 0.01), (1, 0.9999), (largest, 0.999_999_999_999_999_9)] {
+            assert_eq!(
+                Shape::new_wrapping(capacity, rate),
+                Shape::new(capacity, rate, Sizing::Exact)
+            );
+        }
+        assert_eq!(Shape::new_wrapping(0, 0.1), None);
+        assert_eq!(Shape::new_wrapping(largest, 0.0), None);
+        assert_eq!(Shape::new_wrapping(largest, 1.0), None);
     }
 
     #[test]

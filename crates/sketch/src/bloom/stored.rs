@@ -13,8 +13,6 @@ use std::ffi::CStr;
 
 /// Expansion of chains of encoding versions below 4, which do not store it.
 const OLD_EXPANSION: u64 = 2;
-/// The largest expansion of a scaling chain.
-const MAX_EXPANSION: u64 = 32768;
 /// Bits per item at the smallest rate above 0 (2^-1074), rounded up. A filter has at most
 /// [`MAX_HASHES_PER_FILTER`](crate::hash_limit::MAX_HASHES_PER_FILTER) hash functions.
 pub(super) const MAX_BITS_PER_ENTRY: f64 = 1550.0;
@@ -60,9 +58,6 @@ impl ChainParts {
                 "several filters in a chain that does not scale",
             ));
         }
-        if scaling && !(1..=MAX_EXPANSION).contains(&self.expansion) {
-            return Err(FormatError::Invalid("expansion out of range"));
-        }
         let expansion = u32::try_from(self.expansion)
             .map_err(|_| FormatError::Invalid("expansion out of range"))?;
         Ok(Chain::without_filters(Layout { options, expansion }))
@@ -70,8 +65,24 @@ impl ChainParts {
 }
 
 impl FilterParts {
+    /// Whether RedisBloom appended this filter when it failed to grow.
+    fn is_failed_growth(&self) -> bool {
+        let integers = [
+            self.items,
+            self.capacity,
+            self.hashes,
+            self.bits,
+            self.power,
+        ];
+        let rates = [self.error_rate, self.bits_per_entry];
+        integers == [0; 5] && rates == [0.0; 2] && self.bytes == 0
+    }
+
     /// Validates everything that other operations rely on.
     fn validate(self) -> Result<Shape, FormatError> {
+        if self.is_failed_growth() {
+            return Ok(Shape::FAILED_GROWTH);
+        }
         let refuse = |what| Err(FormatError::Invalid(what));
         if !(self.error_rate > 0.0 && self.error_rate < 1.0) {
             return refuse("error rate outside (0, 1)");
@@ -168,6 +179,18 @@ fn header_filters(
 }
 
 impl Chain {
+    /// Validates the next stored filter.
+    fn validate_next(&self, parts: FilterParts) -> Result<Shape, FormatError> {
+        let shape = parts.validate()?;
+        let is_after_failed =
+            (self.filters.last()).is_some_and(|last| last.shape().is_failed_growth());
+        let is_first = self.filters.is_empty();
+        if is_after_failed || is_first && shape.is_failed_growth() {
+            return Err(FormatError::Invalid("a filter without capacity"));
+        }
+        Ok(shape)
+    }
+
     /// The SCANDUMP header: 20 bytes and 53 per filter, at most 107 KiB.
     #[must_use]
     pub fn header_bytes(&self) -> Vec<u8> {
@@ -221,8 +244,8 @@ impl Stored for Chain {
         let mut chain = parts.validate()?;
         for _ in 0..filters {
             let (parts, bits) = load_filter(source, encoding_version)?;
-            let filter = Filter::with_bits(parts.validate()?, parts.items, bits);
-            chain.push(filter)?;
+            let shape = chain.validate_next(parts)?;
+            chain.push(Filter::with_bits(shape, parts.items, bits))?;
         }
         validate_items(items, chain.filters.iter().map(Filter::items))?;
         Ok(chain)
@@ -287,8 +310,9 @@ impl Stored for Chain {
         budget.request(total)?;
         for parts in header_filters(fields, filters) {
             let parts = parts?;
+            let shape = chain.validate_next(parts)?;
             let bits = Buffer::zeroed(parts.bytes)?;
-            chain.push(Filter::with_bits(parts.validate()?, parts.items, bits))?;
+            chain.push(Filter::with_bits(shape, parts.items, bits))?;
         }
         Ok(chain)
     }

@@ -53,7 +53,7 @@ pub(super) struct Bits<'a, P> {
     pub(super) bytes: &'a [u8],
     /// At most the number of bits.
     pub(super) modulus: Modulus<u64>,
-    /// Probes per item, at least 1.
+    /// Probes per item. With 0, every item is present.
     pub(super) hashes: u32,
     pub(super) probes: PhantomData<P>,
 }

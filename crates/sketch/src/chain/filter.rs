@@ -12,10 +12,10 @@ pub trait FilterShape: Probes + Copy + Debug {
     /// Bytes of the block before the bits.
     const HEADER_BYTES: usize = 0;
 
-    /// Items after which the filter is full, at least 1.
+    /// Items after which the filter is full.
     fn capacity(&self) -> u64;
 
-    /// Probes per item, at least 1.
+    /// Probes per item. With 0, every item is present.
     fn hashes(&self) -> u32;
 }
 
@@ -47,7 +47,7 @@ impl<S: FilterShape> Filter<S> {
         &self.shape
     }
 
-    /// The capacity in items, at least 1.
+    /// The capacity in items.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.shape.capacity()

@@ -8,7 +8,7 @@
 //! A source that is given several times is read once, with the sum of its weights. If partial sums might overflow, all
 //! sources are summed in their order instead.
 
-use super::cell::{Cell, with_cell};
+use super::cell::{Cell, CellSize, with_cell};
 use super::{CountMin, CountMinError, MAX_TOTAL};
 use crate::memory::{OutOfMemory, with_capacity};
 use crate::merge::{Distinct, check_work};
@@ -91,6 +91,31 @@ impl CountMin {
         Ok(changed)
     }
 
+    /// [`CountMin::merge_within`] for a replicated command: sums beyond 32 bits wrap in cells of 4 bytes, as in RedisBloom 2.6. A
+    /// total above [`MAX_TOTAL`] counts as [`MAX_TOTAL`], as in a stored sketch.
+    ///
+    /// # Errors
+    /// As [`CountMin::merge_within`].
+    pub fn merge_wrapping(
+        &mut self,
+        sources: &[MergeSource],
+        max_bytes: u64,
+    ) -> Result<bool, CountMinError> {
+        let merged = self.merge_within(sources, max_bytes);
+        let is_overflow = matches!(merged, Err(CountMinError::MergeOverflow));
+        if !is_overflow || self.shape.cell_size() != CellSize::Four {
+            return merged;
+        }
+        let products = sources.iter().map(|source| {
+            let total = source.sketch.unwrap_or(self).total;
+            total.wrapping_mul(source.weight.cast_unsigned())
+        });
+        let total = products.fold(0, u64::wrapping_add).min(MAX_TOTAL);
+        let changed = self.write_sums::<u32>(sources) || total != self.total;
+        self.total = total;
+        Ok(changed)
+    }
+
     /// The weighted sum of the totals; `None` if it is out of range.
     fn merged_total(&self, sources: &[MergeSource]) -> Option<u64> {
         let sum = sources.iter().try_fold(0i64, |sum, source| {
@@ -124,14 +149,8 @@ impl CountMin {
         sources: &[MergeSource],
         cannot_overflow: bool,
     ) -> Option<bool> {
-        let cell_count = C::all(&self.cells).len();
-        let blocks = || {
-            (0..cell_count)
-                .step_by(BLOCK_CELLS)
-                .map(|start| start..cell_count.min(start + BLOCK_CELLS))
-        };
         let mut sums = [0; BLOCK_CELLS];
-        for block in blocks() {
+        for block in blocks(C::all(&self.cells).len()) {
             let sums = &mut sums[..block.len()];
             if cannot_overflow {
                 self.sum::<C>(sources, block, sums);
@@ -146,18 +165,25 @@ impl CountMin {
                 return None;
             }
         }
+        Some(self.write_sums::<C>(sources))
+    }
+
+    /// Writes the sums, reduced to the bits of a cell. Returns whether a cell changed.
+    fn write_sums<C: Cell>(&mut self, sources: &[MergeSource]) -> bool {
+        let mut sums = [0; BLOCK_CELLS];
         let mut changed = false;
-        for block in blocks() {
+        for block in blocks(C::all(&self.cells).len()) {
             let sums = &mut sums[..block.len()];
             self.sum::<C>(sources, block.clone(), sums);
             let mut difference = 0;
             for (cell, sum) in C::all_mut(&mut self.cells)[block].iter_mut().zip(sums) {
-                difference |= C::count(*cell) ^ sum.cast_unsigned();
-                *cell = C::with_count(sum.cast_unsigned());
+                let count = sum.cast_unsigned() & C::MAX_COUNT;
+                difference |= C::count(*cell) ^ count;
+                *cell = C::with_count(count);
             }
             changed |= difference != 0;
         }
-        Some(changed)
+        changed
     }
 
     /// The weighted sums of the cells of a block, which wrap.
@@ -201,6 +227,12 @@ impl CountMin {
         }
         !overflow
     }
+}
+
+/// The blocks of this many cells.
+fn blocks(cells: usize) -> impl Iterator<Item = Range<usize>> {
+    let starts = (0..cells).step_by(BLOCK_CELLS);
+    starts.map(move |start| start..cells.min(start + BLOCK_CELLS))
 }
 
 /// Whether the sum of the absolute weights times the largest counts fits in a signed 64-bit integer.

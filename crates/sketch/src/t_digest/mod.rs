@@ -23,6 +23,7 @@ mod samples;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod unstored;
 mod window;
 
 pub use cache::DigestCache;

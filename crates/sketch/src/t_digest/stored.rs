@@ -4,10 +4,14 @@
 //! Both contain all nodes in stable order as merged nodes: the format has no field for unmerged ones, and a loaded
 //! digest must continue as the saved one does. Weights are stored as doubles. Those above 2^53 are already rounded to
 //! doubles by each compression.
+//!
+//! RedisBloom 2.6 and 2.8 store a digest of one sample without a node, and a digest that continued from it with a node of
+//! weight 0 in place of that sample. unstored.rs restores the sample.
 
 use super::{
     Centroid, DigestCache, Extent, MAX_COMPRESSION, Nodes, TDigest, capacity,
     centroid::{in_order, stored_weight},
+    unstored,
 };
 use crate::cache::Stamp;
 use crate::format::packed::{PayloadSize, packed_header};
@@ -27,16 +31,16 @@ const BLOCK_VALUES: usize = 512;
 const RESERVED_NODES: usize = 1_024;
 
 /// The fields before the nodes.
-struct DigestFields {
+pub(super) struct DigestFields {
     compression: f64,
-    min: f64,
-    max: f64,
+    pub min: f64,
+    pub max: f64,
     capacity: i64,
     nodes: i64,
-    unmerged_nodes: i64,
+    pub unmerged_nodes: i64,
     compressions: i64,
-    weight: f64,
-    unmerged_weight: f64,
+    pub weight: f64,
+    pub unmerged_weight: f64,
 }
 
 impl DigestFields {
@@ -124,7 +128,7 @@ struct Checked {
 impl Unchecked {
     /// Reads the values. Above [`RESERVED_NODES`], memory grows with the values that are read.
     fn decode(source: &mut dyn Source) -> Result<Self, FormatError> {
-        let fields = DigestFields::decode(source)?;
+        let mut fields = DigestFields::decode(source)?;
         let (_, nodes) = fields.validate()?;
         let mut centroids: Vec<Centroid> = with_capacity(nodes.min(RESERVED_NODES))?;
         let mut block = [0.0; BLOCK_VALUES];
@@ -142,6 +146,7 @@ impl Unchecked {
                 centroid.weight = integer_weight(weight)?;
             }
         }
+        unstored::restore(&mut fields, &mut centroids)?;
         Ok(Self { fields, centroids })
     }
 
@@ -198,12 +203,12 @@ impl Checked {
     }
 }
 
-/// The weight that a stored double stands for.
+/// The weight that a stored double stands for. It is 0 in a node without a sample; see unstored.rs.
 fn integer_weight(stored: f64) -> Result<i64, FormatError> {
     // The conversion saturates. A stored 2^63 becomes the largest double below it; larger values, fractions and nan change
     // and are refused.
     let weight = stored as i64;
-    if weight >= 1 && weight as f64 == stored {
+    if weight >= 0 && weight as f64 == stored {
         Ok(stored_weight(weight))
     } else {
         Err(FormatError::Invalid("a weight is out of range"))
@@ -244,11 +249,7 @@ impl Stored for TDigest {
         _encoding_version: u16,
         (): &Self::Defaults,
     ) -> Result<Self, FormatError> {
-        let parts = Unchecked::decode(source)?;
-        if parts.fields.unmerged_nodes != 0 {
-            return Err(FormatError::Invalid("there are unmerged nodes"));
-        }
-        Ok(parts.validate()?.digest()?)
+        Ok(Unchecked::decode(source)?.validate()?.digest()?)
     }
 
     /// Allocates nothing if there is 1 MiB of samples or less, and no other thread saves a digest. Cost: a sort of the samples

@@ -13,6 +13,12 @@ use std::ops::RangeInclusive;
 /// The number of arguments without a window.
 const ARGUMENTS: RangeInclusive<usize> = 4..=7;
 
+/// Whether a number is in the range of clients. A command that must be obeyed can have any positive number, as in RedisBloom
+/// 2.x.
+fn is_allowed(call: &Call<'_>, range: &RangeInclusive<i64>, given: i64) -> bool {
+    range.contains(&given) || given > 0 && call.must_obey()
+}
+
 /// Parses the arguments of BF.RESERVE.
 ///
 /// # Errors
@@ -42,7 +48,7 @@ fn reserve_parameters<'a>(
         return Err(c"ERR error rate must be in the range (0.000000, 1.000000)".into());
     }
     let capacity = call.arg(3).integer().ok_or(c"ERR bad capacity")?;
-    if !CAPACITIES.contains(&capacity) {
+    if !is_allowed(call, &CAPACITIES, capacity) {
         return Err(BAD_CAPACITY.into());
     }
     let nonscaling = options.flag("NONSCALING");
@@ -52,10 +58,10 @@ fn reserve_parameters<'a>(
         if nonscaling && given != 0 {
             return Err(c"Nonscaling filters cannot expand".into());
         }
-        if !EXPANSIONS.contains(&given) {
+        if !is_allowed(call, &EXPANSIONS, given) {
             return Err(BAD_EXPANSION.into());
         }
-        u32::try_from(given).ok()
+        Some(given.unsigned_abs())
     } else {
         None
     };
@@ -106,8 +112,8 @@ pub fn insert(call: &Call<'_>) -> Result<InsertOptions, Error> {
             (Some(b'e'), ..) => {
                 let given = value_at(index)?.integer();
                 let given = given
-                    .filter(|given| EXPANSIONS.contains(given))
-                    .and_then(|given| u32::try_from(given).ok())
+                    .filter(|&given| is_allowed(call, &EXPANSIONS, given))
+                    .map(i64::unsigned_abs)
                     .ok_or(c"Bad expansion")?;
                 request.expansion = Some(given);
                 index += 1;
@@ -115,7 +121,7 @@ pub fn insert(call: &Call<'_>) -> Result<InsertOptions, Error> {
             (Some(b'c'), ..) => {
                 let given = value_at(index)?.integer();
                 let given = given
-                    .filter(|given| CAPACITIES.contains(given))
+                    .filter(|&given| is_allowed(call, &CAPACITIES, given))
                     .map(i64::unsigned_abs)
                     .ok_or(c"Bad capacity")?;
                 request.capacity = Some(given);

@@ -61,9 +61,9 @@ fn capacity(argument: Argument<'_>) -> Result<u64, Error> {
     }
 }
 
-fn expansion(argument: Argument<'_>) -> Result<u32, Error> {
+fn expansion(argument: Argument<'_>) -> Result<u64, Error> {
     let given = integer(argument).and_then(|given| u32::try_from(given).ok());
-    let given = given.filter(|&given| given > 0);
+    let given = given.filter(|&given| given > 0).map(u64::from);
     Ok(given.ok_or(c"ERR bad expansion")?)
 }
 

@@ -4,6 +4,7 @@ mod accuracy;
 mod golden;
 mod hostile;
 mod merge;
+mod replicated;
 
 use super::*;
 use crate::blocks::{Addresses, Blocks, MovesAll};

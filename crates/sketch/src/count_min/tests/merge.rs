@@ -160,3 +160,31 @@ fn sources_of_other_shapes_are_refused() {
         assert_eq!(sketch, counted(CellSize::Two, 1));
     }
 }
+
+/// As RedisBloom 2.6.12: 4,000,000,000 twice, five times, times -1, and times 5,000,000,000.
+#[test]
+fn sums_of_a_replicated_merge_wrap_in_cells_of_four_bytes() {
+    let source = counted(CellSize::Four, 4_000_000_000);
+    let mut sketch = counted(CellSize::Four, 7);
+    for (weight, cell, total) in [
+        (2, 3_705_032_704, 8_000_000_000),
+        (5, 2_820_130_816, 20_000_000_000),
+        (-1, 294_967_296, MAX_TOTAL),
+        (5_000_000_000, 332_398_592, 1_553_255_926_290_448_384),
+    ] {
+        let merged = sketch.merge_wrapping(&[other(&source, weight)], u64::MAX);
+        assert_eq!(merged, Ok(true));
+        assert_eq!((sketch.query(b"a"), sketch.total()), (cell, total));
+        let again = sketch.merge_wrapping(&[other(&source, weight)], u64::MAX);
+        assert_eq!(again, Ok(false));
+    }
+    let mut in_range = counted(CellSize::Four, 7);
+    assert_eq!(in_range.merge_wrapping(&[own(2)], u64::MAX), Ok(true));
+    assert_eq!((in_range.query(b"a"), in_range.total()), (14, 14));
+    // RedisBloom has only cells of four bytes.
+    for cell_size in ALL_SIZES.into_iter().filter(|&size| size != CellSize::Four) {
+        let mut sketch = counted(cell_size, 7);
+        let refused = sketch.merge_wrapping(&[own(i64::MAX)], u64::MAX);
+        assert_eq!(refused, Err(CountMinError::MergeOverflow));
+    }
+}

@@ -43,7 +43,6 @@ fn every_rule_of_the_values_is_checked() {
         (9, Double(f64::NEG_INFINITY), order),
         (9, Double(2.5), order),
         (11, Double(1.5), order),
-        (12, Double(0.0), weight),
         (12, Double(0.5), weight),
         (12, Double(1.5), weight),
         (12, Double(-1.0), weight),

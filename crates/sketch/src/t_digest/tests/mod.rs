@@ -7,6 +7,7 @@ mod hostile;
 mod memory;
 mod merge;
 mod stored;
+mod unstored;
 
 use super::*;
 use crate::memory::Budget;
