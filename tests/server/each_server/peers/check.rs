@@ -199,16 +199,21 @@ const OF_REDISBLOOM: &[Key] = &[
         SAME,
         &["BF.RESERVE KEY 5e-324 10 NONSCALING", "BF.MADD KEY 0..5"],
     ),
-    // The error rate of the last sub-filter is 0.
+    // RedisBloom failed to add the last sub-filter, because its error rate would be 0.
     (
         "bf:exhausted",
-        REFUSED,
+        SAME,
         &["BF.RESERVE KEY 0.5 1 EXPANSION 1", "BF.MADD KEY 0..3000"],
+    ),
+    (
+        "bf:factor",
+        SAME,
+        &["BF.RESERVE KEY 0.1 10 EXPANSION 40000", "BF.MADD KEY 0..5"],
     ),
     // RedisBloom keeps 32 bits of the growth factor.
     (
         "bf:factor-0",
-        REFUSED,
+        SAME,
         &[
             "BF.RESERVE KEY 0.1 10 EXPANSION 4294967296",
             "BF.MADD KEY 0..5",
@@ -245,6 +250,11 @@ const OF_REDISBLOOM: &[Key] = &[
             "TDIGEST.CREATE KEY COMPRESSION 20",
             "TDIGEST.ADD KEY 0..100",
         ],
+    ),
+    (
+        "tdigest-one",
+        SAME,
+        &["TDIGEST.CREATE KEY", "TDIGEST.ADD KEY 42"],
     ),
     ("tdigest:nan", REFUSED, &LARGE_SAMPLES),
     (
@@ -299,17 +309,59 @@ pub fn check_predicts_what_becomes_of_the_keys_of_redisbloom(peer: &Peer) {
         let source = Options::new().module(&module).start();
         let mut from = source.resp2();
         let mut expected = build(&mut from, &[COMMON, OF_REDISBLOOM]);
-        // No command but CF.LOADCHUNK creates a filter with the growth factor 3.
-        let header = cuckoo_header(3);
-        let reply = from.send(&[b"CF.LOADCHUNK", b"cf:factor-3".as_slice(), b"1", &header]);
-        assert!(reply.is_ok(), "{reply}");
-        expected.insert("cf:factor-3".to_owned(), DIFFERENT);
+        for (name, result, header) in headers() {
+            let command = format!("{}.LOADCHUNK", &name[..2]);
+            let reply = from.send(&[command.as_bytes(), name.as_bytes(), b"1", &header]);
+            assert!(reply.is_ok(), "{name}: {reply}");
+            expected.insert(name.to_owned(), result);
+        }
         let found = check(&source, ACCESS, &[]);
         assert_eq!(found, expected, "{}", module.display());
         let moved = move_all(&mut from, &mut to, &expected);
         assert_eq!(moved, expected, "{}", module.display());
         assert!(to.call("FLUSHALL").is_ok());
     }
+}
+
+/// Keys that only LOADCHUNK creates, what becomes of them, and their headers.
+fn headers() -> [(&'static str, &'static str, Vec<u8>); 6] {
+    let filter = |capacity, bits_per_item, hashes, power| {
+        bloom_header(&[(capacity, bits_per_item, hashes, power)])
+    };
+    [
+        ("bf:capacity-0", REFUSED, filter(0, 6.25, 5, 0)),
+        ("bf:bits-per-item", REFUSED, filter(4, 2000.0, 1387, 0)),
+        ("bf:power", REFUSED, filter(4, 6.25, 5, 64)),
+        (
+            "bf:sub-filters",
+            REFUSED,
+            bloom_header(&[(4, 6.25, 5, 0); 2049]),
+        ),
+        ("cf:factor-3", DIFFERENT, cuckoo_header(3)),
+        ("cf:factor-40000", REFUSED, cuckoo_header(40_000)),
+    ]
+}
+
+/// The header of a Bloom filter without items. Each sub-filter has 8 bytes, and this capacity, bits per item, number of hash
+/// functions and power.
+fn bloom_header(sub_filters: &[(u64, f64, u32, u8)]) -> Vec<u8> {
+    let count = u32::try_from(sub_filters.len()).expect("a count");
+    let mut header = 0_u64.to_le_bytes().to_vec();
+    // Options and growth factor.
+    for field in [count, 5, 2] {
+        header.extend(field.to_le_bytes());
+    }
+    for (capacity, bits_per_item, hashes, power) in sub_filters {
+        for field in [8_u64, 64, 0] {
+            header.extend(field.to_le_bytes());
+        }
+        header.extend(0.05_f64.to_le_bytes());
+        header.extend(bits_per_item.to_le_bytes());
+        header.extend(hashes.to_le_bytes());
+        header.extend(capacity.to_le_bytes());
+        header.push(*power);
+    }
+    header
 }
 
 /// The header of an empty cuckoo filter of 8 buckets with this growth factor.
@@ -377,7 +429,7 @@ fn move_all(
 /// The replies to the commands that read a key.
 fn answers(connection: &mut Connection, key: &str) -> Vec<Reply> {
     let commands: &[&str] = match key.split(':').next() {
-        Some("bf") => &["BF.MEXISTS KEY 0..400", "BF.INFO KEY", "BF.DEBUG KEY"],
+        Some("bf") => &["BF.MEXISTS KEY 0..400", "BF.INFO KEY", "BF.CARD KEY"],
         Some("cf") => &["CF.MEXISTS KEY 0..400", "CF.COUNT KEY 1", "CF.INFO KEY"],
         Some("cms") => &["CMS.QUERY KEY a 1 2 3 4", "CMS.INFO KEY"],
         Some("topk") => &[
@@ -395,6 +447,8 @@ fn answers(connection: &mut Connection, key: &str) -> Vec<Reply> {
             "TDIGEST.RANK KEY 0 1.5 7 33.3 42 61.8 99 240.1 399",
             "TDIGEST.TRIMMED_MEAN KEY 0.1 0.9",
         ],
+        // With one sample, RedisBloom replies NaN to all other commands.
+        Some("tdigest-one") => &["TDIGEST.MIN KEY", "TDIGEST.MAX KEY"],
         _ => panic!("no commands for {key}"),
     };
     run_on(connection, key, commands)
