@@ -6,6 +6,7 @@
 use crate::huge_pages;
 use crate::support::server::{Server, Version, fetched};
 use std::env;
+use std::path::Path;
 use std::process::Command;
 
 /// A need: the name of the modules of its tests, and whether it is met on a server of this version.
@@ -60,6 +61,10 @@ const NEEDS: &[Need] = &[
     Need {
         module: "redisbloom",
         is_met: |_| env::var_os("ROUGHLY_REDISBLOOM").is_some(),
+    },
+    Need {
+        module: "redisbloom_2_6",
+        is_met: |_| Path::new("target/redisbloom/2.6.12/redisbloom.so").is_file(),
     },
 ];
 

@@ -25,9 +25,18 @@ pub(super) fn restore(
     // Exact integers: sums of at least 2^53 are not changed.
     let stored: i128 = nodes.iter().map(|node| i128::from(node.weight)).sum();
     if (is_unmerged || nodes.len() < before) && fields.weight == stored as f64 + 1.0 {
+        let (min, max) = (fields.min, fields.max);
+        if !(min.is_finite() && max.is_finite() && min <= max) {
+            return Err(FormatError::Invalid("minimum and maximum are no range"));
+        }
         match missing_sample(fields, nodes) {
             Some(value) => insert(nodes, value)?,
             None => fields.weight -= 1.0,
+        }
+        if let [only] = nodes[..]
+            && only.weight == 1
+        {
+            (fields.min, fields.max) = (only.mean, only.mean);
         }
     }
     Ok(())

@@ -83,7 +83,12 @@ pub fn compare(
             compare_replies(one, other, key, summary_of_t_digest)
         }
         (comparison, _) => {
-            let values = [&mut *one, &mut *other].map(|server| stored(server, key));
+            let mut values = [&mut *one, &mut *other].map(|server| stored(server, key));
+            if comparison == Some(Comparison::Close) {
+                values
+                    .iter_mut()
+                    .for_each(|(_, digest)| store_sample(digest));
+            }
             if values[0] == values[1] {
                 return Ok(());
             }
@@ -116,6 +121,25 @@ pub fn compare(
 fn stored(connection: &mut Connection, key: &str) -> (u64, Values) {
     let reply = connection.send(&["DUMP", key]);
     Values::from_dump(reply.text().expect("a payload")).expect("values")
+}
+
+/// Adds the node that RedisBloom 2.x does not store for a t-digest of one sample.
+fn store_sample(digest: &mut Values) {
+    let values = &mut digest.values;
+    let no_node_of_one = [Value::Integer(0), Value::Integer(1)];
+    if values.range(4..6).eq(&no_node_of_one) {
+        values
+            .range_mut(4..6)
+            .zip([1, 0])
+            .for_each(|(value, nodes)| *value = Value::Integer(nodes));
+        values
+            .range_mut(7..9)
+            .zip([1.0, 0.0])
+            .for_each(|(value, weight)| *value = Value::Double(weight));
+        // The minimum is the sample.
+        values.push_back(values[1].clone());
+        values.push_back(Value::Double(1.0));
+    }
 }
 
 /// Sorts the heap of a top-k: RedisBloom stores heaps that are out of order, and Roughly reorders them when it loads them.

@@ -28,6 +28,12 @@ fn copy_directory(from: &Path, to: &Path) {
     }
 }
 
+/// Copies the append-only files of a server to another one, which does not run.
+pub fn copy_log(from: &Server, to: &Server) {
+    let name = "appendonlydir";
+    copy_directory(&from.dir().join(name), &to.dir().join(name));
+}
+
 /// Runs a test with a filled server of each module, in each direction. The test copies its files to the directory of
 /// the other server, which then loads them.
 fn load_files(

@@ -23,7 +23,7 @@ use crate::support::resp::{Connection, Protocol, Reply, Text};
 use crate::support::server::Server;
 use crate::support::variables::number;
 use crate::workload::{Command, show, words};
-use differences::{Case, DIFFERENCES, VERSION_8};
+use differences::{Case, DIFFERENCES};
 use digests::Digests;
 use generator::{Generator, name};
 use std::collections::BTreeMap;
@@ -172,7 +172,7 @@ impl Run {
     /// Runs a command on both servers and compares the replies.
     fn step(&mut self, command: Command, seed: u64, digests: &mut Digests, steps: &[Step]) -> Step {
         for key in digests.take_read(&command) {
-            self.copy_digest(&key, digests);
+            self.copy_digest(&key);
         }
         let replies = self.send(&command, seed, steps);
         let counts = self.commands.entry(name(&command)).or_default();
@@ -210,7 +210,7 @@ impl Run {
 
     /// Gives Roughly the value of a digest that RedisBloom compressed when it was read: docs/migration.md, "Differences from
     /// RedisBloom". Later replies can then be equal.
-    fn copy_digest(&mut self, key: &[u8], digests: &mut Digests) {
+    fn copy_digest(&mut self, key: &[u8]) {
         let [redisbloom, roughly] = &mut self.connections;
         let Reply::Bulk(payload) = redisbloom.send(&[b"DUMP", key]) else {
             return;
@@ -226,18 +226,7 @@ impl Run {
             b"ABSTTL",
         ];
         let reply = roughly.send(&restore);
-        if reply.is_ok() {
-            return;
-        }
-        // RedisBloom 2.8 stores a digest of one sample without a node, which Roughly refuses.
-        let info = redisbloom.send(&[b"TDIGEST.INFO", key]);
-        let is_one_sample = info.field("Observations") == Some(&Reply::Integer(1));
-        assert!(
-            self.version < VERSION_8 && is_one_sample,
-            "RESTORE {}: {reply}",
-            Text(key)
-        );
-        self.delete(key, digests);
+        assert!(reply.is_ok(), "RESTORE {}: {reply}", Text(key));
     }
 
     fn compare(&mut self, step: &Step, seed: u64, digests: &mut Digests, steps: &[Step]) {

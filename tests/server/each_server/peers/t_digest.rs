@@ -8,6 +8,64 @@ use std::collections::BTreeSet;
 const DIGESTS: u64 = 10;
 const SAMPLES: usize = 3000;
 
+/// Additions after the only sample 42 was loaded, which RedisBloom 2.x does not store, with the samples that Roughly restores.
+const AFTER_A_LOAD: &[(&[&str], &[f64])] = &[
+    (&[], &[42.0]),
+    (&["TDIGEST.ADD t 41"], &[41.0, 42.0]),
+    (&["TDIGEST.ADD t 43"], &[42.0, 43.0]),
+    (&["TDIGEST.ADD t -5"], &[-5.0, 42.0]),
+    (&["TDIGEST.ADD t 42"], &[42.0, 42.0]),
+    // The sample is between the others: its value is unknown.
+    (&["TDIGEST.ADD t 41 43"], &[41.0, 43.0]),
+    (&["TDIGEST.RESET t", "TDIGEST.ADD t 3"], &[3.0]),
+    (&["TDIGEST.RESET t"], &[]),
+    // A merge copies a node without a sample.
+    (&["TDIGEST.MERGE t 1 t"], &[]),
+    (
+        &[
+            "TDIGEST.MERGE t 1 t",
+            "TDIGEST.MERGE u 1 t",
+            "TDIGEST.ADD u 7",
+            "RENAME u t",
+        ],
+        &[7.0],
+    ),
+];
+
+pub fn t_digests_that_lack_their_first_sample_are_restored(peer: &Peer) {
+    let debug = ["--enable-debug-command", "yes"];
+    let other = peer.options().arguments(&debug).start();
+    let roughly = peer.roughly().start();
+    let (mut other, mut roughly) = (other.resp2(), roughly.resp2());
+    for (commands, samples) in AFTER_A_LOAD {
+        other.call("FLUSHALL");
+        for command in ["TDIGEST.CREATE t", "TDIGEST.ADD t 42", "DEBUG RELOAD"] {
+            assert!(other.call(command).is_ok(), "{command}");
+        }
+        for command in *commands {
+            assert!(other.call(command).is_ok(), "{command}");
+        }
+        let payload = other.call("DUMP t");
+        let payload = payload.text().expect("a payload");
+        let reply = roughly.send(&[b"RESTORE", &b"t"[..], b"0", payload, b"REPLACE"]);
+        assert!(reply.is_ok(), "{commands:?}: {reply}");
+        let mut restored = vec![
+            roughly
+                .call("TDIGEST.INFO t")
+                .field("Observations")
+                .cloned(),
+        ];
+        restored.extend(
+            (0..samples.len()).map(|rank| Some(roughly.call(&format!("TDIGEST.BYRANK t {rank}")))),
+        );
+        let mut wanted = vec![Some(Reply::Integer(samples.len() as i64))];
+        let number =
+            |sample: &f64| Reply::Array(vec![Reply::Bulk(sample.to_string().into_bytes())]);
+        wanted.extend(samples.iter().map(|sample| Some(number(sample))));
+        assert_eq!(restored, wanted, "{commands:?}");
+    }
+}
+
 /// Pseudo-random numbers: splitmix64.
 fn random(seed: u64) -> impl Iterator<Item = u64> {
     let mut state = seed;
