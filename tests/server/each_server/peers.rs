@@ -101,6 +101,10 @@ mod redisbloom_2_6 {
             not(all(target_arch = "x86_64", target_env = "gnu")),
             ignore = "needs RedisBloom, which is published for x86-64 Linux with glibc"
         )]:
+        check {
+            check_predicts_what_becomes_of_the_keys_of_roughly
+            check_predicts_what_becomes_of_the_keys_of_redisbloom
+        }
         extremes { large_filters_are_obeyed }
         files {
             rdb_files_load_in_both_directions

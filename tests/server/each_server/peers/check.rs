@@ -4,11 +4,9 @@
 use super::Peer;
 use crate::each_server::copy_sketches::{copy, url};
 use crate::families::{FAMILIES, run_on};
-use crate::support::peers;
 use crate::support::resp::{Connection, Reply};
-use crate::support::server::{Options, Server};
+use crate::support::server::Server;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// What becomes of a key, in the words of the script.
 const SAME: &str = "same";
@@ -279,48 +277,34 @@ const LARGE_SAMPLES: [&str; 4] = [
 const ACCESS: &str = "+info +select +scan +dump +memory|usage +command|info +bf.scandump +cf.info +cms.info +topk.list +topk.query \
                       +tdigest.info +tdigest.min +tdigest.max";
 
-/// Two releases of RedisBloom 2.
-fn releases(peer: &Peer) -> [PathBuf; 2] {
-    [peer.module.clone(), peers::redisbloom_2_6()]
-}
-
 pub fn check_predicts_what_becomes_of_the_keys_of_roughly(peer: &Peer) {
-    let source = Server::start();
+    let (source, destination) = (peer.roughly().start(), peer.options().start());
     let mut from = source.resp2();
     let mut expected = build(&mut from, &[COMMON, OF_ROUGHLY]);
-    for family in FAMILIES.iter().filter(|family| family.recorded.is_none()) {
+    for family in FAMILIES.iter().filter(|family| !(peer.has_type)(family)) {
         family.build(&mut from, family.name);
         expected.insert(family.name.to_owned(), REFUSED);
     }
     let access = format!("{ACCESS} +tdigest.scandump");
     let target = ["--for", "redisbloom-2.8"];
     assert_eq!(check(&source, &access, &target), expected);
-    for module in releases(peer) {
-        let destination = Options::new().module(&module).start();
-        let moved = move_all(&mut from, &mut destination.resp2(), &expected);
-        assert_eq!(moved, expected, "{}", module.display());
-    }
+    let moved = move_all(&mut from, &mut destination.resp2(), &expected);
+    assert_eq!(moved, expected);
 }
 
 pub fn check_predicts_what_becomes_of_the_keys_of_redisbloom(peer: &Peer) {
-    let destination = Server::start();
-    let mut to = destination.resp2();
-    for module in releases(peer) {
-        let source = Options::new().module(&module).start();
-        let mut from = source.resp2();
-        let mut expected = build(&mut from, &[COMMON, OF_REDISBLOOM]);
-        for (name, result, header) in headers() {
-            let command = format!("{}.LOADCHUNK", &name[..2]);
-            let reply = from.send(&[command.as_bytes(), name.as_bytes(), b"1", &header]);
-            assert!(reply.is_ok(), "{name}: {reply}");
-            expected.insert(name.to_owned(), result);
-        }
-        let found = check(&source, ACCESS, &[]);
-        assert_eq!(found, expected, "{}", module.display());
-        let moved = move_all(&mut from, &mut to, &expected);
-        assert_eq!(moved, expected, "{}", module.display());
-        assert!(to.call("FLUSHALL").is_ok());
+    let (source, destination) = (peer.options().start(), peer.roughly().start());
+    let mut from = source.resp2();
+    let mut expected = build(&mut from, &[COMMON, OF_REDISBLOOM]);
+    for (name, result, header) in headers() {
+        let command = format!("{}.LOADCHUNK", &name[..2]);
+        let reply = from.send(&[command.as_bytes(), name.as_bytes(), b"1", &header]);
+        assert!(reply.is_ok(), "{name}: {reply}");
+        expected.insert(name.to_owned(), result);
     }
+    assert_eq!(check(&source, ACCESS, &[]), expected);
+    let moved = move_all(&mut from, &mut destination.resp2(), &expected);
+    assert_eq!(moved, expected);
 }
 
 /// Keys that only LOADCHUNK creates, what becomes of them, and their headers.
