@@ -18,6 +18,7 @@
 mod cache;
 mod centroid;
 mod compressed;
+mod fields;
 mod merge;
 mod samples;
 mod stored;

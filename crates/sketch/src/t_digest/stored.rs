@@ -9,8 +9,9 @@
 //! weight 0 in place of that sample. unstored.rs restores the sample.
 
 use super::{
-    Centroid, DigestCache, Extent, MAX_COMPRESSION, Nodes, TDigest, capacity,
+    Centroid, DigestCache, Extent, Nodes, TDigest,
     centroid::{in_order, stored_weight},
+    fields::DigestFields,
     unstored,
 };
 use crate::cache::Stamp;
@@ -29,86 +30,6 @@ const BLOCK_VALUES: usize = 512;
 /// Maximum number of nodes for which memory is allocated before they are read: more than a
 /// digest of compression 100 has, so that its nodes need one allocation.
 const RESERVED_NODES: usize = 1_024;
-
-/// The fields before the nodes.
-pub(super) struct DigestFields {
-    compression: f64,
-    pub min: f64,
-    pub max: f64,
-    capacity: i64,
-    nodes: i64,
-    pub unmerged_nodes: i64,
-    compressions: i64,
-    pub weight: f64,
-    pub unmerged_weight: f64,
-}
-
-impl DigestFields {
-    /// Those of a digest with this number of nodes, all of them merged.
-    fn new(compression: u32, extent: Extent, nodes: usize, compressions: i64) -> Self {
-        Self {
-            compression: f64::from(compression),
-            min: extent.min,
-            max: extent.max,
-            capacity: i64::from(capacity(compression)),
-            nodes: nodes as i64,
-            unmerged_nodes: 0,
-            compressions,
-            weight: extent.weight as f64,
-            unmerged_weight: 0.0,
-        }
-    }
-
-    /// Writes the values of a digest with these nodes.
-    fn save<I: Iterator<Item = Centroid>>(&self, nodes: impl Fn() -> I, sink: &mut dyn Sink) {
-        sink.write_double(self.compression);
-        sink.write_double(self.min);
-        sink.write_double(self.max);
-        sink.write_signed(self.capacity);
-        sink.write_signed(self.nodes);
-        sink.write_signed(self.unmerged_nodes);
-        sink.write_signed(self.compressions);
-        sink.write_double(self.weight);
-        sink.write_double(self.unmerged_weight);
-        nodes().for_each(|node| sink.write_double(node.mean));
-        nodes().for_each(|node| sink.write_double(node.weight as f64));
-    }
-
-    fn decode(source: &mut dyn Source) -> Result<Self, FormatError> {
-        Ok(Self {
-            compression: source.read_double()?,
-            min: source.read_double()?,
-            max: source.read_double()?,
-            capacity: source.read_signed()?,
-            nodes: source.read_signed()?,
-            unmerged_nodes: source.read_signed()?,
-            compressions: source.read_signed()?,
-            weight: source.read_double()?,
-            unmerged_weight: source.read_double()?,
-        })
-    }
-
-    /// Checks the compression and the number of nodes, and returns them.
-    fn validate(&self) -> Result<(u32, usize), FormatError> {
-        if !(self.compression >= 1.0
-            && self.compression <= f64::from(MAX_COMPRESSION)
-            && self.compression.fract() == 0.0)
-        {
-            return Err(FormatError::Invalid("the compression is out of range"));
-        }
-        let compression = self.compression as u32;
-        let max_nodes = i64::from(capacity(compression));
-        if self.capacity != max_nodes {
-            return Err(FormatError::Invalid(
-                "the capacity does not go with the compression",
-            ));
-        }
-        match usize::try_from(self.nodes) {
-            Ok(nodes) if self.nodes <= max_nodes => Ok((compression, nodes)),
-            _ => Err(FormatError::Invalid("the number of nodes is out of range")),
-        }
-    }
-}
 
 /// The stored fields of a digest, not validated.
 struct Unchecked {

@@ -5,7 +5,7 @@
 //! TDIGEST.MERGE copies them with the mean 0.
 
 use super::Centroid;
-use super::stored::DigestFields;
+use super::fields::DigestFields;
 use crate::format::FormatError;
 use crate::memory::{OutOfMemory, try_push};
 

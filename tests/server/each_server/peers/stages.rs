@@ -10,8 +10,8 @@ use crate::workload::words;
 
 const SIZES: [usize; 4] = [0, 1, 2, 300];
 
-/// Keys of a number of items: buffered or merged, read, deleted, grown, and reset. `ITEMS` stands for the items, `PAIRS` for items
-/// with increments, `HALF` for the first half of the items.
+/// Keys of `N` items: buffered or merged, read, deleted, grown, and reset. `ITEMS` stands for the items, `PAIRS` for items with
+/// increments, `NUMBERS` for samples, `HALF` for the first half of the items, one per command.
 const STAGES: &[&str] = &[
     "BF.RESERVE bf:stage:N 0.01 100",
     "BF.MADD bf:stage:N ITEMS",
@@ -161,14 +161,17 @@ const REFUSED: &[&str] = &[
     "TDIGEST.RESET tdigest:missing",
 ];
 
-/// The commands of a stage with this number of items; none for a command without arguments.
+/// The text of an item with this number.
+type Format = fn(usize) -> String;
+
+/// The commands of a stage with this number of items; none for a command that needs one.
 fn with_items(stage: &str, number: usize) -> Vec<String> {
-    let join = |format: fn(usize) -> String, len: usize| {
+    let join = |format: Format, len: usize| {
         let items: Vec<_> = (0..len).map(format).collect();
         items.join(" ")
     };
     let command = stage.replace(":N", &format!(":{number}"));
-    let parts: [(&str, fn(usize) -> String); 3] = [
+    let parts: [(_, Format); 3] = [
         ("ITEMS", |n| format!("item{n}")),
         ("PAIRS", |n| format!("item{} {}", n % 40, n + 1)),
         ("NUMBERS", |n| format!("{}", (n * 7919) % 1009 + 1)),
@@ -214,6 +217,6 @@ pub fn run(peer: &Peer, connection: &mut Connection) {
     }
     let replies = commands.iter().map(|_| connection.read().expect("a reply"));
     let errors = replies.filter(|reply| matches!(reply, Reply::Error(_)));
-    // Those of RedisBloom 2.x: the first part of REFUSED.
+    // RedisBloom replies with an error to some of REFUSED, Roughly also to EXTREMES.
     assert!(errors.count() < commands.len() / 4);
 }

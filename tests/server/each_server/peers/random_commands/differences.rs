@@ -6,11 +6,13 @@ use crate::golden::differences::matches;
 use crate::golden::recorded;
 use crate::support::resp::{Reply, Text};
 use crate::workload::Command;
+use std::collections::BTreeSet;
 
-/// docs/versioning.md, "What a version number means": replies are those of RedisBloom 8.10, and of 8.12 for count-min sketches.
-const VERSIONS: &str = "docs/versioning.md#what-a-version-number-means";
+/// Replies are those of RedisBloom 8.10, and of 8.12 for count-min sketches.
+const VERSION_2: &str = "docs/migration.md#differences-from-redisbloom-2x";
 /// Versions of RedisBloom, as in MODULE LIST.
-pub const VERSION_8: i64 = 80_000;
+const VERSION_2_8: i64 = 20_800;
+const VERSION_8: i64 = 80_000;
 const VERSION_8_12: i64 = 81_200;
 /// No version is without the difference.
 const NO_VERSION: i64 = i64::MAX;
@@ -167,8 +169,8 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     // Bloom filters
     Difference {
-        reason: "the text about the error rate",
-        page: VERSIONS,
+        reason: "the text for an error rate out of range",
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["BF.RESERVE *"],
         replies: &[(
@@ -180,8 +182,8 @@ pub const DIFFERENCES: &[Difference] = &[
         deleted: &[],
     },
     Difference {
-        reason: "the text about the capacity",
-        page: VERSIONS,
+        reason: "the text for a capacity out of range",
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["BF.RESERVE *"],
         replies: &[(
@@ -193,8 +195,8 @@ pub const DIFFERENCES: &[Difference] = &[
         deleted: &[],
     },
     Difference {
-        reason: "the text about the capacity",
-        page: VERSIONS,
+        reason: "the text for a capacity out of range",
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["BF.INSERT *"],
         replies: &[("*", "-Bad capacity")],
@@ -203,8 +205,8 @@ pub const DIFFERENCES: &[Difference] = &[
         deleted: &[1],
     },
     Difference {
-        reason: "the text about the error rate",
-        page: VERSIONS,
+        reason: "the text for an error rate out of range",
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["BF.INSERT *"],
         replies: &[("*", "-Bad error rate")],
@@ -214,7 +216,7 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         reason: "a capacity above 2^30 is refused",
-        page: VERSIONS,
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["BF.RESERVE *"],
         replies: &[("*", CAPACITY_OF_RESERVE)],
@@ -227,7 +229,7 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         reason: "a capacity above 2^30 is refused",
-        page: VERSIONS,
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["BF.INSERT *"],
         replies: &[("*", "-Bad capacity")],
@@ -236,8 +238,8 @@ pub const DIFFERENCES: &[Difference] = &[
         deleted: &[1],
     },
     Difference {
-        reason: "the text about the expansion",
-        page: VERSIONS,
+        reason: "the text for an expansion out of range",
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["BF.RESERVE *"],
         replies: &[(
@@ -249,8 +251,8 @@ pub const DIFFERENCES: &[Difference] = &[
         deleted: &[],
     },
     Difference {
-        reason: "the text about the expansion",
-        page: VERSIONS,
+        reason: "the text for an expansion out of range",
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["BF.INSERT *"],
         replies: &[("*", "-Bad expansion")],
@@ -260,7 +262,7 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         reason: "the expansion is parsed before NONSCALING is considered",
-        page: VERSIONS,
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["BF.RESERVE *"],
         replies: &[("-Nonscaling filters cannot expand", "-ERR bad expansion")],
@@ -270,7 +272,7 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         reason: "an expansion of 0 creates a filter that does not scale",
-        page: VERSIONS,
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["BF.RESERVE *"],
         replies: &[
@@ -283,7 +285,7 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         reason: "an expansion of 0 creates a filter that does not scale",
-        page: VERSIONS,
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["BF.INSERT *"],
         replies: &[("-Bad argument received", "*")],
@@ -293,7 +295,7 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         reason: "an expansion above 32768 is refused",
-        page: VERSIONS,
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["BF.RESERVE *"],
         replies: &[("*", EXPANSION_OF_RESERVE)],
@@ -303,7 +305,7 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         reason: "an expansion above 32768 is refused",
-        page: VERSIONS,
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["BF.INSERT *"],
         replies: &[("*", "-Bad expansion")],
@@ -313,7 +315,7 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         reason: "an error rate above 0.25 is taken as 0.25",
-        page: VERSIONS,
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["BF.RESERVE *"],
         replies: &[("+OK", "+OK")],
@@ -323,7 +325,7 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         reason: "an error rate above 0.25 is taken as 0.25",
-        page: VERSIONS,
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["BF.INSERT *"],
         replies: &[("*[*]", "*[*]")],
@@ -333,8 +335,8 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     // Cuckoo filters
     Difference {
-        reason: "the text about the capacity",
-        page: VERSIONS,
+        reason: "the text for a capacity out of range",
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["CF.RESERVE *"],
         replies: &[(
@@ -346,8 +348,8 @@ pub const DIFFERENCES: &[Difference] = &[
         deleted: &[],
     },
     Difference {
-        reason: "the text about the capacity",
-        page: VERSIONS,
+        reason: "the text for a capacity out of range",
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["CF.INSERT *", "CF.INSERTNX *"],
         replies: &[(
@@ -360,7 +362,7 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         reason: "a capacity above 2^30 is refused",
-        page: VERSIONS,
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["CF.RESERVE *"],
         replies: &[("*", CAPACITY_OF_CUCKOO)],
@@ -373,7 +375,7 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         reason: "a capacity above 2^30 is refused",
-        page: VERSIONS,
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["CF.INSERT *", "CF.INSERTNX *"],
         replies: &[("*", CAPACITY_OF_CUCKOO_INSERT)],
@@ -382,8 +384,8 @@ pub const DIFFERENCES: &[Difference] = &[
         deleted: &[1],
     },
     Difference {
-        reason: "the text about the range of an option",
-        page: VERSIONS,
+        reason: "the text for an option of `CF.RESERVE` out of range",
+        page: VERSION_2,
         below: VERSION_8,
         commands: &["CF.RESERVE *"],
         replies: &[
@@ -429,7 +431,7 @@ pub const DIFFERENCES: &[Difference] = &[
     // Count-min sketches
     Difference {
         reason: "an increment that a counter or the total cannot hold changes nothing, as in 8.12",
-        page: VERSIONS,
+        page: VERSION_2,
         below: VERSION_8_12,
         commands: &["CMS.INCRBY *"],
         replies: &[
@@ -441,8 +443,22 @@ pub const DIFFERENCES: &[Difference] = &[
         deleted: &[1],
     },
     Difference {
+        reason: "a merge that a counter or the total cannot hold changes nothing, as in 2.8",
+        page: VERSION_2,
+        below: VERSION_2_8,
+        commands: &["CMS.MERGE *"],
+        replies: &[("+OK", "-CMS: MERGE overflow")],
+        when: always,
+        example: &[
+            "CMS.INITBYDIM k 2 2",
+            "CMS.INCRBY k a 4294967290",
+            "CMS.MERGE k 1 k WEIGHTS 2",
+        ],
+        deleted: &[1],
+    },
+    Difference {
         reason: "an increment may be negative, as in 8.12",
-        page: VERSIONS,
+        page: VERSION_2,
         below: VERSION_8_12,
         commands: &["CMS.INCRBY *"],
         replies: &[
@@ -458,7 +474,7 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         reason: "CELL_SIZE may follow, as in 8.12",
-        page: VERSIONS,
+        page: VERSION_2,
         below: VERSION_8_12,
         commands: &["CMS.INITBYDIM * * * * *", "CMS.INITBYPROB * * * * *"],
         replies: &[(
@@ -586,7 +602,7 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         reason: "the answers for one sample are numbers",
-        page: VERSIONS,
+        page: VERSION_2,
         below: VERSION_8,
         commands: &[
             "TDIGEST.CDF *",
@@ -601,3 +617,25 @@ pub const DIFFERENCES: &[Difference] = &[
         deleted: &[],
     },
 ];
+
+/// The table of docs/migration.md has a row per difference from RedisBloom 2.x, and no others.
+#[test]
+fn the_page_lists_the_differences_from_redisbloom_2() {
+    let page = include_str!("../../../../../docs/migration.md");
+    let (_, section) = page
+        .split_once("### Differences from RedisBloom 2.x\n")
+        .expect("a section");
+    let (section, _) = section.split_once("\n### ").expect("another section");
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| "));
+    let rows = rows.filter_map(|row| row.split(" | ").next());
+    let listed: Vec<_> = rows.skip(1).collect();
+    let mut wanted: Vec<_> = DIFFERENCES
+        .iter()
+        .filter(|difference| difference.page == VERSION_2)
+        .map(|difference| difference.reason)
+        .collect();
+    // Several commands can have the same difference.
+    let mut seen = BTreeSet::new();
+    wanted.retain(|reason| seen.insert(*reason));
+    assert_eq!(listed, wanted);
+}
