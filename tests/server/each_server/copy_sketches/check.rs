@@ -28,7 +28,7 @@ fn a_user_who_may_only_read_checks_a_replica() {
     let mut source = source;
     build_all(&mut source.resp2(), "");
     source.wait_for_replica(&replica);
-    let access = "+info +select +scan +dump +memory|usage +command|info +bf.scandump +bf.info +cf.info +cms.info +topk.list \
+    let access = "+info +select +scan +dump +memory|usage +command|info +bf.scandump +bf.info +cf.info +cms.info +topk.info +topk.list \
                   +topk.query +tdigest.info +tdigest.min +tdigest.max +tdigest.scandump";
     let reader = format!("ACL SETUSER reader on >secret ~* {access}");
     assert!(replica.call(&reader).is_ok());
@@ -109,6 +109,21 @@ fn keys_of_valkey_bloom_are_refused_by_redisbloom() {
             "{line}"
         );
     }
+}
+
+/// TOPK.LIST of so many items would take the server too much time and memory.
+#[test]
+fn a_top_k_with_too_many_items_is_not_checked() {
+    let source = Server::start();
+    let mut old = source.resp2();
+    assert!(old.call("TOPK.RESERVE large 1048577 8 7 0.9").is_ok());
+    assert!(old.call("TOPK.RESERVE small 1048576 8 7 0.9").is_ok());
+    let run = copy(&["--check", "--for", "redisbloom-8", &url(&source)]);
+    assert_eq!(run.status.code(), Some(1), "{run:?}");
+    let line =
+        "failed: TOPK key \"large\" in database 0: not checked: more than 1048576 items or nodes";
+    assert_eq!(keys(&run), [line]);
+    assert_eq!(run.count("failed"), 1);
 }
 
 /// A filter above valkey-bloom's memory limit, and one whose error rate is a subnormal number.

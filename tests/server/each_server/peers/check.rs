@@ -4,6 +4,7 @@
 use super::Peer;
 use crate::each_server::copy_sketches::{copy, url};
 use crate::families::{FAMILIES, run_on};
+use crate::support::peers;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use std::collections::BTreeMap;
@@ -250,6 +251,11 @@ const OF_REDISBLOOM: &[Key] = &[
         ],
     ),
     (
+        "tdigest:compression",
+        REFUSED,
+        &["TDIGEST.CREATE KEY COMPRESSION 715827883"],
+    ),
+    (
         "tdigest-one",
         SAME,
         &["TDIGEST.CREATE KEY", "TDIGEST.ADD KEY 42"],
@@ -265,6 +271,35 @@ const OF_REDISBLOOM: &[Key] = &[
     ),
 ];
 
+/// Keys of RedisBloom 2.6, which does not check sizes for overflow.
+const OF_REDISBLOOM_2_6: &[Key] = &[
+    (
+        "bf:overflow",
+        REFUSED,
+        &["BF.RESERVE KEY 0.01 9223372036854775807"],
+    ),
+    (
+        "cf:overflow",
+        REFUSED,
+        &["CF.RESERVE KEY 9223372036854775807"],
+    ),
+    (
+        "cf:overflow-bucket",
+        REFUSED,
+        &["CF.RESERVE KEY 9223372036854775807 BUCKETSIZE 255"],
+    ),
+    (
+        "cms:overflow",
+        REFUSED,
+        &["CMS.INITBYDIM KEY 4611686018427387904 1"],
+    ),
+    (
+        "topk:overflow",
+        REFUSED,
+        &["TOPK.RESERVE KEY 1 2147483648 1073741824 0.9"],
+    ),
+];
+
 /// Differences of these samples, times their weights, exceed the largest double.
 const LARGE_SAMPLES: [&str; 4] = [
     "TDIGEST.CREATE KEY COMPRESSION 1",
@@ -274,7 +309,7 @@ const LARGE_SAMPLES: [&str; 4] = [
 ];
 
 /// The commands that the user of the script needs: docs/copy-sketches.md.
-const ACCESS: &str = "+info +select +scan +dump +memory|usage +command|info +bf.scandump +cf.info +cms.info +topk.list +topk.query \
+const ACCESS: &str = "+info +select +scan +dump +memory|usage +command|info +bf.scandump +cf.info +cms.info +topk.info +topk.list +topk.query \
                       +tdigest.info +tdigest.min +tdigest.max";
 
 pub fn check_predicts_what_becomes_of_the_keys_of_roughly(peer: &Peer) {
@@ -296,6 +331,9 @@ pub fn check_predicts_what_becomes_of_the_keys_of_redisbloom(peer: &Peer) {
     let (source, destination) = (peer.options().start(), peer.roughly().start());
     let mut from = source.resp2();
     let mut expected = build(&mut from, &[COMMON, OF_REDISBLOOM]);
+    if peer.module == peers::redisbloom_2_6() {
+        expected.extend(build(&mut from, &[OF_REDISBLOOM_2_6]));
+    }
     for (name, result, header) in headers() {
         let command = format!("{}.LOADCHUNK", &name[..2]);
         let reply = from.send(&[command.as_bytes(), name.as_bytes(), b"1", &header]);
