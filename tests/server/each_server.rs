@@ -7,6 +7,7 @@ pub mod commands;
 mod copy_sketches;
 pub mod documents;
 mod failed_saves;
+mod loading;
 pub mod migration;
 mod module_load;
 mod monitoring;
