@@ -15,6 +15,7 @@ mod new_features;
 mod notifications;
 mod peers;
 mod refused_calls;
+mod repeated_load;
 mod selection;
 mod settings;
 mod test_server;
