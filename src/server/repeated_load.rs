@@ -78,20 +78,17 @@ pub(super) unsafe fn load(
         ));
         return raw::REDISMODULE_ERR as c_int;
     }
+    log::warning(&format!(
+        "a second loadmodule line for this file has no effect: it is loaded already, as {name}. Remove one of them, and keep the one in the server's main configuration file"
+    ));
     let first = ARGUMENTS.lock().unwrap_or_else(PoisonError::into_inner);
     let arguments = copied(arguments);
-    let ignored = match *first == arguments {
-        true => String::new(),
-        false => format!(
-            ". Ignored arguments: {}; arguments of the first line: {}",
-            shown(&arguments),
-            shown(&first)
-        ),
-    };
-    log::warning(&format!(
-        "a second loadmodule line for this file has no effect: it is loaded already, as {name}. Remove one of the lines, and \
-         keep the one in the server's main configuration file{ignored}"
-    ));
+    if *first != arguments {
+        let (ignored, first) = (shown(&arguments), shown(&first));
+        log::warning(&format!(
+            "the arguments of the second loadmodule line are ignored: {ignored}. Those of the first are: {first}"
+        ));
+    }
     let free = (2..).map(name_of_load).find(|name| !is_loaded(name));
     let free = free.unwrap_or_default();
     // SAFETY: by the function's contract; the server copies the name. A server allows some operations only if all modules
@@ -133,8 +130,7 @@ unsafe extern "C" fn unload(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
             if is_loaded(&name) {
                 let name = name.to_string_lossy();
                 log::warning(&format!(
-                    "this server does not let modules run MODULE UNLOAD {name}, so CONFIG REWRITE adds a loadmodule line. Remove \
-                     the second loadmodule line for this file from the configuration"
+                    "this server refuses MODULE UNLOAD {name} to modules, so CONFIG REWRITE adds a loadmodule line. Remove the second loadmodule line for this file"
                 ));
             }
         }

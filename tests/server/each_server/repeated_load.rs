@@ -127,12 +127,13 @@ fn the_first_load_line_counts_and_arguments_of_others_are_logged() {
     assert!(missing.contains("unknown command"), "{missing}");
     let log = server.log();
     assert_eq!(warnings(&log), 4);
-    let first = "; arguments of the first line: families bf\n";
     for ignored in ["none", "families cf,cms", "unknown 1"] {
-        let line = format!("main configuration file. Ignored arguments: {ignored}{first}");
+        let line = format!(
+            "<bf> the arguments of the second loadmodule line are ignored: {ignored}. Those of the first are: families bf\n"
+        );
         assert_eq!(log.matches(&line).count(), 1, "{line}: {log}");
     }
-    assert_eq!(log.matches("main configuration file\n").count(), 1, "{log}");
+    assert_eq!(log.matches("are ignored").count(), 3, "{log}");
     // Later loads are refused.
     let module = module_path();
     let module = module.to_str().expect("UTF-8");
@@ -215,8 +216,7 @@ fn a_server_without_the_command_module_starts_and_logs_what_to_do() {
     assert_eq!(connection.call("BF.ADD seen alice"), Reply::Integer(1));
     server.wait_until("the log", |server| {
         server.log().contains(
-            "this server does not let modules run MODULE UNLOAD roughly-load-2, so CONFIG REWRITE adds a loadmodule line. Remove \
-             the second loadmodule line for this file from the configuration",
+            "this server refuses MODULE UNLOAD roughly-load-2 to modules, so CONFIG REWRITE adds a loadmodule line. Remove the second loadmodule line for this file",
         )
     });
     server.restart();
