@@ -144,6 +144,13 @@ fn the_line_is_added_once_and_the_server_starts() {
         &format!("# {line}\nmaxmemory 1gb\n{line}\n"),
         &["-maxmemory 1gb", "+maxmemory 1gb", &added],
     );
+    // The documents name the script of an installation without variables.
+    for page in ["README.md", "docs/packages.md"] {
+        let page = fs::read_to_string(page).expect("a page");
+        assert!(
+            page.contains("sudo /usr/share/roughly/install.sh --configure /etc/redis/redis.conf")
+        );
+    }
     let text = installation.configured();
     let server = Options::new().without_module().config(&text).start();
     let modules = server.call("MODULE LIST").to_string();
