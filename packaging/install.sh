@@ -19,7 +19,6 @@
 #
 # Exit status: 1 if FILE cannot be changed, 2 if an argument is unknown.
 set -eu
-umask 022
 here=$(dirname "$(readlink -f "$0")")
 prefix=${PREFIX:-/usr}
 modules=${LIBDIR:-$prefix/lib}/redis/modules
@@ -175,7 +174,7 @@ case ${1:-install} in
         for directory in "${DESTDIR:-}$modules" "${DESTDIR:-}${modules%/*}"; do
             [ ! -d "$directory" ] || rmdir --ignore-fail-on-non-empty "$directory"
         done
-        echo "uninstall: done. The server does not start until you remove this line from its configuration:"
+        echo "uninstall: done. The server does not start until you remove the module's settings and this line from its configuration:"
         echo "    loadmodule $module"
         ;;
     *)

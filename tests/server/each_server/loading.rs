@@ -7,6 +7,7 @@ use crate::families::Setting;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server, module_path};
 use std::fs;
+use std::path::Path;
 
 /// A documented way of loading the module.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +74,7 @@ impl Loaded {
     }
 
     /// Starts a server that loads the module in this way. `included` is a file for its directory.
-    fn start(&self, way: Way, included: &std::path::Path) -> Server {
+    fn start(&self, way: Way, included: &Path) -> Server {
         let options = Options::new();
         let line = self.line();
         match way {
@@ -183,4 +184,41 @@ fn settings_survive_a_rewrite_with_the_module_on_the_command_line() {
 #[test]
 fn settings_survive_a_rewrite_after_module_load() {
     assert_that_settings_survive(Way::AtRunTime);
+}
+
+/// docs/faq.md: a server without the module does not start with the module's settings.
+#[test]
+fn settings_of_a_removed_module_prevent_the_start() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [loaded, ..] = LOADED;
+    let mut server = loaded.start(Way::MainFile, dir.path());
+    let set = format!("CONFIG SET {} 5", server.setting("cf-bucket-size"));
+    assert!(server.call(&set).is_ok());
+    rewrite(&server, &mut server.resp2());
+    server.shut_down();
+    let file = fs::read_to_string(server.config_path()).expect("a file");
+    let without_line = file.replace(&loaded.line(), "");
+    fs::write(server.config_path(), without_line).expect("a written file");
+    let log = server.try_relaunch_with(Options::new().without_module().config_file());
+    let log = log.expect_err("a server that does not start");
+    let reason = "Module Configuration detected without loadmodule directive";
+    assert!(log.contains(reason), "{log}");
+    let page = fs::read_to_string("docs/configuration.md").expect("a page");
+    assert!(page.contains(reason));
+}
+
+/// packaging/install.sh refuses such paths.
+#[test]
+fn a_path_with_a_space_prevents_the_start_after_a_rewrite() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let module = dir.path().join("lib roughly.so");
+    fs::copy(module_path(), &module).expect("a copy");
+    let line = format!("loadmodule \"{}\"\n", module.display());
+    let mut server = Options::new().without_module().config(&line).start();
+    rewrite(&server, &mut server.resp2());
+    server.shut_down();
+    let log = server.try_relaunch_with(Options::new().without_module().config_file());
+    let log = log.expect_err("a server that does not start");
+    let reason = format!("Can't load module from {}/lib:", dir.path().display());
+    assert!(log.contains(&reason), "{log}");
 }
