@@ -64,6 +64,33 @@ fn warnings(log: &str) -> usize {
     .count()
 }
 
+/// A way to load the module, also several times.
+struct Way<'a> {
+    /// Lines of the main configuration file, and of a file that it includes.
+    files: [&'a str; 2],
+    command_line: &'a [&'a str],
+    /// Loads without effect: at the first start, and at a start after CONFIG REWRITE.
+    without_effect: [usize; 2],
+    /// Cycles of CONFIG REWRITE and restart.
+    cycles: usize,
+}
+
+impl<'a> Way<'a> {
+    fn new(
+        files: [&'a str; 2],
+        command_line: &'a [&'a str],
+        without_effect: [usize; 2],
+        cycles: usize,
+    ) -> Self {
+        Self {
+            files,
+            command_line,
+            without_effect,
+            cycles,
+        }
+    }
+}
+
 #[test]
 fn ten_rewrites_and_restarts_leave_one_line() {
     const ARGUMENTS: &str = "cf-bucket-size 4 families bf,cf,cms,topk,tdigest";
@@ -73,20 +100,21 @@ fn ten_rewrites_and_restarts_leave_one_line() {
         .into_iter()
         .chain(ARGUMENTS.split(' '))
         .collect();
-    // Lines of the main file, those of the included file, the command line, loads without effect at the first start and at later
-    // ones, and the number of cycles.
-    let ways: [(&str, &str, &[&str], usize, usize, usize); 5] = [
-        (&line, "", &[], 0, 0, 2),
-        ("", &line, &[], 0, 1, 10),
-        ("", "", &command_line, 0, 1, 10),
-        ("", &line, &command_line, 1, 2, 2),
-        (&format!("{line}\n{line}"), &line, &[], 2, 1, 2),
+    let twice = format!("{line}\n{line}");
+    let ways = [
+        Way::new([&line, ""], &[], [0, 0], 2),
+        Way::new(["", &line], &[], [0, 1], 10),
+        Way::new(["", ""], &command_line, [0, 1], 10),
+        Way::new(["", &line], &command_line, [1, 2], 2),
+        Way::new([&twice, &line], &[], [2, 1], 2),
     ];
-    for (main, included, arguments, first, later, cycles) in ways {
+    for way in ways {
+        let [main, included] = way.files;
         let mut server = stopped(main, included);
-        server.relaunch_with(configured(&[&["--save", "3600 1"], arguments].concat()));
-        let mut expected = first;
-        for cycle in 0..cycles {
+        let arguments = [&["--save", "3600 1"], way.command_line].concat();
+        server.relaunch_with(configured(&arguments));
+        let [mut expected, later] = way.without_effect;
+        for cycle in 0..way.cycles {
             let mut connection = server.resp2();
             assert_eq!(loaded(&mut connection), ["bf"], "cycle {cycle}");
             assert_eq!(warnings(&server.log()), expected, "cycle {cycle}");
@@ -266,6 +294,7 @@ fn both_nodes_start_after_a_failover_by_sentinel() {
     fs::write(sentinel.dir().join("server.conf"), monitor).expect("a configuration");
     sentinel.relaunch_with(configured(&["--sentinel"]));
     assert_eq!(primary.call("BF.ADD seen alice"), Reply::Integer(1));
+    primary.wait_for_replica(replica);
     sentinel.wait_until("the failover to start", |sentinel| {
         sentinel.call("SENTINEL FAILOVER nodes").is_ok()
     });
