@@ -6,7 +6,7 @@
 #   ./install.sh --configure FILE    adds the line to FILE, a server's main configuration file, and shows the changes
 #   ./install.sh uninstall           removes
 #
-# --configure also replaces an include line of roughly.conf, which version 1.0.0 installed, with the lines of that file, and
+# --configure also replaces an include line of roughly.conf, which earlier versions installed, with the lines of that file, and
 # removes repeated lines that load the module. It does not change the lines that load other modules.
 #
 # Environment:

@@ -1,6 +1,8 @@
 //! The documented ways of loading: CONFIG REWRITE and a restart keep the module, its arguments and its settings.
 
 mod install_script;
+mod module_load;
+mod repeated_load;
 
 use super::settings::settings;
 use crate::families::Setting;

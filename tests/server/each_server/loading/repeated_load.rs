@@ -7,6 +7,7 @@ use crate::support::server::{Options, Server, module_path};
 use std::fs;
 use std::thread;
 use std::time::Duration;
+use tempfile::TempDir;
 
 /// The line that loads the module, with arguments.
 fn load_line(arguments: &str) -> String {
@@ -14,15 +15,13 @@ fn load_line(arguments: &str) -> String {
     line.trim_end().to_owned()
 }
 
-/// A server without the module, stopped, with these lines in its main configuration file and in a file for `include`.
-fn stopped(main: &str, included: &str) -> Server {
-    let mut server = Options::new().without_module().config_file().start();
-    server.shut_down();
-    let path = |name| server.dir().join(name);
-    fs::write(path("included.conf"), included).expect("an included file");
-    let include = format!("include {}\n", path("included.conf").display());
-    fs::write(path("server.conf"), format!("{include}{main}\n")).expect("a configuration");
-    server
+/// A server whose main configuration file and a file that it includes have these lines; with more arguments on the command line.
+fn start(main: &str, included: &str, arguments: &[&str]) -> (Server, TempDir) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("included.conf");
+    fs::write(&file, included).expect("a file");
+    let lines = format!("include {}\n{main}\n", file.display());
+    (configured(arguments).config(&lines).start(), dir)
 }
 
 /// Options of a server whose configuration loads the module; with more arguments on the command line.
@@ -33,7 +32,7 @@ fn configured(arguments: &[&str]) -> Options {
 
 /// The lines of the main configuration file that load a module.
 fn load_lines(server: &Server) -> Vec<String> {
-    let lines = fs::read_to_string(server.dir().join("server.conf")).expect("a configuration");
+    let lines = fs::read_to_string(server.config_path()).expect("a configuration");
     let lines = lines.lines().filter(|line| line.starts_with("loadmodule "));
     lines.map(|line| line.trim_end().to_owned()).collect()
 }
@@ -110,9 +109,8 @@ fn ten_rewrites_and_restarts_leave_one_line() {
     ];
     for way in ways {
         let [main, included] = way.files;
-        let mut server = stopped(main, included);
         let arguments = [&["--save", "3600 1"], way.command_line].concat();
-        server.relaunch_with(configured(&arguments));
+        let (mut server, _dir) = start(main, included, &arguments);
         let [mut expected, later] = way.without_effect;
         for cycle in 0..way.cycles {
             let mut connection = server.resp2();
@@ -146,8 +144,8 @@ fn the_first_load_line_counts_and_arguments_of_others_are_logged() {
         "families bf",
     ]
     .map(load_line);
-    let mut server = stopped(&lines.join("\n"), "");
-    server.relaunch_with(configured(&["--enable-module-command", "yes"]));
+    let arguments = ["--enable-module-command", "yes"];
+    let (server, _dir) = start(&lines.join("\n"), "", &arguments);
     let mut connection = server.resp2();
     assert_eq!(loaded(&mut connection), ["bf"]);
     assert!(connection.call("BF.ADD seen alice").to_string() == ":1");
@@ -181,14 +179,14 @@ fn the_first_load_line_counts_and_arguments_of_others_are_logged() {
 #[test]
 fn a_rewrite_while_the_data_is_loaded_keeps_no_line_for_long() {
     let line = load_line("");
-    let mut server = stopped("", &line);
-    let options = configured(&[
+    let arguments = [
         "--save",
         "3600 1",
         "--loading-process-events-interval-bytes",
         "1024",
-    ]);
-    server.relaunch_with(options.clone());
+    ];
+    let (mut server, _dir) = start("", &line, &arguments);
+    let options = configured(&arguments);
     let mut connection = server.resp2();
     rewrite(&mut connection);
     for number in 0..200 {
@@ -238,8 +236,7 @@ fn a_rewrite_while_the_data_is_loaded_keeps_no_line_for_long() {
 #[test]
 fn a_server_without_the_command_module_starts_and_logs_what_to_do() {
     let line = load_line("");
-    let mut server = stopped(&line, &line);
-    server.relaunch_with(configured(&["--rename-command", "MODULE", ""]));
+    let (mut server, _dir) = start(&line, &line, &["--rename-command", "MODULE", ""]);
     let mut connection = server.resp2();
     assert_eq!(connection.call("BF.ADD seen alice"), Reply::Integer(1));
     server.wait_until("the log", |server| {
@@ -253,8 +250,8 @@ fn a_server_without_the_command_module_starts_and_logs_what_to_do() {
 
 #[test]
 fn a_copy_of_the_file_is_refused_and_the_log_names_both_files() {
-    let mut server = stopped("", "");
-    let copy = server.dir().join("copy.so");
+    let dir = tempfile::tempdir().expect("a directory");
+    let copy = dir.path().join("copy.so");
     fs::copy(module_path(), &copy).expect("a copy");
     let (file, copy) = (module_path(), copy.to_str().expect("UTF-8").to_owned());
     let file = file.to_str().expect("UTF-8");
@@ -263,18 +260,14 @@ fn a_copy_of_the_file_is_refused_and_the_log_names_both_files() {
          Roughly ({copy}), or load only the families"
     );
     let lines = ["--loadmodule", file, "--loadmodule", &copy];
-    let log = server.try_relaunch_with(configured(&lines));
+    let log = configured(&lines).try_start();
     let log = log.expect_err("a server that does not start");
     assert!(log.contains(&expected), "{expected}: {log}");
-    server.relaunch_with(configured(&[
-        "--loadmodule",
-        file,
-        "--enable-module-command",
-        "yes",
-    ]));
+    let lines = ["--loadmodule", file, "--enable-module-command", "yes"];
+    let server = configured(&lines).start();
     let reply = server.resp2().send(&["MODULE", "LOAD", &copy]);
     assert!(matches!(reply, Reply::Error(_)), "{reply}");
-    assert_eq!(server.log().matches(&expected).count(), 2);
+    assert_eq!(server.log().matches(&expected).count(), 1);
     assert_eq!(server.call("BF.ADD seen alice"), Reply::Integer(1));
 }
 
@@ -282,24 +275,20 @@ fn a_copy_of_the_file_is_refused_and_the_log_names_both_files() {
 #[test]
 fn both_nodes_start_after_a_failover_by_sentinel() {
     let line = load_line("");
-    let mut nodes = [(); 2].map(|()| {
-        let mut node = stopped("", &line);
-        node.relaunch_with(configured(&["--save", "3600 1"]));
-        node
-    });
-    let mut sentinel = stopped("", "");
+    let start_node = || start("", &line, &["--save", "3600 1"]);
+    let ((first, _first_dir), (second, _second_dir)) = (start_node(), start_node());
+    let mut nodes = [first, second];
     let [primary, replica] = &mut nodes;
     replica.replicate(primary);
     let monitor = format!("sentinel monitor nodes 127.0.0.1 {} 1", primary.port());
-    fs::write(sentinel.dir().join("server.conf"), monitor).expect("a configuration");
-    sentinel.relaunch_with(configured(&["--sentinel"]));
+    let mut sentinel = configured(&["--sentinel"]).config(&monitor).start();
     assert_eq!(primary.call("BF.ADD seen alice"), Reply::Integer(1));
     primary.wait_for_replica(replica);
     sentinel.wait_until("the failover to start", |sentinel| {
         sentinel.call("SENTINEL FAILOVER nodes").is_ok()
     });
     // Sentinel closes the connections of clients, so only the files show when it is done.
-    let conf = |node: &Server| fs::read_to_string(node.dir().join("server.conf")).expect("a file");
+    let conf = |node: &Server| fs::read_to_string(node.config_path()).expect("a file");
     let follows = format!("\nreplicaof 127.0.0.1 {}\n", replica.port());
     sentinel.wait_until("CONFIG REWRITE of both nodes", |_| {
         conf(primary).contains(&follows) && load_lines(replica) == [line.as_str()]

@@ -5,7 +5,7 @@ use crate::support::c_modules;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server, module_path};
 
-use super::settings::settings;
+use super::super::settings::settings;
 
 /// A server without the module that permits MODULE LOAD. `stays_mapped`: the library stays in memory when loading fails,
 /// as with musl.
