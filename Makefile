@@ -22,7 +22,7 @@ build: ## build the release module, target/release/libroughly.so
 	@scripts/install.sh build
 	cargo build --release --lib
 
-install: ## install the built module and its configuration under PREFIX (default /usr)
+install: ## install the built module and its documentation under PREFIX (default /usr)
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 		scripts/dist.sh stage target/release/libroughly.so "$$dir/roughly" && sh "$$dir/roughly/install.sh"
 

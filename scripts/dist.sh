@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the packages of a release in target/dist, for all targets of scripts/targets.sh or only for TARGET... (for macOS, only the wheel):
 #
-#   roughly-VERSION-PLATFORM.tar.gz     the stripped module, its configuration, the installer, licenses, documents, SHA256SUMS
+#   roughly-VERSION-PLATFORM.tar.gz     the stripped module, the installer, licenses, documents, SHA256SUMS
 #   roughly-VERSION-PLATFORM.cdx.json   the bill of materials (CycloneDX): the crates that the module is built from. It does not
 #                                       list Rust's standard library
 #   roughly_VERSION_ARCHITECTURE.deb    the Debian package, if the target has one. It has no maintainer scripts: installing and
@@ -27,7 +27,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/targets.sh
 
-# stage MODULE DIRECTORY: copies the module, its configuration, the installer, licenses, documents, and the examples and
+# stage MODULE DIRECTORY: copies the module, the installer, licenses, documents, and the examples and
 # programs that the documents name.
 stage() {
     if [ ! -e "$1" ]; then
@@ -36,7 +36,7 @@ stage() {
     fi
     rm -rf "$2"
     mkdir -p "$2"
-    cp "$1" packaging/roughly.conf packaging/install.sh ./*.md LICENSE-* "$2"
+    cp "$1" packaging/install.sh ./*.md LICENSE-* "$2"
     # The same paths as in the repository, because the documents link to them. Running the examples creates the
     # directories that are left out.
     tar -c --exclude=node_modules --exclude=target --exclude=__pycache__ \
@@ -178,7 +178,6 @@ roughly: bogus-mail-host-in-debian-changelog *
 LINES
     fi
     mkdir "$root/DEBIAN"
-    echo /etc/roughly/roughly.conf > "$root/DEBIAN/conffiles"
     cat > "$root/DEBIAN/control" << LINES
 Package: roughly
 Version: $version
@@ -196,8 +195,8 @@ Description: Bloom filters and other sketches for Redis and Valkey
  (how often?), top-k (which items most often?) and t-digest (quantiles). Its
  commands, replies and stored data are compatible with RedisBloom.
  .
- To load the module, add the line "include /etc/roughly/roughly.conf" to the
- end of the server's configuration, then restart the server.
+ To load the module, run "/usr/share/roughly/install.sh --configure FILE" with
+ the server's main configuration file, then restart the server.
 LINES
     (cd "$root" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum > DEBIAN/md5sums)
     chmod -R u=rwX,go=rX "$root"

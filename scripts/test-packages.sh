@@ -135,7 +135,6 @@ grep -q '^redis-module ' "$release/THIRD-PARTY.txt" || fail "THIRD-PARTY.txt lis
 mkdir "$dir/root"
 DESTDIR=$dir/root "$release/install.sh" > /dev/null
 module=/usr/lib/redis/modules/libroughly.so
-grep -qx "loadmodule $module" "$dir/root/etc/roughly/roughly.conf" || fail "roughly.conf has a wrong loadmodule line"
 cmp "$release/libroughly.so" "$dir/root$module" || fail "the installed module differs from the packaged one"
 documents=$dir/root/usr/share/doc/roughly
 broken=$(broken_links "$documents")
@@ -154,16 +153,15 @@ left_after_uninstall() {
 }
 DESTDIR=$dir/root "$release/install.sh" uninstall > /dev/null
 [ -z "$(left_after_uninstall)" ] || fail "uninstall left $(left_after_uninstall)"
-for variables in LIBDIR=/usr/lib64 "PREFIX=/opt/roughly SYSCONFDIR=/opt/roughly/etc"; do
-    # shellcheck disable=SC2086
-    env DESTDIR="$dir/root" $variables "$release/install.sh" > /dev/null
+for variables in LIBDIR=/usr/lib64 PREFIX=/opt/roughly; do
+    env DESTDIR="$dir/root" "$variables" "$release/install.sh" > /dev/null
     installed=$(cd "$dir/root" && find . -name libroughly.so)
     case $variables in LIBDIR*) expected=usr/lib64 ;; *) expected=opt/roughly/lib ;; esac
     [ "$installed" = "./$expected/redis/modules/libroughly.so" ] || fail "$variables installs $installed"
-    conf=$(cd "$dir/root" && find . -name roughly.conf)
-    grep -qx "loadmodule /$expected/redis/modules/libroughly.so" "$dir/root/$conf" || fail "$variables: $conf"
-    # shellcheck disable=SC2086
-    env DESTDIR="$dir/root" $variables "$release/install.sh" uninstall > /dev/null
+    : > "$dir/conf"
+    env DESTDIR="$dir/root" "$variables" "$release/install.sh" --configure "$dir/conf" > /dev/null
+    grep -qx "loadmodule /$expected/redis/modules/libroughly.so" "$dir/conf" || fail "$variables: $(< "$dir/conf")"
+    env DESTDIR="$dir/root" "$variables" "$release/install.sh" uninstall > /dev/null
     [ -z "$(left_after_uninstall)" ] || fail "uninstall left $(left_after_uninstall)"
 done
 passed "the tarball installs and uninstalls; the links of the installed documents have targets"
@@ -217,8 +215,8 @@ use_module() {
     grep -q '^module:name=bf,ver=81200,' <<< "$replies" || fail "INFO with $module"
 }
 
-# on_debian SUITE KIND: on a copy of the suite with Debian's KIND-server, installs the package, adds the include
-# line to the server's configuration, uses the module, and removes the package.
+# on_debian SUITE KIND: on a copy of the suite with Debian's KIND-server, installs the package, adds the line that loads the
+# module to the server's configuration, uses the module, and removes the package.
 on_debian() {
     local suite=$1 kind=$2 system=$dir/$1 before broken client added
     cp -a "$(scripts/fetch.sh chroot "$suite" "$kind-server")" "$system"
@@ -228,7 +226,8 @@ on_debian() {
     chroot "$system" dpkg -i /tmp/roughly.deb > /dev/null || fail "dpkg -i on $suite"
     broken=$(broken_links "$system/usr/share/doc/roughly")
     [ -z "$broken" ] || fail "links to files that the package does not have: $broken"
-    echo "include /etc/roughly/roughly.conf" >> "$system/etc/$kind/$kind.conf"
+    chroot "$system" /usr/share/roughly/install.sh --configure "/etc/$kind/$kind.conf" > "$dir/configure" 2>&1 \
+        || fail "--configure on $suite: $(< "$dir/configure")"
     # Start the server as the service does, with its own user and Debian's configuration, but without systemd.
     # Use a Unix socket, because the chroot shares the network of this machine.
     mkdir -p "$system/run/$kind"
@@ -285,7 +284,8 @@ on_other_architecture() {
     # The package database of the system is empty, so dpkg cannot find libc6 in it.
     dpkg --root="$system" --force-depends -i "$(deb_of "$target")" > "$dir/dpkg" 2>&1 \
         || fail "dpkg -i for $architecture: $(< "$dir/dpkg")"
-    echo "include /etc/roughly/roughly.conf" >> "$system/etc/$kind/$kind.conf"
+    DESTDIR=$system "$system/usr/share/roughly/install.sh" --configure "$system/etc/$kind/$kind.conf" > "$dir/configure" 2>&1 \
+        || fail "--configure for $architecture: $(< "$dir/configure")"
     # The system has no locales. The server's test for a bug of old kernels fails in the emulator.
     LC_ALL=C chroot --userspec=999:999 "$system" /emulator "/usr/bin/$kind-server" "/etc/$kind/$kind.conf" --daemonize no \
         --port 0 --unixsocket "/run/$kind/socket" --ignore-warnings ARM64-COW-BUG > "$dir/$architecture.log" 2>&1 &

@@ -3,7 +3,7 @@
 use super::test_clock;
 use redis_module::raw;
 use std::ffi::{CStr, CString};
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::time::Instant;
@@ -26,6 +26,11 @@ pub(super) unsafe fn name_module(ctx: *mut raw::RedisModuleCtx) {
         // SAFETY: by the function's contract. The context is kept as long as the process lives.
         CONTEXT.store(unsafe { detached(ctx) }, Ordering::Relaxed);
     }
+}
+
+/// A context of the loaded module, which is never freed. `None` if loading failed, and before.
+pub(super) fn context() -> Option<NonNull<raw::RedisModuleCtx>> {
+    NonNull::new(CONTEXT.load(Ordering::Relaxed))
 }
 
 fn write(level: &CStr, text: &str) {

@@ -62,6 +62,7 @@ mod module_list;
 mod obeyed;
 pub mod options;
 pub mod outcome;
+mod repeated_load;
 mod replicate;
 pub mod reply;
 pub mod selection;

@@ -14,6 +14,7 @@ use super::info::InfoWriter;
 use super::log;
 use super::memory::{key_limit, limit};
 use super::module_list;
+use super::repeated_load;
 use super::selection::{self, InvalidSelection, Selection};
 use super::server_version::ServerVersion;
 use super::slot_import;
@@ -202,6 +203,17 @@ impl Module {
         Ok(all_categories)
     }
 
+    /// The options that the module declares.
+    fn options(is_valkey: bool) -> c_int {
+        let mut options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
+            | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED
+            | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD;
+        if is_valkey {
+            options |= VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION;
+        }
+        options as c_int
+    }
+
     /// Registers what the server removes again if loading fails: types, commands and settings.
     ///
     /// # Safety
@@ -211,17 +223,11 @@ impl Module {
         ctx: *mut raw::RedisModuleCtx,
         args: &[Argument<'_>],
     ) -> Result<(), String> {
-        let mut options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
-            | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED
-            | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD;
         // SAFETY: by the function's contract.
         let server = unsafe { ServerVersion::of(ctx) };
         let is_valkey = server.is_some_and(|server| server.is_valkey);
-        if is_valkey {
-            options |= VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION;
-        }
         // SAFETY: by the function's contract, as in this whole function.
-        unsafe { api!(RedisModule_SetModuleOptions)(ctx, options as c_int) };
+        unsafe { api!(RedisModule_SetModuleOptions)(ctx, Self::options(is_valkey)) };
         // SAFETY: see above.
         unsafe { log::name_module(ctx) };
         // SAFETY: see above.
@@ -280,18 +286,11 @@ impl Module {
         info: raw::RedisModuleInfoFunc,
     ) -> c_int {
         let refused = raw::REDISMODULE_ERR as c_int;
-        if self.is_loaded() {
-            // The server opens a library once, so a second load must not change the state of the first.
-            guarded("loading", || {
-                let name = self.loaded_name().to_string_lossy();
-                log::warning(&format!(
-                    "not loaded: this file is loaded already, as {name}. Remove one of its loadmodule lines"
-                ));
-            });
-            return refused;
+        let is_loaded = self.is_loaded();
+        if !is_loaded {
+            // SAFETY: the context is that of the running load function.
+            unsafe { selection::prepare_arguments(ctx) };
         }
-        // SAFETY: the context is that of the running load function.
-        unsafe { selection::prepare_arguments(ctx) };
         let len = usize::try_from(argc).unwrap_or(0);
         let strings = match len {
             0 => &[],
@@ -302,6 +301,20 @@ impl Module {
         let args = strings
             .iter()
             .map(|&string| unsafe { Argument::new(string) });
+        if is_loaded {
+            // The server opens a library once, so a second load must not change the state of the first.
+            let loaded = guarded("loading", || {
+                let name = self.loaded_name().to_string_lossy();
+                let args: Vec<_> = args.collect();
+                // SAFETY: the context is that of the running load function, and the first load has succeeded.
+                unsafe {
+                    let server = ServerVersion::of(ctx);
+                    let options = Self::options(server.is_some_and(|server| server.is_valkey));
+                    repeated_load::load(ctx, &name, self.version, options, &args)
+                }
+            });
+            return loaded.unwrap_or(refused);
+        }
         let names = self.families.iter().map(|family| family.name);
         let selected = self.selection.set(names, args.clone());
         let name = self.loaded_name();
@@ -326,8 +339,9 @@ impl Module {
                 // SAFETY: the context is that of the running load function.
                 let other = unsafe { module_list::description(ctx, name) };
                 let mut line = format!(
-                    "not loaded: another module with the name {} is loaded{other}. Remove its loadmodule line or the one of Roughly",
-                    name.to_string_lossy()
+                    "not loaded: another module with the name {} is loaded{other}. Remove its loadmodule line or the one of Roughly{}",
+                    name.to_string_lossy(),
+                    module_list::own_file()
                 );
                 if self.has_family(0) {
                     line += &format!(
@@ -359,6 +373,7 @@ impl Module {
                     }
                     let Release { version, revision } = self.release;
                     log::notice(&format!("Roughly {version} ({revision}) is ready"));
+                    repeated_load::keep_arguments(&args);
                     IS_LOADED.store(true, Ordering::Relaxed);
                     raw::REDISMODULE_OK as c_int
                 }

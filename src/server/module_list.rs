@@ -1,7 +1,8 @@
 //! The modules that the server has loaded.
 
 use redis_module::raw;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_void};
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::slice;
 
@@ -13,7 +14,7 @@ impl Reply {
     /// renamed.
     ///
     /// # Safety
-    /// `ctx` must be that of the running load function, and the API initialized.
+    /// `ctx` must be that of the running load function or callback, and the API initialized.
     unsafe fn of(
         ctx: *mut raw::RedisModuleCtx,
         command: &CStr,
@@ -136,6 +137,32 @@ impl Loaded {
         match parts.is_empty() {
             true => String::new(),
             false => format!(" ({})", parts.join(", ")),
+        }
+    }
+}
+
+/// Runs MODULE UNLOAD. The server may refuse it.
+///
+/// # Safety
+/// `ctx` must be that of a running callback of a module that is not unloaded, and the API initialized.
+pub(super) unsafe fn unload(ctx: *mut raw::RedisModuleCtx, name: &CStr) {
+    // SAFETY: by the function's contract.
+    drop(unsafe { Reply::of(ctx, c"MODULE", &[c"UNLOAD", name]) });
+}
+
+/// The file of this module: ` (/lib/libroughly.so)`. Empty if the system does not report it.
+pub(super) fn own_file() -> String {
+    let mut info = MaybeUninit::<libc::Dl_info>::uninit();
+    // SAFETY: the address is that of a function of this library. If the call succeeds, it has initialized `info`, and the
+    // name is null or a string that exists as long as the library.
+    unsafe {
+        if libc::dladdr(own_file as *const c_void, info.as_mut_ptr()) == 0 {
+            return String::new();
+        }
+        let file = info.assume_init().dli_fname;
+        match file.is_null() {
+            true => String::new(),
+            false => format!(" ({})", CStr::from_ptr(file).to_string_lossy()),
         }
     }
 }

@@ -41,7 +41,7 @@ pub struct Options {
     address_space: Option<u64>,
     tolerates_file_limit: bool,
     environment: Vec<(&'static str, &'static str)>,
-    config_file: bool,
+    config: Option<String>,
     cluster: bool,
 }
 
@@ -112,8 +112,13 @@ impl Options {
 
     /// Starts the server with a configuration file, server.conf in its directory, so that CONFIG REWRITE works. The
     /// file is initially empty.
-    pub fn config_file(mut self) -> Self {
-        self.config_file = true;
+    pub fn config_file(self) -> Self {
+        self.config("")
+    }
+
+    /// Like [`Options::config_file`], for a file that initially has this text.
+    pub fn config(mut self, text: &str) -> Self {
+        self.config = Some(text.to_owned());
         self
     }
 
@@ -196,6 +201,11 @@ impl Server {
     /// Its working directory, with dump.rdb and appendonlydir. Deleted on drop.
     pub fn dir(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// The configuration file of a server with [`Options::config`] or [`Options::config_file`].
+    pub fn config_path(&self) -> PathBuf {
+        self.dir().join("server.conf")
     }
 
     /// Sets the clock of a server with [`Options::debug_module`]: milliseconds since the Unix epoch, or with a sign, a
@@ -579,13 +589,11 @@ impl Server {
             .arg("-c")
             .arg(format!("{limits}exec \"$0\" \"$@\""))
             .arg((self.options.program.clone()).map_or_else(server_program, OsString::from));
-        if self.options.config_file {
-            let file = self.dir.path().join("server.conf");
-            File::options()
-                .create(true)
-                .append(true)
-                .open(&file)
-                .expect("a configuration file");
+        if let Some(text) = &self.options.config {
+            let file = self.config_path();
+            if !file.exists() {
+                fs::write(&file, text).expect("a configuration file");
+            }
             command.arg(file);
         }
         command

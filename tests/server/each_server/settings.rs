@@ -88,7 +88,7 @@ fn every_setting_survives_a_rewritten_configuration_file() {
         assert!(reply.is_ok(), "{name}: {reply}");
     }
     assert!(connection.call("CONFIG REWRITE").is_ok());
-    let file = std::fs::read_to_string(server.dir().join("server.conf")).expect("a file");
+    let file = std::fs::read_to_string(server.config_path()).expect("a file");
     for Setting { name, other, .. } in settings() {
         let set = format!("{} {other}", server.setting(name));
         let has = |line: &str| line.replace('"', "") == set;

@@ -5,7 +5,7 @@ use crate::support::c_modules;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server, module_path};
 
-use super::settings::settings;
+use super::super::settings::settings;
 
 /// A server without the module that permits MODULE LOAD. `stays_mapped`: the library stays in memory when loading fails,
 /// as with musl.
@@ -219,8 +219,9 @@ fn a_load_beside_a_module_with_the_same_name_logs_which_one() {
     let line = |description: &str| {
         format!(
             "another module with the name bf is loaded{description}. Remove its loadmodule line or \
-             the one of Roughly, or load only the families that the other module lacks: families \
-             cf,cms,topk,tdigest"
+             the one of Roughly ({}), or load only the families that the other module lacks: families \
+             cf,cms,topk,tdigest",
+            module()
         )
     };
     let named = line(&format!(" ({other}, version 1)"));

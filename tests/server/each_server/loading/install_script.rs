@@ -1,0 +1,327 @@
+//! packaging/install.sh: installs the module and adds its line to a configuration file.
+
+use crate::support::server::{Options, module_path};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// An installation in a directory of its own, and a configuration file.
+struct Installation {
+    dir: TempDir,
+}
+
+/// What a run of the script printed.
+struct Run {
+    succeeded: bool,
+    output: String,
+    errors: String,
+}
+
+impl Run {
+    fn of(command: &mut Command) -> Self {
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = command.output().expect("the script runs");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        Self {
+            succeeded: status.success(),
+            output: text(stdout),
+            errors: text(stderr),
+        }
+    }
+}
+
+impl Installation {
+    /// Installs the module from a directory like that of a tarball.
+    fn new() -> Self {
+        let installation = Self {
+            dir: tempfile::tempdir().expect("a directory"),
+        };
+        let unpacked = installation.path("unpacked");
+        fs::create_dir(&unpacked).expect("a new directory");
+        fs::copy("packaging/install.sh", unpacked.join("install.sh")).expect("a copy");
+        fs::copy("README.md", unpacked.join("README.md")).expect("a copy");
+        fs::copy(module_path(), unpacked.join("libroughly.so")).expect("a copy");
+        let run = installation.run(&unpacked, &[]);
+        assert!(run.succeeded, "{}", run.errors);
+        assert!(run.output.contains(&installation.line()), "{}", run.output);
+        let documents = installation.path("usr/share/doc/roughly");
+        let names = fs::read_dir(documents).expect("a directory");
+        let names: Vec<_> = names
+            .map(|entry| entry.expect("a name").file_name())
+            .collect();
+        assert_eq!(names, ["README.md"]);
+        fs::remove_dir_all(unpacked).expect("a removed directory");
+        installation
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn module(&self) -> String {
+        let module = self.path("usr/lib/redis/modules/libroughly.so");
+        module.to_str().expect("a UTF-8 path").to_owned()
+    }
+
+    fn line(&self) -> String {
+        format!("loadmodule {}", self.module())
+    }
+
+    /// Runs the script in this directory.
+    fn run(&self, directory: &Path, arguments: &[&str]) -> Run {
+        let mut command = Command::new(directory.join("install.sh"));
+        Run::of(command.args(arguments).env("PREFIX", self.path("usr")))
+    }
+
+    /// Runs the installed script.
+    fn run_installed(&self, arguments: &[&str]) -> Run {
+        self.run(&self.path("usr/share/roughly"), arguments)
+    }
+
+    /// Writes a file and configures it.
+    fn configure(&self, text: &str) -> Run {
+        let file = self.path("server.conf");
+        fs::write(&file, text).expect("a written file");
+        self.run_installed(&["--configure", file.to_str().expect("UTF-8")])
+    }
+
+    fn configured(&self) -> String {
+        fs::read_to_string(self.path("server.conf")).expect("a file")
+    }
+
+    /// Configures a text, which must become `expected`, with these changed lines. The second run must change nothing.
+    fn assert(&self, text: &str, expected: &str, changes: &[&str]) {
+        let run = self.configure(text);
+        assert!(run.succeeded, "{text}: {}", run.errors);
+        assert_eq!(self.configured(), expected, "{text}");
+        let shown = |line: &&str| line.starts_with(['+', '-']);
+        let shown: Vec<_> = run.output.lines().filter(shown).collect();
+        assert_eq!(shown, changes, "{text}: {}", run.output);
+        let run = self.configure(expected);
+        assert!(run.succeeded, "{expected}: {}", run.errors);
+        assert_eq!(self.configured(), expected);
+        assert!(run.output.contains("was not changed"), "{}", run.output);
+    }
+
+    /// Configures a text, which must fail with this text and without a change.
+    fn assert_refused(&self, text: &str, reason: &str) {
+        let run = self.configure(text);
+        assert!(!run.succeeded, "{text}: {}", run.output);
+        assert!(run.errors.contains(reason), "{text}: {}", run.errors);
+        assert_eq!(self.configured(), text);
+        assert_eq!(self.files_beside(), ["server.conf"]);
+    }
+
+    /// The names of the configuration file and of temporary files.
+    fn files_beside(&self) -> Vec<String> {
+        let names = fs::read_dir(self.dir.path()).expect("a directory");
+        let names = names.map(|entry| entry.expect("a name").file_name());
+        let names = names.map(|name| name.to_str().expect("UTF-8").to_owned());
+        names
+            .filter(|name| name.starts_with("server.conf"))
+            .collect()
+    }
+}
+
+#[test]
+fn the_line_is_added_once_and_the_server_starts() {
+    let installation = Installation::new();
+    let line = installation.line();
+    let added = format!("+{line}");
+    installation.assert("", &format!("{line}\n"), &[&added]);
+    installation.assert(
+        "# text\r\nmaxmemory 1gb\r\n",
+        &format!("# text\r\nmaxmemory 1gb\r\n{line}\n"),
+        &[&added],
+    );
+    installation.assert(
+        &format!("# {line}\nmaxmemory 1gb"),
+        &format!("# {line}\nmaxmemory 1gb\n{line}\n"),
+        &["-maxmemory 1gb", "+maxmemory 1gb", &added],
+    );
+    // The documents name the script of an installation without variables.
+    for page in ["README.md", "docs/packages.md"] {
+        let page = fs::read_to_string(page).expect("a page");
+        assert!(
+            page.contains("sudo /usr/share/roughly/install.sh --configure /etc/redis/redis.conf")
+        );
+    }
+    let text = installation.configured();
+    let server = Options::new().without_module().config(&text).start();
+    let modules = server.call("MODULE LIST").to_string();
+    assert!(modules.contains(&installation.module()), "{modules}");
+    assert!(server.call("CONFIG REWRITE").is_ok());
+    let rewritten = fs::read_to_string(server.config_path()).expect("a file");
+    let run = installation.configure(&rewritten);
+    assert!(run.output.contains("was not changed"), "{}", run.output);
+}
+
+#[test]
+fn lines_that_load_the_module_in_another_notation_are_found() {
+    let installation = Installation::new();
+    let module = installation.module();
+    for line in [
+        format!("  LoadModule\t\"{module}\"\r\n"),
+        format!("loadmodule '{module}' bf-error-rate 0.001"),
+        format!("\"loadmodule\" /{module} families cf\n"),
+        format!("loadmodule /other/redisbloom.so\nloadmodule {module} families cf\n"),
+    ] {
+        let run = installation.configure(&line);
+        assert!(
+            run.output.contains("was not changed"),
+            "{line}: {}",
+            run.output
+        );
+        assert_eq!(installation.configured(), line);
+    }
+}
+
+/// The included file of version 1.0.0, also beside the line that CONFIG REWRITE added.
+#[test]
+fn an_included_roughly_conf_is_replaced_with_its_lines() {
+    let installation = Installation::new();
+    let line = installation.line();
+    let included = installation.path("roughly.conf");
+    let include = format!("include {}", included.display());
+    let loading = format!("{line} bf-error-rate 0.001");
+    fs::write(
+        &included,
+        format!("# Loads Roughly.\n\n{loading}\nmaxclients 100\n"),
+    )
+    .expect("a written file");
+    let changes = [
+        format!("-{include}"),
+        format!("+{loading}"),
+        "+maxclients 100".to_owned(),
+        format!("-{loading}"),
+    ];
+    let changes: Vec<_> = changes.iter().map(String::as_str).collect();
+    installation.assert(
+        &format!("port 1\n{include}\nport 2\nport 3\nport 4\n"),
+        &format!("port 1\n{loading}\nmaxclients 100\nport 2\nport 3\nport 4\n"),
+        &changes[..3],
+    );
+    installation.assert(
+        &format!("port 1\n{include}\nport 2\nport 3\nport 4\n{loading}\n"),
+        &format!("port 1\n{loading}\nmaxclients 100\nport 2\nport 3\nport 4\n"),
+        &changes,
+    );
+    // Without the included file, the server does not start.
+    fs::remove_file(&included).expect("a removed file");
+    installation.assert(
+        &format!("port 1\n{include}\n"),
+        &format!("port 1\n{line}\n"),
+        &[changes[0], &format!("+{line}")],
+    );
+}
+
+#[test]
+fn a_configuration_that_cannot_work_is_refused() {
+    let installation = Installation::new();
+    for path in [
+        "/usr/lib/redis/modules//redisbloom.so",
+        "/opt/libvalkey_bloom.so",
+    ] {
+        let beside = format!("{} families cf,cms,topk,tdigest", installation.line());
+        installation.assert_refused(&format!("loadmodule {path}\n"), &beside);
+        let included = installation.path("other modules.conf");
+        fs::write(&included, format!("LOADMODULE \"{path}\"\n")).expect("a written file");
+        for include in ["other modules.conf", "other*.conf"] {
+            let include = installation.path(include);
+            let text = format!("include \"{}\"\n", include.display());
+            installation.assert_refused(&text, "other modules.conf, which ");
+        }
+    }
+    installation.assert_refused(
+        "loadmodule /opt/libroughly.so cf-bucket-size 4\n",
+        "loads /opt/libroughly.so, not ",
+    );
+    let run = installation.run_installed(&["--configure", "/no/such.conf"]);
+    assert!(
+        run.errors.contains("/no/such.conf is not a file"),
+        "{}",
+        run.errors
+    );
+    assert!(!run.succeeded);
+    assert!(!installation.run_installed(&["--configure"]).succeeded);
+    assert!(
+        !installation
+            .run_installed(&["--reconfigure", "x"])
+            .succeeded
+    );
+
+    // CONFIG REWRITE would write a line that the server cannot read.
+    let text = "port 1\n";
+    fs::rename(installation.path("usr"), installation.path("usr b")).expect("a new name");
+    let file = installation.path("server.conf");
+    fs::write(&file, text).expect("a written file");
+    let mut command = Command::new(installation.path("usr b/share/roughly/install.sh"));
+    command.arg("--configure").arg(&file);
+    let run = Run::of(command.env("PREFIX", installation.path("usr b")));
+    assert!(run.errors.contains("usr b"), "{}", run.errors);
+    assert!(!run.succeeded);
+    let run = Run::of(command.env("PREFIX", installation.path("usr")));
+    assert!(
+        run.errors.contains("Install the module first"),
+        "{}",
+        run.errors
+    );
+    assert!(!run.succeeded);
+    assert_eq!(installation.configured(), text);
+}
+
+/// The file is replaced in one step, keeps its mode, and stays the target of a link.
+#[test]
+fn the_file_keeps_its_mode_and_its_links() {
+    let installation = Installation::new();
+    let file = installation.path("server.conf");
+    fs::write(&file, "port 1\n").expect("a written file");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("a mode");
+    let before = fs::metadata(&file).expect("a file");
+    let link = installation.path("link.conf");
+    symlink("server.conf", &link).expect("a link");
+    let run = installation.run_installed(&["--configure", link.to_str().expect("UTF-8")]);
+    assert!(run.succeeded, "{}", run.errors);
+    assert!(link.is_symlink());
+    let after = fs::metadata(&file).expect("a file");
+    assert_ne!(after.ino(), before.ino());
+    let attributes = |file: &fs::Metadata| (file.mode(), file.uid(), file.gid());
+    assert_eq!(attributes(&after), attributes(&before));
+    let line = installation.line();
+    assert_eq!(installation.configured(), format!("port 1\n{line}\n"));
+    assert_eq!(installation.files_beside(), ["server.conf"]);
+}
+
+#[test]
+fn directories_that_the_server_may_be_unable_to_read_are_reported() {
+    let installation = Installation::new();
+    let modules = installation.path("usr/lib/redis/modules");
+    fs::set_permissions(&modules, fs::Permissions::from_mode(0o750)).expect("a mode");
+    let run = installation.configure("port 1\n");
+    assert!(run.succeeded, "{}", run.errors);
+    for (directory, is_reported) in [("usr/lib/redis/modules", true), ("usr/lib", false)] {
+        let directory = installation.path(directory);
+        let line = format!("read files in {}. ", directory.display());
+        assert_eq!(run.errors.contains(&line), is_reported, "{}", run.errors);
+    }
+}
+
+#[test]
+fn uninstall_removes_every_installed_file() {
+    let installation = Installation::new();
+    let run = installation.run_installed(&["uninstall"]);
+    assert!(run.succeeded, "{}", run.errors);
+    assert!(run.output.contains(&installation.line()), "{}", run.output);
+    let left = Command::new("find")
+        .arg(installation.path("usr"))
+        .args(["-not", "-type", "d"])
+        .output();
+    assert_eq!(left.expect("a list").stdout, b"");
+    assert!(!installation.path("usr/lib/redis").exists());
+    assert!(!installation.path("usr/share/roughly").exists());
+}
