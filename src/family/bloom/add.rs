@@ -22,18 +22,16 @@ const PROBLEM: &CStr = c"ERR problem inserting into filter";
 
 /// Replies with the result of an item.
 ///
-/// RedisBloom and valkey-bloom also replicate items that they refused, because the filter is full or does not grow. The reply
-/// to their refusal here is no error, which the server would log as critical.
+/// RedisBloom and valkey-bloom also replicate items that they refused, because the filter is full or cannot grow. The reply to
+/// their refusal here is no error, which the server would log as critical.
 #[inline]
 fn reply_item(call: &mut Call<'_>, dialect: Dialect, added: Added) {
     match added {
         Ok(addition) => dialect.reply_flag(call, addition == Addition::New),
-        Err(AddError::Full | AddError::Shape) if call.must_obey() => {
-            dialect.reply_flag(call, false)
-        }
+        Err(AddError::OutOfMemory) => call.reply_memory_error(PROBLEM),
+        Err(_) if call.must_obey() => dialect.reply_flag(call, false),
         Err(AddError::Full) => call.reply_error(FULL),
         Err(AddError::Shape) => call.reply_error(PROBLEM),
-        Err(AddError::OutOfMemory) => call.reply_memory_error(PROBLEM),
         Err(AddError::Valkey(error)) => call.reply_error(valkey_error(error, PROBLEM)),
     }
 }

@@ -158,7 +158,7 @@ fn types(connection: &mut Connection, keys: &[&str]) -> Vec<String> {
 fn the_stream_of_redisbloom_creates_its_keys() {
     let stream = [
         "BF.RESERVE r 0.01 100",
-        "BF.RESERVE n 0.5 10 NONSCALING",
+        "BF.RESERVE n 0.25 10 NONSCALING",
         "BF.ADD a 1",
         "BF.MADD m 1 2 3",
         "BF.INSERT i CAP 50 ERR 0.001 IT 1 2",
