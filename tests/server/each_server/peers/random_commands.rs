@@ -23,7 +23,7 @@ use crate::support::resp::{Connection, Protocol, Reply, Text};
 use crate::support::server::Server;
 use crate::support::variables::number;
 use crate::workload::{Command, show, words};
-use differences::{Case, DIFFERENCES};
+use differences::{Case, DIFFERENCES, VERSION_2_8};
 use digests::Digests;
 use generator::{Generator, name};
 use std::collections::BTreeMap;
@@ -73,6 +73,7 @@ impl Run {
         let servers = [peer.options().start(), peer.roughly().start()];
         let connections = [0, 1].map(|i: usize| servers[i].connect(protocol));
         let version = version(&servers[0]);
+        assert_eq!(peer.has_wrapped_sizes, version >= VERSION_2_8);
         Self {
             servers,
             connections,

@@ -1,6 +1,7 @@
 //! Replication between servers with different modules.
 
 use super::compare::{Transfer, assert_same};
+use super::stages::add_more;
 use super::{Peer, assert_no_refused_command, fill};
 use crate::integration::odd_settings;
 use crate::support::server::{Options, Server};
@@ -25,6 +26,7 @@ fn replicate(peer: &Peer, primary: Options, replica: Options, when: &str) {
     fill(peer, &mut connection, &mut workload);
     replica.replicate(&primary);
     assert_replicated(&mut primary, &replica, when);
+    add_more(&mut connection);
     for db in [0, 3] {
         select(&mut connection, db);
         workload.run(&mut connection, COMMANDS);

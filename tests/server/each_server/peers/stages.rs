@@ -220,3 +220,22 @@ pub fn run(peer: &Peer, connection: &mut Connection) {
     // RedisBloom replies with an error to some of REFUSED, Roughly also to EXTREMES.
     assert!(errors.count() < commands.len() / 4);
 }
+
+/// Adds items to all keys of the selected database, after a replica has loaded them. Some keys refuse them.
+pub fn add_more(connection: &mut Connection) {
+    let reply = connection.call("KEYS *");
+    let keys = reply.items().expect("keys").iter();
+    for key in keys.map(|key| key.text().expect("a key")) {
+        let key = std::str::from_utf8(key).expect("a name");
+        let command = match Family::of(key).name {
+            "bf" => format!("BF.MADD {key} more1 more2 more3 more4 more5"),
+            "cf" => format!("CF.INSERT {key} ITEMS more1 more2 more3 more4 more5"),
+            "cms" => format!("CMS.INCRBY {key} more1 1 more2 2"),
+            // RedisBloom decays a top-k that it has loaded in another way.
+            "topk" => continue,
+            "tdigest" => format!("TDIGEST.ADD {key} 5 6.5 -7"),
+            _ => format!("BF.ADD {key} more"),
+        };
+        connection.call(&command);
+    }
+}

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// Replies are those of RedisBloom 8.10, and of 8.12 for count-min sketches.
 const VERSION_2: &str = "docs/migration.md#differences-from-redisbloom-2x";
 /// Versions of RedisBloom, as in MODULE LIST.
-const VERSION_2_8: i64 = 20_800;
+pub const VERSION_2_8: i64 = 20_800;
 const VERSION_8: i64 = 80_000;
 const VERSION_8_12: i64 = 81_200;
 /// No version is without the difference.
