@@ -251,11 +251,6 @@ const OF_REDISBLOOM: &[Key] = &[
         ],
     ),
     (
-        "tdigest:compression",
-        REFUSED,
-        &["TDIGEST.CREATE KEY COMPRESSION 715827883"],
-    ),
-    (
         "tdigest-one",
         SAME,
         &["TDIGEST.CREATE KEY", "TDIGEST.ADD KEY 42"],
@@ -333,6 +328,13 @@ pub fn check_predicts_what_becomes_of_the_keys_of_redisbloom(peer: &Peer) {
     let mut expected = build(&mut from, &[COMMON, OF_REDISBLOOM]);
     if peer.module == peers::redisbloom_2_6() {
         expected.extend(build(&mut from, &[OF_REDISBLOOM_2_6]));
+    }
+    // Takes 34 GB of addresses: some servers and machines refuse that.
+    let reply = from.call("TDIGEST.CREATE tdigest:compression COMPRESSION 357913940");
+    if reply.is_ok() {
+        expected.insert("tdigest:compression".to_owned(), REFUSED);
+    } else {
+        assert!(reply.to_string().contains("allocation failed"), "{reply}");
     }
     for (name, result, header) in headers() {
         let command = format!("{}.LOADCHUNK", &name[..2]);
