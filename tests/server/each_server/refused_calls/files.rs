@@ -73,7 +73,7 @@ fn a_short_write_of_a_rewrite_keeps_the_old_aof() {
 /// While the AOF cannot be written, writes are refused. Afterwards the AOF has every accepted write.
 #[test]
 fn a_short_write_of_the_aof_loses_no_accepted_write() {
-    let (mut server, mut connection) = start(&["--appendonly", "yes", "--appendfsync", "everysec"]);
+    let (mut server, mut connection) = start(&["--appendonly", "yes"]);
     for beyond in [0, 7, 30, 61, 100] {
         let size = server.info_number("aof_current_size").unsigned_abs();
         let base = server.info_number("aof_base_size").unsigned_abs();
