@@ -9,12 +9,21 @@ use super::fields::DigestFields;
 use crate::format::FormatError;
 use crate::memory::{OutOfMemory, try_push};
 
+/// What [`restore`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Restored {
+    /// The only sample, which is unmerged.
+    UnmergedSample,
+    /// Nothing, or something else.
+    Other,
+}
+
 /// Removes the nodes of weight 0, and adds a node for the sample that is missing. If it is neither the smallest nor the largest
 /// sample, its value is unknown, and the weight is reduced instead.
 pub(super) fn restore(
     fields: &mut DigestFields,
     nodes: &mut Vec<Centroid>,
-) -> Result<(), FormatError> {
+) -> Result<Restored, FormatError> {
     let is_unmerged = fields.unmerged_nodes != 0;
     if is_unmerged {
         let weight = unmerged_weight(fields, nodes)?;
@@ -39,7 +48,10 @@ pub(super) fn restore(
             (fields.min, fields.max) = (only.mean, only.mean);
         }
     }
-    Ok(())
+    Ok(match is_unmerged && nodes.len() == 1 {
+        true => Restored::UnmergedSample,
+        false => Restored::Other,
+    })
 }
 
 /// The weight of a digest whose nodes are all unmerged: 0 or 1.
