@@ -1,4 +1,6 @@
 //! A replica with Roughly obeys random commands of a primary with RedisBloom: it replies no error, and has the same keys.
+//!
+//! `ROUGHLY_SEED` is the seed of the first round, and `ROUGHLY_ROUNDS` the number of rounds.
 
 use super::super::compare::{Transfer, compare, names};
 use super::super::{Peer, assert_no_refused_command};
