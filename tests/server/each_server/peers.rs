@@ -76,6 +76,7 @@ mod redisbloom {
         random_commands {
             random_commands_have_the_same_replies_over_resp2
             random_commands_have_the_same_replies_over_resp3
+            replicas_obey_random_commands
         }
         replication {
             replicas_have_the_same_keys_in_both_directions
@@ -115,7 +116,10 @@ mod redisbloom_2_6 {
             dumps_are_restored_in_both_directions
             chunks_are_loaded_in_both_directions
         }
-        random_commands { random_commands_have_the_same_replies_over_resp2 }
+        random_commands {
+            random_commands_have_the_same_replies_over_resp2
+            replicas_obey_random_commands
+        }
         replication { replicas_have_the_same_keys_in_both_directions }
         t_digest { t_digests_that_lack_their_first_sample_are_restored }
     }

@@ -9,10 +9,10 @@
 //! weight 0 in place of that sample. unstored.rs restores the sample.
 
 use super::{
-    Centroid, DigestCache, Extent, Nodes, TDigest,
+    Centroid, DigestCache, Extent, Nodes, TDigest, Unmerged,
     centroid::{in_order, stored_weight},
     fields::DigestFields,
-    unstored,
+    unstored::{self, Restored},
 };
 use crate::cache::Stamp;
 use crate::format::packed::{PayloadSize, packed_header};
@@ -35,6 +35,8 @@ const RESERVED_NODES: usize = 1_024;
 struct Unchecked {
     fields: DigestFields,
     centroids: Vec<Centroid>,
+    /// Whether the node is an unmerged sample.
+    is_unmerged: bool,
 }
 
 /// Stored fields that are consistent.
@@ -44,6 +46,8 @@ struct Checked {
     compressions: i64,
     /// The nodes in stable order.
     centroids: Vec<Centroid>,
+    /// Whether the node is an unmerged sample.
+    is_unmerged: bool,
 }
 
 impl Unchecked {
@@ -67,8 +71,12 @@ impl Unchecked {
                 centroid.weight = integer_weight(weight)?;
             }
         }
-        unstored::restore(&mut fields, &mut centroids)?;
-        Ok(Self { fields, centroids })
+        let restored = unstored::restore(&mut fields, &mut centroids)?;
+        Ok(Self {
+            fields,
+            centroids,
+            is_unmerged: restored == Restored::UnmergedSample,
+        })
     }
 
     /// Checks that the fields are consistent.
@@ -76,6 +84,7 @@ impl Unchecked {
         let Self {
             fields,
             mut centroids,
+            is_unmerged,
         } = self;
         let (compression, _) = fields.validate()?;
         let means_in_order = centroids.is_sorted_by(|left, right| left.mean <= right.mean)
@@ -109,6 +118,7 @@ impl Unchecked {
             extent,
             compressions: fields.compressions,
             centroids,
+            is_unmerged,
         })
     }
 }
@@ -120,6 +130,12 @@ impl Checked {
         (digest.min, digest.max) = (self.extent.min, self.extent.max);
         digest.compressions = self.compressions;
         digest.set_nodes(Nodes::of(&self.centroids, 0, digest.capacity())?);
+        if self.is_unmerged {
+            digest.unmerged = Unmerged {
+                nodes: 1,
+                weight: 1,
+            };
+        }
         Ok(digest)
     }
 }

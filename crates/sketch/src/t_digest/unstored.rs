@@ -9,12 +9,24 @@ use super::fields::DigestFields;
 use crate::format::FormatError;
 use crate::memory::{OutOfMemory, try_push};
 
+/// Larger doubles do not represent all integers, and one sample is within their tolerance.
+const MAX_EXACT: i128 = 1 << 53;
+
+/// What [`restore`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Restored {
+    /// The only sample, which is unmerged.
+    UnmergedSample,
+    /// Nothing, or something else.
+    Other,
+}
+
 /// Removes the nodes of weight 0, and adds a node for the sample that is missing. If it is neither the smallest nor the largest
 /// sample, its value is unknown, and the weight is reduced instead.
 pub(super) fn restore(
     fields: &mut DigestFields,
     nodes: &mut Vec<Centroid>,
-) -> Result<(), FormatError> {
+) -> Result<Restored, FormatError> {
     let is_unmerged = fields.unmerged_nodes != 0;
     if is_unmerged {
         let weight = unmerged_weight(fields, nodes)?;
@@ -22,9 +34,9 @@ pub(super) fn restore(
     }
     let before = nodes.len();
     nodes.retain(|node| node.weight != 0);
-    // Exact integers: sums of at least 2^53 are not changed.
     let stored: i128 = nodes.iter().map(|node| i128::from(node.weight)).sum();
-    if (is_unmerged || nodes.len() < before) && fields.weight == stored as f64 + 1.0 {
+    let may_lack_sample = (is_unmerged || nodes.len() < before) && stored < MAX_EXACT;
+    if may_lack_sample && fields.weight == stored as f64 + 1.0 {
         let (min, max) = (fields.min, fields.max);
         if !(min.is_finite() && max.is_finite() && min <= max) {
             return Err(FormatError::Invalid("minimum and maximum are no range"));
@@ -39,7 +51,10 @@ pub(super) fn restore(
             (fields.min, fields.max) = (only.mean, only.mean);
         }
     }
-    Ok(())
+    Ok(match is_unmerged && nodes.len() == 1 {
+        true => Restored::UnmergedSample,
+        false => Restored::Other,
+    })
 }
 
 /// The weight of a digest whose nodes are all unmerged: 0 or 1.

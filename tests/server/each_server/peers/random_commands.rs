@@ -13,6 +13,9 @@
 mod differences;
 mod digests;
 mod generator;
+mod stream;
+
+pub use stream::replicas_obey_random_commands;
 
 use super::Peer;
 use super::compare::{Transfer, compare, names};
