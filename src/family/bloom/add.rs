@@ -8,7 +8,7 @@ use super::texts::{NOT_FOUND, VALKEY_ADD_EVENT, VALKEY_CREATION_EVENT, valkey_er
 use super::types::{AddError, Added, Filter, FilterMut, is_valkey};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Entry, Found, Lookup, OneOf};
+use crate::server::key::{Entry, Found, OneOf};
 use crate::server::log;
 use crate::server::log_text::quoted;
 use crate::server::outcome::Outcome;
@@ -81,12 +81,11 @@ pub fn madd(call: &mut Call<'_>) -> Result<(), Error> {
 /// BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] [WINDOW ms [PANES n]] ITEMS item [item …]
 pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.write(1);
-    let is_valkey_key = matches!(key.get(), Lookup::Found(Filter::Valkey(_)));
     let InsertOptions {
         request,
         create,
         first_item,
-    } = syntax::insert(call, is_valkey_key)?;
+    } = syntax::insert(call, &key.get())?;
     let entry = match key.find(call, Filter::TYPES.iter().copied())? {
         Found::Missing(_) if !create => return Err(NOT_FOUND.into()),
         found => create::entry_of(call, found, &request)?,

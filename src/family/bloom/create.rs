@@ -22,7 +22,14 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let Found::Missing(key) = found else {
         return Err(c"ERR item exists".into());
     };
-    let entry = create(call, key, &request)?;
+    let entry = match create(call, key, &request) {
+        // RedisBloom 2.6 also replicates a filter that it could not create. The server logs an error as critical.
+        Err(error) if call.must_obey() && error == NOT_CREATED.into() => {
+            call.reply_ok();
+            return Ok(());
+        }
+        created => created?,
+    };
     let event = match is_valkey(&entry) {
         true => VALKEY_CREATION_EVENT,
         false => c"bf.reserve",

@@ -130,3 +130,40 @@ fn commands_beyond_fixed_limits_are_obeyed() {
     replica.restart();
     State::of(&mut replica.resp2()).assert_same(&wanted, "AOF");
 }
+
+/// Creation parameters of a filter that exists have no effect, so an obeyed command can have any.
+#[test]
+fn obeyed_insertions_into_existing_filters_ignore_parameters() {
+    let mut primary = options().start();
+    let mut replica = options().start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    assert!(connection.call("BF.RESERVE bf 0.01 100").is_ok());
+    let parameters = [
+        "CAPACITY 9223372036854775807",
+        "CAPACITY 0",
+        "CAPACITY -1",
+        "CAPACITY x",
+        "ERROR 0.99",
+        "ERROR 0",
+        "ERROR 1",
+        "ERROR x",
+        "EXPANSION 4294967296",
+        "EXPANSION -1",
+        "EXPANSION x",
+        "CAPACITY 0 ERROR 7 EXPANSION 40000 NONSCALING",
+    ];
+    for (number, parameters) in parameters.iter().enumerate() {
+        let command = format!("HANDLER.REPLICATE BF.INSERT bf {parameters} ITEMS {number}");
+        assert!(connection.call(&command).is_ok(), "{command}");
+    }
+    primary.wait_for_replica(&replica);
+    assert!(!replica.log().contains("error to its"), "{}", replica.log());
+    let mut connection = replica.resp2();
+    for number in 0..parameters.len() {
+        let found = connection.call(&format!("BF.EXISTS bf {number}"));
+        assert_eq!(found, Reply::Integer(1), "{}", parameters[number]);
+    }
+    let info = connection.call("BF.INFO bf Capacity");
+    assert!(info.to_string().contains(":100"), "{info}");
+}

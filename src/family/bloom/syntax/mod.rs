@@ -5,7 +5,9 @@ mod valkey;
 
 use super::dialect::Dialect;
 use super::request::{InsertOptions, Request};
+use super::types::Filter;
 use crate::server::call::{Call, Error};
+use crate::server::key::Lookup;
 
 /// Whether a command has valkey-bloom's syntax: if replies are those of valkey-bloom, except for a filter with a window,
 /// which valkey-bloom lacks, and for commands that must be obeyed, because another server has already parsed them.
@@ -34,9 +36,10 @@ pub fn reserve(call: &Call<'_>) -> Result<Request, Error> {
 ///
 /// # Errors
 /// Those of the syntax.
-pub fn insert(call: &Call<'_>, is_valkey_key: bool) -> Result<InsertOptions, Error> {
+pub fn insert(call: &Call<'_>, key: &Lookup<Filter<'_>>) -> Result<InsertOptions, Error> {
+    let is_valkey_key = matches!(key, Lookup::Found(Filter::Valkey(_)));
     match is_valkey_key || valkey::has_own_keyword(call) || is_valkey(call) {
         true => valkey::insert(call),
-        false => redisbloom::insert(call),
+        false => redisbloom::insert(call, matches!(key, Lookup::Found(_))),
     }
 }

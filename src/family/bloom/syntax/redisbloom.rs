@@ -74,11 +74,12 @@ fn reserve_parameters<'a>(
     })
 }
 
-/// Parses the options of BF.INSERT. Their first letters are enough, as in RedisBloom, but not those of `WINDOW`.
+/// Parses the options of BF.INSERT. Their first letters are enough, as in RedisBloom, but not those of `WINDOW`. Parameters of an
+/// existing filter have no effect; a command that must be obeyed can have any.
 ///
 /// # Errors
 /// Those of the syntax.
-pub fn insert(call: &Call<'_>) -> Result<InsertOptions, Error> {
+pub fn insert(call: &Call<'_>, exists: bool) -> Result<InsertOptions, Error> {
     let mut request = Request::default();
     let mut create = true;
     let mut index = 2;
@@ -100,6 +101,10 @@ pub fn insert(call: &Call<'_>) -> Result<InsertOptions, Error> {
                     create,
                     first_item: index,
                 });
+            }
+            (Some(b'e' | b'c'), ..) if exists && call.must_obey() => {
+                value_at(index)?;
+                index += 1;
             }
             (Some(b'e'), Some(b'r'), _) => {
                 let rate = value_at(index)?.double().ok_or(c"Bad error rate")?;
