@@ -160,9 +160,9 @@ fn obeyed_insertions_into_existing_filters_ignore_parameters() {
     primary.wait_for_replica(&replica);
     assert!(!replica.log().contains("error to its"), "{}", replica.log());
     let mut connection = replica.resp2();
-    for number in 0..parameters.len() {
+    for (number, parameters) in parameters.iter().enumerate() {
         let found = connection.call(&format!("BF.EXISTS bf {number}"));
-        assert_eq!(found, Reply::Integer(1), "{}", parameters[number]);
+        assert_eq!(found, Reply::Integer(1), "{parameters}");
     }
     let info = connection.call("BF.INFO bf Capacity");
     assert!(info.to_string().contains(":100"), "{info}");
