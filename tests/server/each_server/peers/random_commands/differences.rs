@@ -457,6 +457,19 @@ pub const DIFFERENCES: &[Difference] = &[
         deleted: &[1],
     },
     Difference {
+        reason: "the text for a number of keys that is not positive",
+        page: VERSION_2,
+        below: VERSION_2_8,
+        commands: &["CMS.MERGE *"],
+        replies: &[(
+            "-CMS: wrong number of keys*",
+            "-CMS: Number of keys must be positive",
+        )],
+        when: always,
+        example: &["CMS.INITBYDIM k 2 2", "CMS.MERGE k 0 k WEIGHTS 1"],
+        deleted: &[1],
+    },
+    Difference {
         reason: "an increment may be negative, as in 8.12",
         page: VERSION_2,
         below: VERSION_8_12,

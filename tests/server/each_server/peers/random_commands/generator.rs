@@ -767,6 +767,25 @@ fn is_excluded(command: &Command) -> bool {
     }
 }
 
+/// Whether a command would end RedisBloom 2.6, at once or later: it does not check the number of keys of a merge, nor the size of
+/// a sketch for overflow.
+pub fn ends_2_6(command: &Command) -> bool {
+    let number = |at: usize| command.get(at).and_then(|argument| parse(argument));
+    let is_any =
+        |condition: fn(f64) -> bool| (2..command.len()).any(|at| number(at).is_some_and(condition));
+    match name(command).as_str() {
+        // A filter of less than one bit, or of more than 2^64.
+        "BF.RESERVE" | "BF.INSERT" => {
+            is_any(|number| number > 0.9 && number < 1.0 || number > 1e12)
+        }
+        "CF.RESERVE" | "CF.INSERT" | "CF.INSERTNX" => is_any(|number| number > 1e12),
+        "CMS.INITBYDIM" => is_any(|number| number > 1e9),
+        "CMS.INITBYPROB" => is_any(|number| number > 0.0 && number < 1e-10),
+        "CMS.MERGE" => number(2).is_some_and(|keys| !(0.0..1e12).contains(&keys)),
+        _ => false,
+    }
+}
+
 fn ends_with_option(command: &Command) -> bool {
     let options: [&[u8]; 3] = [b"EXPANSION", b"BUCKETSIZE", b"MAXITERATIONS"];
     let last = command.last().expect("a name");
