@@ -26,9 +26,6 @@ pub const MAX_CAPACITY: u64 = 1 << 30;
 /// The largest [`Parameters::expansion`] that BF.RESERVE accepts.
 pub const MAX_EXPANSION: u32 = 32768;
 
-/// The bytes of a bit array that no process can have: the address space of most processors has 2^48.
-const MAX_GROWTH_BYTES: u64 = 1 << 48;
-
 /// The largest number of items of a chain: the largest integer of a reply.
 const MAX_ITEMS: u64 = i64::MAX as u64;
 
@@ -185,9 +182,7 @@ impl chain::Layout for Layout {
         } else {
             Sizing::PowerOfTwo
         };
-        let shape = Shape::new(capacity, newest.error_rate / 2.0, sizing)
-            .filter(|shape| shape.bytes() <= MAX_GROWTH_BYTES)
-            .ok_or(Error::Shape)?;
+        let shape = Shape::new(capacity, newest.error_rate / 2.0, sizing).ok_or(Error::Shape)?;
         chain.push_empty(shape, budget)
     }
 }

@@ -63,8 +63,8 @@ fn wrapped(bits: f64) -> u64 {
 }
 
 impl Shape {
-    /// The filter that RedisBloom appends when a chain fails to grow, because the next error rate or capacity is 0, or memory
-    /// was refused. No hash function rules out an item, so the chain then contains every item.
+    /// The filter that RedisBloom appends when a chain fails to grow, because the next error rate or capacity is 0.
+    /// It has no hash functions, so the chain then contains all items.
     pub const FAILED_GROWTH: Self = Self {
         capacity: 0,
         error_rate: 0.0,

@@ -170,7 +170,7 @@ const REFUSED: &[&str] = &[
     "TDIGEST.RESET tdigest:missing",
 ];
 
-/// The text of an item with this number.
+/// The text of the item with this number.
 type Format = fn(usize) -> String;
 
 /// The commands of a stage with this number of items; none for a command that needs one.

@@ -30,7 +30,7 @@ fn is_excluded(command: &Command) -> bool {
                 options.any(|option| key.eq_ignore_ascii_case(option.as_bytes()))
             })
         }
-        // A NUL does not truncate an item.
+        // Roughly stores items with NUL completely.
         "TOPK.ADD" | "TOPK.INCRBY" => command.iter().any(|argument| argument.contains(&0)),
         _ => false,
     }
