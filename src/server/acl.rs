@@ -149,17 +149,13 @@ impl Call<'_> {
     }
 
     /// Whether the command has a user, and need not be obeyed. Other modules can run it without a user, from any context;
-    /// RedisModule_GetCurrentUserName then crashes Redis 7.0 and Valkey 8.0. No flag of the context shows it. A connection
-    /// always has a user.
+    /// RedisModule_GetCurrentUserName then crashes Redis 7.0 and Valkey 8.0. No flag of the context shows it, and no id: servers
+    /// use their clients for modules again, with the id of a connection. So the server is asked: for a call as the user, it
+    /// looks for the user before it looks for the command.
     fn has_user(&self) -> bool {
-        !obeyed::flags_must_obey(self.context().flags())
-            && (self.context().is_of_connection() || self.runs_as_user())
-    }
-
-    /// Whether the command of a script or of another module has a user: the server looks for it before it looks for the
-    /// command.
-    #[cold]
-    fn runs_as_user(&self) -> bool {
+        if obeyed::flags_must_obey(self.context().flags()) {
+            return false;
+        }
         // SAFETY: the context is the running command's. There is no command without a name, so the server runs none.
         unsafe { api!(RedisModule_Call)(self.ctx(), c"".as_ptr(), c"C".as_ptr()) };
         io::Error::last_os_error().kind() != io::ErrorKind::Unsupported

@@ -2,7 +2,6 @@
 
 use super::test_clock;
 use redis_module::raw;
-use std::ptr;
 
 /// The context of a running command.
 #[derive(Debug, Clone, Copy)]
@@ -33,21 +32,6 @@ impl Context {
     /// Whether the client speaks RESP3.
     pub(super) fn is_resp3(self) -> bool {
         self.has_flag(raw::REDISMODULE_CTX_FLAGS_RESP3)
-    }
-
-    /// Whether the running client is a connection. Servers run the commands of scripts and modules with clients that are not in
-    /// their list of clients.
-    pub(super) fn is_of_connection(self) -> bool {
-        // SAFETY: the context is the running command's. The name is null, or a string that is freed here; without a context,
-        // because automatic memory management is off.
-        unsafe {
-            let id = api!(RedisModule_GetClientId)(self.0);
-            let name = api!(RedisModule_GetClientUserNameById)(self.0, id);
-            if !name.is_null() {
-                api!(RedisModule_FreeString)(ptr::null_mut(), name);
-            }
-            !name.is_null()
-        }
     }
 
     /// The time in milliseconds since the Unix epoch: the time that the server has cached for the running command, so

@@ -35,12 +35,12 @@ pub(super) fn flags_must_obey(flags: u32) -> bool {
         || flags & loading == raw::REDISMODULE_CTX_FLAGS_LOADING
 }
 
-/// Whether the running command must be obeyed. The commands of other modules, scripts and functions lack the flag REPLICATED.
-/// On a read-only replica, those that write are part of the commands of the primary, because no client can write.
+/// Whether the running command must be obeyed. The commands of other modules, scripts and functions lack the flag REPLICATED,
+/// and the id of a client shows nothing, because servers use their clients for modules again, with the id of a connection. On a
+/// read-only replica, the commands that write are part of those of the primary, because no client can write.
 pub(super) fn command_must_obey(ctx: Context, name: &[u8]) -> bool {
     let flags = ctx.flags();
-    flags_must_obey(flags)
-        || is_read_only_replica(flags) && is_write(name) && !ctx.is_of_connection()
+    flags_must_obey(flags) || is_read_only_replica(flags) && is_write(name)
 }
 
 /// As [`command_must_obey`], for a callback that creates a value (a load or a copy). It has no client, so the state of the

@@ -13,6 +13,15 @@ pub fn handler() -> &'static str {
     MODULE.get_or_init(|| compile("handler"))
 }
 
+/// The path of contexts.c: runs commands in each kind of context.
+///
+/// # Panics
+/// As [`compile`].
+pub fn contexts() -> &'static str {
+    static MODULE: OnceLock<String> = OnceLock::new();
+    MODULE.get_or_init(|| compile("contexts"))
+}
+
 /// The path of names.c: registers the names of its arguments.
 ///
 /// # Panics

@@ -8,14 +8,11 @@
 //   HANDLER.SET key text                      the same, then sets the key to a string
 //   HANDLER.CALL flags command [argument ...]  runs the command with these flags of RedisModule_Call
 //   HANDLER.REPLICATE command [argument ...]  sends the command to the replicas, and does not run it
-//   HANDLER.LATER command [argument ...]   runs the command from a timer, and keeps the reply for HANDLER.OFF
-//   HANDLER.THREAD command [argument ...]  the same from a thread with the lock
 //   HANDLER.SAVE file                         makes the server write an RDB file (Redis 7.2 and above, Valkey)
 //
 // The handler does not run for events that occur while it runs. It declares the few functions of the module
 // API that it uses, so that no header is needed.
 
-#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -55,11 +52,6 @@ static int (*StringSet)(RedisModuleKey *, RedisModuleString *);
 static int (*Replicate)(RedisModuleCtx *, const char *, const char *, ...);
 static int (*ReplyWithError)(RedisModuleCtx *, const char *);
 static int (*ReplyWithCallReply)(RedisModuleCtx *, RedisModuleCallReply *);
-static unsigned long long (*CreateTimer)(RedisModuleCtx *, long long, void (*)(RedisModuleCtx *, void *), void *);
-static RedisModuleCtx *(*GetThreadSafeContext)(void *);
-static void (*FreeThreadSafeContext)(RedisModuleCtx *);
-static void (*ThreadSafeContextLock)(RedisModuleCtx *);
-static void (*ThreadSafeContextUnlock)(RedisModuleCtx *);
 static RedisModuleRdbStream *(*RdbStreamCreateFromFile)(const char *);
 static void (*RdbStreamFree)(RedisModuleRdbStream *);
 static int (*RdbSave)(RedisModuleCtx *, RedisModuleRdbStream *, int);
@@ -152,56 +144,10 @@ static int replicate(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return ReplyWithSimpleString(ctx, "OK");
 }
 
-// Stores a command, which follows the first argument.
-static int store(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (argc < 2 || argc > MAX_ARGUMENTS + 1) return WrongArity(ctx);
-    event_name[0] = 0;
-    reply_count = 0;
-    for (int i = 1; i < argc; i++) {
-        size_t length;
-        const char *text = StringPtrLen(argv[i], &length);
-        if (length >= MAX_TEXT) length = MAX_TEXT - 1;
-        memcpy(arguments[i - 1], text, length);
-        arguments[i - 1][length] = 0;
-        argument_lengths[i - 1] = length;
-    }
-    argument_count = argc - 1;
-    return ReplyWithSimpleString(ctx, "OK");
-}
-
-static void on_timer(RedisModuleCtx *ctx, void *data) {
-    (void)data;
-    run(ctx, NULL);
-}
-
-static int later(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    CreateTimer(ctx, 1, on_timer, NULL);
-    return store(ctx, argv, argc);
-}
-
-static void *on_thread(void *data) {
-    (void)data;
-    RedisModuleCtx *ctx = GetThreadSafeContext(NULL);
-    ThreadSafeContextLock(ctx);
-    run(ctx, NULL);
-    ThreadSafeContextUnlock(ctx);
-    FreeThreadSafeContext(ctx);
-    return NULL;
-}
-
-static int thread(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    int stored = store(ctx, argv, argc);
-    pthread_t id;
-    pthread_create(&id, NULL, on_thread, NULL);
-    pthread_detach(id);
-    return stored;
-}
-
 static int off(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argv;
     if (argc != 1) return WrongArity(ctx);
-    // A timer or a thread may still need the command.
-    if (event_name[0]) argument_count = 0;
+    argument_count = 0;
     ReplyWithArray(ctx, reply_count);
     for (int i = 0; i < reply_count; i++) ReplyWithStringBuffer(ctx, replies[i], reply_lengths[i]);
     return OK;
@@ -281,11 +227,6 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
     API(Replicate);
     API(ReplyWithError);
     API(ReplyWithCallReply);
-    API(CreateTimer);
-    API(GetThreadSafeContext);
-    API(FreeThreadSafeContext);
-    API(ThreadSafeContextLock);
-    API(ThreadSafeContextUnlock);
     // Missing functions stay null.
     GetApi("RedisModule_RdbStreamCreateFromFile", &RdbStreamCreateFromFile);
     GetApi("RedisModule_RdbStreamFree", &RdbStreamFree);
@@ -295,8 +236,6 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
     if (CreateCommand(ctx, "handler.off", off, "", 0, 0, 0) != OK) return ERR;
     if (CreateCommand(ctx, "handler.call", call, "", 0, 0, 0) != OK) return ERR;
     if (CreateCommand(ctx, "handler.replicate", replicate, "", 0, 0, 0) != OK) return ERR;
-    if (CreateCommand(ctx, "handler.later", later, "", 0, 0, 0) != OK) return ERR;
-    if (CreateCommand(ctx, "handler.thread", thread, "", 0, 0, 0) != OK) return ERR;
     if (CreateCommand(ctx, "handler.delete", delete_key, "write", 1, 1, 1) != OK) return ERR;
     if (CreateCommand(ctx, "handler.save", save, "", 0, 0, 0) != OK) return ERR;
     if (CreateCommand(ctx, "handler.set", set_key, "write", 1, 1, 1) != OK) return ERR;

@@ -3,7 +3,9 @@
 
 use crate::families::{FAMILIES, Family, on_key};
 use crate::support::c_modules;
+use crate::support::contexts;
 use crate::support::resp::{Connection, Reply};
+use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 
 /// How a command of the primary runs another command.
@@ -17,8 +19,6 @@ const CONTEXTS: &[&str] = &[
     "HANDLER.CALL ! in a script",
     "HANDLER.CALL ! in a function",
     "HANDLER.ON set",
-    "HANDLER.LATER",
-    "HANDLER.THREAD",
 ];
 
 const LIBRARY: &str = "#!lua name=callers\nredis.register_function('run', function(keys, arguments) \
@@ -143,6 +143,74 @@ fn commands_without_a_client_of_the_primary_are_obeyed_on_a_replica() {
     assert_eq!(run_contexts, CONTEXTS.len() * FAMILIES.len());
     // The primary has run none of these commands.
     assert_eq!(primary.call("EXISTS bf:0"), Reply::Integer(0));
+}
+
+/// Before the command of the primary, a client of the replica gets a context of another kind: in all orders of two kinds. The
+/// server then may use a client for modules again, with the id of this client's connection.
+#[test]
+fn commands_in_every_context_after_every_other_are_obeyed_on_a_replica() {
+    let handler = ["--loadmodule", c_modules::handler()];
+    let options = || contexts::options().arguments(&handler);
+    let mut primary = options().debug_module().start();
+    let mut replica = options()
+        .debug_module()
+        .module_arguments(&["sketch-max-key-bytes", "1", "sketch-windows", "no"])
+        .start();
+    replica.replicate(&primary);
+    let three_years = 94_608_000_000i64;
+    replica.set_clock(&format!("+{three_years}"));
+    contexts::prepare(&primary);
+    let mut connection = primary.resp2();
+    for family in FAMILIES {
+        family.build(&mut connection, family.name);
+        family.build(&mut connection, &format!("{}:source", family.name));
+    }
+    primary.wait_for_replica(&replica);
+    let version = replica.version();
+    let kinds = contexts::kinds(&replica, false);
+    let of_stream: Vec<_> = kinds
+        .iter()
+        .filter(|kind| contexts::is_of_stream(kind, version))
+        .collect();
+    assert!(of_stream.len() >= 15, "{of_stream:?}");
+    let sample = Sample::of_run();
+    let mut number = 0;
+    for first in &kinds {
+        for second in &of_stream {
+            // 11 types, and a number of kinds that is no multiple of it: each kind gets each type.
+            let family = &FAMILIES[number % FAMILIES.len()];
+            number += 1;
+            if !sample.contains(number) {
+                continue;
+            }
+            let at = format!("{}, {first}, then {second}", family.name);
+            let key = format!("{}:{number}", family.name);
+            for (template, key) in [(family.change.0, family.name), (family.creations[0], &key)] {
+                let client = replica.resp2();
+                let _open = contexts::run(&mut replica, None, client, (first, ""), "EXISTS x");
+                let pane = newest_pane(&replica, family.name);
+                let command = command(family, template, key, number);
+                let words: Vec<_> = command.split(' ').collect();
+                let caller = [
+                    "HANDLER.REPLICATE",
+                    "CONTEXTS.RUN",
+                    contexts::KEY,
+                    second,
+                    "",
+                ];
+                send(&mut connection, &[&caller, &words[..]].concat());
+                let reply = contexts::wait_for_reply(&mut replica, &at);
+                assert!(
+                    !reply.starts_with('-') && reply != "refused",
+                    "{at}: {reply}"
+                );
+                assert_eq!(newest_pane(&replica, family.name), pane, "{at}");
+                let exists = replica.call(&format!("EXISTS {key}"));
+                assert_eq!(exists, Reply::Integer(1), "{at}");
+            }
+        }
+    }
+    assert_eq!(number, kinds.len() * of_stream.len());
 }
 
 /// Clients of a replica can read, also in scripts and functions: the limits of work apply to them.

@@ -2,7 +2,9 @@
 
 use super::with_window;
 use crate::support::c_modules;
+use crate::support::contexts;
 use crate::support::resp::{Connection, Reply};
+use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 
 fn denied(user: &str, command: &str) -> Reply {
@@ -24,6 +26,7 @@ fn create(server: &Server) {
         "CMS.INITBYDIM other 1000 5",
         "BF.RESERVE bf 0.01 10",
         "CF.RESERVE cf 10",
+        "BF.RESERVE {k}bf 0.01 10",
     ] {
         let command = with_window(create, WINDOW);
         assert!(server.call(&command).is_ok(), "{command}");
@@ -144,10 +147,10 @@ fn commands_without_a_user_are_not_checked() {
 const LIBRARY: &str = "#!lua name=callers\nredis.register_function{function_name='run', flags={'no-writes'}, \
                        callback=function(keys, arguments) return redis.call(unpack(arguments)) end}";
 
-/// Other modules run the commands from every context, with and without a user, in MULTI, scripts and functions, on a primary
-/// and on a replica. No flag of the command shows whether it has a user.
+/// Other modules run the commands with and without a user, in MULTI, scripts and functions, on a primary and on a replica. No flag
+/// of the command shows whether it has a user.
 #[test]
-fn other_modules_run_the_commands_from_every_context() {
+fn other_modules_run_the_commands_in_scripts_and_transactions() {
     let start = || {
         let handler = ["--loadmodule", c_modules::handler()];
         Options::new().arguments(&handler).start()
@@ -159,11 +162,11 @@ fn other_modules_run_the_commands_from_every_context() {
     let loaded = primary.resp2().send(&["FUNCTION", "LOAD", LIBRARY]);
     assert_eq!(loaded.text(), Some(&b"callers"[..]), "{loaded}");
     replica.replicate(&primary);
-    run_from_every_context(&mut primary);
-    run_from_every_context(&mut replica);
+    run_in_every_caller(&mut primary);
+    run_in_every_caller(&mut replica);
 }
 
-fn run_from_every_context(server: &mut Server) {
+fn run_in_every_caller(server: &mut Server) {
     let mut connection = server.resp2();
     let none = Reply::Array(vec![Reply::Null('$')]);
     let three = Reply::Array(vec![Reply::Integer(3)]);
@@ -197,32 +200,95 @@ fn run_from_every_context(server: &mut Server) {
                 );
             }
         }
-        for context in ["HANDLER.LATER", "HANDLER.THREAD", "HANDLER.ON keymiss"] {
-            for in_transaction in [false, true] {
-                let begin = format!("{context} {command}");
-                let mut commands = vec![begin.as_str(), "GET x"];
-                if in_transaction {
-                    commands.insert(0, "MULTI");
-                    commands.push("EXEC");
-                }
-                for command in commands {
-                    connection.call(command);
-                }
-                // A timer and a thread run after the command that starts them.
-                let mut text = None;
-                server.wait_until("a reply", |server| {
-                    let replies = server.call("HANDLER.OFF");
-                    let first = replies.items().and_then(|replies| replies.first());
-                    text = first.and_then(Reply::text).map(<[u8]>::to_vec);
-                    text.is_some()
-                });
-                let text = text.unwrap_or_default();
+    }
+}
+
+/// Kinds in which RedisModule_Call with the flag C runs the command as the user of the client.
+const OF_CLIENT: &[&str] = &[
+    "command",
+    "scan",
+    "notification",
+    "reply",
+    "timeout",
+    "keys",
+];
+
+/// Other modules run the commands in every context after every other, as a client that may not read the data. Without the flag C
+/// the command has no user.
+fn run_in_every_context(server: &mut Server, sender: Option<&Server>) {
+    server.call("ACL SETUSER reader reset on nopass ~* +@all -cms.query -bf.exists");
+    let kinds = contexts::kinds(server, sender.is_some());
+    assert!(
+        OF_CLIENT
+            .iter()
+            .all(|kind| kinds.iter().any(|other| other == kind))
+    );
+    let connect = |server: &Server| {
+        let mut connection = server.resp2();
+        connection.call("AUTH reader x");
+        connection
+    };
+    let sample = Sample::of_run();
+    for (number, first) in kinds.iter().enumerate() {
+        if !sample.contains(number) {
+            continue;
+        }
+        for second in &kinds {
+            for (command, expected) in [
+                (QUERY, "*1\\r\\n:3\\r\\n"),
+                ("SKETCH.AGE {k}bf b", "*1\\r\\n$-1\\r\\n"),
+            ] {
+                let connection = connect(server);
+                let _open = contexts::run(server, sender, connection, (first, ""), "EXISTS x");
+                let connection = connect(server);
+                let (reply, _open) =
+                    contexts::run(server, sender, connection, (second, ""), command);
+                assert_eq!(reply, expected, "{command}: {first}, then {second}");
+                let connection = connect(server);
+                let (reply, _open) =
+                    contexts::run(server, sender, connection, (second, "C"), command);
+                let is_denied = reply == "refused" || reply.starts_with("-NOPERM");
+                let may_read = !OF_CLIENT.contains(&second.as_str()) && reply == expected;
                 assert!(
-                    text.starts_with(b"*1\r\n"),
-                    "{begin}: {}",
-                    text.escape_ascii()
+                    is_denied || may_read,
+                    "{command}: {first}, then {second} as a user: {reply}"
                 );
             }
         }
     }
+}
+
+#[test]
+fn other_modules_run_the_commands_in_every_context_after_every_other() {
+    let mut primary = contexts::options().start();
+    let mut replica = contexts::options().start();
+    create(&primary);
+    contexts::prepare(&primary);
+    primary.call("CMS.INCRBY k a 3");
+    replica.replicate(&primary);
+    primary.wait_for_replica(&replica);
+    run_in_every_context(&mut replica, None);
+}
+
+/// As above, with messages of a cluster.
+#[test]
+fn other_modules_run_the_commands_in_every_context_of_a_cluster() {
+    let mut node = contexts::options().cluster().start();
+    let sender = contexts::options().cluster().start();
+    let reply = node.call("CLUSTER ADDSLOTSRANGE 0 16383");
+    assert!(reply.is_ok(), "{reply}");
+    let reply = sender.call(&format!(
+        "CLUSTER MEET 127.0.0.1 {} {}",
+        node.port(),
+        node.bus_port()
+    ));
+    assert!(reply.is_ok(), "{reply}");
+    node.wait_until("the cluster", |node| {
+        let info = node.call("CLUSTER INFO");
+        String::from_utf8_lossy(info.text().unwrap_or_default()).contains("cluster_state:ok")
+    });
+    create(&node);
+    contexts::prepare(&node);
+    node.call("CMS.INCRBY k a 3");
+    run_in_every_context(&mut node, Some(&sender));
 }
