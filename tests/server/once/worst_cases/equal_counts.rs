@@ -26,7 +26,7 @@ const K: usize = 150;
 /// The items of a sketch have at most as many bytes.
 const ITEM_BYTES: usize = 16 << 20;
 /// How often a command is measured before it exceeds its bound.
-const ATTEMPTS: usize = 5;
+const ATTEMPTS: usize = 20;
 
 /// Seconds between the last addition and the command: a few; some that merge panes of several levels; a quarter of the window;
 /// almost the whole window; longer than the window.
