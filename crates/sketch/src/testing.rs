@@ -14,7 +14,12 @@ pub struct Work(Cell<u64>);
 impl Work {
     /// Counts a step.
     pub fn count(&self) {
-        self.0.set(self.0.get() + 1);
+        self.add(1);
+    }
+
+    /// Counts this many steps.
+    pub fn add(&self, steps: u64) {
+        self.0.set(self.0.get() + steps);
     }
 
     /// The number of steps while `work` runs.
@@ -30,6 +35,8 @@ thread_local! {
     pub static HASH_PASSES: Work = Work::default();
     /// Estimates that are read from the tables of a top-k sketch with a window.
     pub static ESTIMATES: Work = Work::default();
+    /// Bytes of items that a top-k sketch may read to compare two items, and one for each comparison.
+    pub static COMPARED_BYTES: Work = Work::default();
 }
 
 /// Versions of RedisBloom that recorded the golden payloads.

@@ -14,6 +14,7 @@ mod bloom;
 mod bounds;
 mod count_min;
 mod cuckoo;
+mod equal_counts;
 mod false_counts;
 mod keys;
 mod page;

@@ -3,10 +3,14 @@
 //! The heap array holds counts and slot numbers only, so that sifting moves eight bytes and follows no pointer. Items
 //! stay in their slots. An [`Index`] maps a tag to the slot, and the slot holds the position in the heap.
 //!
+//! The tag of an item is its fingerprint, unless another item of the heap has this tag: a client can choose long items with
+//! equal fingerprints, and a lookup must not compare all of them. Then it is a hash with a secret key.
+//!
 //! The order of equal counts is part of the format, so the sifting must not be replaced by another
 //! algorithm. It only sifts down, as RedisBloom does: an element whose count dropped stays below parents with larger
 //! counts, and the root need not be the smallest element.
 
+use super::compare::are_equal;
 use super::index::Index;
 use super::item_hash::fingerprint_of;
 use super::pairs::{PAIR_BYTES, Pairs};
@@ -22,8 +26,8 @@ use std::hash::{BuildHasher, RandomState};
 /// Up to this many bytes, the memory of an expelled item is kept for the next item.
 const MAX_SPARE_BYTES: usize = 4096;
 
-/// Heaps of up to this many elements use fingerprints as tags. Fingerprints are not keyed: an attacker can choose
-/// items with equal fingerprints, and a lookup then compares all of them. Larger heaps use a hash with a secret key.
+/// In larger heaps, all tags are keyed hashes: a client can choose items whose fingerprints are next to each other in the index,
+/// and a lookup then reads the entries of all of them.
 const MAX_FINGERPRINT_TAGS: u32 = 4096;
 
 /// An item of the heap.
@@ -64,8 +68,10 @@ pub(super) struct Heap {
     elements: Pairs,
     slots: Vec<HeapItem>,
     index: Index,
-    /// The keyed hash whose values are the tags; `None` if the tags are fingerprints.
-    tag_hash: Option<RandomState>,
+    /// The hash with a secret key.
+    keyed_hash: RandomState,
+    /// The number of tags that are keyed hashes.
+    keyed_tags: usize,
     /// Receives the next item and its NUL, and then holds the item that it expelled.
     spare: Vec<u8>,
     /// Memory for the elements in the RDB format.
@@ -82,7 +88,8 @@ impl Heap {
             elements: Pairs::zeroed(k.into())?,
             slots: Vec::new(),
             index: Index::default(),
-            tag_hash: (k > MAX_FINGERPRINT_TAGS).then(RandomState::new),
+            keyed_hash: RandomState::new(),
+            keyed_tags: 0,
             spare: Vec::new(),
             records: Records::new(k)?,
         })
@@ -102,7 +109,8 @@ impl Heap {
             elements: self.elements.try_clone()?,
             slots,
             index: self.index.try_clone()?,
-            tag_hash: self.tag_hash.clone(),
+            keyed_hash: self.keyed_hash.clone(),
+            keyed_tags: self.keyed_tags,
             spare: Vec::new(),
             // The number of elements is k, which has 32 bits.
             records: Records::new(self.elements.len() as u32)?,
@@ -132,14 +140,19 @@ impl Heap {
         self.elements.get(0).0
     }
 
-    /// The position of the item in the heap. Cost: a hash lookup, which compares at most [`MAX_FINGERPRINT_TAGS`]
-    /// items, even if items were chosen to collide.
+    /// The position of the item in the heap. Cost: a hash lookup, which compares one item. If items have equal fingerprints or
+    /// the heap is large, also a pass over the item, and a second lookup.
     #[inline]
     pub fn find(&self, item: &[u8], fingerprint: u32) -> Option<usize> {
-        let is_item = |slot: u32| self.slots[slot as usize].item() == item;
-        self.index
-            .find(self.tag(item, fingerprint), is_item)
-            .map(|slot| self.slots[slot as usize].position as usize)
+        let is_item = |slot: u32| are_equal(self.slots[slot as usize].item(), item);
+        let mut found = None;
+        if self.uses_fingerprints() {
+            found = self.index.find(fingerprint, is_item);
+        }
+        if found.is_none() && self.keyed_tags > 0 {
+            found = self.index.find(self.keyed_tag(item), is_item);
+        }
+        found.map(|slot| self.slots[slot as usize].position as usize)
     }
 
     /// The elements that hold items, in heap order. Cost: one step per element, with or without an item.
@@ -286,11 +299,9 @@ impl Heap {
             Some(number) => {
                 let slot = &mut self.slots[number as usize];
                 std::mem::swap(&mut slot.terminated, &mut self.spare);
-                let tag_hash = &self.tag_hash;
-                let tag_before = tag(tag_hash, unterminated(&self.spare), slot.fingerprint);
-                self.index.remove(tag_before, number);
-                slot.fingerprint = fingerprint;
-                self.index.insert(tag(tag_hash, item, fingerprint), number);
+                let before = std::mem::replace(&mut slot.fingerprint, fingerprint);
+                self.remove_tag(before, number);
+                self.insert_tag(item, fingerprint, number);
                 (number, true)
             }
         };
@@ -365,12 +376,43 @@ impl Heap {
     /// Prefetches the index entry where the search for an item starts.
     #[inline]
     pub fn prefetch(&self, item: &[u8], fingerprint: u32) {
-        self.index.prefetch(self.tag(item, fingerprint));
+        self.index.prefetch(match self.uses_fingerprints() {
+            true => fingerprint,
+            false => self.keyed_tag(item),
+        });
+    }
+
+    /// Whether tags can be fingerprints.
+    #[inline]
+    fn uses_fingerprints(&self) -> bool {
+        self.elements.len() <= MAX_FINGERPRINT_TAGS as usize
     }
 
     #[inline]
-    fn tag(&self, item: &[u8], fingerprint: u32) -> u32 {
-        tag(&self.tag_hash, item, fingerprint)
+    fn keyed_tag(&self, item: &[u8]) -> u32 {
+        self.keyed_hash.hash_one(item) as u32
+    }
+
+    /// Adds the index entry of a slot. The caller has reserved it.
+    #[inline]
+    fn insert_tag(&mut self, item: &[u8], fingerprint: u32, slot: u32) {
+        let is_keyed =
+            !self.uses_fingerprints() || self.index.find(fingerprint, |_| true).is_some();
+        let tag = match is_keyed {
+            true => self.keyed_tag(item),
+            false => fingerprint,
+        };
+        self.keyed_tags += usize::from(is_keyed);
+        self.index.insert(tag, slot);
+    }
+
+    /// Removes the index entry of a slot whose item, now the spare one, had this fingerprint.
+    #[inline]
+    fn remove_tag(&mut self, fingerprint: u32, slot: u32) {
+        if !self.uses_fingerprints() || !self.index.remove(fingerprint, slot) {
+            let tag = self.keyed_tag(unterminated(&self.spare));
+            self.keyed_tags -= usize::from(self.index.remove(tag, slot));
+        }
     }
 
     /// Bytes of the index.
@@ -382,13 +424,12 @@ impl Heap {
     fn push_slot(&mut self, terminated: Vec<u8>, fingerprint: u32, position: u32) -> u32 {
         // Fewer slots than k, which has 32 bits.
         let slot = self.slots.len() as u32;
-        let tag = self.tag(unterminated(&terminated), fingerprint);
+        self.insert_tag(unterminated(&terminated), fingerprint, slot);
         self.slots.push(HeapItem {
             terminated,
             fingerprint,
             position,
         });
-        self.index.insert(tag, slot);
         slot
     }
 
@@ -441,15 +482,6 @@ impl Blocks for Heap {
             },
         }
         true
-    }
-}
-
-/// The tag of an item in the index: its fingerprint or the lower half of its keyed hash.
-#[inline]
-fn tag(tag_hash: &Option<RandomState>, item: &[u8], fingerprint: u32) -> u32 {
-    match tag_hash {
-        None => fingerprint,
-        Some(tag_hash) => tag_hash.hash_one(item) as u32,
     }
 }
 

@@ -137,12 +137,16 @@ impl<const QUARTERS: usize> Index<QUARTERS> {
     }
 
     /// Removes the entry of `slot` and moves later entries into the gap, so that every search still reaches its entry.
-    /// If there is no such entry, nothing changes.
-    pub fn remove(&mut self, tag: u32, slot: u32) {
-        let mut probe = self.probe(self.home(tag));
+    /// Returns whether there was such an entry.
+    pub fn remove(&mut self, tag: u32, slot: u32) -> bool {
+        if self.occupied == 0 {
+            return false;
+        }
+        let probe = self.probe(self.home(tag));
+        let mut occupied = probe.take_while(|&at| self.entries.get(at).1 != 0);
         let entry = (tag, slot + 1);
-        let Some(mut gap) = probe.find(|&at| self.entries.get(at) == entry) else {
-            return;
+        let Some(mut gap) = occupied.find(|&at| self.entries.get(at) == entry) else {
+            return false;
         };
         let mask = self.entries.len() - 1;
         for at in self.probe((gap + 1) & mask) {
@@ -160,6 +164,7 @@ impl<const QUARTERS: usize> Index<QUARTERS> {
         }
         self.entries.set(gap, (0, 0));
         self.occupied -= 1;
+        true
     }
 
     /// Replaces the slot of an entry. If there is no such entry, nothing changes.
@@ -253,7 +258,7 @@ mod tests {
         }
         let before = entries(&index);
         for (tag, slot) in [(5, 7), (6, 1), (0, 0)] {
-            index.remove(tag, slot);
+            assert!(!index.remove(tag, slot));
             assert_eq!((entries(&index), index.occupied), (before.clone(), 4));
         }
     }
@@ -272,10 +277,10 @@ mod tests {
         assert_eq!(index.occupied, len as usize);
         assert_eq!(index.find(len + 1, |_| true), None);
         assert_eq!(index.find(1, |slot| slot == len), None);
-        index.remove(len + 1, 1);
+        assert!(!index.remove(len + 1, 1));
         assert_eq!(index.occupied, len as usize);
         for slot in 0..len {
-            index.remove(slot, slot);
+            assert!(index.remove(slot, slot));
         }
         assert_eq!((entries(&index), index.occupied), (vec![(0, 0); 8], 0));
     }
@@ -299,7 +304,7 @@ mod tests {
                     }
                     Some(at) if !insert => {
                         let (tag, slot) = model.swap_remove(at);
-                        index.remove(tag, slot);
+                        prop_assert!(index.remove(tag, slot));
                     }
                     _ => {}
                 }

@@ -14,6 +14,7 @@
 //!
 //! Counts saturate at 2^32 - 1.
 
+mod compare;
 mod decay;
 mod heap;
 mod index;

@@ -233,9 +233,9 @@ fn samples_in_adverse_orders_are_added_in_time() {
     }
 }
 
-/// Items of eight bytes with the same 32-bit MurmurHash2 under seed 1919, the fingerprint of top-k: the last word
-/// reverts the effect of the first on the state of the hash.
-fn items_of_one_fingerprint(number: u32) -> Vec<[u8; 8]> {
+/// Items that begin with a prefix of whole words and have the same 32-bit MurmurHash2 under seed 1919, the fingerprint of
+/// top-k: the last word reverts the effect of the word before on the state of the hash.
+fn items_of_one_fingerprint(prefix: &[u8], number: u32) -> Vec<Vec<u8>> {
     const M: u32 = 0x5bd1_e995;
     // M times this is 1 modulo 2^32.
     const INVERSE: u32 = 0xe59b_19bd;
@@ -247,13 +247,12 @@ fn items_of_one_fingerprint(number: u32) -> Vec<[u8; 8]> {
         let word = mixed.wrapping_mul(INVERSE);
         (word ^ word >> 24).wrapping_mul(INVERSE)
     };
+    let next = |state: u32, word| state.wrapping_mul(M) ^ mix(word);
+    let words = prefix.as_chunks().0.iter().copied().map(u32::from_le_bytes);
+    let after_prefix = words.fold(1919 ^ (prefix.len() as u32 + 8), next);
     let items = (0..number).map(|first| {
-        let state = (1919u32 ^ 8).wrapping_mul(M) ^ mix(first);
-        let last = unmix(state.wrapping_mul(M));
-        let mut item = [0; 8];
-        item[..4].copy_from_slice(&first.to_le_bytes());
-        item[4..].copy_from_slice(&last.to_le_bytes());
-        item
+        let last = unmix(next(after_prefix, first).wrapping_mul(M));
+        [prefix, &first.to_le_bytes(), &last.to_le_bytes()].concat()
     });
     items.collect()
 }
@@ -265,7 +264,7 @@ fn items_of_one_fingerprint(number: u32) -> Vec<[u8; 8]> {
 fn items_of_one_fingerprint_in_a_large_heap_are_found_in_time() {
     let server = Server::start();
     let mut connection = server.resp2();
-    let items = items_of_one_fingerprint(200_000);
+    let items = items_of_one_fingerprint(b"", 200_000);
     assert_eq!(
         roughly_sketch::hash::murmur2(&items[0], 1919),
         roughly_sketch::hash::murmur2(&items[199_999], 1919)
@@ -283,6 +282,43 @@ fn items_of_one_fingerprint_in_a_large_heap_are_found_in_time() {
         }
         let list = connection.call("TOPK.LIST K");
         assert_eq!(list.items().map(<[Reply]>::len), Some(k));
+    }
+}
+
+/// The largest heap whose items are looked up by fingerprint, with items of one fingerprint, equal length and a long common
+/// prefix: a lookup compares one of them, not all, which have up to 64 MiB.
+#[test]
+fn long_items_of_one_fingerprint_are_found_in_time() {
+    const K: usize = 4096;
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for len in [16 << 10, 200] {
+        let items = items_of_one_fingerprint(&vec![b'x'; len - 8], K as u32 + 100);
+        connection.call("DEL K");
+        let reply = connection.call(&format!("TOPK.RESERVE K {K} 10 3 0.9"));
+        assert!(reply.is_ok(), "{reply}");
+        let (added, others) = items.split_at(K);
+        for name in ["TOPK.ADD", "TOPK.QUERY", "TOPK.COUNT"] {
+            for items in added.chunks(100).chain([others]) {
+                let words = [&[name.into(), b"K".to_vec()][..], items].concat();
+                timed(&mut connection, &words);
+            }
+        }
+        let usage = connection.call("MEMORY USAGE K").integer();
+        let usage = whole_keys(
+            usage
+                .and_then(|bytes| u64::try_from(bytes).ok())
+                .expect("a size"),
+        );
+        assert!(connection.call("CONFIG SET rdbcompression no").is_ok());
+        let payload = connection.call("DUMP K");
+        let payload = payload.text().expect("a payload");
+        let restore = [b"RESTORE", &b"R"[..], b"0", payload, b"REPLACE"];
+        assert!(timed_within(&mut connection, &restore, usage).is_ok());
+        assert_eq!(
+            connection.call("TOPK.LIST R"),
+            connection.call("TOPK.LIST K")
+        );
     }
 }
 

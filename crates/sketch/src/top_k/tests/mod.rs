@@ -1,6 +1,7 @@
-//! Examples, recall, golden payloads, hostile bytes.
+//! Examples, recall, golden payloads, hostile bytes, items of one fingerprint.
 
 mod decay;
+mod fingerprints;
 mod golden;
 mod hostile;
 mod memory;

@@ -19,7 +19,7 @@ pub struct RankingCache {
 pub(super) struct Ranking {
     /// The stamp of the state, and the panes.
     pub(super) key: (StampNumber, Panes),
-    /// The counts of all candidates; 0 for those that cannot be in the list.
+    /// The counts of the candidates in the list; 0 for the others. While the list is computed, the sums of those that can be in it.
     pub(super) sums: Vec<u64>,
     /// (count, candidate + 1), the smallest count first; (0, 0) before the first item.
     pub(super) top: Pairs,

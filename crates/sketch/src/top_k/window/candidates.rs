@@ -3,6 +3,7 @@
 use super::heap_index::NONE;
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
 use crate::memory::{Budget, OutOfMemory, reserve_exact, with_capacity};
+use crate::top_k::compare::are_equal;
 use crate::top_k::index::Index;
 
 /// The largest sum of a candidate; above that of 255 panes.
@@ -151,7 +152,11 @@ impl Candidates {
     /// The number of the candidate with this item. Cost: a hash lookup.
     #[inline]
     pub fn find(&self, item: &[u8], hash: u64) -> Option<u32> {
-        let is_item = |number: u32| self.item(number) == item;
+        // The index compares half of the hash. Who has the seed can choose long items with this half.
+        let is_item = |number: u32| {
+            let candidate = self.get(number);
+            candidate.hash == hash && are_equal(&candidate.item, item)
+        };
         self.index.find(hash as u32, is_item)
     }
 

@@ -5,6 +5,7 @@
 
 use super::candidates::Candidate;
 use super::heap_index::{HeapIndex, NONE};
+use super::order;
 use super::ranking::select_largest;
 use super::{Pane, Seeded, TopKWindow, saturated, sum_of_estimates};
 use crate::blocks::{BlockChanges, BlockVisitor};
@@ -42,6 +43,8 @@ struct Plan {
     leaving: Positions,
     /// The panes that the sums do not include yet, after the step.
     entering: Positions,
+    /// The panes that are merged, before the step.
+    merged: Positions,
     /// Whether fewer panes stay than change: then the step adds up all panes instead.
     starts_at_0: bool,
 }
@@ -49,7 +52,7 @@ struct Plan {
 impl Plan {
     /// That of a step to a later timeline.
     fn of(panes: &[StoredPane<Pane>], before: &Timeline, later: &Timeline) -> Self {
-        let [mut leaving, mut entering, mut all] = [(); 3].map(|()| Positions::none());
+        let [mut leaving, mut entering, mut merged, mut all] = [(); 4].map(|()| Positions::none());
         let mut staying = 0;
         for position in 0..panes.len() {
             let change = Change::of(panes, position, later);
@@ -59,6 +62,9 @@ impl Plan {
                 staying += 1;
             } else if is_closed {
                 leaving.push(position);
+            }
+            if matches!(change, Change::Grows | Change::IsAdded) {
+                merged.push(position);
             }
             if matches!(change, Change::Stays | Change::Grows) {
                 if !stays {
@@ -71,6 +77,7 @@ impl Plan {
         Self {
             leaving,
             entering: if starts_at_0 { all } else { entering },
+            merged,
             starts_at_0,
         }
     }
@@ -108,7 +115,8 @@ impl TopKWindow {
     /// [`Timed::advance_recorded`](crate::window::Timed::advance_recorded).
     ///
     /// Cost: one step per candidate. If a pane with additions is closed, merged or expires, one bucket per row of each such pane for
-    /// each candidate, or of all panes if these are fewer; and the merges ([`Merger::merge`](super::merge::Merger::merge)).
+    /// each candidate, or of all panes if these are fewer. The candidates of merged panes are ordered by their items once
+    /// ([`order::rank`]), before the merges ([`Merger::merge`](super::merge::Merger::merge)).
     pub(super) fn advance_with(
         &mut self,
         pane: u64,
@@ -129,6 +137,9 @@ impl TopKWindow {
         self.empty_heaps();
         self.subtract_leaving(&plan);
         self.free_leaving(&later, changes);
+        let merged = plan.merged.of(self.panes.all());
+        let listed = merged.flat_map(|pane| &pane.content.listed).copied();
+        order::rank(&mut self.candidates, listed);
         let Self {
             candidates, merger, ..
         } = self;
@@ -148,6 +159,7 @@ impl TopKWindow {
             }
         };
         self.candidates.retain_listed(renumber, changes);
+        order::clear(&mut self.candidates);
         self.add_entering(&plan);
         self.fill_list();
         true

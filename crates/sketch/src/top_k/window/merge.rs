@@ -4,6 +4,7 @@
 //! the count of an item whose buckets became another item's would be lost.
 
 use super::candidates::{Candidates, saturated};
+use super::order::rank_of;
 use super::{Pane, Seeded, Shape, Window};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, with_capacity};
@@ -17,6 +18,8 @@ struct Ranked {
     sum: u64,
     hash: u64,
     number: u32,
+    /// Its rank in the order of items.
+    rank: u32,
 }
 
 /// Merges panes. Has memory for the candidates of two panes, so that a merge needs no other.
@@ -42,7 +45,8 @@ impl Merger {
         with_capacity(Self::capacity(shape, window)).map(Self)
     }
 
-    /// Adds a younger pane to an older one. Both are closed. The result depends on both panes and the items only.
+    /// Adds a younger pane to an older one. Both are closed, and the candidates that they list have ranks
+    /// ([`rank`](super::order::rank)). The result depends on both panes and the items only.
     ///
     /// Cost: one step per bucket, and three buckets per row of each candidate that the panes list.
     pub fn merge(
@@ -57,20 +61,18 @@ impl Merger {
         ranked.clear();
         for &number in older.listed.iter().chain(&younger.listed) {
             candidates.apart_mut(number).lists -= 1;
-            let hash = candidates.get(number).hash;
+            let candidate = candidates.get(number);
+            let (hash, rank) = (candidate.hash, rank_of(candidate));
             let item = Seeded { hash, rows };
             let estimates = [&*older, younger].map(|pane| u64::from(pane.table.estimate(item)));
             ranked.push(Ranked {
                 sum: estimates.iter().sum(),
                 hash,
                 number,
+                rank,
             });
         }
-        let candidates_of = &*candidates;
-        ranked.sort_unstable_by(|one, other| {
-            let key = |ranked: &Ranked| (Reverse(ranked.sum), candidates_of.item(ranked.number));
-            (key(one)).cmp(&key(other))
-        });
+        ranked.sort_unstable_by_key(|ranked| (Reverse(ranked.sum), ranked.rank));
         // Candidates of both panes are there twice.
         ranked.dedup_by_key(|ranked| ranked.number);
         ranked.truncate(k as usize);

@@ -10,7 +10,7 @@
 //! - `members`: two heaps of candidates, the most frequent items of the newest pane (the heap) and of the window (the
 //!   list)
 //! - `candidates`: the items and their lookup by hash
-//! - `expiry`: the step to a later pane; `merge`: two panes become one
+//! - `expiry`: the step to a later pane; `merge`: two panes become one; `order`: the order of items in merges
 //! - `ranking`: the candidates with the largest counts
 //! - `read`: reads, also at a time after the newest pane; `cache`: what they keep
 //! - `stored`: the stored forms
@@ -24,6 +24,7 @@ mod expiry;
 mod heap_index;
 mod members;
 mod merge;
+mod order;
 mod ranking;
 mod read;
 mod stored;

@@ -1,6 +1,7 @@
 //! The candidates with the largest counts, in an order that depends on counts and items only.
 
 use super::candidates::Candidates;
+use crate::top_k::compare::order;
 use crate::top_k::pairs::Pairs;
 use std::cmp::Ordering;
 
@@ -16,9 +17,8 @@ pub(super) fn select_largest(
 ) -> usize {
     let compare = |left: (u32, u32), right: (u32, u32)| -> Ordering {
         (left.0.cmp(&right.0)).then_with(|| {
-            candidates
-                .item(right.1 - 1)
-                .cmp(candidates.item(left.1 - 1))
+            let items = [right, left].map(|pair| candidates.item(pair.1 - 1));
+            order(items[0], items[1])
         })
     };
     let len = top.len();

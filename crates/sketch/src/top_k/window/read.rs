@@ -10,9 +10,9 @@ use super::heap_index::{HeapIndex, NONE};
 use super::ranking::select_largest;
 use super::{ItemHash, TopKWindow, sum_of_estimates};
 use crate::memory::{OutOfMemory, with_capacity};
+use crate::top_k::compare::order;
 use crate::top_k::pairs::Pairs;
 use crate::window::Panes;
-use std::cmp::Reverse;
 
 impl TopKWindow {
     /// The items of the list with counts above 0 and their counts, the largest count first. Items with equal counts are
@@ -44,8 +44,7 @@ impl TopKWindow {
     }
 
     /// Whether the item is in the list of these panes. Cost: one pass over the item and a hash lookup; if not all panes
-    /// count, also log2(k) comparisons, and the first read takes the work of
-    /// [`TopKWindow::list_at`].
+    /// count, the first read takes the work of [`TopKWindow::list_at`].
     ///
     /// # Errors
     /// As [`TopKWindow::list_at`]. Only if not all panes count.
@@ -62,23 +61,7 @@ impl TopKWindow {
             let positions = self.candidates.get(number).positions;
             return Ok(positions[HeapIndex::List as usize] != NONE);
         }
-        let Ranking { sums, top, .. } = self.ranking(panes, cache)?;
-        let wanted = (saturated(sums[number as usize]), Reverse(item));
-        let (mut low, mut high) = (0, top.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let (count, number_plus_1) = top.get(middle);
-            let is_below = match number_plus_1.checked_sub(1) {
-                None => true,
-                Some(number) => (count, Reverse(self.candidates.item(number))) < wanted,
-            };
-            if is_below {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        Ok(low < top.len() && top.get(low).1 == number + 1)
+        Ok(self.ranking(panes, cache)?.sums[number as usize] > 0)
     }
 
     /// The estimated number of occurrences of an item in these panes; see [`TopKWindow::count_hashed_at`].
@@ -108,8 +91,9 @@ impl TopKWindow {
         };
         let mut listed = with_capacity(elements().count())?;
         listed.extend(elements());
-        listed.sort_unstable_by_key(|&(count, number_plus_1): &(u32, u32)| {
-            (Reverse(count), self.candidates.item(number_plus_1 - 1))
+        listed.sort_unstable_by(|one: &(u32, u32), other| {
+            let item = |pair: &(u32, u32)| self.candidates.item(pair.1 - 1);
+            (other.0.cmp(&one.0)).then_with(|| order(item(one), item(other)))
         });
         Ok(listed)
     }
@@ -184,6 +168,10 @@ impl TopKWindow {
         }
         top.bytes_mut().fill(0);
         let counts = sums.iter().copied().map(saturated).zip(0..);
-        select_largest(top, counts, &self.candidates);
+        let used = select_largest(top, counts, &self.candidates);
+        sums.fill(0);
+        for (count, number_plus_1) in (top.len() - used..top.len()).map(|at| top.get(at)) {
+            sums[number_plus_1 as usize - 1] = count.into();
+        }
     }
 }

@@ -3,6 +3,7 @@
 mod hostile;
 mod memory;
 mod merge;
+mod order;
 mod recall;
 mod reload;
 mod work;

@@ -1,0 +1,201 @@
+//! Top-k sketches with a window whose items are equally frequent, equally long, and different in their last bytes only: every
+//! order of items by count and bytes reads the items as a whole.
+//!
+//! After idle time, one command merges up to 254 panes. Their items are ordered once per command, not once per pane.
+
+use super::bounds::{WHOLE_KEY_NS_PER_GIB, Work, bound_ns};
+use super::page::duration;
+use crate::support::main_thread::MainThread;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::Server;
+use roughly_dump::{Values, type_id};
+use roughly_sketch::blocks::BlockChanges;
+use roughly_sketch::memory::Budget;
+use roughly_sketch::seed::Seed;
+use roughly_sketch::stored::Stored;
+use roughly_sketch::top_k::TopKWindow;
+use roughly_sketch::window::{Timed, Window};
+use std::ops::Range;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A month in panes that grow from a second: 242 panes.
+const WINDOW_MS: u64 = 2_592_000_000;
+const UNIT_MS: u64 = 1000;
+/// The largest k for 242 panes and five rows.
+const K: usize = 150;
+/// The items of a sketch have at most as many bytes.
+const ITEM_BYTES: usize = 16 << 20;
+/// How often a command is measured before it exceeds its bound.
+const ATTEMPTS: usize = 20;
+
+/// Seconds between the last addition and the command: a few; some that merge panes of several levels; a quarter of the window;
+/// almost the whole window; longer than the window.
+const IDLE: [u64; 5] = [5, 1000, 648_000, 2_590_000, 3_000_000];
+
+/// The current unit.
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("now");
+    u64::try_from(now.as_millis()).expect("a time") / UNIT_MS
+}
+
+/// Items of equal length and [`ITEM_BYTES`] in total, the last one in the order of bytes first: the worst order for a search for
+/// the first ones.
+fn items(number: usize) -> Vec<Vec<u8>> {
+    let prefix = vec![b'x'; ITEM_BYTES / number - 8];
+    let item = |number: usize| [&prefix[..], format!("{number:08}").as_bytes()].concat();
+    (0..number).rev().map(item).collect()
+}
+
+/// The payload of a sketch whose panes all have items: pane number n has those at `items_of(n)`, each added once.
+fn payload(newest: u64, items: &[Vec<u8>], items_of: impl Fn(usize) -> Range<usize>) -> Vec<u8> {
+    let window = Window::of::<TopKWindow>(WINDOW_MS, 12, Some(UNIT_MS)).expect("a window");
+    let seed = Seed([7; 16]);
+    let new = || {
+        let sketch = TopKWindow::new(K as u64, 1200, 5, 0.9, window, seed, Budget::UNLIMITED);
+        sketch.expect("valid parameters")
+    };
+    let mut at_end = new();
+    at_end.advance(newest);
+    let mut sketch = new();
+    let hashes: Vec<_> = items.iter().map(|item| sketch.hash(item)).collect();
+    for (pane, span) in at_end.timeline().spans().enumerate() {
+        sketch.advance(span.first);
+        for number in items_of(pane) {
+            let mut uncounted = BlockChanges::<()>::default();
+            let (item, hash) = (&items[number], &hashes[number]);
+            let added = sketch.add_hashed(item, hash, 1, Budget::UNLIMITED, &mut uncounted);
+            added.expect("room for the item");
+        }
+    }
+    let mut values = Values::default();
+    sketch.save(&mut values);
+    values.to_dump(type_id(b"tk-window", TopKWindow::ENCODING_VERSION))
+}
+
+/// A server with the key K.
+struct Key<'a> {
+    connection: &'a mut Connection,
+    thread: MainThread,
+    slowness: f64,
+    idle: u64,
+    failures: Vec<String>,
+}
+
+impl Key<'_> {
+    /// Runs a command on a copy of the key with the name C, after these commands on it. It must be within the bound of a
+    /// command that processes a whole key.
+    fn check(&mut self, before: &[&[&[u8]]], command: &[&[u8]]) -> Reply {
+        let mut best = (f64::INFINITY, 0.0);
+        let mut last = Reply::Integer(0);
+        for _ in 0..ATTEMPTS {
+            self.connection.call("COPY K C REPLACE");
+            self.connection.call("DEL D");
+            for command in before {
+                self.connection.send(command);
+            }
+            let usage = self.connection.call("MEMORY USAGE C").integer();
+            let (ns, reply) = self.thread.measured(|| self.connection.send(command));
+            assert!(!matches!(reply, Reply::Error(_)), "{reply}");
+            let bound = bound_ns(&Work {
+                items: 1,
+                rows: 0,
+                sub_filters: 0,
+                whole_keys: Some(u64::try_from(usage.expect("a size")).expect("a size")),
+                ns_per_gib: WHOLE_KEY_NS_PER_GIB,
+            });
+            last = reply;
+            if ns as f64 / self.slowness < best.0 {
+                best = (ns as f64 / self.slowness, bound);
+            }
+            if best.0 <= bound || best.0 > 4.0 * bound {
+                break;
+            }
+            self.slowness = self.thread.slowness(self.connection);
+        }
+        let words = command.iter().filter(|word| word.len() < 30);
+        let words: Vec<_> = words.map(|word| String::from_utf8_lossy(word)).collect();
+        let (time, bound) = (duration(best.0), duration(best.1));
+        let line = format!(
+            "{} after {} s: {time}, bound {bound}",
+            words.join(" "),
+            self.idle
+        );
+        println!("{line}");
+        if best.0 > best.1 {
+            self.failures.push(line);
+        }
+        last
+    }
+}
+
+/// Checks commands on a sketch with these items in its panes after each idle time.
+fn check(items: &[Vec<u8>], items_of: impl Fn(usize) -> Range<usize>) {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    // RESTORE would also measure the decompression of strings by the server.
+    assert!(connection.call("CONFIG SET rdbcompression no").is_ok());
+    let thread = MainThread::of(&mut connection);
+    let mut failures = Vec::new();
+    for idle in IDLE {
+        let payload = payload(now() - idle, items, &items_of);
+        let restore = [b"RESTORE", &b"K"[..], b"0", &payload, b"REPLACE"];
+        assert!(connection.send(&restore).is_ok());
+        let slowness = thread.slowness(&mut connection);
+        let mut key = Key {
+            connection: &mut connection,
+            thread,
+            slowness,
+            idle,
+            failures: Vec::new(),
+        };
+        let queries: Vec<&[u8]> = items[items.len() - K..]
+            .iter()
+            .map(|item| &item[..])
+            .collect();
+        let query = |name: &'static str| [&[name.as_bytes(), b"C"], &queries[..]].concat();
+        let newest = now().to_string();
+        let advance: &[&[u8]] = &[b"SKETCH.ADVANCE", b"C", newest.as_bytes()];
+        let half: &[u8] = b"1296000000";
+        let list: &[&[u8]] = &[b"TOPK.LIST", b"C", b"WITHCOUNT"];
+        let list_of_half: &[&[u8]] = &[b"SKETCH.WITHIN", half, b"TOPK.LIST", b"C", b"WITHCOUNT"];
+        let add: &[&[u8]] = &[b"TOPK.ADD", b"C", b"other"];
+        let add_present: &[&[u8]] = &[b"TOPK.ADD", b"C", &items[0]];
+        for command in [
+            add,
+            add_present,
+            advance,
+            list_of_half,
+            &query("TOPK.COUNT"),
+        ] {
+            key.check(&[], command);
+        }
+        let listed = key.check(&[], list);
+        key.check(&[advance], list);
+        key.check(&[advance], list_of_half);
+        key.check(&[], &query("TOPK.QUERY"));
+        key.check(&[advance], &query("TOPK.QUERY"));
+        key.check(&[], &[b"COPY", b"C", b"D"]);
+        key.check(&[], &[b"RESTORE", b"D", b"0", &payload]);
+        failures.append(&mut key.failures);
+        if idle == IDLE[0] {
+            assert_eq!(listed.items().map(<[Reply]>::len), Some(2 * K));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Each pane lists the same 150 items of 110 KB.
+#[test]
+fn the_longest_items_of_equal_counts_are_ordered_in_time() {
+    check(&items(K), |_| 0..K);
+}
+
+/// Each pane lists other items, which are as many as possible.
+#[test]
+fn the_most_items_of_equal_counts_are_ordered_in_time() {
+    let panes = 242;
+    check(&items(K * panes), |pane| {
+        let first = pane.min(panes - 1) * K;
+        first..first + K
+    });
+}
