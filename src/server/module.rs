@@ -389,6 +389,11 @@ impl Module {
         loaded.unwrap_or(refused)
     }
 
+    /// Prepares for the memory test of a crash report. Allocates no memory.
+    pub fn stop_for_crash_report(&self) {
+        huge_pages::stop();
+    }
+
     /// Implements the INFO callback.
     ///
     /// # Safety
@@ -453,9 +458,10 @@ macro_rules! export_module {
                 for_crash_report: std::ffi::c_int,
             ) {
                 // A crash report is written in a signal handler, which must not allocate.
-                if for_crash_report == 0 {
+                match for_crash_report {
                     // SAFETY: the context is this callback's.
-                    unsafe { $module.write_info(ctx) }
+                    0 => unsafe { $module.write_info(ctx) },
+                    _ => $module.stop_for_crash_report(),
                 }
             }
             // SAFETY: the pointers are those of the server.

@@ -33,6 +33,9 @@ const MAX_FAILURES: usize = 16;
 /// The length of this pause.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
+/// Milliseconds for which a crash report waits for the thread.
+const MAX_STOP_MS: u32 = 1000;
+
 /// The thread; `None` if it has not started or this system has no huge pages.
 static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
 
@@ -51,6 +54,10 @@ static HAD_CHILD: AtomicBool = AtomicBool::new(false);
 /// Number of huge pages, and of parts in use that wait for one.
 static HUGE: AtomicUsize = AtomicUsize::new(0);
 static WAITING: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the process is about to end, so that the thread must not run any more, and whether it has stopped.
+static MUST_STOP: AtomicBool = AtomicBool::new(false);
+static HAS_STOPPED: AtomicBool = AtomicBool::new(false);
 
 /// System calls that failed.
 static ERRORS: AtomicI64 = AtomicI64::new(0);
@@ -109,6 +116,12 @@ fn run() {
         pause: Pause::new(),
     };
     loop {
+        if MUST_STOP.load(Ordering::SeqCst) {
+            HAS_STOPPED.store(true, Ordering::SeqCst);
+            loop {
+                thread::park();
+            }
+        }
         collapser.update();
         if !collapser.pages.arrays.is_empty() {
             collapser.look();
@@ -248,7 +261,28 @@ impl Collapser {
 }
 
 fn must_wait() -> bool {
-    HAS_CHILD.load(Ordering::Relaxed) || status() != Status::Active
+    HAS_CHILD.load(Ordering::Relaxed)
+        || MUST_STOP.load(Ordering::SeqCst)
+        || status() != Status::Active
+}
+
+/// Stops the thread until the process ends, for a crash report: the server then tests all memory, the stack and the variables of
+/// the thread included. It overwrites them meanwhile, and stops only its own threads before. Allocates no memory.
+pub(in crate::server) fn stop() {
+    let Some(Some(thread)) = THREAD.get() else {
+        return;
+    };
+    if PROCESS.get() != Some(&process::id()) {
+        return;
+    }
+    MUST_STOP.store(true, Ordering::SeqCst);
+    for _ in 0..MAX_STOP_MS {
+        if HAS_STOPPED.load(Ordering::SeqCst) {
+            break;
+        }
+        thread.unpark();
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Subscribes to the start and the end of child processes.
