@@ -18,6 +18,7 @@ mod merges;
 mod options;
 mod permissions;
 mod rate_limits;
+mod refused;
 mod replicas;
 mod seeds;
 mod sketch_commands;

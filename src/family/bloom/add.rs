@@ -6,6 +6,7 @@ use super::request::{InsertOptions, Request};
 use super::syntax;
 use super::texts::{NOT_FOUND, VALKEY_ADD_EVENT, VALKEY_CREATION_EVENT, valkey_error};
 use super::types::{AddError, Added, Filter, FilterMut, is_valkey};
+use crate::family::window::all;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, Found, OneOf};
@@ -13,7 +14,9 @@ use crate::server::log;
 use crate::server::log_text::quoted;
 use crate::server::outcome::Outcome;
 use roughly_sketch::memory::Purpose;
+use roughly_sketch::window::Panes;
 use roughly_sketch::window_filter::{Addition, IfPresent};
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 
@@ -50,11 +53,15 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let mut entry = create::find_or_create(call, &Request::default())?;
     let (event, creation_event) = events(&entry, c"bf.add");
     let mut outcome = Outcome::of_one_item().with_creation_event(creation_event);
+    let item = call.arg(2).bytes();
+    let unchanged = entry.advance_unless(call, |entry, later| {
+        (entry.get::<FilterMut<'_>>()).unchanged_by(item, IfPresent::Refresh, later)
+    });
     let mut filter = entry.get::<FilterMut<'_>>();
     let sub_filters = filter.num_sub_filters();
     let max_size = filter.max_size(call, 1);
     let budget = call.memory().budget(Purpose::Grow);
-    let added = filter.add(call.arg(2).bytes(), max_size, budget);
+    let added = unchanged.unwrap_or_else(|| filter.add(item, max_size, budget));
     match added {
         Ok(Addition::New | Addition::Refreshed) => outcome.add(call, 2..3),
         Ok(Addition::Unchanged) => {}
@@ -141,11 +148,15 @@ pub fn add_all<'a>(
     let (event, creation_event) = events(&entry, event);
     let ends_at_errors = is_valkey(&entry);
     let mut outcome = outcome.with_creation_event(creation_event);
+    let arguments = call.args_from(first).map(Argument::bytes);
+    let unchanged = entry.advance_unless(call, |entry, later| {
+        unchanged_by_all(&entry.get(), arguments.clone(), if_present, later)
+    });
     let mut filter = entry.get::<FilterMut<'_>>();
     let items = call.len() - first;
     let sub_filters = filter.num_sub_filters();
     // An array of unknown length is used only if the command may end early, because it costs the server more.
-    let may_end_early = filter.may_end_early(items);
+    let may_end_early = unchanged.is_some() || filter.may_end_early(items);
     if may_end_early {
         call.reply_open_array();
     } else {
@@ -153,10 +164,9 @@ pub fn add_all<'a>(
     }
     let max_size = filter.max_size(call, items);
     let budget = call.memory().budget(Purpose::Grow);
-    let arguments = call.args_from(first).map(Argument::bytes);
     let mut item = first;
     let mut fails_to_grow = false;
-    filter.add_each(arguments, if_present, max_size, budget, |added| {
+    let on_result = |added| {
         reply_item(call, dialect, added);
         match added {
             Ok(Addition::New | Addition::Refreshed) => outcome.add(call, item..item + 1),
@@ -176,7 +186,13 @@ pub fn add_all<'a>(
         }
         item += 1;
         ControlFlow::Continue(())
-    });
+    };
+    match unchanged {
+        Some(results) => {
+            let _ = results.into_iter().try_for_each(on_result);
+        }
+        None => filter.add_each(arguments, if_present, max_size, budget, on_result),
+    }
     if may_end_early {
         call.end_array();
     }
@@ -185,4 +201,20 @@ pub fn add_all<'a>(
     }
     outcome.growths = growths(call, &filter, sub_filters);
     outcome.finish(call, entry, event);
+}
+
+/// The results of additions after an advance, up to the one that ends the command, if these panes are live then and none of them
+/// changes the filter.
+fn unchanged_by_all<'b>(
+    filter: &FilterMut<'_>,
+    items: impl Iterator<Item = &'b [u8]>,
+    if_present: IfPresent,
+    later: Panes,
+) -> Option<Vec<Added>> {
+    let is_full = Cell::new(false);
+    all(items.take_while(|_| !is_full.get()), |item| {
+        let added = filter.unchanged_by(item, if_present, later)?;
+        is_full.set(added == Err(AddError::Full));
+        Some(added)
+    })
 }

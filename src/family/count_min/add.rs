@@ -3,6 +3,7 @@
 use super::texts::{NO_DECREMENTS, NO_PANE_MEMORY, NOT_FOUND};
 use super::types::{Counts, CountsMut};
 use super::work;
+use crate::family::window::all;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, OneOf};
@@ -104,14 +105,24 @@ pub fn increment<'a>(
         // The increment is parsed once.
         let by = call.arg(first + 1).integer().ok_or(NOT_INTEGER)?;
         check(entry, by)?;
-        let ready = Ready::new(call, entry, first)?;
-        call.reply_array(1);
-        let allows = |_| ready.has_memory;
+        work::check(call, entry.get::<CountsMut<'_>>().as_ref(), first, 2)?;
         let item = call.arg(first).bytes();
-        let sketch = entry.get::<CountsMut<'_>>();
-        let result = sketch.increment(item, by, max, Budget::new(&allows));
+        let unchanged = entry.advance_unless(call, |entry, later| {
+            (entry.get::<CountsMut<'_>>()).unchanged_by(item, by, max, later)
+        });
+        call.reply_array(1);
+        let result = match unchanged {
+            Some(result) => result,
+            None => {
+                let growth = Growth::request(call, entry);
+                let allows = |_| growth.is_allowed;
+                let sketch = entry.get::<CountsMut<'_>>();
+                let result = sketch.increment(item, by, max, Budget::new(&allows));
+                growth.recount(entry);
+                result
+            }
+        };
         answer(call, by, result);
-        ready.recount(entry);
     } else {
         let mut stored = [0; STORED_INCREMENTS];
         let mut min = 0;
@@ -123,20 +134,33 @@ pub fn increment<'a>(
             }
         }
         check(entry, min)?;
-        let ready = Ready::new(call, entry, first)?;
+        work::check(call, entry.get::<CountsMut<'_>>().as_ref(), first, 2)?;
         let items = call.args_from(first).step_by(2).map(Argument::bytes);
-        call.reply_array(items.len());
         let further = call
             .args_from(first + 1 + 2 * STORED_INCREMENTS)
             .step_by(2)
             .map(|by| by.integer().unwrap_or_default());
-        let pairs = items.zip(stored.into_iter().chain(further));
-        let allows = |_| ready.has_memory;
+        let pairs = items.clone().zip(stored.into_iter().chain(further));
+        let unchanged = entry.advance_unless(call, |entry, later| {
+            let sketch = entry.get::<CountsMut<'_>>();
+            all(pairs.clone(), |(item, by)| {
+                Some((by, sketch.unchanged_by(item, by, max, later)?))
+            })
+        });
+        call.reply_array(items.len());
+        if let Some(results) = unchanged {
+            for (by, result) in results {
+                answer(call, by, result);
+            }
+            return Ok(());
+        }
+        let growth = Growth::request(call, entry);
+        let allows = |_| growth.is_allowed;
         let sketch = entry.get::<CountsMut<'_>>();
         sketch.increment_all(pairs, max, Budget::new(&allows), |by, result| {
             answer(call, by, result);
         });
-        ready.recount(entry);
+        growth.recount(entry);
     }
     Ok(())
 }
@@ -149,31 +173,26 @@ fn check_sign(entry: &Entry, by: i64) -> Result<(), Error> {
     Ok(())
 }
 
-/// A sketch that is ready for increments.
-struct Ready {
-    /// The memory that a new pane takes.
-    growth: u64,
-    /// Whether this memory is allowed.
-    has_memory: bool,
+/// The memory that a new pane takes.
+struct Growth {
+    bytes: u64,
+    is_allowed: bool,
 }
 
-impl Ready {
-    /// Checks the work of the items from argument `first` on, advances the sketch to the current pane, and requests the
-    /// memory of a new pane.
+impl Growth {
+    /// Requests the memory of a new pane, if the next increment adds one.
     #[inline(always)]
-    fn new(call: &mut Call<'_>, entry: &mut Entry, first: usize) -> Result<Self, Error> {
-        work::check(call, entry.get::<CountsMut<'_>>().as_ref(), first, 2)?;
-        entry.advance(call);
-        let growth = entry.get::<CountsMut<'_>>().growth();
-        Ok(Self {
-            growth,
-            has_memory: growth == 0 || call.memory().request(Purpose::Add, growth),
-        })
+    fn request(call: &Call<'_>, entry: &mut Entry) -> Self {
+        let bytes = entry.get::<CountsMut<'_>>().growth();
+        Self {
+            bytes,
+            is_allowed: bytes == 0 || call.memory().request(Purpose::Add, bytes),
+        }
     }
 
     /// Must be called after the increments: counts the memory that they allocated.
     fn recount(self, entry: &mut Entry) {
-        if self.growth > 0 {
+        if self.bytes > 0 {
             entry.recount();
         }
     }

@@ -3,12 +3,14 @@
 use super::texts::{NO_MEMORY, NOT_FOUND};
 use super::types::{Cuckoo, CuckooMut, IfExists, Insertion};
 use super::{config, create};
+use crate::family::window::all;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Found, OneOf};
 use crate::server::outcome::Outcome;
 use crate::server::stats::{MemoryRefusal, Stats};
 use roughly_sketch::memory::{Budget, Purpose};
+use roughly_sketch::window::Panes;
 use std::cell::Cell;
 use std::ffi::CStr;
 
@@ -27,6 +29,27 @@ fn is_at_limit(call: &Call<'_>, filter: &CuckooMut<'_>) -> bool {
     filter.num_sub_filters() as u64 >= config::max_sub_filters() && !call.must_obey()
 }
 
+/// What insertions reply that change nothing, one per item.
+enum Unchanged<R> {
+    /// The filter is at its limit.
+    AtLimit,
+    Results(R),
+}
+
+impl<R> Unchanged<R> {
+    /// The replies after an advance, if these panes are live then. `results` returns those of a filter that is not at its limit.
+    fn of(
+        filter: &CuckooMut<'_>,
+        later: Panes,
+        results: impl FnOnce() -> Option<R>,
+    ) -> Option<Self> {
+        match filter.num_sub_filters_in(later) as u64 >= config::max_sub_filters() {
+            true => Some(Self::AtLimit),
+            false => results().map(Self::Results),
+        }
+    }
+}
+
 /// CF.ADD key item
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     add_one(call, IfExists::Add, c"cf.add")
@@ -39,22 +62,27 @@ pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
 
 fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(), Error> {
     let mut entry = create::find_or_create(call, &config::defaults())?;
+    let item = call.arg(2).bytes();
+    let unchanged = entry.advance_unless(call, |entry, later| {
+        let filter = entry.get::<CuckooMut<'_>>();
+        Unchanged::of(&filter, later, || {
+            filter.unchanged_by(item, if_exists, later)
+        })
+    });
     let mut filter = entry.get::<CuckooMut<'_>>();
     let sub_filters = filter.num_sub_filters();
     let mut outcome = Outcome::of_one_item();
-    let insertion = if is_at_limit(call, &filter) {
-        outcome.count_refusal();
-        None
-    } else {
-        let item = call.arg(2).bytes();
-        let insertion = filter.insert(item, if_exists, call.memory().budget(Purpose::Grow));
-        match insertion {
-            Insertion::Added => outcome.add(call, 2..3),
-            Insertion::Exists => {}
-            Insertion::Full | Insertion::OutOfMemory => outcome.count_refusal(),
-        }
-        Some(insertion)
+    let insertion = match unchanged {
+        Some(Unchanged::AtLimit) => None,
+        Some(Unchanged::Results(insertion)) => Some(insertion),
+        None if is_at_limit(call, &filter) => None,
+        None => Some(filter.insert(item, if_exists, call.memory().budget(Purpose::Grow))),
     };
+    match insertion {
+        Some(Insertion::Added) => outcome.add(call, 2..3),
+        Some(Insertion::Exists) => {}
+        Some(Insertion::Full | Insertion::OutOfMemory) | None => outcome.count_refusal(),
+    }
     outcome.growths = filter.num_sub_filters() - sub_filters;
     outcome.finish(call, entry, event);
     match insertion {
@@ -89,29 +117,44 @@ fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> 
     if !options.accepted_everywhere {
         outcome = outcome.without_options();
     }
+    let items = call.args_from(options.first_item).map(Argument::bytes);
+    let unchanged = entry.advance_unless(call, |entry, later| {
+        let filter = entry.get::<CuckooMut<'_>>();
+        Unchanged::of(&filter, later, || {
+            all(items, |item| filter.unchanged_by(item, if_exists, later))
+        })
+    });
     let mut filter = entry.get::<CuckooMut<'_>>();
-    if is_at_limit(call, &filter) {
-        outcome.count_refusal();
-        call.reply_error(TOO_MANY);
-    } else {
+    let results = match unchanged {
+        Some(Unchanged::AtLimit) => None,
+        Some(Unchanged::Results(results)) => Some(Some(results)),
+        None if is_at_limit(call, &filter) => None,
+        None => Some(None),
+    };
+    if let Some(results) = results {
         let sub_filters = filter.num_sub_filters();
         insert_each(
             call,
             &mut filter,
+            results,
             options.first_item,
             if_exists,
             &mut outcome,
         );
         outcome.growths = filter.num_sub_filters() - sub_filters;
+    } else {
+        outcome.count_refusal();
+        call.reply_error(TOO_MANY);
     }
     outcome.finish(call, entry, name);
     Ok(())
 }
 
-/// Inserts the items from argument `first` on, and replies with an array of the results.
+/// Inserts the items from argument `first` on, unless their results are known, and replies with an array of the results.
 fn insert_each<'a>(
     call: &mut Call<'a>,
     filter: &mut CuckooMut<'_>,
+    known: Option<Vec<Insertion>>,
     first: usize,
     if_exists: IfExists,
     outcome: &mut Outcome<'a>,
@@ -134,7 +177,7 @@ fn insert_each<'a>(
     call.reply_array(call.len() - first);
     let items = call.args_from(first).map(Argument::bytes);
     let mut item = first;
-    filter.insert_each(items, if_exists, Budget::new(&allows), |insertion| {
+    let on_result = |insertion| {
         reply(call, insertion, if_exists);
         match insertion {
             Insertion::Added => outcome.add(call, item..item + 1),
@@ -143,7 +186,11 @@ fn insert_each<'a>(
             Insertion::OutOfMemory => outcome.refuse(call, item),
         }
         item += 1;
-    });
+    };
+    match known {
+        Some(results) => results.into_iter().for_each(on_result),
+        None => filter.insert_each(items, if_exists, Budget::new(&allows), on_result),
+    }
 }
 
 fn reply(call: &mut Call<'_>, insertion: Insertion, if_exists: IfExists) {
@@ -161,11 +208,13 @@ fn reply(call: &mut Call<'_>, insertion: Insertion, if_exists: IfExists) {
 /// CF.DEL key item
 pub fn del(call: &mut Call<'_>) -> Result<(), Error> {
     let item = call.arg(2).bytes();
-    let deleted = change(call, c"Not found", c"cf.del", |filter, stats, budget| {
+    let is_missing = |filter: Cuckoo<'_>, later| !filter.contains(item, later);
+    let delete = |filter: &mut CuckooMut<'_>, stats: &Stats, budget: Budget<'_>| {
         let deleted = filter.delete(item, budget);
         stats.count_deletions(deleted.into());
         deleted
-    })?;
+    };
+    let deleted = change(call, c"Not found", c"cf.del", is_missing, delete)?;
     call.reply_boolean(deleted);
     Ok(())
 }
@@ -176,19 +225,19 @@ pub fn compact(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity);
     }
     let missing = c"Cuckoo filter was not found";
-    change(call, missing, c"cf.compact", |filter, _, budget| {
-        filter.compact(budget)
-    })?;
+    let compact = |filter: &mut CuckooMut<'_>, _: &_, budget: Budget<'_>| filter.compact(budget);
+    change(call, missing, c"cf.compact", |_, _| false, compact)?;
     call.reply_ok();
     Ok(())
 }
 
 /// Runs `change` on the filter, advanced to the current pane. It may remove sub-filters, and returns whether it changed
-/// the filter.
+/// the filter. It does not run if `is_unchanged` returns true for the panes that are live after the advance.
 fn change(
     call: &mut Call<'_>,
     missing: &'static CStr,
     event: &CStr,
+    is_unchanged: impl FnOnce(Cuckoo<'_>, Panes) -> bool,
     change: impl FnOnce(&mut CuckooMut<'_>, &Stats, Budget<'_>) -> bool,
 ) -> Result<bool, Error> {
     // A key of another type is reported as missing.
@@ -196,7 +245,12 @@ fn change(
     let Ok(Found::Entry(mut entry)) = found else {
         return Err(missing.into());
     };
-    entry.advance(call);
+    let unchanged = entry.advance_unless(call, |entry, later| {
+        is_unchanged(entry.get::<CuckooMut<'_>>().as_ref(), later).then_some(())
+    });
+    if unchanged.is_some() {
+        return Ok(false);
+    }
     let stats = &entry.registration().stats;
     let mut filter = entry.get::<CuckooMut<'_>>();
     let (sub_filters, deletes) = (filter.num_sub_filters(), filter.deletes());

@@ -22,10 +22,16 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let mut entry = find(call)?;
     let mut values = Numbers::new();
     parse_all(call, 2, &mut values, sample)?;
-    entry.advance(call);
+    let overflow = entry.advance_unless(call, |entry, later| {
+        let overflows = entry.get::<DigestMut<'_>>().overflows(values.len(), later);
+        overflows.then_some(DigestError::Overflow)
+    });
     let digest = entry.get::<DigestMut<'_>>();
     let before = digest.block_bytes();
-    let added = digest.add_within(&values, call.memory().budget(Purpose::Add));
+    let added = match overflow {
+        Some(error) => Err(error),
+        None => digest.add_within(&values, call.memory().budget(Purpose::Add)),
+    };
     if entry.get::<DigestMut<'_>>().block_bytes() != before {
         entry.recount();
     }

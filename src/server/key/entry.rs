@@ -8,6 +8,7 @@ use crate::server::data_type::{AnyValue, DataType, NewValue, Registration};
 use crate::server::memory_usage::MemoryUsage;
 use crate::server::value::Value;
 use roughly_sketch::blocks::BlockChanges;
+use roughly_sketch::window::Panes;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
@@ -158,9 +159,28 @@ impl Entry {
     /// possible any more, and after the creation of a new value was replicated.
     #[inline(always)]
     pub fn advance(&mut self, call: &mut Call<'_>) {
-        if self.of.has_window() {
-            call.advance(self.any());
+        self.advance_unless(call, |_, _| None::<()>);
+    }
+
+    /// As [`Entry::advance`], unless the command changes nothing: before an advance, calls `unchanged` with the panes that are
+    /// live after it. If `unchanged` returns what the command replies then, the value does not advance, and this is returned:
+    /// the command must not change the value.
+    #[inline(always)]
+    pub fn advance_unless<'a, R>(
+        &mut self,
+        call: &mut Call<'a>,
+        unchanged: impl FnOnce(&mut Self, Panes) -> Option<R>,
+    ) -> Option<R> {
+        if !self.of.has_window() {
+            return None;
         }
+        let pane = call.begin_write(self.any())?;
+        let later = self.any().timeline()?.panes_in(pane);
+        let reply = unchanged(self, later);
+        if reply.is_none() {
+            call.advance(self.any(), pane);
+        }
+        reply
     }
 
     /// Measures the value's memory again, for INFO. Must be called after a change that allocated or freed a block.
