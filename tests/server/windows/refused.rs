@@ -438,6 +438,38 @@ fn a_refused_command_changes_nothing() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// The weight of all samples is limited to 63 bits.
+#[test]
+fn a_sample_beyond_the_largest_weight_changes_nothing() {
+    const MEAN: f64 = 12345.5;
+    let mut observer = Observer::new();
+    let build = [&format!("TDIGEST.ADD k {MEAN}"), "SKETCH.ADVANCE k 1001"];
+    observer.build("TDIGEST.CREATE k", &build, 1);
+    let reply = observer.connection.call("TDIGEST.SCANDUMP k 0");
+    let header = reply.items().and_then(|items| items.get(1)?.text());
+    let mut header = header.expect("a header").to_vec();
+    // The node of the closed pane, mean and weight, is the last one.
+    let node = [MEAN.to_le_bytes(), 1u64.to_le_bytes()].concat();
+    let at = (header.windows(node.len())).rposition(|bytes| bytes == node);
+    let weight = at.expect("a node") + MEAN.to_le_bytes().len();
+    header[weight..weight + 8].copy_from_slice(&i64::MAX.to_le_bytes());
+    observer.connection.call("DEL k");
+    let load = [&b"TDIGEST.LOADCHUNK"[..], b"k", b"1", &header];
+    let loaded = observer.connection.send(&load);
+    assert!(loaded.is_ok(), "{loaded}");
+    for second in [2, 4] {
+        set_ms(&observer.server, START + 1000 * second);
+        for command in ["TDIGEST.ADD k 1", "TDIGEST.ADD k 1 2 3"] {
+            let (reply, changed) = observer.run(command);
+            assert_eq!(reply.to_string(), "-ERR T-Digest: overflow detected");
+            assert!(changed.is_empty(), "{command}, {second}: {changed:?}");
+        }
+    }
+    // The pane has expired.
+    set_ms(&observer.server, START + 5000);
+    assert!(observer.connection.call("TDIGEST.ADD k 1 2 3").is_ok());
+}
+
 /// Random writes to small sketches, most of which have refused parts.
 struct Writes {
     creates: &'static [&'static str],
