@@ -470,11 +470,13 @@ fn a_sample_beyond_the_largest_weight_changes_nothing() {
     assert!(observer.connection.call("TDIGEST.ADD k 1 2 3").is_ok());
 }
 
+/// Returns a random command on the key k.
+type Write = fn(&mut Random) -> String;
+
 /// Random writes to small sketches, most of which have refused parts.
 struct Writes {
     creates: &'static [&'static str],
-    /// Returns a command on the key k.
-    write: fn(&mut Random) -> String,
+    write: Write,
 }
 
 /// One to four arguments, each of them made from two random numbers.
@@ -581,7 +583,7 @@ const WRITES: [Writes; 5] = [
 
 /// The creations of [`WRITES`], with the length of a pane in milliseconds. Panes that become one keep the estimates of a sketch
 /// without collisions, so only such sketches also have panes that grow with age.
-fn creates() -> Vec<(String, u64, fn(&mut Random) -> String)> {
+fn creates() -> Vec<(String, u64, Write)> {
     let mut all = Vec::new();
     for Writes { creates, write } in &WRITES {
         for create in *creates {
