@@ -53,15 +53,20 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let mut entry = create::find_or_create(call, &Request::default())?;
     let (event, creation_event) = events(&entry, c"bf.add");
     let mut outcome = Outcome::of_one_item().with_creation_event(creation_event);
-    let item = call.arg(2).bytes();
-    let unchanged = entry.advance_unless(call, |entry, later| {
+    let unchanged = entry.advance_unless(call, |entry, call, later| {
+        let item = call.arg(2).bytes();
         (entry.get::<FilterMut<'_>>()).unchanged_by(item, IfPresent::Refresh, later)
     });
+    if let Some(added) = unchanged {
+        finish_unchanged(call, entry, outcome, event, &[added]);
+        reply_item(call, Dialect::current(), added);
+        return Ok(());
+    }
     let mut filter = entry.get::<FilterMut<'_>>();
     let sub_filters = filter.num_sub_filters();
     let max_size = filter.max_size(call, 1);
     let budget = call.memory().budget(Purpose::Grow);
-    let added = unchanged.unwrap_or_else(|| filter.add(item, max_size, budget));
+    let added = filter.add(call.arg(2).bytes(), max_size, budget);
     match added {
         Ok(Addition::New | Addition::Refreshed) => outcome.add(call, 2..3),
         Ok(Addition::Unchanged) => {}
@@ -148,15 +153,22 @@ pub fn add_all<'a>(
     let (event, creation_event) = events(&entry, event);
     let ends_at_errors = is_valkey(&entry);
     let mut outcome = outcome.with_creation_event(creation_event);
-    let arguments = call.args_from(first).map(Argument::bytes);
-    let unchanged = entry.advance_unless(call, |entry, later| {
-        unchanged_by_all(&entry.get(), arguments.clone(), if_present, later)
+    let unchanged = entry.advance_unless(call, |entry, call, later| {
+        let items = call.args_from(first).map(Argument::bytes);
+        unchanged_by_all(&entry.get(), items, if_present, later)
     });
+    if let Some(results) = unchanged {
+        call.reply_array(results.len());
+        for &added in &results {
+            reply_item(call, dialect, added);
+        }
+        return finish_unchanged(call, entry, outcome, event, &results);
+    }
     let mut filter = entry.get::<FilterMut<'_>>();
     let items = call.len() - first;
     let sub_filters = filter.num_sub_filters();
     // An array of unknown length is used only if the command may end early, because it costs the server more.
-    let may_end_early = unchanged.is_some() || filter.may_end_early(items);
+    let may_end_early = filter.may_end_early(items);
     if may_end_early {
         call.reply_open_array();
     } else {
@@ -164,9 +176,10 @@ pub fn add_all<'a>(
     }
     let max_size = filter.max_size(call, items);
     let budget = call.memory().budget(Purpose::Grow);
+    let arguments = call.args_from(first).map(Argument::bytes);
     let mut item = first;
     let mut fails_to_grow = false;
-    let on_result = |added| {
+    filter.add_each(arguments, if_present, max_size, budget, |added| {
         reply_item(call, dialect, added);
         match added {
             Ok(Addition::New | Addition::Refreshed) => outcome.add(call, item..item + 1),
@@ -186,13 +199,7 @@ pub fn add_all<'a>(
         }
         item += 1;
         ControlFlow::Continue(())
-    };
-    match unchanged {
-        Some(results) => {
-            let _ = results.into_iter().try_for_each(on_result);
-        }
-        None => filter.add_each(arguments, if_present, max_size, budget, on_result),
-    }
+    });
     if may_end_early {
         call.end_array();
     }
@@ -200,6 +207,21 @@ pub fn add_all<'a>(
         filter.fail_growth();
     }
     outcome.growths = growths(call, &filter, sub_filters);
+    outcome.finish(call, entry, event);
+}
+
+/// Counts the refusals of a command that changes nothing.
+#[cold]
+fn finish_unchanged<'a>(
+    call: &mut Call<'a>,
+    entry: Entry,
+    mut outcome: Outcome<'a>,
+    event: &CStr,
+    results: &[Added],
+) {
+    for _ in results.iter().filter(|added| added.is_err()) {
+        outcome.count_refusal();
+    }
     outcome.finish(call, entry, event);
 }
 

@@ -10,7 +10,9 @@ use crate::server::key::{Entry, OneOf};
 use crate::server::outcome::Outcome;
 use roughly_sketch::count_min::{CountMinError, NO_LIMIT};
 use roughly_sketch::memory::{Budget, Purpose, try_push};
+use roughly_sketch::window::Panes;
 use std::ffi::CStr;
+use std::iter;
 use std::ops::Range;
 
 const FIRST_ITEM: usize = 2;
@@ -39,6 +41,7 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
         FIRST_ITEM,
         check_sign,
         NO_LIMIT,
+        reply_unchanged,
         |call, pair, by, result| match result {
             Ok(estimate) => {
                 match by {
@@ -85,7 +88,7 @@ pub fn reply_refusal(call: &mut Call<'_>, error: CountMinError) {
 /// with the arguments of each pair, the increment and the result; it writes the element.
 ///
 /// All increments are checked before the first item is counted: `check` is called with the smallest of them, or with 0 if
-/// none is negative.
+/// none is negative. If none of them changes the sketch in a new pane, `unchanged` is called to reply and to count refusals.
 // Inlined: the callers differ in few instructions, and a command with one item takes few.
 #[inline(always)]
 pub fn increment<'a>(
@@ -94,6 +97,7 @@ pub fn increment<'a>(
     first: usize,
     check: fn(&Entry, i64) -> Result<(), Error>,
     max: u64,
+    unchanged: fn(&mut Call<'a>, &Entry, &[Unchanged]),
     mut answer: impl FnMut(&mut Call<'a>, Range<usize>, i64, Result<u64, CountMinError>),
 ) -> Result<(), Error> {
     let mut pair = first;
@@ -106,23 +110,22 @@ pub fn increment<'a>(
         let by = call.arg(first + 1).integer().ok_or(NOT_INTEGER)?;
         check(entry, by)?;
         work::check(call, entry.get::<CountsMut<'_>>().as_ref(), first, 2)?;
-        let item = call.arg(first).bytes();
-        let unchanged = entry.advance_unless(call, |entry, later| {
-            (entry.get::<CountsMut<'_>>()).unchanged_by(item, by, max, later)
+        let results = entry.advance_unless(call, |entry, call, later| {
+            let pair = (call.arg(first).bytes(), by);
+            unchanged_by_all(&entry.get(), iter::once(pair), max, later)
         });
+        if let Some(results) = results {
+            unchanged(call, entry, &results);
+            return Ok(());
+        }
+        let ready = Ready::new(call, entry);
         call.reply_array(1);
-        let result = match unchanged {
-            Some(result) => result,
-            None => {
-                let growth = Growth::request(call, entry);
-                let allows = |_| growth.is_allowed;
-                let sketch = entry.get::<CountsMut<'_>>();
-                let result = sketch.increment(item, by, max, Budget::new(&allows));
-                growth.recount(entry);
-                result
-            }
-        };
+        let allows = |_| ready.has_memory;
+        let item = call.arg(first).bytes();
+        let sketch = entry.get::<CountsMut<'_>>();
+        let result = sketch.increment(item, by, max, Budget::new(&allows));
         answer(call, by, result);
+        ready.recount(entry);
     } else {
         let mut stored = [0; STORED_INCREMENTS];
         let mut min = 0;
@@ -135,32 +138,29 @@ pub fn increment<'a>(
         }
         check(entry, min)?;
         work::check(call, entry.get::<CountsMut<'_>>().as_ref(), first, 2)?;
+        let results = entry.advance_unless(call, |entry, call, later| {
+            let pairs = call.arguments(first..call.len()).as_chunks().0.iter();
+            let pairs = pairs.map(|[item, by]| (item.bytes(), by.integer().unwrap_or_default()));
+            unchanged_by_all(&entry.get(), pairs, max, later)
+        });
+        if let Some(results) = results {
+            unchanged(call, entry, &results);
+            return Ok(());
+        }
+        let ready = Ready::new(call, entry);
         let items = call.args_from(first).step_by(2).map(Argument::bytes);
+        call.reply_array(items.len());
         let further = call
             .args_from(first + 1 + 2 * STORED_INCREMENTS)
             .step_by(2)
             .map(|by| by.integer().unwrap_or_default());
-        let pairs = items.clone().zip(stored.into_iter().chain(further));
-        let unchanged = entry.advance_unless(call, |entry, later| {
-            let sketch = entry.get::<CountsMut<'_>>();
-            all(pairs.clone(), |(item, by)| {
-                Some((by, sketch.unchanged_by(item, by, max, later)?))
-            })
-        });
-        call.reply_array(items.len());
-        if let Some(results) = unchanged {
-            for (by, result) in results {
-                answer(call, by, result);
-            }
-            return Ok(());
-        }
-        let growth = Growth::request(call, entry);
-        let allows = |_| growth.is_allowed;
+        let pairs = items.zip(stored.into_iter().chain(further));
+        let allows = |_| ready.has_memory;
         let sketch = entry.get::<CountsMut<'_>>();
         sketch.increment_all(pairs, max, Budget::new(&allows), |by, result| {
             answer(call, by, result);
         });
-        growth.recount(entry);
+        ready.recount(entry);
     }
     Ok(())
 }
@@ -173,26 +173,59 @@ fn check_sign(entry: &Entry, by: i64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The memory that a new pane takes.
-struct Growth {
-    bytes: u64,
-    is_allowed: bool,
+/// The result of an increment that changes nothing.
+pub type Unchanged = Result<u64, CountMinError>;
+
+/// The results of increments after an advance, if these panes are live then and none of them changes the sketch.
+fn unchanged_by_all<'b>(
+    sketch: &CountsMut<'_>,
+    pairs: impl Iterator<Item = (&'b [u8], i64)>,
+    max: u64,
+    later: Panes,
+) -> Option<Vec<Unchanged>> {
+    all(pairs, |(item, by)| {
+        sketch.unchanged_by(item, by, max, later)
+    })
 }
 
-impl Growth {
-    /// Requests the memory of a new pane, if the next increment adds one.
+/// Replies to a CMS.INCRBY that changes nothing.
+#[cold]
+fn reply_unchanged(call: &mut Call<'_>, entry: &Entry, results: &[Unchanged]) {
+    call.reply_array(results.len());
+    for &result in results {
+        match result {
+            Ok(estimate) => call.reply_count(estimate),
+            Err(error) => reply_refusal(call, error),
+        }
+    }
+    let refused = results.iter().filter(|result| result.is_err()).count();
+    let stats = &entry.registration().stats;
+    stats.count_refusals(refused as u64);
+    stats.count_items((results.len() - refused) as u64);
+}
+
+/// A sketch that is ready for increments.
+struct Ready {
+    /// The memory that a new pane takes.
+    growth: u64,
+    /// Whether this memory is allowed.
+    has_memory: bool,
+}
+
+impl Ready {
+    /// Requests the memory of a new pane. Must be called after the sketch advanced to the current pane.
     #[inline(always)]
-    fn request(call: &Call<'_>, entry: &mut Entry) -> Self {
-        let bytes = entry.get::<CountsMut<'_>>().growth();
+    fn new(call: &Call<'_>, entry: &mut Entry) -> Self {
+        let growth = entry.get::<CountsMut<'_>>().growth();
         Self {
-            bytes,
-            is_allowed: bytes == 0 || call.memory().request(Purpose::Add, bytes),
+            growth,
+            has_memory: growth == 0 || call.memory().request(Purpose::Add, growth),
         }
     }
 
     /// Must be called after the increments: counts the memory that they allocated.
     fn recount(self, entry: &mut Entry) {
-        if self.bytes > 0 {
+        if self.growth > 0 {
             entry.recount();
         }
     }

@@ -1,6 +1,6 @@
 //! CMS.INCRBYLIMIT, rate limits.
 
-use super::add::{NOT_INTEGER, increment, reply_refusal};
+use super::add::{NOT_INTEGER, Unchanged, increment, reply_refusal};
 use super::texts::NOT_FOUND;
 use super::types::Counts;
 use crate::server::call::{Call, Error};
@@ -29,6 +29,7 @@ pub fn incrbylimit(call: &mut Call<'_>) -> Result<(), Error> {
         FIRST_ITEM,
         check_sign,
         limit,
+        reply_unchanged,
         |call, pair, by, result| {
             let (is_accepted, estimate) = match result {
                 Ok(estimate) if by == 0 => {
@@ -50,9 +51,7 @@ pub fn incrbylimit(call: &mut Call<'_>) -> Result<(), Error> {
                     return reply_refusal(call, error);
                 }
             };
-            call.reply_array(2);
-            call.reply_integer(is_accepted.into());
-            call.reply_count(estimate);
+            reply_item(call, is_accepted, estimate);
         },
     )?;
     if above_limit > 0 {
@@ -60,6 +59,36 @@ pub fn incrbylimit(call: &mut Call<'_>) -> Result<(), Error> {
     }
     outcome.finish(call, entry, c"cms.incrby");
     Ok(())
+}
+
+#[inline]
+fn reply_item(call: &mut Call<'_>, is_accepted: bool, estimate: u64) {
+    call.reply_array(2);
+    call.reply_integer(is_accepted.into());
+    call.reply_count(estimate);
+}
+
+/// Replies to a command that changes nothing: increments of 0, and those above the limit.
+#[cold]
+fn reply_unchanged(call: &mut Call<'_>, entry: &Entry, results: &[Unchanged]) {
+    let (mut accepted, mut above_limit) = (0, 0);
+    call.reply_array(results.len());
+    for &result in results {
+        match result {
+            Ok(estimate) => {
+                accepted += 1;
+                reply_item(call, true, estimate);
+            }
+            Err(CountMinError::AboveLimit(estimate)) => {
+                above_limit += 1;
+                reply_item(call, false, estimate);
+            }
+            Err(error) => reply_refusal(call, error),
+        }
+    }
+    let stats = &entry.registration().stats;
+    stats.count_items(accepted);
+    stats.count_limit_refusals(above_limit);
 }
 
 /// Refuses a negative increment.

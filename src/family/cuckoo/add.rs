@@ -6,7 +6,7 @@ use super::{config, create};
 use crate::family::window::all;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Found, OneOf};
+use crate::server::key::{Entry, Found, OneOf};
 use crate::server::outcome::Outcome;
 use crate::server::stats::{MemoryRefusal, Stats};
 use roughly_sketch::memory::{Budget, Purpose};
@@ -29,27 +29,6 @@ fn is_at_limit(call: &Call<'_>, filter: &CuckooMut<'_>) -> bool {
     filter.num_sub_filters() as u64 >= config::max_sub_filters() && !call.must_obey()
 }
 
-/// What insertions reply that change nothing, one per item.
-enum Unchanged<R> {
-    /// The filter is at its limit.
-    AtLimit,
-    Results(R),
-}
-
-impl<R> Unchanged<R> {
-    /// The replies after an advance, if these panes are live then. `results` returns those of a filter that is not at its limit.
-    fn of(
-        filter: &CuckooMut<'_>,
-        later: Panes,
-        results: impl FnOnce() -> Option<R>,
-    ) -> Option<Self> {
-        match filter.num_sub_filters_in(later) as u64 >= config::max_sub_filters() {
-            true => Some(Self::AtLimit),
-            false => results().map(Self::Results),
-        }
-    }
-}
-
 /// CF.ADD key item
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     add_one(call, IfExists::Add, c"cf.add")
@@ -62,29 +41,39 @@ pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
 
 fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(), Error> {
     let mut entry = create::find_or_create(call, &config::defaults())?;
-    let item = call.arg(2).bytes();
-    let unchanged = entry.advance_unless(call, |entry, later| {
-        let filter = entry.get::<CuckooMut<'_>>();
-        Unchanged::of(&filter, later, || {
-            filter.unchanged_by(item, if_exists, later)
-        })
+    let results = entry.advance_unless(call, |entry, call, later| {
+        unchanged_by_all(&entry.get(), call, 2, if_exists, later)
     });
+    if let Some(results) = results {
+        finish_unchanged(call, entry, Outcome::of_one_item(), &results, event);
+        reply_one(call, results.first().copied());
+        return Ok(());
+    }
     let mut filter = entry.get::<CuckooMut<'_>>();
     let sub_filters = filter.num_sub_filters();
     let mut outcome = Outcome::of_one_item();
-    let insertion = match unchanged {
-        Some(Unchanged::AtLimit) => None,
-        Some(Unchanged::Results(insertion)) => Some(insertion),
-        None if is_at_limit(call, &filter) => None,
-        None => Some(filter.insert(item, if_exists, call.memory().budget(Purpose::Grow))),
+    let insertion = if is_at_limit(call, &filter) {
+        outcome.count_refusal();
+        None
+    } else {
+        let item = call.arg(2).bytes();
+        let insertion = filter.insert(item, if_exists, call.memory().budget(Purpose::Grow));
+        match insertion {
+            Insertion::Added => outcome.add(call, 2..3),
+            Insertion::Exists => {}
+            Insertion::Full | Insertion::OutOfMemory => outcome.count_refusal(),
+        }
+        Some(insertion)
     };
-    match insertion {
-        Some(Insertion::Added) => outcome.add(call, 2..3),
-        Some(Insertion::Exists) => {}
-        Some(Insertion::Full | Insertion::OutOfMemory) | None => outcome.count_refusal(),
-    }
     outcome.growths = filter.num_sub_filters() - sub_filters;
     outcome.finish(call, entry, event);
+    reply_one(call, insertion);
+    Ok(())
+}
+
+/// Replies with the result of CF.ADD or CF.ADDNX; `None` if the filter is at its limit.
+#[inline]
+fn reply_one(call: &mut Call<'_>, insertion: Option<Insertion>) {
     match insertion {
         Some(Insertion::Added) => call.reply_boolean(true),
         Some(Insertion::Exists) => call.reply_boolean(false),
@@ -94,7 +83,41 @@ fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(),
         Some(Insertion::OutOfMemory) => call.reply_memory_error(NO_MEMORY),
         None => call.reply_error(TOO_MANY),
     }
-    Ok(())
+}
+
+/// The results of the insertion of the items from argument `first` on after an advance, if these panes are live then and no
+/// insertion changes the filter. There are none if the filter is at its limit.
+fn unchanged_by_all(
+    filter: &CuckooMut<'_>,
+    call: &Call<'_>,
+    first: usize,
+    if_exists: IfExists,
+    later: Panes,
+) -> Option<Vec<Insertion>> {
+    if filter.num_sub_filters_in(later) as u64 >= config::max_sub_filters() {
+        return Some(Vec::new());
+    }
+    all(call.args_from(first).map(Argument::bytes), |item| {
+        filter.unchanged_by(item, if_exists, later)
+    })
+}
+
+/// Counts the refusals of a command that changes nothing. There are no results if the filter is at its limit.
+#[cold]
+fn finish_unchanged<'a>(
+    call: &mut Call<'a>,
+    entry: Entry,
+    mut outcome: Outcome<'a>,
+    results: &[Insertion],
+    event: &CStr,
+) {
+    if results.is_empty() {
+        outcome.count_refusal();
+    }
+    for _ in (results.iter()).filter(|&&insertion| insertion != Insertion::Exists) {
+        outcome.count_refusal();
+    }
+    outcome.finish(call, entry, event);
 }
 
 /// CF.INSERT key [CAPACITY n] [NOCREATE] [WINDOW ms [PANES n]] ITEMS item [item …]
@@ -117,44 +140,37 @@ fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> 
     if !options.accepted_everywhere {
         outcome = outcome.without_options();
     }
-    let items = call.args_from(options.first_item).map(Argument::bytes);
-    let unchanged = entry.advance_unless(call, |entry, later| {
-        let filter = entry.get::<CuckooMut<'_>>();
-        Unchanged::of(&filter, later, || {
-            all(items, |item| filter.unchanged_by(item, if_exists, later))
-        })
+    let results = entry.advance_unless(call, |entry, call, later| {
+        unchanged_by_all(&entry.get(), call, options.first_item, if_exists, later)
     });
-    let mut filter = entry.get::<CuckooMut<'_>>();
-    let results = match unchanged {
-        Some(Unchanged::AtLimit) => None,
-        Some(Unchanged::Results(results)) => Some(Some(results)),
-        None if is_at_limit(call, &filter) => None,
-        None => Some(None),
-    };
     if let Some(results) = results {
+        reply_unchanged(call, &results, if_exists);
+        finish_unchanged(call, entry, outcome, &results, name);
+        return Ok(());
+    }
+    let mut filter = entry.get::<CuckooMut<'_>>();
+    if is_at_limit(call, &filter) {
+        outcome.count_refusal();
+        call.reply_error(TOO_MANY);
+    } else {
         let sub_filters = filter.num_sub_filters();
         insert_each(
             call,
             &mut filter,
-            results,
             options.first_item,
             if_exists,
             &mut outcome,
         );
         outcome.growths = filter.num_sub_filters() - sub_filters;
-    } else {
-        outcome.count_refusal();
-        call.reply_error(TOO_MANY);
     }
     outcome.finish(call, entry, name);
     Ok(())
 }
 
-/// Inserts the items from argument `first` on, unless their results are known, and replies with an array of the results.
+/// Inserts the items from argument `first` on, and replies with an array of the results.
 fn insert_each<'a>(
     call: &mut Call<'a>,
     filter: &mut CuckooMut<'_>,
-    known: Option<Vec<Insertion>>,
     first: usize,
     if_exists: IfExists,
     outcome: &mut Outcome<'a>,
@@ -177,7 +193,7 @@ fn insert_each<'a>(
     call.reply_array(call.len() - first);
     let items = call.args_from(first).map(Argument::bytes);
     let mut item = first;
-    let on_result = |insertion| {
+    filter.insert_each(items, if_exists, Budget::new(&allows), |insertion| {
         reply(call, insertion, if_exists);
         match insertion {
             Insertion::Added => outcome.add(call, item..item + 1),
@@ -186,10 +202,18 @@ fn insert_each<'a>(
             Insertion::OutOfMemory => outcome.refuse(call, item),
         }
         item += 1;
-    };
-    match known {
-        Some(results) => results.into_iter().for_each(on_result),
-        None => filter.insert_each(items, if_exists, Budget::new(&allows), on_result),
+    });
+}
+
+/// Replies to a CF.INSERT or CF.INSERTNX that changes nothing.
+#[cold]
+fn reply_unchanged(call: &mut Call<'_>, results: &[Insertion], if_exists: IfExists) {
+    if results.is_empty() {
+        return call.reply_error(TOO_MANY);
+    }
+    call.reply_array(results.len());
+    for &insertion in results {
+        reply(call, insertion, if_exists);
     }
 }
 
@@ -245,7 +269,7 @@ fn change(
     let Ok(Found::Entry(mut entry)) = found else {
         return Err(missing.into());
     };
-    let unchanged = entry.advance_unless(call, |entry, later| {
+    let unchanged = entry.advance_unless(call, |entry, _, later| {
         is_unchanged(entry.get::<CuckooMut<'_>>().as_ref(), later).then_some(())
     });
     if unchanged.is_some() {

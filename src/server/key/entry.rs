@@ -159,7 +159,7 @@ impl Entry {
     /// possible any more, and after the creation of a new value was replicated.
     #[inline(always)]
     pub fn advance(&mut self, call: &mut Call<'_>) {
-        self.advance_unless(call, |_, _| None::<()>);
+        self.advance_unless(call, |_, _, _| None::<()>);
     }
 
     /// As [`Entry::advance`], unless the command changes nothing: before an advance, calls `unchanged` with the panes that are
@@ -169,14 +169,25 @@ impl Entry {
     pub fn advance_unless<'a, R>(
         &mut self,
         call: &mut Call<'a>,
-        unchanged: impl FnOnce(&mut Self, Panes) -> Option<R>,
+        unchanged: impl FnOnce(&mut Self, &Call<'a>, Panes) -> Option<R>,
     ) -> Option<R> {
         if !self.of.has_window() {
             return None;
         }
         let pane = call.begin_write(self.any())?;
+        self.advance_to(call, pane, unchanged)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn advance_to<'a, R>(
+        &mut self,
+        call: &mut Call<'a>,
+        pane: u64,
+        unchanged: impl FnOnce(&mut Self, &Call<'a>, Panes) -> Option<R>,
+    ) -> Option<R> {
         let later = self.any().timeline()?.panes_in(pane);
-        let reply = unchanged(self, later);
+        let reply = unchanged(self, call, later);
         if reply.is_none() {
             call.advance(self.any(), pane);
         }
