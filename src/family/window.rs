@@ -1,11 +1,9 @@
 //! The option `WINDOW ms [PANES n] [FINEST r] [SEED hex]` of the commands that create a key (docs/sliding-windows.md): the only
-//! parser, and the description of a window that is checked, created and replicated. And commands that change nothing, which do not
-//! advance a window.
+//! parser, and the description of a window that is checked, created and replicated.
 
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::options::Options;
-use roughly_sketch::memory::try_push;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::window::{Timed, Window, WindowError};
 use std::ffi::{CStr, CString};
@@ -23,19 +21,6 @@ pub const INSERT: Words = &["PANES"];
 pub const COUNTER: Words = &["PANES", "FINEST", "SEED"];
 /// The words of t-digests, which have no hash.
 pub const DIGEST: Words = &["PANES", "FINEST"];
-
-/// The replies of a command whose items change nothing: what `unchanged` returns for each. `None` if it returns `None` for one of
-/// them, or if there is no memory for a list.
-pub fn all<I, R>(
-    items: impl Iterator<Item = I>,
-    mut unchanged: impl FnMut(I) -> Option<R>,
-) -> Option<Vec<R>> {
-    let mut replies = Vec::new();
-    for item in items {
-        try_push(&mut replies, unchanged(item)?).ok()?;
-    }
-    Some(replies)
-}
 
 /// The arguments of the option.
 #[derive(Debug, Clone, Copy)]

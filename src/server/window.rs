@@ -83,6 +83,7 @@ impl Call<'_> {
 
     /// Begins a write to the value of the key in argument 1, which has a window. Frees a part of the memory that expired panes
     /// have left. Returns the current pane if the value is to advance to it.
+    #[inline]
     pub(super) fn begin_write(&mut self, value: &mut dyn AnyValue) -> Option<u64> {
         value.release();
         let timeline = value.timeline()?;

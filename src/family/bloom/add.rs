@@ -6,17 +6,16 @@ use super::request::{InsertOptions, Request};
 use super::syntax;
 use super::texts::{NOT_FOUND, VALKEY_ADD_EVENT, VALKEY_CREATION_EVENT, valkey_error};
 use super::types::{AddError, Added, Filter, FilterMut, is_valkey};
-use crate::family::window::all;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::data_type::DataType;
 use crate::server::key::{Entry, Found, OneOf};
 use crate::server::log;
 use crate::server::log_text::quoted;
 use crate::server::outcome::Outcome;
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::window::Panes;
-use roughly_sketch::window_filter::{Addition, IfPresent};
-use std::cell::Cell;
+use roughly_sketch::window_filter::{Addition, IfPresent, WindowSet};
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 
@@ -51,22 +50,21 @@ fn events(entry: &Entry, event: &'static CStr) -> (&'static CStr, Option<&'stati
 /// BF.ADD key item
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let mut entry = create::find_or_create(call, &Request::default())?;
-    let (event, creation_event) = events(&entry, c"bf.add");
-    let mut outcome = Outcome::of_one_item().with_creation_event(creation_event);
-    let unchanged = entry.advance_unless(call, |entry, call, later| {
-        let item = call.arg(2).bytes();
-        (entry.get::<FilterMut<'_>>()).unchanged_by(item, IfPresent::Refresh, later)
+    let unchanged = entry.advance_unless(call, |value, call, later| {
+        let filter = value.of_family::<FilterMut<'_>>();
+        filter.unchanged_by(call.arg(2).bytes(), IfPresent::Refresh, later)
     });
     if let Some(added) = unchanged {
-        finish_unchanged(call, entry, outcome, event, &[added]);
-        reply_item(call, Dialect::current(), added);
+        reply_unchanged(call, Dialect::current(), added);
         return Ok(());
     }
+    let (event, creation_event) = events(&entry, c"bf.add");
     let mut filter = entry.get::<FilterMut<'_>>();
     let sub_filters = filter.num_sub_filters();
     let max_size = filter.max_size(call, 1);
     let budget = call.memory().budget(Purpose::Grow);
     let added = filter.add(call.arg(2).bytes(), max_size, budget);
+    let mut outcome = Outcome::of_one_item().with_creation_event(creation_event);
     match added {
         Ok(Addition::New | Addition::Refreshed) => outcome.add(call, 2..3),
         Ok(Addition::Unchanged) => {}
@@ -153,16 +151,20 @@ pub fn add_all<'a>(
     let (event, creation_event) = events(&entry, event);
     let ends_at_errors = is_valkey(&entry);
     let mut outcome = outcome.with_creation_event(creation_event);
-    let unchanged = entry.advance_unless(call, |entry, call, later| {
-        let items = call.args_from(first).map(Argument::bytes);
-        unchanged_by_all(&entry.get(), items, if_present, later)
+    let unchanged_in = entry.advance_unless(call, |value, call, later| {
+        let filter = value.of_family();
+        let mut unchanged = unchanged_by_each(&filter, call, first, if_present, later);
+        unchanged.all(|added| added.is_some()).then_some(later)
     });
-    if let Some(results) = unchanged {
-        call.reply_array(results.len());
-        for &added in &results {
-            reply_item(call, dialect, added);
+    if let Some(later) = unchanged_in {
+        let filter = entry.get();
+        let results = unchanged_by_each(&filter, call, first, if_present, later);
+        call.reply_open_array();
+        for added in results.flatten() {
+            reply_unchanged(call, dialect, added);
         }
-        return finish_unchanged(call, entry, outcome, event, &results);
+        call.end_array();
+        return;
     }
     let mut filter = entry.get::<FilterMut<'_>>();
     let items = call.len() - first;
@@ -210,33 +212,30 @@ pub fn add_all<'a>(
     outcome.finish(call, entry, event);
 }
 
-/// Counts the refusals of a command that changes nothing.
+/// Replies with the result of an item that does not change the filter, which has a window, and counts a refusal.
 #[cold]
-fn finish_unchanged<'a>(
-    call: &mut Call<'a>,
-    entry: Entry,
-    mut outcome: Outcome<'a>,
-    event: &CStr,
-    results: &[Added],
-) {
-    for _ in results.iter().filter(|added| added.is_err()) {
-        outcome.count_refusal();
+fn reply_unchanged(call: &mut Call<'_>, dialect: Dialect, added: Added) {
+    if added.is_err() {
+        WindowSet::REGISTRATION.stats.count_refusals(1);
     }
-    outcome.finish(call, entry, event);
+    reply_item(call, dialect, added);
 }
 
-/// The results of additions after an advance, up to the one that ends the command, if these panes are live then and none of them
-/// changes the filter.
-fn unchanged_by_all<'b>(
-    filter: &FilterMut<'_>,
-    items: impl Iterator<Item = &'b [u8]>,
+/// [`FilterMut::unchanged_by`] for each item from argument `first` on, up to the one that ends the command.
+fn unchanged_by_each<'f, 'v, 'a>(
+    filter: &'f FilterMut<'v>,
+    call: &Call<'a>,
+    first: usize,
     if_present: IfPresent,
     later: Panes,
-) -> Option<Vec<Added>> {
-    let is_full = Cell::new(false);
-    all(items.take_while(|_| !is_full.get()), |item| {
-        let added = filter.unchanged_by(item, if_present, later)?;
-        is_full.set(added == Err(AddError::Full));
+) -> impl Iterator<Item = Option<Added>> + use<'f, 'v, 'a> {
+    let items = call.args_from(first).map(Argument::bytes);
+    items.scan(false, move |has_ended, item| {
+        if *has_ended {
+            return None;
+        }
+        let added = filter.unchanged_by(item, if_present, later);
+        *has_ended = added == Some(Err(AddError::Full));
         Some(added)
     })
 }

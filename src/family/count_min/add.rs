@@ -3,16 +3,15 @@
 use super::texts::{NO_DECREMENTS, NO_PANE_MEMORY, NOT_FOUND};
 use super::types::{Counts, CountsMut};
 use super::work;
-use crate::family::window::all;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, OneOf};
 use crate::server::outcome::Outcome;
+use crate::server::stats::Stats;
 use roughly_sketch::count_min::{CountMinError, NO_LIMIT};
 use roughly_sketch::memory::{Budget, Purpose, try_push};
 use roughly_sketch::window::Panes;
 use std::ffi::CStr;
-use std::iter;
 use std::ops::Range;
 
 const FIRST_ITEM: usize = 2;
@@ -88,7 +87,7 @@ pub fn reply_refusal(call: &mut Call<'_>, error: CountMinError) {
 /// with the arguments of each pair, the increment and the result; it writes the element.
 ///
 /// All increments are checked before the first item is counted: `check` is called with the smallest of them, or with 0 if
-/// none is negative. If none of them changes the sketch in a new pane, `unchanged` is called to reply and to count refusals.
+/// none is negative. If none of them changes the sketch in a new pane, `unchanged` replies and counts refusals.
 // Inlined: the callers differ in few instructions, and a command with one item takes few.
 #[inline(always)]
 pub fn increment<'a>(
@@ -97,9 +96,10 @@ pub fn increment<'a>(
     first: usize,
     check: fn(&Entry, i64) -> Result<(), Error>,
     max: u64,
-    unchanged: fn(&mut Call<'a>, &Entry, &[Unchanged]),
+    unchanged: fn(&mut Call<'a>, CountsMut<'_>, &Stats, Panes),
     mut answer: impl FnMut(&mut Call<'a>, Range<usize>, i64, Result<u64, CountMinError>),
 ) -> Result<(), Error> {
+    let stats = &entry.registration().stats;
     let mut pair = first;
     let mut answer = |call: &mut Call<'a>, by, result| {
         answer(call, pair..pair + 2, by, result);
@@ -110,12 +110,8 @@ pub fn increment<'a>(
         let by = call.arg(first + 1).integer().ok_or(NOT_INTEGER)?;
         check(entry, by)?;
         work::check(call, entry.get::<CountsMut<'_>>().as_ref(), first, 2)?;
-        let results = entry.advance_unless(call, |entry, call, later| {
-            let pair = (call.arg(first).bytes(), by);
-            unchanged_by_all(&entry.get(), iter::once(pair), max, later)
-        });
-        if let Some(results) = results {
-            unchanged(call, entry, &results);
+        if let Some(later) = advance_unless_unchanged(call, entry, first, max) {
+            unchanged(call, entry.get(), stats, later);
             return Ok(());
         }
         let ready = Ready::new(call, entry);
@@ -138,13 +134,8 @@ pub fn increment<'a>(
         }
         check(entry, min)?;
         work::check(call, entry.get::<CountsMut<'_>>().as_ref(), first, 2)?;
-        let results = entry.advance_unless(call, |entry, call, later| {
-            let pairs = call.arguments(first..call.len()).as_chunks().0.iter();
-            let pairs = pairs.map(|[item, by]| (item.bytes(), by.integer().unwrap_or_default()));
-            unchanged_by_all(&entry.get(), pairs, max, later)
-        });
-        if let Some(results) = results {
-            unchanged(call, entry, &results);
+        if let Some(later) = advance_unless_unchanged(call, entry, first, max) {
+            unchanged(call, entry.get(), stats, later);
             return Ok(());
         }
         let ready = Ready::new(call, entry);
@@ -173,35 +164,52 @@ fn check_sign(entry: &Entry, by: i64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The result of an increment that changes nothing.
-pub type Unchanged = Result<u64, CountMinError>;
-
-/// The results of increments after an advance, if these panes are live then and none of them changes the sketch.
-fn unchanged_by_all<'b>(
-    sketch: &CountsMut<'_>,
-    pairs: impl Iterator<Item = (&'b [u8], i64)>,
+/// [`CountsMut::unchanged_by`] for each pair from argument `first` on. The increments are valid.
+pub fn unchanged_by_each<'s, 'v, 'a>(
+    sketch: &'s CountsMut<'v>,
+    call: &Call<'a>,
+    first: usize,
     max: u64,
     later: Panes,
-) -> Option<Vec<Unchanged>> {
-    all(pairs, |(item, by)| {
-        sketch.unchanged_by(item, by, max, later)
+) -> impl Iterator<Item = Option<Result<u64, CountMinError>>> + use<'s, 'v, 'a> {
+    let pairs = call.arguments(first..call.len()).as_chunks().0.iter();
+    pairs.map(move |[item, by]| {
+        let by = by.integer().unwrap_or_default();
+        sketch.unchanged_by(item.bytes(), by, max, later)
+    })
+}
+
+/// Advances the sketch, unless no increment changes it: then returns the panes that are live now.
+#[inline(always)]
+fn advance_unless_unchanged(
+    call: &mut Call<'_>,
+    entry: &mut Entry,
+    first: usize,
+    max: u64,
+) -> Option<Panes> {
+    entry.advance_unless(call, |value, call, later| {
+        let sketch = value.of_family();
+        let mut unchanged = unchanged_by_each(&sketch, call, first, max, later);
+        unchanged.all(|result| result.is_some()).then_some(later)
     })
 }
 
 /// Replies to a CMS.INCRBY that changes nothing.
 #[cold]
-fn reply_unchanged(call: &mut Call<'_>, entry: &Entry, results: &[Unchanged]) {
-    call.reply_array(results.len());
-    for &result in results {
+fn reply_unchanged(call: &mut Call<'_>, sketch: CountsMut<'_>, stats: &Stats, later: Panes) {
+    call.reply_array((call.len() - FIRST_ITEM) / 2);
+    for result in unchanged_by_each(&sketch, call, FIRST_ITEM, NO_LIMIT, later).flatten() {
         match result {
-            Ok(estimate) => call.reply_count(estimate),
-            Err(error) => reply_refusal(call, error),
+            Ok(estimate) => {
+                stats.count_items(1);
+                call.reply_count(estimate);
+            }
+            Err(error) => {
+                stats.count_refusals(1);
+                reply_refusal(call, error);
+            }
         }
     }
-    let refused = results.iter().filter(|result| result.is_err()).count();
-    let stats = &entry.registration().stats;
-    stats.count_refusals(refused as u64);
-    stats.count_items((results.len() - refused) as u64);
 }
 
 /// A sketch that is ready for increments.

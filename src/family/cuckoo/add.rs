@@ -3,14 +3,15 @@
 use super::texts::{NO_MEMORY, NOT_FOUND};
 use super::types::{Cuckoo, CuckooMut, IfExists, Insertion};
 use super::{config, create};
-use crate::family::window::all;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Entry, Found, OneOf};
+use crate::server::data_type::DataType;
+use crate::server::key::{Found, OneOf};
 use crate::server::outcome::Outcome;
 use crate::server::stats::{MemoryRefusal, Stats};
 use roughly_sketch::memory::{Budget, Purpose};
 use roughly_sketch::window::Panes;
+use roughly_sketch::window_filter::WindowMultiset;
 use std::cell::Cell;
 use std::ffi::CStr;
 
@@ -29,6 +30,11 @@ fn is_at_limit(call: &Call<'_>, filter: &CuckooMut<'_>) -> bool {
     filter.num_sub_filters() as u64 >= config::max_sub_filters() && !call.must_obey()
 }
 
+/// [`is_at_limit`] after an advance, if these panes are live then.
+fn is_later_at_limit(filter: &CuckooMut<'_>, later: Panes) -> bool {
+    filter.num_sub_filters_in(later) as u64 >= config::max_sub_filters()
+}
+
 /// CF.ADD key item
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     add_one(call, IfExists::Add, c"cf.add")
@@ -41,12 +47,17 @@ pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
 
 fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(), Error> {
     let mut entry = create::find_or_create(call, &config::defaults())?;
-    let results = entry.advance_unless(call, |entry, call, later| {
-        unchanged_by_all(&entry.get(), call, 2, if_exists, later)
+    let unchanged = entry.advance_unless(call, |value, call, later| {
+        let filter = value.of_family::<CuckooMut<'_>>();
+        if is_later_at_limit(&filter, later) {
+            return Some(None);
+        }
+        let item = call.arg(2).bytes();
+        filter.unchanged_by(item, if_exists, later).map(Some)
     });
-    if let Some(results) = results {
-        finish_unchanged(call, entry, Outcome::of_one_item(), &results, event);
-        reply_one(call, results.first().copied());
+    if let Some(insertion) = unchanged {
+        count_unchanged(insertion);
+        reply_one(call, insertion);
         return Ok(());
     }
     let mut filter = entry.get::<CuckooMut<'_>>();
@@ -85,39 +96,12 @@ fn reply_one(call: &mut Call<'_>, insertion: Option<Insertion>) {
     }
 }
 
-/// The results of the insertion of the items from argument `first` on after an advance, if these panes are live then and no
-/// insertion changes the filter. There are none if the filter is at its limit.
-fn unchanged_by_all(
-    filter: &CuckooMut<'_>,
-    call: &Call<'_>,
-    first: usize,
-    if_exists: IfExists,
-    later: Panes,
-) -> Option<Vec<Insertion>> {
-    if filter.num_sub_filters_in(later) as u64 >= config::max_sub_filters() {
-        return Some(Vec::new());
-    }
-    all(call.args_from(first).map(Argument::bytes), |item| {
-        filter.unchanged_by(item, if_exists, later)
-    })
-}
-
-/// Counts the refusals of a command that changes nothing. There are no results if the filter is at its limit.
+/// Counts the refusal of an item that does not change the filter, which has a window; `None` if the filter is at its limit.
 #[cold]
-fn finish_unchanged<'a>(
-    call: &mut Call<'a>,
-    entry: Entry,
-    mut outcome: Outcome<'a>,
-    results: &[Insertion],
-    event: &CStr,
-) {
-    if results.is_empty() {
-        outcome.count_refusal();
+fn count_unchanged(insertion: Option<Insertion>) {
+    if insertion != Some(Insertion::Exists) {
+        WindowMultiset::REGISTRATION.stats.count_refusals(1);
     }
-    for _ in (results.iter()).filter(|&&insertion| insertion != Insertion::Exists) {
-        outcome.count_refusal();
-    }
-    outcome.finish(call, entry, event);
 }
 
 /// CF.INSERT key [CAPACITY n] [NOCREATE] [WINDOW ms [PANES n]] ITEMS item [item …]
@@ -140,12 +124,24 @@ fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> 
     if !options.accepted_everywhere {
         outcome = outcome.without_options();
     }
-    let results = entry.advance_unless(call, |entry, call, later| {
-        unchanged_by_all(&entry.get(), call, options.first_item, if_exists, later)
+    let items = call.args_from(options.first_item).map(Argument::bytes);
+    let unchanged_in = entry.advance_unless(call, |value, _, later| {
+        let filter = value.of_family::<CuckooMut<'_>>();
+        let is_unchanged = |item| filter.unchanged_by(item, if_exists, later).is_some();
+        (is_later_at_limit(&filter, later) || items.clone().all(is_unchanged)).then_some(later)
     });
-    if let Some(results) = results {
-        reply_unchanged(call, &results, if_exists);
-        finish_unchanged(call, entry, outcome, &results, name);
+    if let Some(later) = unchanged_in {
+        let filter = entry.get::<CuckooMut<'_>>();
+        if is_later_at_limit(&filter, later) {
+            count_unchanged(None);
+            call.reply_error(TOO_MANY);
+        } else {
+            call.reply_array(items.len());
+            for insertion in items.filter_map(|item| filter.unchanged_by(item, if_exists, later)) {
+                count_unchanged(Some(insertion));
+                reply(call, insertion, if_exists);
+            }
+        }
         return Ok(());
     }
     let mut filter = entry.get::<CuckooMut<'_>>();
@@ -205,18 +201,6 @@ fn insert_each<'a>(
     });
 }
 
-/// Replies to a CF.INSERT or CF.INSERTNX that changes nothing.
-#[cold]
-fn reply_unchanged(call: &mut Call<'_>, results: &[Insertion], if_exists: IfExists) {
-    if results.is_empty() {
-        return call.reply_error(TOO_MANY);
-    }
-    call.reply_array(results.len());
-    for &insertion in results {
-        reply(call, insertion, if_exists);
-    }
-}
-
 fn reply(call: &mut Call<'_>, insertion: Insertion, if_exists: IfExists) {
     match (insertion, if_exists) {
         (Insertion::Added, IfExists::Add) => call.reply_boolean(true),
@@ -269,8 +253,8 @@ fn change(
     let Ok(Found::Entry(mut entry)) = found else {
         return Err(missing.into());
     };
-    let unchanged = entry.advance_unless(call, |entry, _, later| {
-        is_unchanged(entry.get::<CuckooMut<'_>>().as_ref(), later).then_some(())
+    let unchanged = entry.advance_unless(call, |value, _, later| {
+        is_unchanged(value.of_family::<CuckooMut<'_>>().as_ref(), later).then_some(())
     });
     if unchanged.is_some() {
         return Ok(false);

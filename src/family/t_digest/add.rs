@@ -22,8 +22,9 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let mut entry = find(call)?;
     let mut values = Numbers::new();
     parse_all(call, 2, &mut values, sample)?;
-    let overflow = entry.advance_unless(call, |entry, _, later| {
-        let overflows = entry.get::<DigestMut<'_>>().overflows(values.len(), later);
+    let overflow = entry.advance_unless(call, |value, _, later| {
+        let digest = value.of_family::<DigestMut<'_>>();
+        let overflows = digest.overflows(values.len(), later);
         overflows.then_some(DigestError::Overflow)
     });
     if let Some(error) = overflow {

@@ -60,8 +60,7 @@ impl MergeKeys {
         let destination = destination.map(|(of, value)| {
             // SAFETY: the value lives while the key is open, no key is open besides these (see `access`), `self` is borrowed
             // mutably, and no source refers to this value.
-            let value = unsafe { AnyMut::new(value, of) };
-            D::of(value).expect("a type of the family")
+            unsafe { AnyMut::new(value, of) }.of_family()
         });
         (destination, sources)
     }
