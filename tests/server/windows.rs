@@ -19,6 +19,7 @@ mod options;
 mod permissions;
 mod rate_limits;
 mod refused;
+mod refused_parts;
 mod replicas;
 mod seeds;
 mod sketch_commands;
