@@ -3,6 +3,11 @@
 //! The state of a value is a function of the commands applied to it. So only the server that accepts a write reads its
 //! clock: it advances the value to the current pane, and replicates `SKETCH.ADVANCE key pane` before the write. A
 //! replica, and a server that reads the AOF, apply writes to the newest pane, whatever their clocks.
+//!
+//! A command that changes nothing does not advance the value: the family checks what the command would do in the panes that
+//! are live now, before the advance ([`Entry::advance_unless`](super::key::Entry::advance_unless)). Only where that depends on
+//! the advanced value, it is advanced for a command that is then refused: the memory of expired panes counts until they are
+//! freed.
 
 use super::call::{Call, Error};
 use super::config::{Setting, store_boolean};
@@ -76,24 +81,34 @@ impl Call<'_> {
         }
     }
 
-    /// Advances the value of the key in argument 1 to the current pane, if it has a window, and replicates the advance.
-    /// Frees a part of the memory that expired panes have left.
-    pub(super) fn advance(&mut self, value: &mut dyn AnyValue) {
+    /// Begins a write to the value of the key in argument 1, which has a window. Frees a part of the memory that expired panes
+    /// have left. Returns the current pane if the value is to advance to it.
+    #[inline]
+    pub(super) fn begin_write(&mut self, value: &mut dyn AnyValue) -> Option<u64> {
         value.release();
-        let Some(&timeline) = value.timeline() else {
-            return;
-        };
+        let timeline = value.timeline()?;
         let unix_ms = self.unix_ms();
         let (pane, newest) = (timeline.window().pane_at(unix_ms), timeline.newest());
         // In most commands the pane is not new. The test whether the command must be obeyed is a call into the server.
         if pane != newest && !self.must_obey() {
-            if value.advance(pane) {
-                let newest = value.timeline().map_or(pane, Timeline::newest).to_string();
-                self.replicate(ADVANCE, &[self.arg(1).bytes(), newest.as_bytes()]);
-                self.pending_advance = true;
-            } else if pane < newest {
-                self.report_ahead(distance(timeline.window(), newest, unix_ms));
+            if pane > newest {
+                return Some(pane);
             }
+            self.report_ahead(distance(timeline.window(), newest, unix_ms));
+        }
+        if self.memory().is_key_limited() {
+            self.memory().set_key_bytes(value.live_bytes());
+        }
+        None
+    }
+
+    /// Advances the value of the key in argument 1 to the pane that [`Call::begin_write`] returned, and replicates the
+    /// advance.
+    pub(super) fn advance(&mut self, value: &mut dyn AnyValue, pane: u64) {
+        if value.advance(pane) {
+            let newest = value.timeline().map_or(pane, Timeline::newest).to_string();
+            self.replicate(ADVANCE, &[self.arg(1).bytes(), newest.as_bytes()]);
+            self.pending_advance = true;
         }
         if self.memory().is_key_limited() {
             self.memory().set_key_bytes(value.live_bytes());

@@ -18,6 +18,8 @@ mod merges;
 mod options;
 mod permissions;
 mod rate_limits;
+mod refused;
+mod refused_parts;
 mod replicas;
 mod seeds;
 mod sketch_commands;

@@ -8,12 +8,14 @@ use super::texts::{NOT_FOUND, VALKEY_ADD_EVENT, VALKEY_CREATION_EVENT, valkey_er
 use super::types::{AddError, Added, Filter, FilterMut, is_valkey};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::data_type::DataType;
 use crate::server::key::{Entry, Found, OneOf};
 use crate::server::log;
 use crate::server::log_text::quoted;
 use crate::server::outcome::Outcome;
 use roughly_sketch::memory::Purpose;
-use roughly_sketch::window_filter::{Addition, IfPresent};
+use roughly_sketch::window::Panes;
+use roughly_sketch::window_filter::{Addition, IfPresent, WindowSet};
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 
@@ -48,13 +50,21 @@ fn events(entry: &Entry, event: &'static CStr) -> (&'static CStr, Option<&'stati
 /// BF.ADD key item
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let mut entry = create::find_or_create(call, &Request::default())?;
+    let unchanged = entry.advance_unless(call, |value, call, later| {
+        let filter = value.of_family::<FilterMut<'_>>();
+        filter.unchanged_by(call.arg(2).bytes(), IfPresent::Refresh, later)
+    });
+    if let Some(added) = unchanged {
+        reply_unchanged(call, Dialect::current(), added);
+        return Ok(());
+    }
     let (event, creation_event) = events(&entry, c"bf.add");
-    let mut outcome = Outcome::of_one_item().with_creation_event(creation_event);
     let mut filter = entry.get::<FilterMut<'_>>();
     let sub_filters = filter.num_sub_filters();
     let max_size = filter.max_size(call, 1);
     let budget = call.memory().budget(Purpose::Grow);
     let added = filter.add(call.arg(2).bytes(), max_size, budget);
+    let mut outcome = Outcome::of_one_item().with_creation_event(creation_event);
     match added {
         Ok(Addition::New | Addition::Refreshed) => outcome.add(call, 2..3),
         Ok(Addition::Unchanged) => {}
@@ -141,6 +151,21 @@ pub fn add_all<'a>(
     let (event, creation_event) = events(&entry, event);
     let ends_at_errors = is_valkey(&entry);
     let mut outcome = outcome.with_creation_event(creation_event);
+    let unchanged_in = entry.advance_unless(call, |value, call, later| {
+        let filter = value.of_family();
+        let mut unchanged = unchanged_by_each(&filter, call, first, if_present, later);
+        unchanged.all(|added| added.is_some()).then_some(later)
+    });
+    if let Some(later) = unchanged_in {
+        let filter = entry.get();
+        let results = unchanged_by_each(&filter, call, first, if_present, later);
+        call.reply_open_array();
+        for added in results.flatten() {
+            reply_unchanged(call, dialect, added);
+        }
+        call.end_array();
+        return;
+    }
     let mut filter = entry.get::<FilterMut<'_>>();
     let items = call.len() - first;
     let sub_filters = filter.num_sub_filters();
@@ -185,4 +210,32 @@ pub fn add_all<'a>(
     }
     outcome.growths = growths(call, &filter, sub_filters);
     outcome.finish(call, entry, event);
+}
+
+/// Replies with the result of an item that does not change the filter, which has a window, and counts a refusal.
+#[cold]
+fn reply_unchanged(call: &mut Call<'_>, dialect: Dialect, added: Added) {
+    if added.is_err() {
+        WindowSet::REGISTRATION.stats.count_refusals(1);
+    }
+    reply_item(call, dialect, added);
+}
+
+/// [`FilterMut::unchanged_by`] for each item from argument `first` on, up to the one that ends the command.
+fn unchanged_by_each<'f, 'v, 'a>(
+    filter: &'f FilterMut<'v>,
+    call: &Call<'a>,
+    first: usize,
+    if_present: IfPresent,
+    later: Panes,
+) -> impl Iterator<Item = Option<Added>> + use<'f, 'v, 'a> {
+    let items = call.args_from(first).map(Argument::bytes);
+    items.scan(false, move |has_ended, item| {
+        if *has_ended {
+            return None;
+        }
+        let added = filter.unchanged_by(item, if_present, later);
+        *has_ended = added == Some(Err(AddError::Full));
+        Some(added)
+    })
 }

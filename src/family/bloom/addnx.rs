@@ -11,10 +11,9 @@ use roughly_sketch::window_filter::IfPresent;
 /// BF.ADDNX key item [item …]
 pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
     let found = call.write(1).find(call, Filter::TYPES.iter().copied())?;
-    let Found::Entry(mut entry) = found else {
+    let Found::Entry(entry) = found else {
         return Err(NOT_FOUND.into());
     };
-    entry.advance(call);
     let outcome = Outcome::new(ADD_ITEMS, 2).without_options();
     add_all(call, entry, 2, IfPresent::Skip, outcome, c"bf.addnx");
     Ok(())

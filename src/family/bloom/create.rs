@@ -40,7 +40,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The filter at the key, advanced to the current pane if it has a window. A missing filter is created, and its creation
+/// The filter at the key. A missing filter is created, advanced to the current pane if it has a window, and its creation
 /// replicated.
 ///
 /// # Errors
@@ -58,10 +58,7 @@ pub fn find_or_create(call: &mut Call<'_>, request: &Request) -> Result<Entry, E
 #[inline(always)]
 pub fn entry_of(call: &mut Call<'_>, found: Found, request: &Request) -> Result<Entry, Error> {
     match found {
-        Found::Entry(mut entry) => {
-            entry.advance(call);
-            Ok(entry)
-        }
+        Found::Entry(entry) => Ok(entry),
         Found::Missing(key) => create(call, key, request),
     }
 }

@@ -377,6 +377,18 @@ impl FilterMut<'_> {
         items as u64 > remaining
     }
 
+    /// The result of an addition after an advance, if these panes are live then and the addition changes nothing. `None` if
+    /// it changes the filter, or if that depends on the memory that is available.
+    pub fn unchanged_by(&self, item: &[u8], if_present: IfPresent, later: Panes) -> Option<Added> {
+        match self {
+            Self::Windowed(set) => {
+                let added = set.unchanged_by(item, if_present, later)?;
+                Some(added.map_err(AddError::from))
+            }
+            Self::Classic(_) | Self::Valkey(_) => None,
+        }
+    }
+
     /// Adds an item.
     ///
     /// # Errors

@@ -7,8 +7,10 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, OneOf};
 use crate::server::outcome::Outcome;
+use crate::server::stats::Stats;
 use roughly_sketch::count_min::{CountMinError, NO_LIMIT};
 use roughly_sketch::memory::{Budget, Purpose, try_push};
+use roughly_sketch::window::Panes;
 use std::ffi::CStr;
 use std::ops::Range;
 
@@ -38,6 +40,7 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
         FIRST_ITEM,
         check_sign,
         NO_LIMIT,
+        reply_unchanged,
         |call, pair, by, result| match result {
             Ok(estimate) => {
                 match by {
@@ -84,7 +87,7 @@ pub fn reply_refusal(call: &mut Call<'_>, error: CountMinError) {
 /// with the arguments of each pair, the increment and the result; it writes the element.
 ///
 /// All increments are checked before the first item is counted: `check` is called with the smallest of them, or with 0 if
-/// none is negative.
+/// none is negative. If none of them changes the sketch in a new pane, `unchanged` replies and counts refusals.
 // Inlined: the callers differ in few instructions, and a command with one item takes few.
 #[inline(always)]
 pub fn increment<'a>(
@@ -93,8 +96,10 @@ pub fn increment<'a>(
     first: usize,
     check: fn(&Entry, i64) -> Result<(), Error>,
     max: u64,
+    unchanged: fn(&mut Call<'a>, CountsMut<'_>, &Stats, Panes),
     mut answer: impl FnMut(&mut Call<'a>, Range<usize>, i64, Result<u64, CountMinError>),
 ) -> Result<(), Error> {
+    let stats = &entry.registration().stats;
     let mut pair = first;
     let mut answer = |call: &mut Call<'a>, by, result| {
         answer(call, pair..pair + 2, by, result);
@@ -104,7 +109,12 @@ pub fn increment<'a>(
         // The increment is parsed once.
         let by = call.arg(first + 1).integer().ok_or(NOT_INTEGER)?;
         check(entry, by)?;
-        let ready = Ready::new(call, entry, first)?;
+        work::check(call, entry.get::<CountsMut<'_>>().as_ref(), first, 2)?;
+        if let Some(later) = advance_unless_unchanged(call, entry, first, max) {
+            unchanged(call, entry.get(), stats, later);
+            return Ok(());
+        }
+        let ready = Ready::new(call, entry);
         call.reply_array(1);
         let allows = |_| ready.has_memory;
         let item = call.arg(first).bytes();
@@ -123,7 +133,12 @@ pub fn increment<'a>(
             }
         }
         check(entry, min)?;
-        let ready = Ready::new(call, entry, first)?;
+        work::check(call, entry.get::<CountsMut<'_>>().as_ref(), first, 2)?;
+        if let Some(later) = advance_unless_unchanged(call, entry, first, max) {
+            unchanged(call, entry.get(), stats, later);
+            return Ok(());
+        }
+        let ready = Ready::new(call, entry);
         let items = call.args_from(first).step_by(2).map(Argument::bytes);
         call.reply_array(items.len());
         let further = call
@@ -149,6 +164,54 @@ fn check_sign(entry: &Entry, by: i64) -> Result<(), Error> {
     Ok(())
 }
 
+/// [`CountsMut::unchanged_by`] for each pair from argument `first` on. The increments are valid.
+pub fn unchanged_by_each<'s, 'v, 'a>(
+    sketch: &'s CountsMut<'v>,
+    call: &Call<'a>,
+    first: usize,
+    max: u64,
+    later: Panes,
+) -> impl Iterator<Item = Option<Result<u64, CountMinError>>> + use<'s, 'v, 'a> {
+    let pairs = call.arguments(first..call.len()).as_chunks().0.iter();
+    pairs.map(move |[item, by]| {
+        let by = by.integer().unwrap_or_default();
+        sketch.unchanged_by(item.bytes(), by, max, later)
+    })
+}
+
+/// Advances the sketch, unless no increment changes it: then returns the panes that are live now.
+#[inline(always)]
+fn advance_unless_unchanged(
+    call: &mut Call<'_>,
+    entry: &mut Entry,
+    first: usize,
+    max: u64,
+) -> Option<Panes> {
+    entry.advance_unless(call, |value, call, later| {
+        let sketch = value.of_family();
+        let mut unchanged = unchanged_by_each(&sketch, call, first, max, later);
+        unchanged.all(|result| result.is_some()).then_some(later)
+    })
+}
+
+/// Replies to a CMS.INCRBY that changes nothing.
+#[cold]
+fn reply_unchanged(call: &mut Call<'_>, sketch: CountsMut<'_>, stats: &Stats, later: Panes) {
+    call.reply_array((call.len() - FIRST_ITEM) / 2);
+    for result in unchanged_by_each(&sketch, call, FIRST_ITEM, NO_LIMIT, later).flatten() {
+        match result {
+            Ok(estimate) => {
+                stats.count_items(1);
+                call.reply_count(estimate);
+            }
+            Err(error) => {
+                stats.count_refusals(1);
+                reply_refusal(call, error);
+            }
+        }
+    }
+}
+
 /// A sketch that is ready for increments.
 struct Ready {
     /// The memory that a new pane takes.
@@ -158,17 +221,14 @@ struct Ready {
 }
 
 impl Ready {
-    /// Checks the work of the items from argument `first` on, advances the sketch to the current pane, and requests the
-    /// memory of a new pane.
+    /// Requests the memory of a new pane. Must be called after the sketch advanced to the current pane.
     #[inline(always)]
-    fn new(call: &mut Call<'_>, entry: &mut Entry, first: usize) -> Result<Self, Error> {
-        work::check(call, entry.get::<CountsMut<'_>>().as_ref(), first, 2)?;
-        entry.advance(call);
+    fn new(call: &Call<'_>, entry: &mut Entry) -> Self {
         let growth = entry.get::<CountsMut<'_>>().growth();
-        Ok(Self {
+        Self {
             growth,
             has_memory: growth == 0 || call.memory().request(Purpose::Add, growth),
-        })
+        }
     }
 
     /// Must be called after the increments: counts the memory that they allocated.

@@ -33,9 +33,14 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     let keys = call.merge(Counts::TYPES, 1, FIRST_SOURCE..end);
     let mut keys = keys.map_err(|_| NO_MEMORY)?;
     if has_window {
-        // The destination advances only if no argument is wrong.
-        merge_keys(call, &mut keys, end, |_, _| Ok(false), |_, _| Ok(false))?;
-        keys.advance(call);
+        keys.advance_if(call, |keys, call, pane| {
+            let check = |sketch: &mut CountMinWindow, sources: &Sources<'_, _>| {
+                sketch
+                    .check_merge(sources, pane, max_bytes(call))
+                    .map(|()| false)
+            };
+            merge_keys(call, keys, end, |_, _| Ok(false), check).map(|_| ())
+        })?;
     }
     let changed = merge_keys(
         call,

@@ -118,6 +118,23 @@ impl CountsMut<'_> {
         }
     }
 
+    /// The result of [`CountsMut::increment`] after an advance, if these panes are live then and the increment changes nothing.
+    /// `None` if the increment changes the sketch, or if that depends on the memory that is available.
+    pub fn unchanged_by(
+        &self,
+        item: &[u8],
+        by: i64,
+        max: u64,
+        later: Panes,
+    ) -> Option<Result<u64, CountMinError>> {
+        match self {
+            Self::Classic(_) => None,
+            Self::Windowed(sketch) => {
+                Some(sketch.check_increment(item, by, max, later)).filter(|r| by == 0 || r.is_err())
+            }
+        }
+    }
+
     /// [`CountsMut::increment`] for each item, in order. Calls `answer` with the increment and the result.
     #[inline(always)]
     pub fn increment_all<'b>(

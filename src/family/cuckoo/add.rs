@@ -5,10 +5,13 @@ use super::types::{Cuckoo, CuckooMut, IfExists, Insertion};
 use super::{config, create};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::data_type::DataType;
 use crate::server::key::{Found, OneOf};
 use crate::server::outcome::Outcome;
 use crate::server::stats::{MemoryRefusal, Stats};
 use roughly_sketch::memory::{Budget, Purpose};
+use roughly_sketch::window::Panes;
+use roughly_sketch::window_filter::WindowMultiset;
 use std::cell::Cell;
 use std::ffi::CStr;
 
@@ -27,6 +30,11 @@ fn is_at_limit(call: &Call<'_>, filter: &CuckooMut<'_>) -> bool {
     filter.num_sub_filters() as u64 >= config::max_sub_filters() && !call.must_obey()
 }
 
+/// [`is_at_limit`] after an advance, if these panes are live then.
+fn is_later_at_limit(filter: &CuckooMut<'_>, later: Panes) -> bool {
+    filter.num_sub_filters_in(later) as u64 >= config::max_sub_filters()
+}
+
 /// CF.ADD key item
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     add_one(call, IfExists::Add, c"cf.add")
@@ -39,6 +47,19 @@ pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
 
 fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(), Error> {
     let mut entry = create::find_or_create(call, &config::defaults())?;
+    let unchanged = entry.advance_unless(call, |value, call, later| {
+        let filter = value.of_family::<CuckooMut<'_>>();
+        if is_later_at_limit(&filter, later) {
+            return Some(None);
+        }
+        let item = call.arg(2).bytes();
+        filter.unchanged_by(item, if_exists, later).map(Some)
+    });
+    if let Some(insertion) = unchanged {
+        count_unchanged(insertion);
+        reply_one(call, insertion);
+        return Ok(());
+    }
     let mut filter = entry.get::<CuckooMut<'_>>();
     let sub_filters = filter.num_sub_filters();
     let mut outcome = Outcome::of_one_item();
@@ -57,6 +78,13 @@ fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(),
     };
     outcome.growths = filter.num_sub_filters() - sub_filters;
     outcome.finish(call, entry, event);
+    reply_one(call, insertion);
+    Ok(())
+}
+
+/// Replies with the result of CF.ADD or CF.ADDNX; `None` if the filter is at its limit.
+#[inline]
+fn reply_one(call: &mut Call<'_>, insertion: Option<Insertion>) {
     match insertion {
         Some(Insertion::Added) => call.reply_boolean(true),
         Some(Insertion::Exists) => call.reply_boolean(false),
@@ -66,7 +94,14 @@ fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(),
         Some(Insertion::OutOfMemory) => call.reply_memory_error(NO_MEMORY),
         None => call.reply_error(TOO_MANY),
     }
-    Ok(())
+}
+
+/// Counts the refusal of an item that does not change the filter, which has a window; `None` if the filter is at its limit.
+#[cold]
+fn count_unchanged(insertion: Option<Insertion>) {
+    if insertion != Some(Insertion::Exists) {
+        WindowMultiset::REGISTRATION.stats.count_refusals(1);
+    }
 }
 
 /// CF.INSERT key [CAPACITY n] [NOCREATE] [WINDOW ms [PANES n]] ITEMS item [item …]
@@ -88,6 +123,26 @@ fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> 
     let mut outcome = Outcome::new(name, options.first_item).keyword(c"ITEMS");
     if !options.accepted_everywhere {
         outcome = outcome.without_options();
+    }
+    let items = call.args_from(options.first_item).map(Argument::bytes);
+    let unchanged_in = entry.advance_unless(call, |value, _, later| {
+        let filter = value.of_family::<CuckooMut<'_>>();
+        let is_unchanged = |item| filter.unchanged_by(item, if_exists, later).is_some();
+        (is_later_at_limit(&filter, later) || items.clone().all(is_unchanged)).then_some(later)
+    });
+    if let Some(later) = unchanged_in {
+        let filter = entry.get::<CuckooMut<'_>>();
+        if is_later_at_limit(&filter, later) {
+            count_unchanged(None);
+            call.reply_error(TOO_MANY);
+        } else {
+            call.reply_array(items.len());
+            for insertion in items.filter_map(|item| filter.unchanged_by(item, if_exists, later)) {
+                count_unchanged(Some(insertion));
+                reply(call, insertion, if_exists);
+            }
+        }
+        return Ok(());
     }
     let mut filter = entry.get::<CuckooMut<'_>>();
     if is_at_limit(call, &filter) {
@@ -161,11 +216,13 @@ fn reply(call: &mut Call<'_>, insertion: Insertion, if_exists: IfExists) {
 /// CF.DEL key item
 pub fn del(call: &mut Call<'_>) -> Result<(), Error> {
     let item = call.arg(2).bytes();
-    let deleted = change(call, c"Not found", c"cf.del", |filter, stats, budget| {
+    let is_missing = |filter: Cuckoo<'_>, later| !filter.contains(item, later);
+    let delete = |filter: &mut CuckooMut<'_>, stats: &Stats, budget: Budget<'_>| {
         let deleted = filter.delete(item, budget);
         stats.count_deletions(deleted.into());
         deleted
-    })?;
+    };
+    let deleted = change(call, c"Not found", c"cf.del", is_missing, delete)?;
     call.reply_boolean(deleted);
     Ok(())
 }
@@ -176,19 +233,19 @@ pub fn compact(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity);
     }
     let missing = c"Cuckoo filter was not found";
-    change(call, missing, c"cf.compact", |filter, _, budget| {
-        filter.compact(budget)
-    })?;
+    let compact = |filter: &mut CuckooMut<'_>, _: &_, budget: Budget<'_>| filter.compact(budget);
+    change(call, missing, c"cf.compact", |_, _| false, compact)?;
     call.reply_ok();
     Ok(())
 }
 
 /// Runs `change` on the filter, advanced to the current pane. It may remove sub-filters, and returns whether it changed
-/// the filter.
+/// the filter. It does not run if `is_unchanged` returns true for the panes that are live after the advance.
 fn change(
     call: &mut Call<'_>,
     missing: &'static CStr,
     event: &CStr,
+    is_unchanged: impl FnOnce(Cuckoo<'_>, Panes) -> bool,
     change: impl FnOnce(&mut CuckooMut<'_>, &Stats, Budget<'_>) -> bool,
 ) -> Result<bool, Error> {
     // A key of another type is reported as missing.
@@ -196,7 +253,12 @@ fn change(
     let Ok(Found::Entry(mut entry)) = found else {
         return Err(missing.into());
     };
-    entry.advance(call);
+    let unchanged = entry.advance_unless(call, |value, _, later| {
+        is_unchanged(value.of_family::<CuckooMut<'_>>().as_ref(), later).then_some(())
+    });
+    if unchanged.is_some() {
+        return Ok(false);
+    }
     let stats = &entry.registration().stats;
     let mut filter = entry.get::<CuckooMut<'_>>();
     let (sub_filters, deletes) = (filter.num_sub_filters(), filter.deletes());

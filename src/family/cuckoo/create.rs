@@ -146,7 +146,7 @@ fn no_memory<T: DataType>() -> Error {
     c"ERR Insufficient memory to create filter".into()
 }
 
-/// The filter at the key, advanced to the current pane if it has a window. A missing one is created, and its creation
+/// The filter at the key. A missing one is created, advanced to the current pane if it has a window, and its creation
 /// replicated.
 ///
 /// # Errors
@@ -168,10 +168,7 @@ pub fn entry_of(
     options: &ReserveOptions,
 ) -> Result<Entry, Error> {
     match found {
-        Found::Entry(mut entry) => {
-            entry.advance(call);
-            Ok(entry)
-        }
+        Found::Entry(entry) => Ok(entry),
         Found::Missing(key) => create(call, key, options),
     }
 }

@@ -190,6 +190,14 @@ impl CuckooMut<'_> {
         }
     }
 
+    /// Number of sub-filters after an advance, if these panes are live then.
+    pub fn num_sub_filters_in(&self, later: Panes) -> usize {
+        match self {
+            Self::Classic(filter) => filter.num_sub_filters(),
+            Self::Windowed(filter) => filter.num_sub_filters_in(later),
+        }
+    }
+
     /// Number of sub-filters.
     #[inline(always)]
     pub fn num_sub_filters(&self) -> usize {
@@ -204,6 +212,25 @@ impl CuckooMut<'_> {
         match self {
             Self::Classic(filter) => filter.deletes(),
             Self::Windowed(filter) => filter.deletes(),
+        }
+    }
+
+    /// The result of an insertion after an advance, if these panes are live then and the insertion changes nothing. `None` if
+    /// it changes the filter, or if that depends on the memory that is available.
+    pub fn unchanged_by(
+        &self,
+        item: &[u8],
+        if_exists: IfExists,
+        later: Panes,
+    ) -> Option<Insertion> {
+        match (self, if_exists) {
+            (Self::Classic(_), _) => None,
+            (Self::Windowed(filter), IfExists::Add) => {
+                filter.insertion_error(item, later).map(Insertion::from)
+            }
+            (Self::Windowed(filter), IfExists::Skip) => {
+                (filter.unchanged_by_unique(item, later)).map(Insertion::of_unique)
+            }
         }
     }
 

@@ -22,27 +22,41 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let mut entry = find(call)?;
     let mut values = Numbers::new();
     parse_all(call, 2, &mut values, sample)?;
-    entry.advance(call);
+    let overflow = entry.advance_unless(call, |value, _, later| {
+        let digest = value.of_family::<DigestMut<'_>>();
+        let overflows = digest.overflows(values.len(), later);
+        overflows.then_some(DigestError::Overflow)
+    });
+    if let Some(error) = overflow {
+        return Err(refuse(call, &entry, values.len(), error));
+    }
     let digest = entry.get::<DigestMut<'_>>();
     let before = digest.block_bytes();
     let added = digest.add_within(&values, call.memory().budget(Purpose::Add));
     if entry.get::<DigestMut<'_>>().block_bytes() != before {
         entry.recount();
     }
+    if let Err(error) = added {
+        return Err(refuse(call, &entry, values.len(), error));
+    }
     let stats = &entry.registration().stats;
     drop(entry);
-    if let Err(error) = added {
-        stats.count_refusals(values.len() as u64);
-        return Err(match error {
-            DigestError::Overflow => OVERFLOW.into(),
-            _ => call.memory().error(NO_MEMORY),
-        });
-    }
     stats.count_items(values.len() as u64);
     call.replicate_verbatim();
     call.signal_changed(1, c"tdigest.add");
     call.reply_ok();
     Ok(())
+}
+
+/// Counts refused samples, and returns the error of the command.
+#[cold]
+fn refuse(call: &Call<'_>, entry: &Entry, samples: usize, error: DigestError) -> Error {
+    let stats = &entry.registration().stats;
+    stats.count_refusals(samples as u64);
+    match error {
+        DigestError::Overflow => OVERFLOW.into(),
+        _ => call.memory().error(NO_MEMORY),
+    }
 }
 
 fn sample(argument: Argument<'_>) -> Result<f64, Error> {

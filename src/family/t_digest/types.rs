@@ -106,6 +106,16 @@ impl DigestMut<'_> {
         }
     }
 
+    /// Whether an addition of this many samples overflows after an advance, if these panes are live then.
+    pub fn overflows(&self, samples: usize, later: Panes) -> bool {
+        let observations = match self {
+            Self::Classic(digest) => digest.info().observations,
+            Self::Windowed(digest) => digest.info_at(later).observations,
+        };
+        let samples = i64::try_from(samples).unwrap_or(i64::MAX);
+        observations.checked_add(samples).is_none()
+    }
+
     /// Removes all samples, unless the digest contains what a new one contains. Returns whether there were any.
     pub fn reset(self) -> bool {
         let is_new = match &self {

@@ -57,7 +57,11 @@ fn add_all(
     });
     let is_within_limit = entry.get::<TopMut<'_>>().within_work_limit(increments);
     work::check(call, is_within_limit)?;
-    entry.advance(call);
+    // An invalid increment ends the command.
+    let _ = entry.advance_unless(call, |_, call, _| {
+        let first = increment(call.arg(FIRST_ITEM + args_per_item - 1));
+        first.is_none().then_some(())
+    });
     let sketch = entry.get::<TopMut<'_>>();
     let mut changes = BlockChanges::default();
     let mut outcome = Outcome::new(name, FIRST_ITEM);

@@ -8,6 +8,7 @@ use crate::server::data_type::{AnyValue, DataType, NewValue, Registration};
 use crate::server::memory_usage::MemoryUsage;
 use crate::server::value::Value;
 use roughly_sketch::blocks::BlockChanges;
+use roughly_sketch::window::Panes;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
@@ -143,8 +144,7 @@ impl Entry {
     pub fn get<'a, F: OneOfMut<'a>>(&'a mut self) -> F {
         // SAFETY: the value has this type. It lives while the entry does, no other key is open (see `access`), and `self` is
         // borrowed mutably.
-        let value = unsafe { AnyMut::new(self.value, self.of) };
-        F::of(value).expect("a type of the family")
+        unsafe { AnyMut::new(self.value, self.of) }.of_family()
     }
 
     /// The value, whatever its type.
@@ -158,9 +158,53 @@ impl Entry {
     /// possible any more, and after the creation of a new value was replicated.
     #[inline(always)]
     pub fn advance(&mut self, call: &mut Call<'_>) {
-        if self.of.has_window() {
-            call.advance(self.any());
+        self.advance_unless(call, |_, _, _| None::<()>);
+    }
+
+    /// As [`Entry::advance`], unless the command changes nothing: before an advance, calls `unchanged` with the value and the
+    /// panes that are live after it. If `unchanged` returns a result, the value does not advance, and the result is returned:
+    /// the command must not change the value. A new value always advances.
+    #[inline(always)]
+    pub fn advance_unless<'a, R>(
+        &mut self,
+        call: &mut Call<'a>,
+        unchanged: impl FnOnce(AnyMut<'_>, &Call<'a>, Panes) -> Option<R>,
+    ) -> Option<R> {
+        if !self.of.has_window() {
+            return None;
         }
+        let is_new = self.is_new();
+        Self::advance_window(
+            self.value,
+            self.of,
+            call,
+            |value, call, later| match is_new {
+                true => None,
+                false => unchanged(value, call, later),
+            },
+        )
+    }
+
+    /// [`Entry::advance_unless`] for a value with a window. Without a reference to the entry, so that commands on other values can
+    /// keep it in registers.
+    #[cold]
+    #[inline(never)]
+    fn advance_window<'a, R>(
+        value: NonNull<c_void>,
+        of: &'static Registration,
+        call: &mut Call<'a>,
+        unchanged: impl FnOnce(AnyMut<'_>, &Call<'a>, Panes) -> Option<R>,
+    ) -> Option<R> {
+        // SAFETY: as in `get`; no two of these references exist at a time.
+        let any = || unsafe { (of.value)(value).as_mut() };
+        let pane = call.begin_write(any())?;
+        let later = any().timeline()?.panes_in(pane);
+        // SAFETY: as above.
+        let result = unchanged(unsafe { AnyMut::new(value, of) }, call, later);
+        if result.is_none() {
+            call.advance(any(), pane);
+        }
+        result
     }
 
     /// Measures the value's memory again, for INFO. Must be called after a change that allocated or freed a block.

@@ -60,8 +60,7 @@ impl MergeKeys {
         let destination = destination.map(|(of, value)| {
             // SAFETY: the value lives while the key is open, no key is open besides these (see `access`), `self` is borrowed
             // mutably, and no source refers to this value.
-            let value = unsafe { AnyMut::new(value, of) };
-            D::of(value).expect("a type of the family")
+            unsafe { AnyMut::new(value, of) }.of_family()
         });
         (destination, sources)
     }
@@ -73,10 +72,24 @@ impl MergeKeys {
         Some(unsafe { (of.value)(value).as_mut() })
     }
 
-    /// As [`super::Entry::advance`], for the destination, which is the key in argument 1.
-    pub fn advance(&mut self, call: &mut Call<'_>) {
+    /// As [`super::Entry::advance`], for the destination, which is the key in argument 1: unless `check`, which is called with
+    /// the pane, returns an error.
+    ///
+    /// # Errors
+    /// That of `check`.
+    pub fn advance_if<E>(
+        &mut self,
+        call: &mut Call<'_>,
+        check: impl FnOnce(&mut Self, &Call<'_>, u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let pane = self.destination().and_then(|value| call.begin_write(value));
+        let Some(pane) = pane else {
+            return Ok(());
+        };
+        check(self, call, pane)?;
         if let Some(destination) = self.destination() {
-            call.advance(destination);
+            call.advance(destination, pane);
         }
+        Ok(())
     }
 }

@@ -70,6 +70,19 @@ impl<'a> AnyMut<'a> {
         }
     }
 
+    /// The value, which must have one of the types of a family.
+    ///
+    /// # Panics
+    /// If the value has another type.
+    #[inline(always)]
+    pub fn of_family<F: OneOfMut<'a>>(self) -> F {
+        // Not `expect`, which the compiler does not inline.
+        match F::of(self) {
+            Ok(value) => value,
+            Err(_) => panic!("a type of another family"),
+        }
+    }
+
     /// The state of the value, if its type is `T`.
     ///
     /// # Errors

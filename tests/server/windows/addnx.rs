@@ -30,8 +30,9 @@ fn the_items_that_were_added_are_replicated() {
     filter.call("BF.ADDNX k a b");
     filter.call("BF.ADDNX k a c b d");
     filter.at(1);
-    // Only the pane changes.
+    // It adds nothing, so the pane does not change either.
     filter.call("BF.ADDNX k a");
+    filter.call("BF.ADDNX k a e");
     filter.call("BF.ADDNX plain a b a");
     filter.call("BF.ADDNX plain a b");
     let mut commands = logged_commands(&filter.server);
@@ -44,6 +45,7 @@ fn the_items_that_were_added_are_replicated() {
             "BF.MADD k a b",
             "BF.MADD k c d",
             "SKETCH.ADVANCE k 1001",
+            "BF.MADD k e",
             "BF.MADD plain a b",
         ]
     );

@@ -51,17 +51,21 @@ fn a_client_is_accepted_again_when_its_requests_expire() {
         reply(&mut connection, "CMS.INCRBYLIMIT k 3 a -1"),
         "-CMS: Cannot parse number"
     );
-    // An advance and the increments are one transaction. A refused increment advances the window, too.
+    // An advance and the increments are one transaction. A refused increment does not advance the window.
     let commands = [
         "MULTI",
         "CMS.INITBYDIM k 1000 5 WINDOW 60000 PANES 12 SEED 00112233445566778899aabbccddeeff",
         "SKETCH.ADVANCE k 200",
         "EXEC",
         "CMS.INCRBY k a 2",
+        "MULTI",
         "SKETCH.ADVANCE k 206",
         "CMS.INCRBY k a 1",
+        "EXEC",
+        "MULTI",
         "SKETCH.ADVANCE k 214",
         "CMS.INCRBY k a 2",
+        "EXEC",
     ];
     assert_eq!(logged_commands(&server), commands);
 }

@@ -194,9 +194,19 @@ fn an_advance_is_an_event_and_changes_a_watched_key() {
     let mut watcher = server.resp2();
     watcher.call("WATCH k");
     set_ms(&server, 1_002_000);
-    // The read changes nothing; this write changes nothing except for the newest pane.
+    // The read changes nothing; the refused memory of a write changes nothing except for the newest pane.
     connection.call("CMS.QUERY k a");
-    connection.call("CMS.INCRBY k a 0");
+    let set_limit = |bytes: &str| {
+        let name = server.setting("sketch-max-key-bytes");
+        assert!(server.call(&format!("CONFIG SET {name} {bytes}")).is_ok());
+    };
+    set_limit("1");
+    let refused = connection.call("CMS.INCRBY k a 1").to_string();
+    assert!(
+        refused.starts_with("*[-ERR the key would hold"),
+        "{refused}"
+    );
+    set_limit("0");
     watcher.call("MULTI");
     watcher.call("PING");
     let reply = watcher.call("EXEC");

@@ -76,6 +76,26 @@ impl SubFilter {
         self.evict(view, place, max_evictions, budget)
     }
 
+    /// Whether [`SubFilter::make_room`] would find a slot.
+    pub fn has_room(
+        &self,
+        view: &View,
+        place: &Place,
+        max_evictions: u16,
+        budget: &mut SearchBudget,
+    ) -> bool {
+        let mut buckets = place.buckets.into_iter();
+        if buckets.any(|bucket| self.free_slot(view, bucket).is_some()) {
+            return true;
+        }
+        if budget.slots == 0 {
+            return false;
+        }
+        let few = self.find_path::<FEW_BUCKETS>(view, place, max_evictions, budget);
+        few.is_some()
+            || (self.find_path::<MAX_BUCKETS>(view, place, max_evictions, budget)).is_some()
+    }
+
     #[inline(never)]
     fn evict(
         &mut self,

@@ -20,6 +20,8 @@
 mod age;
 mod batch;
 mod evict;
+mod growth;
+mod later;
 mod multiset;
 mod ring;
 mod set;
@@ -36,11 +38,10 @@ pub use multiset::{Multiset, MultisetParameters, WindowMultiset};
 pub use set::{Addition, IfPresent, SetParameters, WindowSet};
 
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
-use crate::memory::{Budget, OutOfMemory, reserve_for, shrink};
+use crate::memory::{Budget, OutOfMemory, shrink};
 use crate::retired::Retired;
 use crate::window::{Panes, Timed, Timeline, Window};
 use evict::SearchBudget;
-use shape::Shape;
 use std::ffi::CStr;
 use std::marker::PhantomData;
 use sub_filter::SubFilter;
@@ -95,7 +96,7 @@ pub trait Kind: Send + Sync + std::fmt::Debug + PartialEq + Sized {
     const HEADER_MARK: &'static [u8];
     /// The highest error rate of a sub-filter in a filter that consists of sub-filters with these rates. Not above 0 if
     /// there is none.
-    fn error_rate(of_filter: f64, of_sub_filters: impl ExactSizeIterator<Item = f64>) -> f64;
+    fn error_rate(of_filter: f64, of_sub_filters: impl Iterator<Item = f64>) -> f64;
     /// Whether a filter that does not grow adds sub-filters below its capacity if it finds no free slot.
     const GUARANTEES_CAPACITY: bool;
     /// Whether filters of this kind can have these parameters, each of which is in range.
@@ -147,7 +148,7 @@ impl<K: Kind> WindowFilter<K> {
             retired: Retired::default(),
             kind: PhantomData,
         };
-        filter.add_sub_filter(filter.first_limit(), budget)?;
+        filter.grow(budget)?;
         Ok(filter)
     }
 
@@ -338,63 +339,6 @@ impl<K: Kind> WindowFilter<K> {
         false
     }
 
-    /// Adds a sub-filter: the one for the capacity; a small one if there are fewer items than the limit, but no free
-    /// slot; or one that is larger by the expansion.
-    ///
-    /// Small ones double when they are half full. So one item with many occurrences needs little memory, and many items with
-    /// several occurrences need few sub-filters.
-    fn grow(&mut self, budget: Budget<'_>) -> Result<(), Error> {
-        let first_limit = self.first_limit();
-        let limit = self
-            .sub_filters
-            .last()
-            .map_or(0, |largest| largest.shape().limit);
-        if limit < first_limit {
-            return self.add_sub_filter(first_limit, budget);
-        }
-        let expansion = self.parameters.expansion;
-        let below_limit = !self.sub_filters.iter().all(SubFilter::is_full);
-        if expansion == 0 && !(below_limit && K::GUARANTEES_CAPACITY) {
-            return Err(Error::Full);
-        }
-        let limit = if below_limit {
-            let used = self.sub_filters.iter().filter(|each| each.is_half_full());
-            let used = used
-                .map(|each| each.shape().limit)
-                .filter(|&used| used < limit);
-            (used.max().unwrap_or(0).saturating_mul(2))
-                .max(MIN_OVERFLOW_LIMIT)
-                .min(limit)
-        } else {
-            limit.checked_mul(expansion.into()).ok_or(Error::Shape)?
-        };
-        self.add_sub_filter(limit, budget)
-    }
-
-    /// Adds an empty sub-filter with this limit.
-    fn add_sub_filter(&mut self, limit: u64, budget: Budget<'_>) -> Result<(), Error> {
-        let len = self.sub_filters.len() + 1;
-        if len > MAX_SUB_FILTERS {
-            return Err(OutOfMemory { bytes: u64::MAX }.into());
-        }
-        let panes = self.timeline.window().panes();
-        let bucket_size = self.parameters.bucket_size;
-        let rates = self
-            .sub_filters
-            .iter()
-            .map(|each| each.shape().error_rate());
-        let error_rate = K::error_rate(self.parameters.error_rate, rates);
-        let shape = Shape::for_items(limit, error_rate, bucket_size, panes).ok_or(Error::Shape)?;
-        budget.request(SubFilter::bytes(&shape, bucket_size, panes))?;
-        let sub_filter = SubFilter::empty(shape, bucket_size, panes)?;
-        reserve_for(&mut self.sub_filters, len, MAX_SUB_FILTERS)?;
-        let place = self
-            .sub_filters
-            .partition_point(|each| each.shape().limit <= limit);
-        self.sub_filters.insert(place, sub_filter);
-        Ok(())
-    }
-
     /// Makes `pane` the newest, and subtracts the entries that expire. Returns whether there are any; `None` if `pane` is not
     /// above the newest.
     fn expire_until(&mut self, pane: u64) -> Option<bool> {
@@ -410,10 +354,7 @@ impl<K: Kind> WindowFilter<K> {
 
     /// Removes sub-filters without live entries, but not the largest if it is the one for the capacity.
     fn remove_empty(&mut self) {
-        let first_limit = self.first_limit();
-        let largest = self.sub_filters.last();
-        let kept = largest.is_some_and(|largest| largest.shape().limit == first_limit);
-        let keep = kept.then(|| self.sub_filters.len() - 1);
+        let keep = self.kept_if_empty();
         let mut index = 0;
         let removed = self.sub_filters.extract_if(.., |each| {
             let kept = each.live() > 0 || keep == Some(index);
@@ -424,6 +365,12 @@ impl<K: Kind> WindowFilter<K> {
             self.retired.add(sub_filter.into_slots());
         }
         shrink(&mut self.sub_filters, MAX_SUB_FILTERS);
+    }
+
+    /// The index of the sub-filter that stays if it is empty: the largest, if it is the one for the capacity.
+    fn kept_if_empty(&self) -> Option<usize> {
+        let last = self.sub_filters.len().checked_sub(1)?;
+        (self.sub_filters[last].shape().limit == self.first_limit()).then_some(last)
     }
 }
 

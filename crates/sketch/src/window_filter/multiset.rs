@@ -80,7 +80,7 @@ impl Kind for Multiset {
         error_rate.to_bits() == error_rate_of(bucket_size).to_bits()
     }
 
-    fn error_rate(of_filter: f64, _: impl ExactSizeIterator<Item = f64>) -> f64 {
+    fn error_rate(of_filter: f64, _: impl Iterator<Item = f64>) -> f64 {
         of_filter
     }
 }

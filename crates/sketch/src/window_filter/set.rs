@@ -97,10 +97,12 @@ impl Kind for Set {
 
     /// The first sub-filter takes a large part of the error rate. Each further one takes part of what the others leave:
     /// half, then a third, a quarter and so on. So the sum does not exceed the rate, and long lists are possible.
-    fn error_rate(of_filter: f64, of_sub_filters: impl ExactSizeIterator<Item = f64>) -> f64 {
-        match of_sub_filters.len() {
+    fn error_rate(of_filter: f64, of_sub_filters: impl Iterator<Item = f64>) -> f64 {
+        let (present, sum) =
+            of_sub_filters.fold((0, 0.0), |(present, sum), rate| (present + 1, sum + rate));
+        match present {
             0 => of_filter * super::FIRST_SHARE,
-            present => (of_filter - of_sub_filters.sum::<f64>()) / (present + 1) as f64,
+            _ => (of_filter - sum) / f64::from(present + 1),
         }
     }
 }

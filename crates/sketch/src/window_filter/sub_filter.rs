@@ -164,12 +164,17 @@ impl SubFilter {
 
     /// Whether it has as many live entries as its limit.
     pub fn is_full(&self) -> bool {
-        self.live >= self.shape.limit
+        self.is_full_with(self.live)
     }
 
-    /// Whether it has at least half as many live entries as its limit.
-    pub fn is_half_full(&self) -> bool {
-        self.live >= self.shape.limit.div_ceil(2)
+    /// Whether so many live entries are as many as its limit.
+    pub fn is_full_with(&self, live: u64) -> bool {
+        live >= self.shape.limit
+    }
+
+    /// Whether so many live entries are at least half as many as its limit.
+    pub fn is_half_full_with(&self, live: u64) -> bool {
+        live >= self.shape.limit.div_ceil(2)
     }
 
     /// Live entries of a live tick.

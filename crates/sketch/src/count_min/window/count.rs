@@ -96,6 +96,37 @@ impl CountMinWindow {
         });
     }
 
+    /// The result of [`CountMinWindow::increment_limited`] after an advance, if these panes are live then. Nothing has
+    /// changed. `Ok` does not mean that there is memory for the newest pane; and if panes become one, the estimate after the
+    /// advance can be higher. Cost: as [`CountMinWindow::query`].
+    ///
+    /// # Errors
+    /// Those of [`CountMinWindow::increment_limited`], except for [`CountMinError::OutOfMemory`].
+    pub fn check_increment(
+        &self,
+        item: &[u8],
+        by: i64,
+        max: u64,
+        later: Panes,
+    ) -> Result<u64, CountMinError> {
+        let panes = self.panes.counted(later);
+        let total = panes.iter().map(|pane| pane.content.total).sum();
+        let mut checked = Err(CountMinError::Overflow);
+        with_cell!(self.shape.cell_size(), C => {
+            for_each_item(
+                self.rows,
+                iter::once((item, by)),
+                &mut (),
+                |(), _| (),
+                |(), places, by| {
+                    let panes = (panes, &[][..]);
+                    checked = check::<C>(panes, total, places, by, max).map(|sum| sum.estimate);
+                },
+            );
+        });
+        checked
+    }
+
     /// [`CountMinWindow::increment_limited`] for the item with these cells.
     #[inline]
     fn increment_cells<C: Cell>(
@@ -105,46 +136,27 @@ impl CountMinWindow {
         max: u64,
         budget: Budget<'_>,
     ) -> Result<u64, CountMinError> {
-        let Ok(by) = u64::try_from(by) else {
-            return Err(CountMinError::WindowDecrement);
-        };
         let is_stored = self.panes.newest(&self.timeline).is_some();
         let panes = self.panes.all();
-        let (older, newest) = panes.split_at(panes.len() - usize::from(is_stored));
-        // The sum of the totals has 63 bits, and so has the increment.
-        let in_newest = estimate::<C>(newest, places);
-        let before = estimate::<C>(older, places) + in_newest;
-        let overflow = match max {
-            NO_LIMIT => CountMinError::Overflow,
-            _ => CountMinError::AboveLimit(before),
-        };
-        if before + by > max {
-            return Err(overflow);
-        }
+        let panes = panes.split_at(panes.len() - usize::from(is_stored));
+        let sum = check::<C>(panes, self.total, places, by, max)?;
         if by == 0 {
-            return Ok(before);
-        }
-        let total = self.total + by;
-        let raised = in_newest + by;
-        if total > MAX_TOTAL
-            || total > C::MAX_COUNT && !sums_fit::<C>(older, newest, places, raised)
-        {
-            return Err(overflow);
+            return Ok(sum.estimate);
         }
         if !is_stored {
             self.push_newest(budget)?;
         }
         let Some(pane) = self.panes.newest_mut(&self.timeline) else {
-            return Err(overflow);
+            return Err(CountMinError::Overflow);
         };
         let cells = C::all_mut(&mut pane.cells);
         for &place in places {
             let cell = &mut cells[place as usize];
-            *cell = C::with_count(C::count(*cell).max(raised));
+            *cell = C::with_count(C::count(*cell).max(sum.raised));
         }
-        pane.total += by;
-        self.total = total;
-        Ok(before + by)
+        pane.total += sum.by;
+        self.total += sum.by;
+        Ok(sum.estimate)
     }
 
     /// Adds the newest pane to the list.
@@ -199,6 +211,49 @@ fn for_each_item<'a, S>(
         }
         visit(state, &places[..rows.depth], by);
     }
+}
+
+/// An increment that is in range.
+struct Increment {
+    by: u64,
+    /// The smallest count that the item's cells in the newest pane will have.
+    raised: u64,
+    /// The new estimate.
+    estimate: u64,
+}
+
+/// Checks an increment of the item with these cells. `total` is that of all panes.
+///
+/// # Errors
+/// Those of [`CountMinWindow::increment_limited`], except for [`CountMinError::OutOfMemory`].
+#[inline]
+fn check<C: Cell>(
+    (older, newest): (&[StoredPane<Pane>], &[StoredPane<Pane>]),
+    total: u64,
+    places: &[u32],
+    by: i64,
+    max: u64,
+) -> Result<Increment, CountMinError> {
+    let by = u64::try_from(by).map_err(|_| CountMinError::WindowDecrement)?;
+    // The sum of the totals has 63 bits, and so has the increment.
+    let in_newest = estimate::<C>(newest, places);
+    let before = estimate::<C>(older, places) + in_newest;
+    let increment = Increment {
+        by,
+        raised: in_newest + by,
+        estimate: before + by,
+    };
+    let total = total + by;
+    let overflows = by > 0
+        && (total > MAX_TOTAL
+            || total > C::MAX_COUNT && !sums_fit::<C>(older, newest, places, increment.raised));
+    if overflows || increment.estimate > max {
+        return Err(match max {
+            NO_LIMIT => CountMinError::Overflow,
+            _ => CountMinError::AboveLimit(before),
+        });
+    }
+    Ok(increment)
 }
 
 /// The sum, over these panes, of the smallest count of the cells at these places.

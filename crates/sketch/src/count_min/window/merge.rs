@@ -25,6 +25,15 @@ struct Operands<'a> {
     others: Vec<(&'a CountMinWindow, u64)>,
 }
 
+/// A merge that is in range.
+struct Plan<'a> {
+    operands: Operands<'a>,
+    /// The panes of the result.
+    spans: Vec<Span>,
+    /// Those that the sketch does not have.
+    new: Vec<u64>,
+}
+
 impl<'a> Operands<'a> {
     fn of(destination: &CountMinWindow, sources: &[Source<'a>]) -> Result<Self, CountMinError> {
         let address = |source: &Source<'_>| source.sketch.map_or(ptr::null(), ptr::from_ref);
@@ -98,7 +107,32 @@ impl CountMinWindow {
         max_bytes: u64,
         budget: Budget<'_>,
     ) -> Result<bool, CountMinError> {
-        let operands = Operands::of(self, sources)?;
+        let plan = self.plan(sources, self.timeline.newest(), max_bytes)?;
+        with_cell!(self.shape.cell_size(), C => self.write_sums::<C>(&plan, budget))
+    }
+
+    /// The result of [`CountMinWindow::merge_within`] after an advance to `pane`. Nothing has changed.
+    ///
+    /// # Errors
+    /// Those of [`CountMinWindow::merge_within`], but not for the memory of the arrays.
+    pub fn check_merge(
+        &self,
+        sources: &[Source<'_>],
+        pane: u64,
+        max_bytes: u64,
+    ) -> Result<(), CountMinError> {
+        self.plan(sources, pane, max_bytes).map(|_| ())
+    }
+
+    /// Checks a merge after an advance to `pane`.
+    fn plan<'a>(
+        &self,
+        sources: &[Source<'a>],
+        pane: u64,
+        max_bytes: u64,
+    ) -> Result<Plan<'a>, CountMinError> {
+        let mut operands = Operands::of(self, sources)?;
+        operands.timeline.advance(pane);
         let spans = operands.timeline.counted_spans(Panes::ALL)?;
         let (mut arrays, mut total) = (0, 0u128);
         let mut new = with_capacity(spans.len())?;
@@ -124,7 +158,11 @@ impl CountMinWindow {
             if total > C::MAX_COUNT.into() && !self.sums_fit::<C>(&operands, &spans) {
                 return Err(CountMinError::MergeOverflow);
             }
-            self.write_sums::<C>(&operands, &spans, &new, budget)
+        });
+        Ok(Plan {
+            operands,
+            spans,
+            new,
         })
     }
 
@@ -155,15 +193,17 @@ impl CountMinWindow {
         })
     }
 
-    /// Writes the sums, which are in range. `new` are the panes to add. Returns whether anything changed.
+    /// Writes the sums. Returns whether anything changed.
     ///
     /// # Errors
     /// [`CountMinError::OutOfMemory`]; nothing has changed.
     fn write_sums<C: Cell>(
         &mut self,
-        operands: &Operands<'_>,
-        spans: &[Span],
-        new: &[u64],
+        Plan {
+            operands,
+            spans,
+            new,
+        }: &Plan<'_>,
         budget: Budget<'_>,
     ) -> Result<bool, CountMinError> {
         let array_bytes = self.array_bytes();

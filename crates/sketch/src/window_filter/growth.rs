@@ -1,0 +1,101 @@
+//! Growth: the next sub-filter of a filter without a free slot.
+
+use super::shape::Shape;
+use super::sub_filter::SubFilter;
+use super::ticks::LiveTicks;
+use super::{Error, Kind, MAX_SUB_FILTERS, MIN_OVERFLOW_LIMIT, WindowFilter};
+use crate::memory::{Budget, OutOfMemory, reserve_for};
+
+impl<K: Kind> WindowFilter<K> {
+    /// Adds the next sub-filter.
+    pub(super) fn grow(&mut self, budget: Budget<'_>) -> Result<(), Error> {
+        self.add_sub_filter(self.next_shape(self.ticks.live())?, budget)
+    }
+
+    /// The sub-filters after an advance to a pane in which these ticks are live, with their live entries. See
+    /// [`WindowFilter::remove_empty`].
+    pub(super) fn kept(
+        &self,
+        live: LiveTicks,
+    ) -> impl DoubleEndedIterator<Item = (&SubFilter, u64)> + Clone {
+        let stored = self.ticks.live();
+        let all = live.oldest == stored.oldest;
+        let keep = self.kept_if_empty();
+        let counted = self.sub_filters.iter().map(move |each| {
+            let count = match all {
+                true => each.live(),
+                false => each.count_of_all(live.oldest..stored.newest + 1),
+            };
+            (each, count)
+        });
+        let kept = counted
+            .enumerate()
+            .filter(move |&(index, (_, count))| all || count > 0 || keep == Some(index));
+        kept.map(|(_, kept)| kept)
+    }
+
+    /// The shape of the sub-filter that the filter adds while these ticks are live: the one for the capacity; a small one if
+    /// there are fewer items than the limit, but no free slot; or one that is larger by the expansion.
+    ///
+    /// Small ones double when they are half full. So one item with many occurrences needs little memory, and many items with
+    /// several occurrences need few sub-filters.
+    pub(super) fn next_shape(&self, live: LiveTicks) -> Result<Shape, Error> {
+        let kept = self.kept(live);
+        let present = || kept.clone().map(|(each, _)| each);
+        let first_limit = self.first_limit();
+        let limit = kept.clone().next_back();
+        let limit = limit.map_or(0, |(largest, _)| largest.shape().limit);
+        if limit < first_limit {
+            return self.shape_for(first_limit, present());
+        }
+        let expansion = self.parameters.expansion;
+        let below_limit = !kept.clone().all(|(each, count)| each.is_full_with(count));
+        if expansion == 0 && !(below_limit && K::GUARANTEES_CAPACITY) {
+            return Err(Error::Full);
+        }
+        let limit = if below_limit {
+            let used = kept
+                .clone()
+                .filter(|(each, count)| each.is_half_full_with(*count));
+            let used = used
+                .map(|(each, _)| each.shape().limit)
+                .filter(|&used| used < limit);
+            (used.max().unwrap_or(0).saturating_mul(2))
+                .max(MIN_OVERFLOW_LIMIT)
+                .min(limit)
+        } else {
+            limit.checked_mul(expansion.into()).ok_or(Error::Shape)?
+        };
+        self.shape_for(limit, present())
+    }
+
+    /// The shape of a sub-filter with this limit in addition to others.
+    fn shape_for<'a>(
+        &self,
+        limit: u64,
+        others: impl Iterator<Item = &'a SubFilter> + Clone,
+    ) -> Result<Shape, Error> {
+        if others.clone().count() >= MAX_SUB_FILTERS {
+            return Err(OutOfMemory { bytes: u64::MAX }.into());
+        }
+        let panes = self.timeline.window().panes();
+        let rates = others.map(|each| each.shape().error_rate());
+        let error_rate = K::error_rate(self.parameters.error_rate, rates);
+        Shape::for_items(limit, error_rate, self.parameters.bucket_size, panes).ok_or(Error::Shape)
+    }
+
+    /// Adds an empty sub-filter.
+    pub(super) fn add_sub_filter(&mut self, shape: Shape, budget: Budget<'_>) -> Result<(), Error> {
+        let panes = self.timeline.window().panes();
+        let bucket_size = self.parameters.bucket_size;
+        budget.request(SubFilter::bytes(&shape, bucket_size, panes))?;
+        let sub_filter = SubFilter::empty(shape, bucket_size, panes)?;
+        let len = self.sub_filters.len() + 1;
+        reserve_for(&mut self.sub_filters, len, MAX_SUB_FILTERS)?;
+        let place = self
+            .sub_filters
+            .partition_point(|each| each.shape().limit <= shape.limit);
+        self.sub_filters.insert(place, sub_filter);
+        Ok(())
+    }
+}

@@ -1,0 +1,470 @@
+//! Commands that change nothing do not advance a sketch, although the clock has entered a new pane.
+//!
+//! Such a command changes neither the value nor the replication stream, publishes no keyspace event, and does not end a
+//! transaction that watches the key. Its reply is the one that it would have after an advance. The exceptions need the
+//! advanced value, and docs/sliding-windows.md lists them.
+
+use super::{set_ms, start, with_window};
+use crate::families::dump;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+
+pub const START: u64 = 1_000_000;
+
+/// The window of the keys: four full panes of one second.
+pub const WINDOW: &str = "WINDOW 4000 PANES 4";
+
+/// Seconds after the creation: in the next pane, after several panes, and after all panes have expired.
+const ALWAYS: &[u64] = &[1, 3, 60];
+
+/// While the counts of the creation are live.
+const WHILE_LIVE: &[u64] = &[1, 3];
+
+/// Keys, and commands that change nothing in them.
+struct Case {
+    /// Creates the key k; the option WINDOW is appended.
+    create: &'static str,
+    /// Further commands in the pane of the creation.
+    build: &'static [&'static str],
+    at: &'static [u64],
+    /// Commands with the beginnings of their replies. `MANY` are 100 items with large increments.
+    commands: &'static [(&'static str, &'static str)],
+}
+
+const FULL: &str = "-ERR non scaling filter is full";
+const ONE_FULL: &str = "*[-ERR non scaling filter is full]";
+const ONE_SHAPE: &str = "*[-ERR problem inserting into filter]";
+const OVERFLOW: &str = "*[-CMS: INCRBY overflow]";
+const TWO_OVERFLOWS: &str = "*[-CMS: INCRBY overflow -CMS: INCRBY overflow]";
+const BAD_NUMBER: &str = "-CMS: Cannot parse number";
+const NO_DECREMENT: &str = "-CMS: a sketch with a window cannot be decremented";
+const OTHER_WINDOW: &str = "-CMS: window/panes is not equal";
+const WRONG_TYPE: &str = "-WRONGTYPE";
+const WRONG_ARITY: &str = "-ERR wrong number of arguments";
+const BAD_SAMPLE: &str = "-ERR T-Digest: error parsing val parameter";
+
+/// [`Case::commands`] that fail for every key.
+const OF_ALL: &[(&str, &str)] = &[
+    ("BF.ADD k", WRONG_ARITY),
+    ("SKETCH.ADVANCE k x", "-ERR invalid pane"),
+    ("SKETCH.ADVANCE k 99999999", "-ERR pane is in the future"),
+    (
+        "SKETCH.WITHIN 1000 BF.ADD k a",
+        "-ERR SKETCH.WITHIN cannot run",
+    ),
+];
+
+const CASES: &[Case] = &[
+    Case {
+        create: "BF.RESERVE k 0.001 100",
+        build: &["BF.ADD k a", "BF.RESERVE other 0.001 100"],
+        at: ALWAYS,
+        commands: &[
+            ("BF.MADD k", WRONG_ARITY),
+            ("BF.INSERT k ITEMS", WRONG_ARITY),
+            ("BF.INSERT k CAPACITY x ITEMS a", "-"),
+            ("BF.INSERT k ERROR 2 ITEMS a", "-"),
+            ("BF.INSERT k EXPANSION x ITEMS a", "-"),
+            ("BF.INSERT k UNKNOWN ITEMS a", "-"),
+            ("BF.INSERT k WINDOW 0 ITEMS a", "-"),
+            ("BF.INSERT missing NOCREATE ITEMS a", "-ERR not found"),
+            ("BF.ADDNX missing a", "-ERR not found"),
+            ("BF.RESERVE k 0.001 100", "-ERR item exists"),
+            ("BF.RESERVE k x 100 WINDOW 1000", "-"),
+            ("BF.MERGE k 1 other", "-ERR filters with a window"),
+            ("BF.LOADCHUNK k x abc", "-ERR Second argument"),
+            ("BF.LOADCHUNK k 1 abc", "-ERR"),
+            ("BF.LOADCHUNK k 999999999 abc", "-ERR"),
+            ("BF.LOAD k abc", "-BUSYKEY"),
+            ("CF.ADD k a", WRONG_TYPE),
+            ("CF.INSERT k ITEMS a", WRONG_TYPE),
+            ("CF.DEL k a", "-Not found"),
+            ("CMS.INCRBY k a 1", WRONG_TYPE),
+            ("TOPK.ADD k a", WRONG_TYPE),
+            ("TDIGEST.ADD k 1", WRONG_TYPE),
+            ("TDIGEST.RESET k", WRONG_TYPE),
+        ],
+    },
+    Case {
+        create: "BF.RESERVE k 1e-9 4 NONSCALING",
+        build: &["BF.MADD k 1 2 3 4 5 6 7 8"],
+        at: WHILE_LIVE,
+        commands: &[
+            ("BF.ADD k x", FULL),
+            ("BF.MADD k x", ONE_FULL),
+            ("BF.MADD k x 1 2", ONE_FULL),
+            ("BF.INSERT k ITEMS x y z", ONE_FULL),
+            ("BF.INSERT k NOCREATE ITEMS x", ONE_FULL),
+            ("BF.ADDNX k x", ONE_FULL),
+            ("BF.ADDNX k 1 x 2", "*[:0 -ERR non scaling filter is full]"),
+            ("BF.ADDNX k 1", "*[:0]"),
+            ("BF.ADDNX k 1 2 1", "*[:0 :0 :0]"),
+        ],
+    },
+    Case {
+        // The fingerprints and the buckets of a second sub-filter exceed the bits of the hash.
+        create: "BF.RESERVE k 1e-14 10 EXPANSION 32768",
+        build: &["BF.MADD k 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"],
+        at: WHILE_LIVE,
+        commands: &[
+            ("BF.ADD k x", "-ERR problem inserting into filter"),
+            ("BF.MADD k x", ONE_SHAPE),
+            ("BF.INSERT k ITEMS x", ONE_SHAPE),
+            (
+                "BF.MADD k x y",
+                "*[-ERR problem inserting into filter -ERR problem inserting into filter]",
+            ),
+            (
+                "BF.ADDNX k 1 x 2 y",
+                "*[:0 -ERR problem inserting into filter :0 -ERR problem inserting into filter]",
+            ),
+        ],
+    },
+    Case {
+        create: "CF.RESERVE k 100",
+        build: &["CF.ADD k a"],
+        at: ALWAYS,
+        commands: &[
+            ("CF.ADD k", WRONG_ARITY),
+            ("CF.INSERT k ITEMS", WRONG_ARITY),
+            ("CF.INSERT k CAPACITY x ITEMS a", "-Bad capacity"),
+            ("CF.INSERT k CAPACITY 0 ITEMS a", "-Capacity must be"),
+            ("CF.INSERTNX k UNKNOWN ITEMS a", "-Unknown argument"),
+            ("CF.INSERT k WINDOW 0 ITEMS a", "-ERR WINDOW"),
+            ("CF.INSERT missing NOCREATE ITEMS a", "-ERR not found"),
+            ("CF.RESERVE k 100", "-ERR item exists"),
+            ("CF.COMPACT k x", WRONG_ARITY),
+            ("CF.COMPACT missing", "-Cuckoo filter was not found"),
+            ("CF.DEL k x", ":0"),
+            ("CF.DEL missing x", "-Not found"),
+            ("CF.LOADCHUNK k x abc", "-"),
+            ("CF.LOADCHUNK k 999999999 abc", "-"),
+            ("BF.ADD k a", WRONG_TYPE),
+            ("BF.MADD k a b", WRONG_TYPE),
+            ("BF.ADDNX k a", WRONG_TYPE),
+            ("CMS.MERGE k 1 k", WRONG_TYPE),
+            ("TOPK.INCRBY k a 1", WRONG_TYPE),
+        ],
+    },
+    Case {
+        create: "CF.RESERVE k 8 BUCKETSIZE 2 EXPANSION 0",
+        build: &["CF.INSERT k ITEMS 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"],
+        at: WHILE_LIVE,
+        commands: &[
+            ("CF.ADD k x", "-Filter is full"),
+            ("CF.ADD k 1", "-Filter is full"),
+            ("CF.ADDNX k x", "-Filter is full"),
+            ("CF.ADDNX k 1", ":0"),
+            ("CF.INSERT k ITEMS x", "*[:-1]"),
+            ("CF.INSERT k NOCREATE ITEMS x 1 y", "*[:-1 :-1 :-1]"),
+            ("CF.INSERTNX k ITEMS x 1 y", "*[:-1 :0 :-1]"),
+            ("CF.INSERTNX k ITEMS 1 2", "*[:0 :0]"),
+            ("CF.DEL k x", ":0"),
+        ],
+    },
+    Case {
+        // The setting cf-max-expansions is 3.
+        create: "CF.RESERVE k 4 BUCKETSIZE 2 EXPANSION 1",
+        build: &["CF.INSERT k ITEMS 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"],
+        at: WHILE_LIVE,
+        commands: &[
+            ("CF.ADD k x", "-Maximum expansions reached"),
+            ("CF.ADDNX k 1", "-Maximum expansions reached"),
+            ("CF.INSERT k ITEMS x", "-Maximum expansions reached"),
+            ("CF.INSERTNX k ITEMS 1 2", "-Maximum expansions reached"),
+            ("CF.DEL k x", ":0"),
+        ],
+    },
+    Case {
+        create: "CMS.INITBYDIM k 1000 3 CELL_SIZE 1",
+        build: &[
+            "CMS.INCRBY k a 1",
+            "COPY k other",
+            "CMS.INITBYDIM classic 1000 3 CELL_SIZE 1",
+            "CMS.INITBYDIM width 999 3 CELL_SIZE 1 WINDOW 4000 PANES 4",
+            "CMS.INITBYDIM cells 1000 3 WINDOW 4000 PANES 4",
+            "CMS.INITBYDIM panes 1000 3 CELL_SIZE 1 WINDOW 4000 PANES 5",
+            "CMS.INITBYDIM seed 1000 3 CELL_SIZE 1 WINDOW 4000 PANES 4",
+            "SET string x",
+        ],
+        at: ALWAYS,
+        commands: &[
+            ("CMS.INCRBY k a", WRONG_ARITY),
+            ("CMS.INCRBY k a 1 b", WRONG_ARITY),
+            ("CMS.INCRBY k a x", BAD_NUMBER),
+            ("CMS.INCRBY k a x b 1 c 1", BAD_NUMBER),
+            ("CMS.INCRBY k a 1 b x c 1", BAD_NUMBER),
+            ("CMS.INCRBY k a 1 b 1 c x", BAD_NUMBER),
+            ("CMS.INCRBY k a -1", NO_DECREMENT),
+            ("CMS.INCRBY k a -1 b 1 c 1", NO_DECREMENT),
+            ("CMS.INCRBY k a 1 b -1 c 1", NO_DECREMENT),
+            ("CMS.INCRBY k a 1 b 1 c -1", NO_DECREMENT),
+            ("CMS.INCRBY k a 256", OVERFLOW),
+            ("CMS.INCRBY k a 256 b 9223372036854775807", TWO_OVERFLOWS),
+            ("CMS.INCRBY k b 0", "*[:0]"),
+            ("CMS.INCRBY k b 0 c 256", "*[:0 -CMS: INCRBY overflow]"),
+            ("CMS.INCRBY missing a 1", "-CMS: key does not exist"),
+            ("CMS.INCRBYLIMIT k 0 a 1", BAD_NUMBER),
+            ("CMS.INCRBYLIMIT k x a 1", BAD_NUMBER),
+            ("CMS.INCRBYLIMIT k 10 a x b 1", BAD_NUMBER),
+            ("CMS.INCRBYLIMIT k 10 a 1 b x", BAD_NUMBER),
+            ("CMS.INCRBYLIMIT k 10 a 1 b -1", BAD_NUMBER),
+            ("CMS.INCRBYLIMIT k 10 b 11", "*[*[:0 :0]]"),
+            (
+                "CMS.INCRBYLIMIT k 10 b 11 c 0 d 12",
+                "*[*[:0 :0] *[:1 :0] *[:0 :0]]",
+            ),
+            ("CMS.INITBYDIM k 1000 3", "-CMS: key already exists"),
+            ("CMS.MERGE k 1", WRONG_ARITY),
+            ("CMS.MERGE k x other", "-CMS: invalid numkeys"),
+            ("CMS.MERGE k 0 other", "-CMS: Number of keys"),
+            ("CMS.MERGE k 2 other", "-CMS: wrong number of keys"),
+            (
+                "CMS.MERGE k 1 other WEIGHTS x",
+                "-CMS: invalid weight value",
+            ),
+            ("CMS.MERGE k 2 other k WEIGHTS 1 -1", NO_DECREMENT),
+            ("CMS.MERGE k 2 other k WEIGHTS -1 1", NO_DECREMENT),
+            ("CMS.MERGE k 2 other missing", "-CMS: key does not exist"),
+            ("CMS.MERGE k 2 missing other", "-CMS: key does not exist"),
+            ("CMS.MERGE k 2 k string", WRONG_TYPE),
+            ("CMS.MERGE k 1 classic", OTHER_WINDOW),
+            ("CMS.MERGE k 2 k panes", OTHER_WINDOW),
+            ("CMS.MERGE k 1 width", "-CMS: width/depth is not equal"),
+            ("CMS.MERGE k 1 cells", "-CMS: cell size is not equal"),
+            ("CMS.MERGE k 3 k other seed", "-CMS: seeds are not equal"),
+            ("CMS.LOADCHUNK k x abc", "-ERR Second argument"),
+            ("CMS.LOADCHUNK k 999999999 abc", "-ERR"),
+            ("BF.INSERT k ITEMS a", WRONG_TYPE),
+            ("CF.ADDNX k a", WRONG_TYPE),
+            ("TDIGEST.MERGE k 1 k", WRONG_TYPE),
+        ],
+    },
+    Case {
+        create: "CMS.INITBYDIM k 1000 3 CELL_SIZE 1",
+        build: &["CMS.INCRBY k a 250 b 2", "COPY k other"],
+        at: WHILE_LIVE,
+        commands: &[
+            ("CMS.INCRBY k a 6", OVERFLOW),
+            ("CMS.INCRBY k a 10 b 254", TWO_OVERFLOWS),
+            ("CMS.INCRBYLIMIT k 250 a 1", "*[*[:0 :250]]"),
+            ("CMS.INCRBYLIMIT k 1000 a 6", "*[*[:0 :250]]"),
+            ("CMS.INCRBYLIMIT k 251 a 2 b 250", "*[*[:0 :250] *[:0 :2]]"),
+            ("CMS.MERGE k 2 k other", "-CMS: MERGE overflow"),
+            ("CMS.MERGE k 1 k WEIGHTS 2", "-CMS: MERGE overflow"),
+            ("CMS.MERGE k 1 other WEIGHTS 2", "-CMS: MERGE overflow"),
+            (
+                "CMS.MERGE k 1 other WEIGHTS 9223372036854775807",
+                "-CMS: MERGE overflow",
+            ),
+        ],
+    },
+    Case {
+        create: "CMS.INITBYDIM k 10 3 CELL_SIZE 8",
+        build: &["CMS.INCRBY k a 9223372036854775807"],
+        at: WHILE_LIVE,
+        commands: &[
+            ("CMS.INCRBY k a 1", OVERFLOW),
+            ("CMS.INCRBY k b 1", OVERFLOW),
+            ("CMS.INCRBY k b 1 a 9223372036854775807", TWO_OVERFLOWS),
+            ("CMS.MERGE k 2 k k", "-CMS: MERGE overflow"),
+        ],
+    },
+    Case {
+        create: "TOPK.RESERVE k 3 50 32 0.999999",
+        build: &["TOPK.ADD k a"],
+        at: ALWAYS,
+        commands: &[
+            ("TOPK.ADD k", WRONG_ARITY),
+            ("TOPK.INCRBY k a 1 b", WRONG_ARITY),
+            ("TOPK.INCRBY k a x", "*[-TopK: increment must be"),
+            ("TOPK.INCRBY k a -1", "*[-TopK: increment must be"),
+            ("TOPK.INCRBY k a 100001", "*[-TopK: increment must be"),
+            ("TOPK.INCRBY k a x b 1 c 1", "*[-TopK: increment must be"),
+            ("TOPK.INCRBY k a x b y c z", "*[-TopK: increment must be"),
+            ("TOPK.INCRBY k MANY", "-TopK: too much work"),
+            ("TOPK.ADD missing a", "-TopK: key does not exist"),
+            ("TOPK.RESERVE k 3", "-TopK: key already exists"),
+            ("TOPK.LOADCHUNK k x abc", "-ERR Second argument"),
+            ("TOPK.LOADCHUNK k 999999999 abc", "-ERR"),
+            ("BF.ADD k a", WRONG_TYPE),
+            ("CMS.INCRBYLIMIT k 1 a 1", WRONG_TYPE),
+        ],
+    },
+    Case {
+        create: "TDIGEST.CREATE k",
+        build: &["TDIGEST.ADD k 1"],
+        at: ALWAYS,
+        commands: &[
+            ("TDIGEST.ADD k", WRONG_ARITY),
+            ("TDIGEST.ADD k x", BAD_SAMPLE),
+            ("TDIGEST.ADD k x 1 2", BAD_SAMPLE),
+            ("TDIGEST.ADD k 1 x 2", BAD_SAMPLE),
+            ("TDIGEST.ADD k 1 2 x", BAD_SAMPLE),
+            ("TDIGEST.ADD k 1 2 inf", "-ERR T-Digest: val parameter"),
+            ("TDIGEST.ADD missing 1", "-ERR T-Digest: key does not exist"),
+            ("TDIGEST.RESET missing", "-ERR T-Digest: key does not exist"),
+            ("TDIGEST.CREATE k", "-ERR T-Digest: key already exists"),
+            ("TDIGEST.MERGE k 1 k", "-ERR T-Digest: cannot merge into"),
+            ("TDIGEST.LOADCHUNK k x abc", "-ERR Second argument"),
+            ("TDIGEST.LOADCHUNK k 2 abc", "-ERR"),
+            ("BF.ADD k a", WRONG_TYPE),
+            ("CMS.MERGE k 1 k", WRONG_TYPE),
+        ],
+    },
+];
+
+/// What a command that changes nothing must not change.
+struct Observer {
+    server: Server,
+    _replica: Server,
+    connection: Connection,
+    watcher: Connection,
+    listener: Connection,
+}
+
+impl Observer {
+    fn new() -> Self {
+        let server = Options::new()
+            .debug_module()
+            .arguments(&["--notify-keyspace-events", "KEA"])
+            .arguments(&["--repl-ping-replica-period", "3600"])
+            .start();
+        let mut replica = start(&[]);
+        replica.replicate(&server);
+        let mut listener = server.resp2();
+        listener.call("PSUBSCRIBE __keyspace@0__:*");
+        Self {
+            connection: server.resp2(),
+            watcher: server.resp2(),
+            listener,
+            _replica: replica,
+            server,
+        }
+    }
+
+    /// Creates the keys, and sets the clock to `second` seconds later.
+    fn build(&mut self, create: &str, build: &[&str], second: u64) {
+        self.connection.call("FLUSHALL SYNC");
+        set_ms(&self.server, START);
+        let create = with_window(create, WINDOW);
+        let reply = self.connection.call(&create);
+        assert!(reply.is_ok(), "{create}: {reply}");
+        for command in build {
+            let reply = self.connection.call(command);
+            assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+        }
+        set_ms(&self.server, START + 1000 * second);
+    }
+
+    /// What a command may change, with names.
+    fn observe(&mut self) -> [(&'static str, Reply); 4] {
+        let number = |field| Reply::Integer(self.server.info_number(field));
+        [
+            ("replication", number("master_repl_offset")),
+            ("dirty", number("rdb_changes_since_last_save")),
+            ("value", dump(&mut self.connection, "k")),
+            ("digest", self.connection.call("DEBUG DIGEST-VALUE k")),
+        ]
+    }
+
+    /// Runs a command. Returns its reply, and the names of what it changed.
+    fn run(&mut self, command: &str) -> (Reply, Vec<&'static str>) {
+        assert!(self.watcher.call("WATCH k").is_ok());
+        self.events();
+        let before = self.observe();
+        let reply = self.connection.call(command);
+        let pairs = before.into_iter().zip(self.observe());
+        let mut changed: Vec<_> = pairs
+            .filter(|(before, after)| before != after)
+            .map(|((name, _), _)| name)
+            .collect();
+        if !self.events().is_empty() {
+            changed.push("event");
+        }
+        assert!(self.watcher.call("MULTI").is_ok());
+        self.watcher.call("PING");
+        if !matches!(self.watcher.call("EXEC"), Reply::Array(_)) {
+            changed.push("watched key");
+        }
+        (reply, changed)
+    }
+
+    /// The events since the last call, except for those of missing keys.
+    fn events(&mut self) -> Vec<String> {
+        self.connection.call("SET marker x");
+        self.connection.call("DEL marker");
+        let mut events = Vec::new();
+        loop {
+            let event = self.listener.read().expect("an event").to_string();
+            if event.contains(":marker $del") {
+                return events;
+            }
+            if !event.contains(":marker") && !event.ends_with("$keymiss]") {
+                events.push(event);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_refused_command_changes_nothing() {
+    let mut observer = Observer::new();
+    let set = format!(
+        "CONFIG SET {} 3",
+        observer.server.setting("cf-max-expansions")
+    );
+    assert!(observer.connection.call(&set).is_ok());
+    let many: Vec<_> = (0..100).map(|item| format!("{item} 100000")).collect();
+    let many = many.join(" ");
+    let mut failures = Vec::new();
+    for case in CASES {
+        for &second in case.at {
+            observer.build(case.create, case.build, second);
+            for (command, expected) in OF_ALL.iter().chain(case.commands) {
+                let (reply, changed) = observer.run(&command.replace("MANY", &many));
+                let name = format!("{command} after {second} seconds, {}: {reply}", case.create);
+                if !reply.to_string().starts_with(expected) {
+                    failures.push(format!("{name} is not {expected}"));
+                }
+                if !changed.is_empty() {
+                    failures.push(format!("{name}: changed {}", changed.join(", ")));
+                    observer.build(case.create, case.build, second);
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// The weight of all samples is limited to 63 bits.
+#[test]
+fn a_sample_beyond_the_largest_weight_changes_nothing() {
+    const MEAN: f64 = 12345.5;
+    let mut observer = Observer::new();
+    let build = [&format!("TDIGEST.ADD k {MEAN}"), "SKETCH.ADVANCE k 1001"];
+    observer.build("TDIGEST.CREATE k", &build, 1);
+    let reply = observer.connection.call("TDIGEST.SCANDUMP k 0");
+    let header = reply.items().and_then(|items| items.get(1)?.text());
+    let mut header = header.expect("a header").to_vec();
+    // The node of the closed pane, mean and weight, is the last one.
+    let node = [MEAN.to_le_bytes(), 1u64.to_le_bytes()].concat();
+    let at = (header.windows(node.len())).rposition(|bytes| bytes == node);
+    let weight = at.expect("a node") + MEAN.to_le_bytes().len();
+    header[weight..weight + 8].copy_from_slice(&i64::MAX.to_le_bytes());
+    observer.connection.call("DEL k");
+    let load = [&b"TDIGEST.LOADCHUNK"[..], b"k", b"1", &header];
+    let loaded = observer.connection.send(&load);
+    assert!(loaded.is_ok(), "{loaded}");
+    for second in [2, 4] {
+        set_ms(&observer.server, START + 1000 * second);
+        for command in ["TDIGEST.ADD k 1", "TDIGEST.ADD k 1 2 3"] {
+            let (reply, changed) = observer.run(command);
+            assert_eq!(reply.to_string(), "-ERR T-Digest: overflow detected");
+            assert!(changed.is_empty(), "{command}, {second}: {changed:?}");
+        }
+    }
+    // The pane has expired.
+    set_ms(&observer.server, START + 5000);
+    assert!(observer.connection.call("TDIGEST.ADD k 1 2 3").is_ok());
+}
