@@ -389,9 +389,9 @@ impl Module {
         loaded.unwrap_or(refused)
     }
 
-    /// Prepares for the memory test of a crash report. Allocates no memory.
-    pub fn stop_for_crash_report(&self) {
-        huge_pages::stop();
+    /// Ends the threads of the module, for the memory test of a crash report. Allocates no memory.
+    pub fn end_threads(&self) {
+        huge_pages::end();
     }
 
     /// Implements the INFO callback.
@@ -461,7 +461,7 @@ macro_rules! export_module {
                 match for_crash_report {
                     // SAFETY: the context is this callback's.
                     0 => unsafe { $module.write_info(ctx) },
-                    _ => $module.stop_for_crash_report(),
+                    _ => $module.end_threads(),
                 }
             }
             // SAFETY: the pointers are those of the server.

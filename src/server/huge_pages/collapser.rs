@@ -19,7 +19,7 @@ use std::mem::MaybeUninit;
 use std::process;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -33,8 +33,8 @@ const MAX_FAILURES: usize = 16;
 /// The length of this pause.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Milliseconds for which a crash report waits for the thread.
-const MAX_STOP_MS: u32 = 1000;
+/// Milliseconds for which a crash report waits for the end of the thread.
+const MAX_END_MS: u32 = 1000;
 
 /// The thread; `None` if it has not started or this system has no huge pages.
 static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
@@ -55,9 +55,11 @@ static HAD_CHILD: AtomicBool = AtomicBool::new(false);
 static HUGE: AtomicUsize = AtomicUsize::new(0);
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether the process is about to end, so that the thread must not run any more, and whether it has stopped.
-static MUST_STOP: AtomicBool = AtomicBool::new(false);
-static HAS_STOPPED: AtomicBool = AtomicBool::new(false);
+/// Whether the thread must end, because the process is about to end.
+static MUST_END: AtomicBool = AtomicBool::new(false);
+
+/// Not 0 from the start of the thread until its end, when the kernel writes 0.
+static IS_RUNNING: AtomicU32 = AtomicU32::new(0);
 
 /// System calls that failed.
 static ERRORS: AtomicI64 = AtomicI64::new(0);
@@ -88,6 +90,7 @@ fn start() -> Option<Thread> {
     }
     let thread = thread::Builder::new().name("bf-huge-pages".to_owned());
     let thread = thread.stack_size(256 << 10);
+    IS_RUNNING.store(1, Ordering::SeqCst);
     let handle = with_blocked_signals(|| thread.spawn(run)).ok()?;
     Some(handle.thread().clone())
 }
@@ -116,10 +119,12 @@ fn run() {
         pause: Pause::new(),
     };
     loop {
-        if MUST_STOP.load(Ordering::SeqCst) {
-            HAS_STOPPED.store(true, Ordering::SeqCst);
-            loop {
-                thread::park();
+        if MUST_END.load(Ordering::SeqCst) {
+            // SAFETY: at the end of this thread, the kernel writes 0 to the variable, which always exists (set_tid_address(2)).
+            // The thread has no destructor that others wait for, and the process is about to end.
+            unsafe {
+                libc::syscall(libc::SYS_set_tid_address, IS_RUNNING.as_ptr());
+                libc::syscall(libc::SYS_exit, 0);
             }
         }
         collapser.update();
@@ -262,22 +267,22 @@ impl Collapser {
 
 fn must_wait() -> bool {
     HAS_CHILD.load(Ordering::Relaxed)
-        || MUST_STOP.load(Ordering::SeqCst)
+        || MUST_END.load(Ordering::SeqCst)
         || status() != Status::Active
 }
 
-/// Stops the thread until the process ends, for a crash report: the server then tests all memory, the stack and the variables of
-/// the thread included. It overwrites them meanwhile, and stops only its own threads before. Allocates no memory.
-pub(in crate::server) fn stop() {
+/// Ends the thread, for a crash report: the server then tests all memory, and ends only its own threads before. It overwrites the
+/// stack and the variables of the thread meanwhile, so no instruction of the thread may follow. Allocates no memory.
+pub(in crate::server) fn end() {
     let Some(Some(thread)) = THREAD.get() else {
         return;
     };
     if PROCESS.get() != Some(&process::id()) {
         return;
     }
-    MUST_STOP.store(true, Ordering::SeqCst);
-    for _ in 0..MAX_STOP_MS {
-        if HAS_STOPPED.load(Ordering::SeqCst) {
+    MUST_END.store(true, Ordering::SeqCst);
+    for _ in 0..MAX_END_MS {
+        if IS_RUNNING.load(Ordering::SeqCst) == 0 {
             break;
         }
         thread.unpark();

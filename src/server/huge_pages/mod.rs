@@ -16,7 +16,7 @@ mod status;
 use super::info::InfoWriter;
 use super::log;
 use arrays::ARRAYS;
-pub(super) use collapser::{stop, watch_children};
+pub(super) use collapser::{end, watch_children};
 pub(super) use status::SETTINGS;
 use status::{Status, status};
 
