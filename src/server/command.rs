@@ -4,7 +4,6 @@ use super::error::Error;
 pub use super::handler::{Handler, handler, merge_handler};
 pub use super::key_spec::KeySpec;
 use super::key_spec::NO_KEY_SPEC;
-use super::module_list;
 use super::obeyed;
 use redis_module::raw;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -357,6 +356,15 @@ fn raw_args(
     start
 }
 
+/// Why a command or a type is not registered.
+#[derive(Debug)]
+pub(super) enum Unregistered {
+    /// Another module has it: `command topk.add`.
+    Taken(String),
+    /// Another reason, for the log.
+    Failed(String),
+}
+
 /// Registers a command in the ACL category of its family, which exists since a version. `asks_for_keys`: whether the server
 /// asks merges for their keys. Returns false if the server supports
 /// ACL categories but refuses those of the command. An error names what the server refused.
@@ -369,7 +377,7 @@ pub(super) unsafe fn register(
     category: &CStr,
     since: Since,
     asks_for_keys: bool,
-) -> Result<bool, String> {
+) -> Result<bool, Unregistered> {
     let name = command.name.as_ptr();
     let ok = raw::REDISMODULE_OK as c_int;
     // SAFETY: all texts live until the return, and the server copies them.
@@ -386,21 +394,17 @@ pub(super) unsafe fn register(
         flags.push(0);
         let flags = flags.as_ptr().cast();
         if api!(RedisModule_CreateCommand)(ctx, name, handler, flags, 1, 1, 1) != ok {
-            let owner = module_list::owner_of_command(ctx, command.name);
-            return Err(format!(
-                "command {} was refused by the server: {} has it",
-                command.name.to_string_lossy(),
-                owner.as_deref().unwrap_or("another module")
-            ));
+            let name = command.name.to_string_lossy();
+            return Err(Unregistered::Taken(format!("command {name}")));
         }
         let proxy = api!(RedisModule_GetCommand)(ctx, name);
         if proxy.is_null() {
-            return Err(format!(
+            return Err(Unregistered::Failed(format!(
                 "command {} is missing after its registration: this server is not supported",
                 command.name.to_string_lossy()
-            ));
+            )));
         }
-        set_info(proxy, command, since)?;
+        set_info(proxy, command, since).map_err(Unregistered::Failed)?;
         if let Some(set_categories) = optional_api!(RedisModule_SetCommandACLCategories) {
             let category = category.to_bytes_with_nul();
             let categories = [command.acl.to_bytes(), b" ", category].concat();

@@ -4,7 +4,7 @@
 use super::allocator;
 use super::argument::Argument;
 use super::callbacks::save;
-use super::command::{self, Command, Since};
+use super::command::{self, Command, Since, Unregistered};
 use super::config::{self, Setting};
 use super::data_type::Registration;
 use super::fault;
@@ -13,7 +13,7 @@ use super::huge_pages;
 use super::info::InfoWriter;
 use super::log;
 use super::memory::{key_limit, limit};
-use super::module_list;
+use super::module_list::{self, Owner};
 use super::repeated_load;
 use super::selection::{self, InvalidSelection, Selection};
 use super::server_version::ServerVersion;
@@ -21,6 +21,7 @@ use super::slot_import;
 use super::stats::{self, ExtraCounter};
 use super::window;
 use redis_module::raw;
+use std::borrow::Cow;
 use std::ffi::{CStr, c_int};
 use std::ptr;
 use std::slice;
@@ -43,6 +44,36 @@ pub struct Family {
     pub settings: &'static [&'static [Setting]],
     /// The counters of its types besides those of all types.
     pub counters: &'static [ExtraCounter],
+}
+
+impl Family {
+    /// The names of the commands that another module has, too.
+    fn names_in(&self, owner: &Owner) -> impl Iterator<Item = Cow<'static, str>> {
+        let names = self
+            .commands
+            .iter()
+            .map(|command| command.name.to_string_lossy());
+        names.filter(|name| {
+            owner
+                .commands
+                .iter()
+                .any(|other| other.eq_ignore_ascii_case(name))
+        })
+    }
+
+    fn has_command_of(&self, owner: &Owner) -> bool {
+        self.names_in(owner).next().is_some()
+    }
+
+    /// The commands that another module has, too, for the log: `topk.*` for all of them. `None` if there are none.
+    fn commands_of(&self, owner: &Owner) -> Option<String> {
+        let names: Vec<_> = self.names_in(owner).collect();
+        let prefix = names.first()?.split('.').next()?;
+        Some(match names.len() == self.commands.len() {
+            true => format!("{prefix}.*"),
+            false => names.join(", "),
+        })
+    }
 }
 
 /// A module.
@@ -140,15 +171,69 @@ impl Module {
         }
     }
 
-    /// The names that the argument `families` accepts, after the first `skipped` ones: `bf,cf,cms`.
-    fn family_names(&self, skipped: usize) -> String {
+    /// The names that the argument `families` accepts: `bf,cf,cms`.
+    fn family_names(&self) -> String {
         let names = self.families.iter().filter_map(|family| family.name);
-        names.skip(skipped).collect::<Vec<_>>().join(",")
+        names.collect::<Vec<_>>().join(",")
+    }
+
+    /// The selected families of whose commands other modules have none, as the argument `families`: `cf,cms`. Without the first
+    /// family if its name, which is also that of the module, `is_name_taken`. `None` if there are none, or if another module has
+    /// commands that belong to no family.
+    fn families_left(&self, owners: &[Owner], is_name_taken: bool) -> Option<String> {
+        let is_free = |family: &Family| !owners.iter().any(|owner| family.has_command_of(owner));
+        let families = self.families.iter().enumerate();
+        let selected = families.filter(|&(number, _)| self.has_family(number));
+        let (named, others): (Vec<_>, Vec<_>) =
+            selected.partition(|(_, family)| family.name.is_some());
+        if !others.into_iter().all(|(_, family)| is_free(family)) {
+            return None;
+        }
+        let left = named
+            .into_iter()
+            .filter(|&(number, family)| is_free(family) && !(is_name_taken && number == 0));
+        let left: Vec<_> = left.filter_map(|(_, family)| family.name).collect();
+        (!left.is_empty()).then(|| left.join(","))
+    }
+
+    /// Why a command or a type is not registered, for the log: with the module that has it, what else that module has, and which
+    /// families can be loaded beside it.
+    ///
+    /// # Safety
+    /// As [`Module::register`].
+    unsafe fn unregistered(&self, ctx: *mut raw::RedisModuleCtx, why: Unregistered) -> String {
+        let taken = match why {
+            Unregistered::Taken(taken) => taken,
+            Unregistered::Failed(why) => return why,
+        };
+        // SAFETY: by the function's contract.
+        let mut owners = unsafe { module_list::owners(ctx) };
+        owners.retain(|owner| (self.loaded_families()).any(|family| family.has_command_of(owner)));
+        if owners.is_empty() {
+            return format!("{taken} was refused by the server: another module has it");
+        }
+        let owned = owners.iter().map(|owner| {
+            let families = self.loaded_families();
+            let commands: Vec<_> = families
+                .filter_map(|family| family.commands_of(owner))
+                .collect();
+            format!("{} has {}", owner.module, commands.join(", "))
+        });
+        let owned: Vec<_> = owned.collect();
+        let mut line = format!(
+            "{taken} was refused by the server: {}. Remove the other loadmodule line",
+            owned.join(", ")
+        );
+        if let Some(left) = self.families_left(&owners, false) {
+            line +=
+                &format!(", or load only the families that no other module has: families {left}");
+        }
+        line
     }
 
     /// Why the load line selects no families, for the log.
     fn invalid_selection(&self, why: InvalidSelection) -> String {
-        let names = self.family_names(0);
+        let names = self.family_names();
         match why {
             InvalidSelection::UnknownName => {
                 format!("families must be one or more of {names}, separated by commas")
@@ -163,7 +248,7 @@ impl Module {
     /// categories.
     ///
     /// # Errors
-    /// A text for the log, with the module that has the command or the type.
+    /// [`Unregistered`].
     ///
     /// # Safety
     /// As [`Module::register`].
@@ -171,21 +256,12 @@ impl Module {
         ctx: *mut raw::RedisModuleCtx,
         family: &'static Family,
         asks_for_keys: bool,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, Unregistered> {
         for data_type in family.data_types {
             // SAFETY: by the function's contract, as in this whole function.
             if !unsafe { (data_type.register)(ctx) } {
-                let owner = family.commands.first();
-                // A module that has the type has the commands of the family.
-                // SAFETY: see above.
-                let owner = owner.and_then(|command| unsafe {
-                    module_list::owner_of_command(ctx, command.name)
-                });
-                return Err(format!(
-                    "type {} was refused by the server: {} has it",
-                    data_type.name.to_string_lossy(),
-                    owner.as_deref().unwrap_or("another module")
-                ));
+                let name = data_type.name.to_string_lossy();
+                return Err(Unregistered::Taken(format!("type {name}")));
             }
         }
         if let Some(add) = optional_api!(RedisModule_AddACLCategory) {
@@ -245,7 +321,10 @@ impl Module {
         for (number, family) in self.families.iter().enumerate() {
             if self.has_family(number) {
                 // SAFETY: see above.
-                all_categories &= unsafe { Self::register_family(ctx, family, asks_for_keys)? };
+                let registered = unsafe { Self::register_family(ctx, family, asks_for_keys) };
+                // SAFETY: see above.
+                all_categories &=
+                    registered.map_err(|why| unsafe { self.unregistered(ctx, why) })?;
             } else {
                 // A load that failed may have set them, and the library may have stayed in memory.
                 let types = family.data_types.iter();
@@ -343,10 +422,13 @@ impl Module {
                     name.to_string_lossy(),
                     module_list::own_file()
                 );
-                if self.has_family(0) {
+                // SAFETY: as above.
+                let owners = unsafe { module_list::owners(ctx) };
+                if self.has_family(0)
+                    && let Some(left) = self.families_left(&owners, true)
+                {
                     line += &format!(
-                        ", or load only the families that the other module lacks: families {}",
-                        self.family_names(1)
+                        ", or load only the families that no other module has: families {left}"
                     );
                 }
                 log::warning(&line);

@@ -178,35 +178,29 @@ pub(super) unsafe fn description(ctx: *mut raw::RedisModuleCtx, name: &CStr) -> 
     module.map(Loaded::description).unwrap_or_default()
 }
 
-/// The module that has this command: `module bf (/lib/other.so, version 81000)`. `None` if the server refuses MODULE LIST or
-/// COMMAND LIST, and if no module has it.
+/// A module and its commands.
+pub(super) struct Owner {
+    /// `module bf (/lib/other.so, version 81000)`.
+    pub(super) module: String,
+    pub(super) commands: Vec<String>,
+}
+
+/// The loaded modules with their commands; none if the server refuses MODULE LIST or COMMAND LIST.
 ///
 /// # Safety
 /// As [`description`].
-pub(super) unsafe fn owner_of_command(
-    ctx: *mut raw::RedisModuleCtx,
-    command: &CStr,
-) -> Option<String> {
+pub(super) unsafe fn owners(ctx: *mut raw::RedisModuleCtx) -> Vec<Owner> {
     // SAFETY: by the function's contract, as in this whole function.
-    for module in unsafe { Loaded::all(ctx) } {
-        let Ok(name) = CString::new(module.name.as_bytes()) else {
-            continue;
-        };
+    let modules = unsafe { Loaded::all(ctx) }.into_iter();
+    let owners = modules.filter_map(|module| {
+        let name = CString::new(module.name.as_bytes()).ok()?;
         // SAFETY: see above. The elements are used only while `list` exists.
-        let has_it = unsafe {
-            let arguments = [c"LIST", c"FILTERBY", c"MODULE", &name];
-            let list = Reply::of(ctx, c"COMMAND", &arguments);
-            list.is_some_and(|list| {
-                elements(list.0).any(|name| text(name).as_bytes() == command.to_bytes())
-            })
+        let commands = unsafe {
+            let list = Reply::of(ctx, c"COMMAND", &[c"LIST", c"FILTERBY", c"MODULE", &name])?;
+            elements(list.0).map(|name| text(name)).collect()
         };
-        if has_it {
-            return Some(format!(
-                "module {}{}",
-                &name.to_string_lossy(),
-                module.description()
-            ));
-        }
-    }
-    None
+        let module = format!("module {}{}", module.name.clone(), module.description());
+        Some(Owner { module, commands })
+    });
+    owners.collect()
 }

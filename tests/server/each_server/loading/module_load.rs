@@ -103,7 +103,7 @@ fn a_failed_load_changes_nothing() {
             take_name(&mut connection, "other", kind, &name);
             let mut reason = format!("{} {name} was refused by the server", kind.to_lowercase());
             if kind == "COMMAND" {
-                reason += &format!(": module other ({}, version 1) has it", c_modules::names());
+                reason += &taken(&name);
             }
             let load = ["MODULE", "LOAD", &module];
             fail(&server, &mut connection, &load, &reason);
@@ -126,6 +126,68 @@ fn a_failed_load_changes_nothing() {
         let before = view(&mut connection);
         assert!(connection.call("DEBUG RELOAD").is_ok());
         assert_eq!(view(&mut connection), before);
+    }
+}
+
+/// The end of the line for a command that the module `other` has.
+fn taken(command: &str) -> String {
+    let other = c_modules::names();
+    let line = format!(
+        ": module other ({other}, version 1) has {command}. Remove the other loadmodule line"
+    );
+    let (prefix, _) = command.split_once('.').expect("a prefix");
+    let families: Vec<_> = ["bf", "cf", "cms", "topk", "tdigest"]
+        .into_iter()
+        .filter(|family| *family != prefix)
+        .collect();
+    match prefix {
+        // These are always loaded.
+        "sketch" => line + "\n",
+        _ => format!(
+            "{line}, or load only the families that no other module has: families {}\n",
+            families.join(",")
+        ),
+    }
+}
+
+/// A module `bf` that has commands of other families, too, as valkey-bloom's next release may.
+#[test]
+fn the_log_names_the_families_to_leave_out_beside_another_module() {
+    let other = c_modules::names();
+    let commands = all_commands();
+    let of = |prefix: &str| {
+        let names = commands.iter().map(|(name, _)| name.as_str());
+        let names: Vec<_> = names.filter(|name| name.starts_with(prefix)).collect();
+        names
+    };
+    let module = module();
+    let all = ["MODULE", "LOAD", &module];
+    let [bf, topk, cms] = ["bf.", "topk.", "cms."].map(of);
+    for (names, left, owned) in [
+        (&topk[..], "cf,cms,tdigest", "topk.*"),
+        (&topk[..1], "cf,cms,tdigest", topk[0]),
+        (
+            &[&topk[..], &cms[..]].concat(),
+            "cf,tdigest",
+            "cms.*, topk.*",
+        ),
+    ] {
+        let (server, mut connection) = start(false);
+        let mut load = vec!["MODULE", "LOAD", other, "bf"];
+        for name in bf.iter().chain(names) {
+            load.extend(["COMMAND", name]);
+        }
+        assert!(connection.send(&load).is_ok());
+        let line = format!("or load only the families that no other module has: families {left}\n");
+        fail(&server, &mut connection, &all, &line);
+        let selected = [&all[..], &["families", "cf,cms,topk,tdigest"]].concat();
+        let line = format!(
+            " was refused by the server: module bf ({other}, version 1) has {owned}. Remove the other loadmodule line, or load \
+             only the families that no other module has: families {left}\n"
+        );
+        fail(&server, &mut connection, &selected, &line);
+        let load = [&all[..], &["families", left]].concat();
+        assert!(connection.send(&load).is_ok(), "{left}");
     }
 }
 
@@ -219,7 +281,7 @@ fn a_load_beside_a_module_with_the_same_name_logs_which_one() {
     let line = |description: &str| {
         format!(
             "another module with the name bf is loaded{description}. Remove its loadmodule line or \
-             the one of Roughly ({}), or load only the families that the other module lacks: families \
+             the one of Roughly ({}), or load only the families that no other module has: families \
              cf,cms,topk,tdigest",
             module()
         )

@@ -263,7 +263,7 @@ fn a_copy_of_the_file_is_refused_and_the_log_names_both_files() {
     let file = file.to_str().expect("UTF-8");
     let expected = format!(
         "not loaded: another module with the name bf is loaded ({file}, version 81200). Remove its loadmodule line or the one of \
-         Roughly ({copy}), or load only the families"
+         Roughly ({copy})\n"
     );
     let lines = ["--loadmodule", file, "--loadmodule", &copy];
     let log = configured(&lines).try_start();

@@ -177,9 +177,18 @@ pub fn a_load_of_all_families_beside_another_module_logs_what_to_do(peer: &Peer)
         .expect_err("a server that does not start");
     let line = format!("another module with the name bf is loaded ({other}, version ");
     assert!(log.contains(&line), "{log}");
-    let line =
-        "or load only the families that the other module lacks: families cf,cms,topk,tdigest";
-    assert!(log.contains(line), "{log}");
+    let has_family = |prefix: &str| {
+        let mut types = crate::families::FAMILIES.iter();
+        types.any(|family| family.prefix == prefix && (peer.has_type)(family))
+    };
+    let left: Vec<_> = (FAMILIES_BESIDE.split(','))
+        .filter(|prefix| !has_family(prefix))
+        .collect();
+    let suggestion = "or load only the families that no other module has: families ";
+    let found = log
+        .split_once(suggestion)
+        .and_then(|(_, rest)| rest.lines().next());
+    assert_eq!(found.unwrap_or_default(), left.join(","), "{log}");
     let options = Options::new()
         .module_arguments(&["families", "cf,cms,topk,t-digest"])
         .arguments(&["--loadmodule", other]);
@@ -200,4 +209,10 @@ pub fn a_load_of_some_families_beside_redisbloom_logs_its_file(peer: &Peer) {
     let log = log.expect_err("a server that does not start");
     let line = format!("type MBbloomCF was refused by the server: module bf ({other}, version ");
     assert!(log.contains(&line), "{log}");
+    // It has no CMS.INCRBYLIMIT.
+    assert!(log.contains("has cf.*, cms.initbydim, "), "{log}");
+    assert!(
+        log.contains(". Remove the other loadmodule line\n"),
+        "{log}"
+    );
 }
