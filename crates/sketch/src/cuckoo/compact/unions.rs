@@ -6,6 +6,7 @@ use crate::cuckoo::bucket;
 use crate::cuckoo::item::other_bucket;
 use crate::cuckoo::sub_filter::SubFilter;
 use crate::memory::{Budget, with_capacity};
+use std::hint::select_unpredictable;
 
 /// For each sub-filter, a plane and a union: one bit per bucket. The bit of the plane is set if the bucket has an empty
 /// slot; that of the union, if the bucket of that number of this sub-filter or of an older one has one, each number
@@ -189,7 +190,7 @@ impl Unions {
             let half = newer.div_ceil(2);
             let middle = number + half - 1;
             let is_open = self.bit(middle, buckets[0]) | self.bit(middle, buckets[1]);
-            number += half & (is_open as usize).wrapping_sub(1);
+            number += select_unpredictable(is_open == 0, half, 0);
             newer -= half;
         }
         let in_first = self.bit(number, buckets[0]) != 0;
