@@ -191,7 +191,7 @@ impl Keys<'_> {
                 ns_per_gib: ns_per_gib(&call.name(), is_large),
             };
             let bound = match compacts(self.of_type.name, &call.name()) {
-                true => compaction_bound_ns(self.bytes(state.key)),
+                true => compaction_bound_ns(self.bytes(state.key), self.sub_filters(state.key)),
                 false => bound_ns(&work),
             };
             let ns = ns as f64 / self.slowness;

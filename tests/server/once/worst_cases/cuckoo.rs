@@ -26,14 +26,14 @@ const CALLS: &[&str] = &[
     "CF.LOADCHUNK KEY CHUNK",
 ];
 
-/// The slots of the first of sub-filters that grow.
-const FIRST_SLOTS: u64 = 32_768;
+/// The buckets of the first sub-filter of [`GROWN`].
+const FIRST_BUCKETS: u64 = 16_384;
 
-/// The numbers of slots of sub-filters that grow.
+/// The numbers of slots of the sub-filters of [`GROWN`].
 fn slots_of_each(sizes: &Sizes) -> impl Iterator<Item = u64> {
-    let expansion = sizes["expansion"];
+    let (first, expansion) = (FIRST_BUCKETS * sizes["bucket size"], sizes["expansion"]);
     let larger = move |slots: &u64| Some(slots.saturating_mul(expansion));
-    let all = std::iter::successors(Some(FIRST_SLOTS), larger);
+    let all = std::iter::successors(Some(first), larger);
     all.take(sizes["sub-filters"] as usize)
 }
 
@@ -42,20 +42,21 @@ fn load_header(
     sub_filters: u64,
     buckets: u64,
     bucket: u64,
-    expansion: u16,
+    expansion: u64,
     deletes: u64,
 ) -> Command {
     let mut header = [0, buckets, deletes, sub_filters]
         .map(u64::to_le_bytes)
         .concat();
-    let bucket = u16::try_from(bucket).unwrap_or(u16::MAX);
-    header.extend([bucket, 20, expansion].map(u16::to_le_bytes).concat());
+    let short = |number| u16::try_from(number).unwrap_or(u16::MAX);
+    let short = [short(bucket), 20, short(expansion)];
+    header.extend(short.map(u16::to_le_bytes).concat());
     let mut command = words("CF.LOADCHUNK KEY 1");
     command.push(header);
     command
 }
 
-/// Fills sub-filters that grow with random fingerprints.
+/// Fills the sub-filters of [`GROWN`] with random fingerprints.
 fn load_fingerprints(sizes: &Sizes) -> Vec<Command> {
     let (mut random, mut end) = (Random::new(1), 1);
     let chunk = |slots: u64| {
@@ -80,20 +81,14 @@ const GROWN: Largest = Largest {
         bytes.sum()
     },
     create: |sizes| {
-        let bucket = sizes["bucket size"];
-        let expansion = u16::try_from(sizes["expansion"]).unwrap_or(u16::MAX);
-        let sub_filters = sizes["sub-filters"];
-        load_header(
-            sub_filters,
-            FIRST_SLOTS / bucket,
-            bucket,
-            expansion,
-            1 << 40,
-        )
+        let [sub_filters, bucket, expansion] =
+            ["sub-filters", "bucket size", "expansion"].map(|name| sizes[name]);
+        load_header(sub_filters, FIRST_BUCKETS, bucket, expansion, 1 << 40)
     },
     fill: |sizes, pane| {
         let mut commands = load_fingerprints(sizes);
-        commands.extend(additions("CF.INSERT KEY ITEMS", pane, 1000, |_| None));
+        // Few, so that the filter does not grow.
+        commands.extend(additions("CF.INSERT KEY ITEMS", pane, 10, |_| None));
         commands
     },
 };
@@ -185,8 +180,8 @@ pub const CLASSIC: Type = Type {
         Largest {
             axes: &[
                 axis("expansion", 1, &[4]),
-                axis("bucket size", 1, &[2]),
-                axis("percent in use", 1, &[99]),
+                axis("bucket size", 1, &[3]),
+                axis("percent in use", 1, &[95]),
                 axis("sub-filters", 1, &[MAX]),
             ],
             ..GROWN
