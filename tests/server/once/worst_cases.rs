@@ -29,7 +29,10 @@ use crate::support::resp::{Connection, Reply};
 use crate::support::sample::Sample;
 use crate::support::server::Server;
 use arguments::{Call, calls, is_accepted};
-use bounds::{Work, bound_ns, is_large_digest, ns_per_gib, processes_whole_keys};
+use bounds::{
+    Work, bound_ns, compaction_bound_ns, compacts, is_large_digest, ns_per_gib,
+    processes_whole_keys,
+};
 use keys::{Filled, LEVELS, Largest, Sizes, State};
 use page::Row;
 use std::collections::BTreeSet;
@@ -181,13 +184,17 @@ impl Keys<'_> {
                 || is_large && call.name() == "TDIGEST.ADD";
             let key = String::from_utf8_lossy(&command[call.key_index()]).into_owned();
             let whole_keys = is_whole.then(|| self.bytes(state.key) * call.keys.max(1));
-            let bound = bound_ns(&Work {
+            let work = Work {
                 items: call.items,
                 rows: self.sizes.get("depth").map_or(0, |&depth| depth),
                 sub_filters: self.sub_filters(&key),
                 whole_keys,
                 ns_per_gib: ns_per_gib(&call.name(), is_large),
-            });
+            };
+            let bound = match compacts(self.of_type.name, &call.name()) {
+                true => compaction_bound_ns(self.bytes(state.key), self.sub_filters(state.key)),
+                false => bound_ns(&work),
+            };
             let ns = ns as f64 / self.slowness;
             if best.is_none_or(|(best, _)| ns < best) {
                 best = Some((ns, bound));

@@ -1,7 +1,7 @@
 //! Searches for a byte in a bucket: a fingerprint, or 0 for an empty slot.
 //!
-//! A bucket of 1, 2, 4 or 8 slots is loaded as one word, and all its bytes are compared within the register (SWAR;
-//! Warren, "Hacker's Delight", section 6-1). Other sizes are scanned in blocks that the compiler compares as vectors.
+//! A bucket of up to 8 slots is loaded as one word, and all its bytes are compared within the register (SWAR;
+//! Warren, "Hacker's Delight", section 6-1). Larger ones are scanned in blocks that the compiler compares as vectors.
 
 const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
@@ -10,13 +10,13 @@ const SCAN_BYTES: usize = 16;
 
 /// The high bit of each byte of `word` that equals `byte`, all other bits 0. Exact: no borrow crosses
 /// from one byte into the next.
-#[inline]
+#[inline(always)]
 fn equal_bytes(word: u64, byte: u8) -> u64 {
     let difference = word ^ (LOW_BITS * u64::from(byte));
     !(((difference & !HIGH_BITS) + !HIGH_BITS) | difference | !HIGH_BITS)
 }
 
-/// [`equal_bytes`] of a bucket of 1, 2, 4 or 8 slots, the first slot lowest; `None` for other sizes.
+/// [`equal_bytes`] of a bucket of 1 to 8 slots, the first slot lowest; `None` for other sizes.
 #[inline]
 fn equal_slots(bucket: &[u8], byte: u8) -> Option<u64> {
     match *bucket {
@@ -25,6 +25,22 @@ fn equal_slots(bucket: &[u8], byte: u8) -> Option<u64> {
         [a, b, c, d] => {
             let word = u32::from_le_bytes([a, b, c, d]);
             Some(equal_bytes(u64::from(word), byte) & 0x8080_8080)
+        }
+        [a, b, c] => {
+            let word = u32::from_le_bytes([a, b, c, 0]);
+            Some(equal_bytes(u64::from(word), byte) & 0x80_8080)
+        }
+        [a, b, c, d, e] => {
+            let word = u64::from_le_bytes([a, b, c, d, e, 0, 0, 0]);
+            Some(equal_bytes(word, byte) & 0x80_8080_8080)
+        }
+        [a, b, c, d, e, f] => {
+            let word = u64::from_le_bytes([a, b, c, d, e, f, 0, 0]);
+            Some(equal_bytes(word, byte) & 0x8080_8080_8080)
+        }
+        [a, b, c, d, e, f, g] => {
+            let word = u64::from_le_bytes([a, b, c, d, e, f, g, 0]);
+            Some(equal_bytes(word, byte) & 0x80_8080_8080_8080)
         }
         [a, b, c, d, e, f, g, h] => {
             let word = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
@@ -112,6 +128,20 @@ pub(super) fn store(bucket: &mut [u8], fingerprint: u8) -> Option<bool> {
     Some(empty & (empty - 1) != 0)
 }
 
+/// [`store`] in the bucket that starts at `start`. `SIZE` is the number of slots per bucket: 1, 2, 4 or 8.
+#[inline(always)]
+pub(super) fn store_at<const SIZE: usize>(
+    slots: &mut [u8],
+    start: usize,
+    fingerprint: u8,
+) -> Option<bool> {
+    let word = word_at::<SIZE>(slots, start);
+    let empty = empty_slots::<SIZE>(word);
+    let stored = with_first_empty(word, empty, fingerprint);
+    slots[start..start + SIZE].copy_from_slice(&stored[..SIZE]);
+    (empty != 0).then_some(empty & empty.wrapping_sub(1) != 0)
+}
+
 /// Stores `fingerprint` in the first empty slot of the bucket that starts at the first of `starts`, or else of the
 /// other. Returns false if both are full. `SIZE` is the number of slots per bucket: 1, 2, 4 or 8. Does not branch on
 /// which bucket has an empty slot.
@@ -121,22 +151,38 @@ pub(super) fn store_either<const SIZE: usize>(
     starts: [usize; 2],
     fingerprint: u8,
 ) -> bool {
-    let words = starts.map(|start| {
-        let mut word = [0; 8];
-        word[..SIZE].copy_from_slice(&slots[start..start + SIZE]);
-        u64::from_le_bytes(word)
-    });
-    let empty = words.map(|word| equal_bytes(word, 0) & (u64::MAX >> (64 - 8 * SIZE)));
+    let words = starts.map(|start| word_at::<SIZE>(slots, start));
+    let empty = words.map(empty_slots::<SIZE>);
     // All ones for the second bucket.
     let second = u64::from(empty[0] == 0).wrapping_neg();
     let chosen = |[first, other]: [u64; 2]| first ^ (first ^ other) & second;
     let (word, empty) = (chosen(words), chosen(empty));
     let start = chosen(starts.map(|start| start as u64)) as usize;
+    let stored = with_first_empty(word, empty, fingerprint);
+    slots[start..start + SIZE].copy_from_slice(&stored[..SIZE]);
+    empty != 0
+}
+
+/// The bucket of `SIZE` slots that starts at `start`.
+#[inline(always)]
+fn word_at<const SIZE: usize>(slots: &[u8], start: usize) -> u64 {
+    let mut word = [0; 8];
+    word[..SIZE].copy_from_slice(&slots[start..start + SIZE]);
+    u64::from_le_bytes(word)
+}
+
+/// The high bit of each empty slot of a bucket of `SIZE` slots.
+#[inline(always)]
+fn empty_slots<const SIZE: usize>(word: u64) -> u64 {
+    equal_bytes(word, 0) & (u64::MAX >> (64 - 8 * SIZE))
+}
+
+/// The slots of a bucket with `fingerprint` in the first of its empty slots, if it has one.
+#[inline(always)]
+fn with_first_empty(word: u64, empty: u64, fingerprint: u8) -> [u8; 8] {
     // The lowest flag, moved to the lowest bit of its slot; 0 if there is none.
     let slot = (empty & empty.wrapping_neg()) >> 7;
-    let word = (word | slot.wrapping_mul(u64::from(fingerprint))).to_le_bytes();
-    slots[start..start + SIZE].copy_from_slice(&word[..SIZE]);
-    empty != 0
+    (word | slot.wrapping_mul(u64::from(fingerprint))).to_le_bytes()
 }
 
 /// [`position`] for any length. Compares whole blocks first, without a branch per byte.
@@ -188,7 +234,7 @@ mod tests {
         }
 
         #[test]
-        fn a_fingerprint_is_stored_in_the_first_of_two_buckets_with_an_empty_slot(
+        fn stores_of_a_fixed_bucket_size_equal_those_of_any(
             slots in prop::collection::vec(prop::sample::select(vec![0u8, 1, 0x80, 0xff]), 24),
             buckets in prop::array::uniform2(0usize..3),
             fingerprint in 1u8..=255,
@@ -202,6 +248,11 @@ mod tests {
                 let mut got = slots.to_vec();
                 assert_eq!(store_either::<SIZE>(&mut got, starts, fingerprint), stored);
                 assert_eq!(got, expected);
+                let (mut expected, mut got) = (slots.to_vec(), slots.to_vec());
+                let start = starts[0];
+                let more = store(&mut expected[start..start + SIZE], fingerprint);
+                assert_eq!(store_at::<SIZE>(&mut got, start, fingerprint), more);
+                assert_eq!(got, expected);
             }
             check::<1>(&slots, buckets, fingerprint);
             check::<2>(&slots, buckets, fingerprint);
@@ -213,7 +264,7 @@ mod tests {
         #[test]
         fn searches_of_every_size_equal_a_loop(
             bucket in prop::collection::vec(prop::sample::select(vec![0u8, 1, 0x7f, 0x80, 0x81, 0xff, 42]), 1..256),
-            size in prop::sample::select(vec![1usize, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 255]),
+            size in prop::sample::select(vec![1usize, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 255]),
             byte in prop::sample::select(vec![0u8, 1, 0x7f, 0x80, 0x81, 0xff, 42]),
         ) {
             let bucket = &bucket[..size.min(bucket.len())];

@@ -18,6 +18,13 @@ pub const MAX_COMPRESSION: u64 = 100_000;
 const LARGE_DIGEST_NS_PER_GIB: f64 = 6e9;
 /// RESTORE and LOADCHUNK of such a digest.
 const LOADED_DIGEST_NS_PER_GIB: f64 = 30e9;
+/// A compaction of a cuckoo filter without a window, up to [`SMALL_FILTER_BYTES`] and [`FEW_SUB_FILTERS`].
+const COMPACTION_NS: f64 = 0.3e9;
+/// A compaction of one with more sub-filters.
+const COMPACTION_OF_MANY_NS: f64 = 0.4e9;
+const SMALL_FILTER_BYTES: u64 = 17 << 20;
+/// A compaction of a larger one.
+const COMPACTION_NS_PER_GIB: f64 = 40e9;
 const GIB: f64 = (1u64 << 30) as f64;
 
 /// What decides the bound of a command.
@@ -47,6 +54,22 @@ pub fn ns_per_gib(command: &str, is_large_digest: bool) -> f64 {
         (false, _) => WHOLE_KEY_NS_PER_GIB,
         (true, "RESTORE" | "TDIGEST.LOADCHUNK") => LOADED_DIGEST_NS_PER_GIB,
         (true, _) => LARGE_DIGEST_NS_PER_GIB,
+    }
+}
+
+/// Whether the command compacts a cuckoo filter that has no window, or may do so.
+pub fn compacts(of_type: &str, command: &str) -> bool {
+    of_type == "cf" && ["CF.COMPACT", "CF.DEL"].contains(&command)
+}
+
+/// The bound of a command that [`compacts`] a filter, in nanoseconds.
+pub fn compaction_bound_ns(bytes: u64, sub_filters: u64) -> f64 {
+    if bytes > SMALL_FILTER_BYTES {
+        bytes as f64 / GIB * COMPACTION_NS_PER_GIB
+    } else if sub_filters > FEW_SUB_FILTERS {
+        COMPACTION_OF_MANY_NS
+    } else {
+        COMPACTION_NS
     }
 }
 
@@ -118,6 +141,12 @@ fn bounds_are_those_of_the_page() {
         })
     };
     assert_eq!([whole(1 << 20), whole(1 << 30)], [0.1e9, 4e9]);
+    let compactions = [(17 << 20, 64), (17 << 20, 65), (1 << 30, 2)];
+    let compactions = compactions.map(|(bytes, number)| compaction_bound_ns(bytes, number));
+    assert_eq!(compactions, [0.3e9, 0.4e9, 40e9]);
+    let compacting = ["CF.DEL", "CF.COMPACT", "CF.ADD"].map(|command| compacts("cf", command));
+    assert_eq!(compacting, [true, true, false]);
+    assert!(!compacts("cf-window", "CF.COMPACT"));
     let compressions = [MAX_COMPRESSION, MAX_COMPRESSION + 1];
     let is_large = |of_type| compressions.map(|value| is_large_digest(of_type, Some(&value)));
     assert_eq!(is_large("tdigest"), [false, true]);

@@ -1,8 +1,8 @@
 //! Cuckoo filters.
 
-use super::keys::{Filled, Largest, MAX, additions, axis, item, window};
+use super::keys::{Filled, Largest, MAX, Sizes, additions, axis, item, window};
 use super::types::Type;
-use crate::workload::{Command, words};
+use crate::workload::{Command, Random, words};
 
 /// Up to this many sub-filters, a further item of a command has a lower bound.
 const FEW: u64 = 64;
@@ -25,6 +25,73 @@ const CALLS: &[&str] = &[
     "CF.LOADCHUNK new HEADER",
     "CF.LOADCHUNK KEY CHUNK",
 ];
+
+/// The buckets of the first sub-filter of [`GROWN`].
+const FIRST_BUCKETS: u64 = 16_384;
+
+/// The numbers of slots of the sub-filters of [`GROWN`].
+fn slots_of_each(sizes: &Sizes) -> impl Iterator<Item = u64> {
+    let (first, expansion) = (FIRST_BUCKETS * sizes["bucket size"], sizes["expansion"]);
+    let larger = move |slots: &u64| Some(slots.saturating_mul(expansion));
+    let all = std::iter::successors(Some(first), larger);
+    all.take(sizes["sub-filters"] as usize)
+}
+
+/// Creates a filter of empty sub-filters.
+fn load_header(
+    sub_filters: u64,
+    buckets: u64,
+    bucket: u64,
+    expansion: u64,
+    deletes: u64,
+) -> Command {
+    let mut header = [0, buckets, deletes, sub_filters]
+        .map(u64::to_le_bytes)
+        .concat();
+    let short = |number| u16::try_from(number).unwrap_or(u16::MAX);
+    let short = [short(bucket), 20, short(expansion)];
+    header.extend(short.map(u16::to_le_bytes).concat());
+    let mut command = words("CF.LOADCHUNK KEY 1");
+    command.push(header);
+    command
+}
+
+/// Fills the sub-filters of [`GROWN`] with random fingerprints.
+fn load_fingerprints(sizes: &Sizes) -> Vec<Command> {
+    let (mut random, mut end) = (Random::new(1), 1);
+    let chunk = |slots: u64| {
+        let slot = |_| match random.below(100) < sizes["percent in use"] {
+            true => 1 + random.below(255) as u8,
+            false => 0,
+        };
+        end += slots;
+        let mut command = words(&format!("CF.LOADCHUNK KEY {end}"));
+        command.push((0..slots).map(slot).collect());
+        command
+    };
+    slots_of_each(sizes).map(chunk).collect()
+}
+
+/// Sub-filters of which each is larger than the previous one. The next deletion compacts the filter.
+const GROWN: Largest = Largest {
+    filled: Filled::All,
+    axes: &[],
+    bytes: |sizes| {
+        let bytes = slots_of_each(sizes).map(|slots| slots as f64 + 60.0);
+        bytes.sum()
+    },
+    create: |sizes| {
+        let [sub_filters, bucket, expansion] =
+            ["sub-filters", "bucket size", "expansion"].map(|name| sizes[name]);
+        load_header(sub_filters, FIRST_BUCKETS, bucket, expansion, 1 << 40)
+    },
+    fill: |sizes, pane| {
+        let mut commands = load_fingerprints(sizes);
+        // Few, so that the filter does not grow.
+        commands.extend(additions("CF.INSERT KEY ITEMS", pane, 10, |_| None));
+        commands
+    },
+};
 
 /// Equal items, in one command.
 fn equal_items(pane: u64, items: u64) -> Command {
@@ -96,17 +163,28 @@ pub const CLASSIC: Type = Type {
                 axis("bucket size", 1, &[MAX]),
             ],
             bytes: |sizes| (sizes["sub-filters"] * (sizes["bucket size"] + 60)) as f64,
-            create: |sizes| {
-                let mut header = [0, 1, 0, sizes["sub-filters"]]
-                    .map(u64::to_le_bytes)
-                    .concat();
-                let bucket = u16::try_from(sizes["bucket size"]).unwrap_or(u16::MAX);
-                header.extend([bucket, 20, 1].map(u16::to_le_bytes).concat());
-                let mut command = words("CF.LOADCHUNK KEY 1");
-                command.push(header);
-                command
-            },
+            create: |sizes| load_header(sizes["sub-filters"], 1, sizes["bucket size"], 1, 0),
             fill: |_, pane| additions("CF.INSERT KEY ITEMS", pane, 100, |_| None),
+        },
+        // A compaction moves many fingerprints.
+        Largest {
+            axes: &[
+                axis("expansion", 1, &[2]),
+                axis("bucket size", 1, &[2, 1, 4]),
+                axis("percent in use", 1, &[50]),
+                axis("sub-filters", 1, &[MAX]),
+            ],
+            ..GROWN
+        },
+        // A compaction finds no slots for most fingerprints.
+        Largest {
+            axes: &[
+                axis("expansion", 1, &[4]),
+                axis("bucket size", 1, &[3]),
+                axis("percent in use", 1, &[95]),
+                axis("sub-filters", 1, &[MAX]),
+            ],
+            ..GROWN
         },
         // The next deletion compacts the filter.
         Largest {

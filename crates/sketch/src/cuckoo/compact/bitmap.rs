@@ -1,20 +1,18 @@
-//! An index of empty slots over up to 64 sub-filters.
+//! An index of empty slots over up to 64 sub-filters of the same size.
 //!
 //! The index has one bit per bucket and sub-filter, a sixteenth of the slots' bytes at bucket size 2, so it usually
 //! fits in the second-level cache. Lookups have no unpredictable branch: trailing zeros give the sub-filter, and
 //! fingerprints without an empty slot are skipped without a branch.
 
-use super::BLOCK_SLOTS;
+use super::plane::plane_of;
+use super::{BLOCK_SLOTS, Candidate};
 use crate::cuckoo::bucket;
 use crate::cuckoo::item::other_bucket;
 use crate::cuckoo::sub_filter::SubFilter;
 use crate::memory::{Budget, with_capacity};
 
-/// For each bucket of the largest sub-filter, a mask with one bit per sub-filter, the oldest lowest. The bit is set if
-/// the bucket of that number, reduced to the size of the sub-filter, has an empty slot.
-///
-/// A bit may be set although the bucket is full: several masks refer to the same bucket of a smaller sub-filter, and
-/// only the one that was used is updated. A bit is never clear if the bucket has an empty slot.
+/// For each bucket, a mask with one bit per sub-filter, the oldest lowest. The bit is set if the bucket of that
+/// sub-filter has an empty slot.
 #[derive(Debug)]
 pub(super) struct Bitmap {
     /// Masks of `1 << log2_width` bits, the first lowest.
@@ -30,30 +28,29 @@ impl Bitmap {
     /// The number of bits of the widest mask.
     pub const MAX_SUB_FILTERS: usize = 64;
 
-    /// Tests every bucket of `earlier`, which has 1 to [`Bitmap::MAX_SUB_FILTERS`] sub-filters. `None` if memory is
-    /// refused. Requests the bytes of the masks and of the planes that they are built from.
+    /// Tests every bucket of `earlier`: 1 to [`Bitmap::MAX_SUB_FILTERS`] sub-filters of the same size. `None` if memory
+    /// is refused. Requests the bytes of the masks and of the planes that they are built from.
     pub fn new(earlier: &[SubFilter], budget: Budget<'_>) -> Option<Self> {
-        let bucket_mask = earlier.iter().map(SubFilter::bucket_mask).max()?;
+        let bucket_mask = earlier.first()?.bucket_mask();
         let width = earlier.len().next_power_of_two();
-        let mask_bytes = (bucket_mask + 1)
-            .div_ceil(64)
-            .checked_mul(width as u64 * 8)?;
-        let plane_bytes = earlier
-            .iter()
-            .map(|each| (each.bucket_mask() + 1).div_ceil(64) * 8);
-        let bytes = mask_bytes.saturating_add(plane_bytes.sum());
-        budget.request(bytes).ok()?;
+        let groups = (bucket_mask + 1).div_ceil(64);
+        let words = groups.checked_mul((width + earlier.len()) as u64)?;
+        budget
+            .request(words.saturating_mul(size_of::<u64>() as u64))
+            .ok()?;
+        let groups = usize::try_from(groups).ok()?;
         let mut planes = with_capacity(earlier.len()).ok()?;
         for sub_filter in earlier {
-            planes.push(plane_of(sub_filter)?);
+            let mut plane = with_capacity(groups).ok()?;
+            plane_of(sub_filter, &mut plane);
+            planes.push(plane);
         }
-        let groups = usize::try_from((bucket_mask + 1).div_ceil(64)).ok()?;
         let mut words = with_capacity(groups.checked_mul(width)?).ok()?;
         let (mut matrix, mut scratch) = ([0; 64], [0; 64]);
         for group in 0..groups {
             matrix[..width].fill(0);
             for (row, plane) in matrix.iter_mut().zip(&planes) {
-                *row = plane[group & (plane.len() - 1)];
+                *row = plane[group];
             }
             interleave(&mut matrix[..width], &mut scratch[..width]);
             words.extend_from_slice(&matrix[..width]);
@@ -166,66 +163,9 @@ impl Bitmap {
         buckets: [u64; 2],
         fingerprint: u8,
     ) -> bool {
-        loop {
-            let (number, hash) = self.first(buckets);
-            if number >= earlier.len() {
-                return false;
-            }
-            if self.store(earlier, number, hash, fingerprint) {
-                return true;
-            }
-        }
+        let (number, hash) = self.first(buckets);
+        number < earlier.len() && self.store(earlier, number, hash, fingerprint)
     }
-}
-
-/// A fingerprint that may move.
-#[derive(Debug, Clone, Copy, Default)]
-struct Candidate {
-    /// The first choice of its two buckets.
-    target: u64,
-    /// Its slot in the block.
-    slot: u16,
-    /// Its bucket in the block.
-    bucket: u16,
-    /// The sub-filter of the first choice.
-    sub_filter: u8,
-}
-
-/// The plane of a sub-filter: one bit per bucket, the first lowest. A bit is set if the bucket has an empty slot. The
-/// bits of fewer than 64 buckets are repeated. `None` if memory is refused.
-fn plane_of(sub_filter: &SubFilter) -> Option<Vec<u64>> {
-    let buckets = usize::try_from(sub_filter.bucket_mask() + 1).ok()?;
-    let mut plane = with_capacity(buckets.div_ceil(64)).ok()?;
-    let slots = sub_filter.slots();
-    if buckets < 64 {
-        let bits = (0..64).map(|bucket| {
-            let free = bucket::contains(sub_filter.bucket(bucket), 0);
-            u64::from(free) << bucket
-        });
-        plane.push(bits.sum());
-        return Some(plane);
-    }
-    let bucket_size = sub_filter.bucket_size();
-    for slots in slots.chunks_exact(64 * bucket_size) {
-        plane.push(match bucket_size {
-            1 => free_buckets(slots, 8, bucket::empty_1),
-            2 => free_buckets(slots, 4, bucket::empty_2),
-            4 => free_buckets(slots, 2, bucket::empty_4),
-            size => (slots.chunks_exact(size).rev()).fold(0, |bits, slots| {
-                bits << 1 | u64::from(bucket::contains(slots, 0))
-            }),
-        });
-    }
-    Some(plane)
-}
-
-/// One bit per bucket, the first lowest. `free` tests the `buckets` buckets of a word of eight slots.
-#[inline]
-fn free_buckets(slots: &[u8], buckets: u32, free: impl Fn(u64) -> u64) -> u64 {
-    let words = slots.as_chunks().0.iter().rev();
-    words.fold(0, |bits, &word| {
-        bits << buckets | free(u64::from_le_bytes(word))
-    })
 }
 
 /// Transposes planes to masks: bit k of plane j becomes bit j of mask k. The masks are as wide as there are planes and

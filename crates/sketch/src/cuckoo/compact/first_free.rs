@@ -1,13 +1,11 @@
-//! An index of empty slots over more than 64 sub-filters.
+//! An index of empty slots over more than 64 sub-filters of the same size.
 
 use crate::cuckoo::bucket;
 use crate::cuckoo::item::other_bucket;
 use crate::cuckoo::sub_filter::SubFilter;
 use crate::memory::{Budget, with_capacity};
 
-/// For each bucket, the number of the oldest sub-filter that may have an empty slot in it. All sub-filters have the
-/// same size. This is always so for more than 56 of them, because an expansion above 1 reaches the maximum of
-/// 2^55 buckets earlier.
+/// For each bucket, the number of the oldest sub-filter that may have an empty slot in it.
 ///
 /// The numbers only rise, because sub-filters only fill up. A whole compaction therefore makes at most one test per
 /// bucket of each sub-filter, and one more per lookup.
@@ -18,13 +16,10 @@ pub(super) struct FirstFree {
 }
 
 impl FirstFree {
-    /// An index that starts at the oldest sub-filter. `None` if memory is refused or the sizes differ. Requests two
-    /// bytes per bucket of one sub-filter from `budget`.
+    /// An index that starts at the oldest sub-filter. `None` if memory is refused. Requests two bytes per bucket of one
+    /// sub-filter from `budget`.
     pub fn new(earlier: &[SubFilter], budget: Budget<'_>) -> Option<Self> {
         let bucket_mask = earlier.first()?.bucket_mask();
-        if earlier.iter().any(|each| each.bucket_mask() != bucket_mask) {
-            return None;
-        }
         let len = usize::try_from(bucket_mask + 1).ok()?;
         let bytes = (bucket_mask + 1).saturating_mul(size_of::<u16>() as u64);
         budget.request(bytes).ok()?;

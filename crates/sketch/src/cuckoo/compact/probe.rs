@@ -85,7 +85,7 @@ fn offer<const SIZE: usize>(
     kept
 }
 
-/// [`offer`] for bucket sizes that do not fit in a word.
+/// [`offer`] for other bucket sizes.
 fn offer_any_size(
     sub_filter: &mut SubFilter,
     block: &mut [u8],

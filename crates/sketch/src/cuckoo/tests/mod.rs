@@ -88,8 +88,8 @@ proptest! {
         prop_assert_eq!(answers, expected);
     }
 
-    /// Compares probing, which equals the model, with both indexes (the bitmap up to 65 sub-filters, then the other), a change in between, and refused
-    /// memory.
+    /// Compares probing, which equals the model, with the indexes (that for growing sub-filters; for equal ones the bitmap up to
+    /// 65 sub-filters, then the other), a change in between, and refused memory.
     #[test]
     fn all_methods_of_compaction_give_the_same_bytes(
         capacity in 0u64..600, parameters in any_parameters(), seed: u64, sub_filters in 2usize..90,
@@ -100,10 +100,14 @@ proptest! {
         let mut mixed = probed.try_clone().unwrap();
         let mut refused = probed.try_clone().unwrap();
         let scope = if automatic { Scope::UntilKept } else { Scope::All };
-        let changed = probed.compact_with(scope, FreeSlots::with_index_after(u64::MAX, Budget::UNLIMITED));
-        prop_assert_eq!(indexed.compact_with(scope, FreeSlots::with_index_after(0, Budget::UNLIMITED)), changed);
-        prop_assert_eq!(mixed.compact_with(scope, FreeSlots::with_index_after(50, Budget::UNLIMITED)), changed);
-        prop_assert_eq!(refused.compact_with(scope, FreeSlots::with_index_after(0, Budget::new(&|_| false))), changed);
+        let compact = |filter: &mut CuckooFilter, index_after, budget| {
+            let free_slots = FreeSlots::with_index_after(index_after, filter.shape, budget);
+            filter.compact_with(scope, free_slots)
+        };
+        let changed = compact(&mut probed, u64::MAX, Budget::UNLIMITED);
+        prop_assert_eq!(compact(&mut indexed, 0, Budget::UNLIMITED), changed);
+        prop_assert_eq!(compact(&mut mixed, 50, Budget::UNLIMITED), changed);
+        prop_assert_eq!(compact(&mut refused, 0, Budget::new(&|_| false)), changed);
         prop_assert_eq!(&probed, &indexed);
         prop_assert_eq!(&probed, &mixed);
         prop_assert_eq!(&probed, &refused);
@@ -299,16 +303,18 @@ fn every_block_is_visited_and_can_be_moved() {
     assert_eq!(filter, before);
 }
 
-/// 64 buckets of two slots in each sub-filter.
+/// 64 buckets of two slots in the first sub-filter.
 #[test]
 fn memory_for_an_index_is_requested_before_it_is_allocated() {
-    for (sub_filters, bytes) in [
+    for (expansion, sub_filters, bytes) in [
         // A mask of eight bits per bucket, and a bit per bucket and sub-filter.
-        (8, 64 + 7 * 8),
+        (1, 8, 64 + 7 * 8),
         // Two bytes per bucket.
-        (80, 2 * 64),
+        (1, 80, 2 * 64),
+        // Two bits per bucket: of 64, 128 and 256 buckets.
+        (2, 4, 2 * (64 + 128 + 256) / 8),
     ] {
-        let mut filter = random_filter(128, parameters(2, 20, 1), 1, sub_filters, 10);
+        let mut filter = random_filter(128, parameters(2, 20, expansion), 1, sub_filters, 10);
         let requested = Cell::new(Vec::new());
         let allows = |bytes| {
             let mut all = requested.take();
@@ -316,10 +322,8 @@ fn memory_for_an_index_is_requested_before_it_is_allocated() {
             requested.set(all);
             false
         };
-        filter.compact_with(
-            Scope::All,
-            FreeSlots::with_index_after(0, Budget::new(&allows)),
-        );
+        let free_slots = FreeSlots::with_index_after(0, filter.shape, Budget::new(&allows));
+        filter.compact_with(Scope::All, free_slots);
         assert_eq!(requested.take(), [bytes]);
     }
 }
