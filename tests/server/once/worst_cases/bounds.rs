@@ -24,7 +24,7 @@ const COMPACTION_NS: f64 = 0.3e9;
 const COMPACTION_OF_MANY_NS: f64 = 0.4e9;
 const SMALL_FILTER_BYTES: u64 = 17 << 20;
 /// A compaction of a larger one.
-const COMPACTION_NS_PER_GIB: f64 = 40e9;
+const COMPACTION_NS_PER_GIB: f64 = 50e9;
 const GIB: f64 = (1u64 << 30) as f64;
 
 /// What decides the bound of a command.
@@ -143,7 +143,7 @@ fn bounds_are_those_of_the_page() {
     assert_eq!([whole(1 << 20), whole(1 << 30)], [0.1e9, 4e9]);
     let compactions = [(17 << 20, 64), (17 << 20, 65), (1 << 30, 2)];
     let compactions = compactions.map(|(bytes, number)| compaction_bound_ns(bytes, number));
-    assert_eq!(compactions, [0.3e9, 0.4e9, 40e9]);
+    assert_eq!(compactions, [0.3e9, 0.4e9, 50e9]);
     let compacting = ["CF.DEL", "CF.COMPACT", "CF.ADD"].map(|command| compacts("cf", command));
     assert_eq!(compacting, [true, true, false]);
     assert!(!compacts("cf-window", "CF.COMPACT"));
