@@ -4,7 +4,7 @@ use super::c_modules;
 use super::resp::{Connection, Reply};
 use super::server::{Options, Server, Version};
 
-/// A server with the module loads it with a short period of the server's cron, which some kinds wait for.
+/// Options of a server with the module. Its cron runs often, because some kinds wait for it.
 #[must_use]
 pub fn options() -> Options {
     Options::new().arguments(&["--loadmodule", c_modules::contexts(), "--hz", "500"])

@@ -212,7 +212,7 @@ pub fn add_all<'a>(
     outcome.finish(call, entry, event);
 }
 
-/// Replies with the result of an item that does not change the filter, which has a window, and counts a refusal.
+/// Replies with a result that leaves the filter, which has a window, unchanged. Counts a refusal.
 #[cold]
 fn reply_unchanged(call: &mut Call<'_>, dialect: Dialect, added: Added) {
     if added.is_err() {

@@ -96,7 +96,7 @@ fn reply_one(call: &mut Call<'_>, insertion: Option<Insertion>) {
     }
 }
 
-/// Counts the refusal of an item that does not change the filter, which has a window; `None` if the filter is at its limit.
+/// Counts a refusal that leaves the filter, which has a window, unchanged. `None`: the filter is at its limit.
 #[cold]
 fn count_unchanged(insertion: Option<Insertion>) {
     if insertion != Some(Insertion::Exists) {

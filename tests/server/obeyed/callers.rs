@@ -173,11 +173,13 @@ fn commands_in_every_context_after_every_other_are_obeyed_on_a_replica() {
         .filter(|kind| contexts::is_of_stream(kind, version))
         .collect();
     assert!(of_stream.len() >= 15, "{of_stream:?}");
+    // So each kind gets each type.
+    assert_ne!(of_stream.len() % FAMILIES.len(), 0);
+    assert!(kinds.len() >= FAMILIES.len());
     let sample = Sample::of_run();
     let mut number = 0;
     for first in &kinds {
         for second in &of_stream {
-            // 11 types, and a number of kinds that is no multiple of it: each kind gets each type.
             let family = &FAMILIES[number % FAMILIES.len()];
             number += 1;
             if !sample.contains(number) {

@@ -3,8 +3,8 @@
 //! The heap array holds counts and slot numbers only, so that sifting moves eight bytes and follows no pointer. Items
 //! stay in their slots. An [`Index`] maps a tag to the slot, and the slot holds the position in the heap.
 //!
-//! The tag of an item is its fingerprint, unless another item of the heap has this tag: a client can choose long items with
-//! equal fingerprints, and a lookup must not compare all of them. Then it is a hash with a secret key.
+//! The first item with a fingerprint has it as its tag. Further items with the same one have a hash with a secret key: a client
+//! can choose long items with equal fingerprints, and a lookup must not compare all of them.
 //!
 //! The order of equal counts is part of the format, so the sifting must not be replaced by another
 //! algorithm. It only sifts down, as RedisBloom does: an element whose count dropped stays below parents with larger

@@ -73,7 +73,7 @@ proptest! {
             for sketch in [&original, &copy, &through_chunks(&original)] {
                 let mut in_heap: Vec<_> = sketch.heap.iter().map(|element| element.item).collect();
                 in_heap.sort_unstable();
-                prop_assert!(in_heap.is_sorted_by(|one, other| one < other), "an item twice");
+                prop_assert!(in_heap.is_sorted_by(|one, other| one < other), "equal items in the heap");
                 for item in &items {
                     prop_assert_eq!(sketch.query(item), in_heap.binary_search(&&item[..]).is_ok());
                 }

@@ -4,7 +4,7 @@
 //! compared here, once per step; the merges compare ranks.
 //!
 //! This is a merge sort of linked lists that compares common prefixes before items (Ng and Kakehi, "Merging String Sequences by
-//! Longest Common Prefixes", IPSJ Digital Courier 4, 2008): it compares each byte of an item about once, whatever the items have
+//! Longest Common Prefixes", IPSJ Digital Courier 4, 2008): it compares each byte about once, whatever the items have
 //! in common. It allocates nothing, because a step cannot fail: during a step no candidate is in a heap, so the positions of the
 //! candidates are free.
 
@@ -80,7 +80,7 @@ fn merge(candidates: &mut Candidates, mut firsts: [u32; 2]) -> u32 {
                 let [one, other] = firsts.map(|first| candidates.item(first));
                 let len = common_prefix(one, other, prefixes[0] as usize);
                 let taken = usize::from(one.get(len) > other.get(len));
-                // An item has at most 16 MiB.
+                // Items have at most 16 MiB.
                 prefixes[1 - taken] = len as u32;
                 taken
             }

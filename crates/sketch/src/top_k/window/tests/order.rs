@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const K: u64 = 32;
-/// Bytes of an item.
+/// Bytes per item.
 const LEN: usize = 3000;
 /// Bytes of the items of a sketch, all with equal counts.
 const ITEM_BYTES: u64 = K * LEN as u64;
