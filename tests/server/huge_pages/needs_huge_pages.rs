@@ -90,7 +90,8 @@ fn has_thread(pid: u32) -> io::Result<bool> {
     Ok(false)
 }
 
-/// The memory test overwrites the stack and the variables of the thread.
+/// The memory test overwrites the stack and the variables of the thread. (It can end before the report is complete, without the
+/// module, too: in 3 of 600 crashes of Redis 7.0.15. So the test does not require the end of the report.)
 #[test]
 #[ignore = "needs a kernel that provides huge pages"]
 fn the_thread_ends_before_the_memory_test_of_a_crash_report() {
@@ -107,8 +108,6 @@ fn the_thread_ends_before_the_memory_test_of_a_crash_report() {
         let found = has_thread(server.pid()).ok();
         let found = found.filter(|_| server.is_running());
         server.wait_until("the end", |server| !server.is_running());
-        let log = server.log();
-        assert!(log.contains("BUG REPORT END"), "{}", server.log_tail());
         found
     });
     assert_eq!(found, Some(false));
