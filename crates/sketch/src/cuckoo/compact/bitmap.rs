@@ -4,10 +4,8 @@
 //! fits in the second-level cache. Lookups have no unpredictable branch: trailing zeros give the sub-filter, and
 //! fingerprints without an empty slot are skipped without a branch.
 
+use super::passes::BitIndex;
 use super::plane::plane_of;
-use super::{BLOCK_SLOTS, Candidate};
-use crate::cuckoo::bucket;
-use crate::cuckoo::item::other_bucket;
 use crate::cuckoo::sub_filter::SubFilter;
 use crate::memory::{Budget, with_capacity};
 
@@ -63,56 +61,6 @@ impl Bitmap {
         })
     }
 
-    /// Moves the fingerprints of `block`; see [`FreeSlots::move_block`](super::FreeSlots::move_block).
-    ///
-    /// Three passes overlap the cache misses of different fingerprints: list those that may move, prefetch their
-    /// buckets, move them. A move creates no empty slot in `earlier`, so the bucket of the second pass is still the
-    /// first choice in the third unless it has become full.
-    pub fn move_block(
-        &mut self,
-        earlier: &mut [SubFilter],
-        block: &mut [u8],
-        first_bucket: u64,
-    ) -> bool {
-        let mut candidates = [Candidate::default(); BLOCK_SLOTS];
-        let mut len = 0;
-        let mut slot = 0;
-        let before_source = u64::MAX >> (64 - earlier.len());
-        let bucket_size = earlier[0].bucket_size();
-        for (bucket, slots) in (0..).zip(block.chunks_exact(bucket_size)) {
-            let home = first_bucket + u64::from(bucket);
-            let home_mask = self.mask(home);
-            for &fingerprint in slots {
-                let mask = home_mask | self.mask(other_bucket(home, fingerprint));
-                candidates[len].slot = slot;
-                candidates[len].bucket = bucket;
-                len += usize::from((fingerprint != 0) & (mask & before_source != 0));
-                slot += 1;
-            }
-        }
-        for candidate in &mut candidates[..len] {
-            let fingerprint = block[usize::from(candidate.slot)];
-            let home = first_bucket + u64::from(candidate.bucket);
-            let (number, target) = self.first([home, other_bucket(home, fingerprint)]);
-            candidate.sub_filter = number as u8;
-            candidate.target = target;
-            earlier[number].prefetch_bucket(target);
-        }
-        let mut moved = false;
-        for candidate in &candidates[..len] {
-            let slot = &mut block[usize::from(candidate.slot)];
-            let number = usize::from(candidate.sub_filter);
-            let home = first_bucket + u64::from(candidate.bucket);
-            if self.store(earlier, number, candidate.target, *slot)
-                || self.store_in_first(earlier, [home, other_bucket(home, *slot)], *slot)
-            {
-                *slot = 0;
-                moved = true;
-            }
-        }
-        moved
-    }
-
     /// The word that holds a bucket's mask, and the mask's position in it.
     #[inline]
     fn position(&self, hash: u64) -> (usize, u32) {
@@ -126,45 +74,26 @@ impl Bitmap {
         let (word, shift) = self.position(hash);
         self.words[word] >> shift
     }
+}
 
-    /// The number of the first sub-filter with a set bit for one of the buckets, and which bucket. The number is at
-    /// least the number of sub-filters if no bit is set.
-    #[inline]
-    fn first(&self, buckets: [u64; 2]) -> (usize, u64) {
+impl BitIndex for Bitmap {
+    #[inline(always)]
+    fn bits(&self, earlier: usize) -> (impl Fn(u64) -> u64 + Copy, u64) {
+        (|hash| self.mask(hash), u64::MAX >> (64 - earlier))
+    }
+
+    #[inline(always)]
+    fn first(&self, _earlier: usize, buckets: [u64; 2]) -> (usize, u64) {
         let masks = buckets.map(|hash| self.mask(hash) & self.width_mask);
         let number = (masks[0] | masks[1]).trailing_zeros();
         let in_first = masks[0].unbounded_shr(number) & 1 != 0;
         (number as usize, buckets[usize::from(!in_first)])
     }
 
-    /// Stores `fingerprint` in that bucket of sub-filter `number` if it has an empty slot, and clears its bit if it is
-    /// full afterwards.
-    #[inline]
-    fn store(
-        &mut self,
-        earlier: &mut [SubFilter],
-        number: usize,
-        hash: u64,
-        fingerprint: u8,
-    ) -> bool {
-        let stored = bucket::store(earlier[number].bucket_mut(hash), fingerprint);
+    #[inline(always)]
+    fn clear(&mut self, _earlier: usize, number: usize, hash: u64) {
         let (word, shift) = self.position(hash);
-        let full = u64::from(stored != Some(true));
-        self.words[word] &= !(full << (shift as usize + number));
-        stored.is_some()
-    }
-
-    /// Stores `fingerprint` in the first of `earlier` with an empty slot in the first bucket or else in the second.
-    /// Returns false if none has one.
-    #[cold]
-    fn store_in_first(
-        &mut self,
-        earlier: &mut [SubFilter],
-        buckets: [u64; 2],
-        fingerprint: u8,
-    ) -> bool {
-        let (number, hash) = self.first(buckets);
-        number < earlier.len() && self.store(earlier, number, hash, fingerprint)
+        self.words[word] &= !(1 << (shift as usize + number));
     }
 }
 

@@ -19,8 +19,8 @@
 
 use super::bitmap::Bitmap;
 use super::first_free::FirstFree;
-use super::probe;
 use super::unions::Unions;
+use super::{passes, probe};
 use crate::cuckoo::shape::Shape;
 use crate::cuckoo::sub_filter::SubFilter;
 use crate::memory::Budget;
@@ -82,9 +82,12 @@ impl<'a> FreeSlots<'a> {
             self.build_index(earlier);
         }
         match &mut self.index {
-            Index::Bitmap(bitmap) => bitmap.move_block(earlier, block, first_bucket),
+            Index::Bitmap(bitmap) => passes::move_block(bitmap, earlier, block, first_bucket),
             Index::FirstFree(first_free) => first_free.move_block(earlier, block, first_bucket),
-            Index::Unions(unions) => unions.move_block(earlier, block, first_bucket),
+            Index::Unions(unions) => {
+                unions.has_open(earlier.len())
+                    && passes::move_block(unions, earlier, block, first_bucket)
+            }
             Index::None => probe::move_block(earlier, block, first_bucket, &mut self.probes),
         }
     }

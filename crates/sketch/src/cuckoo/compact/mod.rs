@@ -7,6 +7,7 @@
 mod bitmap;
 mod first_free;
 mod free_slots;
+mod passes;
 mod plane;
 mod probe;
 mod unions;
@@ -20,19 +21,6 @@ use crate::memory::shrink;
 /// Slots that are processed together: at least one bucket of the largest size (255), and few enough that they and
 /// their candidates stay in the first-level cache.
 const BLOCK_SLOTS: usize = 256;
-
-/// A fingerprint of a block that may move.
-#[derive(Debug, Clone, Copy, Default)]
-struct Candidate {
-    /// The first choice of its two buckets.
-    target: u64,
-    /// Its slot in the block.
-    slot: u16,
-    /// Its bucket in the block.
-    bucket: u16,
-    /// The sub-filter of the first choice.
-    sub_filter: u8,
-}
 
 /// Which sub-filters a compaction processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

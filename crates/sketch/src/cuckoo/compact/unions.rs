@@ -1,9 +1,7 @@
 //! An index of empty slots over sub-filters of different sizes.
 
+use super::passes::BitIndex;
 use super::plane::plane_of;
-use super::{BLOCK_SLOTS, Candidate};
-use crate::cuckoo::bucket;
-use crate::cuckoo::item::other_bucket;
 use crate::cuckoo::sub_filter::SubFilter;
 use crate::memory::{Budget, with_capacity};
 use std::hint::select_unpredictable;
@@ -91,84 +89,15 @@ impl Unions {
         })
     }
 
-    /// Moves the fingerprints of `block`; see [`FreeSlots::move_block`](super::FreeSlots::move_block).
-    pub fn move_block(
-        &mut self,
-        earlier: &mut [SubFilter],
-        block: &mut [u8],
-        first_bucket: u64,
-    ) -> bool {
-        if self.levels[earlier.len() - 1].open == 0 {
+    /// Whether one of the `earlier` sub-filters has an empty slot.
+    pub fn has_open(&mut self, earlier: usize) -> bool {
+        if self.levels[earlier - 1].open == 0 {
             return false;
         }
         while self.levels[self.first_open].open == 0 {
             self.first_open += 1;
         }
-        match earlier[0].bucket_size() {
-            1 => self.move_buckets::<1>(earlier, block, first_bucket),
-            2 => self.move_buckets::<2>(earlier, block, first_bucket),
-            4 => self.move_buckets::<4>(earlier, block, first_bucket),
-            8 => self.move_buckets::<8>(earlier, block, first_bucket),
-            _ => self.move_buckets::<0>(earlier, block, first_bucket),
-        }
-    }
-
-    /// [`Unions::move_block`] for buckets of `SIZE` slots, or of any other size if `SIZE` is 0.
-    ///
-    /// Three passes, as in [`Bitmap::move_block`](super::bitmap::Bitmap::move_block).
-    fn move_buckets<const SIZE: usize>(
-        &mut self,
-        earlier: &mut [SubFilter],
-        block: &mut [u8],
-        first_bucket: u64,
-    ) -> bool {
-        let mut candidates = [Candidate::default(); BLOCK_SLOTS];
-        let mut len = 0;
-        let mut slot = 0;
-        let newest = earlier.len() - 1;
-        let bucket_size = match SIZE {
-            0 => earlier[0].bucket_size(),
-            size => size,
-        };
-        let level = self.levels[newest];
-        let union = &self.unions[level.first_word..];
-        // Higher bits are those of other buckets.
-        let bits = |hash: u64| {
-            let bucket = hash & level.bucket_mask;
-            union[(bucket >> 6) as usize] >> (bucket & 63)
-        };
-        for (bucket, slots) in (0..).zip(block.chunks_exact(bucket_size)) {
-            let home = first_bucket + u64::from(bucket);
-            let home_bits = bits(home);
-            for &fingerprint in slots {
-                let is_open = (home_bits | bits(other_bucket(home, fingerprint))) & 1;
-                candidates[len].slot = slot;
-                candidates[len].bucket = bucket;
-                len += usize::from(fingerprint != 0) & is_open as usize;
-                slot += 1;
-            }
-        }
-        for candidate in &mut candidates[..len] {
-            let fingerprint = block[usize::from(candidate.slot)];
-            let home = first_bucket + u64::from(candidate.bucket);
-            let (number, target) = self.first(newest, [home, other_bucket(home, fingerprint)]);
-            candidate.sub_filter = number as u8;
-            candidate.target = target;
-            earlier[number].prefetch_bucket(target);
-        }
-        let mut moved = false;
-        for candidate in &candidates[..len] {
-            let slot = &mut block[usize::from(candidate.slot)];
-            let number = usize::from(candidate.sub_filter);
-            let home = first_bucket + u64::from(candidate.bucket);
-            if self.store::<SIZE>(earlier, number, candidate.target, *slot)
-                || self.store_in_first::<SIZE>(earlier, [home, other_bucket(home, *slot)], *slot)
-            {
-                *slot = 0;
-                moved = true;
-            }
-        }
-        moved
+        true
     }
 
     /// A bucket's bit in the union of sub-filter `number`.
@@ -176,56 +105,6 @@ impl Unions {
     fn bit(&self, number: usize, hash: u64) -> u64 {
         let (word, shift) = self.levels[number].position(hash);
         self.unions[word] >> shift & 1
-    }
-
-    /// The number of the oldest sub-filter with an empty slot in one of the buckets, and which bucket: the first if it
-    /// has one. One of `newest` or older must have an empty slot in one of the buckets.
-    ///
-    /// A binary search. Each round halves the range whatever the bits are, so the number of rounds is predictable.
-    #[inline(always)]
-    fn first(&self, newest: usize, buckets: [u64; 2]) -> (usize, u64) {
-        let mut number = self.first_open;
-        let mut newer = newest - number;
-        while newer > 0 {
-            let half = newer.div_ceil(2);
-            let middle = number + half - 1;
-            let is_open = self.bit(middle, buckets[0]) | self.bit(middle, buckets[1]);
-            number += select_unpredictable(is_open == 0, half, 0);
-            newer -= half;
-        }
-        let in_first = self.bit(number, buckets[0]) != 0;
-        (number, buckets[usize::from(!in_first)])
-    }
-
-    /// Stores `fingerprint` in that bucket of sub-filter `number` if it has an empty slot. No older sub-filter has one in
-    /// that bucket.
-    #[inline(always)]
-    fn store<const SIZE: usize>(
-        &mut self,
-        earlier: &mut [SubFilter],
-        number: usize,
-        hash: u64,
-        fingerprint: u8,
-    ) -> bool {
-        let sub_filter = &mut earlier[number];
-        let stored = if SIZE == 0 {
-            bucket::store(sub_filter.bucket_mut(hash), fingerprint)
-        } else {
-            let start = (hash & sub_filter.bucket_mask()) as usize * SIZE;
-            bucket::store_at::<SIZE>(sub_filter.slots_mut(), start, fingerprint)
-        };
-        if stored == Some(false) {
-            let level = &mut self.levels[number];
-            let (word, shift) = level.position(hash);
-            self.unions[word] &= !(1 << shift);
-            level.open -= 1;
-            let bucket = hash & level.bucket_mask;
-            let newest = earlier.len() - 1;
-            if number < newest {
-                self.clear_newer(number, bucket, newest);
-            }
-        }
-        stored.is_some()
     }
 
     /// Clears the bits that were set in the unions of sub-filters up to `newest` only because that of `bucket` in the union of
@@ -247,21 +126,47 @@ impl Unions {
         }
         self.levels[number + 1].open -= cleared;
     }
+}
 
-    /// Stores `fingerprint` in the oldest of `earlier` with an empty slot in the first bucket or else in the second.
-    /// Returns false if none has one.
-    #[cold]
-    fn store_in_first<const SIZE: usize>(
-        &mut self,
-        earlier: &mut [SubFilter],
-        buckets: [u64; 2],
-        fingerprint: u8,
-    ) -> bool {
-        let newest = earlier.len() - 1;
-        if self.bit(newest, buckets[0]) | self.bit(newest, buckets[1]) == 0 {
-            return false;
+impl BitIndex for Unions {
+    #[inline(always)]
+    fn bits(&self, earlier: usize) -> (impl Fn(u64) -> u64 + Copy, u64) {
+        let level = self.levels[earlier - 1];
+        let union = &self.unions[level.first_word..];
+        // Higher bits are those of other buckets.
+        let bits = move |hash: u64| {
+            let bucket = hash & level.bucket_mask;
+            union[(bucket >> 6) as usize] >> (bucket & 63)
+        };
+        (bits, 1)
+    }
+
+    /// A binary search. Each round halves the range whatever the bits are, so the number of rounds is predictable.
+    #[inline(always)]
+    fn first(&self, earlier: usize, buckets: [u64; 2]) -> (usize, u64) {
+        let mut number = self.first_open;
+        let mut newer = earlier - 1 - number;
+        while newer > 0 {
+            let half = newer.div_ceil(2);
+            let middle = number + half - 1;
+            let is_open = self.bit(middle, buckets[0]) | self.bit(middle, buckets[1]);
+            number += select_unpredictable(is_open == 0, half, 0);
+            newer -= half;
         }
-        let (number, hash) = self.first(newest, buckets);
-        self.store::<SIZE>(earlier, number, hash, fingerprint)
+        let in_first = self.bit(number, buckets[0]) != 0;
+        (number, buckets[usize::from(!in_first)])
+    }
+
+    #[inline(always)]
+    fn clear(&mut self, earlier: usize, number: usize, hash: u64) {
+        let level = &mut self.levels[number];
+        let (word, shift) = level.position(hash);
+        self.unions[word] &= !(1 << shift);
+        level.open -= 1;
+        let bucket = hash & level.bucket_mask;
+        let newest = earlier - 1;
+        if number < newest {
+            self.clear_newer(number, bucket, newest);
+        }
     }
 }
