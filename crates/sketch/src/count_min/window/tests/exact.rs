@@ -118,7 +118,7 @@ fn merged_panes_become_arrays() {
     let window = Window::new(1000, 1, Some(1)).unwrap();
     let items = |from: u64, to: u64| (from..to).map(u64::to_le_bytes);
     let counted = |units: &[(u64, u64, u64)]| {
-        let mut sketch = sketch_of((144, 4, CellSize::One), window);
+        let mut sketch = sketch_of((16, 4, CellSize::Eight), window);
         for &(unit, from, to) in units {
             sketch.advance(unit);
             for (item, by) in items(from, to).zip(1..) {
@@ -135,18 +135,20 @@ fn merged_panes_become_arrays() {
         check_invariants(&sketch);
         sketch
     };
-    // 8 and 8 items of which 7 are the same.
-    let sketch = merged(&[(0, 0, 8), (1, 1, 9)]);
+    // 7 and 7 items of which 6 are the same.
+    let sketch = merged(&[(0, 0, 7), (1, 1, 8)]);
     assert_eq!(sketch.arrays().count(), 0);
-    for (item, n) in items(0, 9).zip(0..) {
-        let count = if n < 8 { n + 1 } else { 0 } + if n > 0 { n } else { 0 };
+    for (item, n) in items(0, 8).zip(0..) {
+        let count = if n < 7 { n + 1 } else { 0 } + if n > 0 { n } else { 0 };
         assert_eq!(sketch.query(&item, Panes::ALL), count);
     }
     let rows = sketch.grid.rows;
     let cell_of = |sketch: &CountMinWindow, item: &[u8]| {
         let cells = rows.cells(rows.hash(item));
         let array = sketch.arrays().next().unwrap();
-        cells.map(|cell| array[cell]).collect::<Vec<_>>()
+        cells
+            .map(|cell| u64::count(u64::all(array)[cell]))
+            .collect::<Vec<_>>()
     };
     // 8 and 8 other items: the array of their sums.
     let sketch = merged(&[(0, 0, 8), (1, 8, 16)]);
