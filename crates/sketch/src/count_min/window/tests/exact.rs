@@ -162,19 +162,30 @@ fn merged_panes_become_arrays() {
         assert!(largest.eq(cell_of(&sketch, &item)), "{n}");
     }
     // An array and exact counts, in either order: conservative updates in ascending order of the hashes.
-    for units in [[(0, 0, 20), (1, 15, 22)], [(0, 15, 22), (1, 0, 20)]] {
-        let of_array = units.iter().find(|unit| unit.2 == 20).unwrap();
-        let mut expected = counted(&[(0, of_array.1, of_array.2)]);
-        assert_eq!(expected.arrays().count(), 1);
-        let mut entries: Vec<_> = items(15, 22).zip(1..).collect();
+    let mut depends_on_order = 0;
+    for from in 0..40 {
+        let (array, exact) = ((0, 20), (from, from + 8));
+        let mut entries: Vec<_> = items(exact.0, exact.1).zip(1..).collect();
         entries.sort_unstable_by_key(|(item, _)| rows.hash(item));
-        for (item, by) in entries {
-            increment(&mut expected, &item, by).unwrap();
+        let updated = |entries: &[([u8; 8], i64)]| {
+            let mut sketch = counted(&[(0, array.0, array.1)]);
+            assert_eq!(sketch.arrays().count(), 1);
+            for (item, by) in entries {
+                increment(&mut sketch, item, *by).unwrap();
+            }
+            sketch
+        };
+        let expected = updated(&entries);
+        entries.reverse();
+        depends_on_order += usize::from(updated(&entries) != expected);
+        for units in [[array, exact], [exact, array]] {
+            let [(a, b), (c, d)] = units;
+            let sketch = merged(&[(0, a, b), (1, c, d)]);
+            assert!(sketch.arrays().eq(expected.arrays()));
+            assert_eq!(sketch.total, expected.total);
         }
-        let sketch = merged(&units);
-        assert!(sketch.arrays().eq(expected.arrays()));
-        assert_eq!(sketch.total, expected.total);
     }
+    assert!(depends_on_order > 5, "{depends_on_order}");
 }
 
 #[test]
