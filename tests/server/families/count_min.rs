@@ -140,6 +140,32 @@ pub const FAMILY: Family = Family {
     },
 };
 
+/// Increments of 4,097 items: more than a pane can have without an array.
+const MANY_INCREMENTS: &str = {
+    const ITEMS: usize = 4097;
+    const COMMAND: &[u8] = b"CMS.INCRBY KEY";
+    const PAIR: &[u8] = b" 0000 1";
+    const BYTES: [u8; COMMAND.len() + ITEMS * PAIR.len()] = {
+        let mut bytes = [0; COMMAND.len() + ITEMS * PAIR.len()];
+        let mut at = 0;
+        while at < bytes.len() {
+            bytes[at] = match at.checked_sub(COMMAND.len()) {
+                None => COMMAND[at],
+                Some(after) => match (after / PAIR.len(), after % PAIR.len()) {
+                    (item, place @ 1..=4) => b'a' + (item >> (4 * (place - 1)) & 15) as u8,
+                    (_, place) => PAIR[place],
+                },
+            };
+            at += 1;
+        }
+        bytes
+    };
+    match str::from_utf8(&BYTES) {
+        Ok(command) => command,
+        Err(_) => panic!("ASCII"),
+    }
+};
+
 /// The creation of the key in the growth tests: its first increment takes more than their limit.
 const CREATE_WINDOW: &[&str] = &[window!("CMS.INITBYDIM KEY 2600 1")];
 
@@ -149,7 +175,7 @@ pub const WINDOW: Family = Family {
     name: "cms-window",
     has_window: true,
     type_name: "cmswindow",
-    encoding_version: 2,
+    encoding_version: 3,
     info_prefix: "bf_cms_window_",
 
     build: &[
@@ -173,7 +199,7 @@ pub const WINDOW: Family = Family {
         "CMS.MERGE KEY 2 KEY KEY WEIGHTS 1 0",
         "SKETCH.ADVANCE KEY 1",
     ],
-    build_large: &[window!("CMS.INITBYDIM KEY 200000 7"), "CMS.INCRBY KEY a 1"],
+    build_large: &[window!("CMS.INITBYDIM KEY 200000 7"), MANY_INCREMENTS],
     reserve_huge: None,
     reserve_large: window!("CMS.INITBYDIM KEY 262144 10 CELL_SIZE 8"),
     fill: Fill::Numbers("CMS.INCRBY KEY"),

@@ -181,6 +181,16 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
+    /// The number of panes of the result that the destination does not have.
+    fn new_panes(&self) -> usize {
+        let destination = &self.operands[0].sketch.panes;
+        let spans = self.spans.iter();
+        spans
+            .filter(|&&span| destination.in_span(span).is_empty())
+            .filter(|&&span| self.panes_in(span).next().is_some())
+            .count()
+    }
+
     /// The panes of the result that can differ from those of the destination, with their first units.
     fn changed_panes<C: Cell>(
         &self,
@@ -245,15 +255,16 @@ impl CountMinWindow {
             plan.check_counts::<C>(budget)?;
             plan.changed_panes::<C>(budget)?
         });
-        let timeline = plan.timeline;
+        let (timeline, new) = (plan.timeline, plan.new_panes());
         let bytes = |panes: &[StoredPane<Pane>]| -> u64 {
             panes.iter().map(|pane| pane.content.block_bytes()).sum()
         };
-        let before = bytes(self.panes.all());
-        budget
-            .for_purpose(Purpose::Add)
-            .request(bytes(&panes).saturating_sub(before))?;
-        let len = self.panes.all().len() + panes.len();
+        let (before, after) = (bytes(self.panes.all()), bytes(&panes));
+        let budget = budget.for_purpose(Purpose::Add);
+        if after > before {
+            budget.request(after - before)?;
+        }
+        let len = self.panes.all().len() + new;
         self.panes.reserve(len, &timeline, budget)?;
         Ok(self.replace(panes, timeline.newest()))
     }
