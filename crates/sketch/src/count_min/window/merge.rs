@@ -191,11 +191,13 @@ impl<'a> Plan<'a> {
             .count()
     }
 
-    /// The panes of the result that can differ from those of the destination, with their first units.
+    /// The panes of the result that can differ from those of the destination, with their first units; and the bytes of the panes
+    /// that they replace.
     fn changed_panes<C: Cell>(
         &self,
         budget: Budget<'_>,
-    ) -> Result<Vec<StoredPane<Pane>>, OutOfMemory> {
+    ) -> Result<(Vec<StoredPane<Pane>>, u64), OutOfMemory> {
+        let mut replaced = 0;
         let mut changed = with_capacity(self.spans.len())?;
         for &span in &self.spans {
             let mut panes = self.panes_in(span);
@@ -205,12 +207,14 @@ impl<'a> Plan<'a> {
             if panes.next().is_some_and(is_own) && panes.next().is_none() {
                 continue;
             }
+            let own = self.operands[0].sketch.panes.in_span(span).iter();
+            replaced += own.map(|pane| pane.content.block_bytes()).sum::<u64>();
             changed.push(StoredPane {
                 first: span.first,
                 content: self.pane::<C>(span, budget)?.0,
             });
         }
-        Ok(changed)
+        Ok((changed, replaced))
     }
 }
 
@@ -250,19 +254,17 @@ impl CountMinWindow {
         budget: Budget<'_>,
     ) -> Result<bool, CountMinError> {
         let mut plan = Plan::new(self, sources, self.timeline.newest(), max_bytes)?;
-        let panes = with_cell!(self.shape.cell_size(), C => {
+        let (panes, replaced) = with_cell!(self.shape.cell_size(), C => {
             plan.merge_panes::<C>(budget)?;
             plan.check_counts::<C>(budget)?;
             plan.changed_panes::<C>(budget)?
         });
         let (timeline, new) = (plan.timeline, plan.new_panes());
-        let bytes = |panes: &[StoredPane<Pane>]| -> u64 {
-            panes.iter().map(|pane| pane.content.block_bytes()).sum()
-        };
-        let (before, after) = (bytes(self.panes.all()), bytes(&panes));
+        let bytes = panes.iter().map(|pane| pane.content.block_bytes());
+        let bytes: u64 = bytes.sum();
         let budget = budget.for_purpose(Purpose::Add);
-        if after > before {
-            budget.request(after - before)?;
+        if bytes > replaced {
+            budget.request(bytes - replaced)?;
         }
         let len = self.panes.all().len() + new;
         self.panes.reserve(len, &timeline, budget)?;
