@@ -4,7 +4,7 @@ use crate::batch::{Batch, reserve};
 use crate::error::Error;
 use crate::items::{for_each_batch, with_bytes};
 use crate::lock::Shared;
-use crate::numbers::{Integer, Real};
+use crate::numbers::{Integer, Real, checked_error_rate};
 use crate::numpy_array::results;
 use crate::sketch::{Class, Variants, class, variants};
 use crate::window::{Additions, At, When, Within, new_seed, new_window};

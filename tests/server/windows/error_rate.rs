@@ -100,20 +100,6 @@ fn copies_have_the_rate() {
     ] {
         let create = format!("CF.RESERVE {key} 100 {options} SEED {SEED}");
         assert!(connection.call(&create).is_ok(), "{create}");
-        // Before the filter grows.
-        connection.call(&format!("COPY {key} copy:{key}"));
-        let mut chunks = server.resp2();
-        family.copy_in_chunks(&mut connection, key, &mut chunks, &format!("chunks:{key}"));
-    }
-    let keys: Vec<_> = ["", "copy:", "chunks:"]
-        .iter()
-        .flat_map(|prefix| {
-            ["default", "equal", "low", "capped"].map(|key| format!("{prefix}{key}"))
-        })
-        .collect();
-    let items: Vec<_> = (0..1000).map(|item| item.to_string()).collect();
-    for key in &keys {
-        connection.call(&format!("CF.INSERT {key} ITEMS {}", items.join(" ")));
     }
     let creations = logged_without_seeds(&server);
     let creations = creations
@@ -129,6 +115,22 @@ fn copies_have_the_rate() {
             &format!("CF.RESERVE capped 100 {parameters} ERROR 2.5e-1"),
         ]
     );
+    for key in ["default", "equal", "low", "capped"] {
+        // Before the filter grows.
+        connection.call(&format!("COPY {key} copy:{key}"));
+        let mut chunks = server.resp2();
+        family.copy_in_chunks(&mut connection, key, &mut chunks, &format!("chunks:{key}"));
+    }
+    let keys: Vec<_> = ["", "copy:", "chunks:"]
+        .iter()
+        .flat_map(|prefix| {
+            ["default", "equal", "low", "capped"].map(|key| format!("{prefix}{key}"))
+        })
+        .collect();
+    let items: Vec<_> = (0..1000).map(|item| item.to_string()).collect();
+    for key in &keys {
+        connection.call(&format!("CF.INSERT {key} ITEMS {}", items.join(" ")));
+    }
     let expected = dumps(&mut connection, &keys);
     let (first, copies) = expected.split_at(4);
     assert!(first == &copies[..4] && first == &copies[4..]);

@@ -131,7 +131,6 @@ fn repeated_unknown_and_incomplete_words_are_refused() {
         for (window, text) in [
             ("WINDOW 4000 FINEST 100", unknown),
             ("WINDOW 4000 NOCREATE PANES 4", unknown),
-            ("WINDOW 4000 ERRR 0.1", unknown),
             ("WINDOW 4000 PANES 4 PANES 4", SYNTAX),
             ("WINDOW 4000 PANES", ARITY),
         ] {
