@@ -133,7 +133,6 @@ struct Cells {
     rows: Vec<Vec<i128>>,
     total: i128,
     max: i128,
-    columns: fn(&[u8], row: usize, width: usize) -> usize,
 }
 
 impl Cells {
@@ -145,13 +144,12 @@ impl Cells {
                 8 => i64::MAX.into(),
                 bytes => (1 << (8 * bytes)) - 1,
             },
-            columns: |item, row, width| murmur2(item, row as u32) as usize % width,
         }
     }
 
     fn columns(&self, item: &[u8]) -> Vec<usize> {
         let rows = self.rows.iter().enumerate();
-        rows.map(|(number, row)| (self.columns)(item, number, row.len()))
+        rows.map(|(number, row)| murmur2(item, number as u32) as usize % row.len())
             .collect()
     }
 

@@ -70,6 +70,12 @@ impl<'a> Budget<'a> {
         Self { grants, purpose }
     }
 
+    /// The same memory for another purpose.
+    #[must_use]
+    pub fn for_purpose(self, purpose: Purpose) -> Self {
+        Self { purpose, ..self }
+    }
+
     /// Requests bytes, before they are allocated.
     ///
     /// # Errors

@@ -6,11 +6,13 @@ use super::work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, OneOf};
+use crate::server::memory::Memory;
 use crate::server::outcome::Outcome;
 use crate::server::stats::Stats;
 use roughly_sketch::count_min::{CountMinError, NO_LIMIT};
-use roughly_sketch::memory::{Budget, Purpose, try_push};
+use roughly_sketch::memory::{Budget, Grants, Purpose, try_push};
 use roughly_sketch::window::Panes;
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::ops::Range;
 
@@ -114,14 +116,13 @@ pub fn increment<'a>(
             unchanged(call, entry.get(), stats, later);
             return Ok(());
         }
-        let ready = Ready::new(call, entry);
         call.reply_array(1);
-        let allows = |_| ready.has_memory;
+        let growth = Growth::of(call.memory());
         let item = call.arg(first).bytes();
         let sketch = entry.get::<CountsMut<'_>>();
-        let result = sketch.increment(item, by, max, Budget::new(&allows));
+        let result = sketch.increment(item, by, max, growth.budget());
         answer(call, by, result);
-        ready.recount(entry);
+        growth.recount(entry);
     } else {
         let mut stored = [0; STORED_INCREMENTS];
         let mut min = 0;
@@ -138,7 +139,7 @@ pub fn increment<'a>(
             unchanged(call, entry.get(), stats, later);
             return Ok(());
         }
-        let ready = Ready::new(call, entry);
+        let growth = Growth::of(call.memory());
         let items = call.args_from(first).step_by(2).map(Argument::bytes);
         call.reply_array(items.len());
         let further = call
@@ -146,12 +147,11 @@ pub fn increment<'a>(
             .step_by(2)
             .map(|by| by.integer().unwrap_or_default());
         let pairs = items.zip(stored.into_iter().chain(further));
-        let allows = |_| ready.has_memory;
         let sketch = entry.get::<CountsMut<'_>>();
-        sketch.increment_all(pairs, max, Budget::new(&allows), |by, result| {
+        sketch.increment_all(pairs, max, growth.budget(), |by, result| {
             answer(call, by, result);
         });
-        ready.recount(entry);
+        growth.recount(entry);
     }
     Ok(())
 }
@@ -212,29 +212,40 @@ fn reply_unchanged(call: &mut Call<'_>, sketch: CountsMut<'_>, stats: &Stats, la
     }
 }
 
-/// A sketch that is ready for increments.
-struct Ready {
-    /// The memory that a new pane takes.
-    growth: u64,
-    /// Whether this memory is allowed.
-    has_memory: bool,
+/// The memory that increments request.
+struct Growth<'a> {
+    memory: &'a Memory<'a>,
+    /// Whether they have requested any.
+    is_requested: Cell<bool>,
 }
 
-impl Ready {
-    /// Requests the memory of a new pane. Must be called after the sketch advanced to the current pane.
+impl<'a> Growth<'a> {
     #[inline(always)]
-    fn new(call: &Call<'_>, entry: &mut Entry) -> Self {
-        let growth = entry.get::<CountsMut<'_>>().growth();
+    fn of(memory: &'a Memory<'a>) -> Self {
         Self {
-            growth,
-            has_memory: growth == 0 || call.memory().request(Purpose::Add, growth),
+            memory,
+            is_requested: Cell::new(false),
         }
     }
 
+    /// The budget of the increments.
+    #[inline(always)]
+    fn budget(&self) -> Budget<'_> {
+        Budget::of(self, Purpose::Add)
+    }
+
     /// Must be called after the increments: counts the memory that they allocated.
+    #[inline(always)]
     fn recount(self, entry: &mut Entry) {
-        if self.growth > 0 {
+        if self.is_requested.get() {
             entry.recount();
         }
+    }
+}
+
+impl Grants for Growth<'_> {
+    fn grants(&self, purpose: Purpose, bytes: u64) -> bool {
+        self.is_requested.set(true);
+        self.memory.request(purpose, bytes)
     }
 }

@@ -52,7 +52,11 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
             false => sketch.merge_within(sources, max_bytes(call)),
         },
         |sketch, sources| {
-            sketch.merge_within(sources, max_bytes(call), call.memory().budget(Purpose::Add))
+            sketch.merge_within(
+                sources,
+                max_bytes(call),
+                call.memory().budget(Purpose::Create),
+            )
         },
     );
     if has_window && let Some(destination) = keys.destination() {

@@ -90,15 +90,6 @@ impl CountsMut<'_> {
         }
     }
 
-    /// The bytes that the next increment allocates.
-    #[inline(always)]
-    pub fn growth(&self) -> u64 {
-        match self {
-            Self::Classic(_) => 0,
-            Self::Windowed(sketch) => sketch.growth(),
-        }
-    }
-
     /// Adds to the count of an item if the new estimate is at most `max`, and returns it. Only a sketch with a window
     /// requests memory.
     ///

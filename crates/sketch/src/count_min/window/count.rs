@@ -1,18 +1,37 @@
 //! Increments and queries.
 
 use super::super::{MAX_TOTAL, NO_LIMIT};
+use super::pane::estimate_after_conversion;
 use super::*;
+use crate::buffer::Buffer;
 use crate::prefetch::prefetch;
 use std::iter;
 
-/// Sketches whose panes have more bytes than this are prefetched: they do not fit in the cache of a core.
+/// Sketches whose arrays have more bytes than this are prefetched: they do not fit in the cache of a core.
 const MIN_PREFETCH_BYTES: u64 = 1 << 20;
 
 /// Cell numbers, one per row, of which the first [`Shape::depth`] are used. An array has at most 2^29 cells.
 type Places = [u32; MAX_DEPTH as usize];
 
+/// The places of an item in the panes.
+struct Located {
+    hash: u64,
+    /// Its cells in an array.
+    places: Places,
+    rows: usize,
+}
+
+impl Located {
+    /// Its cells in an array, one per row.
+    #[inline]
+    fn places(&self) -> &[u32] {
+        &self.places[..self.rows]
+    }
+}
+
 impl CountMinWindow {
-    /// The estimated count of `item` in these panes. Cost: one pass over the item, and one cell per row and pane.
+    /// The estimated count of `item` in these panes. Cost: one pass over the item, and one look-up in each exact pane
+    /// and one cell per row of each array.
     #[must_use]
     pub fn query(&self, item: &[u8], panes: Panes) -> u64 {
         let mut count = 0;
@@ -31,11 +50,11 @@ impl CountMinWindow {
         let items = items.map(|item| (item, 0));
         with_cell!(self.shape.cell_size(), C => {
             for_each_item(
-                self.rows,
+                self.grid.rows,
                 items,
                 &mut (),
                 |(), places| self.prefetch::<C>(panes, places),
-                |(), places, _| answer(estimate::<C>(panes, places)),
+                |(), item, _| answer(estimate::<C>(panes, item)),
             );
         });
     }
@@ -43,11 +62,13 @@ impl CountMinWindow {
     /// Adds `by` to the count of `item` in the newest pane and returns the new estimate. After an error nothing has
     /// changed; nor after an increment of 0.
     ///
-    /// Cost: as [`CountMinWindow::query`] in all panes, or twice that if the total is above the maximum of a cell.
+    /// The memory of a new pane, a larger table of exact counts or an array is requested from `budget`. Cost: as
+    /// [`CountMinWindow::query`] in all panes. If the newest pane becomes an array, in addition one cell per row and item of
+    /// the pane, at most twice.
     ///
     /// # Errors
-    /// [`CountMinError::Overflow`], [`CountMinError::WindowDecrement`], [`CountMinError::OutOfMemory`] for the first
-    /// increment of a pane.
+    /// [`CountMinError::Overflow`] if the new estimate would be above the maximum of a cell, or the total out of range;
+    /// [`CountMinError::WindowDecrement`], [`CountMinError::OutOfMemory`].
     pub fn increment(
         &mut self,
         item: &[u8],
@@ -85,12 +106,12 @@ impl CountMinWindow {
     ) {
         with_cell!(self.shape.cell_size(), C => {
             for_each_item(
-                self.rows,
+                self.grid.rows,
                 items,
                 self,
                 |sketch, places| sketch.prefetch::<C>(sketch.panes.all(), places),
-                |sketch, places, by| {
-                    answer(by, sketch.increment_cells::<C>(places, by, max, budget));
+                |sketch, item, by| {
+                    answer(by, sketch.increment_located::<C>(item, by, max, budget));
                 },
             );
         });
@@ -114,203 +135,251 @@ impl CountMinWindow {
         let mut checked = Err(CountMinError::Overflow);
         with_cell!(self.shape.cell_size(), C => {
             for_each_item(
-                self.rows,
+                self.grid.rows,
                 iter::once((item, by)),
                 &mut (),
                 |(), _| (),
-                |(), places, by| {
-                    let panes = (panes, &[][..]);
-                    checked = check::<C>(panes, total, places, by, max).map(|sum| sum.estimate);
+                |(), item, by| {
+                    let sum = self.check::<C>((panes, None), total, item, by, max);
+                    checked = sum.map(|sum| sum.estimate);
                 },
             );
         });
         checked
     }
 
-    /// [`CountMinWindow::increment_limited`] for the item with these cells.
+    /// [`CountMinWindow::increment_limited`] for a located item.
     #[inline]
-    fn increment_cells<C: Cell>(
+    fn increment_located<C: Cell>(
         &mut self,
-        places: &[u32],
+        item: &Located,
         by: i64,
         max: u64,
         budget: Budget<'_>,
     ) -> Result<u64, CountMinError> {
-        let is_stored = self.panes.newest(&self.timeline).is_some();
-        let panes = self.panes.all();
-        let panes = panes.split_at(panes.len() - usize::from(is_stored));
-        let sum = check::<C>(panes, self.total, places, by, max)?;
+        let panes = match self.panes.all() {
+            [older @ .., last] if last.first == self.timeline.newest() => {
+                (older, Some(&last.content))
+            }
+            older => (older, None),
+        };
+        let is_stored = panes.1.is_some();
+        let sum = self.check::<C>(panes, self.total, item, by, max)?;
         if by == 0 {
             return Ok(sum.estimate);
         }
         if !is_stored {
-            self.push_newest(budget)?;
+            self.push_newest(item.hash, sum.by, budget)?;
+        } else if let Some(pane) = self.panes.newest_mut(&self.timeline) {
+            if sum.converts {
+                pane.convert::<C>(self.grid, budget)?;
+            }
+            if let Counts::Exact(exact) = &mut pane.counts {
+                exact.set(item.hash, sum.raised, budget)?;
+            }
+            pane.total += sum.by;
         }
-        let Some(pane) = self.panes.newest_mut(&self.timeline) else {
-            return Err(CountMinError::Overflow);
-        };
-        let cells = C::all_mut(&mut pane.cells);
-        for &place in places {
-            let cell = &mut cells[place as usize];
-            *cell = C::with_count(C::count(*cell).max(sum.raised));
-        }
-        pane.total += sum.by;
         self.total += sum.by;
+        if let Some(cells) = self
+            .panes
+            .newest_mut(&self.timeline)
+            .and_then(Pane::array_mut)
+        {
+            let cells = C::all_mut(cells);
+            for &place in item.places() {
+                let cell = &mut cells[place as usize];
+                *cell = C::with_count(C::count(*cell).max(sum.raised));
+            }
+        }
         Ok(sum.estimate)
     }
 
-    /// Adds the newest pane to the list.
+    /// Adds the newest pane to the list, with one item unless it has an array.
     #[cold]
-    fn push_newest(&mut self, budget: Budget<'_>) -> Result<(), OutOfMemory> {
-        let bytes = self.array_bytes();
-        budget.request(bytes)?;
-        let cells = Buffer::zeroed(bytes)?;
+    fn push_newest(&mut self, hash: u64, by: u64, budget: Budget<'_>) -> Result<(), OutOfMemory> {
+        let mut pane = Pane {
+            total: by,
+            ..Pane::default()
+        };
+        match (&mut pane.counts, self.grid.max_entries) {
+            (Counts::Exact(exact), 1..) => exact.set(hash, by, budget)?,
+            _ => {
+                budget.request(self.grid.array_bytes)?;
+                pane.counts = Counts::Array(Buffer::zeroed(self.grid.array_bytes)?);
+            }
+        }
         let len = self.panes.all().len() + 1;
         self.panes.reserve(len, &self.timeline, budget)?;
-        self.panes
-            .push(self.timeline.newest(), Pane { total: 0, cells });
+        self.panes.push(self.timeline.newest(), pane);
         Ok(())
     }
 
-    /// Prefetches the cells at these places in these panes if the sketch is large.
+    /// Checks an increment of an item. The panes are those before the newest one, and the newest one if it is stored; `total` is that of
+    /// all panes.
+    ///
+    /// # Errors
+    /// Those of [`CountMinWindow::increment_limited`], except for [`CountMinError::OutOfMemory`].
     #[inline]
-    fn prefetch<C: Cell>(&self, panes: &[StoredPane<Pane>], places: &[u32]) {
-        if self.array_bytes() * panes.len() as u64 <= MIN_PREFETCH_BYTES {
+    fn check<C: Cell>(
+        &self,
+        (older, newest): (&[StoredPane<Pane>], Option<&Pane>),
+        total: u64,
+        item: &Located,
+        by: i64,
+        max: u64,
+    ) -> Result<Increment, CountMinError> {
+        let by = u64::try_from(by).map_err(|_| CountMinError::WindowDecrement)?;
+        // The sum of the totals has 63 bits, and so has the increment.
+        let in_older = estimate::<C>(older, item);
+        let mut in_newest = newest.map_or(0, |pane| estimate_in::<C>(pane, item));
+        let before = in_older + in_newest;
+        let largest = match by {
+            0 => max,
+            _ => max.min(C::MAX_COUNT),
+        };
+        let mut converts = false;
+        if let Some(pane) = newest
+            && let Counts::Exact(exact) = &pane.counts
+            && exact.len() >= self.grid.max_entries
+            && in_newest == 0
+            && by > 0
+        {
+            converts = true;
+            // Otherwise the increment is refused anyway.
+            if before + by <= largest {
+                in_newest = estimate_after_conversion(exact, self.grid.rows, item.places());
+            }
+        }
+        let increment = Increment {
+            by,
+            converts,
+            raised: in_newest + by,
+            estimate: in_older + in_newest + by,
+        };
+        if by > 0 && total + by > MAX_TOTAL || increment.estimate > largest {
+            return Err(match max {
+                NO_LIMIT => CountMinError::Overflow,
+                _ => CountMinError::AboveLimit(before),
+            });
+        }
+        Ok(increment)
+    }
+
+    /// Prefetches the cells of an item in the arrays of these panes if the arrays are large.
+    #[inline]
+    fn prefetch<C: Cell>(&self, panes: &[StoredPane<Pane>], item: &Located) {
+        if self.grid.array_bytes * panes.len() as u64 <= MIN_PREFETCH_BYTES {
             return;
         }
-        for pane in panes {
-            for &place in places {
-                prefetch(&pane.content.cells, place as usize * size_of::<C::Bytes>());
+        for cells in panes.iter().filter_map(|pane| pane.content.array()) {
+            for &place in item.places() {
+                prefetch(cells, place as usize * size_of::<C::Bytes>());
             }
         }
     }
 }
 
-/// Calls `visit` with `state`, the places and the value of each item, in order. While one item is visited, the cells of the
-/// next one are located and prefetched.
+/// Calls `visit` with `state`, the place and the value of each item, in order. While one item is visited, the next one is
+/// located and prefetched.
 #[inline]
 fn for_each_item<'a, S>(
     rows: SeededRows,
     mut items: impl Iterator<Item = (&'a [u8], i64)>,
     state: &mut S,
-    prefetch: impl Fn(&S, &[u32]),
-    mut visit: impl FnMut(&mut S, &[u32], i64),
+    prefetch: impl Fn(&S, &Located),
+    mut visit: impl FnMut(&mut S, &Located, i64),
 ) {
     let locate = |item| {
-        let mut places = Places::default();
-        for (place, cell) in places.iter_mut().zip(rows.cells(rows.hash(item))) {
+        let (hash, mut places) = (rows.hash(item), Places::default());
+        for (place, cell) in places.iter_mut().zip(rows.cells(hash)) {
             *place = cell as u32;
         }
-        places
+        Located {
+            hash,
+            places,
+            rows: rows.depth,
+        }
     };
     let mut next = items.next().map(|(item, by)| (locate(item), by));
-    while let Some((places, by)) = next {
+    while let Some((item, by)) = next {
         next = items.next().map(|(item, by)| (locate(item), by));
-        if let Some((places, _)) = &next {
-            prefetch(state, &places[..rows.depth]);
+        if let Some((item, _)) = &next {
+            prefetch(state, item);
         }
-        visit(state, &places[..rows.depth], by);
+        visit(state, &item, by);
     }
 }
 
 /// An increment that is in range.
 struct Increment {
     by: u64,
-    /// The smallest count that the item's cells in the newest pane will have.
+    /// Whether the newest pane becomes an array.
+    converts: bool,
+    /// The smallest count that the item will have in the newest pane.
     raised: u64,
     /// The new estimate.
     estimate: u64,
 }
 
-/// Checks an increment of the item with these cells. `total` is that of all panes.
-///
-/// # Errors
-/// Those of [`CountMinWindow::increment_limited`], except for [`CountMinError::OutOfMemory`].
+/// The count of an item in a pane.
 #[inline]
-fn check<C: Cell>(
-    (older, newest): (&[StoredPane<Pane>], &[StoredPane<Pane>]),
-    total: u64,
-    places: &[u32],
-    by: i64,
-    max: u64,
-) -> Result<Increment, CountMinError> {
-    let by = u64::try_from(by).map_err(|_| CountMinError::WindowDecrement)?;
-    // The sum of the totals has 63 bits, and so has the increment.
-    let in_newest = estimate::<C>(newest, places);
-    let before = estimate::<C>(older, places) + in_newest;
-    let increment = Increment {
-        by,
-        raised: in_newest + by,
-        estimate: before + by,
-    };
-    let total = total + by;
-    let overflows = by > 0
-        && (total > MAX_TOTAL
-            || total > C::MAX_COUNT && !sums_fit::<C>(older, newest, places, increment.raised));
-    if overflows || increment.estimate > max {
-        return Err(match max {
-            NO_LIMIT => CountMinError::Overflow,
-            _ => CountMinError::AboveLimit(before),
-        });
-    }
-    Ok(increment)
-}
-
-/// The sum, over these panes, of the smallest count of the cells at these places.
-#[inline]
-fn estimate<C: Cell>(panes: &[StoredPane<Pane>], places: &[u32]) -> u64 {
-    match places.len() {
-        3 => estimate_rows::<C, 3>(panes, places),
-        4 => estimate_rows::<C, 4>(panes, places),
-        5 => estimate_rows::<C, 5>(panes, places),
-        6 => estimate_rows::<C, 6>(panes, places),
-        7 => estimate_rows::<C, 7>(panes, places),
-        _ => {
-            let smallest = panes.iter().map(|pane| {
-                let cells = C::all(&pane.content.cells);
-                let counts = places.iter().map(|&place| C::count(cells[place as usize]));
-                counts.fold(u64::MAX, u64::min)
-            });
-            smallest.sum()
+fn estimate_in<C: Cell>(pane: &Pane, item: &Located) -> u64 {
+    match &pane.counts {
+        Counts::Exact(exact) => exact.count(item.hash),
+        Counts::Array(cells) => {
+            let cells = C::all(cells);
+            let counts = (item.places().iter()).map(|&place| C::count(cells[place as usize]));
+            counts.fold(u64::MAX, u64::min)
         }
     }
 }
 
-/// [`estimate`] for a number of rows with which the places fit in registers and are checked once for all panes, which
-/// halves the instructions. `ROWS` is the number of places.
+/// The sum of the counts of an item in these panes.
+#[inline]
+fn estimate<C: Cell>(panes: &[StoredPane<Pane>], item: &Located) -> u64 {
+    let (mut sum, mut arrays) = (0, 0);
+    for pane in panes {
+        match &pane.content.counts {
+            Counts::Exact(exact) => sum += exact.count(item.hash),
+            Counts::Array(_) => arrays += 1,
+        }
+    }
+    if arrays == 0 {
+        return sum;
+    }
+    sum + match item.places().len() {
+        3 => estimate_rows::<C, 3>(panes, item.places()),
+        4 => estimate_rows::<C, 4>(panes, item.places()),
+        5 => estimate_rows::<C, 5>(panes, item.places()),
+        6 => estimate_rows::<C, 6>(panes, item.places()),
+        7 => estimate_rows::<C, 7>(panes, item.places()),
+        _ => {
+            let arrays = panes.iter().filter(|pane| pane.content.array().is_some());
+            arrays
+                .map(|pane| estimate_in::<C>(&pane.content, item))
+                .sum()
+        }
+    }
+}
+
+/// The sum of the smallest counts in the arrays of these panes, for a number of rows with which the places fit in registers and
+/// are checked once for all panes, which halves the instructions. `ROWS` is the number of places.
 fn estimate_rows<C: Cell, const ROWS: usize>(panes: &[StoredPane<Pane>], places: &[u32]) -> u64 {
-    let (Some(places), Some(first)) = (places.first_chunk::<ROWS>(), panes.first()) else {
+    let arrays = panes.iter().filter_map(|pane| pane.content.array());
+    let (Some(places), Some(first)) = (places.first_chunk::<ROWS>(), arrays.clone().next()) else {
         return 0;
     };
     let places = places.map(|place| place as usize);
-    let len = C::all(&first.content.cells).len();
+    let len = C::all(first).len();
     for place in places {
         assert!(place < len);
     }
-    let smallest = panes.iter().map(|pane| {
-        let cells = &C::all(&pane.content.cells)[..len];
+    let smallest = arrays.map(|cells| {
+        let cells = &C::all(cells)[..len];
         places
             .map(|place| C::count(cells[place]))
             .into_iter()
             .fold(u64::MAX, u64::min)
     });
     smallest.sum()
-}
-
-/// Whether the sums of the cells at each of these places over all panes are at most the maximum of a cell, if those of the
-/// newest pane below `raised` become `raised`.
-#[cold]
-fn sums_fit<C: Cell>(
-    older: &[StoredPane<Pane>],
-    newest: &[StoredPane<Pane>],
-    places: &[u32],
-    raised: u64,
-) -> bool {
-    let count =
-        |pane: &StoredPane<Pane>, place| C::count(C::all(&pane.content.cells)[place as usize]);
-    places.iter().all(|&place| {
-        let in_older: u64 = older.iter().map(|pane| count(pane, place)).sum();
-        let in_newest = newest.iter().map(|pane| count(pane, place));
-        in_older + in_newest.fold(raised, u64::max) <= C::MAX_COUNT
-    })
 }

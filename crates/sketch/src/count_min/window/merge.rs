@@ -1,41 +1,85 @@
-//! Merges: every cell of a pane becomes a weighted sum of the sources' cells in this pane.
+//! Merges: every pane becomes the weighted sum of the operands' panes, in the order of the operands.
 //!
-//! Weights are not negative, so no sum is out of range if the sum over all panes is not. The totals show that in most cases,
-//! because no cell is above the total of its pane. Otherwise the sums of the cells are computed twice: first to check them,
-//! because a merge that is refused must change nothing. They are computed block by block, so that they stay in the cache.
+//! The operands count as if they had been advanced to the newest pane of all. A merge that is refused changes nothing: the new
+//! panes are computed before the sketch changes.
 
 use super::super::{MAX_TOTAL, MergeSource};
+use super::pane::Grid;
 use super::*;
-use crate::memory::with_capacity;
+use crate::memory::{Purpose, with_capacity};
 use crate::merge::{Distinct, check_work};
 use crate::window::Span;
 use std::ptr;
 
-/// Cells summed at a time: 8 KiB of sums.
-const BLOCK_CELLS: usize = 1024;
-
 type Source<'a> = MergeSource<'a, CountMinWindow>;
 
-/// The distinct sources with the sums of their weights, which saturate: a larger sum takes any count out of range.
-struct Operands<'a> {
+/// A distinct operand of a merge.
+struct Operand<'a> {
+    sketch: &'a CountMinWindow,
+    /// The sum of its weights, which saturates: a larger sum takes any count out of range.
+    weight: u64,
+    /// The sums of its panes in those panes of the result that contain several of them.
+    merged: PaneList<Pane>,
+}
+
+impl Operand<'_> {
+    /// Its pane in a pane of the result.
+    fn pane_in(&self, span: Span) -> Option<&Pane> {
+        match self.sketch.panes.in_span(span) {
+            [] => None,
+            [pane] => Some(&pane.content),
+            _ => self.merged.get(span.first),
+        }
+    }
+
+    /// Computes [`Operand::merged`].
+    fn merge_panes<C: Cell>(
+        &mut self,
+        spans: &[Span],
+        newest: u64,
+        budget: Budget<'_>,
+    ) -> Result<(), OutOfMemory> {
+        let mut timeline = self.sketch.timeline;
+        let panes = spans.iter().map(|&span| self.sketch.panes.in_span(span));
+        let several = panes.filter(|panes| panes.len() > 1);
+        let len = several.clone().map(<[_]>::len).sum();
+        self.merged.reserve(len, &timeline, budget)?;
+        for pane in several.flatten() {
+            budget.request(pane.content.block_bytes())?;
+            self.merged.push(pane.first, pane.content.try_clone()?);
+        }
+        let (grid, mut result) = (self.sketch.grid, Ok(()));
+        let merge = |older: &mut Pane, younger: Pane| {
+            if let Err(error) = older.add::<C, _>(&younger, 1, grid, budget) {
+                result = Err(error);
+            }
+        };
+        self.merged.advance(&mut timeline, newest, merge, drop);
+        result
+    }
+}
+
+/// A merge whose total is in range.
+struct Plan<'a> {
     /// The timeline of the result: advanced to the newest pane of all.
     timeline: Timeline,
-    /// The weight of the destination; 0 if it is no source.
-    own: u64,
-    others: Vec<(&'a CountMinWindow, u64)>,
-}
-
-/// A merge that is in range.
-struct Plan<'a> {
-    operands: Operands<'a>,
+    grid: Grid,
+    /// The destination, with weight 0 if it is no source, and the sources.
+    operands: Vec<Operand<'a>>,
     /// The panes of the result.
     spans: Vec<Span>,
-    /// Those that the sketch does not have.
-    new: Vec<u64>,
+    /// The total of the result.
+    total: u64,
 }
 
-impl<'a> Operands<'a> {
-    fn of(destination: &CountMinWindow, sources: &[Source<'a>]) -> Result<Self, CountMinError> {
+impl<'a> Plan<'a> {
+    /// That of a merge after an advance to `pane`.
+    fn new(
+        destination: &'a CountMinWindow,
+        sources: &[Source<'a>],
+        pane: u64,
+        max_bytes: u64,
+    ) -> Result<Self, CountMinError> {
         let address = |source: &Source<'_>| source.sketch.map_or(ptr::null(), ptr::from_ref);
         let distinct = Distinct::of(sources.iter().map(address))?;
         let mut weights = with_capacity(distinct.firsts.len())?;
@@ -45,31 +89,118 @@ impl<'a> Operands<'a> {
                 u64::try_from(source.weight).map_err(|_| CountMinError::WindowDecrement)?;
             weights[number] = weights[number].saturating_add(weight);
         }
-        let mut operands = Self {
-            timeline: destination.timeline,
-            own: 0,
-            others: with_capacity(weights.len())?,
+        let operand = |sketch, weight| Operand {
+            sketch,
+            weight,
+            merged: PaneList::default(),
         };
+        let mut timeline = destination.timeline;
+        timeline.advance(pane);
+        let mut operands = with_capacity(1 + distinct.firsts.len())?;
+        operands.push(operand(destination, 0));
         for (&first, weight) in distinct.firsts.iter().zip(weights) {
             match sources[first].sketch {
-                None => operands.own = weight,
+                None => operands[0].weight = weight,
                 Some(sketch) => {
                     destination.check_source(sketch)?;
-                    operands.timeline.advance(sketch.timeline.newest());
-                    operands.others.push((sketch, weight));
+                    timeline.advance(sketch.timeline.newest());
+                    operands.push(operand(sketch, weight));
                 }
             }
         }
-        Ok(operands)
+        let spans = timeline.counted_spans(Panes::ALL)?;
+        let (mut bytes, mut total) = (0u64, 0u128);
+        for operand in operands.iter().filter(|operand| operand.weight > 0) {
+            let panes = spans
+                .iter()
+                .flat_map(|&span| operand.sketch.panes.in_span(span));
+            for StoredPane { content, .. } in panes {
+                bytes = bytes.saturating_add(content.bytes_read(destination.grid));
+                let weighted = u128::from(content.total) * u128::from(operand.weight);
+                total = total.saturating_add(weighted);
+            }
+        }
+        let in_range = u64::try_from(total)
+            .ok()
+            .filter(|&total| total <= MAX_TOTAL);
+        let total = in_range.ok_or(CountMinError::MergeOverflow)?;
+        let is_operand =
+            |operand: &&Operand<'_>| operand.weight > 0 || !ptr::eq(operand.sketch, destination);
+        check_work(operands.iter().filter(is_operand).count(), bytes, max_bytes)?;
+        Ok(Self {
+            timeline,
+            grid: destination.grid,
+            operands,
+            spans,
+            total,
+        })
     }
 
-    /// The panes of the sources except for the destination in a pane of the result, with their weights, which are not 0.
-    fn panes_in(&self, span: Span) -> impl Iterator<Item = (&'a Pane, u64)> + Clone {
-        let others = self.others.iter().filter(|(_, weight)| *weight > 0);
-        others.flat_map(move |&(sketch, weight)| {
-            let panes = sketch.panes.in_span(span).iter();
-            panes.map(move |pane| (&pane.content, weight))
-        })
+    /// Computes the panes of the operands. Must be called before [`Plan::pane`].
+    fn merge_panes<C: Cell>(&mut self, budget: Budget<'_>) -> Result<(), OutOfMemory> {
+        for operand in self
+            .operands
+            .iter_mut()
+            .filter(|operand| operand.weight > 0)
+        {
+            operand.merge_panes::<C>(&self.spans, self.timeline.newest(), budget)?;
+        }
+        Ok(())
+    }
+
+    /// The operands with a weight above 0 that have a pane in a pane of the result, and these panes.
+    fn panes_in(&self, span: Span) -> impl Iterator<Item = (&Operand<'a>, &Pane)> {
+        let operands = self.operands.iter().filter(|operand| operand.weight > 0);
+        operands.filter_map(move |operand| Some((operand, operand.pane_in(span)?)))
+    }
+
+    /// A pane of the result, and whether it has a count above the maximum of a cell, which became the maximum.
+    fn pane<C: Cell>(&self, span: Span, budget: Budget<'_>) -> Result<(Pane, bool), OutOfMemory> {
+        let (mut pane, mut is_saturated) = (Pane::default(), false);
+        for (operand, other) in self.panes_in(span) {
+            is_saturated |= pane.add::<C, _>(other, operand.weight, self.grid, budget)?;
+        }
+        Ok((pane, is_saturated))
+    }
+
+    /// Checks that the sum of the largest counts of all panes is in the range of a cell, or the total is.
+    fn check_counts<C: Cell>(&self, budget: Budget<'_>) -> Result<(), CountMinError> {
+        if self.total <= C::MAX_COUNT {
+            return Ok(());
+        }
+        // One array at a time.
+        budget.request(self.grid.array_bytes)?;
+        let mut sum = 0u64;
+        for &span in &self.spans {
+            let (pane, is_saturated) = self.pane::<C>(span, Budget::UNLIMITED)?;
+            sum = sum.saturating_add(pane.largest::<C>());
+            if is_saturated || sum > C::MAX_COUNT {
+                return Err(CountMinError::MergeOverflow);
+            }
+        }
+        Ok(())
+    }
+
+    /// The panes of the result that can differ from those of the destination, with their first units.
+    fn changed_panes<C: Cell>(
+        &self,
+        budget: Budget<'_>,
+    ) -> Result<Vec<StoredPane<Pane>>, OutOfMemory> {
+        let mut changed = with_capacity(self.spans.len())?;
+        for &span in &self.spans {
+            let mut panes = self.panes_in(span);
+            let is_own = |(operand, _): (&Operand<'_>, _)| {
+                operand.weight == 1 && ptr::eq(operand, &raw const self.operands[0])
+            };
+            if panes.next().is_some_and(is_own) && panes.next().is_none() {
+                continue;
+            }
+            changed.push(StoredPane {
+                first: span.first,
+                content: self.pane::<C>(span, budget)?.0,
+            });
+        }
+        Ok(changed)
     }
 }
 
@@ -90,183 +221,85 @@ impl CountMinWindow {
         Ok(())
     }
 
-    /// Advances to the newest pane of this sketch and the sources, and replaces every cell and total of each live pane by
-    /// Σ weight × source. Panes of a source that have expired then do not count. Returns whether anything changed.
+    /// Advances to the newest pane of this sketch and the sources, and replaces the counts and the total of each live pane by
+    /// Σ weight × source ([`Pane::add`], in the order of the sources, this sketch first). Panes of a source that have expired then
+    /// do not count. Returns whether anything changed.
     ///
-    /// The sums, and their sums over all panes, must be in the range of a cell and of the total. The sketch's own counts
-    /// contribute only if it is a source. `max_bytes` limits the bytes read, see [`check_work`]. Missing arrays are requested
-    /// from `budget`. Cost: one pass over all arrays of the distinct sources, two if the sum of the totals is above the maximum
-    /// of a cell; and the advance.
+    /// The sketch's own counts contribute only if it is a source. `max_bytes` limits the bytes read, see [`check_work`]. The
+    /// memory of the result is requested from `budget`, and what the sketch then has more than before as [`Purpose::Add`].
+    /// Cost: one pass over all panes of the distinct sources, two if the total is above the maximum of a cell; and the advance.
     ///
     /// # Errors
     /// [`CountMinError::WindowDecrement`] if a weight is negative, those of [`CountMinWindow::check_source`],
-    /// [`CountMinError::MergeOverflow`], [`CountMinError::TooMuchWork`], [`CountMinError::OutOfMemory`].
+    /// [`CountMinError::MergeOverflow`] if the total would be out of range, or both the total and the sum of the largest counts of all
+    /// panes above the maximum of a cell; [`CountMinError::TooMuchWork`], [`CountMinError::OutOfMemory`].
     pub fn merge_within(
         &mut self,
         sources: &[Source<'_>],
         max_bytes: u64,
         budget: Budget<'_>,
     ) -> Result<bool, CountMinError> {
-        let plan = self.plan(sources, self.timeline.newest(), max_bytes)?;
-        with_cell!(self.shape.cell_size(), C => self.write_sums::<C>(&plan, budget))
+        let mut plan = Plan::new(self, sources, self.timeline.newest(), max_bytes)?;
+        let panes = with_cell!(self.shape.cell_size(), C => {
+            plan.merge_panes::<C>(budget)?;
+            plan.check_counts::<C>(budget)?;
+            plan.changed_panes::<C>(budget)?
+        });
+        let timeline = plan.timeline;
+        let bytes = |panes: &[StoredPane<Pane>]| -> u64 {
+            panes.iter().map(|pane| pane.content.block_bytes()).sum()
+        };
+        let before = bytes(self.panes.all());
+        budget
+            .for_purpose(Purpose::Add)
+            .request(bytes(&panes).saturating_sub(before))?;
+        let len = self.panes.all().len() + panes.len();
+        self.panes.reserve(len, &timeline, budget)?;
+        Ok(self.replace(panes, timeline.newest()))
     }
 
     /// The result of [`CountMinWindow::merge_within`] after an advance to `pane`. Nothing has changed.
     ///
     /// # Errors
-    /// Those of [`CountMinWindow::merge_within`], but not for the memory of the arrays.
+    /// Those of [`CountMinWindow::merge_within`], but not for the memory of the result.
     pub fn check_merge(
         &self,
         sources: &[Source<'_>],
         pane: u64,
         max_bytes: u64,
     ) -> Result<(), CountMinError> {
-        self.plan(sources, pane, max_bytes).map(|_| ())
-    }
-
-    /// Checks a merge after an advance to `pane`.
-    fn plan<'a>(
-        &self,
-        sources: &[Source<'a>],
-        pane: u64,
-        max_bytes: u64,
-    ) -> Result<Plan<'a>, CountMinError> {
-        let mut operands = Operands::of(self, sources)?;
-        operands.timeline.advance(pane);
-        let spans = operands.timeline.counted_spans(Panes::ALL)?;
-        let (mut arrays, mut total) = (0, 0u128);
-        let mut new = with_capacity(spans.len())?;
-        for &span in &spans {
-            let mut in_others = operands.panes_in(span).peekable();
-            if in_others.peek().is_some() && self.panes.in_span(span).is_empty() {
-                new.push(span.first);
-            }
-            for (pane, weight) in self.own_panes(&operands, span).chain(in_others) {
-                arrays += 1;
-                total = total.saturating_add(u128::from(pane.total) * u128::from(weight));
-            }
-        }
-        if total > MAX_TOTAL.into() {
-            return Err(CountMinError::MergeOverflow);
-        }
-        check_work(
-            operands.others.len() + usize::from(operands.own > 0),
-            self.array_bytes().saturating_mul(arrays),
-            max_bytes,
-        )?;
+        let mut plan = Plan::new(self, sources, pane, max_bytes)?;
         with_cell!(self.shape.cell_size(), C => {
-            if total > C::MAX_COUNT.into() && !self.sums_fit::<C>(&operands, &spans) {
-                return Err(CountMinError::MergeOverflow);
+            if plan.total > C::MAX_COUNT {
+                plan.merge_panes::<C>(Budget::UNLIMITED)?;
+                plan.check_counts::<C>(Budget::UNLIMITED)?;
             }
         });
-        Ok(Plan {
-            operands,
-            spans,
-            new,
-        })
+        Ok(())
     }
 
-    /// The own panes in a pane of the result with their weight; none if the sketch is no source.
-    fn own_panes(&self, operands: &Operands<'_>, span: Span) -> impl Iterator<Item = (&Pane, u64)> {
-        let weight = operands.own;
-        let panes = self.panes.in_span(span).iter();
-        let panes = panes.map(move |pane| (&pane.content, weight));
-        panes.filter(|(_, weight)| *weight > 0)
-    }
-
-    /// Whether the sums of all cells over all panes are in range.
-    fn sums_fit<C: Cell>(&self, operands: &Operands<'_>, spans: &[Span]) -> bool {
-        let mut sums = [0; BLOCK_CELLS];
-        let len = self.rows.width * self.rows.depth;
-        (0..len).step_by(BLOCK_CELLS).all(|start| {
-            let sums = &mut sums[..BLOCK_CELLS.min(len - start)];
-            sums.fill(0);
-            for &span in spans {
-                let own = self.own_panes(operands, span);
-                for (pane, weight) in own.chain(operands.panes_in(span)) {
-                    for (sum, &cell) in sums.iter_mut().zip(&C::all(&pane.cells)[start..]) {
-                        *sum = u64::saturating_add(*sum, C::count(cell).saturating_mul(weight));
-                    }
+    /// Advances to a pane and replaces these panes. There is room for them in the list. Returns whether anything changed.
+    fn replace(&mut self, panes: Vec<StoredPane<Pane>>, newest: u64) -> bool {
+        let mut changed = self.advance(newest);
+        for StoredPane { first, content } in panes {
+            match self.panes.get_mut(first) {
+                Some(pane) if *pane == content => (),
+                Some(pane) => {
+                    *pane = content;
+                    changed = true;
                 }
+                None if content.total > 0 => {
+                    self.panes.insert(first, content);
+                    changed = true;
+                }
+                None => (),
             }
-            sums.iter().all(|&sum| sum <= C::MAX_COUNT)
-        })
-    }
-
-    /// Writes the sums. Returns whether anything changed.
-    ///
-    /// # Errors
-    /// [`CountMinError::OutOfMemory`]; nothing has changed.
-    fn write_sums<C: Cell>(
-        &mut self,
-        Plan {
-            operands,
-            spans,
-            new,
-        }: &Plan<'_>,
-        budget: Budget<'_>,
-    ) -> Result<bool, CountMinError> {
-        let array_bytes = self.array_bytes();
-        let mut arrays = with_capacity(new.len())?;
-        for _ in new {
-            budget.request(array_bytes)?;
-            arrays.push(Buffer::zeroed(array_bytes)?);
         }
-        let len = self.panes.all().len() + new.len();
-        self.panes.reserve(len, &operands.timeline, budget)?;
-        let mut changed = self.advance(operands.timeline.newest()) | !new.is_empty();
-        for (&first, cells) in new.iter().zip(arrays) {
-            self.panes.insert(first, Pane { total: 0, cells });
-        }
-        let before = self.panes.all().len();
-        self.panes.retain(|pane| {
-            let span = spans.iter().find(|span| span.first == pane.first);
-            let others = span.into_iter().flat_map(|&span| operands.panes_in(span));
-            changed |= pane.content.replace_by_sums::<C>(operands.own, others);
-            pane.content.total > 0
-        });
+        self.panes.retain(|pane| pane.content.total > 0);
         if self.panes.all().is_empty() {
             self.panes.clear();
         }
         self.total = self.panes.all().iter().map(|pane| pane.content.total).sum();
-        Ok(changed | (self.panes.all().len() != before))
-    }
-}
-
-impl Pane {
-    /// Replaces the counts by `own` times themselves and the weighted counts of other panes. Returns whether a count changed. Cost:
-    /// constant if none does.
-    fn replace_by_sums<'a, C: Cell>(
-        &mut self,
-        own: u64,
-        others: impl Iterator<Item = (&'a Pane, u64)> + Clone,
-    ) -> bool {
-        if own == 1 && others.clone().next().is_none() {
-            return false;
-        }
-        let total = others.clone().map(|(pane, weight)| pane.total * weight);
-        let total = self.total * own + total.sum::<u64>();
-        let mut difference = self.total ^ total;
-        self.total = total;
-        if total == 0 {
-            return true;
-        }
-        let mut sums = [0; BLOCK_CELLS];
-        let blocks = C::all_mut(&mut self.cells).chunks_mut(BLOCK_CELLS);
-        for (start, block) in (0..).step_by(BLOCK_CELLS).zip(blocks) {
-            for (sum, &mut cell) in sums.iter_mut().zip(&mut *block) {
-                *sum = C::count(cell) * own;
-            }
-            for (pane, weight) in others.clone() {
-                for (sum, &cell) in sums.iter_mut().zip(&C::all(&pane.cells)[start..]) {
-                    *sum += C::count(cell) * weight;
-                }
-            }
-            for (cell, sum) in block.iter_mut().zip(sums) {
-                difference |= C::count(*cell) ^ sum;
-                *cell = C::with_count(sum);
-            }
-        }
-        difference != 0
+        changed
     }
 }

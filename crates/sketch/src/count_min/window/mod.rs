@@ -1,20 +1,25 @@
 //! A count-min sketch with a sliding window: it forgets increments that are older than the window.
 //!
-//! Each pane with increments has an array of cells. The estimate of an item is the sum, over the panes that are read, of the
-//! smallest count of its cells in the pane. A window has no decrements, so an increment raises the item's cells in the
-//! newest pane only as far as needed: to their smallest count plus the increment (C. Estan and G. Varghese, "New directions
-//! in traffic measurement and accounting", SIGCOMM 2002, section 3.3). Estimates are never too low, and mostly closer to the
-//! count than those of one array for all panes.
+//! A pane with increments of few different items has their exact counts. If these would take a quarter of the bytes of an array,
+//! or 64 KiB, it gets an array of cells instead: the smallest in which no count is too low. The estimate of an item is the sum,
+//! over the panes that are read, of its exact count or of the smallest count of its cells. A window has no decrements, so an
+//! increment raises the item's cells in the newest pane only as far as needed: to their smallest count plus the increment (C. Estan
+//! and G. Varghese, "New directions in traffic measurement and accounting", SIGCOMM 2002, section 3.3). Estimates are never too
+//! low, exact while the panes are, and else mostly closer to the count than those of one array for all panes.
 //!
-//! In each pane, a cell is at most the total. The sum of a cell over all panes is at most the maximum of a cell, unless
-//! a sketch was loaded that no commands can create.
+//! In each pane, a count is at most the total. Increments whose estimate would be above the maximum of a cell are refused; merged
+//! counts become the maximum.
 //!
 //! - `count`: increments and queries
-//! - `merge`: weighted sums, pane by pane
+//! - `exact`: the exact counts of a pane
+//! - `merge`: weighted sums of sketches
+//! - `pane`: a pane, and the merge of two
 //! - `stored`: the stored forms
 
 mod count;
+mod exact;
 mod merge;
+mod pane;
 mod stored;
 
 #[cfg(test)]
@@ -23,11 +28,12 @@ mod tests;
 use super::cell::{Cell, with_cell};
 use super::{CellSize, CountMinError, Shape};
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
-use crate::buffer::Buffer;
 use crate::memory::{Budget, OutOfMemory};
 use crate::seed::Seed;
 use crate::seeded_rows::SeededRows;
 use crate::window::{MAX_SKETCHES, PaneList, Panes, StoredPane, Timed, Timeline, Window};
+use exact::Exact;
+use pane::{Counts, Grid, Pane};
 
 /// The largest number of rows.
 pub const MAX_DEPTH: u64 = 32;
@@ -64,26 +70,17 @@ pub const MAX_MERGED_ARRAY_BYTES: u64 = 64 << 20;
 pub struct CountMinWindow {
     timeline: Timeline,
     shape: Shape,
-    rows: SeededRows,
+    grid: Grid,
     panes: PaneList<Pane>,
     /// The sum of all increments in these panes, at most [`MAX_TOTAL`](super::MAX_TOTAL).
     total: u64,
 }
 
-/// A pane with increments.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Pane {
-    /// The sum of all increments, not 0.
-    total: u64,
-    /// As many cells as the sketch has, none above the total.
-    cells: Buffer,
-}
-
 impl CountMinWindow {
     /// An empty sketch of this shape, whose newest pane is 0.
     ///
-    /// Requests from `budget` what the sketch takes after its first increment. The array of a pane is allocated, and requested
-    /// again, when the pane is first incremented.
+    /// Requests from `budget` what the sketch takes after its first increment. The memory of a pane is allocated, and requested
+    /// again, when it is needed.
     ///
     /// # Errors
     /// [`CountMinError::TooDeepForWindow`] above [`MAX_DEPTH`] rows, [`CountMinError::InvalidDimensions`] above
@@ -95,21 +92,27 @@ impl CountMinWindow {
         budget: Budget<'_>,
     ) -> Result<Self, CountMinError> {
         let timeline = Timeline::new::<Self>(window)?;
+        check_array(shape, window)?;
         let sketch = Self::empty(timeline, shape, seed);
-        budget.request(array_bytes(shape, window)? + sketch.panes.growth(1, &timeline))?;
+        let first = match sketch.grid.max_entries {
+            0 => sketch.grid.array_bytes,
+            _ => Exact::bytes_for(1),
+        };
+        budget.request(first + sketch.panes.growth(1, &timeline))?;
         Ok(sketch)
     }
 
-    /// A sketch without arrays. The caller has checked the shape.
+    /// A sketch without panes. The caller has checked the shape.
     fn empty(timeline: Timeline, shape: Shape, seed: Seed) -> Self {
+        let rows = SeededRows {
+            width: shape.width() as usize,
+            depth: shape.depth() as usize,
+            seed,
+        };
         Self {
             timeline,
             shape,
-            rows: SeededRows {
-                width: shape.width() as usize,
-                depth: shape.depth() as usize,
-                seed,
-            },
+            grid: Grid::new(shape, rows),
             panes: PaneList::default(),
             total: 0,
         }
@@ -124,7 +127,7 @@ impl CountMinWindow {
     /// The key of its hash.
     #[must_use]
     pub fn seed(&self) -> Seed {
-        self.rows.seed
+        self.grid.rows.seed
     }
 
     /// Its window and newest pane.
@@ -139,30 +142,13 @@ impl CountMinWindow {
         let panes = self.panes.counted(panes).iter();
         panes.map(|pane| pane.content.total).sum()
     }
-
-    /// The bytes that the next increment of more than 0 allocates: those of the newest pane, if it has no array yet.
-    #[must_use]
-    pub fn growth(&self) -> u64 {
-        match self.panes.newest(&self.timeline) {
-            Some(_) => 0,
-            None => {
-                let len = self.panes.all().len() + 1;
-                self.array_bytes() + self.panes.growth(len, &self.timeline)
-            }
-        }
-    }
-
-    /// The bytes of the array of a pane.
-    fn array_bytes(&self) -> u64 {
-        self.shape.bytes().unwrap_or(u64::MAX)
-    }
 }
 
-/// The bytes of the array of a pane.
+/// Checks the limits of the array of a pane.
 ///
 /// # Errors
 /// [`CountMinError::TooDeepForWindow`], [`CountMinError::InvalidDimensions`].
-fn array_bytes(shape: Shape, window: Window) -> Result<u64, CountMinError> {
+fn check_array(shape: Shape, window: Window) -> Result<(), CountMinError> {
     if shape.depth() > MAX_DEPTH {
         return Err(CountMinError::TooDeepForWindow);
     }
@@ -170,8 +156,10 @@ fn array_bytes(shape: Shape, window: Window) -> Result<u64, CountMinError> {
         0 => MAX_ARRAY_BYTES,
         _ => MAX_MERGED_ARRAY_BYTES,
     };
-    let bytes = shape.bytes().filter(|&bytes| bytes <= max);
-    bytes.ok_or(CountMinError::InvalidDimensions)
+    match shape.bytes() {
+        Some(bytes) if bytes <= max => Ok(()),
+        _ => Err(CountMinError::InvalidDimensions),
+    }
 }
 
 impl Timed for CountMinWindow {
@@ -182,17 +170,17 @@ impl Timed for CountMinWindow {
         Some(&self.timeline)
     }
 
-    /// Frees the arrays of expired panes, and of those whose cells are added to an older pane.
+    /// Frees the memory of expired panes, and of those that are added to an older pane.
     fn advance(&mut self, pane: u64) -> bool {
         let Self {
             timeline,
             total,
             panes,
             shape,
-            ..
+            grid,
         } = self;
         let merge = |older: &mut Pane, younger| {
-            with_cell!(shape.cell_size(), C => older.add::<C>(&younger));
+            with_cell!(shape.cell_size(), C => older.absorb::<C>(younger, *grid));
         };
         let advanced = panes.advance(timeline, pane, merge, |expired| *total -= expired.total);
         if advanced && panes.all().is_empty() {
@@ -206,23 +194,11 @@ impl Timed for CountMinWindow {
     }
 }
 
-impl Pane {
-    /// Adds the counts of another pane. A sum above the maximum, which no commands can cause, becomes the maximum.
-    fn add<C: Cell>(&mut self, other: &Self) {
-        self.total += other.total;
-        let others = C::all(&other.cells);
-        for (cell, &other) in C::all_mut(&mut self.cells).iter_mut().zip(others) {
-            let sum = C::count(*cell) + C::count(other);
-            *cell = C::with_count(sum.min(C::MAX_COUNT));
-        }
-    }
-}
-
 impl Blocks for CountMinWindow {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         self.panes.visit(visitor);
         for pane in self.panes.all() {
-            pane.content.cells.visit(visitor);
+            pane.content.visit(visitor);
         }
     }
 
@@ -230,7 +206,7 @@ impl Blocks for CountMinWindow {
         match index {
             0 => self.panes.relocate(mover),
             _ => match self.panes.contents_mut().nth(index - 1) {
-                Some(pane) => pane.cells.relocate(mover),
+                Some(pane) => pane.relocate(mover),
                 None => return false,
             },
         }

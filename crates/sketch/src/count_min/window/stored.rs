@@ -1,20 +1,58 @@
 //! The stored forms.
 //!
 //! The values are the timeline, the width, the depth, the bytes of a cell, the seed (two integers), the number of stored panes, and
-//! for each of them its first unit, its total and its cells.
+//! for each of them its first unit, its total, its number of entries, and the hash and the count of each entry in ascending order
+//! of the hashes; or 0 and its cells.
 
 use super::super::MAX_TOTAL;
+use super::exact::Entry;
 use super::*;
+use crate::buffer::Buffer;
 use crate::format::chunks::{ChunkError, ChunkPosition};
 use crate::format::{FormatError, Sink, Source};
+use crate::memory::with_capacity;
 use crate::stored::{Stored, load_header};
 use std::ffi::CStr;
 
 const ABOVE_TOTAL: &str = "a cell above the total of its pane";
 
 impl Pane {
+    /// Reads `len` entries.
+    fn load_exact<C: Cell>(
+        total: u64,
+        len: u64,
+        max_len: usize,
+        source: &mut dyn Source,
+    ) -> Result<Self, FormatError> {
+        let len = usize::try_from(len).ok().filter(|&len| len <= max_len);
+        let len = len.ok_or(FormatError::Invalid("too many entries for a pane"))?;
+        let mut entries = with_capacity::<Entry>(len)?;
+        let (mut sum, mut is_saturated) = (0u64, false);
+        for _ in 0..len {
+            let (hash, count) = (source.read_unsigned()?, source.read_unsigned()?);
+            if entries.last().is_some_and(|last| last.hash >= hash) {
+                return Err(FormatError::Invalid("entries are not in order"));
+            }
+            if count == 0 || count > total.min(C::MAX_COUNT) {
+                return Err(FormatError::Invalid("a count out of range"));
+            }
+            sum = sum.saturating_add(count);
+            is_saturated |= count == C::MAX_COUNT;
+            entries.push(Entry { hash, count });
+        }
+        // A count that would be above the maximum is lower than the increments.
+        if sum > total || sum < total && !is_saturated {
+            return Err(FormatError::Invalid("counts and total of a pane differ"));
+        }
+        Ok(Self {
+            total,
+            counts: Counts::Exact(Exact::new(len, entries.into_iter())?),
+        })
+    }
+
     /// Whether no cell is above the total if these bytes replace those from `offset` on.
     fn accepts<C: Cell>(&self, offset: usize, bytes: &[u8]) -> bool {
+        let own = self.array().map_or(&[][..], |cells| C::all(cells));
         let cell_bytes = size_of::<C::Bytes>();
         // The first and the last bytes may be parts of a cell.
         let head = offset.next_multiple_of(cell_bytes) - offset;
@@ -23,7 +61,7 @@ impl Pane {
         let tail = &rest[size_of_val(cells)..];
         let accepts_part = |at: usize, part: &[u8]| {
             part.is_empty() || {
-                let mut cell = C::all(&self.cells)[at / cell_bytes];
+                let mut cell = own[at / cell_bytes];
                 cell.as_mut()[at % cell_bytes..][..part.len()].copy_from_slice(part);
                 C::count(cell) <= self.total
             }
@@ -37,9 +75,9 @@ impl Pane {
 
 impl Stored for CountMinWindow {
     const TYPE_NAME: &'static CStr = c"cmswindow";
-    const ENCODING_VERSION: u16 = 2;
+    const ENCODING_VERSION: u16 = 3;
     /// As a width, it would exceed 2^63.
-    const HEADER_MARK: &'static [u8] = b"CMSWIN2\xff";
+    const HEADER_MARK: &'static [u8] = b"CMSWIN3\xff";
     type Cache = ();
     type Defaults = ();
 
@@ -58,7 +96,7 @@ impl Stored for CountMinWindow {
             .ok_or(FormatError::Invalid("no such cell size"))?;
         const OUT_OF_RANGE: FormatError = FormatError::Invalid("a width or depth out of range");
         let shape = Shape::new(width, depth, cell_size).map_err(|_| OUT_OF_RANGE)?;
-        let bytes = array_bytes(shape, timeline.window()).map_err(|_| OUT_OF_RANGE)?;
+        check_array(shape, timeline.window()).map_err(|_| OUT_OF_RANGE)?;
         let mut sketch = Self::empty(timeline, shape, Seed::load(source)?);
         sketch.panes = PaneList::load(&timeline, source, |source| {
             let total = source.read_unsigned()?;
@@ -66,11 +104,23 @@ impl Stored for CountMinWindow {
             sketch.total = sum
                 .filter(|&sum| total > 0 && sum <= MAX_TOTAL)
                 .ok_or(FormatError::Invalid("a total out of range"))?;
-            let cells = source.read_array(bytes)?;
-            let pane = Pane { total, cells };
-            match with_cell!(cell_size, C => pane.accepts::<C>(0, &pane.cells)) {
-                true => Ok(pane),
-                false => Err(FormatError::Invalid(ABOVE_TOTAL)),
+            let len = source.read_unsigned()?;
+            if len > 0 {
+                let max_len = sketch.grid.max_entries;
+                return with_cell!(cell_size, C => {
+                    Pane::load_exact::<C>(total, len, max_len, source)
+                });
+            }
+            let cells: Buffer = source.read_array(sketch.grid.array_bytes)?;
+            let largest = with_cell!(cell_size, C => {
+                C::all(&cells).iter().map(|&cell| C::count(cell)).max()
+            });
+            match largest.unwrap_or(0) > total {
+                true => Err(FormatError::Invalid(ABOVE_TOTAL)),
+                false => Ok(Pane {
+                    total,
+                    counts: Counts::Array(cells),
+                }),
             }
         })?;
         Ok(sketch)
@@ -84,7 +134,19 @@ impl Stored for CountMinWindow {
         self.seed().save(sink);
         self.panes.save(sink, |pane, sink| {
             sink.write_unsigned(pane.total);
-            sink.write_array(&pane.cells);
+            match &pane.counts {
+                Counts::Exact(exact) => {
+                    sink.write_unsigned(exact.len() as u64);
+                    for Entry { hash, count } in exact.entries() {
+                        sink.write_unsigned(hash);
+                        sink.write_unsigned(count);
+                    }
+                }
+                Counts::Array(cells) => {
+                    sink.write_unsigned(0);
+                    sink.write_array(cells);
+                }
+            }
         });
     }
 
@@ -93,23 +155,25 @@ impl Stored for CountMinWindow {
     }
 
     fn arrays(&self) -> impl Iterator<Item = &[u8]> {
-        self.panes.all().iter().map(|pane| &*pane.content.cells)
+        let arrays = self
+            .panes
+            .all()
+            .iter()
+            .flat_map(|pane| pane.content.array());
+        arrays.map(|cells| &**cells)
     }
 
     fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
-        self.panes
-            .contents_mut()
-            .nth(number)
-            .map(|pane| &mut *pane.cells)
+        let mut arrays = self.panes.contents_mut().flat_map(Pane::array_mut);
+        arrays.nth(number).map(|cells| &mut **cells)
     }
 
     /// Refuses cells above the total of the pane.
     fn check_chunk(&self, place: ChunkPosition, chunk: &[u8]) -> Result<(), ChunkError> {
-        let pane = self
-            .panes
-            .all()
-            .get(place.array)
-            .ok_or(ChunkError::NoArray)?;
+        let panes = self.panes.all().iter();
+        let mut panes = panes.filter(|pane| pane.content.array().is_some());
+        let pane = panes.nth(place.array);
+        let pane = pane.ok_or(ChunkError::NoArray)?;
         let accepts = with_cell!(self.shape.cell_size(), C => {
             pane.content.accepts::<C>(place.offset, chunk)
         });
@@ -124,14 +188,7 @@ impl Stored for CountMinWindow {
             .reserve(self.panes.all().len(), &self.timeline, Budget::UNLIMITED)?;
         copy.total = self.total;
         for pane in self.panes.all() {
-            let cells = Buffer::copy_of(&pane.content.cells)?;
-            copy.panes.push(
-                pane.first,
-                Pane {
-                    cells,
-                    ..pane.content
-                },
-            );
+            copy.panes.push(pane.first, pane.content.try_clone()?);
         }
         Ok(copy)
     }

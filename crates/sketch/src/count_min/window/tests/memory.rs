@@ -1,5 +1,6 @@
 //! Memory: blocks, limits, budgets.
 
+use super::super::super::MergeSource;
 use super::*;
 use crate::blocks::{Addresses, BlockChanges, MovesAll};
 use crate::format::FormatError;
@@ -23,7 +24,7 @@ fn bytes(sketch: &CountMinWindow) -> usize {
 /// One array per live pane, and the list of panes.
 #[test]
 fn a_sketch_takes_at_most_the_memory_of_its_panes() {
-    let array = 4000 * 5 * 4;
+    let array = 20 * 5;
     for (ms, panes, finest) in [
         (1, 1, None),
         (12, 12, None),
@@ -31,7 +32,7 @@ fn a_sketch_takes_at_most_the_memory_of_its_panes() {
         (400, 6, Some(1)),
     ] {
         let window = Window::new(ms, panes, finest).unwrap();
-        let mut sketch = sketch_of((4000, 5, CellSize::Four), window);
+        let mut sketch = sketch_of((20, 5, CellSize::One), window);
         let max = window.live_panes() * (array + size_of::<StoredPane<Pane>>());
         let mut largest = 0;
         for round in 0..3 * ms {
@@ -48,40 +49,71 @@ fn a_sketch_takes_at_most_the_memory_of_its_panes() {
     }
 }
 
-/// A step over many panes gives the same state as single steps, and records the arrays that it frees.
+/// The targets for sketches of 7 rows of 2,000 cells.
 #[test]
-fn merged_and_expired_arrays_are_freed() {
-    let window = Window::new(400, 6, Some(1)).unwrap();
-    let mut sketch = sketch_of((700, 5, CellSize::Two), window);
-    for unit in 0..500 {
-        sketch.advance(unit);
-        increment(&mut sketch, &[unit as u8], 1).unwrap();
+fn a_sketch_takes_memory_for_what_it_holds() {
+    let month = Window::new(30 * 24 * 3600 * 1000, 12, Some(1000)).unwrap();
+    let mut sketch = sketch_of((2000, 7, CellSize::Four), month);
+    let units = month.ms() / 1000;
+    for item in 0..500u64 {
+        sketch.advance(units + item * units / 500);
+        increment(&mut sketch, &item.to_le_bytes(), 1).unwrap();
     }
-    let mut single = sketch.try_clone().unwrap();
-    for newest in [501, 502, 510, 560, 700, 890, 911, 912] {
-        let mut changes = BlockChanges::<Bytes>::default();
-        let before = bytes(&sketch);
-        assert!(sketch.advance_recorded(newest, &mut changes));
-        assert_eq!(
-            before + changes.allocated.0 - changes.freed.0,
-            bytes(&sketch)
-        );
-        while single.timeline().newest() < newest {
-            single.advance(single.timeline().newest() + 1);
+    assert!(bytes(&sketch) <= 48 << 10, "{}", bytes(&sketch));
+    let day = Window::new(24 * 3600 * 1000, 12, None).unwrap();
+    let mut sketch = sketch_of((2000, 7, CellSize::Four), day);
+    for pane in 0..12 {
+        sketch.advance(pane);
+        for item in 0..50u64 {
+            increment(&mut sketch, &item.to_le_bytes(), 1).unwrap();
         }
-        assert_eq!(values(&sketch), values(&single));
-        check_invariants(&sketch);
     }
-    assert!(sketch.panes.all().is_empty());
+    assert!(bytes(&sketch) <= 24 << 10, "{}", bytes(&sketch));
+}
+
+/// A step over many panes gives the same state and memory as single steps, and records the blocks that it frees and allocates.
+#[test]
+fn merged_and_expired_panes_are_freed() {
+    // The panes have exact counts, become arrays when they are merged, and have arrays.
+    for (width, items) in [(700, 1), (90, 4), (10, 1)] {
+        let window = Window::new(400, 6, Some(1)).unwrap();
+        let mut sketch = sketch_of((width, 5, CellSize::Two), window);
+        for unit in 0..500u64 {
+            sketch.advance(unit);
+            for item in 0..items {
+                increment(&mut sketch, &[unit as u8, item], 1).unwrap();
+            }
+        }
+        let mut single = sketch.try_clone().unwrap();
+        for newest in [501, 502, 510, 560, 700, 890, 911, 912] {
+            let mut changes = BlockChanges::<Bytes>::default();
+            let before = bytes(&sketch);
+            assert!(sketch.advance_recorded(newest, &mut changes));
+            assert_eq!(
+                before + changes.allocated.0 - changes.freed.0,
+                bytes(&sketch)
+            );
+            while single.timeline().newest() < newest {
+                single.advance(single.timeline().newest() + 1);
+            }
+            assert_eq!(values(&sketch), values(&single));
+            assert_eq!(bytes(&sketch), bytes(&single));
+            check_invariants(&sketch);
+        }
+        assert!(sketch.panes.all().is_empty());
+    }
 }
 
 #[test]
 fn all_blocks_are_moved() {
-    let mut sketch = sketch((70_000, 5, CellSize::Four), 3);
+    let mut sketch = sketch((103, 5, CellSize::One), 3);
     for pane in 0..4 {
         sketch.advance(pane);
-        increment(&mut sketch, b"a", 1).unwrap();
+        for item in 0..4 * pane + 1 {
+            increment(&mut sketch, &item.to_le_bytes(), 1).unwrap();
+        }
     }
+    assert_eq!(sketch.arrays().count(), 2);
     let before = values(&sketch);
     let mut blocks = Addresses::default();
     sketch.for_each_block(&mut blocks);
@@ -90,7 +122,7 @@ fn all_blocks_are_moved() {
     while sketch.relocate_block(index, &mut mover) {
         index += 1;
     }
-    // The list and four arrays.
+    // The list, two tables and two arrays.
     assert_eq!((blocks.0.len(), mover.moves), (5, 5));
     assert_eq!(values(&sketch), before);
 }
@@ -107,22 +139,72 @@ fn memory_is_requested_before_it_is_allocated() {
     let shape = Shape::new(300, 5, CellSize::Four).unwrap();
     let array = 300 * 5 * 4;
     let mut sketch = CountMinWindow::new(shape, window, SEED, budget).unwrap();
-    assert!(requested.take() > array);
-    for pane in [0, 0, 1, 13, 13] {
+    let first = requested.take();
+    for (n, pane) in [0, 0, 1, 13].into_iter().chain([13; 200]).enumerate() {
+        let before = bytes(&sketch);
         sketch.advance(pane);
-        let (growth, before) = (sketch.growth(), bytes(&sketch));
-        sketch.increment(b"a", 1, budget).unwrap();
-        assert_eq!(requested.take(), growth);
-        assert!(bytes(&sketch) - before <= growth as usize);
+        let left = bytes(&sketch);
+        sketch.increment(&n.to_le_bytes(), 1, budget).unwrap();
+        let bytes = bytes(&sketch);
+        assert_eq!(requested.take(), (bytes - left) as u64);
+        assert!(before > 0 || bytes as u64 == first);
     }
+    assert_eq!(sketch.arrays().count(), 1);
     let header = sketch.header().unwrap();
     CountMinWindow::from_header(&header, budget).unwrap();
-    assert_eq!(requested.take(), 2 * array);
+    assert_eq!(requested.take(), array);
     let refused = CountMinWindow::from_header(&header, Budget::new(&|_| false));
     assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
-    let refused = CountMinWindow::new(shape, window, SEED, Budget::new(&|bytes| bytes < array));
+    let refused = CountMinWindow::new(shape, window, SEED, Budget::new(&|bytes| bytes < first));
     assert!(matches!(refused, Err(CountMinError::OutOfMemory(_))));
     // Values without arrays take no memory for the cells.
     let large = super::sketch((1 << 21, 32, CellSize::Eight), 3);
     assert!(bytes(&load(values(&large)).unwrap()) < 1000);
+}
+
+/// A merge requests its result, and as growth of the key what it has more than before.
+#[test]
+fn a_merge_requests_its_result() {
+    use crate::memory::{Grants, Purpose};
+    #[derive(Default)]
+    struct Requests {
+        created: std::cell::Cell<u64>,
+        added: std::cell::Cell<u64>,
+    }
+    impl Grants for Requests {
+        fn grants(&self, purpose: Purpose, bytes: u64) -> bool {
+            let sum = match purpose {
+                Purpose::Add => &self.added,
+                _ => &self.created,
+            };
+            sum.set(sum.get() + bytes);
+            true
+        }
+    }
+    let arrays = |panes: u64| {
+        let mut sketch = sketch((20, 5, CellSize::One), 12);
+        for pane in 0..panes {
+            sketch.advance(pane);
+            increment(&mut sketch, b"a", 1).unwrap();
+        }
+        sketch
+    };
+    let (mut sketch, source) = (arrays(2), arrays(5));
+    let sources = [
+        MergeSource {
+            sketch: None,
+            weight: 1,
+        },
+        MergeSource {
+            sketch: Some(&source),
+            weight: 1,
+        },
+    ];
+    let requests = Requests::default();
+    let budget = Budget::of(&requests, Purpose::Create);
+    sketch.merge_within(&sources, u64::MAX, budget).unwrap();
+    let list = PaneList::<Pane>::default().growth(5, sketch.timeline());
+    let list_before = PaneList::<Pane>::default().growth(2, sketch.timeline());
+    assert_eq!(requests.added.get(), 3 * 100);
+    assert_eq!(requests.created.get(), 5 * 100 + list - list_before);
 }

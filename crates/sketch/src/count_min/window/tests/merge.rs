@@ -100,7 +100,7 @@ fn refused_merges_change_nothing() {
     }
 }
 
-/// The sums of cells decide where the sums of the totals exceed the maximum of a cell.
+/// The largest counts decide where the sums of the totals exceed the maximum of a cell.
 #[test]
 fn totals_above_the_maximum_of_a_cell_are_merged() {
     let mut sketch = sketch((600, 4, CellSize::One), 3);
@@ -116,18 +116,29 @@ fn totals_above_the_maximum_of_a_cell_are_merged() {
 }
 
 #[test]
-fn the_work_limit_counts_the_arrays_of_distinct_sources() {
-    let first = counted(CellSize::Four, &[(1, 1), (2, 1)]);
-    let second = counted(CellSize::Four, &[(2, 1)]);
-    let mut sketch = counted(CellSize::Four, &[(1, 1)]);
-    let array = first.array_bytes();
-    let sources = [other(&first, 1), other(&second, 1), own(1)].repeat(5);
-    let refused = sketch.merge_within(&sources, 4 * array - 1, Budget::UNLIMITED);
-    assert!(matches!(refused, Err(CountMinError::TooMuchWork(_))));
-    let merged = sketch.merge_within(&sources, 4 * array, Budget::UNLIMITED);
-    assert_eq!((merged, sketch.query(b"a", Panes::ALL)), (Ok(true), 20));
-    let two = sketch.merge_within(&[own(1), other(&first, 1)], 0, Budget::UNLIMITED);
-    assert_eq!(two, Ok(true));
+fn the_work_limit_counts_the_panes_of_distinct_sources() {
+    let array = sketch((20, 4, CellSize::One), 3).grid.array_bytes;
+    // An exact count reads as many bytes as a slot per row.
+    for (shape, bytes) in [((20, 4), array), ((600, 4), 16 * 4)] {
+        let counted = |increments: &[(u64, i64)]| {
+            let mut sketch = sketch((shape.0, shape.1, CellSize::One), 3);
+            for &(pane, by) in increments {
+                sketch.advance(pane);
+                increment(&mut sketch, b"a", by).unwrap();
+            }
+            sketch
+        };
+        let first = counted(&[(1, 1), (2, 1)]);
+        let second = counted(&[(2, 1)]);
+        let mut sketch = counted(&[(1, 1)]);
+        let sources = [other(&first, 1), other(&second, 1), own(1)].repeat(5);
+        let refused = sketch.merge_within(&sources, 4 * bytes - 1, Budget::UNLIMITED);
+        assert!(matches!(refused, Err(CountMinError::TooMuchWork(_))));
+        let merged = sketch.merge_within(&sources, 4 * bytes, Budget::UNLIMITED);
+        assert_eq!((merged, sketch.query(b"a", Panes::ALL)), (Ok(true), 20));
+        let two = sketch.merge_within(&[own(1), other(&first, 1)], 0, Budget::UNLIMITED);
+        assert_eq!(two, Ok(true));
+    }
 }
 
 #[test]
@@ -137,7 +148,7 @@ fn sources_of_other_shapes_and_windows_are_refused() {
     let long = sketch_of(shape, Window::new(1 << 21, 3, None).unwrap());
     let finer = sketch_of(shape, Window::new(1 << 20, 3, Some(1000)).unwrap());
     let mut seeded = sketch(shape, 3);
-    seeded.rows.seed.0[15] += 1;
+    seeded.grid.rows.seed.0[15] += 1;
     for (mut source, error) in [
         (
             sketch((301, 4, CellSize::One), 4),

@@ -1,5 +1,6 @@
 //! Examples, stored forms, merges and memory.
 
+mod exact;
 mod memory;
 mod merge;
 mod stored;
@@ -36,21 +37,27 @@ fn values(sketch: &CountMinWindow) -> Values {
 }
 
 fn load(mut values: Values) -> Result<CountMinWindow, FormatError> {
-    CountMinWindow::load(&mut values, 2, &())
+    CountMinWindow::load(&mut values, 3, &())
 }
 
-/// Checks the totals, and that no cell is above the total of its pane.
+/// Checks the totals, that no count is above the total of its pane, and the number of exact counts.
 fn check_invariants(sketch: &CountMinWindow) {
     let panes = sketch.panes.all();
     let total: u64 = panes.iter().map(|pane| pane.content.total).sum();
     assert_eq!(sketch.total, total);
+    let Grid {
+        rows, max_entries, ..
+    } = sketch.grid;
     with_cell!(sketch.shape.cell_size(), C => for StoredPane { first, content } in panes {
         assert!(sketch.timeline.level_of(*first).is_some());
-        let cells = C::all(&content.cells);
-        assert_eq!(cells.len(), sketch.rows.width * sketch.rows.depth);
-        let rows = cells.chunks(sketch.rows.width);
-        let sums = rows.map(|row| row.iter().map(|&cell| u128::from(C::count(cell))).sum::<u128>());
-        assert!(content.total > 0 && sums.into_iter().all(|sum| sum <= content.total.into()));
+        assert!(content.total > 0 && content.largest::<C>() <= content.total);
+        match &content.counts {
+            Counts::Exact(exact) => {
+                assert!((1..=max_entries).contains(&exact.len()));
+                assert!(exact.entries().is_sorted_by(|one, other| one.hash < other.hash));
+            }
+            Counts::Array(cells) => assert_eq!(C::all(cells).len(), rows.width * rows.depth),
+        }
     });
 }
 
@@ -96,9 +103,23 @@ fn refused_and_zero_increments_change_nothing() {
     }
 }
 
-/// The sum of a cell over all panes is limited, not the estimate: a merge of the panes must not overflow.
+/// Whether the items share their cells or have exact counts.
 #[test]
-fn the_sum_of_a_cell_over_all_panes_is_limited() {
+fn the_estimate_over_all_panes_is_limited() {
+    for cell_size in ALL_SIZES {
+        let max = cell_size.max_count().cast_signed();
+        let mut sketch = sketch((600, 4, cell_size), 3);
+        assert!(increment(&mut sketch, b"a", max - 1).is_ok());
+        if cell_size != CellSize::Eight {
+            // The total is not limited by a cell.
+            assert!(increment(&mut sketch, b"b", max).is_ok());
+        }
+        sketch.advance(1);
+        let refused = increment(&mut sketch, b"a", 2);
+        assert_eq!(refused, Err(CountMinError::Overflow));
+        assert_eq!(increment(&mut sketch, b"a", 1), Ok(max.cast_unsigned()));
+    }
+
     for cell_size in ALL_SIZES {
         let max = cell_size.max_count().cast_signed();
         let mut sketch = sketch((1, 2, cell_size), 3);
@@ -130,7 +151,7 @@ fn the_sum_of_a_cell_over_all_panes_is_limited() {
 fn increments_are_conservative_in_each_pane() {
     let mut sketch = sketch((2, 3, CellSize::Four), 3);
     let cells = |sketch: &CountMinWindow, item: &[u8]| {
-        let cells = sketch.rows.cells(sketch.rows.hash(item));
+        let cells = sketch.grid.rows.cells(sketch.grid.rows.hash(item));
         cells.map(|cell| cell % 2).collect::<Vec<_>>()
     };
     let items: Vec<_> = (0..100u8).map(|item| [item]).collect();

@@ -9,7 +9,7 @@ use crate::window::Panes;
 use roughly_dump::Value::{self, Bytes, Integer};
 use roughly_dump::{Writer, type_id};
 
-/// Units of 1 ms in panes of 1 and 2 ms; the cells of pane 8 are those of the units 8 and 9.
+/// Arrays. Units of 1 ms in panes of 1 and 2 ms; the cells of pane 8 are those of the units 8 and 9.
 fn small() -> CountMinWindow {
     let mut sketch = sketch_of((1, 3, CellSize::One), Window::new(6, 2, Some(1)).unwrap());
     for (unit, by) in [(8, 1), (9, 2), (13, 4)] {
@@ -39,12 +39,12 @@ fn the_format_does_not_change() {
     let sketch = small();
     let mut expected = Vec::from(SMALL.map(Value::Integer));
     for (pane, total) in [(8, 3), (13, 4)] {
-        expected.extend([pane, total].map(Value::Integer));
+        expected.extend([pane, total, 0].map(Value::Integer));
         expected.push(Value::Bytes(vec![total as u8; 3]));
     }
     assert_eq!(Vec::from(values(&sketch).values), expected);
-    let mut header = b"CMSWIN2\xff".to_vec();
-    for number in SMALL.into_iter().chain([8, 3, 13, 4]) {
+    let mut header = b"CMSWIN3\xff".to_vec();
+    for number in SMALL.into_iter().chain([8, 3, 0, 13, 4, 0]) {
         header.extend_from_slice(&number.to_le_bytes());
     }
     assert_eq!(sketch.header().unwrap(), header);
@@ -64,6 +64,9 @@ fn the_format_does_not_change() {
 fn the_cells_of_an_item_do_not_change() {
     let mut sketch = sketch((2000, 4, CellSize::One), 2);
     increment(&mut sketch, b"apple", 1).unwrap();
+    for pane in sketch.panes.contents_mut() {
+        pane.convert::<u8>(sketch.grid, Budget::UNLIMITED).unwrap();
+    }
     let cells = sketch.arrays().next().unwrap().iter();
     let cells: Vec<_> = cells
         .enumerate()
@@ -75,7 +78,7 @@ fn the_cells_of_an_item_do_not_change() {
 
 #[test]
 fn every_rule_of_the_values_is_checked() {
-    let load = |values: &mut Values| CountMinWindow::load(values, 2, &());
+    let load = |values: &mut Values| CountMinWindow::load(values, 3, &());
     const ORDER: &str = "a pane is not live or not in order";
     check_rules(
         &values(&small()),
@@ -97,24 +100,75 @@ fn every_rule_of_the_values_is_checked() {
             (11, Integer(0), "a total out of range"),
             (11, Integer(1 << 63), "a total out of range"),
             (11, Integer(2), "a cell above the total of its pane"),
-            (12, Bytes(vec![3; 2]), "a string has another length"),
+            (12, Integer(1), "too many entries for a pane"),
+            (13, Bytes(vec![3; 2]), "a string has another length"),
             (
-                12,
+                13,
                 Bytes(vec![3, 3, 4]),
                 "a cell above the total of its pane",
             ),
-            (13, Integer(8), ORDER),
+            (14, Integer(8), ORDER),
             (
-                14,
+                15,
                 Integer(i64::MAX.cast_unsigned()),
                 "a total out of range",
             ),
         ],
     );
-    for version in [0, 1, 3] {
+    for version in [0, 1, 2, 4] {
         let refused = CountMinWindow::load(&mut values(&small()), version, &());
         assert_eq!(refused, Err(FormatError::UnknownVersion(version)));
     }
+}
+
+/// Exact counts.
+#[test]
+fn every_rule_of_the_entries_is_checked() {
+    let mut sketch = sketch((600, 4, CellSize::One), 3);
+    increment(&mut sketch, b"a", 3).unwrap();
+    increment(&mut sketch, b"b", 255).unwrap();
+    let hashes = [&b"a"[..], b"b"].map(|item| sketch.grid.rows.hash(item));
+    let mut entries = [(hashes[0], 3), (hashes[1], 255)];
+    entries.sort_unstable();
+    let at = usize::from(entries[1].1 == 255);
+    let stored = Vec::from(values(&sketch).values);
+    // The pane begins at its first unit, which is followed by its total.
+    let expected = [
+        0,
+        258,
+        2,
+        entries[0].0,
+        entries[0].1,
+        entries[1].0,
+        entries[1].1,
+    ];
+    assert_eq!(stored[10..], expected.map(Value::Integer));
+    let load = |values: &mut Values| CountMinWindow::load(values, 3, &());
+    let (three, full) = (14 + 2 * (1 - at), 14 + 2 * at);
+    check_rules(
+        &values(&sketch),
+        load,
+        &[
+            (11, Integer(257), "counts and total of a pane differ"),
+            (11, Integer(254), "a count out of range"),
+            (12, Integer(38), "too many entries for a pane"),
+            (12, Integer(u64::MAX), "too many entries for a pane"),
+            (13, Integer(entries[1].0), "entries are not in order"),
+            (15, Integer(entries[0].0), "entries are not in order"),
+            (three, Integer(0), "a count out of range"),
+            (three, Integer(4), "counts and total of a pane differ"),
+            (full, Integer(256), "a count out of range"),
+            (full, Integer(254), "counts and total of a pane differ"),
+        ],
+    );
+    // A count that became the maximum of a cell is below the increments.
+    let mut saturated = values(&sketch);
+    saturated.values[11] = Integer(300);
+    assert!(load(&mut saturated).is_ok());
+    let header = sketch.header().unwrap();
+    let loaded = CountMinWindow::from_header(&header, Budget::UNLIMITED).unwrap();
+    assert_eq!(loaded, sketch);
+    assert_eq!(loaded.arrays().count(), 0);
 }
 
 #[test]
@@ -139,14 +193,15 @@ fn headers_of_other_types_are_refused() {
 fn chunks_with_cells_above_the_total_are_refused() {
     for cell_size in ALL_SIZES {
         let mut original = sketch((70, 4, cell_size), 3);
-        for pane in 5..=8 {
+        for pane in 4..=8 {
             original.advance(pane);
-            for item in 0..40u8 {
+            // The first pane stays exact: chunks are parts of arrays.
+            for item in 0..if pane == 4 { 1 } else { 40u8 } {
                 increment(&mut original, &[item], pane.cast_signed() % 3 + 1).unwrap();
             }
         }
         let before = values(&original);
-        let len = original.array_bytes() as usize;
+        let len = original.grid.array_bytes as usize;
         // A pane has a total of 40 to 120.
         let (mut loaded, mut refused) = (0, 0);
         for start in 0..40 {
@@ -177,13 +232,13 @@ fn chunks_with_cells_above_the_total_are_refused() {
 
 #[test]
 fn a_payload_is_at_most_as_long_as_announced() {
-    let mut sketch = sketch((1 << 14, 5, CellSize::Eight), 100);
-    for pane in 0..50 {
-        let mut payload = Writer::new(type_id(b"cmswindow", 2));
+    let mut sketch = sketch((200, 5, CellSize::Eight), 100);
+    for pane in 0..500u64 {
+        let mut payload = Writer::new(type_id(b"cmswindow", 3));
         sketch.save(&mut payload);
         assert!(payload.finish().len() as u64 <= sketch.payload_bytes());
-        sketch.advance(u64::MAX - 100 + pane / 2);
-        increment(&mut sketch, b"a", 1 << 56).unwrap();
+        sketch.advance(u64::MAX - 100 + pane / 150);
+        increment(&mut sketch, &pane.to_le_bytes(), 1 << 50).unwrap();
     }
 }
 
@@ -203,7 +258,7 @@ fn every_part_of_the_state_is_digested() {
     digests.push(digest(&sketch));
     increment(&mut sketch, b"a", 0).unwrap();
     assert_eq!(digest(&sketch), digests[2]);
-    sketch.rows.seed.0[9] += 1;
+    sketch.grid.rows.seed.0[9] += 1;
     digests.push(digest(&sketch));
     for pane in sketch.panes.contents_mut() {
         pane.total += 1;
