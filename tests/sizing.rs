@@ -546,21 +546,30 @@ fn figures_of_filters_with_a_window_match_the_filters() {
             let filter = WindowSet::new(case.window(), &parameters, UNLIMITED).expect("a filter");
             assert_shows_filter(&shown, &filter, case.window());
         }
-        for (capacity, bucket_size, expansion) in [
-            (1, 1, 1),
-            (1_000, 2, 0),
-            (1_000_000, 4, 1),
-            (200_000, 3, 2),
-            (120_000, 255, 1),
+        for (capacity, bucket_size, expansion, error) in [
+            (1, 1, 1, None),
+            (1_000, 2, 0, None),
+            (1_000_000, 4, 1, None),
+            (200_000, 3, 2, None),
+            (120_000, 255, 1, None),
+            (1_000_000, 4, 1, Some("0.001")),
+            (20_000, 255, 0, Some("0.0001")),
+            (500, 2, 1, Some("0.9")),
         ] {
+            let field = error.map_or(String::new(), |error| format!("&error={error}"));
             let shown = open_page(&format!(
-                "family=cuckoo&capacity={capacity}&bucket={bucket_size}&expansion={expansion}&{}",
+                "family=cuckoo&capacity={capacity}&bucket={bucket_size}&expansion={expansion}{field}&{}",
                 case.fields()
             ));
-            assert!(shown.command.ends_with(case.option), "{shown:?}");
+            let option = error.map_or(String::new(), |error| format!(" ERROR {error}"));
+            let end = format!("{}{option}", case.option);
+            assert!(shown.command.ends_with(&end), "{shown:?}");
+            let error_rate =
+                error.map(|error| error.parse().map_or(0.0, |rate: f64| rate.min(0.25)));
             let parameters = MultisetParameters {
                 seed: Seed::default(),
                 capacity: capacity.max(2 * u64::from(bucket_size)),
+                error_rate,
                 bucket_size,
                 max_iterations: 20,
                 expansion,

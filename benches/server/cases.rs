@@ -332,17 +332,18 @@ fn parts_of_windows() -> Vec<Case> {
     let items = || hundred("BF.MADD k", 50_000, 10_000_000);
     let occurrences = || hundred("CF.INSERT k ITEMS", 50_000, 10_000_000);
     let increments = || many("CMS.INCRBY k", 5_000, 50, "item:# 3", 1_000_000);
-    let within = "SKETCH.WITHIN 3600000";
+    // The length of a pane.
+    let within = "SKETCH.WITHIN 7200000";
     let range = 20_000_000;
     vec![
         Case::new(
-            "BF.EXISTS, last hour",
+            "BF.EXISTS, last two hours",
             bloom,
             one(&format!("{within} BF.EXISTS k item:#"), range),
         )
         .after(items()),
         Case::new(
-            "BF.MEXISTS ×100, last hour",
+            "BF.MEXISTS ×100, last two hours",
             bloom,
             hundred(&format!("{within} BF.MEXISTS k"), 10_000, range),
         )
@@ -355,7 +356,7 @@ fn parts_of_windows() -> Vec<Case> {
         )
         .after(occurrences()),
         Case::new(
-            "CF.EXISTS, last hour",
+            "CF.EXISTS, last two hours",
             cuckoo,
             one(&format!("{within} CF.EXISTS k item:#"), range),
         )
@@ -367,13 +368,13 @@ fn parts_of_windows() -> Vec<Case> {
         )
         .after(increments()),
         Case::new(
-            "CMS.QUERY, last hour",
+            "CMS.QUERY, last two hours",
             count_min,
             one(&format!("{within} CMS.QUERY k item:#"), 1_000_000),
         )
         .after(increments()),
         Case::new(
-            "TDIGEST.QUANTILE, last hour",
+            "TDIGEST.QUANTILE, last two hours",
             t_digest,
             one(&format!("{within} TDIGEST.QUANTILE k 0.5"), 10),
         )

@@ -4,14 +4,14 @@ use crate::batch::{Batch, reserve};
 use crate::error::Error;
 use crate::items::{for_each_batch, with_bytes};
 use crate::lock::Shared;
-use crate::numbers::{Integer, Real};
+use crate::numbers::{Integer, Real, checked_error_rate};
 use crate::numpy_array::results;
 use crate::sketch::{Class, Variants, class, variants};
 use crate::window::{Additions, At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use roughly_sketch::bloom::merge::MergeError;
-use roughly_sketch::bloom::{self, Chain, MAX_CAPACITY, MAX_ERROR_RATE, MAX_EXPANSION, Parameters};
+use roughly_sketch::bloom::{self, Chain, MAX_CAPACITY, MAX_EXPANSION, Parameters};
 use roughly_sketch::chain::batch;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::valkey_bloom::{self, DEFAULT_MAX_SIZE, ValkeyChain};
@@ -216,11 +216,8 @@ impl BloomFilter {
         panes: Option<Integer>,
         seed: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let (Integer(capacity), Real(error_rate)) = (capacity, error_rate);
-        if !(error_rate > 0.0 && error_rate < 1.0) {
-            let text = "error rate must be in the range (0.000000, 1.000000)";
-            return Err(Error::value(text).into());
-        }
+        let Integer(capacity) = capacity;
+        let error_rate = checked_error_rate(error_rate)?;
         let in_range = u64::try_from(capacity).ok();
         let in_range = in_range.filter(|capacity| (1..=MAX_CAPACITY).contains(capacity));
         let capacity = in_range.ok_or(Error::value(
@@ -238,7 +235,6 @@ impl BloomFilter {
             .transpose()?
             .unwrap_or(Parameters::DEFAULT.expansion);
         let scaling = !nonscaling && expansion != 0;
-        let error_rate = error_rate.min(MAX_ERROR_RATE);
         const NOT_CREATED: Error = Error::value("could not create filter");
         if let Some(window) = new_window::<WindowSet>(window, panes, None, seed.is_some())? {
             let parameters = SetParameters {

@@ -4,7 +4,7 @@ use crate::batch::reserve;
 use crate::error::Error;
 use crate::items::{for_each_batch, with_bytes};
 use crate::lock::Shared;
-use crate::numbers::Integer;
+use crate::numbers::{Integer, Real, checked_error_rate};
 use crate::numpy_array::results;
 use crate::sketch::{Class, Variants, class, variants};
 use crate::window::{Additions, At, When, Within, new_seed, new_window};
@@ -84,7 +84,9 @@ fn in_range<T: TryFrom<i64>>(
 ///
 /// `capacity` is the number of items, 2 * `bucket_size` to 2**30. `bucket_size`, 1 to 255, is the number of slots of a bucket, and
 /// `max_iterations`, 1 to 65535, that of the attempts to find a slot. A full filter gets another sub-filter of `expansion` times
-/// the capacity; with an `expansion` of 0, it raises `ValueError`. `window`, `panes` and `seed` are those of `BloomFilter`.
+/// the capacity; with an `expansion` of 0, it raises `ValueError`. `window`, `panes` and `seed` are those of `BloomFilter`. With
+/// `window`, `error_rate` is the probability of a false positive, in (0, 1); by default it is at most 2 * `bucket_size` / 255 per
+/// sub-filter.
 ///
 /// Raises `ValueError` with the text of the command for a parameter that is out of range, and `MemoryError`.
 ///
@@ -112,8 +114,9 @@ impl CuckooFilter {
         expansion = Integer(Parameters::DEFAULT.expansion.into()),
         window = None,
         panes = None,
+        error_rate = None,
         seed = None,
-    ), text_signature = "(capacity=1024, *, bucket_size=2, max_iterations=20, expansion=1, window=None, panes=None, seed=None)")]
+    ), text_signature = "(capacity=1024, *, bucket_size=2, max_iterations=20, expansion=1, window=None, panes=None, error_rate=None, seed=None)")]
     #[allow(clippy::too_many_arguments)] // Most have a default.
     fn new(
         py: Python<'_>,
@@ -123,6 +126,7 @@ impl CuckooFilter {
         expansion: Integer,
         window: Option<Integer>,
         panes: Option<Integer>,
+        error_rate: Option<Real>,
         seed: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let Integer(capacity) = capacity;
@@ -151,10 +155,15 @@ impl CuckooFilter {
             2 * bucket_size..=MAX_CAPACITY as i64,
             "Capacity must be in the range [2 * BUCKETSIZE, 1073741824]",
         )?;
+        if window.is_none() && error_rate.is_some() {
+            return Err(Error::Type("error_rate requires window".into()).into());
+        }
         if let Some(window) = new_window::<WindowMultiset>(window, panes, None, seed.is_some())? {
+            let error_rate = error_rate.map(checked_error_rate).transpose()?;
             let parameters = MultisetParameters {
                 seed: new_seed(py, seed)?,
                 capacity,
+                error_rate,
                 bucket_size: parameters.bucket_size,
                 max_iterations: parameters.max_iterations,
                 expansion: parameters.expansion.into(),
@@ -414,6 +423,15 @@ impl CuckooFilter {
         })
     }
 
+    /// The error rate of a filter with a window that was created for one; `None` if each sub-filter has that of its bucket size.
+    #[getter]
+    fn error_rate(&self, py: Python<'_>) -> Option<f64> {
+        self.sketch.peek(py, |filter| match filter {
+            Filter::Classic(_) => None,
+            Filter::Windowed(filter) => filter.error_rate(),
+        })
+    }
+
     /// The number of slots of a bucket.
     #[getter]
     fn bucket_size(&self, py: Python<'_>) -> u8 {
@@ -445,12 +463,16 @@ impl CuckooFilter {
 impl CuckooFilter {
     /// The parameters that the text of the object has.
     fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
-        Ok(vec![
+        let error_rate = self
+            .error_rate(py)
+            .map(|rate| ("error_rate", rate.to_string()));
+        let parameters = [
             ("capacity", self.capacity(py).to_string()),
             ("bucket_size", self.bucket_size(py).to_string()),
             ("max_iterations", self.max_iterations(py).to_string()),
             ("expansion", self.expansion(py).to_string()),
             ("len", self.__len__(py)?.to_string()),
-        ])
+        ];
+        Ok(parameters.into_iter().chain(error_rate).collect())
     }
 }

@@ -9,6 +9,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
+use roughly_sketch::bloom::MAX_ERROR_RATE;
 use roughly_sketch::memory::{try_push, with_capacity};
 
 /// An integer. One that exceeds 64 bits becomes the nearest that does not, which is as well out of every range.
@@ -36,6 +37,19 @@ impl<'py> FromPyObject<'_, 'py> for Real {
 
     fn extract(real: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         Ok(Self(number(&real)?))
+    }
+}
+
+/// The error rate of a new filter, reduced to the maximum as by the commands.
+///
+/// # Errors
+/// If it is not in (0, 1).
+pub fn checked_error_rate(Real(rate): Real) -> Result<f64, Error> {
+    match rate > 0.0 && rate < 1.0 {
+        true => Ok(rate.min(MAX_ERROR_RATE)),
+        false => Err(Error::value(
+            "error rate must be in the range (0.000000, 1.000000)",
+        )),
     }
 }
 

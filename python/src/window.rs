@@ -178,13 +178,21 @@ impl When {
     /// With the same time for all parts of a read. Has no effect on a value without a window.
     ///
     /// # Errors
-    /// A time before the newest pane, for which the value has forgotten too much; a time for a value without a window.
+    /// A time before the newest pane, for which the value has forgotten too much; a part that is shorter than a pane; a time
+    /// for a value without a window.
     pub fn resolve(self, timeline: Option<&Timeline>) -> Result<Self, Error> {
         let newest = timeline.map(|timeline| timeline.window().start_of(timeline.newest()));
+        let pane_ms = timeline.map_or(0, |timeline| timeline.window().pane_ms());
         match (newest, self.at, self.within) {
             (None, None, None) => Ok(self),
             (None, ..) => Err(NO_WINDOW),
             (Some(newest), Some(At(ms)), _) if ms < newest => Err(BEFORE_NEWEST),
+            (Some(_), _, Some(Within(ms))) if ms < pane_ms => {
+                let text = format!(
+                    "WITHIN must be at least the pane length of the sketch, {pane_ms} milliseconds"
+                );
+                Err(Error::Value(text.into()))
+            }
             (Some(_), ..) => Ok(Self {
                 now: Some(self.now.unwrap_or_else(At::now)),
                 ..self

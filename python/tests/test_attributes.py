@@ -36,6 +36,11 @@ SKETCHES = {
         {"capacity": 1000, "bucket_size": 2, "max_iterations": 20, "expansion": 1, "panes": 12},
         "<CuckooFilter capacity=1000 bucket_size=2 max_iterations=20 expansion=1 len=3 window=60000 panes=12 finest=5000>",
     ),
+    "cuckoo window with an error rate": (
+        lambda: roughly.CuckooFilter(1000, window=60_000, error_rate=0.001),
+        {"capacity": 1000, "error_rate": 0.001, "panes": 12},
+        "<CuckooFilter capacity=1000 bucket_size=2 max_iterations=20 expansion=1 len=3 error_rate=0.001 window=60000 panes=12 finest=5000>",
+    ),
     "count_min": (
         lambda: roughly.CountMinSketch(200, 5, cell_size=8),
         {"width": 200, "depth": 5, "cell_size": 8, "count": 3, "seed": None, "panes": None},

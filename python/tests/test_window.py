@@ -102,6 +102,11 @@ KINDS = {
         lambda: roughly.CuckooFilter(50, **MINUTE, seed=SEED),
         lambda items: ["CF.INSERT", "k", "ITEMS", *items],
     ),
+    "cuckoo with an error rate": (
+        ["CF.RESERVE", "k", 50, *MINUTE_OPTION, "ERROR", 0.0001, "SEED", SEED],
+        lambda: roughly.CuckooFilter(50, **MINUTE, error_rate=0.0001, seed=SEED),
+        lambda items: ["CF.INSERT", "k", "ITEMS", *items],
+    ),
     **{
         name: (
             ["CMS.INITBYDIM", "k", 100, 4, *option, "SEED", SEED],
@@ -236,6 +241,12 @@ def test_errors_are_those_of_the_server(server):
         ("BF.RESERVE k 0.1 9 WINDOW 0", lambda: roughly.BloomFilter(window=0)),
         ("BF.RESERVE k 0.1 9 WINDOW 9 PANES 10", lambda: roughly.BloomFilter(window=9, panes=10)),
         ("CF.RESERVE k 9 WINDOW 315360000001", lambda: roughly.CuckooFilter(window=315360000001)),
+        ("CF.RESERVE k 9 WINDOW 60 ERROR 1", lambda: roughly.CuckooFilter(9, window=60, error_rate=1)),
+        ("CF.RESERVE k 9 WINDOW 60 PANES 0 ERROR 1", lambda: roughly.CuckooFilter(9, window=60, panes=0, error_rate=1)),
+        (
+            "CF.RESERVE k 9 WINDOW 60 SEED x ERROR 0",
+            lambda: roughly.CuckooFilter(9, window=60, seed="x", error_rate=0.0),
+        ),
         ("TDIGEST.CREATE k WINDOW 9999 PANES 101", lambda: roughly.TDigest(window=9999, panes=101)),
         ("TDIGEST.CREATE k WINDOW 60 FINEST 0", lambda: roughly.TDigest(window=60, finest=0)),
         (
@@ -276,6 +287,7 @@ def test_arguments_of_a_window_are_required_together():
     for create in (
         lambda: roughly.BloomFilter(panes=3),
         lambda: roughly.CuckooFilter(seed=SEED),
+        lambda: roughly.CuckooFilter(error_rate=0.1),
         lambda: roughly.CountMinSketch(9, 3, finest=3),
         lambda: roughly.TopK(9, seed=bytes(16)),
         lambda: roughly.TDigest(panes=3),
@@ -398,11 +410,15 @@ def test_reads_at_a_time_and_within_are_those_of_the_server(server, request):
         for number, ms in pairs:
             sketch.update(of(kind, items_at(number)), at=seconds(ms))
         server.client.restore("k", 0, sketch.dump())
+        pane_ms = sketch.info()["pane length"]
         for command, read, arguments in READS[name.split(" ")[0]]:
+            if pane_ms > 1:
+                with pytest.raises(ValueError, match=f"^WITHIN must be at least the pane length of the sketch, {pane_ms} mill"):
+                    read(sketch, at=seconds(75_000), within=pane_ms - 1)
             for ms in (75_000, 75_999, 90_000, 134_999, 136_000, 500_000):
                 ours = read(sketch, at=seconds(ms))
                 assert same(ours, server.at(ms, command, "k", *arguments)), (name, command, ms)
-                for within in (1, 1000, 14_000, 45_000, 60_000, 10**9):
+                for within in (pane_ms, pane_ms + 1, 14_000, 45_000, 60_000, 10**9):
                     ours = read(sketch, at=seconds(ms), within=within)
                     theirs = server.at(ms, "SKETCH.WITHIN", within, command, "k", *arguments)
                     assert same(ours, theirs), (name, command, ms, within)

@@ -19,6 +19,7 @@ pub mod bloom;
 mod chunks;
 pub mod count_min;
 pub mod cuckoo;
+mod error_rate;
 mod merge;
 pub mod sketch;
 pub mod t_digest;

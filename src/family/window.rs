@@ -1,6 +1,7 @@
-//! The option `WINDOW ms [PANES n] [FINEST r] [SEED hex]` of the commands that create a key (docs/sliding-windows.md): the only
-//! parser, and the description of a window that is checked, created and replicated.
+//! The option `WINDOW ms [PANES n] [FINEST r] [ERROR rate] [SEED hex]` of the commands that create a key
+//! (docs/sliding-windows.md): the only parser, and the description of a window that is checked, created and replicated.
 
+use crate::family::error_rate;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::options::Options;
@@ -13,8 +14,10 @@ const SYNTAX: &CStr = c"ERR syntax error";
 /// The words that may follow `WINDOW ms`, in any order and once each.
 pub type Words = &'static [&'static str];
 
-/// The words of a filter that a command reserves.
+/// The words of a Bloom filter that a command reserves.
 pub const FILTER: Words = &["PANES", "SEED"];
+/// The words of a cuckoo filter that a command reserves.
+pub const MULTISET: Words = &["PANES", "ERROR", "SEED"];
 /// The words of BF.INSERT and CF.INSERT.
 pub const INSERT: Words = &["PANES"];
 /// The words of count-min sketches and top-k.
@@ -28,6 +31,7 @@ pub struct WindowOption<'a> {
     ms: Argument<'a>,
     panes: Option<Argument<'a>>,
     finest: Option<Argument<'a>>,
+    error: Option<Argument<'a>>,
     seed: Option<Argument<'a>>,
     /// The number of the arguments, the word WINDOW included.
     len: usize,
@@ -48,6 +52,7 @@ impl<'a> WindowOption<'a> {
             ms: arguments.next().ok_or(Error::WrongArity)?,
             panes: None,
             finest: None,
+            error: None,
             seed: None,
             len: 2,
         };
@@ -59,6 +64,7 @@ impl<'a> WindowOption<'a> {
             let place = match word {
                 "PANES" => &mut option.panes,
                 "FINEST" => &mut option.finest,
+                "ERROR" => &mut option.error,
                 _ => &mut option.seed,
             };
             if place.replace(value).is_some() {
@@ -143,8 +149,13 @@ impl<'a> WindowOption<'a> {
                 Error::from(c"ERR WINDOW, PANES and FINEST make more than 255 panes")
             }
         })?;
+        let error_rate = self.error.map(error_rate::parse).transpose()?;
         let seed = self.seed.map(|hex| parse_seed(hex.bytes())).transpose()?;
-        Ok(NewWindow { window, seed })
+        Ok(NewWindow {
+            window,
+            error_rate,
+            seed,
+        })
     }
 }
 
@@ -176,6 +187,8 @@ fn parse_seed(hex: &[u8]) -> Result<Seed, Error> {
 pub struct NewWindow {
     /// Length and panes.
     pub window: Window,
+    /// The error rate, in (0, 1).
+    pub error_rate: Option<f64>,
     /// The seed; `None` if the server draws it.
     seed: Option<Seed>,
 }
@@ -206,6 +219,9 @@ impl NewWindow {
         words.extend(["PANES".to_owned(), window.panes().to_string()]);
         if !window.is_uniform() {
             words.extend(["FINEST".to_owned(), window.pane_ms().to_string()]);
+        }
+        if let Some(rate) = self.error_rate {
+            words.extend(["ERROR".to_owned(), format!("{rate:e}")]);
         }
         if let Some(seed) = seed {
             let digits = seed.0.iter().map(|byte| format!("{byte:02x}"));

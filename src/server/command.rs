@@ -66,12 +66,19 @@ impl Arg {
     const WINDOW_MS: Self = Self::integer(c"milliseconds").token(c"WINDOW");
     const PANES: Self = Self::integer(c"panes").token(c"PANES").optional();
     const FINEST: Self = Self::integer(c"finest").token(c"FINEST").optional();
+    const ERROR: Self = Self::double(c"error").token(c"ERROR").optional();
     const SEED: Self = Self::new(c"hex", ArgKind::String).token(c"SEED").optional();
     /// The option `WINDOW` of the commands that insert items and create the key.
     pub const WINDOW: Self = Self::block(c"window", &[Self::WINDOW_MS, Self::PANES]).optional();
-    /// The option of the commands that create a filter.
+    /// The option of the command that creates a Bloom filter.
     pub const WINDOW_OF_FILTER: Self =
         Self::block(c"window", &[Self::WINDOW_MS, Self::PANES, Self::SEED]).optional();
+    /// The option of the command that creates a cuckoo filter.
+    pub const WINDOW_OF_MULTISET: Self = Self::block(
+        c"window",
+        &[Self::WINDOW_MS, Self::PANES, Self::ERROR, Self::SEED],
+    )
+    .optional();
     /// The option of the commands that create a count-min sketch or a top-k.
     pub const WINDOW_OF_COUNTER: Self = Self::block(
         c"window",

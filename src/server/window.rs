@@ -17,7 +17,7 @@ use super::log;
 use super::log_text::quoted;
 use super::stats;
 use roughly_sketch::window::{Panes, Timeline, Window};
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The setting `sketch-windows`: yes or no.
@@ -49,7 +49,7 @@ impl Call<'_> {
     /// (SKETCH.WITHIN).
     ///
     /// # Errors
-    /// If the command reads a part of the window, and the value has none.
+    /// If the command reads a part of the window, and the value has none, or the part is shorter than a pane.
     #[inline(always)]
     pub fn panes(&self, timeline: Option<&Timeline>) -> Result<Panes, Error> {
         if self.is_within() {
@@ -61,6 +61,11 @@ impl Call<'_> {
     #[inline(never)]
     fn panes_within(&self, timeline: Option<&Timeline>) -> Result<Panes, Error> {
         let timeline = timeline.ok_or(c"ERR the key has no window")?;
+        // Parts within the newest pane cannot be told apart: the reply would cover a longer time, without a sign.
+        let pane_ms = timeline.window().pane_ms();
+        if self.within_ms < pane_ms {
+            return Err(shorter_than_pane(pane_ms));
+        }
         Ok(timeline.panes_within(self.unix_ms(), self.within_ms))
     }
 
@@ -140,6 +145,13 @@ impl Call<'_> {
     fn signal_pending_advance(&mut self) {
         self.signal_changed(1, ADVANCE_EVENT);
     }
+}
+
+#[cold]
+fn shorter_than_pane(pane_ms: u64) -> Error {
+    let text =
+        format!("ERR WITHIN must be at least the pane length of the key, {pane_ms} milliseconds");
+    Error::Formatted(CString::new(text).unwrap_or_default())
 }
 
 /// By how many milliseconds a pane begins after a time; `u64::MAX` if there is no such pane.

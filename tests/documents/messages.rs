@@ -8,8 +8,15 @@ use std::path::{Path, PathBuf};
 const TROUBLESHOOTING: &str = "docs/troubleshooting.md";
 /// The prefix of each family's commands, and the source files and directories with their errors.
 const SOURCES: [(&str, &[&str]); 6] = [
-    ("bf", &["src/family/bloom", "src/family/chunks.rs"]),
-    ("cf", &["src/family/cuckoo"]),
+    (
+        "bf",
+        &[
+            "src/family/bloom",
+            "src/family/chunks.rs",
+            "src/family/error_rate.rs",
+        ],
+    ),
+    ("cf", &["src/family/cuckoo", "src/family/error_rate.rs"]),
     // The errors of the option WINDOW are on the pages of the commands that create a key with a window.
     (
         "cms",

@@ -47,6 +47,7 @@ const RESTORE_ONE_IN: u64 = 50;
 
 /// Errors that this workload can cause.
 const EXPECTED_ERRORS: &[&str] = &[
+    "WITHIN must be at least the pane length",
     "source and destination objects are the same",
     "item exists",
     "not found",

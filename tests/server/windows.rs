@@ -10,6 +10,7 @@ mod bloom;
 mod bounds;
 mod creation;
 mod cuckoo;
+mod error_rate;
 mod expiry;
 mod filter;
 mod freed;
@@ -120,6 +121,11 @@ impl Sketch {
     /// Whether the type has the word FINEST.
     fn has_finest(&self) -> bool {
         ["cmswindow", "tk-window", "td-window"].contains(&self.type_name)
+    }
+
+    /// Whether the type has the word ERROR.
+    fn has_error(&self) -> bool {
+        self.type_name == "cf-window"
     }
 
     /// Whether the type has the word SEED.

@@ -164,7 +164,7 @@ proptest! {
     /// Fingerprints of a cuckoo filter have eight bits, so counts are upper bounds here; they are exact in total.
     #[test]
     fn multisets(window in windows(), events in events()) {
-        let parameters = MultisetParameters { capacity: 300, bucket_size: 4, max_iterations: 20, expansion: 1, seed: SEED };
+        let parameters = MultisetParameters { capacity: 300, error_rate: None, bucket_size: 4, max_iterations: 20, expansion: 1, seed: SEED };
         let mut multiset = WindowMultiset::new(window, &parameters, ANY).unwrap();
         run(window, &mut multiset, &events, |multiset, added, pane, item, _| {
             multiset.insert_item(&name(item), ANY).unwrap();

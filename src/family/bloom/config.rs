@@ -1,8 +1,8 @@
 //! The settings `bf-*`: parameters of auto-created filters (docs/configuration.md).
 
+use crate::family::error_rate::capped;
 use crate::server::argument::Argument;
 use crate::server::config::{Accepted, Rejection, Setting, store_integer};
-use crate::server::log;
 use roughly_sketch::bloom::{MAX_CAPACITY, MAX_ERROR_RATE, MAX_EXPANSION, Parameters};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -56,16 +56,6 @@ fn set_error_rate(text: Argument<'_>) -> Result<Accepted, Rejection> {
     } else {
         Accepted::AsGiven
     })
-}
-
-/// An error rate in (0, 1), reduced to [`MAX_ERROR_RATE`] with a warning in the log, at most once a second.
-pub fn capped(rate: f64) -> f64 {
-    if rate > MAX_ERROR_RATE {
-        log::warning_of_input(&format!(
-            "error rate {rate} is above the maximum and was set to {MAX_ERROR_RATE}"
-        ));
-    }
-    rate.min(MAX_ERROR_RATE)
 }
 
 /// The configured growth factor; 0 stands for a non-scaling filter.

@@ -4,6 +4,7 @@ use super::config::{self, CAPACITIES, DEFAULT_EXPANSION, EXPANSIONS};
 use super::dialect;
 use super::texts::{BAD_CAPACITY, BAD_EXPANSION};
 use super::valkey_config;
+use crate::family::error_rate::capped;
 use crate::family::window::NewWindow;
 use crate::server::call::{Call, Error};
 use roughly_sketch::bloom::Parameters;
@@ -64,7 +65,7 @@ impl Request {
             capacity,
             error_rate: match self.error_rate {
                 None => defaults.error_rate,
-                Some(rate) if is_limited => config::capped(rate),
+                Some(rate) if is_limited => capped(rate),
                 Some(rate) => rate,
             },
             expansion: expansion as u32,

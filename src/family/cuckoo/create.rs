@@ -4,8 +4,9 @@ use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS};
 use super::request::{InsertOptions, ReserveOptions};
 use super::texts::EXISTS;
 use super::types::{Cuckoo, CuckooMut};
+use crate::family::error_rate::capped;
 use crate::family::window::{
-    FILTER, INSERT, NewWindow, WindowOption, check_others, replicate_creation,
+    INSERT, MULTISET, NewWindow, WindowOption, check_others, replicate_creation,
 };
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -52,7 +53,7 @@ impl Range {
     }
 }
 
-/// CF.RESERVE key capacity [BUCKETSIZE n] [MAXITERATIONS n] [EXPANSION n] [WINDOW ms [PANES n] [SEED hex]]
+/// CF.RESERVE key capacity [BUCKETSIZE n] [MAXITERATIONS n] [EXPANSION n] [WINDOW ms [PANES n] [ERROR rate] [SEED hex]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     if call.len() < 3 {
         return Err(Error::WrongArity);
@@ -75,7 +76,7 @@ fn reserve_options(call: &Call<'_>) -> Result<ReserveOptions, Error> {
     let max_iterations = value("MAXITERATIONS")?;
     let bucket_size = value("BUCKETSIZE")?;
     let expansion = value("EXPANSION")?;
-    let window = WindowOption::in_options(&mut options, call, FILTER)?;
+    let window = WindowOption::in_options(&mut options, call, MULTISET)?;
     // With a window, an unknown word is a syntax error.
     if window.is_none() && call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
@@ -128,6 +129,7 @@ fn new_window(
     let parameters = MultisetParameters {
         seed: window.seed(call),
         capacity: options.capacity,
+        error_rate: window.error_rate.map(capped),
         bucket_size: options.parameters.bucket_size,
         max_iterations: options.parameters.max_iterations,
         expansion: options.parameters.expansion.into(),
@@ -181,8 +183,10 @@ fn create(call: &mut Call<'_>, key: WriteKey, options: &ReserveOptions) -> Resul
         replicate(call, &mut entry, options.capacity, &[]);
         return Ok(entry);
     };
-    let window = window.check_allowed(call)?;
+    let mut window = window.check_allowed(call)?;
     let filter = new_window(call, options, window)?;
+    // Not that of the bucket size.
+    window.error_rate = filter.error_rate();
     let words = window.words(Some(filter.seed()));
     let mut entry = key.create(call, filter)?;
     replicate(call, &mut entry, options.capacity, &words);

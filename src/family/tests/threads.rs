@@ -107,6 +107,7 @@ fn every_type_can_be_saved_while_it_is_read() {
     });
     let multiset = MultisetParameters {
         capacity: 100,
+        error_rate: Some(0.001),
         bucket_size: 2,
         max_iterations: 20,
         expansion: 1,

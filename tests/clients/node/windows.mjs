@@ -43,7 +43,7 @@ async function recent(s, key) {
   const commands = { cms: ['CMS.QUERY', 'a'], topk: ['TOPK.COUNT', 'a'], td: ['TDIGEST.RANK', 1.5] };
   const [command, argument] = commands[key.split(':')[0]];
   const expected = await s.raw(command, key, argument);
-  same(await s.raw('SKETCH.WITHIN', 60000, command, key, argument), expected);
+  same(await s.raw('SKETCH.WITHIN', PANE_MS, command, key, argument), expected);
   same(await s.raw('SKETCH.AGE', 'none', 'a', 'b'), [null, null]);
 }
 

@@ -41,7 +41,7 @@ async def recent(s, key, total):
         "topk": ("TOPK.COUNT", ("a",)),
         "td": ("TDIGEST.RANK", (1.5,)),
     }[family]
-    same(await s.raw("SKETCH.WITHIN", 60000, command, key, *arguments), await s.raw(command, key, *arguments))
+    same(await s.raw("SKETCH.WITHIN", PANE_MS, command, key, *arguments), await s.raw(command, key, *arguments))
     same(await s.raw("BF.RESERVE", "bf:age", 0.01, 100, *WINDOW, *SEED), True)
     assert await s.raw("BF.ADD", "bf:age", "a") == 1
     age, absent = await s.raw("SKETCH.AGE", "bf:age", "a", "b")

@@ -170,7 +170,7 @@ pub const WINDOW: Family = Family {
     name: "cf-window",
     has_window: true,
     type_name: "cf-window",
-    encoding_version: 2,
+    encoding_version: 3,
     info_prefix: "bf_cuckoo_window_",
 
     build: &[
@@ -208,6 +208,7 @@ pub const WINDOW: Family = Family {
     creations: &[
         window!("CF.RESERVE KEY 5000"),
         window!("CF.RESERVE KEY 5000 BUCKETSIZE 1 EXPANSION 0"),
+        concat!(window!("CF.RESERVE KEY 5000"), " ERROR 0.0001"),
         "CF.INSERT KEY WINDOW 315360000000 PANES 4 CAPACITY 5000 ITEMS a b",
         "CF.INSERTNX KEY CAPACITY 5000 WINDOW 315360000000 ITEMS a a",
     ],
@@ -238,7 +239,13 @@ pub const WINDOW: Family = Family {
     },
 
     random: RandomCommands {
-        create: |random, key| windowed((FAMILY.random.create)(random, key)),
+        create: |random, key| {
+            let mut command = windowed((FAMILY.random.create)(random, key));
+            if random.below(3) == 0 {
+                command.extend(words("ERROR 0.001"));
+            }
+            command
+        },
         ..FAMILY.random
     },
     numbers: Some(NumberSet {
@@ -256,6 +263,8 @@ pub const WINDOW: Family = Family {
         "CF.RESERVE K 100 WINDOW *",
         "CF.RESERVE K 100 WINDOW 315360000000 PANES *",
         "CF.RESERVE K 100 WINDOW 1000 SEED *",
+        "CF.RESERVE K * WINDOW 1000 ERROR 0.0001",
+        "CF.RESERVE K 100 WINDOW 1000 ERROR *",
         "CF.INSERT K WINDOW * ITEMS a",
         "CF.INSERT K WINDOW 1000 PANES * ITEMS a",
         "CF.INSERT K CAPACITY * ITEMS a",
@@ -281,11 +290,18 @@ pub const WINDOW: Family = Family {
 };
 
 fn window_memory_cases() -> Vec<MemoryCase> {
-    let mut cases = vec![equal(&[window!("CF.RESERVE KEY 1000 BUCKETSIZE 5")])];
+    let mut cases = vec![
+        equal(&[window!("CF.RESERVE KEY 1000 BUCKETSIZE 5")]),
+        equal(&[concat!(window!("CF.RESERVE KEY 1000"), " ERROR 0.0001")]),
+    ];
     for items in [10, 50, 100, 300, 1000] {
         let items = format!("CF.INSERT KEY ITEMS 0..{items}");
         cases.extend([
             equal(&[window!("CF.RESERVE KEY 16 EXPANSION 1"), &items]),
+            equal(&[
+                concat!(window!("CF.RESERVE KEY 16 EXPANSION 2"), " ERROR 0.01"),
+                &items,
+            ]),
             equal(&[
                 window!("CF.RESERVE KEY 16 EXPANSION 2 BUCKETSIZE 3"),
                 &items,

@@ -55,6 +55,7 @@ fn the_words_can_be_in_any_order() {
     for sketch in SKETCHES {
         let mut words = vec!["PANES 4"];
         words.extend(sketch.has_finest().then_some("FINEST 100"));
+        words.extend(sketch.has_error().then_some("ERROR 1e-3"));
         words.extend(sketch.has_seed().then_some(SEED));
         let first = keys.len();
         for order in orders(&words) {
@@ -91,6 +92,7 @@ fn repeated_unknown_and_incomplete_words_are_refused() {
     for sketch in SKETCHES {
         let mut words = vec![("PANES", "4")];
         words.extend(sketch.has_finest().then_some(("FINEST", "100")));
+        words.extend(sketch.has_error().then_some(("ERROR", "0.001")));
         words.extend(sketch.has_seed().then_some(("SEED", &SEED[5..])));
         for (word, value) in words {
             for (window, text) in [
@@ -106,6 +108,10 @@ fn repeated_unknown_and_incomplete_words_are_refused() {
                     sketch.create
                 );
             }
+        }
+        if !sketch.has_error() {
+            let reply = create(&mut connection, &sketch, "k", "WINDOW 4000 ERROR 0.001");
+            assert!(is_error(&reply, SYNTAX), "{}: {reply}", sketch.create);
         }
         if !sketch.has_finest() {
             let reply = create(&mut connection, &sketch, "k", "WINDOW 4000 FINEST 100");

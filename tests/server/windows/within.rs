@@ -133,9 +133,10 @@ fn a_part_begins_with_the_pane_of_its_start() {
             (1..=9).filter(|&item| read(item)).collect()
         };
         for (now, ms, first) in [
-            (1_000_900, 1, 8),
-            (1_000_901, 1, 9),
-            (1_000_999, 99, 9),
+            (1_000_900, 100, 8),
+            (1_001_001, 101, 9),
+            (1_001_099, 199, 9),
+            (1_001_099, 200, 8),
             (1_000_999, 100, 8),
             (1_000_950, 250, 7),
             (1_000_950, 251, 6),
@@ -145,7 +146,7 @@ fn a_part_begins_with_the_pane_of_its_start() {
             (1_001_150, 999, 1),
             (1_001_950, 900, 10),
             // Behind the newest pane, which counts nevertheless.
-            (1_000_000, 1, 1),
+            (1_000_000, 100, 1),
             (1_000_450, 100, 3),
         ] {
             set_ms(&server, now);
@@ -173,29 +174,78 @@ fn parts_of_a_list_have_the_items_of_their_panes() {
     connection.call("TOPK.INCRBY k often 100 c 50 d 40");
     set_ms(&server, 1_000_100);
     connection.call("TOPK.INCRBY k a 9 b 8 often 7");
-    set_ms(&server, 1_000_199);
+    set_ms(&server, 1_000_200);
     let list = |connection: &mut Connection, ms: u64| {
         within(connection, ms, "TOPK.LIST k WITHCOUNT").to_string()
     };
     let expected = connection.call("TOPK.LIST k WITHCOUNT").to_string();
     assert_eq!(list(&mut connection, 1000), expected);
-    let recent = list(&mut connection, 50);
+    let recent = list(&mut connection, 100);
     assert!(
         recent.contains('a') && recent.contains('b') && !recent.contains("often"),
         "{recent}"
     );
-    let both = list(&mut connection, 150);
+    let both = list(&mut connection, 101);
     assert!(
         both.contains("often") && both.contains("107") && both.contains('c'),
         "{both}"
     );
     // Each read of another part replaces the list that the last one has kept.
-    assert_eq!(list(&mut connection, 50), recent);
-    let listed = within(&mut connection, 50, "TOPK.QUERY k a b c often");
+    assert_eq!(list(&mut connection, 100), recent);
+    let listed = within(&mut connection, 100, "TOPK.QUERY k a b c often");
     assert_eq!(
         listed,
         Reply::Array([1, 1, 0, 0].map(Reply::Integer).to_vec())
     );
+}
+
+/// A shorter part than the newest pane would be read as that pane and the one before it.
+#[test]
+fn a_part_is_at_least_as_long_as_a_pane() {
+    let server = start(&[]);
+    set_ms(&server, 1_000_000);
+    for protocol in [Protocol::Resp2, Protocol::Resp3] {
+        let mut connection = server.connect(protocol);
+        for sketch in SKETCHES {
+            let mut windows = vec![
+                ("WINDOW 86400000", 7_200_000),
+                ("WINDOW 1001 PANES 100", 11),
+                ("WINDOW 1000 PANES 1", 1000),
+                ("WINDOW 5", 1),
+            ];
+            if sketch.has_finest() {
+                windows.push(("WINDOW 86400000 FINEST 60000", 60_000));
+                windows.push(("WINDOW 4001 PANES 4 FINEST 1001", 1001));
+            }
+            for (window, pane_ms) in windows {
+                connection.call("DEL k");
+                sketch.create(&mut connection, "k", window);
+                sketch.add(&mut connection, "k", 1);
+                let text = format!(
+                    "ERR WITHIN must be at least the pane length of the key, {pane_ms} milliseconds"
+                );
+                for call in calls() {
+                    let call = call.to_lowercase();
+                    if !call.starts_with(&prefix(sketch.create)) && !call.starts_with("sketch.") {
+                        continue;
+                    }
+                    let command = call.replace("key", "k");
+                    for ms in [1, pane_ms - 1] {
+                        let reply = within(&mut connection, ms.max(1), &command);
+                        let is_refused = reply == error(&text);
+                        assert_eq!(is_refused, pane_ms > 1, "{window} {command} {ms}: {reply}");
+                    }
+                    for ms in [pane_ms, pane_ms + 1] {
+                        let reply = within(&mut connection, ms, &command);
+                        assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+                    }
+                    let missing = call.replace("key", "missing");
+                    let expected = connection.call(&missing);
+                    assert_eq!(within(&mut connection, 1, &missing), expected);
+                }
+            }
+        }
+    }
 }
 
 #[test]
@@ -217,6 +267,7 @@ fn errors_are_checked_in_order() {
             assert!(connection.call(command).is_ok(), "{command}");
         }
         let range = "ERR WITHIN must be between 1 and 315360000000 milliseconds";
+        let short = "ERR WITHIN must be at least the pane length of the key, 5000 milliseconds";
         let arity = |name: &str| format!("ERR wrong number of arguments for '{name}' command");
         let cannot = |name: &str| format!("ERR SKETCH.WITHIN cannot run '{name}'");
         for (command, expected) in [
@@ -255,8 +306,9 @@ fn errors_are_checked_in_order() {
             ("SKETCH.WITHIN 1 TOPK.LIST string x", WRONG_TYPE.to_owned()),
             ("SKETCH.WITHIN 1 TOPK.LIST bf x", WRONG_TYPE.to_owned()),
             ("SKETCH.WITHIN 1 TOPK.LIST plain x", NO_WINDOW.to_owned()),
+            ("SKETCH.WITHIN 4999 TOPK.LIST topk x", short.to_owned()),
             (
-                "SKETCH.WITHIN 1 TOPK.LIST topk x",
+                "SKETCH.WITHIN 5000 TOPK.LIST topk x",
                 "WITHCOUNT keyword expected".to_owned(),
             ),
             (
@@ -275,8 +327,10 @@ fn errors_are_checked_in_order() {
                 "SKETCH.WITHIN 1 TDIGEST.TRIMMED_MEAN digest 2 1",
                 NO_WINDOW.to_owned(),
             ),
+            ("SKETCH.WITHIN 4999 TDIGEST.QUANTILE td x", short.to_owned()),
+            ("SKETCH.WITHIN 4999 TDIGEST.BYRANK td -1", short.to_owned()),
             (
-                "SKETCH.WITHIN 1 TDIGEST.QUANTILE td x",
+                "SKETCH.WITHIN 5000 TDIGEST.QUANTILE td x",
                 "ERR T-Digest: error parsing quantile".to_owned(),
             ),
             ("SKETCH.WITHIN 1 CMS.QUERY cms a", NO_WINDOW.to_owned()),
@@ -303,7 +357,8 @@ fn errors_are_checked_in_order() {
                 let call = call.to_lowercase();
                 let is_own =
                     call.starts_with("sketch.") || call.starts_with(&format!("{}.", family.prefix));
-                let reply = within(&mut connection, 1, &on("key"));
+                // The pane length of the families' windows.
+                let reply = within(&mut connection, 315_360_000_000 / 4, &on("key"));
                 match (is_own, family.has_window) {
                     (false, _) => assert_eq!(reply, error(WRONG_TYPE), "{call} {}", family.name),
                     (true, false) => assert_eq!(reply, error(NO_WINDOW), "{call} {}", family.name),
@@ -318,11 +373,11 @@ fn errors_are_checked_in_order() {
 fn calls_are_counted_by_family() {
     let server = Server::start();
     server.call("CMS.INITBYDIM k 10 5 WINDOW 60000");
-    server.call("SKETCH.WITHIN 1 CMS.QUERY k a");
-    server.call("SKETCH.WITHIN 1 CMS.QUERY k a");
+    server.call("SKETCH.WITHIN 5000 CMS.QUERY k a");
+    server.call("SKETCH.WITHIN 5000 CMS.QUERY k a");
     server.call("SKETCH.WITHIN 1 TDIGEST.MIN missing");
     server.call("SKETCH.WITHIN 1 GET k");
-    server.call("SKETCH.WITHIN 1 SKETCH.WINDOW k");
+    server.call("SKETCH.WITHIN 5000 SKETCH.WINDOW k");
     for (family, calls) in [
         ("bloom", 0),
         ("cuckoo", 0),

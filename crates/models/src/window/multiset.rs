@@ -154,6 +154,7 @@ impl WindowedModel for MultisetModel {
                 255 => u64::from(input.u16()) % 3000 + 1,
                 byte => u64::from(byte) + 1,
             },
+            error_rate: input.pick(&[None, None, Some(0.25), Some(0.001), Some(1e-9)]),
             bucket_size: input.pick(&[1, 2, 3, 4, 7, 8, 16, 255]),
             max_iterations: input.pick(&[1, 2, 20, 500]),
             expansion: input.pick(&[0, 1, 2, 4, 32768]),

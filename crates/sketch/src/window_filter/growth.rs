@@ -80,7 +80,7 @@ impl<K: Kind> WindowFilter<K> {
         }
         let panes = self.timeline.window().panes();
         let rates = others.map(|each| each.shape().error_rate());
-        let error_rate = K::error_rate(self.parameters.error_rate, rates);
+        let error_rate = self.parameters.next_error_rate::<K>(rates);
         Shape::for_items(limit, error_rate, self.parameters.bucket_size, panes).ok_or(Error::Shape)
     }
 

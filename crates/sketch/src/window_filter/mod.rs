@@ -78,7 +78,7 @@ struct Parameters {
     seed: Seed,
     /// Items per window.
     capacity: u64,
-    /// The error rate of the whole filter.
+    /// The error rate of the whole filter, or of each sub-filter: [`Kind::is_rate_of_each`].
     error_rate: f64,
     /// Slots per bucket, at least 1.
     bucket_size: u8,
@@ -92,15 +92,16 @@ struct Parameters {
 pub trait Kind: Send + Sync + std::fmt::Debug + PartialEq + Sized {
     /// The name of the type in RDB files and DUMP payloads.
     const TYPE_NAME: &'static CStr;
+    /// The encoding version of values.
+    const ENCODING_VERSION: u16;
     /// The first bytes of a header.
     const HEADER_MARK: &'static [u8];
-    /// The highest error rate of a sub-filter in a filter that consists of sub-filters with these rates. Not above 0 if
-    /// there is none.
-    fn error_rate(of_filter: f64, of_sub_filters: impl Iterator<Item = f64>) -> f64;
+    /// Whether each sub-filter of a filter has the filter's error rate. If not, it is an upper bound for their sum.
+    fn is_rate_of_each(error_rate: f64, bucket_size: u8) -> bool;
     /// Whether a filter that does not grow adds sub-filters below its capacity if it finds no free slot.
     const GUARANTEES_CAPACITY: bool;
     /// Whether filters of this kind can have these parameters, each of which is in range.
-    fn allows(error_rate: f64, bucket_size: u8, max_iterations: u16) -> bool;
+    fn allows(bucket_size: u8, max_iterations: u16) -> bool;
 }
 
 /// What [`WindowFilter::sub_filters`] tells of a sub-filter.
@@ -382,7 +383,24 @@ impl Parameters {
             && self.bucket_size > 0
             && self.max_iterations > 0
             && self.expansion <= MAX_EXPANSION
-            && K::allows(self.error_rate, self.bucket_size, self.max_iterations)
+            && K::allows(self.bucket_size, self.max_iterations)
+    }
+
+    /// The highest error rate of the next sub-filter of a filter that consists of sub-filters with these rates. Not above 0 if
+    /// there is none.
+    ///
+    /// The first sub-filter takes a large part of the error rate. Each further one takes part of what the others leave:
+    /// half, then a third, a quarter and so on. So the sum does not exceed the rate, and long lists are possible.
+    fn next_error_rate<K: Kind>(&self, of_sub_filters: impl Iterator<Item = f64>) -> f64 {
+        if K::is_rate_of_each(self.error_rate, self.bucket_size) {
+            return self.error_rate;
+        }
+        let (present, sum) =
+            of_sub_filters.fold((0, 0.0), |(present, sum), rate| (present + 1, sum + rate));
+        match present {
+            0 => self.error_rate * FIRST_SHARE,
+            _ => (self.error_rate - sum) / f64::from(present + 1),
+        }
     }
 }
 

@@ -9,8 +9,8 @@ use std::mem;
 /// The false-positive rate of a cuckoo filter without a window is at most twice the bucket size divided by this number
 /// (its fingerprints). It is the same with a window.
 const FINGERPRINTS: f64 = 255.0;
-/// The highest false-positive rate of a sub-filter. Larger buckets have more fingerprints.
-const MAX_ERROR_RATE: f64 = 0.5;
+/// The highest false-positive rate of a sub-filter by default. Larger buckets have more fingerprints.
+const MAX_DEFAULT_RATE: f64 = 0.5;
 
 /// The occurrences of items that were added in the window, with one entry per occurrence.
 ///
@@ -18,9 +18,9 @@ const MAX_ERROR_RATE: f64 = 0.5;
 /// several sub-filters, a deletion may delete an occurrence of another item that is in a different sub-filter. The
 /// probability is at most that of a false positive.
 ///
-/// The false-positive rate is at most `2 * bucket_size / 255` per sub-filter. A sub-filter has two buckets per item, so every
-/// `2 * bucket_size` occurrences of an item need another sub-filter, which is small while the filter is not full. The time
-/// of all operations is proportional to the sub-filters.
+/// The false-positive rate is at most that of the parameters, also after growth; by default at most `2 * bucket_size / 255` per
+/// sub-filter. A sub-filter has two buckets per item, so every `2 * bucket_size` occurrences of an item need another
+/// sub-filter, which is small while the filter is not full. The time of all operations is proportional to the sub-filters.
 ///
 /// # Example
 ///
@@ -35,6 +35,7 @@ const MAX_ERROR_RATE: f64 = 0.5;
 ///     // A server takes random bytes.
 ///     seed: Seed::default(),
 ///     capacity: 1000,
+///     error_rate: Some(0.001),
 ///     bucket_size: 4,
 ///     max_iterations: 20,
 ///     expansion: 2,
@@ -55,12 +56,15 @@ pub type WindowMultiset = WindowFilter<Multiset>;
 pub struct Multiset;
 
 /// Parameters of a new [`WindowMultiset`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MultisetParameters {
     /// Keys the hash of items. Secret and random, so that nobody can choose items that collide.
     pub seed: Seed,
     /// Occurrences per window, at least 1.
     pub capacity: u64,
+    /// Upper bound for the false-positive rate of the whole filter, in (0, 1). `None`: each sub-filter has the rate of a cuckoo
+    /// filter without a window, whose fingerprints have one byte.
+    pub error_rate: Option<f64>,
     /// Slots per bucket: 1 to 255.
     pub bucket_size: u8,
     /// Entries that an insertion may evict: 1 to 65535.
@@ -72,22 +76,23 @@ pub struct MultisetParameters {
 
 impl Kind for Multiset {
     const TYPE_NAME: &'static CStr = c"cf-window";
+    const ENCODING_VERSION: u16 = 3;
     /// The header of a cuckoo filter has 38 bytes, a header with this mark has more.
-    const HEADER_MARK: &'static [u8] = b"cf-win2\xff";
+    const HEADER_MARK: &'static [u8] = b"cf-win3\xff";
     const GUARANTEES_CAPACITY: bool = false;
 
-    fn allows(error_rate: f64, bucket_size: u8, _: u16) -> bool {
-        error_rate.to_bits() == error_rate_of(bucket_size).to_bits()
+    fn is_rate_of_each(error_rate: f64, bucket_size: u8) -> bool {
+        error_rate.to_bits() == default_rate(bucket_size).to_bits()
     }
 
-    fn error_rate(of_filter: f64, _: impl Iterator<Item = f64>) -> f64 {
-        of_filter
+    fn allows(_: u8, _: u16) -> bool {
+        true
     }
 }
 
-/// The false-positive rate of a sub-filter with this bucket size.
-fn error_rate_of(bucket_size: u8) -> f64 {
-    (2.0 * f64::from(bucket_size) / FINGERPRINTS).min(MAX_ERROR_RATE)
+/// The false-positive rate of a sub-filter with this bucket size, if the parameters specify none.
+fn default_rate(bucket_size: u8) -> f64 {
+    (2.0 * f64::from(bucket_size) / FINGERPRINTS).min(MAX_DEFAULT_RATE)
 }
 
 impl WindowMultiset {
@@ -104,12 +109,24 @@ impl WindowMultiset {
         let parameters = Parameters {
             seed: parameters.seed,
             capacity: parameters.capacity,
-            error_rate: error_rate_of(parameters.bucket_size),
+            error_rate: (parameters.error_rate)
+                .unwrap_or_else(|| default_rate(parameters.bucket_size)),
             bucket_size: parameters.bucket_size,
             max_iterations: parameters.max_iterations,
             expansion: parameters.expansion,
         };
         Self::create(window, parameters, budget)
+    }
+
+    /// The error rate that the filter was created for; `None` if each sub-filter has that of its bucket size.
+    #[must_use]
+    pub fn error_rate(&self) -> Option<f64> {
+        let Parameters {
+            error_rate,
+            bucket_size,
+            ..
+        } = self.parameters;
+        (!Multiset::is_rate_of_each(error_rate, bucket_size)).then_some(error_rate)
     }
 
     /// Slots per bucket.

@@ -87,23 +87,17 @@ pub enum IfPresent {
 
 impl Kind for Set {
     const TYPE_NAME: &'static CStr = c"bf-window";
+    const ENCODING_VERSION: u16 = 2;
     /// As the first number of the header of a Bloom filter, the number of items, it is out of range.
     const HEADER_MARK: &'static [u8] = b"bf-win2\xff";
     const GUARANTEES_CAPACITY: bool = true;
 
-    fn allows(_: f64, bucket_size: u8, max_iterations: u16) -> bool {
-        (bucket_size, max_iterations) == (BUCKET_SIZE, MAX_ITERATIONS)
+    fn is_rate_of_each(_: f64, _: u8) -> bool {
+        false
     }
 
-    /// The first sub-filter takes a large part of the error rate. Each further one takes part of what the others leave:
-    /// half, then a third, a quarter and so on. So the sum does not exceed the rate, and long lists are possible.
-    fn error_rate(of_filter: f64, of_sub_filters: impl Iterator<Item = f64>) -> f64 {
-        let (present, sum) =
-            of_sub_filters.fold((0, 0.0), |(present, sum), rate| (present + 1, sum + rate));
-        match present {
-            0 => of_filter * super::FIRST_SHARE,
-            _ => (of_filter - sum) / f64::from(present + 1),
-        }
+    fn allows(bucket_size: u8, max_iterations: u16) -> bool {
+        (bucket_size, max_iterations) == (BUCKET_SIZE, MAX_ITERATIONS)
     }
 }
 

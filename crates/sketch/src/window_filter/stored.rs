@@ -179,7 +179,7 @@ fn shape(fields: &mut Fields<'_>) -> Result<Shape, FormatError> {
 
 impl<K: Kind> Stored for WindowFilter<K> {
     const TYPE_NAME: &'static CStr = K::TYPE_NAME;
-    const ENCODING_VERSION: u16 = 2;
+    const ENCODING_VERSION: u16 = K::ENCODING_VERSION;
     const HEADER_MARK: &'static [u8] = K::HEADER_MARK;
     type Cache = ();
     type Defaults = ();

@@ -3,6 +3,7 @@
 use crate::family::bloom::config::{CAPACITIES, EXPANSIONS};
 use crate::family::bloom::request::{InsertOptions, Request};
 use crate::family::bloom::texts::{BAD_CAPACITY, BAD_EXPANSION};
+use crate::family::error_rate;
 use crate::family::window::{FILTER, INSERT, WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -43,10 +44,7 @@ fn reserve_parameters<'a>(
     call: &Call<'a>,
     options: &mut Options<'_, 'a>,
 ) -> Result<Request, Error> {
-    let error_rate = call.arg(2).double().ok_or(c"ERR bad error rate")?;
-    if !(error_rate > 0.0 && error_rate < 1.0) {
-        return Err(c"ERR error rate must be in the range (0.000000, 1.000000)".into());
-    }
+    let error_rate = error_rate::parse(call.arg(2))?;
     let capacity = call.arg(3).integer().ok_or(c"ERR bad capacity")?;
     if !is_allowed(call, &CAPACITIES, capacity) {
         return Err(BAD_CAPACITY.into());

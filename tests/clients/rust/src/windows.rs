@@ -63,7 +63,7 @@ fn window(connection: &mut Connection, key: &str, total: u64) -> RedisResult<()>
         _ => format!("TDIGEST.RANK {key} 1.5"),
     };
     let expected: Vec<i64> = cmd(&command).query(connection)?;
-    let recent: Vec<i64> = cmd(&format!("SKETCH.WITHIN 60000 {command}")).query(connection)?;
+    let recent: Vec<i64> = cmd(&format!("SKETCH.WITHIN {PANE_MS} {command}")).query(connection)?;
     assert_eq!(recent, expected);
     let ages: Vec<Option<i64>> = cmd("SKETCH.AGE none a b").query(connection)?;
     assert_eq!(ages, [None, None]);

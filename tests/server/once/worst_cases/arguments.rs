@@ -88,7 +88,10 @@ pub fn calls(
         .into_iter()
         .map(|word| match &word[..] {
             b"SOURCE" => base.as_bytes().to_vec(),
-            b"PART" => (units(sizes) * PANE_MS / 2).max(1).to_string().into_bytes(),
+            b"PART" => (units(sizes) * PANE_MS / 2)
+                .max(PANE_MS)
+                .to_string()
+                .into_bytes(),
             _ => word,
         })
         .collect();

@@ -207,13 +207,83 @@ fn a_full_multiset_has_the_rate_of_its_bucket_size() {
             assert_eq!(filter.insert_item(&item, ANY), Ok(()), "{number}");
         }
         assert_eq!(filter.insert_item(b"more", ANY), Err(Error::Full));
-        let absent = (0..PROBES).map(|number| (number | 1 << 40).to_le_bytes());
-        let found = absent
-            .filter(|item| filter.contains(item, Panes::ALL))
-            .count() as u64;
+        let found = found_in_multiset(&filter);
         let rate = 2.0 * f64::from(bucket_size) / 255.0;
         assert!(found <= bound(rate), "{found} at {bucket_size}, {panes}");
     }
+}
+
+/// The number of absent items that a multiset finds.
+fn found_in_multiset(filter: &WindowMultiset) -> u64 {
+    let absent = (0..PROBES).map(|number| (number | 1 << 40).to_le_bytes());
+    absent
+        .filter(|item| filter.contains(item, Panes::ALL))
+        .count() as u64
+}
+
+/// A multiset with an error rate of its own, when it is full, and after growth: by other items, and by one item with many
+/// occurrences. The rate is that of the whole filter: the rates of the sub-filters do not exceed it in sum.
+#[test]
+fn a_multiset_has_the_specified_rate_at_capacity_and_after_growth() {
+    for error_rate in [0.05, 0.001, 0.0001] {
+        for bucket_size in [1, 4, 30] {
+            let parameters = MultisetParameters {
+                error_rate: Some(error_rate),
+                ..of_multiset(2000, bucket_size, 2)
+            };
+            let mut filter = WindowMultiset::new(window(12), &parameters, ANY).unwrap();
+            assert_eq!(filter.error_rate(), Some(error_rate));
+            let sum = |filter: &WindowMultiset| -> f64 {
+                filter
+                    .sub_filters(Panes::ALL)
+                    .map(|each| each.error_rate)
+                    .sum()
+            };
+            for number in 0..filter.limit() {
+                let item = number.to_le_bytes();
+                assert_eq!(filter.insert_item(&item, ANY), Ok(()), "{number}");
+            }
+            let found = found_in_multiset(&filter);
+            assert!(
+                found <= bound(error_rate),
+                "{found} at {error_rate}, {bucket_size}"
+            );
+            for number in 0..10_000u64 {
+                filter.insert_item(&number.to_le_bytes(), ANY).unwrap();
+            }
+            for _ in 0..100 {
+                filter.insert_item(b"one", ANY).unwrap();
+            }
+            assert!(filter.num_sub_filters() > 3);
+            assert!(sum(&filter) <= error_rate, "{error_rate}, {bucket_size}");
+            let found = found_in_multiset(&filter);
+            assert!(
+                found <= bound(error_rate),
+                "{found} at {error_rate}, {bucket_size}"
+            );
+            assert!(filter.count(b"one", Panes::ALL) >= 100);
+        }
+    }
+}
+
+/// The default rate is that of each sub-filter, and a filter with the same rate as a parameter is the same one.
+#[test]
+fn the_default_rate_of_a_multiset_is_that_of_each_sub_filter() {
+    let [default, specified] = [None, Some(8.0 / 255.0)].map(|error_rate| {
+        let parameters = MultisetParameters {
+            error_rate,
+            ..of_multiset(500, 4, 2)
+        };
+        let mut filter = WindowMultiset::new(window(12), &parameters, ANY).unwrap();
+        for number in 0..5000u64 {
+            filter.insert_item(&number.to_le_bytes(), ANY).unwrap();
+        }
+        filter
+    });
+    assert_eq!(default, specified);
+    assert_eq!(specified.error_rate(), None);
+    let rates = default.sub_filters(Panes::ALL).map(|each| each.error_rate);
+    assert!(rates.filter(|&rate| rate > 4.0 / 255.0).count() > 1);
 }
 
 /// The error rate of a cuckoo filter with the same bucket size.
@@ -227,10 +297,7 @@ fn a_multiset_has_the_rate_of_its_bucket_size() {
                 filter.insert_item(&number.to_le_bytes(), ANY).unwrap();
             }
         }
-        let absent = (0..PROBES).map(|number| (number | 1 << 40).to_le_bytes());
-        let found = absent
-            .filter(|item| filter.contains(item, Panes::ALL))
-            .count() as u64;
+        let found = found_in_multiset(&filter);
         let rate = 2.0 * f64::from(bucket_size) / 255.0;
         assert!(filter.num_sub_filters() <= 2);
         assert!(found <= bound(rate), "{found} at {bucket_size}");

@@ -52,6 +52,14 @@ fn headers_of_a_wrong_length_or_type_are_refused() {
         let refused = WindowSet::load(&mut saved(&sample()), version, &());
         assert_eq!(refused.err(), Some(FormatError::UnknownVersion(version)));
     }
+    for version in [0, 1, 2, 4] {
+        let refused = WindowMultiset::load(&mut saved(&sample_multiset()), version, &());
+        assert_eq!(refused.err(), Some(FormatError::UnknownVersion(version)));
+    }
+    let old = [b"cf-win2\xff", &multiset[8..]].concat();
+    let refused = WindowMultiset::from_header(&old, ANY).err();
+    let mark = FormatError::Invalid("not a header of this type");
+    assert_eq!(refused, Some(mark));
 }
 
 /// A header of a Bloom filter begins with its number of items, at most 2^63 - 1. A header of a cuckoo filter has 38
@@ -204,6 +212,27 @@ fn every_rule_of_the_values_is_checked() {
         for bytes in changed {
             assert!(load(&mut with(&values, position, Bytes(bytes))).is_err());
         }
+    }
+}
+
+/// A multiset can have the error rates of a set, whatever its bucket size.
+#[test]
+fn a_multiset_has_any_error_rate_between_0_and_1() {
+    let values = saved(&sample_multiset());
+    let load = |rate: f64| {
+        let mut values = with(&values, 5, Double(rate));
+        WindowMultiset::load(&mut values, WindowMultiset::ENCODING_VERSION, &())
+    };
+    for rate in [f64::MIN_POSITIVE, 1e-9, 0.01, 0.25, 0.999] {
+        let filter = load(rate).unwrap();
+        assert_eq!(filter.error_rate(), Some(rate));
+        assert_eq!(reloaded(&filter), filter);
+        assert_eq!(from_chunks(&filter, 100), filter);
+    }
+    assert_eq!(load(4.0 / 255.0).unwrap().error_rate(), None);
+    for rate in [0.0, 1.0, -1.0, f64::NAN, f64::INFINITY] {
+        let refused = FormatError::Invalid("parameters out of range");
+        assert_eq!(load(rate).err(), Some(refused), "{rate}");
     }
 }
 

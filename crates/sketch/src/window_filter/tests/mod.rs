@@ -32,14 +32,20 @@ fn set(capacity: u64, error_rate: f64, expansion: u32, panes: u64) -> WindowSet 
     WindowSet::new(window(panes), &parameters, ANY).unwrap()
 }
 
-fn multiset(capacity: u64, bucket_size: u8, expansion: u32, panes: u64) -> WindowMultiset {
-    let parameters = MultisetParameters {
+/// The parameters of [`multiset`].
+fn of_multiset(capacity: u64, bucket_size: u8, expansion: u32) -> MultisetParameters {
+    MultisetParameters {
         seed: SEED,
         capacity,
+        error_rate: None,
         bucket_size,
         max_iterations: 20,
         expansion,
-    };
+    }
+}
+
+fn multiset(capacity: u64, bucket_size: u8, expansion: u32, panes: u64) -> WindowMultiset {
+    let parameters = of_multiset(capacity, bucket_size, expansion);
     WindowMultiset::new(window(panes), &parameters, ANY).unwrap()
 }
 
@@ -51,7 +57,7 @@ fn saved<K: Kind>(filter: &WindowFilter<K>) -> Values {
 
 /// The filter after a save and a load.
 fn reloaded<K: Kind>(filter: &WindowFilter<K>) -> WindowFilter<K> {
-    WindowFilter::load(&mut saved(filter), 2, &()).unwrap()
+    WindowFilter::load(&mut saved(filter), K::ENCODING_VERSION, &()).unwrap()
 }
 
 /// The seed is part of the value: filters with the same items and different seeds differ in each stored form, and each copy

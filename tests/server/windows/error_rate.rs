@@ -1,0 +1,190 @@
+//! The word ERROR of CF.RESERVE with a window.
+
+use super::{dumps, logged_without_seeds, start};
+use crate::families::Family;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+
+const SEED: &str = "00112233445566778899aabbccddeeff";
+const BAD_RATE: &str = "ERR bad error rate";
+const OUT_OF_RANGE: &str = "ERR error rate must be in the range (0.000000, 1.000000)";
+
+fn error(text: &str) -> Reply {
+    Reply::Error(text.as_bytes().to_vec())
+}
+
+/// The DUMP of a new filter, which is deleted.
+fn dump_of(connection: &mut Connection, create: &str) -> Reply {
+    assert!(connection.call(create).is_ok(), "{create}");
+    let dump = dumps(connection, &["k".to_owned()]).remove(0);
+    connection.call("DEL k");
+    dump
+}
+
+#[test]
+fn an_invalid_rate_is_refused_as_that_of_a_bloom_filter() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    for rate in [
+        "x", "", "0.1x", "nan", "0", "-0.1", "1", "1.5", "inf", "-inf", "1e400", "1e-400",
+    ] {
+        let call = |connection: &mut Connection, arguments: &[&str]| connection.send(arguments);
+        let of_set = ["BF.RESERVE", "k", rate, "100", "WINDOW", "4000"];
+        let of_multiset = ["CF.RESERVE", "k", "100", "WINDOW", "4000", "ERROR", rate];
+        let reply = call(&mut connection, &of_multiset);
+        assert!(matches!(reply, Reply::Error(_)), "{rate}: {reply}");
+        assert_eq!(reply, call(&mut connection, &of_set), "{rate}");
+    }
+    for (window, text) in [
+        ("WINDOW 4000 ERROR x", BAD_RATE),
+        ("WINDOW 4000 ERROR 1", OUT_OF_RANGE),
+        // After the length and the panes, before the seed, in any order.
+        (
+            "WINDOW 0 ERROR x",
+            "ERR WINDOW must be between 1 and 315360000000 milliseconds",
+        ),
+        (
+            "WINDOW 4000 ERROR x PANES 0",
+            "ERR PANES must be between 1 and 1000, and at most WINDOW",
+        ),
+        ("WINDOW 4000 SEED x ERROR 2 PANES 4", OUT_OF_RANGE),
+        (
+            "WINDOW 4000 SEED x ERROR 0.1",
+            "ERR SEED must be 32 hexadecimal digits",
+        ),
+        ("ERROR 0.1 WINDOW 4000", "ERR syntax error"),
+        (
+            "EXPANSION -1 WINDOW 4000 ERROR x",
+            "EXPANSION: value must be in the range [0, 32768]",
+        ),
+    ] {
+        let command = format!("CF.RESERVE k 100 {window}");
+        assert_eq!(connection.call(&command), error(text), "{command}");
+    }
+    assert_eq!(connection.call("DBSIZE"), Reply::Integer(0));
+    // Without WINDOW it is ignored, as any other argument.
+    assert!(connection.call("CF.RESERVE k 100 ERROR x").is_ok());
+    assert_eq!(connection.call("SKETCH.WINDOW k"), Reply::Null('$'));
+}
+
+/// A rate above the maximum is reduced to it, as that of a Bloom filter, with a line in the log.
+#[test]
+fn a_rate_above_the_maximum_is_reduced_to_it() {
+    let server = start(&[]);
+    server.set_clock("1000000");
+    let mut connection = server.resp2();
+    let create = format!("CF.RESERVE k 100 BUCKETSIZE 4 WINDOW 4000 SEED {SEED} ERROR");
+    let [largest, above] =
+        ["0.25", "0.3"].map(|rate| dump_of(&mut connection, &format!("{create} {rate}")));
+    assert_eq!(largest, above);
+    let line = "error rate 0.3 is above the maximum and was set to 0.25";
+    assert!(server.log().contains(line), "{}", server.log());
+}
+
+/// The creation is replicated with the rate if it is not that of the bucket size. Every copy has the rate: it determines the
+/// slots of the sub-filters that are added later.
+#[test]
+fn copies_have_the_rate() {
+    let mut server = start(&["--appendonly", "yes", "--appendfsync", "always"]);
+    server.set_clock("1000000");
+    let mut replica = Options::new().start();
+    replica.replicate(&server);
+    let mut connection = server.resp2();
+    let family = Family::of("cf");
+    for (key, options) in [
+        ("default", "WINDOW 4000 PANES 4"),
+        // 4 / 255, the default with a bucket size of 2.
+        ("equal", "WINDOW 4000 ERROR 0.01568627450980392 PANES 4"),
+        ("low", "WINDOW 4000 ERROR 0.0001 PANES 4"),
+        ("capped", "WINDOW 4000 PANES 4 ERROR 0.9"),
+    ] {
+        let create = format!("CF.RESERVE {key} 100 {options} SEED {SEED}");
+        assert!(connection.call(&create).is_ok(), "{create}");
+    }
+    let creations = logged_without_seeds(&server);
+    let creations = creations
+        .iter()
+        .filter(|command| command.starts_with("CF.RESERVE"));
+    let parameters = "BUCKETSIZE 2 MAXITERATIONS 20 EXPANSION 1 WINDOW 4000 PANES 4";
+    assert_eq!(
+        creations.collect::<Vec<_>>(),
+        [
+            &format!("CF.RESERVE default 100 {parameters}"),
+            &format!("CF.RESERVE equal 100 {parameters}"),
+            &format!("CF.RESERVE low 100 {parameters} ERROR 1e-4"),
+            &format!("CF.RESERVE capped 100 {parameters} ERROR 2.5e-1"),
+        ]
+    );
+    for key in ["default", "equal", "low", "capped"] {
+        // Before the filter grows.
+        connection.call(&format!("COPY {key} copy:{key}"));
+        let mut chunks = server.resp2();
+        family.copy_in_chunks(&mut connection, key, &mut chunks, &format!("chunks:{key}"));
+    }
+    let keys: Vec<_> = ["", "copy:", "chunks:"]
+        .iter()
+        .flat_map(|prefix| {
+            ["default", "equal", "low", "capped"].map(|key| format!("{prefix}{key}"))
+        })
+        .collect();
+    let items: Vec<_> = (0..1000).map(|item| item.to_string()).collect();
+    for key in &keys {
+        connection.call(&format!("CF.INSERT {key} ITEMS {}", items.join(" ")));
+    }
+    let expected = dumps(&mut connection, &keys);
+    let (first, copies) = expected.split_at(4);
+    assert!(first == &copies[..4] && first == &copies[4..]);
+    assert_eq!(first[0], first[1]);
+    assert!(first[0] != first[2] && first[2] != first[3]);
+    server.wait_for_replica(&replica);
+    assert_eq!(dumps(&mut replica.resp2(), &keys), expected);
+    server.kill_and_restart();
+    assert_eq!(dumps(&mut server.resp2(), &keys), expected);
+    // From a rewritten file.
+    server.rewrite_aof();
+    server.kill_and_restart();
+    assert_eq!(dumps(&mut server.resp2(), &keys), expected);
+}
+
+fn found(connection: &mut Connection, items: impl Iterator<Item = u64>) -> usize {
+    let items: Vec<_> = items.map(|item| item.to_string()).collect();
+    let chunks = items.chunks(1000).map(|chunk| {
+        let reply = connection.call(&format!("CF.MEXISTS k {}", chunk.join(" ")));
+        let items = reply.items().expect("an array");
+        items
+            .iter()
+            .filter(|item| **item == Reply::Integer(1))
+            .count()
+    });
+    chunks.sum()
+}
+
+/// Random items would exceed the bound with a probability below 1e-6: of n absent items, each is found with a probability of
+/// at most the rate, so a mean of m is exceeded by 6 · √m + 10 with a probability below 1e-8. The seed is fixed.
+#[test]
+fn a_full_filter_has_the_rate() {
+    const PROBES: u64 = 200_000;
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for rate in [0.001, 0.0001] {
+        connection.call("DEL k");
+        let create = "CF.RESERVE k 20000 BUCKETSIZE 4 EXPANSION 0 WINDOW 315360000000";
+        let create = format!("{create} ERROR {rate} SEED {SEED}");
+        assert!(connection.call(&create).is_ok(), "{create}");
+        for first in (0..20_000).step_by(1000) {
+            let items: Vec<_> = (first..first + 1000).map(|item| item.to_string()).collect();
+            let reply = connection.call(&format!("CF.INSERT k ITEMS {}", items.join(" ")));
+            assert_eq!(
+                reply.items(),
+                Some(&[const { Reply::Integer(1) }; 1000][..])
+            );
+        }
+        assert_eq!(found(&mut connection, 0..20_000), 20_000);
+        let mean = PROBES as f64 * rate;
+        let absent = found(&mut connection, (0..PROBES).map(|item| item + 1_000_000));
+        assert!(
+            (absent as f64) < mean + 6.0 * mean.sqrt() + 10.0,
+            "{absent}"
+        );
+    }
+}
