@@ -1,5 +1,6 @@
 //! Recall and counts of top-k sketches with a window, by period.
 
+use crate::recall::quality;
 use crate::streams::Random;
 use crate::{per_cent, table};
 use roughly_sketch::memory::Budget;
@@ -43,31 +44,25 @@ fn stream() -> Vec<Vec<u32>> {
     (0..DAY * 3 / 2).map(minute).collect()
 }
 
-/// Share of the true top k of these panes that is on the list, and the mean relative error of its counts.
-fn measure(
+/// Share of the true top k of these panes that is on the list, and the mean relative error of its counts. `units` has the items
+/// of each unit, which were added in its middle.
+pub fn measure(
     sketch: &TopKWindow,
     cache: &mut <TopKWindow as Stored>::Cache,
     panes: Panes,
-    minutes: &[Vec<u32>],
+    units: &[Vec<u32>],
+    unit_ms: u64,
 ) -> [f64; 2] {
     let start_ms = sketch.timeline().window().start_of(panes.oldest());
-    // Events happen in the middle of their minute.
-    let first = start_ms.saturating_sub(MINUTE_MS / 2).div_ceil(MINUTE_MS);
-    let mut counts = vec![0u64; UNIVERSE];
-    for &item in minutes.iter().skip(first as usize).flatten() {
+    let first = start_ms.saturating_sub(unit_ms / 2).div_ceil(unit_ms);
+    let covered = &units[first as usize..];
+    let last = covered.iter().flatten().max().expect("an event");
+    let mut counts = vec![0; *last as usize + 1];
+    for &item in covered.iter().flatten() {
         counts[item as usize] += 1;
     }
-    let mut sorted = counts.clone();
-    sorted.sort_unstable_by_key(|&count| std::cmp::Reverse(count));
-    // Several items may tie for rank k: any of them counts as found.
-    let least = sorted[K - 1];
-    let (mut found, mut error) = (0, 0.0);
-    for (item, count) in sketch.list_at(panes, cache).expect("memory") {
-        let truth = counts[u32::from_le_bytes(item.try_into().expect("an item")) as usize];
-        found += usize::from(truth >= least);
-        error += truth.abs_diff(count.into()) as f64 / truth as f64;
-    }
-    [found as f64 / K as f64, error / K as f64]
+    let k = sketch.k() as usize;
+    quality(sketch.list_at(panes, cache).expect("memory"), k, &counts)
 }
 
 /// Recall and mean error of the counts by period, for windows of a day.
@@ -97,7 +92,7 @@ pub fn top_k() -> String {
             reads += 1.0;
             for ((_, period), result) in PERIODS.iter().zip(&mut results) {
                 let panes = sketch.timeline().panes_within(unix_ms, period * MINUTE_MS);
-                let measured = measure(&sketch, &mut cache, panes, &minutes[..=minute]);
+                let measured = measure(&sketch, &mut cache, panes, &minutes[..=minute], MINUTE_MS);
                 *result = [result[0] + measured[0], result[1] + measured[1]];
             }
         }
