@@ -10,7 +10,6 @@ mod clients;
 mod digests;
 mod families;
 mod limits;
-mod periods;
 mod recall;
 mod sizes;
 mod small_filters;
@@ -31,8 +30,6 @@ const GROWTH: &str =
     "<!-- growth: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const WINDOWS: &str =
     "<!-- windows: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const PERIODS: &str =
-    "<!-- periods: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const STREAMS: &str =
     "<!-- streams: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const ONE_PANE: &str =
@@ -179,7 +176,6 @@ fn the_top_k_page_shows_the_measured_accuracy() {
 #[test]
 fn the_top_k_page_shows_the_measured_accuracy_of_windows() {
     let path = page("docs/families/top-k.md");
-    check_table(&path, PERIODS, &periods::top_k());
     check_table(&path, STREAMS, &window_recall::by_stream());
     check_table(&path, ONE_PANE, &window_recall::one_pane());
 }

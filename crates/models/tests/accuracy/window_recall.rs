@@ -1,12 +1,13 @@
 //! Recall and counts of top-k sketches with a window, by stream.
 
 use crate::digests::normal;
-use crate::periods::measure;
+use crate::families::thousands;
 use crate::recall::quality;
 use crate::streams::{Random, Weights, counts};
 use crate::table;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
+use roughly_sketch::stored::Stored;
 use roughly_sketch::top_k::{TopK, TopKWindow};
 use roughly_sketch::window::{Panes, Timed, Window};
 
@@ -25,6 +26,8 @@ enum Stream {
     Zipf(f64),
     /// The same, but all events of an item of a unit follow each other.
     Blocks(f64),
+    /// The same, but the ranking moves by one item per unit.
+    Drift(f64),
     /// Draws of items whose frequencies have a log-normal distribution.
     LogNormal,
     /// Draws of 30 items with equal frequencies, and of all others with a 500th of it.
@@ -36,8 +39,9 @@ enum Stream {
 impl Stream {
     fn name(self) -> String {
         match self {
-            Self::Zipf(exponent) => format!("Zipf({exponent})"),
-            Self::Blocks(exponent) => format!("Zipf({exponent}), each item's events together"),
+            Self::Zipf(exponent) => format!("Zipf({exponent:?})"),
+            Self::Blocks(exponent) => format!("Zipf({exponent:?}), events by item"),
+            Self::Drift(exponent) => format!("Zipf({exponent:?}), the ranking changes"),
             Self::LogNormal => "log-normal".to_owned(),
             Self::Frequent30 => "30 equal items, others flat".to_owned(),
             Self::Steady => "100 steady items, 130 new ones".to_owned(),
@@ -48,7 +52,7 @@ impl Stream {
     fn units(self, units: usize, events: usize) -> Vec<Vec<u32>> {
         let mut random = Random(7);
         let weights = match self {
-            Self::Zipf(exponent) | Self::Blocks(exponent) => {
+            Self::Zipf(exponent) | Self::Blocks(exponent) | Self::Drift(exponent) => {
                 Weights::new((1..=UNIVERSE).map(|rank| (rank as f64).powf(-exponent)))
             }
             Self::LogNormal => {
@@ -64,14 +68,21 @@ impl Stream {
                     .collect();
             }
         };
-        let mut unit = || {
+        let mut unit = |number: usize| {
             let mut events = weights.draws(events, &mut random);
-            if matches!(self, Self::Blocks(_)) {
-                events.sort_by_cached_key(|&item| Random(item.into()).next_u64());
+            match self {
+                Self::Blocks(_) => {
+                    events.sort_by_cached_key(|&item| Random(item.into()).next_u64());
+                }
+                Self::Drift(_) => {
+                    let moved = |item: &mut u32| *item = (*item + number as u32) % UNIVERSE as u32;
+                    events.iter_mut().for_each(moved);
+                }
+                _ => {}
             }
             events
         };
-        (0..units).map(|_| unit()).collect()
+        (0..units).map(&mut unit).collect()
     }
 }
 
@@ -82,6 +93,27 @@ fn steady(unit: u32, random: &mut Random) -> Vec<u32> {
     events.extend(new.flat_map(|item| [item; 5]));
     events.sort_by_cached_key(|_| random.next_u64());
     events
+}
+
+/// Share of the true top k of these panes that is on the list, and the mean relative error of its counts. `units` has the items
+/// of each unit, which were added in its middle.
+fn measure(
+    sketch: &TopKWindow,
+    cache: &mut <TopKWindow as Stored>::Cache,
+    panes: Panes,
+    units: &[Vec<u32>],
+    unit_ms: u64,
+) -> [f64; 2] {
+    let start_ms = sketch.timeline().window().start_of(panes.oldest());
+    let first = start_ms.saturating_sub(unit_ms / 2).div_ceil(unit_ms);
+    let covered = &units[first as usize..];
+    let last = covered.iter().flatten().max().expect("an event");
+    let mut counts = vec![0; *last as usize + 1];
+    for &item in covered.iter().flatten() {
+        counts[item as usize] += 1;
+    }
+    let k = sketch.k() as usize;
+    quality(sketch.list_at(panes, cache).expect("memory"), k, &counts)
 }
 
 /// A stream, and the sketches that count it.
@@ -172,6 +204,7 @@ pub fn by_stream() -> String {
         load(Stream::LogNormal, 10, 320, 1_000, [0.95, 0.03]),
         load(Stream::Frequent30, 30, 240, 1_000, [1.0, 0.002]),
         load(Stream::Blocks(0.8), 10, 80, 1_000, [0.9, 0.06]),
+        load(Stream::Drift(1.0), 100, 800, 10_000, [0.99, 0.01]),
         load(Stream::Steady, 100, 800, 950, [0.4, 0.002]),
     ];
     let rows = loads.map(|load| {
@@ -181,10 +214,7 @@ pub fn by_stream() -> String {
         load.check(finest[2]);
         load.check(uniform[1]);
         let mut row = load.names();
-        row.push(match load.events {
-            events @ ..1000 => events.to_string(),
-            events => format!("{},{:03}", events / 1000, events % 1000),
-        });
+        row.push(thousands(load.events as f64));
         row.extend(finest.into_iter().chain(uniform).map(cell));
         row
     });
@@ -193,7 +223,7 @@ pub fn by_stream() -> String {
         "k",
         "width × depth",
         "events in 6 minutes",
-        "`FINEST`: last 30 minutes",
+        "`FINEST 360000`: last 30 minutes",
         "last 6 hours",
         "last day",
         "`PANES 12`: last 6 hours",
