@@ -318,6 +318,16 @@ impl WindowModel {
         Some((unit >> level << level, ((unit >> level) + 1) << level))
     }
 
+    /// The stored form of a heap: counts, and the numbers of the candidates plus 1.
+    fn heap_bytes(&self, heap: &Heap) -> Vec<u8> {
+        let number = |item: &Vec<u8>| self.candidates.iter().position(|other| other == item);
+        let numbers = heap.0.iter().flat_map(|(count, item)| {
+            let number = item.as_ref().map(|item| number(item).expect("a candidate"));
+            [*count, number.map_or(0, |number| number as u32 + 1)]
+        });
+        numbers.flat_map(u32::to_le_bytes).collect()
+    }
+
     /// Merges and removes panes. At most two panes become one, unless they are removed later.
     fn step(&mut self) {
         let k = self.shape.0 as usize;
@@ -451,6 +461,8 @@ impl WindowedModel for WindowModel {
         }
         let stored = values(sketch).values;
         assert_eq!(stored[10], Value::Integer(self.random.stored()));
+        assert_eq!(stored[11], Value::Bytes(self.heap_bytes(&self.heap)));
+        assert_eq!(stored[12], Value::Bytes(self.heap_bytes(&self.list)));
         let mut values = stored.iter().skip(13);
         let mut next = || values.next().expect("a value");
         assert_eq!(next(), &Value::Integer(self.panes.len() as u64));
