@@ -1,6 +1,7 @@
 //! Top-k sketches.
 
 pub mod decay;
+pub mod pane_table;
 pub mod window;
 
 use super::allows;
@@ -13,7 +14,6 @@ use roughly_sketch::hash::murmur2;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::top_k::TopK;
-use siphasher::sip::SipHasher13;
 use std::collections::{HashMap, HashSet};
 
 impl Subject for TopK {
@@ -43,12 +43,9 @@ impl Subject for TopK {
 }
 
 /// Rows of buckets, each with the fingerprint of its owner and a count.
-#[derive(Clone)]
 pub struct Table {
     width: u32,
     buckets: Vec<(u32, u32)>,
-    /// Of a sketch with a window.
-    seed: Option<[u8; 16]>,
 }
 
 impl Table {
@@ -57,64 +54,27 @@ impl Table {
         Self {
             width,
             buckets: vec![(0, 0); (width * depth) as usize],
-            seed: None,
-        }
-    }
-
-    /// An empty table of a sketch with a window.
-    pub fn seeded(width: u32, depth: u32, seed: [u8; 16]) -> Self {
-        let seed = Some(seed);
-        Self {
-            seed,
-            ..Self::new(width, depth)
-        }
-    }
-
-    /// The hash under the seed of the table.
-    fn hash(seed: [u8; 16], item: &[u8]) -> u64 {
-        SipHasher13::new_with_key(&seed).hash(item)
-    }
-
-    /// The item's fingerprint.
-    pub fn fingerprint(&self, item: &[u8]) -> u32 {
-        match self.seed {
-            None => murmur2(item, 1919),
-            Some(seed) => (Self::hash(seed, item) % (1 << 32)) as u32,
         }
     }
 
     fn places(&self, item: &[u8]) -> impl Iterator<Item = usize> + use<> {
         let (width, depth) = (self.width, self.buckets.len() as u32 / self.width);
-        let column = |row: u32| match self.seed {
-            None => murmur2(item, row) % width,
-            Some(seed) => {
-                let mut x = u128::from(Self::hash(seed, item));
-                x += (u128::from(row) + 1) * 0x9E37_79B9_7F4A_7C15;
-                x %= 1 << 64;
-                for (shift, factor) in [(30, 0xBF58_476D_1CE4_E5B9), (27, 0x94D0_49BB_1331_11EB)] {
-                    x = (x ^ x >> shift) * factor % (1 << 64);
-                }
-                (((x ^ x >> 31) * u128::from(width)) >> 64) as u32
-            }
-        };
-        let place = |row| row * width + column(row);
-        (0..depth)
-            .map(place)
-            .map(|place| place as usize)
-            .collect::<Vec<_>>()
-            .into_iter()
+        let places: Vec<usize> = (0..depth)
+            .map(|row| (row * width + murmur2(item, row) % width) as usize)
+            .collect();
+        places.into_iter()
     }
 
     /// The counts of the buckets that the item owns.
     pub fn counts(&self, item: &[u8]) -> impl Iterator<Item = u32> {
         let buckets = self.places(item).map(|place| self.buckets[place]);
-        let fingerprint = self.fingerprint(item);
+        let fingerprint = murmur2(item, 1919);
         buckets.filter_map(move |(owner, count)| (owner == fingerprint).then_some(count))
     }
 
     /// Adds an item and returns its largest count.
     pub fn add(&mut self, item: &[u8], increment: u32, random: &mut Random) -> u32 {
-        let fingerprint = self.fingerprint(item);
+        let fingerprint = murmur2(item, 1919);
         for place in self.places(item) {
             let bucket = &mut self.buckets[place];
             *bucket = match *bucket {
@@ -127,35 +87,6 @@ impl Table {
             };
         }
         self.counts(item).max().unwrap_or(0)
-    }
-
-    /// Adds the counts of a younger table, bucket by bucket.
-    pub fn merge(&mut self, younger: &Self) {
-        for (bucket, other) in self.buckets.iter_mut().zip(&younger.buckets) {
-            let ((owner, count), (other_owner, other_count)) = (*bucket, *other);
-            if owner == other_owner {
-                bucket.1 = count.saturating_add(other_count);
-            } else if other_count > count || other_count == count && other_owner > owner {
-                *bucket = *other;
-            }
-        }
-    }
-
-    /// Raises the item's counts, if it was in the list of one of the two merged panes.
-    pub fn restore(&mut self, item: &[u8], count: u32) {
-        let fingerprint = self.fingerprint(item);
-        let places: Vec<usize> = self.places(item).collect();
-        let is_own = |place: &&usize| self.buckets[**place].0 == fingerprint;
-        let own: Vec<usize> = places.iter().filter(is_own).copied().collect();
-        for &place in &own {
-            self.buckets[place].1 = self.buckets[place].1.max(count);
-        }
-        let smallest = places.iter().min_by_key(|&&place| self.buckets[place].1);
-        if let Some(&place) = smallest.filter(|_| own.is_empty())
-            && self.buckets[place].1 < count
-        {
-            self.buckets[place] = (fingerprint, count);
-        }
     }
 
     /// The stored form.

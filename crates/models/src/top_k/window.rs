@@ -5,7 +5,8 @@ use super::super::input::Input;
 use super::super::stored::{Subject, digest, values};
 use super::super::window::WindowedModel;
 use super::decay::{self, Random};
-use super::{Heap, List, Table, increment, item, items};
+use super::pane_table::PaneTable;
+use super::{Heap, List, increment, item, items};
 use roughly_dump::Value;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::{Budget, OutOfMemory};
@@ -17,8 +18,9 @@ use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// In a row of this width, all [`items`] from this number have different buckets, and their fingerprints differ.
-const WITHOUT_COLLISIONS: (u32, u8) = (188, 81);
+/// In a row of this width, at most four of the [`items`] from this number have one of the two buckets of each of them, and
+/// their fingerprints differ. So each of them always has a heavy cell.
+const WITHOUT_COLLISIONS: (u32, u8) = (140, 11);
 
 const SEED: [u8; 16] = *b"0123456789abcdef";
 
@@ -92,7 +94,7 @@ fn add(sketch: &mut TopKWindow, item: &[u8], increment: u32) -> Result<Added, Ou
 struct Pane {
     /// The first unit, and the one after the last.
     units: (u64, u64),
-    table: Table,
+    table: PaneTable,
     total: u64,
     listed: BTreeSet<Vec<u8>>,
     counts: BTreeMap<u32, u64>,
@@ -124,7 +126,7 @@ fn sort(list: &mut List) {
 
 impl Pane {
     fn estimate(&self, item: &[u8]) -> u64 {
-        self.table.counts(item).max().unwrap_or(0).into()
+        self.table.estimate(item).into()
     }
 
     /// Adds the younger half of a pane to the older one.
@@ -192,7 +194,7 @@ impl WindowModel {
         if self.newest_pane().is_none() {
             self.panes.push(Pane {
                 units: (self.newest, self.newest + 1),
-                table: Table::seeded(width, depth, SEED),
+                table: PaneTable::new(width, depth, SEED),
                 total: 0,
                 listed: BTreeSet::new(),
                 counts: BTreeMap::new(),
@@ -203,21 +205,22 @@ impl WindowModel {
         pane.total += u64::from(increment);
         let fingerprint = pane.table.fingerprint(item);
         *pane.counts.entry(fingerprint).or_default() += u64::from(increment);
-        let largest = pane.table.add(item, increment, &mut self.random);
+        pane.table.add(item, increment, &mut self.random);
+        let count = pane.table.estimate(item);
         let (root, is_vacant) = (self.heap.0[0].0, self.heap.0[0].1.is_none());
         let mut left = Vec::new();
         match self.heap.find(item) {
-            Some(_) if largest < root => {}
-            None if !is_vacant && largest <= root => {}
+            Some(_) if count < root => {}
+            None if !is_vacant && count <= root => {}
             _ => {
-                left.extend(self.heap.put(item, largest));
+                left.extend(self.heap.put(item, count));
                 if !is_candidate {
                     self.candidates.push(item.to_vec());
                 }
                 is_candidate = true;
             }
         }
-        let sum = u32::try_from(closed + u64::from(largest)).unwrap_or(u32::MAX);
+        let sum = u32::try_from(closed + u64::from(count)).unwrap_or(u32::MAX);
         let mut left_list = None;
         if is_candidate && sum >= self.list.0[0].0 {
             left_list = self.list.put(item, sum);
@@ -313,6 +316,16 @@ impl WindowModel {
         };
         let level = (1..=self.levels()).filter(is_merged).max().unwrap_or(0);
         Some((unit >> level << level, ((unit >> level) + 1) << level))
+    }
+
+    /// The stored form of a heap: counts, and the numbers of the candidates plus 1.
+    fn heap_bytes(&self, heap: &Heap) -> Vec<u8> {
+        let number = |item: &Vec<u8>| self.candidates.iter().position(|other| other == item);
+        let numbers = heap.0.iter().flat_map(|(count, item)| {
+            let number = item.as_ref().map(|item| number(item).expect("a candidate"));
+            [*count, number.map_or(0, |number| number as u32 + 1)]
+        });
+        numbers.flat_map(u32::to_le_bytes).collect()
     }
 
     /// Merges and removes panes. At most two panes become one, unless they are removed later.
@@ -448,6 +461,8 @@ impl WindowedModel for WindowModel {
         }
         let stored = values(sketch).values;
         assert_eq!(stored[10], Value::Integer(self.random.stored()));
+        assert_eq!(stored[11], Value::Bytes(self.heap_bytes(&self.heap)));
+        assert_eq!(stored[12], Value::Bytes(self.heap_bytes(&self.list)));
         let mut values = stored.iter().skip(13);
         let mut next = || values.next().expect("a value");
         assert_eq!(next(), &Value::Integer(self.panes.len() as u64));

@@ -36,7 +36,8 @@ fn every(value: f64, step: f64, text: impl Fn(f64) -> String) -> String {
     }
 }
 
-fn thousands(number: f64) -> String {
+/// The text of a number, with a comma between thousands.
+pub fn thousands(number: f64) -> String {
     match number {
         1_000.0.. => format!("{},000", number / 1000.0),
         _ => number.to_string(),

@@ -10,20 +10,27 @@ const UNIVERSE: usize = 100_000;
 const STREAM: usize = 500_000;
 const SEEDS: u64 = 2;
 
-/// The share of the true top k on the list, and the mean relative error of its counts.
-fn quality(sketch: &TopK, counts: &[u64]) -> [f64; 2] {
-    let k = sketch.k() as usize;
-    let mut sorted = counts.to_vec();
-    sorted.sort_unstable_by_key(|&count| Reverse(count));
+/// The share of the true top k on the list of at most k items, and the mean relative error of its counts.
+pub fn quality<'a>(
+    list: impl Iterator<Item = (&'a [u8], u32)>,
+    k: usize,
+    counts: &[u64],
+) -> [f64; 2] {
+    let mut counted: Vec<u64> = counts.iter().copied().filter(|&count| count > 0).collect();
     // Several items may tie for rank k: any of them counts as found.
-    let least = sorted[k - 1];
+    let (_, &mut least, _) = counted.select_nth_unstable_by_key(k - 1, |&count| Reverse(count));
     let (mut found, mut error) = (0, 0.0);
-    for (item, count) in sketch.list().expect("memory") {
+    for (item, count) in list {
         let truth = counts[u32::from_le_bytes(item.try_into().expect("an item")) as usize];
         found += usize::from(truth >= least);
         error += truth.abs_diff(count.into()) as f64 / truth as f64;
     }
     [found as f64 / k as f64, error / k as f64]
+}
+
+/// [`quality`] of a sketch without a window.
+fn quality_of(sketch: &TopK, counts: &[u64]) -> [f64; 2] {
+    quality(sketch.list().expect("memory"), sketch.k() as usize, counts)
 }
 
 fn sketch_of(k: u64, width: u64, depth: u64, decay: f64) -> TopK {
@@ -61,7 +68,7 @@ pub fn by_stream() -> String {
                 for item in stream {
                     sketch.add(&item.to_le_bytes(), 1).expect("memory");
                 }
-                let [found, error] = quality(&sketch, &counts(UNIVERSE, stream));
+                let [found, error] = quality_of(&sketch, &counts(UNIVERSE, stream));
                 sums = [sums[0] + found, sums[1] + error];
             }
             row.push(cell(sums));
@@ -130,7 +137,7 @@ pub fn by_order() -> String {
                 let stream = zipf_of(exponent, UNIVERSE, STREAM, 900 + seed);
                 let mut sketch = sketch_of(50, 400, 5, decay);
                 add(&mut sketch, &stream, order);
-                let [found, error] = quality(&sketch, &counts(UNIVERSE, &stream));
+                let [found, error] = quality_of(&sketch, &counts(UNIVERSE, &stream));
                 sums = [sums[0] + found, sums[1] + error];
             }
             row.push(cell(sums));

@@ -26,19 +26,39 @@ pub fn zipf(universe: usize, len: usize, seed: u64) -> Vec<u32> {
 
 /// A Zipf stream: `len` draws from `universe` items. Item 0 is the most frequent.
 pub fn zipf_of(exponent: f64, universe: usize, len: usize, seed: u64) -> Vec<u32> {
-    let mut sums = Vec::with_capacity(universe);
-    let mut sum = 0.0;
-    for rank in 1..=universe {
-        sum += (rank as f64).powf(-exponent);
-        sums.push(sum);
+    let weights = (1..=universe).map(|rank| (rank as f64).powf(-exponent));
+    Weights::new(weights).draws(len, &mut Random(seed))
+}
+
+/// The relative frequencies of items.
+#[derive(Debug)]
+pub struct Weights {
+    /// Of all items up to each one.
+    sums: Vec<f64>,
+}
+
+impl Weights {
+    pub fn new(weights: impl Iterator<Item = f64>) -> Self {
+        let mut sum = 0.0;
+        let sums = weights.map(|weight| {
+            sum += weight;
+            sum
+        });
+        Self {
+            sums: sums.collect(),
+        }
     }
-    let mut random = Random(seed);
-    (0..len)
-        .map(|_| {
-            let drawn = random.fraction() * sum;
-            sums.partition_point(|&end| end <= drawn) as u32
-        })
-        .collect()
+
+    /// Independent draws.
+    pub fn draws(&self, len: usize, random: &mut Random) -> Vec<u32> {
+        let sum = self.sums.last().expect("an item");
+        (0..len)
+            .map(|_| {
+                let drawn = random.fraction() * sum;
+                self.sums.partition_point(|&end| end <= drawn) as u32
+            })
+            .collect()
+    }
 }
 
 /// How often each item occurs.
