@@ -104,15 +104,10 @@ impl CountMinWindow {
 
     /// A sketch without panes. The caller has checked the shape.
     fn empty(timeline: Timeline, shape: Shape, seed: Seed) -> Self {
-        let rows = SeededRows {
-            width: shape.width() as usize,
-            depth: shape.depth() as usize,
-            seed,
-        };
         Self {
             timeline,
             shape,
-            grid: Grid::new(shape, rows),
+            grid: Grid::new(shape, timeline.window(), seed),
             panes: PaneList::default(),
             total: 0,
         }

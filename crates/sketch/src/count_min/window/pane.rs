@@ -6,6 +6,8 @@ use crate::blocks::{BlockMover, BlockVisitor};
 use crate::buffer::Buffer;
 use crate::count_min::Shape;
 use crate::memory::{Budget, OutOfMemory};
+use crate::seed::Seed;
+use crate::window::Window;
 use std::convert::Infallible;
 
 /// The largest number of bytes of the hashes and counts of a pane that has no array.
@@ -13,6 +15,16 @@ const MAX_EXACT_BYTES: u64 = 1 << 16;
 
 /// Panes that could hold fewer entries have arrays from the first increment on.
 const MIN_ENTRIES: u64 = 8;
+
+/// The largest array that can be made from exact counts, in a uniform window: it takes up to 0.06 s, because each cell is in another
+/// page of memory. Panes with larger arrays have them from the first increment on.
+const MAX_CONVERTED_BYTES: u64 = 64 << 20;
+
+/// As [`MAX_CONVERTED_BYTES`], in a window whose panes grow with age: a step over many panes can make hundreds of arrays.
+const MAX_CONVERTED_BYTES_IN_STEP: u64 = 1 << 20;
+
+/// The largest number of cells of the exact counts of a pane, in a window whose panes grow with age.
+const MAX_CELLS_IN_STEP: u64 = 1 << 15;
 
 /// A pane with increments.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -44,22 +56,39 @@ pub(super) struct Grid {
     pub rows: SeededRows,
     /// The bytes of an array.
     pub array_bytes: u64,
-    /// The largest number of entries of a pane without an array. 0 if all panes have arrays.
+    /// The largest number of entries of a pane without an array, see [`max_entries`].
     pub max_entries: usize,
 }
 
 impl Grid {
-    pub fn new(shape: Shape, rows: SeededRows) -> Self {
-        let array_bytes = shape.bytes().unwrap_or(u64::MAX);
-        let entries = (array_bytes / 4).min(MAX_EXACT_BYTES) / size_of::<Entry>() as u64;
+    pub fn new(shape: Shape, window: Window, seed: Seed) -> Self {
         Self {
-            rows,
-            array_bytes,
-            max_entries: match entries {
-                MIN_ENTRIES.. => entries as usize,
-                _ => 0,
+            rows: SeededRows {
+                width: shape.width() as usize,
+                depth: shape.depth() as usize,
+                seed,
             },
+            array_bytes: shape.bytes().unwrap_or(u64::MAX),
+            max_entries: max_entries(shape, window),
         }
+    }
+}
+
+/// The largest number of entries of a pane without an array: a quarter of the bytes of an array, at most [`MAX_EXACT_BYTES`]. 0 if
+/// all panes have arrays.
+fn max_entries(shape: Shape, window: Window) -> usize {
+    let array_bytes = shape.bytes().unwrap_or(u64::MAX);
+    let entries = (array_bytes / 4).min(MAX_EXACT_BYTES) / size_of::<Entry>() as u64;
+    let (max_array, entries) = match window.levels() {
+        0 => (MAX_CONVERTED_BYTES, entries),
+        _ => (
+            MAX_CONVERTED_BYTES_IN_STEP,
+            entries.min(MAX_CELLS_IN_STEP / shape.depth()),
+        ),
+    };
+    match entries >= MIN_ENTRIES && array_bytes <= max_array {
+        true => entries as usize,
+        false => 0,
     }
 }
 
