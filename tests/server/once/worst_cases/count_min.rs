@@ -73,6 +73,31 @@ fn arrays(sizes: &Sizes, number: u64) -> f64 {
     sizes["depth"] as f64 * sizes["width"] as f64 * 8.0 * number as f64
 }
 
+/// The largest number of items of a pane without an array (docs/contributing/formats.md); 0 if all panes have arrays.
+fn max_exact(sizes: &Sizes) -> u64 {
+    let array = sizes["depth"] * sizes["width"] * 8;
+    let items = (array / 4).min(1 << 16) / 16;
+    let (max_array, items) = match sizes.contains_key(LEVELS.name) {
+        false => (64 << 20, items),
+        true => (1 << 20, items.min((1 << 15) / sizes["depth"])),
+    };
+    if items < 8 || array > max_array {
+        return 0;
+    }
+    items
+}
+
+/// The bytes of exact counts in this many panes; infinite if no pane can have them.
+fn exact_bytes(sizes: &Sizes, panes: u64) -> f64 {
+    match max_exact(sizes) {
+        0 => f64::INFINITY,
+        items => (items * panes * 24) as f64,
+    }
+}
+
+/// With at least 8 exact counts per pane.
+const EXACT_WIDTH: Axis = axis("width", 64, &[MAX]);
+
 pub const WINDOW: Type = Type {
     name: "cms-window",
     keys: &[
@@ -83,9 +108,8 @@ pub const WINDOW: Type = Type {
             create: create_window,
             fill: |sizes, pane| {
                 let items = (20_000_000 / sizes["depth"]).clamp(3, 20_000) / units(sizes);
-                additions("CMS.INCRBY KEY", pane, items.max(3), |number| {
-                    Some(number + 1)
-                })
+                let items = items.max(3).max(max_exact(sizes) + 1);
+                additions("CMS.INCRBY KEY", pane, items, |number| Some(number + 1))
             },
         },
         Largest {
@@ -94,6 +118,29 @@ pub const WINDOW: Type = Type {
             bytes: |sizes| arrays(sizes, 1),
             create: create_window,
             fill: CLASSIC.keys[0].fill,
+        },
+        // Full panes without arrays: the next item makes an array of the newest one.
+        Largest {
+            filled: Filled::All,
+            axes: &[EXACT_WIDTH, axis("panes", 1, &[MAX]), DEPTH],
+            bytes: |sizes| exact_bytes(sizes, sizes["panes"] + 1),
+            create: create_window,
+            fill: |sizes, pane| {
+                additions("CMS.INCRBY KEY", pane, max_exact(sizes), |number| {
+                    Some(number + 1)
+                })
+            },
+        },
+        // Panes without arrays which become arrays when they are merged.
+        Largest {
+            filled: Filled::All,
+            axes: &[EXACT_WIDTH, axis("panes", 1, &[MAX]), LEVELS, DEPTH],
+            bytes: |sizes| exact_bytes(sizes, live_panes(sizes)),
+            create: create_window,
+            fill: |sizes, unit| {
+                let items = (2 * max_exact(sizes) >> sizes[LEVELS.name]) + 1;
+                additions("CMS.INCRBY KEY", unit, items, |number| Some(number + 1))
+            },
         },
         // The merge of the largest arrays, and the most panes.
         Largest {
