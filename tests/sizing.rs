@@ -781,7 +781,7 @@ fn count_min_sketches_use_the_memory_on_the_page() {
 }
 
 /// The dimensions are those of the bound: an estimate exceeds the count by more than 2 × requests / width with a
-/// probability of at most 2^-depth; with a window, by more than requests / (2 × width) with one of at most 4^-depth.
+/// probability of at most 2^-depth; with a window, by more than 1.45 × requests / width.
 #[test]
 fn rate_limits_have_the_dimensions_of_the_bound() {
     for (clients, requests, limit, early, share, window, command) in [
@@ -792,7 +792,7 @@ fn rate_limits_have_the_dimensions_of_the_bound() {
             0.1,
             0.01,
             "&window=3600000",
-            "CMS.INITBYDIM key 500000 4 CELL_SIZE 2 WINDOW 3600000",
+            "CMS.INITBYDIM key 1450000 7 CELL_SIZE 2 WINDOW 3600000",
         ),
         (
             100_000,
@@ -801,7 +801,7 @@ fn rate_limits_have_the_dimensions_of_the_bound() {
             0.2,
             0.05,
             "&window=60000&panes=6",
-            "CMS.INITBYDIM key 10000 3 CELL_SIZE 1 WINDOW 60000 PANES 6",
+            "CMS.INITBYDIM key 29000 5 CELL_SIZE 1 WINDOW 60000 PANES 6",
         ),
         // At most 5,000 requests can be accepted.
         (
@@ -829,16 +829,13 @@ fn rate_limits_have_the_dimensions_of_the_bound() {
         assert_eq!(shown.command, command, "{shown:?}");
         assert_eq!(shown.figure("margin"), limit as f64 * early);
         let accepted = u64::min(requests, clients * limit) as f64;
-        let (factor, of_row) = match command.contains("WINDOW") {
-            true => (0.5, 0.25),
-            false => (2.0, 0.5),
+        let factor = match command.contains("WINDOW") {
+            true => 1.45,
+            false => 2.0,
         };
         let bound = factor * accepted / shown.figure("width");
         assert!(bound <= shown.figure("margin"), "{command}");
-        assert!(
-            f64::powf(of_row, shown.figure("depth")) <= share,
-            "{command}"
-        );
+        assert!(f64::powf(0.5, shown.figure("depth")) <= share, "{command}");
     }
     let refused = open_page("family=limit&share=1e-20");
     let error = "Enter a larger fraction: the sketch would have more than 32 rows.";

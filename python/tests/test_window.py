@@ -410,7 +410,7 @@ def test_reads_at_a_time_and_within_are_those_of_the_server(server, request):
         for number, ms in pairs:
             sketch.update(of(kind, items_at(number)), at=seconds(ms))
         server.client.restore("k", 0, sketch.dump())
-        pane_ms = sketch.info()["pane length"]
+        pane_ms = sketch.finest
         for command, read, arguments in READS[name.split(" ")[0]]:
             if pane_ms > 1:
                 with pytest.raises(ValueError, match=f"^WITHIN must be at least the pane length of the sketch, {pane_ms} mill"):

@@ -40,6 +40,8 @@ const ORDER: &str =
     "<!-- order: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const SMALL: &str =
     "<!-- small filters: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const LIMITS: &str =
+    "<!-- rate limits: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const EARLY: &str =
     "<!-- early refusals: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const MISSED: &str = "<!-- missed impressions: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
@@ -203,14 +205,13 @@ fn the_t_digest_page_shows_the_measured_accuracy_of_windows() {
     );
 }
 
-/// No page has the table; the sizing page computes rate limits with its sizes.
-#[test]
-fn rate_limits_refuse_few_clients_early() {
-    println!("{}", limits::rate_limits());
-}
-
 #[test]
 fn the_recipes_show_the_measured_accuracy() {
+    check_table(
+        &page("docs/recipes/rate-limiting.md"),
+        LIMITS,
+        &limits::rate_limits(),
+    );
     check_table(
         &page("docs/recipes/rate-limiting.md"),
         EARLY,

@@ -32,7 +32,7 @@ pub const CREATED_MS: u64 = 20 * PANE_MS + PANE_MS / 10;
 pub const PANE_MS: u64 = 315_360_000_000 / 4;
 
 /// The creation of a filter whose items are deleted.
-const DELETED_WINDOW: &str = "CF.RESERVE KEY 16 EXPANSION 1 WINDOW 315360000000 PANES 4";
+const DELETED_WINDOW: &str = "CF.RESERVE KEY 16 EXPANSION 1 WINDOW 315360000000 PANES 4 ERROR 0.01";
 
 /// The items that are added to find the last state before a key grows.
 const MAX_ITEMS: u32 = 400;

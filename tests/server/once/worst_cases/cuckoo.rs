@@ -237,8 +237,9 @@ pub const WINDOW: Type = Type {
             ],
             bytes: |_| 0.0,
             create: |sizes| {
+                // The error rate of each further sub-filter is smaller, and so its slots are longer.
                 words(&format!(
-                    "CF.RESERVE KEY 4 BUCKETSIZE 1 EXPANSION 1{}",
+                    "CF.RESERVE KEY 4 BUCKETSIZE 1 EXPANSION 1{} ERROR 0.001",
                     window(sizes)
                 ))
             },
