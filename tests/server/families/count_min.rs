@@ -145,7 +145,7 @@ const MANY_INCREMENTS: &str = {
     const ITEMS: usize = 4097;
     const COMMAND: &[u8] = b"CMS.INCRBY KEY";
     const PAIR: &[u8] = b" 0000 1";
-    const BYTES: [u8; COMMAND.len() + ITEMS * PAIR.len()] = {
+    static BYTES: [u8; COMMAND.len() + ITEMS * PAIR.len()] = {
         let mut bytes = [0; COMMAND.len() + ITEMS * PAIR.len()];
         let mut at = 0;
         while at < bytes.len() {

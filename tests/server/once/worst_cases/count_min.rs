@@ -138,7 +138,7 @@ pub const WINDOW: Type = Type {
             bytes: |sizes| exact_bytes(sizes, live_panes(sizes)),
             create: create_window,
             fill: |sizes, unit| {
-                let items = (2 * max_exact(sizes) >> sizes[LEVELS.name]) + 1;
+                let items = ((2 * max_exact(sizes)) >> sizes[LEVELS.name]) + 1;
                 additions("CMS.INCRBY KEY", unit, items, |number| Some(number + 1))
             },
         },
