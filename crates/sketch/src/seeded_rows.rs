@@ -37,14 +37,20 @@ impl SeededRows {
 
 /// The column of the item with this hash in row `row` of `width` columns. Part of the data format.
 #[inline(always)]
-fn column(hash: u64, row: usize, width: usize) -> usize {
-    let x = finalize(hash.wrapping_add((row as u64 + 1).wrapping_mul(STEP)));
+pub(crate) fn column(hash: u64, row: usize, width: usize) -> usize {
+    let step = (row as u64 + 1).wrapping_mul(STEP);
+    scale(finalize(hash.wrapping_add(step)), width)
+}
+
+/// Scales a 64-bit number to [0, `width`).
+#[inline(always)]
+pub(crate) fn scale(x: u64, width: usize) -> usize {
     ((u128::from(x) * width as u128) >> 64) as usize
 }
 
 /// The finalizer of SplitMix64.
 #[inline(always)]
-fn finalize(mut z: u64) -> u64 {
+pub(crate) fn finalize(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)

@@ -120,7 +120,7 @@ pub const WINDOW: Family = Family {
     name: "topk-window",
     has_window: true,
     type_name: "tk-window",
-    encoding_version: 3,
+    encoding_version: 4,
     info_prefix: "bf_topk_window_",
 
     build: &[

@@ -3,7 +3,6 @@
 use crate::hash::murmur2_lanes;
 use crate::prefetch::with_wide_vectors;
 use crate::rows::{LANES, MAX_PASS_GROUPS, Rows};
-use crate::seeded_rows::SeededRows;
 
 /// Seed of the hash that is an item's fingerprint.
 const FINGERPRINT_SEED: u32 = 1919;
@@ -26,52 +25,25 @@ pub struct ItemHash {
     columns: [u32; FIRST_ROWS],
 }
 
-/// The buckets of an item in a table.
-pub(super) trait Buckets: Copy {
-    /// The fingerprint of the item.
-    fn fingerprint(self) -> u32;
-
-    /// Calls `visit` with the number of the item's bucket in every row, in order.
-    fn for_each(self, visit: impl FnMut(usize));
-}
-
-/// The buckets of an item with this hash in a sketch without a window.
+/// The buckets of an item with this hash in a table without a window.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Unseeded<'a> {
+pub(super) struct Buckets<'a> {
     pub item: &'a [u8],
     pub hash: &'a ItemHash,
     pub rows: Rows,
 }
 
-impl Buckets for Unseeded<'_> {
+impl Buckets<'_> {
+    /// The fingerprint of the item.
     #[inline(always)]
-    fn fingerprint(self) -> u32 {
+    pub fn fingerprint(self) -> u32 {
         self.hash.fingerprint
     }
 
+    /// Calls `visit` with the number of the item's bucket in every row, in order.
     #[inline(always)]
-    fn for_each(self, visit: impl FnMut(usize)) {
+    pub fn for_each(self, visit: impl FnMut(usize)) {
         self.hash.for_each_bucket(self.item, self.rows, visit);
-    }
-}
-
-/// The buckets of an item with this hash under the seed of a sketch with a window.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Seeded {
-    pub hash: u64,
-    pub rows: SeededRows,
-}
-
-impl Buckets for Seeded {
-    #[inline(always)]
-    fn fingerprint(self) -> u32 {
-        // The lower half.
-        self.hash as u32
-    }
-
-    #[inline(always)]
-    fn for_each(self, visit: impl FnMut(usize)) {
-        self.rows.cells(self.hash).for_each(visit);
     }
 }
 

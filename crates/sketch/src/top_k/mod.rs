@@ -41,7 +41,7 @@ use crate::window::Timed;
 use decay::Decay;
 use heap::Heap;
 pub use item_hash::ItemHash;
-use item_hash::{Unseeded, fingerprint_of};
+use item_hash::{Buckets, fingerprint_of};
 use random::Random;
 use shape::Shape;
 pub use shape::{DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopKError};
@@ -292,7 +292,7 @@ impl TopK {
         }
         let random_before = self.random;
         let rows = self.rows();
-        let buckets = Unseeded { item, hash, rows };
+        let buckets = Buckets { item, hash, rows };
         let counted = (self.table).count(buckets, increment, &self.decay, &mut self.random);
         let mut changed = counted.changed || self.random != random_before;
         let mut expelled = None;
@@ -329,7 +329,7 @@ impl TopK {
     #[must_use]
     pub fn count_hashed(&self, item: &[u8], hash: &ItemHash) -> u32 {
         let rows = self.rows();
-        let max_count = self.table.estimate(Unseeded { item, hash, rows });
+        let max_count = self.table.estimate(Buckets { item, hash, rows });
         // If the largest count is below the root's, so are the others.
         if max_count < self.heap.root_count() && self.heap.find(item, hash.fingerprint).is_some() {
             return 0;

@@ -47,19 +47,6 @@ impl Pairs {
         self.bytes.as_chunks_mut().0[index] = encoded(pair);
     }
 
-    /// Replaces each pair by the result of `combine` for it and the pair at the same index of `other`.
-    #[inline]
-    pub fn combine(
-        &mut self,
-        other: &Self,
-        combine: impl Fn((u32, u32), (u32, u32)) -> (u32, u32),
-    ) {
-        let others = other.bytes.as_chunks::<8>().0;
-        for (pair, other) in self.bytes.as_chunks_mut::<8>().0.iter_mut().zip(others) {
-            *pair = encoded(combine(decoded(*pair), decoded(*other)));
-        }
-    }
-
     /// Sorts the pairs from `first` on.
     pub fn sort_from(
         &mut self,

@@ -13,7 +13,7 @@ pub const DEFAULT_DEPTH: u64 = 7;
 pub const DEFAULT_DECAY: f64 = 0.9;
 
 /// Bytes of a heap element in memory and in the RDB format, see [`super::TopK::new`].
-const ELEMENT_BYTES: u64 = PAIR_BYTES + RECORD_BYTES as u64;
+pub(super) const ELEMENT_BYTES: u64 = PAIR_BYTES + RECORD_BYTES as u64;
 
 /// Why a sketch was not created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

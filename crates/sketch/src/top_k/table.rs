@@ -41,7 +41,7 @@ impl Table {
     #[inline]
     pub fn count(
         &mut self,
-        item: impl Buckets,
+        item: Buckets<'_>,
         increment: u32,
         decay: &Decay,
         random: &mut Random,
@@ -56,7 +56,7 @@ impl Table {
     #[inline]
     fn count_one(
         &mut self,
-        item: impl Buckets,
+        item: Buckets<'_>,
         decay: &Decay,
         random_state: &mut Random,
     ) -> Counted {
@@ -84,7 +84,7 @@ impl Table {
     /// Counts `increment` occurrences of an item in its bucket of each row.
     fn count_several(
         &mut self,
-        item: impl Buckets,
+        item: Buckets<'_>,
         increment: u32,
         decay: &Decay,
         random: &mut Random,
@@ -118,56 +118,13 @@ impl Table {
 
     /// The largest count of the buckets that hold the item's fingerprint; 0 if none does.
     #[inline]
-    pub fn estimate(&self, item: impl Buckets) -> u32 {
+    pub fn estimate(&self, item: Buckets<'_>) -> u32 {
         let (mut max_count, fingerprint) = (0, item.fingerprint());
-        item.for_each(|bucket| max_count = max_count.max(self.count_of(bucket, fingerprint)));
-        max_count
-    }
-
-    /// As [`Table::estimate`], for the buckets with these numbers. Cost: one bucket per row.
-    #[inline]
-    pub fn estimate_at(&self, fingerprint: u32, buckets: &[u32]) -> u32 {
-        #[cfg(test)]
-        crate::testing::ESTIMATES.with(crate::testing::Work::count);
-        let counts = (buckets.iter()).map(|&bucket| self.count_of(bucket as usize, fingerprint));
-        counts.fold(0, u32::max)
-    }
-
-    /// The count of a bucket if it holds this fingerprint, else 0.
-    #[inline(always)]
-    fn count_of(&self, bucket: usize, fingerprint: u32) -> u32 {
-        let (owner, count) = self.buckets.get(bucket);
-        if owner == fingerprint { count } else { 0 }
-    }
-
-    /// Adds the counts of another table of the same shape: of two buckets with different fingerprints, the larger count stays,
-    /// and of equal counts that with the larger fingerprint.
-    pub fn merge(&mut self, other: &Self) {
-        self.buckets
-            .combine(&other.buckets, |one, other| match one.0 == other.0 {
-                true => (one.0, one.1.saturating_add(other.1)),
-                false if (one.1, one.0) < (other.1, other.0) => other,
-                false => one,
-            });
-    }
-
-    /// Raises the item's counts to at least `count`: those of the buckets that hold its fingerprint. If none does, the bucket
-    /// with the smallest count, the first of equal ones, becomes the item's if its count is smaller.
-    pub fn raise(&mut self, item: impl Buckets, count: u32) {
-        let fingerprint = item.fingerprint();
-        let (mut is_found, mut smallest) = (false, (u32::MAX, 0));
         item.for_each(|bucket| {
-            let (owner, before) = self.buckets.get(bucket);
-            if owner == fingerprint {
-                is_found = true;
-                self.buckets.set(bucket, (owner, before.max(count)));
-            } else if before < smallest.0 {
-                smallest = (before, bucket);
-            }
+            let (owner, count) = self.buckets.get(bucket);
+            max_count = max_count.max(if owner == fingerprint { count } else { 0 });
         });
-        if !is_found && smallest.0 < count {
-            self.buckets.set(smallest.1, (fingerprint, count));
-        }
+        max_count
     }
 
     /// Prefetches the buckets with these numbers if the table is larger than the caches.

@@ -118,7 +118,8 @@ pub const WINDOW: Type = Type {
             axes: &[DECAY, DEPTH, axis("panes", 1, &[MAX])],
             bytes: |sizes| 8.0 * sizes["depth"] as f64 * (sizes["panes"] + 1) as f64,
             create: |sizes| words(&format!("{}{}", shared_buckets(sizes), window(sizes))),
-            fill: CLASSIC.keys[1].fill,
+            // Up to four rows are one bucket, in which four of the items do not decay.
+            fill: |_, pane| additions("TOPK.INCRBY KEY", pane, 7, |_| Some(100_000)),
         },
         // The merge of the largest lists. The work limit allows few levels of long lists.
         Largest {

@@ -7,7 +7,7 @@ use super::candidates::Candidate;
 use super::heap_index::{HeapIndex, NONE};
 use super::order;
 use super::ranking::select_largest;
-use super::{Pane, Seeded, TopKWindow, saturated, sum_of_estimates};
+use super::{Pane, TopKWindow, saturated, sum_of_estimates};
 use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::window::{StoredPane, Timeline, Window};
 
@@ -114,8 +114,8 @@ impl Change {
 impl TopKWindow {
     /// [`Timed::advance_recorded`](crate::window::Timed::advance_recorded).
     ///
-    /// Cost: one step per candidate. If a pane with additions is closed, merged or expires, one bucket per row of each such pane for
-    /// each candidate, or of all panes if these are fewer. The candidates of merged panes are ordered by their items once
+    /// Cost: one step per candidate. If a pane with additions is closed, merged or expires, two buckets of each such pane for each
+    /// candidate, or of all panes if these are fewer. The candidates of merged panes are ordered by their items once
     /// ([`order::rank`]), before the merges ([`Merger::merge`](super::merge::Merger::merge)).
     pub(super) fn advance_with(
         &mut self,
@@ -143,8 +143,9 @@ impl TopKWindow {
         let Self {
             candidates, merger, ..
         } = self;
-        let (k, rows) = (self.shape.k, self.rows);
-        let merge = |older: &mut Pane, younger| merger.merge(older, &younger, candidates, k, rows);
+        let (k, buckets) = (self.shape.k, self.buckets);
+        let merge =
+            |older: &mut Pane, younger| merger.merge(older, younger, candidates, k, buckets);
         self.panes.advance(&mut self.timeline, pane, merge, drop);
         if self.panes.all().is_empty() {
             self.panes.visit(&mut changes.freed);
@@ -172,10 +173,7 @@ impl TopKWindow {
             return false;
         };
         for (_, _, number) in self.heap.iter() {
-            let item = Seeded {
-                hash: self.candidates.get(number).hash,
-                rows: self.rows,
-            };
+            let item = self.buckets.places(self.candidates.get(number).hash);
             if newest.table.estimate(item) > 0 {
                 self.candidates.apart_mut(number).lists += 1;
                 newest.listed.push(number);
@@ -204,12 +202,12 @@ impl TopKWindow {
 
     /// Subtracts the estimates in the panes that will change from the sums, or sets these to 0.
     fn subtract_leaving(&mut self, plan: &Plan) {
-        let (panes, rows) = (self.panes.all(), self.rows);
+        let (panes, buckets) = (self.panes.all(), self.buckets);
         for (&mut Candidate { hash, .. }, apart) in self.candidates.iter_mut() {
             apart.set_closed(match plan.starts_at_0 {
                 true => 0,
                 false => {
-                    let leaving = sum_of_estimates(plan.leaving.of(panes), Seeded { hash, rows });
+                    let leaving = sum_of_estimates(plan.leaving.of(panes), buckets.places(hash));
                     apart.closed().saturating_sub(leaving)
                 }
             });
@@ -234,9 +232,9 @@ impl TopKWindow {
 
     /// Adds the estimates in the panes that the sums do not include yet.
     fn add_entering(&mut self, plan: &Plan) {
-        let (panes, rows) = (self.panes.all(), self.rows);
+        let (panes, buckets) = (self.panes.all(), self.buckets);
         for (&mut Candidate { hash, .. }, apart) in self.candidates.iter_mut() {
-            let entering = sum_of_estimates(plan.entering.of(panes), Seeded { hash, rows });
+            let entering = sum_of_estimates(plan.entering.of(panes), buckets.places(hash));
             apart.set_closed(apart.closed().saturating_add(entering));
         }
     }

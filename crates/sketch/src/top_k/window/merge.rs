@@ -1,14 +1,14 @@
 //! Two sibling panes become one.
 //!
 //! The tables are merged bucket by bucket. Then the counts of the most frequent items of both panes are restored: without it,
-//! the count of an item whose buckets became another item's would be lost.
+//! the count of an item whose cells became another item's would be lost.
 
 use super::candidates::{Candidates, saturated};
 use super::order::rank_of;
-use super::{Pane, Seeded, Shape, Window};
+use super::table::Buckets;
+use super::{Pane, Shape, Window};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, with_capacity};
-use crate::seeded_rows::SeededRows;
 use std::cmp::Reverse;
 
 /// A candidate of one of two panes.
@@ -48,14 +48,14 @@ impl Merger {
     /// Adds a younger pane to an older one. Both are closed, and the candidates that they list have ranks
     /// ([`rank`](super::order::rank)). The result depends on both panes and the items only.
     ///
-    /// Cost: one step per bucket, and three buckets per row of each candidate that the panes list.
+    /// Cost: one step per cell, and six buckets for each candidate that the panes list.
     pub fn merge(
         &mut self,
         older: &mut Pane,
-        younger: &Pane,
+        mut younger: Pane,
         candidates: &mut Candidates,
         k: u32,
-        rows: SeededRows,
+        buckets: Buckets,
     ) {
         let Self(ranked) = self;
         ranked.clear();
@@ -63,8 +63,8 @@ impl Merger {
             candidates.apart_mut(number).lists -= 1;
             let candidate = candidates.get(number);
             let (hash, rank) = (candidate.hash, rank_of(candidate));
-            let item = Seeded { hash, rows };
-            let estimates = [&*older, younger].map(|pane| u64::from(pane.table.estimate(item)));
+            let item = buckets.places(hash);
+            let estimates = [&*older, &younger].map(|pane| u64::from(pane.table.estimate(item)));
             ranked.push(Ranked {
                 sum: estimates.iter().sum(),
                 hash,
@@ -77,9 +77,9 @@ impl Merger {
         ranked.dedup_by_key(|ranked| ranked.number);
         ranked.truncate(k as usize);
 
-        older.table.merge(&younger.table);
+        older.table.merge(&mut younger.table);
         for &Ranked { sum, hash, .. } in ranked.iter().rev() {
-            older.table.raise(Seeded { hash, rows }, saturated(sum));
+            older.table.raise(buckets.places(hash), saturated(sum));
         }
         older.total = older.total.saturating_add(younger.total);
         older.listed.clear();

@@ -1,12 +1,12 @@
 //! Top-k with a sliding window: the k most frequent items of the last panes (docs/sliding-windows.md).
 //!
-//! Each pane has its own table of buckets (`table.rs`), which changes only while it is the newest pane, and when two panes
-//! become one. The count of an item in the window is the sum of its estimates in all panes.
+//! Each pane has its own table of buckets, which changes only while it is the newest pane, and when two panes become one. The count of an item in the window is the sum of its estimates in all panes.
 //!
 //! A table cannot list its items. So each closed pane lists up to k *candidates*, the items that were among its most
 //! frequent ones. Each candidate is stored once, with its hash and the sum of its estimates in the closed panes, so an addition
 //! reads the table of the newest pane only.
 //!
+//! - `table`: the buckets of a pane
 //! - `members`: two heaps of candidates, the most frequent items of the newest pane (the heap) and of the window (the
 //!   list)
 //! - `candidates`: the items and their lookup by hash
@@ -28,19 +28,18 @@ mod order;
 mod ranking;
 mod read;
 mod stored;
+mod table;
 #[cfg(test)]
 mod tests;
 
 use super::decay::Decay;
-use super::item_hash::Seeded;
 use super::random::Random;
-use super::table::Table;
+use super::shape::ELEMENT_BYTES;
 use super::{Added, ItemHash, MIN_PREFETCH_BYTES, Shape, TopKError, add_work, seed_from};
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::cache::Stamp;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::seed::Seed;
-use crate::seeded_rows::SeededRows;
 use crate::window::{PaneList, StoredPane, Timeline, Window};
 use crate::work_limit::{MAX_ROWS_WITHOUT_LIMIT, within_work_limit};
 pub use cache::RankingCache;
@@ -48,8 +47,9 @@ use candidates::{Candidates, saturated};
 use heap_index::{HeapIndex, NONE};
 use members::Members;
 use merge::Merger;
+use table::{Buckets, Places, Table};
 
-/// The maximum depth: the columns of an item in all rows are computed once for all panes.
+/// The maximum depth.
 pub const MAX_DEPTH: u64 = MAX_ROWS_WITHOUT_LIMIT;
 
 /// The largest table of a pane in bytes, in a uniform window.
@@ -58,18 +58,21 @@ pub const MAX_TABLE_BYTES: u64 = 512 << 20;
 /// The largest table of a pane in bytes, in a window whose panes grow with age. A step to a later pane merges two tables.
 pub const MAX_MERGED_TABLE_BYTES: u64 = 64 << 20;
 
-/// A step to a later pane takes at most as long as reading this many buckets, see [`check_limits`].
-const MAX_STEP_BUCKETS: u64 = 25_000_000;
+/// The limit on the work of a step to a later pane, see [`check_limits`]. A unit of work takes about 4 ns.
+const MAX_STEP_WORK: u64 = 25_000_000;
 
-/// In a window whose panes grow with age, a bucket of a larger table counts as [`UNCACHED_BUCKETS`]: the processor's caches hold
-/// smaller tables.
+/// The work of the estimate of a candidate in a pane: two buckets of a table.
+const ESTIMATE_WORK: u64 = 4;
+
+/// The same for a table above [`MAX_CACHED_TABLE_BYTES`] in a window whose panes grow with age: the processor's caches hold smaller
+/// tables.
+const UNCACHED_ESTIMATE_WORK: u64 = 12;
+
+/// See [`UNCACHED_ESTIMATE_WORK`].
 const MAX_CACHED_TABLE_BYTES: u64 = 4 << 20;
 
-/// See [`MAX_CACHED_TABLE_BYTES`].
-const UNCACHED_BUCKETS: u64 = 3;
-
-/// Besides the buckets that it reads, a candidate takes as long in a step as this many buckets.
-const CANDIDATE_BUCKETS: u64 = 80;
+/// The other work for a candidate.
+const CANDIDATE_WORK: u64 = 80;
 
 /// A pane with additions.
 #[derive(Debug, PartialEq, Eq, Default)]
@@ -114,7 +117,9 @@ impl Pane {
 pub struct TopKWindow {
     timeline: Timeline,
     shape: Shape,
-    rows: SeededRows,
+    seed: Seed,
+    /// Of the table of each pane.
+    buckets: Buckets,
     decay: Decay,
     random: Random,
     panes: PaneList<Pane>,
@@ -131,16 +136,16 @@ impl TopKWindow {
     /// An empty sketch of the `k` most frequent items of a window. The other parameters are those of
     /// [`TopK::new`](super::TopK::new), per pane, and the key of the hash.
     ///
-    /// Allocates 16 bytes per element of the list, and 48 more in a window whose panes grow with age. A pane takes 8 bytes per
-    /// bucket and 4 per element of the list, from the first addition in the pane on. Each candidate takes its bytes, 46 to
+    /// Allocates 16 bytes per element of the list, and 48 more in a window whose panes grow with age. A pane takes 40 bytes per
+    /// five of the `width` · `depth` cells and 4 per element of the list, from the first addition in the pane on. Each candidate takes its bytes, 46 to
     /// 52 for its slot and 11 to 22 for its index entry. Requests the bytes of [`TopK::new`](super::TopK::new) and
     /// those of the first pane from `budget`.
     ///
     /// # Errors
     /// See [`TopKError`]; its variants are checked in order. `depth` is at most [`MAX_DEPTH`], and a table has at most
-    /// [`MAX_TABLE_BYTES`], or [`MAX_MERGED_TABLE_BYTES`] if the panes grow with age. A step to a later pane reads one bucket
-    /// per row of half of the panes for each candidate, of which there are about `k` per pane, and the rest of the work for a
-    /// candidate takes as long as 80 buckets: `k` must be so small that these are at most 25 million buckets.
+    /// [`MAX_TABLE_BYTES`], or [`MAX_MERGED_TABLE_BYTES`] if the panes grow with age. A step to a later pane reads two buckets
+    /// of half of the panes for each candidate, of which there are about `k` per pane. `k` must be so small that this takes at most
+    /// 0.1 s.
     pub fn new(
         k: u64,
         width: u64,
@@ -178,15 +183,11 @@ impl TopKWindow {
         heap: Members,
         list: Members,
     ) -> Result<Self, OutOfMemory> {
-        let rows = SeededRows {
-            width: shape.width as usize,
-            depth: shape.depth as usize,
-            seed,
-        };
         Ok(Self {
             timeline,
             shape,
-            rows,
+            seed,
+            buckets: Buckets::of(shape),
             decay: Decay::new(shape.decay),
             random,
             panes: PaneList::default(),
@@ -201,7 +202,7 @@ impl TopKWindow {
     /// The key of its hash.
     #[must_use]
     pub fn seed(&self) -> Seed {
-        self.rows.seed
+        self.seed
     }
 
     /// k, the maximum number of items in the list.
@@ -234,15 +235,6 @@ impl TopKWindow {
         self.candidates.len() as usize
     }
 
-    /// The buckets of an item with this hash.
-    #[inline]
-    fn buckets(&self, hash: u64) -> Seeded {
-        Seeded {
-            hash,
-            rows: self.rows,
-        }
-    }
-
     /// Whether the limit on the bytes of all candidates, 16 MiB, permits an item of this length that is not a candidate.
     #[must_use]
     pub fn has_room(&self, item_len: usize) -> bool {
@@ -254,10 +246,9 @@ impl TopKWindow {
     /// depth is at most [`MAX_DEPTH`]. Cost: one step per item if there is a limit.
     #[must_use]
     pub fn within_work_limit<'a>(&self, items: impl Iterator<Item = (&'a [u8], u32)>) -> bool {
-        let rows = u64::from(self.depth());
-        let table_bytes = 8 * rows * u64::from(self.width());
-        self.decay.is_fast
-            || within_work_limit(add_work(items, rows, &self.decay), rows, table_bytes)
+        // An item is hashed once, and decays one cell. It can be the first one in the pages of two buckets and a lobby.
+        let work = add_work(items, 1, &self.decay);
+        self.decay.is_fast || within_work_limit(work, 3, self.buckets.bytes())
     }
 
     /// Hashes an item that will be added or counted soon. If the sketch is larger than the caches, prefetches its
@@ -267,9 +258,9 @@ impl TopKWindow {
     pub fn hash(&self, item: &[u8]) -> ItemHash {
         #[cfg(test)]
         crate::testing::HASH_PASSES.with(crate::testing::Work::count);
-        let hash = self.rows.hash(item);
+        let hash = self.seed.hash(item);
         if let Some(pane) = self.panes.newest(&self.timeline) {
-            pane.table.prefetch(self.rows.cells(hash));
+            pane.table.prefetch(|| self.buckets.places(hash));
         }
         if self.candidates.index_bytes() > MIN_PREFETCH_BYTES {
             self.candidates.prefetch(hash);
@@ -310,8 +301,8 @@ impl TopKWindow {
     /// asked for the bytes of each block before it is allocated; `changes` records the blocks that are freed and
     /// allocated.
     ///
-    /// Cost: that of the sketch without a window, and a hash lookup. An item that becomes a candidate costs one bucket
-    /// per row of each live pane.
+    /// Cost: two buckets and a hash lookup; at most three more buckets if its count enters or leaves a heavy cell. An item that
+    /// becomes a candidate costs two buckets of each live pane.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the memory for the pane, or for an item that might become a candidate, is refused, or if there is no
@@ -334,7 +325,7 @@ impl TopKWindow {
             self.add_pane(budget, changes)?;
         }
         self.stamp.change();
-        let buckets = self.buckets(hash);
+        let places = self.buckets.places(hash);
         let Some((newest, closed)) = self.panes.split_last_mut() else {
             return Err(OutOfMemory { bytes: u64::MAX });
         };
@@ -343,9 +334,9 @@ impl TopKWindow {
         changed |= total != newest.total;
         newest.total = total;
         let random_before = self.random;
-        let counted = (newest.table).count(buckets, increment, &self.decay, &mut self.random);
+        let counted = (newest.table).count(places, increment, &self.decay, &mut self.random);
         changed |= counted.changed || self.random != random_before;
-        let count = counted.max_count;
+        let count = counted.estimate;
 
         let (heap, candidates) = (&mut self.heap, &mut self.candidates);
         let position = number.map_or(NONE, |number| candidates.get(number).positions[0]);
@@ -359,7 +350,7 @@ impl TopKWindow {
                 Some(number) => number,
                 None => {
                     let entering = candidates.insert(item, hash, changes);
-                    let sum = sum_of_estimates(closed, buckets);
+                    let sum = sum_of_estimates(closed, places);
                     candidates.apart_mut(entering).set_closed(sum);
                     entering
                 }
@@ -401,7 +392,7 @@ impl TopKWindow {
     ) -> Result<(), OutOfMemory> {
         budget.request(pane_bytes(self.shape))?;
         let pane = Pane {
-            table: Table::new(self.shape)?,
+            table: Table::new(self.buckets)?,
             listed: with_capacity(self.shape.k as usize)?,
             ..Pane::default()
         };
@@ -452,25 +443,21 @@ impl TopKWindow {
     }
 }
 
-/// The sum of the estimates of an item in these panes. Cost: one bucket per row and pane.
+/// The sum of the estimates of an item in these panes. Cost: two buckets per pane.
 fn sum_of_estimates<'a>(
     panes: impl IntoIterator<Item = &'a StoredPane<Pane>>,
-    item: Seeded,
+    item: Places,
 ) -> u64 {
-    let mut buckets = [0; MAX_DEPTH as usize];
-    // The number of a bucket has 26 bits, see `MAX_TABLE_BYTES`.
-    for (place, bucket) in buckets.iter_mut().zip(item.rows.cells(item.hash)) {
-        *place = bucket as u32;
-    }
-    let (buckets, fingerprint) = (&buckets[..item.rows.depth], item.hash as u32);
-    let estimates = (panes.into_iter())
-        .map(|pane| u64::from(pane.content.table.estimate_at(fingerprint, buckets)));
+    let estimates = panes.into_iter().map(|pane| {
+        #[cfg(test)]
+        crate::testing::ESTIMATES.with(crate::testing::Work::count);
+        u64::from(pane.content.table.estimate(item))
+    });
     estimates.sum()
 }
 
 /// Checks that a step to a later pane takes bounded time (docs/operations.md, "Longest time of one command"); see [`TopKWindow::new`].
-/// Returns the bytes of a table.
-fn check_limits(shape: Shape, window: Window) -> Result<u64, TopKError> {
+fn check_limits(shape: Shape, window: Window) -> Result<(), TopKError> {
     if u64::from(shape.depth) > MAX_DEPTH {
         return Err(TopKError::TooDeepForWindow);
     }
@@ -482,27 +469,34 @@ fn check_limits(shape: Shape, window: Window) -> Result<u64, TopKError> {
     let table_bytes = table_bytes.ok_or(TopKError::TooWideForWindow)?;
     let panes = window.live_panes() as u64;
     let is_cached = window.levels() == 0 || table_bytes <= MAX_CACHED_TABLE_BYTES;
-    let bucket_reads =
-        u64::from(shape.depth) * (panes / 2) * if is_cached { 1 } else { UNCACHED_BUCKETS };
+    let estimate = if is_cached {
+        ESTIMATE_WORK
+    } else {
+        UNCACHED_ESTIMATE_WORK
+    };
     let candidates = u64::from(shape.k) * panes;
-    if candidates.saturating_mul(CANDIDATE_BUCKETS + bucket_reads) > MAX_STEP_BUCKETS {
+    let work = candidates.saturating_mul(CANDIDATE_WORK + estimate * (panes / 2));
+    if work > MAX_STEP_WORK {
         return Err(TopKError::TooManyCandidates);
     }
-    Ok(table_bytes)
+    Ok(())
 }
 
-/// Bytes of the table and the list of a pane. The limits have been checked.
+/// Bytes of the table and the list of a pane.
 fn pane_bytes(shape: Shape) -> u64 {
-    let list = u64::from(shape.k) * size_of::<u32>() as u64;
-    shape.bucket_bytes().map_or(u64::MAX, |bytes| bytes + list)
+    Buckets::of(shape).bytes() + list_bytes(shape)
+}
+
+/// Bytes of the list of a pane.
+fn list_bytes(shape: Shape) -> u64 {
+    u64::from(shape.k) * size_of::<u32>() as u64
 }
 
 /// Requests the memory of an empty sketch and of its first pane.
 fn request_memory(shape: Shape, timeline: Timeline, budget: Budget<'_>) -> Result<(), OutOfMemory> {
-    shape.request_memory(budget)?;
-    let list = u64::from(shape.k) * size_of::<u32>() as u64;
+    budget.request(Buckets::of(shape).bytes() + u64::from(shape.k) * ELEMENT_BYTES)?;
     let panes = PaneList::<Pane>::default().growth(1, &timeline);
-    budget.request(Merger::bytes(shape, timeline.window()) + list + panes)
+    budget.request(Merger::bytes(shape, timeline.window()) + list_bytes(shape) + panes)
 }
 
 impl PartialEq for TopKWindow {
@@ -510,7 +504,7 @@ impl PartialEq for TopKWindow {
     fn eq(&self, other: &Self) -> bool {
         self.timeline == other.timeline
             && self.shape == other.shape
-            && self.rows == other.rows
+            && self.seed == other.seed
             && self.random == other.random
             && self.panes == other.panes
             && self.heap == other.heap

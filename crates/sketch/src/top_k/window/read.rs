@@ -19,7 +19,7 @@ impl TopKWindow {
     /// in the order of their bytes. Copies no item.
     ///
     /// Cost: O(n + k log k) for n candidates. The first read of other panes than those of the read before, or after a write, takes
-    /// one bucket per row of at most half of the panes for each candidate, unless the newest pane is the current one and all panes
+    /// two buckets of at most half of the panes for each candidate, unless the newest pane is the current one and all panes
     /// count.
     ///
     /// # Errors
@@ -71,11 +71,10 @@ impl TopKWindow {
     }
 
     /// The estimated number of occurrences of an item, with its hash ([`TopKWindow::hash`]), in these
-    /// panes: the sum, over the panes, of the largest counts of the buckets that hold its fingerprint, at most 2^32 - 1. Cost: one
-    /// bucket per row and pane.
+    /// panes: the sum, over the panes, of the count of its cell, at most 2^32 - 1. Cost: two buckets per pane.
     #[must_use]
     pub fn count_hashed_at(&self, _item: &[u8], hash: &ItemHash, panes: Panes) -> u32 {
-        let item = self.buckets(hash.of_seed());
+        let item = self.buckets.places(hash.of_seed());
         saturated(sum_of_estimates(self.panes.counted(panes), item))
     }
 
@@ -147,7 +146,7 @@ impl TopKWindow {
             sums[number as usize] = 1;
         }
         for (_, _, number) in self.heap.iter() {
-            let item = self.buckets(self.candidates.get(number).hash);
+            let item = self.buckets.places(self.candidates.get(number).hash);
             // As when the pane closes, an item without occurrences is not among its most frequent ones.
             if sum_of_estimates(newest, item) > 0 {
                 sums[number as usize] = 1;
@@ -158,7 +157,7 @@ impl TopKWindow {
             if *sum == 0 {
                 continue;
             }
-            let item = self.buckets(self.candidates.get(number).hash);
+            let item = self.buckets.places(self.candidates.get(number).hash);
             *sum = match subtracts {
                 true => (self.candidates.apart(number).closed())
                     .saturating_sub(sum_of_estimates(skipped, item))

@@ -3,6 +3,7 @@
 use super::candidates::MAX_SUM;
 use super::heap_index::{HeapIndex, NONE};
 use super::members::Members;
+use super::table::{Buckets, Table};
 use super::{Pane, RankingCache, TopKWindow, check_limits};
 use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::format::{FormatError, Sink, Source};
@@ -12,7 +13,6 @@ use crate::stored::{Stored, load_header};
 use crate::top_k::pairs::{PAIR_BYTES, Pairs};
 use crate::top_k::random::Random;
 use crate::top_k::stored::shape_of;
-use crate::top_k::table::Table;
 use crate::window::{MAX_SKETCHES, PaneList, StoredPane, Timed, Timeline};
 use std::ffi::CStr;
 
@@ -134,9 +134,9 @@ const BAD_NUMBER: FormatError =
 
 impl Stored for TopKWindow {
     const TYPE_NAME: &'static CStr = c"tk-window";
-    const ENCODING_VERSION: u16 = 3;
+    const ENCODING_VERSION: u16 = 4;
     /// A sketch without a window has `TOPK\x01\0\0\0`.
-    const HEADER_MARK: &'static [u8] = b"TOPKWIN\x03";
+    const HEADER_MARK: &'static [u8] = b"TOPKWIN\x04";
     type Cache = RankingCache;
     type Defaults = ();
 
@@ -145,7 +145,7 @@ impl Stored for TopKWindow {
         encoding_version: u16,
         (): &Self::Defaults,
     ) -> Result<Self, FormatError> {
-        // Versions 1 and 2 were never published.
+        // Versions 1 to 3 were never published.
         if encoding_version < Self::ENCODING_VERSION {
             return Err(FormatError::UnknownVersion(encoding_version));
         }
@@ -156,7 +156,8 @@ impl Stored for TopKWindow {
             source.read_unsigned()?,
         ];
         let shape = shape_of(k, width, depth, source.read_double()?)?;
-        let table_bytes = check_limits(shape, timeline.window())?;
+        check_limits(shape, timeline.window())?;
+        let table_bytes = Buckets::of(shape).bytes();
         let seed = Seed::load(source)?;
         let random = Random::from_stored(source.read_unsigned()?)
             .ok_or(FormatError::Invalid("the random state is not sound"))?;

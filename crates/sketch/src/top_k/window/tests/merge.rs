@@ -4,7 +4,6 @@ use super::super::{Pane, TopKWindow};
 use super::{Step, digest, leveled, listed, of_units, sketch, steps};
 use crate::blocks::BlockChanges;
 use crate::testing::ESTIMATES;
-use crate::top_k::item_hash::Buckets;
 use crate::window::{StoredPane, Timed};
 use proptest::prelude::*;
 
@@ -26,26 +25,38 @@ fn totals(sketch: &TopKWindow) -> Vec<(u64, u64)> {
 
 #[test]
 fn the_most_frequent_items_of_two_panes_keep_their_counts() {
-    // With one bucket per row, each pane and each merge leaves one fingerprint in the table.
-    let mut sketch = leveled((2, 1, 3, 1.0), 1, 4);
-    sketch.add(b"a", 50).unwrap();
-    sketch.advance(1);
-    sketch.add(b"b", 30).unwrap();
-    sketch.add(b"c", 7).unwrap();
-    assert_eq!(totals(&sketch), [(0, 50), (1, 37)]);
+    // With one bucket, four items keep a heavy cell.
+    let mut sketch = leveled((2, 1, 1, 1.0), 1, 4);
+    let counts: [&[(&[u8], u32)]; 2] = [
+        &[(b"a", 50), (b"b", 5), (b"c", 9), (b"d", 8), (b"e", 1)],
+        &[(b"f", 30), (b"b", 6), (b"g", 7), (b"h", 4), (b"i", 3)],
+    ];
+    for (pane, items) in (0..).zip(counts) {
+        sketch.advance(pane);
+        for &(item, count) in items {
+            sketch.add(item, count).unwrap();
+        }
+    }
+    assert_eq!(totals(&sketch), [(0, 73), (1, 50)]);
     // Units 0 and 1 have the end 2, and are merged when the newest pane is 2 + 1 · 2 + 1.
     sketch.advance(4);
-    assert_eq!(totals(&sketch), [(0, 50), (1, 37)]);
+    assert_eq!(totals(&sketch), [(0, 73), (1, 50)]);
     sketch.advance(5);
-    assert_eq!(totals(&sketch), [(0, 87)]);
-    // "b" has 30 - 7 counts; the last item that is restored is the most frequent one.
+    assert_eq!(totals(&sketch), [(0, 123)]);
     let pane = &sketch.panes.all()[0].content;
-    assert_eq!(items_of(&sketch, pane), [b"a", b"b"]);
-    assert_eq!(listed(&sketch, 5), [(b"a".to_vec(), 50)]);
-    assert_eq!(sketch.count_at(b"b", sketch.panes_in(5)), 0);
+    assert_eq!(items_of(&sketch, pane), [b"a", b"f"]);
+    assert_eq!(
+        listed(&sketch, 5),
+        [(b"a".to_vec(), 50), (b"f".to_vec(), 30)]
+    );
+    // "c" and "b" have the other heavy cells, "d" had the fourth one and has the lobby.
+    for (item, count) in [(b"b", 11), (b"c", 9), (b"d", 8), (b"e", 0), (b"g", 0)] {
+        let panes = sketch.panes_in(5);
+        assert_eq!(sketch.count_at(item, panes), count, "{item:?}");
+    }
 }
 
-/// Buckets of an item that both panes count are added; a bucket is restored if another item has taken it.
+/// Cells of an item that both panes count are added.
 #[test]
 fn counts_of_an_item_in_both_panes_are_added() {
     let mut sketch = leveled((3, 500, 2, 0.9), 1, 4);
@@ -58,11 +69,11 @@ fn counts_of_an_item_in_both_panes_are_added() {
     sketch.advance(5);
     let expected = [(b"a", 30), (b"c", 9), (b"b", 5)].map(|(item, count)| (item.to_vec(), count));
     assert_eq!(listed(&sketch, 5), expected);
-    let table = &sketch.panes.all()[0].content.table;
-    let mut counts = Vec::new();
-    let buckets = sketch.buckets(sketch.hash(b"a").of_seed());
-    buckets.for_each(|bucket| counts.extend_from_slice(&table.bytes()[8 * bucket + 4..][..4]));
-    assert_eq!(counts, [30, 0, 0, 0, 30, 0, 0, 0]);
+    let bytes = sketch.panes.all()[0].content.table.bytes();
+    let counts = bytes.chunks(8).map(|cell| cell[4]);
+    let mut counts: Vec<u8> = counts.filter(|&count| count > 0).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [5, 9, 30]);
 }
 
 /// The order of equal sums is that of the bytes of the items.
@@ -216,7 +227,7 @@ proptest! {
             let closed: Vec<&StoredPane<Pane>> =
                 sketch.panes.all().iter().filter(|pane| pane.first != newest).collect();
             for (number, candidate) in (0..).zip(sketch.candidates.iter()) {
-                let item = sketch.buckets(candidate.hash);
+                let item = sketch.buckets.places(candidate.hash);
                 let sum: u64 = closed.iter().map(|pane| u64::from(pane.content.table.estimate(item))).sum();
                 prop_assert_eq!(sketch.candidates.apart(number).closed(), sum);
             }

@@ -6,6 +6,7 @@ mod merge;
 mod order;
 mod recall;
 mod reload;
+mod table;
 mod work;
 
 use super::{RankingCache, TopKWindow};

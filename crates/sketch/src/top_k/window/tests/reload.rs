@@ -34,7 +34,7 @@ proptest! {
 
 fn continue_alike(original: &TopKWindow, steps: &[Step]) -> Result<(), TestCaseError> {
     // The payload of the values is not larger than announced.
-    let payload = saved(original).to_dump(type_id(b"tk-window", 3));
+    let payload = saved(original).to_dump(type_id(b"tk-window", 4));
     prop_assert!(payload.len() as u64 <= original.payload_bytes());
     let others = [
         original.try_clone().unwrap(),
@@ -126,31 +126,31 @@ const GOLDEN_VALUES: [&str; 38] = [
     "3",
     "0",
     "5",
-    "0000000000000000f5623ce303000000",
+    "0000000000000000f5623ce303000000cbbb49d30200000000000000000000000000000000000000",
     "2",
     "0",
     "1",
     "4",
     "9",
-    "000000000000000040d8b1ff09000000",
+    "000000000000000040d8b1ff09000000000000000000000000000000000000000000000000000000",
     "1",
     "2",
     "5",
     "300",
-    "0000000000000000073b41a12c010000",
+    "0000000000000000073b41a12c010000000000000000000000000000000000000000000000000000",
     "0",
     "4",
     "61",
     "3",
     "62",
-    "0",
+    "2",
     "63",
     "9",
     "64",
     "0",
 ];
 const GOLDEN_HEADER: [&str; 11] = [
-    "544f504b57494e03a00f00000000000001000000000000000500000000000000",
+    "544f504b57494e04a00f00000000000001000000000000000500000000000000",
     "e803000000000000020000000000000002000000000000000100000000000000",
     "cdccccccccccec3f7369787465656e20627974657320616230033dc626b62782",
     "100000000000000000000000000000002c010000040000001000000000000000",
@@ -158,7 +158,7 @@ const GOLDEN_HEADER: [&str; 11] = [
     "0500000000000000020000000000000000000000000000000100000000000000",
     "0400000000000000090000000000000001000000000000000200000000000000",
     "05000000000000002c0100000000000000000000000000000400000000000000",
-    "0100000000000000610300000000000000010000000000000062000000000000",
+    "0100000000000000610300000000000000010000000000000062020000000000",
     "0000010000000000000063090000000000000001000000000000006400000000",
     "00000000",
 ];
@@ -170,12 +170,12 @@ fn headers_of_the_sketch_without_a_window_are_refused_and_vice_versa() {
     assert!(TopKWindow::from_header(&header, Budget::UNLIMITED).is_err());
     let header = golden().header().unwrap();
     assert!(TopK::from_header(&header, Budget::UNLIMITED).is_err());
-    for version in [0, 1, 2, 4] {
+    for version in [0, 1, 2, 3, 5] {
         let refused = TopKWindow::load(&mut saved(&golden()), version, &());
         assert_eq!(refused, Err(FormatError::UnknownVersion(version)));
     }
     let mut header = header;
-    for earlier in [1, 2] {
+    for earlier in [1, 2, 3] {
         header[7] = earlier;
         assert!(TopKWindow::from_header(&header, Budget::UNLIMITED).is_err());
     }

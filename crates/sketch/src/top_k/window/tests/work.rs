@@ -1,6 +1,6 @@
 //! Bounds of the work of one command: limits of the parameters, and counts of the steps.
 
-use super::super::{CANDIDATE_BUCKETS, MAX_DEPTH, MAX_STEP_BUCKETS, TopKWindow};
+use super::super::{CANDIDATE_WORK, ESTIMATE_WORK, MAX_DEPTH, MAX_STEP_WORK, TopKWindow};
 use super::RankingCache;
 use super::{SEED, listed, listed_with, saved, sketch, through_chunks, through_values};
 use crate::format::FormatError;
@@ -158,28 +158,29 @@ fn parameters_with_too_much_work_per_step_are_refused() {
         check(1, 1, MAX_DEPTH + 1, 1, 0),
         Err(TopKError::TooDeepForWindow)
     );
-    // The candidates of all panes, the rows of half of the panes.
-    let most = MAX_STEP_BUCKETS / (101 * (CANDIDATE_BUCKETS + 7 * 50));
-    assert_eq!(most, 575);
-    assert_eq!(check(most, 8, 7, 100, 0), Ok(()));
+    // The candidates of all panes, two buckets of half of the panes, whatever the depth.
+    let most = MAX_STEP_WORK / (101 * (CANDIDATE_WORK + ESTIMATE_WORK * 50));
+    assert_eq!(most, 884);
     let too_many = Err(TopKError::TooManyCandidates);
-    assert_eq!(check(most + 1, 8, 7, 100, 0), too_many);
+    for depth in [1, 7, 32] {
+        assert_eq!(check(most, 8, depth, 100, 0), Ok(()));
+        assert_eq!(check(most + 1, 8, depth, 100, 0), too_many);
+    }
     assert_eq!(check(u32::MAX.into(), 8, 32, 100, 0), too_many);
     // A month at one second: 242 panes.
     let month = 30 * 86_400;
-    let most = MAX_STEP_BUCKETS / (242 * (CANDIDATE_BUCKETS + 7 * 121));
-    assert_eq!(most, 111);
-    assert_eq!(check(most, 8, 7, 12, month), Ok(()));
-    assert_eq!(check(most + 1, 8, 7, 12, month), too_many);
-    // Tables of 4 MiB, and larger ones, whose rows count three times if panes grow with age.
+    let cached_most = MAX_STEP_WORK / (242 * (CANDIDATE_WORK + ESTIMATE_WORK * 121));
+    assert_eq!(cached_most, 183);
+    assert_eq!(check(cached_most, 8, 7, 12, month), Ok(()));
+    assert_eq!(check(cached_most + 1, 8, 7, 12, month), too_many);
+    // Tables of 4 MiB, and larger ones, which take three times as long if panes grow with age.
     let (cached, uncached) = (1 << 19, (1 << 19) + 1);
-    let most = MAX_STEP_BUCKETS / (242 * (CANDIDATE_BUCKETS + 121));
-    assert_eq!(check(most, cached, 1, 12, month), Ok(()));
-    assert_eq!(check(most, uncached, 1, 12, month), too_many);
-    let most = MAX_STEP_BUCKETS / (242 * (CANDIDATE_BUCKETS + 3 * 121));
-    assert_eq!(check(most, uncached, 1, 12, month), Ok(()));
-    assert_eq!(check(most + 1, uncached, 1, 12, month), too_many);
-    let most = MAX_STEP_BUCKETS / (101 * (CANDIDATE_BUCKETS + 50));
+    assert_eq!(check(cached_most, cached, 1, 12, month), Ok(()));
+    assert_eq!(check(cached_most, uncached, 1, 12, month), too_many);
+    let uncached_most = MAX_STEP_WORK / (242 * (CANDIDATE_WORK + 3 * ESTIMATE_WORK * 121));
+    assert_eq!(uncached_most, 67);
+    assert_eq!(check(uncached_most, uncached, 1, 12, month), Ok(()));
+    assert_eq!(check(uncached_most + 1, uncached, 1, 12, month), too_many);
     assert_eq!(check(most, uncached, 1, 100, 0), Ok(()));
     // Tables of 512 and of 64 MiB.
     let too_wide = Err(TopKError::TooWideForWindow);
