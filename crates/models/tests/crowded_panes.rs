@@ -20,13 +20,12 @@ fn sequence(numbers: &mut Numbers) -> Vec<u8> {
     let mut bytes = vec![byte(0, 3), 255, byte(0, 7)];
     bytes.extend([byte(1, 12), byte(5, 25), 1, 255, byte(0, 6)]);
     for _ in 0..OPERATIONS {
-        bytes.push(255);
         match byte(0, 12) {
             // One unit later.
-            0 => bytes.extend([0, 31]),
+            0 => bytes.extend([255, 0, 31]),
             // An increment of up to 999, or up to 3.
-            1 => bytes.extend([255, byte(0, 24), 1, 220, byte(0, 255), byte(0, 4)]),
-            _ => bytes.extend([255, byte(0, 24), byte(0, 3), byte(0, 220)]),
+            1 => bytes.extend([255, 255, byte(0, 24), 1, 220, byte(0, 255), byte(0, 4)]),
+            _ => bytes.extend([255, 255, byte(0, 24), byte(0, 3), byte(0, 220)]),
         }
     }
     bytes
