@@ -33,7 +33,7 @@ impl From<TopKError> for Error {
             TopKError::InvalidWidth | TopKError::TooWideForWindow => "TopK: invalid width",
             TopKError::TooDeepForWindow => "TopK: a sketch with a window can have at most 32 rows",
             TopKError::TooManyCandidates => {
-                "TopK: k is too large for a window with this many rows and panes"
+                "TopK: k is too large for a window with this many panes"
             }
             TopKError::InvalidDepth => "TopK: invalid depth",
             TopKError::InvalidDecay => "TopK: invalid decay value. must be '<= 1' & '> 0'",

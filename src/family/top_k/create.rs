@@ -70,9 +70,7 @@ fn error_text(error: TopKError) -> &'static CStr {
         TopKError::InvalidDepth => c"TopK: invalid depth",
         TopKError::InvalidDecay => c"TopK: invalid decay value. must be '<= 1' & '> 0'",
         TopKError::TooDeepForWindow => c"TopK: a sketch with a window can have at most 32 rows",
-        TopKError::TooManyCandidates => {
-            c"TopK: k is too large for a window with this many rows and panes"
-        }
+        TopKError::TooManyCandidates => c"TopK: k is too large for a window with this many panes",
         TopKError::Window(_) | TopKError::OutOfMemory(_) => {
             c"ERR Insufficient memory to create topk data structure"
         }

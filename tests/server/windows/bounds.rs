@@ -22,9 +22,9 @@ const LIMITS: [(&str, &str, &str); 5] = [
         "TopK: a sketch with a window can have at most 32 rows",
     ),
     (
-        "TOPK.RESERVE KEY 575 5000 7 0.9",
-        "TOPK.RESERVE KEY 576 5000 7 0.9",
-        "TopK: k is too large for a window with this many rows and panes",
+        "TOPK.RESERVE KEY 884 5000 7 0.9",
+        "TOPK.RESERVE KEY 885 5000 7 0.9",
+        "TopK: k is too large for a window with this many panes",
     ),
     (
         "TDIGEST.CREATE KEY COMPRESSION 200000",

@@ -27,7 +27,7 @@ struct Case {
     /// Further commands in the pane of the creation.
     build: &'static [&'static str],
     at: &'static [u64],
-    /// Commands with the beginnings of their replies. `MANY` are 100 items with large increments.
+    /// Commands with the beginnings of their replies. `MANY` are 300 items with large increments.
     commands: &'static [(&'static str, &'static str)],
 }
 
@@ -415,7 +415,7 @@ fn a_refused_command_changes_nothing() {
         observer.server.setting("cf-max-expansions")
     );
     assert!(observer.connection.call(&set).is_ok());
-    let many: Vec<_> = (0..100).map(|item| format!("{item} 100000")).collect();
+    let many: Vec<_> = (0..300).map(|item| format!("{item} 100000")).collect();
     let many = many.join(" ");
     let mut failures = Vec::new();
     for case in CASES {

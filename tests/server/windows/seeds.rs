@@ -255,3 +255,26 @@ fn encoding_version_1_is_refused_with_a_line_in_the_log() {
     let line = "value of key \"old\" refused: unknown encoding version 1";
     assert!(server.log().contains(line), "{}", server.log());
 }
+
+/// Encoding versions 1 to 3 had other tables. No published version stored them.
+#[test]
+fn earlier_encoding_versions_of_a_top_k_are_refused_with_a_line_in_the_log() {
+    for version in [1, 2, 3, 5] {
+        // The log has at most one such line per second.
+        let server = start(&[]);
+        let mut connection = server.resp2();
+        let created = connection.call("TOPK.RESERVE k 2 5 5 0.9 WINDOW 4000");
+        assert!(created.is_ok(), "{created}");
+        connection.call("TOPK.ADD k a b c");
+        let Reply::Bulk(payload) = connection.call("DUMP k") else {
+            panic!("no payload");
+        };
+        let (id, values) = Values::from_dump(&payload).expect("a payload");
+        assert_eq!(id, type_id(b"tk-window", 4));
+        let other = values.to_dump(type_id(b"tk-window", version));
+        let reply = connection.send(&[b"RESTORE", &b"other"[..], b"0", &other]);
+        assert!(matches!(reply, Reply::Error(_)), "{reply}");
+        let line = format!("value of key \"other\" refused: unknown encoding version {version}");
+        assert!(server.log().contains(&line), "{}", server.log());
+    }
+}
