@@ -10,6 +10,9 @@ use proptest::prelude::*;
 /// The cells of a bucket: (fingerprint, count), first the lobby.
 type Cells = [(u32, u32); 5];
 
+/// The cell (bucket, number) becomes this one.
+type Change = ((usize, usize), (u32, u32));
+
 const EMPTY: (u32, u32) = (0, 0);
 
 /// That of tables with this number of buckets.
@@ -169,7 +172,7 @@ fn an_item_takes_the_smallest_heavy_cell_of_both_buckets() {
     let mut contents = [[EMPTY; 5]; 6];
     contents[2][1..].copy_from_slice(&full[..4]);
     contents[4][1..].copy_from_slice(&full[4..]);
-    let with = |changes: &[((usize, usize), (u32, u32))]| {
+    let with = |changes: &[Change]| {
         let mut contents = contents;
         for &((bucket, cell), value) in changes {
             contents[bucket][cell] = value;
@@ -430,7 +433,7 @@ fn a_restored_count_is_raised_or_gets_a_heavy_cell() {
     let ours = fingerprint(6, 1, [2, 4]);
     let item = item(6, ours, 2);
     let contents = [[(9, 20); 5]; 6];
-    let raised = |changes: &[((usize, usize), (u32, u32))], count| {
+    let raised = |changes: &[Change], count| {
         let mut contents = contents;
         for &((bucket, cell), value) in changes {
             contents[bucket][cell] = value;
