@@ -32,7 +32,10 @@ impl Positions {
     }
 
     /// The panes at these positions.
-    fn of<'a>(&self, panes: &'a [StoredPane<Pane>]) -> impl Iterator<Item = &'a StoredPane<Pane>> {
+    fn of<'a>(
+        &self,
+        panes: &'a [StoredPane<Pane>],
+    ) -> impl Iterator<Item = &'a StoredPane<Pane>> + Clone {
         (self.numbers[..self.len].iter()).map(|&position| &panes[usize::from(position)])
     }
 }

@@ -259,8 +259,10 @@ impl TopKWindow {
         #[cfg(test)]
         crate::testing::HASH_PASSES.with(crate::testing::Work::count);
         let hash = self.seed.hash(item);
-        if let Some(pane) = self.panes.newest(&self.timeline) {
-            pane.table.prefetch(|| self.buckets.places(hash));
+        if let Some(pane) = self.panes.newest(&self.timeline)
+            && pane.table.is_large()
+        {
+            pane.table.prefetch(self.buckets.places(hash));
         }
         if self.candidates.index_bytes() > MIN_PREFETCH_BYTES {
             self.candidates.prefetch(hash);
@@ -445,10 +447,17 @@ impl TopKWindow {
 
 /// The sum of the estimates of an item in these panes. Cost: two buckets per pane.
 fn sum_of_estimates<'a>(
-    panes: impl IntoIterator<Item = &'a StoredPane<Pane>>,
+    panes: impl IntoIterator<IntoIter: Iterator<Item = &'a StoredPane<Pane>> + Clone>,
     item: Places,
 ) -> u64 {
-    let estimates = panes.into_iter().map(|pane| {
+    /// The tables of all panes are usually larger than the caches.
+    const AHEAD: usize = 8;
+    let panes = panes.into_iter();
+    let mut ahead = panes.clone();
+    let prefetch = |pane: &StoredPane<Pane>| pane.content.table.prefetch(item);
+    ahead.by_ref().take(AHEAD).for_each(prefetch);
+    let estimates = panes.map(|pane| {
+        ahead.next().map(prefetch);
         #[cfg(test)]
         crate::testing::ESTIMATES.with(crate::testing::Work::count);
         u64::from(pane.content.table.estimate(item))

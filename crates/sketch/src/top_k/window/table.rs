@@ -409,13 +409,17 @@ impl Table {
         }
     }
 
-    /// Prefetches the item's buckets if the table is larger than the caches.
+    /// Whether the table is larger than the caches.
     #[inline]
-    pub fn prefetch(&self, item: impl FnOnce() -> Places) {
-        if self.bytes.len() > MIN_PREFETCH_BYTES {
-            for bucket in item().buckets {
-                prefetch_bucket(&self.bytes, bucket);
-            }
+    pub fn is_large(&self) -> bool {
+        self.bytes.len() > MIN_PREFETCH_BYTES
+    }
+
+    /// Prefetches the item's buckets.
+    #[inline]
+    pub fn prefetch(&self, item: Places) {
+        for bucket in item.buckets {
+            prefetch_bucket(&self.bytes, bucket);
         }
     }
 
