@@ -488,15 +488,17 @@ fn window_figures_match_the_windows() {
             let parts = (window.live_panes() + 1) as f64;
             if family.starts_with("family=cms") {
                 assert_close(without.figure("bytes"), shown.figure("bytes"), &command);
-                assert!(
-                    shown.figure("memory") > parts * shown.figure("bytes"),
-                    "{shown:?}"
-                );
+                let arrays = (parts - 1.0) * shown.figure("bytes");
+                assert!(shown.figure("memory") > arrays, "{shown:?}");
             } else {
                 let most = parts * without.figure("memory");
-                assert_close(most, shown.figure("memory"), &command);
+                assert!(shown.figure("memory") <= most, "{shown:?}");
             }
-            assert_eq!(shown.points, without.points);
+            // The chart of a top-k is that of the table without a window.
+            match family.starts_with("family=topk") {
+                true => assert!(shown.points.is_empty(), "{shown:?}"),
+                false => assert_eq!(shown.points, without.points),
+            }
         }
     }
 }
@@ -1016,8 +1018,10 @@ fn count_min_sketches_with_a_window_use_the_memory_on_the_page() {
         let (server, mut connection) = create_with_clock(&shown);
         let mut most = 0f64;
         write_in_every_pane(&server, &mut connection, window, |connection| {
-            let reply = connection.call("CMS.INCRBY key item 1");
-            assert!(!matches!(reply, Reply::Error(_)), "{reply}");
+            // More items than a pane can have without an array.
+            fill(connection, &["CMS.INCRBY", "key"], 4097, |item| {
+                vec![item.to_string(), "1".to_owned()]
+            });
             most = most.max(memory_usage(connection));
         });
         assert_same_memory(most, &shown);
