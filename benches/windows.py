@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""CPU time of commands on sketches with a window whose panes all have items, divided by that without a window.
+"""CPU time of commands on sketches with a window, divided by that without a window.
 
     benches/windows.py SERVER MODULE    for example: target/servers/redis-7.0/server target/release/libroughly.so
 
-Prints for 12 and 60 panes the fastest of five rounds. The time is that of the server's main thread (/proc/PID/schedstat).
+Prints the fastest of five rounds for windows whose 12 or 60 panes all have items, and for count-min sketches of a month with panes of one
+second and longer that contain 500 items: once each (few), or in all 242 panes (many). The time is that of the server's main thread (/proc/PID/schedstat).
 """
 
 import random
@@ -17,6 +18,8 @@ from pathlib import Path
 PORT = 7555
 DAY_MS = 86_400_000
 PANES = (0, 12, 60)
+MONTH_S = 30 * 86_400
+ITEMS = 500
 ROUNDS = 5
 END = b"$3\r\nEND\r\n"
 
@@ -30,8 +33,8 @@ def items(number, known=1_000_000):
     return [f"item:{random.randrange(known)}" for _ in range(number)]
 
 
-def pairs(number):
-    return [word for item in items(number) for word in (item, 1)]
+def pairs(number, known=1_000_000):
+    return [word for item in items(number, known) for word in (item, 1)]
 
 
 def append_only_file():
@@ -52,6 +55,34 @@ def append_only_file():
                     yield request("SKETCH.ADVANCE", key, pane)
                 yield request(*addition(key))
 
+
+def month():
+    """Sketches of a month. Clients cannot choose the pane of an item."""
+    now = time.time_ns() // 1_000_000_000
+    everything = [word for item in range(ITEMS) for word in (f"item:{item}", 1)]
+    few = ((now - MONTH_S + number * MONTH_S // ITEMS, [f"item:{number}", 1]) for number in range(1, ITEMS))
+    # A window of a month in 12 panes has panes of up to 2^17 seconds.
+    ages = {age << level for level in range(18) for age in range(27)}
+    many = ((now - age, everything) for age in sorted(ages, reverse=True) if age < MONTH_S)
+    yield request("CMS.INITBYDIM", "month0", 2000, 7)
+    yield request("CMS.INCRBY", "month0", *everything)
+    for key, increments in (("few", few), ("many", many)):
+        yield request("CMS.INITBYDIM", f"month{key}", 2000, 7, "WINDOW", MONTH_S * 1000, "FINEST", 1000)
+        for unit, words in increments:
+            yield request("SKETCH.ADVANCE", f"month{key}", unit)
+            yield request("CMS.INCRBY", f"month{key}", *words)
+
+
+def month_case(name, number, words):
+    return name, number, lambda key: [name.split(" ")[0], f"month{key}", *words()]
+
+
+MONTH_CASES = (
+    month_case("CMS.QUERY", 60_000, lambda: items(1, ITEMS)),
+    month_case("CMS.QUERY ×20", 20_000, lambda: items(20, ITEMS)),
+    month_case("CMS.INCRBY", 60_000, lambda: pairs(1, ITEMS)),
+    month_case("CMS.INCRBY ×20", 20_000, lambda: pairs(20, ITEMS)),
+)
 
 CASES = (
     ("CMS.QUERY", 60_000, lambda panes: ["CMS.QUERY", f"cms{panes}", *items(1)]),
@@ -81,7 +112,7 @@ def measure(server, connection, command, number):
 def main(program, module):
     random.seed(1)
     with tempfile.TemporaryDirectory() as directory:
-        Path(directory, "appendonly.aof").write_bytes(b"".join(append_only_file()))
+        Path(directory, "appendonly.aof").write_bytes(b"".join((*append_only_file(), *month())))
         options = ["--port", str(PORT), "--save", "", "--dir", directory, "--appendonly", "yes", "--appendfsync", "no"]
         server = subprocess.Popen([program, *options, "--loadmodule", module], stdout=subprocess.DEVNULL)
         try:
@@ -89,14 +120,15 @@ def main(program, module):
             with socket.create_connection(("127.0.0.1", PORT)) as connection:
                 connection.sendall(request("CONFIG", "SET", "appendonly", "no"))
                 assert connection.recv(100) == b"+OK\r\n"
-                for name, number, command in CASES:
-                    fastest = dict.fromkeys(PANES, float("inf"))
-                    for _ in range(ROUNDS):
-                        for panes in PANES:
-                            time_ns = measure(server, connection, lambda: command(panes), number)
-                            fastest[panes] = min(fastest[panes], time_ns)
-                    ratios = ", ".join(f"{panes} panes {fastest[panes] / fastest[0]:.2f}" for panes in PANES[1:])
-                    print(f"{name:<18} without {fastest[0]:7.0f} ns, {ratios}", flush=True)
+                for cases, keys, unit in ((CASES, PANES, " panes"), (MONTH_CASES, (0, "few", "many"), " items")):
+                    for name, number, command in cases:
+                        fastest = dict.fromkeys(keys, float("inf"))
+                        for _ in range(ROUNDS):
+                            for key in keys:
+                                time_ns = measure(server, connection, lambda: command(key), number)
+                                fastest[key] = min(fastest[key], time_ns)
+                        ratios = ", ".join(f"{key}{unit} {fastest[key] / fastest[0]:.2f}" for key in keys[1:])
+                        print(f"{name:<18} without {fastest[0]:7.0f} ns, {ratios}", flush=True)
         finally:
             server.kill()
 

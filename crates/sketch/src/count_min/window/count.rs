@@ -337,49 +337,54 @@ fn estimate_in<C: Cell>(pane: &Pane, item: &Located) -> u64 {
 /// The sum of the counts of an item in these panes.
 #[inline]
 fn estimate<C: Cell>(panes: &[StoredPane<Pane>], item: &Located) -> u64 {
-    let (mut sum, mut arrays) = (0, 0);
-    for pane in panes {
-        match &pane.content.counts {
-            Counts::Exact(exact) => sum += exact.count(item.hash),
-            Counts::Array(_) => arrays += 1,
+    match panes.iter().find_map(|pane| pane.content.array()) {
+        None => {
+            let counts = panes.iter().map(|pane| match &pane.content.counts {
+                Counts::Exact(exact) => exact.count(item.hash),
+                Counts::Array(_) => 0,
+            });
+            counts.sum()
         }
-    }
-    if arrays == 0 {
-        return sum;
-    }
-    sum + match item.places().len() {
-        3 => estimate_rows::<C, 3>(panes, item.places()),
-        4 => estimate_rows::<C, 4>(panes, item.places()),
-        5 => estimate_rows::<C, 5>(panes, item.places()),
-        6 => estimate_rows::<C, 6>(panes, item.places()),
-        7 => estimate_rows::<C, 7>(panes, item.places()),
-        _ => {
-            let arrays = panes.iter().filter(|pane| pane.content.array().is_some());
-            arrays
-                .map(|pane| estimate_in::<C>(&pane.content, item))
-                .sum()
-        }
+        Some(array) => match item.rows {
+            3 => estimate_rows::<C, 3>(panes, item, array),
+            4 => estimate_rows::<C, 4>(panes, item, array),
+            5 => estimate_rows::<C, 5>(panes, item, array),
+            6 => estimate_rows::<C, 6>(panes, item, array),
+            7 => estimate_rows::<C, 7>(panes, item, array),
+            _ => {
+                let panes = panes.iter();
+                panes
+                    .map(|pane| estimate_in::<C>(&pane.content, item))
+                    .sum()
+            }
+        },
     }
 }
 
-/// The sum of the smallest counts in the arrays of these panes, for a number of rows with which the places fit in registers and
-/// are checked once for all panes, which halves the instructions. `ROWS` is the number of places.
-fn estimate_rows<C: Cell, const ROWS: usize>(panes: &[StoredPane<Pane>], places: &[u32]) -> u64 {
-    let arrays = panes.iter().filter_map(|pane| pane.content.array());
-    let (Some(places), Some(first)) = (places.first_chunk::<ROWS>(), arrays.clone().next()) else {
+/// [`estimate`] for a number of rows with which the places fit in registers and are checked once for all arrays, of which one
+/// is given. This halves the instructions. `ROWS` is the number of places.
+fn estimate_rows<C: Cell, const ROWS: usize>(
+    panes: &[StoredPane<Pane>],
+    item: &Located,
+    array: &[u8],
+) -> u64 {
+    let Some(places) = item.places().first_chunk::<ROWS>() else {
         return 0;
     };
     let places = places.map(|place| place as usize);
-    let len = C::all(first).len();
+    let len = C::all(array).len();
     for place in places {
         assert!(place < len);
     }
-    let smallest = arrays.map(|cells| {
-        let cells = &C::all(cells)[..len];
-        places
-            .map(|place| C::count(cells[place]))
-            .into_iter()
-            .fold(u64::MAX, u64::min)
+    let counts = panes.iter().map(|pane| match &pane.content.counts {
+        Counts::Exact(exact) => exact.count(item.hash),
+        Counts::Array(cells) => {
+            let cells = &C::all(cells)[..len];
+            places
+                .map(|place| C::count(cells[place]))
+                .into_iter()
+                .fold(u64::MAX, u64::min)
+        }
     });
-    smallest.sum()
+    counts.sum()
 }

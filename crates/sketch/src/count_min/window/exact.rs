@@ -1,8 +1,8 @@
 //! The different items of a pane with their exact counts.
 //!
-//! An ordered hash table (O. Amble and D. E. Knuth, "Ordered hash tables", The Computer Journal 17, 1974) that is hashed by the
-//! first bits of the hashes: the whole table is in ascending order, with empty slots between the entries. Most look-ups read one or two
-//! slots; with hashes that a client chose in a stored form, at most all of them.
+//! An ordered hash table (O. Amble and D. E. Knuth, "Ordered hash tables", The Computer Journal 17, 1974) whose slots are in
+//! ascending order: a hash is scaled to the number of slots. Most look-ups read the four slots from there on; with hashes that a
+//! client chose in a stored form, at most all slots.
 
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{Budget, OutOfMemory, with_capacity};
@@ -17,11 +17,16 @@ pub(super) struct Entry {
 /// Entries with different hashes.
 #[derive(Debug, Default)]
 pub(super) struct Exact {
-    /// In ascending order of the hashes, where they are not empty. An entry's home is the slot that the first bits of its
-    /// hash select. There is no empty slot between it and its home, or, if it is before its home, after it.
+    /// In ascending order of the hashes, where they are not empty. Each entry is in its home or after it, with no empty slot
+    /// between.
     slots: Vec<Entry>,
+    /// The number of homes: hashes are scaled to it. The slots after them are for entries that do not fit before.
+    homes: usize,
     len: usize,
 }
+
+/// Slots that a look-up compares without branches.
+const COMPARED: usize = 4;
 
 /// The number of slots for this many entries: at most 1.5 times as many. It depends on the number only, so copies take as
 /// much memory as the original.
@@ -34,9 +39,15 @@ fn slots_for(len: usize) -> usize {
     slots
 }
 
-/// The number of entries for which there are this many slots: at most seven of eight are used.
+/// The number of entries for which there are this many slots: at most three of four are used, so that entries are near their homes.
 fn max_entries(slots: usize) -> usize {
-    slots - slots / 8
+    slots - slots / 4
+}
+
+/// The home of a hash among this many.
+#[inline]
+fn home(hash: u64, homes: usize) -> usize {
+    ((u128::from(hash) * homes as u128) >> 64) as usize
 }
 
 impl Exact {
@@ -45,30 +56,50 @@ impl Exact {
         (slots_for(len) * size_of::<Entry>()) as u64
     }
 
-    /// The table of `len` entries with different hashes, in ascending order, in these empty slots, [`slots_for`] `len`.
-    fn place(mut slots: Vec<Entry>, len: usize, entries: impl Iterator<Item = Entry>) -> Self {
-        let mut next = 0;
-        for (left, entry) in (0..len).rev().zip(entries) {
-            let last = slots.len() - 1 - left;
-            let at = home(entry.hash, slots.len()).max(next).min(last);
+    /// The table of `len` entries with different hashes, in ascending order, in these empty slots.
+    fn place(
+        mut slots: Vec<Entry>,
+        len: usize,
+        entries: impl Iterator<Item = Entry> + Clone,
+    ) -> Self {
+        let places = |homes| {
+            entries.clone().scan(0, move |next, entry| {
+                let at = home(entry.hash, homes).max(*next);
+                *next = at + 1;
+                Some((at, entry))
+            })
+        };
+        // With random hashes, the first number of homes is sufficient; with one home, the entries are not spread.
+        let mut behind = COMPARED + slots.len() / 32;
+        let homes = loop {
+            let homes = slots.len().saturating_sub(behind).max(1);
+            let last = places(homes).last();
+            if last.is_none_or(|(at, _)| at < slots.len()) {
+                break homes;
+            }
+            behind *= 2;
+        };
+        for (at, entry) in places(homes) {
             slots[at] = entry;
-            next = at + 1;
         }
-        Self { slots, len }
+        Self { slots, homes, len }
     }
 
     /// A table of `len` entries with different hashes, in ascending order.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses.
-    pub fn new(len: usize, entries: impl Iterator<Item = Entry>) -> Result<Self, OutOfMemory> {
+    pub fn new(
+        len: usize,
+        entries: impl Iterator<Item = Entry> + Clone,
+    ) -> Result<Self, OutOfMemory> {
         let mut slots = with_capacity(slots_for(len))?;
         slots.resize(slots_for(len), Entry::default());
         Ok(Self::place(slots, len, entries))
     }
 
     /// As [`Exact::new`]; the process ends if the allocator refuses.
-    pub fn allocate(len: usize, entries: impl Iterator<Item = Entry>) -> Self {
+    pub fn allocate(len: usize, entries: impl Iterator<Item = Entry> + Clone) -> Self {
         Self::place(vec![Entry::default(); slots_for(len)], len, entries)
     }
 
@@ -84,30 +115,42 @@ impl Exact {
     }
 
     /// The slot of this hash, or the one that it would take.
-    #[inline]
     fn find(&self, hash: u64) -> Result<usize, usize> {
-        let slots = &self.slots[..];
-        let home = home(hash, slots.len());
-        let is_used = |at: usize| slots.get(at).is_some_and(|slot| slot.count > 0);
-        let mut at = home;
-        while is_used(at) && slots[at].hash < hash {
+        let mut at = home(hash, self.homes);
+        while let Some(slot) = self.slots.get(at)
+            && slot.count > 0
+            && slot.hash <= hash
+        {
+            if slot.hash == hash {
+                return Ok(at);
+            }
             at += 1;
         }
-        if at == home && is_used(home) {
-            // The entry may be before its home.
-            while at > 0 && is_used(at - 1) && slots[at - 1].hash >= hash {
-                at -= 1;
-            }
-        }
-        match slots.get(at) {
-            Some(slot) if slot.hash == hash && slot.count > 0 => Ok(at),
-            _ => Err(at),
-        }
+        Err(at)
     }
 
     /// The count of the item with this hash; 0 if it has no entry.
     #[inline]
     pub fn count(&self, hash: u64) -> u64 {
+        let from_home = self.slots.get(home(hash, self.homes)..);
+        let Some(first) = from_home.and_then(<[Entry]>::first_chunk::<COMPARED>) else {
+            return self.count_by_search(hash);
+        };
+        // Without branches: where the entry is, is hard to predict.
+        let mut count = 0;
+        for slot in first {
+            count |= if slot.hash == hash { slot.count } else { 0 };
+        }
+        let last = first[COMPARED - 1];
+        match count == 0 && last.count > 0 && last.hash < hash {
+            true => self.count_by_search(hash),
+            false => count,
+        }
+    }
+
+    /// As [`Exact::count`], for any table.
+    #[cold]
+    fn count_by_search(&self, hash: u64) -> u64 {
         self.find(hash).map_or(0, |at| self.slots[at].count)
     }
 
@@ -120,45 +163,30 @@ impl Exact {
     pub fn set(&mut self, hash: u64, count: u64, budget: Budget<'_>) -> Result<(), OutOfMemory> {
         match self.find(hash) {
             Ok(at) => self.slots[at].count = count,
-            Err(mut at) => {
-                if self.len == max_entries(self.slots.len()) {
-                    self.grow(budget)?;
-                    at = self.find(hash).unwrap_or_else(|at| at);
+            Err(at) => {
+                let after = self.slots[at..].iter();
+                let used = after.take_while(|slot| slot.count > 0).count();
+                if self.len < max_entries(self.slots.len()) && at + used < self.slots.len() {
+                    self.slots.copy_within(at..at + used, at + 1);
+                    self.slots[at] = Entry { hash, count };
+                    self.len += 1;
+                } else {
+                    self.grow(Entry { hash, count }, budget)?;
                 }
-                self.insert(at, Entry { hash, count });
             }
         }
         Ok(())
     }
 
-    /// Moves the entries to a table for one more.
+    /// Moves the entries, and a new one, to another table.
     #[cold]
-    fn grow(&mut self, budget: Budget<'_>) -> Result<(), OutOfMemory> {
-        let slots = slots_for(self.len + 1);
-        budget.request(((slots - self.slots.len()) * size_of::<Entry>()) as u64)?;
-        let mut empty = with_capacity(slots)?;
-        empty.resize(slots, Entry::default());
-        *self = Self::place(empty, self.len, self.entries());
+    fn grow(&mut self, new: Entry, budget: Budget<'_>) -> Result<(), OutOfMemory> {
+        let bytes = Self::bytes_for(self.len + 1) - Self::bytes_for(self.len);
+        if bytes > 0 {
+            budget.request(bytes)?;
+        }
+        *self = Self::new(self.len + 1, sums(self.entries(), std::iter::once(new), 1))?;
         Ok(())
-    }
-
-    /// Inserts an entry before the one in this slot. There is an empty slot.
-    fn insert(&mut self, at: usize, entry: Entry) {
-        let is_empty = |slot: &Entry| slot.count == 0;
-        let (before, after) = self.slots.split_at(at);
-        let place = match after.iter().position(is_empty) {
-            Some(used) => {
-                self.slots.copy_within(at..at + used, at + 1);
-                at
-            }
-            None => {
-                let empty = before.iter().rposition(is_empty).unwrap_or(0);
-                self.slots.copy_within(empty + 1..at, empty);
-                at - 1
-            }
-        };
-        self.slots[place] = entry;
-        self.len += 1;
     }
 
     /// A copy with separate memory.
@@ -178,12 +206,6 @@ impl Exact {
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
         mover.relocate(&mut self.slots);
     }
-}
-
-/// The home of a hash in this many slots.
-#[inline]
-fn home(hash: u64, slots: usize) -> usize {
-    ((u128::from(hash) * slots as u128) >> 64) as usize
 }
 
 /// The entries of two sequences in ascending order of their hashes, whose counts are added, with those of the second one multiplied
@@ -233,13 +255,10 @@ mod tests {
         assert_eq!(table.len, expected.len());
         assert_eq!(table.slots.len(), slots_for(table.len));
         assert!(2 * table.slots.len() <= 3 * table.len);
-        let is_used = |slots: &[Entry]| slots.iter().all(|slot| slot.count > 0);
         for (at, slot) in table.slots.iter().enumerate() {
-            let home = home(slot.hash, table.slots.len());
-            assert!(match at < home {
-                true => slot.count == 0 || is_used(&table.slots[at..]),
-                false => slot.count == 0 || is_used(&table.slots[home..at]),
-            });
+            let home = home(slot.hash, table.homes);
+            let mut before = table.slots[home.min(at)..at].iter();
+            assert!(slot.count == 0 || home <= at && before.all(|slot| slot.count > 0));
         }
     }
 
@@ -287,9 +306,9 @@ mod tests {
         let none = Budget::new(&|_| false);
         let mut table = Exact::default();
         for n in 0..500u64 {
-            let bytes = table.slots.len();
+            let slots = table.slots.len();
             let refused = table.set(n, 1, none);
-            assert_eq!(refused.is_err(), bytes < slots_for(n as usize + 1));
+            assert_eq!(refused.is_err(), slots < slots_for(n as usize + 1));
             table.set(n, 2, Budget::UNLIMITED).unwrap();
             assert_eq!(table.set(n, 3, none), Ok(()));
             assert_eq!((table.len as u64, table.count(n)), (n + 1, 3));

@@ -100,7 +100,11 @@ pub(super) trait Allocate: Copy {
     fn array(self, bytes: u64) -> Result<Buffer, Self::Error>;
 
     /// See [`Exact::new`].
-    fn exact(self, len: usize, entries: impl Iterator<Item = Entry>) -> Result<Exact, Self::Error>;
+    fn exact(
+        self,
+        len: usize,
+        entries: impl Iterator<Item = Entry> + Clone,
+    ) -> Result<Exact, Self::Error>;
 }
 
 /// Memory that is requested. A table of exact counts is small, and is not.
@@ -112,7 +116,11 @@ impl Allocate for Budget<'_> {
         Buffer::zeroed(bytes)
     }
 
-    fn exact(self, len: usize, entries: impl Iterator<Item = Entry>) -> Result<Exact, OutOfMemory> {
+    fn exact(
+        self,
+        len: usize,
+        entries: impl Iterator<Item = Entry> + Clone,
+    ) -> Result<Exact, OutOfMemory> {
         Exact::new(len, entries)
     }
 }
@@ -129,7 +137,11 @@ impl Allocate for Step {
         Ok(vec![0; bytes as usize].into())
     }
 
-    fn exact(self, len: usize, entries: impl Iterator<Item = Entry>) -> Result<Exact, Infallible> {
+    fn exact(
+        self,
+        len: usize,
+        entries: impl Iterator<Item = Entry> + Clone,
+    ) -> Result<Exact, Infallible> {
         Ok(Exact::allocate(len, entries))
     }
 }
@@ -193,9 +205,14 @@ impl Pane {
         match (&mut self.counts, &other.counts) {
             (Counts::Exact(own), Counts::Exact(others)) => {
                 let sums = sums(own.entries(), others.entries(), weight);
-                let len = sums.clone().count();
+                let (mut len, mut largest) = (0, 0);
+                for entry in sums.clone() {
+                    len += 1;
+                    largest = entry.count.max(largest);
+                }
+                saturated(largest);
                 let sums = sums.map(|entry| Entry {
-                    count: saturated(entry.count),
+                    count: entry.count.min(C::MAX_COUNT),
                     ..entry
                 });
                 self.counts = match len <= grid.max_entries {
