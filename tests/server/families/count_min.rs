@@ -202,6 +202,8 @@ pub const WINDOW: Family = Family {
     build_large: &[window!("CMS.INITBYDIM KEY 200000 7"), MANY_INCREMENTS],
     reserve_huge: None,
     reserve_large: window!("CMS.INITBYDIM KEY 262144 10 CELL_SIZE 8"),
+    // Only arrays are stored as bytes, and `build` makes none.
+    stored_kinds: &["integer"],
     fill: Fill::Numbers("CMS.INCRBY KEY"),
 
     creations: &[

@@ -164,7 +164,7 @@ pub struct Family {
     pub growths: &'static [Growth],
     /// MERGE of the family, if it exists and keys of the type can be destinations.
     pub merge: Option<Merge>,
-    /// Kinds of values in the stored form: `integer`, `double`, `bytes`.
+    /// Kinds of values in the stored form of what `build` creates: `integer`, `double`, `bytes`.
     pub stored_kinds: &'static [&'static str],
     /// SCANDUMP returns no chunks for a value without items.
     pub has_no_chunks_when_empty: bool,
