@@ -205,7 +205,7 @@ pub fn by_stream() -> String {
         load(Stream::Frequent30, 30, 240, 1_000, [1.0, 0.002]),
         load(Stream::Blocks(0.8), 10, 80, 1_000, [0.9, 0.06]),
         load(Stream::Drift(1.0), 100, 800, 10_000, [0.99, 0.01]),
-        load(Stream::Steady, 100, 800, 950, [0.4, 0.002]),
+        load(Stream::Steady, 100, 800, 950, [1.0, 0.0]),
     ];
     let rows = loads.map(|load| {
         let units = load.stream.units(DAY * 3 / 2, load.events);

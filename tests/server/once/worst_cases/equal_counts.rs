@@ -22,7 +22,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const WINDOW_MS: u64 = 2_592_000_000;
 const UNIT_MS: u64 = 1000;
 /// The largest k for 242 panes.
-const K: usize = 183;
+const K: usize = 164;
 /// The items of a sketch have at most as many bytes.
 const ITEM_BYTES: usize = 16 << 20;
 /// How often a command is measured before it exceeds its bound.
