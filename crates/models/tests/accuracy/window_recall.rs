@@ -213,6 +213,9 @@ pub fn by_stream() -> String {
         let uniform = load.measure(&units, None, &[60, DAY]);
         load.check(finest[2]);
         load.check(uniform[1]);
+        if let Stream::Steady = load.stream {
+            finest.iter().for_each(|&results| load.check(results));
+        }
         let mut row = load.names();
         row.push(thousands(load.events as f64));
         row.extend(finest.into_iter().chain(uniform).map(cell));
