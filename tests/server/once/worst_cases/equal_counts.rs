@@ -194,7 +194,7 @@ fn check(items: &[Vec<u8>], items_of: impl Fn(usize) -> Range<usize>) {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Each pane lists the same 150 items of 110 KB.
+/// Each pane lists the same items of 102 KB.
 #[test]
 fn the_longest_items_of_equal_counts_are_ordered_in_time() {
     check(&items(K), |_| 0..K);
