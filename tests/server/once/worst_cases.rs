@@ -16,6 +16,7 @@ mod count_min;
 mod cuckoo;
 mod equal_counts;
 mod false_counts;
+mod full_tables;
 mod keys;
 mod page;
 mod t_digest;

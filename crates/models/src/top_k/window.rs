@@ -245,13 +245,17 @@ impl WindowModel {
         }
     }
 
-    /// The items of the newest pane's heap with counts.
+    /// The items with counts in the newest pane that are in its heap or, if panes grow with age, in the list.
     fn closing(&self) -> BTreeSet<Vec<u8>> {
         let Some(pane) = self.newest_pane() else {
             return BTreeSet::new();
         };
-        let items = self.heap.items().filter(|item| pane.estimate(item) > 0);
-        items.cloned().collect()
+        let steady = self.list.items().filter(|_| self.levels() > 0);
+        let items = self.heap.items().chain(steady);
+        items
+            .filter(|item| pane.estimate(item) > 0)
+            .cloned()
+            .collect()
     }
 
     /// The candidates of the panes that count at a later unit, with their counts, the largest first.
@@ -328,9 +332,11 @@ impl WindowModel {
         numbers.flat_map(u32::to_le_bytes).collect()
     }
 
-    /// Merges and removes panes. At most two panes become one, unless they are removed later.
-    fn step(&mut self) {
+    /// Merges and removes panes. At most two panes become one, unless they are removed later. A pane that becomes longer without a
+    /// merge lists at most k items. Returns whether such a pane listed more.
+    fn step(&mut self) -> bool {
         let k = self.shape.0 as usize;
+        let mut is_shorter = false;
         let mut panes: Vec<Pane> = Vec::new();
         for mut pane in std::mem::take(&mut self.panes) {
             let Some(units) = self.pane_at(pane.units.0) else {
@@ -342,7 +348,21 @@ impl WindowModel {
                 older => panes.extend(older.into_iter().chain([pane])),
             }
         }
+        for pane in &mut panes {
+            if pane.units.1 - pane.units.0 > 1 && pane.listed.len() > k {
+                let count = |item: &Vec<u8>| Reverse(pane.table.estimate(item));
+                let mut items: Vec<_> = pane
+                    .listed
+                    .iter()
+                    .map(|item| (count(item), item.clone()))
+                    .collect();
+                items.sort();
+                pane.listed = items.into_iter().take(k).map(|(_, item)| item).collect();
+                is_shorter = true;
+            }
+        }
         self.panes = panes;
+        is_shorter
     }
 }
 
@@ -406,7 +426,7 @@ impl WindowedModel for WindowModel {
             newest.listed = closing;
             self.panes.retain(|pane| pane.total > 0);
         }
-        let before = self.panes.len();
+        let (before, mut is_shorter) = (self.panes.len(), false);
         // Merges and expiries change panes at units that depend on these panes only; between them, nothing changes.
         let mut units: BTreeSet<u64> = BTreeSet::from([pane]);
         for pane in &self.panes {
@@ -422,9 +442,9 @@ impl WindowedModel for WindowModel {
             .collect::<Vec<_>>()
         {
             self.newest = unit;
-            self.step();
+            is_shorter |= self.step();
         }
-        if !had_newest && before == self.panes.len() {
+        if !had_newest && !is_shorter && before == self.panes.len() {
             return;
         }
         let listed: BTreeSet<_> = self.panes.iter().flat_map(|pane| &pane.listed).collect();

@@ -205,7 +205,7 @@ pub fn by_stream() -> String {
         load(Stream::Frequent30, 30, 240, 1_000, [1.0, 0.002]),
         load(Stream::Blocks(0.8), 10, 80, 1_000, [0.9, 0.06]),
         load(Stream::Drift(1.0), 100, 800, 10_000, [0.99, 0.01]),
-        load(Stream::Steady, 100, 800, 950, [0.4, 0.002]),
+        load(Stream::Steady, 100, 800, 950, [1.0, 0.0]),
     ];
     let rows = loads.map(|load| {
         let units = load.stream.units(DAY * 3 / 2, load.events);
@@ -213,6 +213,9 @@ pub fn by_stream() -> String {
         let uniform = load.measure(&units, None, &[60, DAY]);
         load.check(finest[2]);
         load.check(uniform[1]);
+        if let Stream::Steady = load.stream {
+            finest.iter().for_each(|&results| load.check(results));
+        }
         let mut row = load.names();
         row.push(thousands(load.events as f64));
         row.extend(finest.into_iter().chain(uniform).map(cell));

@@ -121,6 +121,14 @@ impl Window {
         ((self.panes + 1) * u64::from(self.levels) + of_highest + 1) as usize
     }
 
+    /// The largest number of live panes of level 0, the newest one included, in a window whose panes grow with age. With n
+    /// [`Window::panes`], they begin at unit 2 · (⌊(newest - 1) / 2⌋ - n): there are 2n + 2 if the newest unit is odd, otherwise
+    /// 2n + 3.
+    #[must_use]
+    pub fn finest_panes(self) -> u64 {
+        2 * self.panes + 3
+    }
+
     /// The length of the newest pane in milliseconds: a unit.
     #[must_use]
     pub fn pane_ms(self) -> u64 {

@@ -161,6 +161,27 @@ fn before_count(window: Window, newest: u64) -> usize {
     (window.oldest(newest)..=newest).count()
 }
 
+#[test]
+fn the_number_of_panes_of_level_0_is_exact() {
+    for (panes, units) in [(1, 4), (2, 6), (3, 40), (12, 26), (12, 720), (30, 1000)] {
+        let window = Window::new(units, panes, Some(1)).unwrap();
+        assert!(window.levels() > 0);
+        let numbers = (0..2 * units + 5).map(|newest| {
+            let mut timeline = Timeline::new::<TopKWindow>(window).unwrap();
+            timeline.advance(newest);
+            let units = 0..=newest;
+            units
+                .filter(|&unit| timeline.level_of(unit) == Some(0))
+                .count() as u64
+        });
+        assert_eq!(
+            numbers.max(),
+            Some(window.finest_panes()),
+            "{panes}, {units}"
+        );
+    }
+}
+
 /// The rows of the table in docs/sliding-windows.md: milliseconds of the window and of a unit, live panes for 4, 6, 12 and 24
 /// panes, and the largest number of panes.
 #[test]

@@ -1,10 +1,11 @@
 //! The step to a later pane.
 //!
-//! The newest pane is closed: its heap becomes its list. Then panes are merged and expire, and the candidates that no pane lists
-//! are removed. The sums of the others, and the list, are computed once, after all that.
+//! The newest pane is closed: its heap becomes its list, with the steady items of the window if panes grow with age. Then panes
+//! are merged and expire, and the candidates that no pane lists are removed. The sums of the others, and the list, are computed once, after all that.
 
-use super::candidates::Candidate;
+use super::candidates::{Candidate, Candidates};
 use super::heap_index::{HeapIndex, NONE};
+use super::members::Members;
 use super::order;
 use super::ranking::select_largest;
 use super::{Pane, TopKWindow, saturated, sum_of_estimates};
@@ -31,6 +32,10 @@ impl Positions {
         self.len += 1;
     }
 
+    fn contains(&self, position: usize) -> bool {
+        self.numbers[..self.len].contains(&(position as u8))
+    }
+
     /// The panes at these positions.
     fn of<'a>(
         &self,
@@ -48,14 +53,22 @@ struct Plan {
     entering: Positions,
     /// The panes that are merged, before the step.
     merged: Positions,
+    /// The panes of level 0 with more than k candidates that become longer without a merge of their own, before the step.
+    shortened: Positions,
     /// Whether fewer panes stay than change: then the step adds up all panes instead.
     starts_at_0: bool,
 }
 
 impl Plan {
     /// That of a step to a later timeline.
-    fn of(panes: &[StoredPane<Pane>], before: &Timeline, later: &Timeline) -> Self {
-        let [mut leaving, mut entering, mut merged, mut all] = [(); 4].map(|()| Positions::none());
+    fn of(panes: &[StoredPane<Pane>], before: &Timeline, later: &Timeline, k: u32) -> Self {
+        let [
+            mut leaving,
+            mut entering,
+            mut merged,
+            mut all,
+            mut shortened,
+        ] = [(); 5].map(|()| Positions::none());
         let mut staying = 0;
         for position in 0..panes.len() {
             let change = Change::of(panes, position, later);
@@ -69,6 +82,11 @@ impl Plan {
             if matches!(change, Change::Grows | Change::IsAdded) {
                 merged.push(position);
             }
+            if panes[position].content.listed.len() > k as usize
+                && becomes_longer_alone(panes, position, later)
+            {
+                shortened.push(position);
+            }
             if matches!(change, Change::Stays | Change::Grows) {
                 if !stays {
                     entering.push(all.len);
@@ -81,9 +99,20 @@ impl Plan {
             leaving,
             entering: if starts_at_0 { all } else { entering },
             merged,
+            shortened,
             starts_at_0,
         }
     }
+}
+
+/// Whether the pane at a position, which has level 0, has a higher level in `later`, and its sibling has no additions.
+fn becomes_longer_alone(panes: &[StoredPane<Pane>], position: usize, later: &Timeline) -> bool {
+    let first = panes[position].first;
+    let is_sibling = |at: usize| panes.get(at).is_some_and(|pane| pane.first == first ^ 1);
+    let becomes_longer = later
+        .pane_of(first)
+        .is_some_and(|span| span.end - span.first > 1);
+    becomes_longer && !is_sibling(position.wrapping_sub(1)) && !is_sibling(position + 1)
 }
 
 /// What a step does to a pane.
@@ -114,6 +143,25 @@ impl Change {
     }
 }
 
+/// The candidates that the newest pane lists when it is closed, if it has occurrences of them: the heap, and if panes grow with
+/// age, the list. Otherwise an item that is not among the most frequent ones of any of the shortest panes would be lost, however
+/// many of them have it.
+pub(super) fn closing<'a>(
+    heap: &'a Members,
+    list: &'a Members,
+    candidates: &'a Candidates,
+    window: Window,
+) -> impl Iterator<Item = u32> + 'a {
+    let number = |(_, _, number)| number;
+    let is_only_in_list =
+        |&number: &u32| candidates.get(number).positions[HeapIndex::Heap as usize] == NONE;
+    let lists_steady_items = window.levels() > 0;
+    let steady = list.iter().filter(move |_| lists_steady_items).map(number);
+    heap.iter()
+        .map(number)
+        .chain(steady.filter(is_only_in_list))
+}
+
 impl TopKWindow {
     /// [`Timed::advance_recorded`](crate::window::Timed::advance_recorded).
     ///
@@ -131,8 +179,9 @@ impl TopKWindow {
         }
         self.stamp.change();
         let had_newest = self.close(changes);
-        let plan = Plan::of(self.panes.all(), &self.timeline, &later);
-        if !had_newest && plan.leaving.len == 0 {
+        let (k, buckets) = (self.shape.k, self.buckets);
+        let plan = Plan::of(self.panes.all(), &self.timeline, &later, k);
+        if !had_newest && plan.leaving.len == 0 && plan.shortened.len == 0 {
             self.panes
                 .advance(&mut self.timeline, pane, |_, _| (), drop);
             return true;
@@ -140,13 +189,17 @@ impl TopKWindow {
         self.empty_heaps();
         self.subtract_leaving(&plan);
         self.free_leaving(&later, changes);
-        let merged = plan.merged.of(self.panes.all());
-        let listed = merged.flat_map(|pane| &pane.content.listed).copied();
+        let ranked = (plan.merged.of(self.panes.all())).chain(plan.shortened.of(self.panes.all()));
+        let listed = ranked.flat_map(|pane| &pane.content.listed).copied();
         order::rank(&mut self.candidates, listed);
         let Self {
             candidates, merger, ..
         } = self;
-        let (k, buckets) = (self.shape.k, self.buckets);
+        for (position, pane) in self.panes.contents_mut().enumerate() {
+            if plan.shortened.contains(position) {
+                merger.shorten(pane, candidates, k, buckets);
+            }
+        }
         let merge =
             |older: &mut Pane, younger| merger.merge(older, younger, candidates, k, buckets);
         self.panes.advance(&mut self.timeline, pane, merge, drop);
@@ -169,18 +222,21 @@ impl TopKWindow {
         true
     }
 
-    /// The items of the heap with an estimate above 0 become the list of the newest pane. Removes this pane if it has no
-    /// increments. Returns whether it was stored.
+    /// Those of the [`closing`] candidates with an estimate above 0 become the list of the newest pane. Removes this pane if it
+    /// has no increments. Returns whether it was stored.
     fn close(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) -> bool {
+        let window = self.timeline.window();
         let Some(newest) = self.panes.newest_mut(&self.timeline) else {
             return false;
         };
-        for (_, _, number) in self.heap.iter() {
+        for number in closing(&self.heap, &self.list, &self.candidates, window) {
             let item = self.buckets.places(self.candidates.get(number).hash);
             if newest.table.estimate(item) > 0 {
-                self.candidates.apart_mut(number).lists += 1;
                 newest.listed.push(number);
             }
+        }
+        for &number in &newest.listed {
+            self.candidates.apart_mut(number).lists += 1;
         }
         newest.listed.sort_unstable();
         self.panes.retain(|pane| {

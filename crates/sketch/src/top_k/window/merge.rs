@@ -6,15 +6,15 @@
 use super::candidates::{Candidates, saturated};
 use super::order::rank_of;
 use super::table::Buckets;
-use super::{Pane, Shape, Window};
+use super::{Pane, Shape, Window, max_listed};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, with_capacity};
 use std::cmp::Reverse;
 
-/// A candidate of one of two panes.
+/// A candidate of some panes.
 #[derive(Debug)]
 struct Ranked {
-    /// The sum of its estimates in both panes.
+    /// The sum of its estimates in these panes.
     sum: u64,
     hash: u64,
     number: u32,
@@ -31,7 +31,7 @@ impl Merger {
     fn capacity(shape: Shape, window: Window) -> usize {
         match window.levels() {
             0 => 0,
-            _ => 2 * shape.k as usize,
+            _ => 2 * max_listed(shape, window),
         }
     }
 
@@ -45,8 +45,8 @@ impl Merger {
         with_capacity(Self::capacity(shape, window)).map(Self)
     }
 
-    /// Adds a younger pane to an older one. Both are closed, and the candidates that they list have ranks
-    /// ([`rank`](super::order::rank)). The result depends on both panes and the items only.
+    /// Adds a younger pane to an older one, which then lists at most k candidates. Both are closed, and the candidates that they
+    /// list have ranks ([`rank`](super::order::rank)). The result depends on both panes and the items only.
     ///
     /// Cost: one step per cell, and six buckets for each candidate that the panes list.
     pub fn merge(
@@ -57,14 +57,45 @@ impl Merger {
         k: u32,
         buckets: Buckets,
     ) {
+        self.select([&*older, &younger], candidates, k, buckets);
+        older.table.merge(&mut younger.table);
+        for &Ranked { sum, hash, .. } in self.0.iter().rev() {
+            older.table.raise(buckets.places(hash), saturated(sum));
+        }
+        older.total = older.total.saturating_add(younger.total);
+        self.write_list(older, candidates);
+    }
+
+    /// Reduces the list of a pane of level 0 to k candidates, as a merge does: for a pane that becomes longer without one.
+    ///
+    /// Cost: two buckets for each candidate that the pane lists.
+    pub fn shorten(
+        &mut self,
+        pane: &mut Pane,
+        candidates: &mut Candidates,
+        k: u32,
+        buckets: Buckets,
+    ) {
+        self.select([&*pane], candidates, k, buckets);
+        self.write_list(pane, candidates);
+    }
+
+    /// Selects the k candidates of these panes with the largest sums, and removes all from the lists that are counted.
+    fn select<const N: usize>(
+        &mut self,
+        panes: [&Pane; N],
+        candidates: &mut Candidates,
+        k: u32,
+        buckets: Buckets,
+    ) {
         let Self(ranked) = self;
         ranked.clear();
-        for &number in older.listed.iter().chain(&younger.listed) {
+        for &number in panes.iter().flat_map(|pane| &pane.listed) {
             candidates.apart_mut(number).lists -= 1;
             let candidate = candidates.get(number);
             let (hash, rank) = (candidate.hash, rank_of(candidate));
             let item = buckets.places(hash);
-            let estimates = [&*older, &younger].map(|pane| u64::from(pane.table.estimate(item)));
+            let estimates = panes.map(|pane| u64::from(pane.table.estimate(item)));
             ranked.push(Ranked {
                 sum: estimates.iter().sum(),
                 hash,
@@ -76,18 +107,15 @@ impl Merger {
         // Candidates of both panes are there twice.
         ranked.dedup_by_key(|ranked| ranked.number);
         ranked.truncate(k as usize);
+    }
 
-        older.table.merge(&mut younger.table);
-        for &Ranked { sum, hash, .. } in ranked.iter().rev() {
-            older.table.raise(buckets.places(hash), saturated(sum));
-        }
-        older.total = older.total.saturating_add(younger.total);
-        older.listed.clear();
-        older
-            .listed
-            .extend(ranked.iter().map(|ranked| ranked.number));
-        older.listed.sort_unstable();
-        for &number in &older.listed {
+    /// The selected candidates become the list of a pane.
+    fn write_list(&self, pane: &mut Pane, candidates: &mut Candidates) {
+        pane.listed.clear();
+        pane.listed
+            .extend(self.0.iter().map(|ranked| ranked.number));
+        pane.listed.sort_unstable();
+        for &number in &pane.listed {
             candidates.apart_mut(number).lists += 1;
         }
     }

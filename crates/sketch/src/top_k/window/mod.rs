@@ -3,7 +3,7 @@
 //! Each pane has its own table of buckets, which changes only while it is the newest pane, and when two panes become one. The count of an item in the window is the sum of its estimates in all panes.
 //!
 //! A table cannot list its items. So each closed pane lists up to k *candidates*, the items that were among its most
-//! frequent ones. Each candidate is stored once, with its hash and the sum of its estimates in the closed panes, so an addition
+//! frequent ones. If panes grow with age, the shortest ones also list the items of the window's list. Each candidate is stored once, with its hash and the sum of its estimates in the closed panes, so an addition
 //! reads the table of the newest pane only.
 //!
 //! - `table`: the buckets of a pane
@@ -56,7 +56,7 @@ pub const MAX_DEPTH: u64 = MAX_ROWS_WITHOUT_LIMIT;
 pub const MAX_TABLE_BYTES: u64 = 512 << 20;
 
 /// The largest table of a pane in bytes, in a window whose panes grow with age. A step to a later pane merges two tables.
-pub const MAX_MERGED_TABLE_BYTES: u64 = 64 << 20;
+pub const MAX_MERGED_TABLE_BYTES: u64 = 8 << 20;
 
 /// The limit on the work of a step to a later pane, see [`check_limits`]. A unit of work takes about 4 ns.
 const MAX_STEP_WORK: u64 = 25_000_000;
@@ -80,7 +80,7 @@ struct Pane {
     table: Table,
     /// The sum of all increments; saturates. 0 only in the newest pane.
     total: u64,
-    /// The candidates that were among the most frequent items of a closed pane, in ascending order. Has capacity for k.
+    /// The candidates of a closed pane in ascending order. Has the capacity [`max_listed`].
     listed: Vec<u32>,
 }
 
@@ -136,15 +136,16 @@ impl TopKWindow {
     /// An empty sketch of the `k` most frequent items of a window. The other parameters are those of
     /// [`TopK::new`](super::TopK::new), per pane, and the key of the hash.
     ///
-    /// Allocates 16 bytes per element of the list, and 48 more in a window whose panes grow with age. A pane takes 40 bytes per
-    /// five of the `width` · `depth` cells and 4 per element of the list, from the first addition in the pane on. Each candidate takes its bytes, 46 to
+    /// Allocates 16 bytes per element of the list, and 96 more in a window whose panes grow with age. A pane takes 40 bytes per
+    /// five of the `width` · `depth` cells and 4 per element of the list, 8 if panes grow with age, from the first addition in the pane on. Each candidate takes its bytes, 46 to
     /// 52 for its slot and 11 to 22 for its index entry. Requests the bytes of [`TopK::new`](super::TopK::new) and
     /// those of the first pane from `budget`.
     ///
     /// # Errors
     /// See [`TopKError`]; its variants are checked in order. `depth` is at most [`MAX_DEPTH`], and a table has at most
     /// [`MAX_TABLE_BYTES`], or [`MAX_MERGED_TABLE_BYTES`] if the panes grow with age. A step to a later pane reads two buckets
-    /// of half of the panes for each candidate, of which there are about `k` per pane. `k` must be so small that this takes at most
+    /// of half of the panes for each candidate, of which there are about `k` per pane, and twice as many in panes of level 0 if
+    /// panes grow with age. `k` must be so small that this takes at most
     /// 0.1 s.
     pub fn new(
         k: u64,
@@ -278,7 +279,8 @@ impl TopKWindow {
             Some(_) => 0,
             None => {
                 let len = self.panes.all().len() + 1;
-                pane_bytes(self.shape) + self.panes.growth(len, &self.timeline)
+                pane_bytes(self.shape, self.timeline.window())
+                    + self.panes.growth(len, &self.timeline)
             }
         };
         let candidate = match self.candidates.growth(item.len()) {
@@ -392,10 +394,11 @@ impl TopKWindow {
         budget: Budget<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
-        budget.request(pane_bytes(self.shape))?;
+        let window = self.timeline.window();
+        budget.request(pane_bytes(self.shape, window))?;
         let pane = Pane {
             table: Table::new(self.buckets)?,
-            listed: with_capacity(self.shape.k as usize)?,
+            listed: with_capacity(max_listed(self.shape, window))?,
             ..Pane::default()
         };
         let len = self.panes.all().len() + 1;
@@ -483,7 +486,12 @@ fn check_limits(shape: Shape, window: Window) -> Result<(), TopKError> {
     } else {
         UNCACHED_ESTIMATE_WORK
     };
-    let candidates = u64::from(shape.k) * panes;
+    // The list and the heap have up to 2k candidates, as many as a closed pane of level 0 lists in the second case.
+    let lists = match window.levels() {
+        0 => panes,
+        _ => panes + window.finest_panes(),
+    };
+    let candidates = u64::from(shape.k) * lists;
     let work = candidates.saturating_mul(CANDIDATE_WORK + estimate * (panes / 2));
     if work > MAX_STEP_WORK {
         return Err(TopKError::TooManyCandidates);
@@ -491,21 +499,30 @@ fn check_limits(shape: Shape, window: Window) -> Result<(), TopKError> {
     Ok(())
 }
 
+/// The largest number of candidates that a pane lists: k, but 2k for panes of level 0 in a window whose panes grow with age.
+fn max_listed(shape: Shape, window: Window) -> usize {
+    match window.levels() {
+        0 => shape.k as usize,
+        _ => 2 * shape.k as usize,
+    }
+}
+
 /// Bytes of the table and the list of a pane.
-fn pane_bytes(shape: Shape) -> u64 {
-    Buckets::of(shape).bytes() + list_bytes(shape)
+fn pane_bytes(shape: Shape, window: Window) -> u64 {
+    Buckets::of(shape).bytes() + list_bytes(shape, window)
 }
 
 /// Bytes of the list of a pane.
-fn list_bytes(shape: Shape) -> u64 {
-    u64::from(shape.k) * size_of::<u32>() as u64
+fn list_bytes(shape: Shape, window: Window) -> u64 {
+    (max_listed(shape, window) * size_of::<u32>()) as u64
 }
 
 /// Requests the memory of an empty sketch and of its first pane.
 fn request_memory(shape: Shape, timeline: Timeline, budget: Budget<'_>) -> Result<(), OutOfMemory> {
     budget.request(Buckets::of(shape).bytes() + u64::from(shape.k) * ELEMENT_BYTES)?;
     let panes = PaneList::<Pane>::default().growth(1, &timeline);
-    budget.request(Merger::bytes(shape, timeline.window()) + list_bytes(shape) + panes)
+    let window = timeline.window();
+    budget.request(Merger::bytes(shape, window) + list_bytes(shape, window) + panes)
 }
 
 impl PartialEq for TopKWindow {

@@ -1,11 +1,12 @@
 //! Reads. While the newest pane is the current one and all panes count, the list answers. Otherwise the first read computes the
 //! list of the panes that count, and keeps it for the reads that follow.
 //!
-//! The list of some panes consists of items that were among the k most frequent items of one of them. Every part of the window
+//! The list of some panes consists of items that one of them lists, or would list if it were closed. Every part of the window
 //! ends with the newest pane.
 
 use super::cache::{Ranking, RankingCache};
 use super::candidates::saturated;
+use super::expiry::closing;
 use super::heap_index::{HeapIndex, NONE};
 use super::ranking::select_largest;
 use super::{ItemHash, TopKWindow, sum_of_estimates};
@@ -145,9 +146,10 @@ impl TopKWindow {
         for &number in closed.iter().flat_map(|pane| &pane.content.listed) {
             sums[number as usize] = 1;
         }
-        for (_, _, number) in self.heap.iter() {
+        let window = self.timeline.window();
+        for number in closing(&self.heap, &self.list, &self.candidates, window) {
             let item = self.buckets.places(self.candidates.get(number).hash);
-            // As when the pane closes, an item without occurrences is not among its most frequent ones.
+            // As when the pane closes, an item without occurrences is not listed.
             if sum_of_estimates(newest, item) > 0 {
                 sums[number as usize] = 1;
             }

@@ -4,7 +4,7 @@ use super::candidates::MAX_SUM;
 use super::heap_index::{HeapIndex, NONE};
 use super::members::Members;
 use super::table::{Buckets, Table};
-use super::{Pane, RankingCache, TopKWindow, check_limits};
+use super::{Pane, RankingCache, TopKWindow, check_limits, max_listed};
 use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::format::{FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, with_capacity};
@@ -27,14 +27,18 @@ impl Pane {
     }
 
     /// Reads what [`Pane::save`] writes.
-    fn load(source: &mut dyn Source, k: u32, table_bytes: u64) -> Result<Self, FormatError> {
+    fn load(
+        source: &mut dyn Source,
+        max_listed: usize,
+        table_bytes: u64,
+    ) -> Result<Self, FormatError> {
         let total = source.read_unsigned()?;
         let table = Table::from(source.read_array(table_bytes)?);
         let len = source.read_unsigned()?;
-        if len > k.into() {
-            return Err(FormatError::Invalid("a pane lists too many candidates"));
+        if len > max_listed as u64 {
+            return Err(TOO_MANY_LISTED);
         }
-        let mut listed = with_capacity(k as usize)?;
+        let mut listed = with_capacity(max_listed)?;
         let mut next = 0;
         for _ in 0..len {
             let number = u32::try_from(source.read_unsigned()?).map_err(|_| BAD_NUMBER)?;
@@ -79,6 +83,10 @@ impl TopKWindow {
             }
             if !has_newest && content.total == 0 {
                 return Err(FormatError::Invalid("a closed pane has no counts"));
+            }
+            let is_finest = self.timeline.level_of(*first) == Some(0);
+            if !is_finest && content.listed.len() > self.shape.k as usize {
+                return Err(TOO_MANY_LISTED);
             }
             for &number in &content.listed {
                 if number >= candidates.len() {
@@ -129,6 +137,8 @@ impl TopKWindow {
     }
 }
 
+const TOO_MANY_LISTED: FormatError = FormatError::Invalid("a pane lists too many candidates");
+
 const BAD_NUMBER: FormatError =
     FormatError::Invalid("the number of a candidate is out of range or not in order");
 
@@ -171,7 +181,8 @@ impl Stored for TopKWindow {
         };
         let (heap, list) = (members(HeapIndex::Heap)?, members(HeapIndex::List)?);
         let mut sketch = Self::assemble(timeline, shape, seed, random, heap, list)?;
-        let load_pane = |source: &mut dyn Source| Pane::load(source, shape.k, table_bytes);
+        let max_listed = max_listed(shape, timeline.window());
+        let load_pane = |source: &mut dyn Source| Pane::load(source, max_listed, table_bytes);
         sketch.panes = PaneList::load(&timeline, source, load_pane)?;
         for _ in 0..source.read_unsigned()? {
             let item = source.read_bytes()?;
@@ -233,7 +244,7 @@ impl Stored for TopKWindow {
         let len = self.panes.all().len();
         copy.panes.reserve(len, &self.timeline, Budget::UNLIMITED)?;
         for StoredPane { first, content } in self.panes.all() {
-            let mut listed = with_capacity(self.shape.k as usize)?;
+            let mut listed = with_capacity(max_listed(self.shape, self.timeline.window()))?;
             listed.extend_from_slice(&content.listed);
             let table = content.table.try_clone()?;
             copy.panes.push(

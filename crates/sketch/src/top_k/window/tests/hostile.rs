@@ -1,7 +1,7 @@
 //! Validation rules of stored forms.
 
 use super::super::TopKWindow;
-use super::{digest, saved, sketch};
+use super::{digest, leveled, saved, sketch};
 use crate::format::FormatError;
 use crate::memory::Budget;
 use crate::stored::Stored;
@@ -111,6 +111,30 @@ fn every_rule_of_the_values_is_checked() {
 
 fn refused(values: &Values, rule: &'static str) {
     assert_eq!(load(values), Err(FormatError::Invalid(rule)));
+}
+
+/// A pane of level 0 in a window whose panes grow with age lists up to 2k candidates, every other one k.
+#[test]
+fn only_the_shortest_panes_list_more_than_k_candidates() {
+    const RULE: &str = "a pane lists too many candidates";
+    let mut sketch = leveled((2, 500, 2, 0.9), 1, 16);
+    sketch.advance(1);
+    sketch.add(b"a", 9).unwrap();
+    sketch.advance(2);
+    for (item, count) in [(b"a", 2), (b"b", 5), (b"d", 4)] {
+        sketch.add(item, count).unwrap();
+    }
+    sketch.advance(6);
+    let values = saved(&sketch);
+    // Value 14 is the first unit of the older pane, which lists one candidate; 19 that of the other one.
+    assert_eq!(
+        [&values.values[19], &values.values[22]],
+        [&Integer(2), &Integer(3)]
+    );
+    assert_eq!(load(&values), Ok(sketch));
+    refused(&with(&values, 22, Integer(5)), RULE);
+    // The pane becomes one of level 1.
+    refused(&with(&values, 2, Integer(7)), RULE);
 }
 
 /// Values of panes and candidates that contradict each other.

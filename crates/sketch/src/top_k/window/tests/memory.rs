@@ -91,7 +91,7 @@ fn creation_requests_the_table_the_list_and_the_panes() {
     assert_eq!(requested.get(), 50 * 5 * 8 + 10 * 32 + 10 * 4 + 64);
     assert_eq!(bytes(&sketch), 10 * 16);
     let graded = leveled((10, 50, 5, 0.9), 12, 60);
-    assert_eq!(bytes(&graded), 10 * 16 + 2 * 10 * 24);
+    assert_eq!(bytes(&graded), 10 * 16 + 2 * 2 * 10 * 24);
     for allowed in [0u64, 50 * 5 * 8 + 10 * 32] {
         let left = Cell::new(allowed);
         let allows = |bytes: u64| {

@@ -56,6 +56,78 @@ fn the_most_frequent_items_of_two_panes_keep_their_counts() {
     }
 }
 
+/// A sketch with one item of the list that is not in the heap of its newest pane, which is pane 1: "a".
+fn steady(units: u64) -> TopKWindow {
+    let mut sketch = of_units((2, 500, 2, 0.9), 1, units);
+    sketch.add(b"a", 9).unwrap();
+    sketch.advance(1);
+    for (item, count) in [(b"a", 2), (b"b", 5), (b"c", 4)] {
+        sketch.add(item, count).unwrap();
+    }
+    assert_eq!(listed(&sketch, 1), list(&[(b"a", 11), (b"b", 5)]));
+    sketch
+}
+
+fn list(items: &[(&[u8], u32)]) -> Vec<(Vec<u8>, u32)> {
+    let items = items.iter();
+    items.map(|&(item, count)| (item.to_vec(), count)).collect()
+}
+
+/// The items that the pane of this unit lists.
+fn items_at(sketch: &TopKWindow, first: u64) -> Vec<Vec<u8>> {
+    items_of(sketch, sketch.panes.get(first).unwrap())
+}
+
+#[test]
+fn a_pane_that_can_grow_also_lists_the_items_of_the_list() {
+    for (units, items) in [(0, &[b"b", b"c"][..]), (4, &[b"a", b"b", b"c"])] {
+        let mut sketch = steady(units);
+        sketch.advance(2);
+        assert_eq!(items_at(&sketch, 1), items, "{units}");
+    }
+    // Not the items of the list without occurrences in the pane.
+    let mut sketch = steady(4);
+    sketch.advance(2);
+    sketch.add(b"d", 1).unwrap();
+    assert_eq!(listed(&sketch, 2), list(&[(b"a", 11), (b"b", 5)]));
+    let later = listed(&sketch, 3);
+    sketch.advance(3);
+    assert_eq!(items_at(&sketch, 2), [b"d"]);
+    assert_eq!(listed(&sketch, 3), later);
+    // The merged pane lists k again.
+    let mut sketch = steady(4);
+    sketch.advance(5);
+    assert_eq!(items_at(&sketch, 0), [b"a", b"b"]);
+    assert_eq!(sketch.candidate_count(), 2);
+}
+
+/// A pane that becomes longer because its sibling has no additions lists k items, as a merged one.
+#[test]
+fn a_pane_without_a_sibling_lists_at_most_k_items_when_it_grows() {
+    let with_more = |units| {
+        let mut sketch = leveled((2, 500, 2, 0.9), 1, units);
+        sketch.advance(1);
+        sketch.add(b"a", 9).unwrap();
+        sketch.advance(2);
+        for (item, count) in [(b"a", 2), (b"b", 5), (b"c", 2), (b"d", 4)] {
+            sketch.add(item, count).unwrap();
+        }
+        sketch
+    };
+    // Unit 2 has the sibling 3; both have the end 4, and become one pane when the newest pane is 4 + 1 · 2 + 1.
+    let mut sketch = with_more(16);
+    sketch.advance(6);
+    assert_eq!(items_at(&sketch, 2), [b"a", b"b", b"d"]);
+    sketch.advance(7);
+    assert_eq!(items_at(&sketch, 2), [b"b", b"d"]);
+    assert_eq!(listed(&sketch, 7), list(&[(b"a", 11), (b"b", 5)]));
+    // Then it becomes one with unit 1, before which it also lists k items if one step does both.
+    sketch.advance(20);
+    let mut jumped = with_more(16);
+    jumped.advance(20);
+    assert_eq!(digest(&jumped), digest(&sketch));
+}
+
 /// Cells of an item that both panes count are added.
 #[test]
 fn counts_of_an_item_in_both_panes_are_added() {
