@@ -55,21 +55,15 @@ pub const MAX_DEPTH: u64 = MAX_ROWS_WITHOUT_LIMIT;
 /// The largest table of a pane in bytes, in a uniform window.
 pub const MAX_TABLE_BYTES: u64 = 512 << 20;
 
-/// The largest table of a pane in bytes, in a window whose panes grow with age. A step to a later pane merges two tables.
-pub const MAX_MERGED_TABLE_BYTES: u64 = 8 << 20;
+/// The largest table of a pane in bytes, in a window whose panes grow with age. A merge of two full tables reads a random bucket
+/// per cell: it takes 4 ms for tables of 1 MiB, which a cache holds, and 60 ms for 8 MiB; and a step over many panes has up to 230 merges.
+pub const MAX_MERGED_TABLE_BYTES: u64 = 1 << 20;
 
 /// The limit on the work of a step to a later pane, see [`check_limits`]. A unit of work takes about 4 ns.
 const MAX_STEP_WORK: u64 = 25_000_000;
 
 /// The work of the estimate of a candidate in a pane: two buckets of a table.
 const ESTIMATE_WORK: u64 = 4;
-
-/// The same for a table above [`MAX_CACHED_TABLE_BYTES`] in a window whose panes grow with age: the processor's caches hold smaller
-/// tables.
-const UNCACHED_ESTIMATE_WORK: u64 = 12;
-
-/// See [`UNCACHED_ESTIMATE_WORK`].
-const MAX_CACHED_TABLE_BYTES: u64 = 4 << 20;
 
 /// The other work for a candidate.
 const CANDIDATE_WORK: u64 = 80;
@@ -477,22 +471,17 @@ fn check_limits(shape: Shape, window: Window) -> Result<(), TopKError> {
         0 => MAX_TABLE_BYTES,
         _ => MAX_MERGED_TABLE_BYTES,
     };
-    let table_bytes = shape.bucket_bytes().filter(|&bytes| bytes <= max_bytes);
-    let table_bytes = table_bytes.ok_or(TopKError::TooWideForWindow)?;
+    if shape.bucket_bytes().is_none_or(|bytes| bytes > max_bytes) {
+        return Err(TopKError::TooWideForWindow);
+    }
     let panes = window.live_panes() as u64;
-    let is_cached = window.levels() == 0 || table_bytes <= MAX_CACHED_TABLE_BYTES;
-    let estimate = if is_cached {
-        ESTIMATE_WORK
-    } else {
-        UNCACHED_ESTIMATE_WORK
-    };
     // The list and the heap have up to 2k candidates, as many as a closed pane of level 0 lists in the second case.
     let lists = match window.levels() {
         0 => panes,
         _ => panes + window.finest_panes(),
     };
     let candidates = u64::from(shape.k) * lists;
-    let work = candidates.saturating_mul(CANDIDATE_WORK + estimate * (panes / 2));
+    let work = candidates.saturating_mul(CANDIDATE_WORK + ESTIMATE_WORK * (panes / 2));
     if work > MAX_STEP_WORK {
         return Err(TopKError::TooManyCandidates);
     }
