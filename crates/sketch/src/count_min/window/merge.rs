@@ -163,22 +163,12 @@ impl<'a> Plan<'a> {
         Ok((pane, is_saturated))
     }
 
-    /// Checks that the sum of the largest counts of all panes is in the range of a cell, or the total is.
-    fn check_counts<C: Cell>(&self, budget: Budget<'_>) -> Result<(), CountMinError> {
-        if self.total <= C::MAX_COUNT {
-            return Ok(());
-        }
-        // One array at a time.
-        budget.request(self.grid.array_bytes)?;
-        let mut sum = 0u64;
-        for &span in &self.spans {
-            let (pane, is_saturated) = self.pane::<C>(span, Budget::UNLIMITED)?;
-            sum = sum.saturating_add(pane.largest::<C>());
-            if is_saturated || sum > C::MAX_COUNT {
-                return Err(CountMinError::MergeOverflow);
-            }
-        }
-        Ok(())
+    /// The pane of the destination that is also that of the result, because it is the only operand and has the weight 1.
+    fn unchanged_pane(&self, span: Span) -> Option<&Pane> {
+        let mut panes = self.panes_in(span);
+        let (operand, pane) = panes.next()?;
+        let is_own = operand.weight == 1 && ptr::eq(operand, &raw const self.operands[0]);
+        (is_own && panes.next().is_none()).then_some(pane)
     }
 
     /// The number of panes of the result that the destination does not have.
@@ -191,30 +181,38 @@ impl<'a> Plan<'a> {
             .count()
     }
 
-    /// The panes of the result that can differ from those of the destination, with their first units; and the bytes of the panes
-    /// that they replace.
+    /// Calls `visit` with the panes of the result that can differ from those of the destination.
+    ///
+    /// # Errors
+    /// [`CountMinError::MergeOverflow`] if the total and the sum of the largest counts of all panes are above the maximum of a
+    /// cell; [`CountMinError::OutOfMemory`].
     fn changed_panes<C: Cell>(
         &self,
         budget: Budget<'_>,
-    ) -> Result<(Vec<StoredPane<Pane>>, u64), OutOfMemory> {
-        let mut replaced = 0;
-        let mut changed = with_capacity(self.spans.len())?;
-        for &span in &self.spans {
-            let mut panes = self.panes_in(span);
-            let is_own = |(operand, _): (&Operand<'_>, _)| {
-                operand.weight == 1 && ptr::eq(operand, &raw const self.operands[0])
-            };
-            if panes.next().is_some_and(is_own) && panes.next().is_none() {
-                continue;
+        mut visit: impl FnMut(Span, Pane),
+    ) -> Result<(), CountMinError> {
+        let is_large = self.total > C::MAX_COUNT;
+        let mut sum = 0u64;
+        let mut check = |pane: &Pane, is_saturated: bool| {
+            if is_large {
+                sum = sum.saturating_add(pane.largest::<C>());
             }
-            let own = self.operands[0].sketch.panes.in_span(span).iter();
-            replaced += own.map(|pane| pane.content.block_bytes()).sum::<u64>();
-            changed.push(StoredPane {
-                first: span.first,
-                content: self.pane::<C>(span, budget)?.0,
-            });
+            match is_large && (is_saturated || sum > C::MAX_COUNT) {
+                true => Err(CountMinError::MergeOverflow),
+                false => Ok(()),
+            }
+        };
+        for &span in &self.spans {
+            match self.unchanged_pane(span) {
+                Some(pane) => check(pane, false)?,
+                None => {
+                    let (pane, is_saturated) = self.pane::<C>(span, budget)?;
+                    check(&pane, is_saturated)?;
+                    visit(span, pane);
+                }
+            }
         }
-        Ok((changed, replaced))
+        Ok(())
     }
 }
 
@@ -236,12 +234,12 @@ impl CountMinWindow {
     }
 
     /// Advances to the newest pane of this sketch and the sources, and replaces the counts and the total of each live pane by
-    /// Σ weight × source ([`Pane::add`], in the order of the sources, this sketch first). Panes of a source that have expired then
+    /// Σ weight × source, in the order of the sources, this sketch first. Panes of a source that have expired then
     /// do not count. Returns whether anything changed.
     ///
     /// The sketch's own counts contribute only if it is a source. `max_bytes` limits the bytes read, see [`check_work`]. The
     /// memory of the result is requested from `budget`, and what the sketch then has more than before as [`Purpose::Add`].
-    /// Cost: one pass over all panes of the distinct sources, two if the total is above the maximum of a cell; and the advance.
+    /// Cost: one pass over all panes of the distinct sources, and the advance.
     ///
     /// # Errors
     /// [`CountMinError::WindowDecrement`] if a weight is negative, those of [`CountMinWindow::check_source`],
@@ -254,14 +252,21 @@ impl CountMinWindow {
         budget: Budget<'_>,
     ) -> Result<bool, CountMinError> {
         let mut plan = Plan::new(self, sources, self.timeline.newest(), max_bytes)?;
-        let (panes, replaced) = with_cell!(self.shape.cell_size(), C => {
+        let mut panes = with_capacity(plan.spans.len())?;
+        let (mut bytes, mut replaced) = (0, 0);
+        with_cell!(self.shape.cell_size(), C => {
             plan.merge_panes::<C>(budget)?;
-            plan.check_counts::<C>(budget)?;
-            plan.changed_panes::<C>(budget)?
+            plan.changed_panes::<C>(budget, |span, content| {
+                let own = self.panes.in_span(span).iter();
+                replaced += own.map(|pane| pane.content.block_bytes()).sum::<u64>();
+                bytes += content.block_bytes();
+                panes.push(StoredPane {
+                    first: span.first,
+                    content,
+                });
+            })?;
         });
         let (timeline, new) = (plan.timeline, plan.new_panes());
-        let bytes = panes.iter().map(|pane| pane.content.block_bytes());
-        let bytes: u64 = bytes.sum();
         let budget = budget.for_purpose(Purpose::Add);
         if bytes > replaced {
             budget.request(bytes - replaced)?;
@@ -284,8 +289,9 @@ impl CountMinWindow {
         let mut plan = Plan::new(self, sources, pane, max_bytes)?;
         with_cell!(self.shape.cell_size(), C => {
             if plan.total > C::MAX_COUNT {
+                // One pane at a time.
                 plan.merge_panes::<C>(Budget::UNLIMITED)?;
-                plan.check_counts::<C>(Budget::UNLIMITED)?;
+                plan.changed_panes::<C>(Budget::UNLIMITED, |_, _| ())?;
             }
         });
         Ok(())
