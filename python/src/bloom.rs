@@ -370,12 +370,7 @@ impl BloomFilter {
     #[getter]
     fn error_rate(&self, py: Python<'_>) -> f64 {
         self.sketch.peek(py, |filter| match filter {
-            Filter::Classic(chain) => {
-                // The first sub-filter of a filter that grows has half of the rate.
-                let factor = if chain.is_scaling() { 2.0 } else { 1.0 };
-                let first = chain.filters().first();
-                first.map_or(f64::NAN, |first| first.shape().error_rate * factor)
-            }
+            Filter::Classic(chain) => chain.error_rate(),
             Filter::Windowed(set) => set.error_rate(),
             Filter::Valkey(chain) => chain.parameters().error_rate,
         })

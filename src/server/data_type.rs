@@ -4,12 +4,13 @@ use super::call::{Call, Error};
 use super::memory_usage::MemoryUsage;
 use super::stats::Stats;
 use redis_module::raw;
+use roughly_sketch::accuracy::{Accuracy, Field};
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::format::chunks::ChunkError;
 use roughly_sketch::format::{FormatError, Source};
 use roughly_sketch::memory::{Budget, OutOfMemory};
 use roughly_sketch::stored::Stored;
-use roughly_sketch::window::Timeline;
+use roughly_sketch::window::{Panes, Timeline};
 use std::ffi::{CStr, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -109,6 +110,12 @@ pub trait AnyValue {
     /// The total of a pane.
     fn pane_total(&self, pane: u64) -> u64;
 
+    /// [`Accuracy::accuracy`].
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    fn accuracy(&self, panes: Panes) -> Result<Vec<Field>, OutOfMemory>;
+
     /// Advances it to a pane. Returns whether the pane is a new one.
     fn advance(&mut self, pane: u64) -> bool;
 
@@ -166,7 +173,7 @@ pub trait AnyValue {
 }
 
 /// A sketch that is a type of the server. A value may be freed on another thread than the one that created it.
-pub trait DataType: Stored + 'static {
+pub trait DataType: Stored + Accuracy + 'static {
     /// The registration of this type: a static that no other type uses.
     const REGISTRATION: &'static Registration;
     /// The command that loads a chunk, for AOF rewrite.

@@ -4,12 +4,13 @@ use super::allocator::NATURAL_ALIGNMENT;
 use super::call::{Call, Error};
 use super::data_type::{AnyValue, DataType, Registration};
 use super::memory_usage::MemoryUsage;
+use roughly_sketch::accuracy::Field;
 use roughly_sketch::blocks::{BlockChanges, BlockMover, Blocks};
 use roughly_sketch::cache::{Cache, with_taken};
 use roughly_sketch::format::FormatError;
 use roughly_sketch::format::chunks::ChunkError;
 use roughly_sketch::memory::{Budget, OutOfMemory};
-use roughly_sketch::window::{EXPIRED_BYTES, Timeline};
+use roughly_sketch::window::{EXPIRED_BYTES, Panes, Timeline};
 use std::cell::Cell;
 use std::fmt::{self, Debug, Formatter};
 use std::ops::Deref;
@@ -151,6 +152,10 @@ impl<T: DataType> AnyValue for Value<T> {
 
     fn pane_total(&self, pane: u64) -> u64 {
         self.state.pane_total(pane)
+    }
+
+    fn accuracy(&self, panes: Panes) -> Result<Vec<Field>, OutOfMemory> {
+        self.with_cache(|state, cache| state.accuracy(panes, cache))
     }
 
     fn advance(&mut self, pane: u64) -> bool {

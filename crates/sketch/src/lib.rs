@@ -23,6 +23,7 @@
 //!
 //! - [`stored::Stored`] is the interface for everything that a structure can do with bytes: load, save, header, chunks,
 //!   digest, copy.
+//! - [`accuracy::Accuracy`] reports how wrong its answers are now.
 //! - [`blocks::Blocks`] lists the heap blocks of a structure, for memory accounting and defragmentation.
 //! - [`memory::Budget`] decides whether an operation may allocate memory. Allocations whose size a user chooses return
 //!   an error when they fail.
@@ -32,6 +33,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+pub mod accuracy;
 pub mod blocks;
 pub mod bloom;
 #[allow(unsafe_code)] // zeroed memory whose allocation can fail

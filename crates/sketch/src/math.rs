@@ -1,13 +1,13 @@
-//! Logarithms with the same result on every machine.
+//! Logarithms and powers with the same result on every machine.
 //!
 //! The standard library calls the C library, whose last bit depends on its version and the processor. A replica
 //! must store the same bytes as its primary, so sketches use these functions instead. Stored bits depend on
-//! `ln`, which has glibc's result. The other logarithms are used only to compute integers; the crate `libm`
-//! computes them without the C library.
+//! `ln`, which has glibc's result. The other functions are used only to compute integers and the accuracy of a sketch; the
+//! crate `libm` computes them without the C library.
 
 mod tables;
 
-pub use libm::{log1p as ln_1p, log2, log10};
+pub use libm::{expm1, log1p as ln_1p, log2, log10, pow};
 use tables::{CENTERS, INTERVALS, LN_2_HIGH, LN_2_LOW, NEAR_1, SMALL, START};
 
 /// Bits of a double's fraction.

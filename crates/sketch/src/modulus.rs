@@ -32,6 +32,12 @@ macro_rules! modulus {
                 }
             }
 
+            /// The divisor; 0 if it is above the largest number.
+            #[must_use]
+            pub fn divisor(self) -> $word {
+                self.divisor
+            }
+
             /// `x mod divisor`.
             #[inline(always)]
             #[must_use]

@@ -95,9 +95,6 @@ one_of! {
     }
 }
 
-/// The ratio of the error rates of two sub-filters of RedisBloom's type.
-const TIGHTENING: f64 = 0.5;
-
 /// A filter as BF.INFO and BF.DEBUG describe it.
 #[derive(Debug, Clone, Copy)]
 pub struct Description {
@@ -171,23 +168,17 @@ impl Filter<'_> {
     pub fn describe(self, panes: Panes) -> Description {
         let items = self.items(panes);
         match self {
-            Self::Classic(chain) => {
-                let first = chain.filters().first();
-                let rate = first.map_or(0.0, |filter| filter.shape().error_rate);
-                let tightening = chain.is_scaling().then_some(TIGHTENING);
-                Description {
-                    is_valkey: false,
-                    capacity: chain.capacity(),
-                    size: bloom::nominal_bytes(chain.filters().len(), chain.bit_bytes()),
-                    sub_filters: chain.filters().len(),
-                    items,
-                    // A filter that grows begins with half of the error rate.
-                    error_rate: tightening.map_or(rate, |ratio| rate / ratio),
-                    growth_factor: chain.is_scaling().then_some(chain.expansion()),
-                    tightening,
-                    hash_width: chain.hash_width(),
-                }
-            }
+            Self::Classic(chain) => Description {
+                is_valkey: false,
+                capacity: chain.capacity(),
+                size: bloom::nominal_bytes(chain.filters().len(), chain.bit_bytes()),
+                sub_filters: chain.filters().len(),
+                items,
+                error_rate: chain.error_rate(),
+                growth_factor: chain.is_scaling().then_some(chain.expansion()),
+                tightening: chain.is_scaling().then_some(bloom::TIGHTENING),
+                hash_width: chain.hash_width(),
+            },
             Self::Windowed(set) => Description {
                 is_valkey: false,
                 capacity: set.grown_capacity(),

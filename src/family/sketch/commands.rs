@@ -1,6 +1,6 @@
 //! The commands `SKETCH.*` as the server describes them (docs/sliding-windows.md).
 
-use super::{age, window, within};
+use super::{accuracy, age, window, within};
 use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, KeySpec, handler};
 
 /// The family's commands.
@@ -39,6 +39,15 @@ pub const COMMANDS: &[Command] = &[
         within: true,
         summary: c"Returns the window of a sketch: its length, its panes, the time that reads cover, and start and items of each pane",
         complexity: c"O(n), n the number of panes",
+        ..Command::READ
+    },
+    Command {
+        name: c"sketch.accuracy",
+        handler: handler(accuracy::accuracy),
+        tips: DONT_CACHE,
+        within: true,
+        summary: c"Returns how wrong the answers of a sketch are now, and the figures of the key that this depends on",
+        complexity: c"O(n) for BF and CF, n the bytes of the filter; O(1) for CMS; O(k) for TOPK; O(c) for TDIGEST, c the compression",
         ..Command::READ
     },
     Command {

@@ -1,7 +1,9 @@
 //! Commands for the sketches of all families: `SKETCH.*` (docs/sliding-windows.md).
 
+mod accuracy;
 mod age;
 mod commands;
+mod texts;
 mod window;
 mod within;
 

@@ -1,10 +1,8 @@
 //! SKETCH.WINDOW and SKETCH.ADVANCE.
 
+use super::texts::{NO_KEY, NO_MEMORY};
 use crate::MODULE;
 use crate::server::call::{Call, Error};
-use std::ffi::CStr;
-
-const NO_KEY: &CStr = c"ERR no such key";
 
 /// SKETCH.WINDOW key
 pub fn window(call: &mut Call<'_>) -> Result<(), Error> {
@@ -16,8 +14,7 @@ pub fn window(call: &mut Call<'_>) -> Result<(), Error> {
         return Ok(());
     };
     let (window, unix_ms) = (timeline.window(), call.unix_ms());
-    let spans = timeline.counted_spans(panes);
-    let spans = spans.map_err(|_| c"ERR Insufficient memory")?;
+    let spans = timeline.counted_spans(panes).map_err(|_| NO_MEMORY)?;
     call.reply_map(7);
     for (name, value) in [
         (c"window", window.ms()),

@@ -8,7 +8,6 @@ use super::{Chain, Filter, MAX_ITEMS, options};
 use crate::math;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::merge::{Distinct, TooMuchWork, check_work};
-use crate::prefetch::with_wide_vectors;
 use std::ptr;
 
 /// An error of a merge. The destination is then unchanged.
@@ -47,7 +46,7 @@ impl Operands {
     fn add(&mut self, filter: &Filter) {
         self.max_items = self.max_items.max(filter.items());
         self.total_items = self.total_items.saturating_add(filter.items());
-        self.max_ones = self.max_ones.max(count_ones(filter.bits()));
+        self.max_ones = self.max_ones.max(filter.count_ones());
     }
 
     /// The number of items of the result, of which `ones` bits are set.
@@ -115,7 +114,7 @@ impl Chain {
                 operands.add(other);
                 or(filter.bits_mut(), other.bits());
             }
-            let ones = count_ones(filter.bits());
+            let ones = filter.count_ones();
             let merged_items = operands.items(filter, ones).min(MAX_ITEMS - items);
             changed |= ones != ones_before || merged_items != filter.items();
             filter.set_items(merged_items);
@@ -186,21 +185,6 @@ fn estimated_items(filter: &Filter, ones: u64) -> u64 {
     let fill = (ones as f64 / bits).min(1.0);
     // If all bits are set, this is infinite, which the cast converts to u64::MAX.
     (-bits / hashes * math::ln_1p(-fill)).round() as u64
-}
-
-/// The number of set bits.
-fn count_ones(bits: &[u8]) -> u64 {
-    with_wide_vectors(
-        #[inline(always)]
-        || {
-            let (words, rest) = bits.as_chunks::<8>();
-            let in_words = words
-                .iter()
-                .map(|word| u64::from(u64::from_le_bytes(*word).count_ones()));
-            let in_rest = rest.iter().map(|byte| u64::from(byte.count_ones()));
-            in_words.sum::<u64>() + in_rest.sum::<u64>()
-        },
-    )
 }
 
 /// Sets the bits in `bits` that are set in `others`, which has the same length.

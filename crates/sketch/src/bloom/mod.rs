@@ -6,11 +6,13 @@ pub mod options;
 pub mod shape;
 mod stored;
 
+use crate::accuracy::{Accuracy, Field};
 use crate::buffer::Buffer;
 use crate::chain::{self, FilterShape, ItemHash, Probes};
 use crate::hash::{murmur2, murmur64a};
 use crate::hash_limit::MAX_FILTERS;
 use crate::memory::{Budget, OutOfMemory, reserve_exact};
+use crate::window::Panes;
 use shape::{Shape, Sizing};
 
 /// Seed of the first 64-bit hash. The first hash is the seed of the second.
@@ -28,6 +30,9 @@ pub const MAX_EXPANSION: u32 = 32768;
 
 /// The largest number of items of a chain: the largest integer of a reply.
 const MAX_ITEMS: u64 = i64::MAX as u64;
+
+/// The ratio of the error rates of two filters of a chain that grows, and of its first filter and the chain.
+pub const TIGHTENING: f64 = 0.5;
 
 /// An error of creating a chain or adding an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -182,7 +187,8 @@ impl chain::Layout for Layout {
         } else {
             Sizing::PowerOfTwo
         };
-        let shape = Shape::new(capacity, newest.error_rate / 2.0, sizing).ok_or(Error::Shape)?;
+        let shape =
+            Shape::new(capacity, newest.error_rate * TIGHTENING, sizing).ok_or(Error::Shape)?;
         chain.push_empty(shape, budget)
     }
 }
@@ -200,6 +206,12 @@ impl Filter {
     }
 }
 
+impl Accuracy for Chain {
+    fn accuracy(&self, _: Panes, (): &mut ()) -> Result<Vec<Field>, OutOfMemory> {
+        Ok(self.accuracy_fields(self.error_rate()))
+    }
+}
+
 impl Chain {
     /// An empty chain with one filter. Requests the bytes of its bit array from `budget`. The array is zeroed memory, so
     /// the system provides its pages when they are used.
@@ -210,6 +222,16 @@ impl Chain {
         Self::with_shape_of(parameters, budget, |capacity, error_rate| {
             Shape::new(capacity, error_rate, Sizing::Exact)
         })
+    }
+
+    /// The error rate for which the chain was created. 0 if a damaged one has no filter.
+    #[must_use]
+    pub fn error_rate(&self) -> f64 {
+        let first = (self.filters.first()).map_or(0.0, |first| first.shape().error_rate);
+        match self.is_scaling() {
+            true => first / TIGHTENING,
+            false => first,
+        }
     }
 
     /// [`Chain::new`] for a replicated command: if the number of bits does not fit in 64 bits, the filter is that of RedisBloom
@@ -229,7 +251,7 @@ impl Chain {
         // The rate halves with each filter. Starting at half keeps the sum over all filters below the specified rate
         // (Almeida et al., section 3).
         let error_rate = if parameters.scaling {
-            parameters.error_rate / 2.0
+            parameters.error_rate * TIGHTENING
         } else {
             parameters.error_rate
         };

@@ -71,6 +71,12 @@ impl<S: FilterShape> Filter<S> {
         self.items >= self.capacity()
     }
 
+    /// The number of bits that items use.
+    #[must_use]
+    pub fn num_bits(&self) -> u64 {
+        self.modulus.divisor()
+    }
+
     /// The bit array: bit x is bit `x & 7` of byte `x >> 3`.
     #[must_use]
     pub fn bits(&self) -> &[u8] {

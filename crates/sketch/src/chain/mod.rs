@@ -5,6 +5,7 @@
 //! Items are added to the newest filter and looked up in all of them. A [`Layout`] determines the stored bits: hashes, sizes
 //! and growth. [`bloom`](crate::bloom) and [`valkey_bloom`](crate::valkey_bloom) have one each, with their stored formats.
 
+mod accuracy;
 pub mod batch;
 mod bits;
 mod filter;

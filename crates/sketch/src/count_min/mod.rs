@@ -26,6 +26,7 @@
 //! # Ok::<(), roughly_sketch::count_min::CountMinError>(())
 //! ```
 
+mod accuracy;
 pub mod cell;
 pub mod count;
 pub mod merge;

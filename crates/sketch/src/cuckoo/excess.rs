@@ -16,9 +16,10 @@ impl Excess {
 
     /// The fingerprints in these sub-filters if the count of items is `items`, or `items` if that is more.
     pub fn fingerprints(&mut self, items: u64, sub_filters: &[SubFilter]) -> u64 {
-        let excess = self
-            .0
-            .get_or_insert_with(|| count(sub_filters).saturating_sub(items));
+        let excess = self.0.get_or_insert_with(|| {
+            let counts = sub_filters.iter().map(SubFilter::num_fingerprints);
+            counts.sum::<u64>().saturating_sub(items)
+        });
         items.saturating_add(*excess)
     }
 
@@ -36,11 +37,3 @@ impl PartialEq for Excess {
 }
 
 impl Eq for Excess {}
-
-/// The number of fingerprints. The sums of short parts have one byte, so that the loop vectorizes.
-fn count(sub_filters: &[SubFilter]) -> u64 {
-    let parts = sub_filters.iter().flat_map(|each| each.slots().chunks(255));
-    parts
-        .map(|part| u64::from(part.iter().map(|&slot| u8::from(slot != 0)).sum::<u8>()))
-        .sum()
-}

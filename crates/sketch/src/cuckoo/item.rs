@@ -7,7 +7,7 @@
 use crate::hash::murmur64a;
 
 /// Fingerprints are 1 to 255; 0 marks an empty slot.
-const FINGERPRINTS: u64 = 255;
+pub(super) const FINGERPRINTS: u64 = 255;
 /// Multiplier that spreads fingerprints over the buckets: the one of MurmurHash2.
 const SPREAD: u64 = 0x5bd1_e995;
 

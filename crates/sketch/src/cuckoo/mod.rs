@@ -13,6 +13,7 @@
 //! Copies of the same item share two buckets per sub-filter, so every `2 * bucket_size` copies need another sub-filter. To
 //! test for membership only, use [`CuckooFilter::insert_unique`]; to count items, use a count-min sketch.
 
+mod accuracy;
 mod batch;
 mod bucket;
 mod compact;

@@ -15,6 +15,7 @@
 //! bytes per centroid of the compressed form, and 8 per sample, in a block whose capacity is a power of two, if a read had to
 //! sort them. [`TDigest::new`] requests the memory of a full digest from the budget; additions request what they allocate.
 
+mod accuracy;
 mod cache;
 mod centroid;
 mod compressed;

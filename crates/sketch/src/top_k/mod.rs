@@ -14,6 +14,7 @@
 //!
 //! Counts saturate at 2^32 - 1.
 
+mod accuracy;
 mod compare;
 mod decay;
 mod heap;

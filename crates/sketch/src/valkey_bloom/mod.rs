@@ -12,9 +12,11 @@ mod scale;
 pub mod shape;
 mod stored;
 
+use crate::accuracy::{Accuracy, Field};
 use crate::chain::{self, ItemHash};
 use crate::hash_limit::{MAX_TOTAL_HASHES, allows_hashes};
 use crate::memory::{Budget, OutOfMemory, reserve_for};
+use crate::window::Panes;
 use filter::{BlobHeader, Filter, Seed, Shape};
 use shape::{
     MAX_BYTES, MAX_CAPACITY, bit_array_bytes, grown_slots, is_rate_allowed, rate_of, restored_size,
@@ -177,6 +179,12 @@ impl chain::Layout for Layout {
             .filter(|&capacity| capacity <= MAX_CAPACITY - chain.layout.capacity)
             .ok_or(Error::Capacity)?;
         chain.push_empty(capacity, error_rate, max_size, budget)
+    }
+}
+
+impl Accuracy for ValkeyChain {
+    fn accuracy(&self, _: Panes, (): &mut ()) -> Result<Vec<Field>, OutOfMemory> {
+        Ok(self.accuracy_fields(self.layout.error_rate))
     }
 }
 

@@ -17,6 +17,7 @@
 //!
 //! The state is a function of the seed and the operations: there is no other randomness.
 
+mod accuracy;
 mod age;
 mod batch;
 mod evict;

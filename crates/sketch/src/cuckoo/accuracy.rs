@@ -1,0 +1,26 @@
+//! How often a cuckoo filter finds an item that was not inserted.
+
+use super::CuckooFilter;
+use super::item::FINGERPRINTS;
+use crate::accuracy::{Accuracy, Field, Figure, any_of, any_of_equal, share};
+use crate::memory::OutOfMemory;
+use crate::window::Panes;
+
+impl Accuracy for CuckooFilter {
+    fn accuracy(&self, _: Panes, (): &mut ()) -> Result<Vec<Field>, OutOfMemory> {
+        let (mut used, mut slots) = (0, 0);
+        let rates = self.sub_filters.iter().map(|each| {
+            let (used_of_each, slots_of_each) =
+                (each.num_fingerprints(), each.slots().len() as u64);
+            used += used_of_each;
+            slots += slots_of_each;
+            let match_of_slot = share(used_of_each, slots_of_each) / FINGERPRINTS as f64;
+            // A look-up compares the slots of two buckets.
+            any_of_equal(match_of_slot, 2 * each.bucket_size() as u64)
+        });
+        Ok(vec![
+            (c"false positive rate", Figure::Ratio(any_of(rates))),
+            (c"fill", Figure::Ratio(share(used, slots))),
+        ])
+    }
+}
