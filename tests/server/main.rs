@@ -13,6 +13,7 @@ mod families;
 mod golden;
 mod workload;
 
+mod accuracy;
 mod bloom;
 mod count_min;
 mod crash_recovery;

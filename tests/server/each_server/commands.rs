@@ -683,7 +683,11 @@ fn surplus_arguments_are_refused_or_logged() {
         "built",
         &["CMS.INITBYDIM KEY 10 2 WINDOW 1000"],
     );
-    for command in ["SKETCH.WINDOW built", "SKETCH.ADVANCE built 1"] {
+    for command in [
+        "SKETCH.WINDOW built",
+        "SKETCH.ACCURACY built",
+        "SKETCH.ADVANCE built 1",
+    ] {
         for surplus in [" surplus", " 1 surplus"] {
             let reply = connection.call(&format!("{command}{surplus}")).to_string();
             assert!(

@@ -62,6 +62,7 @@ pub const FAMILY: Family = Family {
         "BF.MEXISTS KEY a b z nothing 1 2 3",
         "BF.CARD KEY",
         "BF.SCANDUMP KEY 1",
+        "SKETCH.ACCURACY KEY",
     ],
     change: ("BF.ADD KEY NEW", "bf.add"),
     idle: &[
@@ -190,6 +191,7 @@ pub const WINDOW: Family = Family {
         "BF.SCANDUMP KEY 0",
         "BF.SCANDUMP KEY 1",
         "SKETCH.WINDOW KEY",
+        "SKETCH.ACCURACY KEY",
     ],
     idle: &[
         "BF.ADD KEY a",

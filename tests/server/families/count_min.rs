@@ -41,6 +41,7 @@ pub const FAMILY: Family = Family {
         "CMS.QUERY KEY a b c d e f g nothing 1 2 3",
         "CMS.SCANDUMP KEY 0",
         "CMS.SCANDUMP KEY 1",
+        "SKETCH.ACCURACY KEY",
     ],
     change: ("CMS.INCRBY KEY NEW 1", "cms.incrby"),
     idle: &[
@@ -190,6 +191,7 @@ pub const WINDOW: Family = Family {
         "CMS.SCANDUMP KEY 0",
         "CMS.SCANDUMP KEY 1",
         "SKETCH.WINDOW KEY",
+        "SKETCH.ACCURACY KEY",
     ],
     idle: &[
         "CMS.INCRBY KEY a 0 b 0",

@@ -54,6 +54,7 @@ pub const FAMILY: Family = Family {
         "CF.COUNT KEY a",
         "CF.SCANDUMP KEY 0",
         "CF.SCANDUMP KEY 1",
+        "SKETCH.ACCURACY KEY",
     ],
     change: ("CF.ADD KEY NEW", "cf.add"),
     idle: &[
@@ -189,6 +190,7 @@ pub const WINDOW: Family = Family {
         "CF.SCANDUMP KEY 0",
         "CF.SCANDUMP KEY 1",
         "SKETCH.WINDOW KEY",
+        "SKETCH.ACCURACY KEY",
     ],
     idle: &[
         "CF.ADDNX KEY a",

@@ -64,7 +64,8 @@ pub fn one_per_family() -> impl Iterator<Item = &'static Family> + Clone {
 pub const SKETCH_CATEGORY: &str = "sketch";
 
 /// The commands for sketches of any family, with the flags of their keys.
-pub const SKETCH_COMMANDS: [(&str, &str); 4] = [
+pub const SKETCH_COMMANDS: [(&str, &str); 5] = [
+    ("sketch.accuracy", READ),
     ("sketch.within", READ),
     ("sketch.age", READ),
     ("sketch.window", READ),
@@ -74,6 +75,8 @@ pub const SKETCH_COMMANDS: [(&str, &str); 4] = [
 /// The commands for sketches of any family with a key K, which may have any value.
 pub const SKETCH_USES: &[&str] = &[
     "SKETCH.WINDOW K",
+    "SKETCH.ACCURACY K",
+    "SKETCH.WITHIN 80000000000 SKETCH.ACCURACY K",
     "SKETCH.AGE K a b",
     "SKETCH.WITHIN 1000 BF.EXISTS K a",
     "SKETCH.WITHIN 80000000000 BF.MEXISTS K a b",

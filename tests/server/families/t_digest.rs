@@ -67,6 +67,7 @@ pub const FAMILY: Family = Family {
         "TDIGEST.MIN KEY",
         "TDIGEST.MAX KEY",
         "TDIGEST.SCANDUMP KEY 0",
+        "SKETCH.ACCURACY KEY",
     ],
     change: ("TDIGEST.ADD KEY 6.25", "tdigest.add"),
     idle: &["TDIGEST.MERGE KEY 1 KEY OVERRIDE"],
@@ -207,6 +208,7 @@ pub const WINDOW: Family = Family {
         "TDIGEST.MAX KEY",
         "TDIGEST.SCANDUMP KEY 0",
         "SKETCH.WINDOW KEY",
+        "SKETCH.ACCURACY KEY",
     ],
     idle: &["SKETCH.ADVANCE KEY 1"],
     build_large: &[

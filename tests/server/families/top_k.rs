@@ -43,6 +43,7 @@ pub const FAMILY: Family = Family {
         "TOPK.INFO KEY",
         "TOPK.SCANDUMP KEY 0",
         "TOPK.SCANDUMP KEY 1",
+        "SKETCH.ACCURACY KEY",
     ],
     change: ("TOPK.ADD KEY NEW", "topk.add"),
     idle: &["TOPK.INCRBY KEY a 0", "TOPK.INCRBY KEY b x c 5"],
@@ -136,6 +137,7 @@ pub const WINDOW: Family = Family {
         "TOPK.SCANDUMP KEY 0",
         "TOPK.SCANDUMP KEY 1",
         "SKETCH.WINDOW KEY",
+        "SKETCH.ACCURACY KEY",
     ],
     idle: &[
         "TOPK.INCRBY KEY a 0",

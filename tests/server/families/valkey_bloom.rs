@@ -43,6 +43,7 @@ pub const TYPE: Family = Family {
         "BF.CARD KEY",
         "BF.SCANDUMP KEY 0",
         "BF.SCANDUMP KEY 1",
+        "SKETCH.ACCURACY KEY",
     ],
     change: ("BF.ADD KEY NEW", "bloom.add"),
     idle: &[

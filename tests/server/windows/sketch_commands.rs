@@ -104,7 +104,11 @@ fn sketch_commands_report_keys_without_a_window() {
     let server = Server::start();
     for protocol in [Protocol::Resp2, Protocol::Resp3] {
         let mut connection = server.connect(protocol);
-        for command in ["SKETCH.WINDOW none", "SKETCH.ADVANCE none 5"] {
+        for command in [
+            "SKETCH.WINDOW none",
+            "SKETCH.ACCURACY none",
+            "SKETCH.ADVANCE none 5",
+        ] {
             assert_eq!(
                 connection.call(command),
                 error("ERR no such key"),
@@ -112,7 +116,11 @@ fn sketch_commands_report_keys_without_a_window() {
             );
         }
         connection.call("SET string x");
-        for command in ["SKETCH.WINDOW string", "SKETCH.ADVANCE string 5"] {
+        for command in [
+            "SKETCH.WINDOW string",
+            "SKETCH.ACCURACY string",
+            "SKETCH.ADVANCE string 5",
+        ] {
             assert_eq!(connection.call(command), error(WRONG_TYPE), "{command}");
         }
         for family in one_per_family() {

@@ -26,7 +26,8 @@ fn readers() -> BTreeSet<String> {
 /// A call of each of them on KEY, with arguments that the keys of the tests accept.
 fn calls() -> Vec<String> {
     let arguments = |name: &str| match name {
-        "bf.card" | "topk.list" | "tdigest.min" | "tdigest.max" | "sketch.window" => "",
+        "bf.card" | "topk.list" | "tdigest.min" | "tdigest.max" | "sketch.window"
+        | "sketch.accuracy" => "",
         "bf.exists" | "cf.exists" | "cf.count" => "1",
         "tdigest.quantile" | "tdigest.cdf" => "0 0.25 0.5 1",
         "tdigest.trimmed_mean" => "0.1 0.9",
@@ -53,7 +54,7 @@ fn within(connection: &mut Connection, ms: u64, command: &str) -> Reply {
 #[test]
 fn the_whole_window_is_read_as_by_the_command() {
     let server = start(&[]);
-    assert_eq!(readers().len(), 20);
+    assert_eq!(readers().len(), 21);
     for protocol in [Protocol::Resp2, Protocol::Resp3] {
         let mut connection = server.connect(protocol);
         for sketch in SKETCHES {

@@ -78,6 +78,7 @@ pub fn processes_whole_keys(command: &str, is_first_write_after_idle_window: boo
     let command = command.to_lowercase();
     let (family, name) = command.split_once('.').unwrap_or(("", &command));
     let always = [
+        "accuracy",
         "merge",
         "compact",
         "load",

@@ -23,7 +23,10 @@ pub struct Type {
     pub keys: &'static [Largest],
 }
 
-/// The commands for sketches of any family, on a key with a window.
+/// The commands for sketches of any family, on any key.
+const ANY_CALLS: &[&str] = &["SKETCH.ACCURACY KEY"];
+
+/// Those on a key with a window.
 const SKETCH_CALLS: &[&str] = &["SKETCH.WINDOW KEY", "SKETCH.ADVANCE KEY NOW"];
 
 /// The calls of a filter besides [`SKETCH_CALLS`].
@@ -52,9 +55,11 @@ impl Type {
         let is_filter = ["bf", "cf"].contains(&family.prefix);
         let sketch = of_windows(SKETCH_CALLS).iter();
         let sketch = sketch.chain(of_windows(if is_filter { FILTER_CALLS } else { &[] }));
-        let within = of_windows(self.calls).iter().filter(|call| is_within(call));
+        let within = [self.calls, ANY_CALLS].into_iter().flat_map(of_windows);
+        let within = within.filter(|call| is_within(call));
         let within = within.map(|call| &*format!("{WITHIN}{call}").leak());
-        let calls = self.calls.iter().chain(sketch).chain(SERVER_CALLS);
+        let calls = [self.calls, ANY_CALLS, SERVER_CALLS].into_iter().flatten();
+        let calls = calls.chain(sketch);
         calls.copied().chain(within)
     }
 
