@@ -3,7 +3,10 @@
 use crate::error::Error;
 use crate::lock::Shared;
 use crate::window::When;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use roughly_dump::Reader;
+use roughly_sketch::accuracy::{Field, Figure};
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::count_min::{CountMin, CountMinWindow};
 use roughly_sketch::cuckoo::CuckooFilter;
@@ -88,6 +91,9 @@ pub trait Variants: Sized + Send + Sync {
 
     /// The key of the hash, if the type has a window and hashes items.
     fn seed(&self) -> Option<Seed>;
+
+    /// The fields of SKETCH.ACCURACY.
+    fn accuracy(&self, panes: Panes) -> Result<Vec<Field>, Error>;
 
     /// Whether both have the same type and state.
     fn is_equal(&self, other: &Self) -> Result<bool, Error>;
@@ -210,6 +216,18 @@ macro_rules! variants {
                 }
             }
 
+            fn accuracy(
+                &self,
+                panes: roughly_sketch::window::Panes,
+            ) -> Result<Vec<roughly_sketch::accuracy::Field>, $crate::error::Error> {
+                use roughly_sketch::accuracy::Accuracy;
+                Ok(match self {
+                    $(Self::$variant(sketch) => {
+                        sketch.with_cache(|sketch, cache| sketch.accuracy(panes, cache))?
+                    })+
+                })
+            }
+
             fn is_equal(&self, other: &Self) -> Result<bool, $crate::error::Error> {
                 match (self, other) {
                     $((Self::$variant(one), Self::$variant(other)) => {
@@ -222,6 +240,19 @@ macro_rules! variants {
     };
 }
 pub(crate) use variants;
+
+/// The fields of SKETCH.ACCURACY as a dictionary.
+pub fn dictionary(py: Python<'_>, fields: Vec<Field>) -> PyResult<Bound<'_, PyDict>> {
+    let dictionary = PyDict::new(py);
+    for (name, figure) in fields {
+        let name = name.to_string_lossy();
+        match figure {
+            Figure::Ratio(ratio) => dictionary.set_item(name, ratio)?,
+            Figure::Count(count) => dictionary.set_item(name, count)?,
+        }
+    }
+    Ok(dictionary)
+}
 
 /// A Python class of sketches.
 pub trait Class:
@@ -271,6 +302,23 @@ macro_rules! class {
             ) -> PyResult<pyo3::Bound<'py, pyo3::types::PyBytes>> {
                 let payload = $crate::payload::of(self, py, rdb_version.0)?;
                 $crate::payload::bytes(py, &payload)
+            }
+
+            /// How wrong the answers are now: the fields of SKETCH.ACCURACY (docs/commands/sketch.accuracy.md), for the window at `at`
+            /// or the last `within` milliseconds before it.
+            #[pyo3(signature = (*, at = None, within = None))]
+            fn accuracy<'py>(
+                &self,
+                py: pyo3::Python<'py>,
+                at: Option<$crate::window::At>,
+                within: Option<$crate::window::Within>,
+            ) -> PyResult<pyo3::Bound<'py, pyo3::types::PyDict>> {
+                use $crate::sketch::Variants;
+                let when = $crate::window::When::new(at, within);
+                let fields = py.detach(|| {
+                    self.sketch.read(|sketch| sketch.accuracy(sketch.panes(when)?))
+                })?;
+                $crate::sketch::dictionary(py, fields)
             }
 
             /// Writes `dump()` into a file. `OSError` if it cannot be written.

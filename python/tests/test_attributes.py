@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import roughly
 from conftest import ROOT
+from every_type import add_sketches
 
 SKETCHES = {
     "bloom": (
@@ -96,6 +97,19 @@ def test_large_objects_are_compared_to_their_end():
     assert one == other
     other.add("b")
     assert one != other
+
+
+def test_the_accuracy_is_that_of_the_server(client):
+    add_sketches(client)
+    keys = client.keys()
+    assert len(keys) == 11
+    for key in keys:
+        accuracy = roughly.load(client.dump(key)).accuracy()
+        reply = client.execute_command("SKETCH.ACCURACY", key)
+        if isinstance(reply, list):
+            reply = dict(zip(reply[::2], reply[1::2]))
+        assert [name.encode() for name in accuracy] == list(reply), key
+        assert list(accuracy.values()) == [float(value) for value in reply.values()], key
 
 
 def test_capacities_of_loaded_filters_are_those_of_their_creation(client):

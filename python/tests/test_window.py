@@ -390,6 +390,8 @@ READS = {
     ],
 }
 
+ACCURACY = ("SKETCH.ACCURACY", lambda s, **w: [x for name, value in s.accuracy(**w).items() for x in (name.encode(), value)], [])
+
 
 def same(ours, theirs):
     if isinstance(theirs, list):
@@ -411,7 +413,7 @@ def test_reads_at_a_time_and_within_are_those_of_the_server(server, request):
             sketch.update(of(kind, items_at(number)), at=seconds(ms))
         server.client.restore("k", 0, sketch.dump())
         pane_ms = sketch.finest
-        for command, read, arguments in READS[name.split(" ")[0]]:
+        for command, read, arguments in [*READS[name.split(" ")[0]], ACCURACY]:
             if pane_ms > 1:
                 with pytest.raises(ValueError, match=f"^WITHIN must be at least the pane length of the sketch, {pane_ms} mill"):
                     read(sketch, at=seconds(75_000), within=pane_ms - 1)
