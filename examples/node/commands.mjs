@@ -122,5 +122,7 @@ console.log(await client.sendCommand(['SKETCH.WITHIN', '300000', 'TOPK.LIST', 'r
 // command: SKETCH.AGE
 await client.sendCommand('BF.RESERVE seen 0.01 1000 WINDOW 3600000'.split(' '));
 console.log(await client.sendCommand(['SKETCH.AGE', 'seen', 'alice'])); // [ null ]
+// command: SKETCH.ACCURACY
+console.log((await client.sendCommand(['SKETCH.ACCURACY', 'seen']))['specified rate']); // 0.01
 // end
 client.destroy();

@@ -123,4 +123,6 @@ print(client.execute_command("SKETCH.WITHIN", 300_000, "TOPK.LIST", "recent"))  
 # command: SKETCH.AGE
 client.execute_command("BF.RESERVE", "seen", 0.01, 1000, "WINDOW", 3_600_000)
 print(client.execute_command("SKETCH.AGE", "seen", "alice"))  # [None]
+# command: SKETCH.ACCURACY
+print(client.execute_command("SKETCH.ACCURACY", "seen")["specified rate"])  # 0.01
 # end

@@ -193,6 +193,9 @@ fn main() -> RedisResult<()> {
     reserve.arg("seen").arg(0.01).arg(1000).arg("WINDOW").arg(3_600_000).exec(c)?;
     let ages: Vec<Option<u64>> = cmd("SKETCH.AGE").arg("seen").arg("alice").query(c)?;
     println!("{ages:?}"); // [None]
+    // command: SKETCH.ACCURACY
+    let fields: Vec<String> = cmd("SKETCH.ACCURACY").arg("seen").query(c)?;
+    println!("{:?}", &fields[2..4]); // ["specified rate", "0.01"]
     // end
     Ok(())
 }

@@ -151,5 +151,8 @@ func main() {
 	// command: SKETCH.AGE
 	conn.Do("BF.RESERVE", "seen", 0.01, 1000, "WINDOW", 3600000)
 	show(redis.Values(conn.Do("SKETCH.AGE", "seen", "alice"))) // [<nil>]
+	// command: SKETCH.ACCURACY
+	accuracy, err := redis.Strings(conn.Do("SKETCH.ACCURACY", "seen"))
+	show(accuracy[2:4], err) // [specified rate 0.01]
 	// end
 }

@@ -15,13 +15,17 @@ export async function windows(s) {
   await tDigest(s);
 }
 
+// The fields of a reply, which is a map in RESP3.
+async function fields(s, ...command) {
+  const reply = await s.raw(...command);
+  if (!Array.isArray(reply)) return reply;
+  const names = reply.filter((_, index) => index % 2 === 0);
+  return Object.fromEntries(names.map((name, index) => [name, reply[2 * index + 1]]));
+}
+
 // Checks the replies of SKETCH.WINDOW and SKETCH.ADVANCE for a sketch with one live pane that has items.
 async function window(s, key, total) {
-  let info = await s.raw('SKETCH.WINDOW', key);
-  if (Array.isArray(info)) {
-    const names = info.filter((_, index) => index % 2 === 0);
-    info = Object.fromEntries(names.map((name, index) => [name, info[2 * index + 1]]));
-  }
+  const info = await fields(s, 'SKETCH.WINDOW', key);
   const { 'newest pane': newest, covered, ...rest } = info;
   assert.ok(covered >= 4 * PANE_MS && covered <= 5 * PANE_MS);
   same(rest, {
@@ -38,13 +42,16 @@ async function window(s, key, total) {
   await refused(future, 'ERR pane is in the future');
 }
 
-// Checks the replies of SKETCH.WITHIN and SKETCH.AGE.
+// Checks the replies of SKETCH.WITHIN, SKETCH.AGE and SKETCH.ACCURACY.
 async function recent(s, key) {
   const commands = { cms: ['CMS.QUERY', 'a'], topk: ['TOPK.COUNT', 'a'], td: ['TDIGEST.RANK', 1.5] };
   const [command, argument] = commands[key.split(':')[0]];
   const expected = await s.raw(command, key, argument);
   same(await s.raw('SKETCH.WITHIN', PANE_MS, command, key, argument), expected);
   same(await s.raw('SKETCH.AGE', 'none', 'a', 'b'), [null, null]);
+  const accuracy = await fields(s, 'SKETCH.ACCURACY', key);
+  const names = { cms: 'count', topk: 'smallest listed count', td: 'samples' };
+  assert.ok(accuracy[names[key.split(':')[0]]] > 0);
 }
 
 async function countMin(s) {

@@ -97,6 +97,7 @@ STEPS = [
     ("SKETCH.WITHIN 80000000000 CMS.QUERY cms:w a z", [5, 0]),
     ("SKETCH.AGE none a b", [None, None]),
     ("SKETCH.WINDOW cms", None),
+    ("SKETCH.ACCURACY td", ANY),
     ("SKETCH.ADVANCE cms:w 0", 0),
 ]
 # The sketches with a window, and the number of their items.

@@ -18,7 +18,7 @@ async def walk(s):
 
 
 async def window(s, key, total):
-    """Checks the replies of SKETCH.WINDOW and SKETCH.ADVANCE for a sketch with one live pane that has items."""
+    """Checks the replies of SKETCH.WINDOW, SKETCH.ACCURACY and SKETCH.ADVANCE for a sketch with one live pane that has items."""
     info = await s.raw("SKETCH.WINDOW", key)
     if not isinstance(info, dict):
         info = dict(zip(info[::2], info[1::2]))
@@ -29,6 +29,11 @@ async def window(s, key, total):
     same(newest % PANE_MS, 0)
     same(starts, [newest - pane * PANE_MS for pane in (4, 3, 2, 1, 0)])
     await recent(s, key, total)
+    accuracy = await s.raw("SKETCH.ACCURACY", key)
+    if not isinstance(accuracy, dict):
+        accuracy = dict(zip(accuracy[::2], accuracy[1::2]))
+    name = {"cms": "count", "topk": "smallest listed count", "td": "samples"}[key.split(":")[0]]
+    assert 0 < accuracy[s.text(name)] <= total, accuracy
     same(await s.raw("SKETCH.ADVANCE", key, newest // PANE_MS), 0)
     await s.refused(s.raw("SKETCH.ADVANCE", key, newest // PANE_MS + 1), "pane is in the future")
 

@@ -67,6 +67,14 @@ fn window(connection: &mut Connection, key: &str, total: u64) -> RedisResult<()>
     assert_eq!(recent, expected);
     let ages: Vec<Option<i64>> = cmd("SKETCH.AGE none a b").query(connection)?;
     assert_eq!(ages, [None, None]);
+    let accuracy: HashMap<String, f64> =
+        cmd(&format!("SKETCH.ACCURACY {key}")).query(connection)?;
+    let name = match key.split(':').next() {
+        Some("cms") => "count",
+        Some("topk") => "smallest listed count",
+        _ => "samples",
+    };
+    assert!(accuracy[name] > 0.0 && accuracy[name] <= total as f64);
     let advance = |pane: u64| cmd(&format!("SKETCH.ADVANCE {key} {pane}"));
     let newest = number("newest pane") / PANE_MS;
     assert_eq!(advance(newest).query::<u64>(connection)?, 0);
