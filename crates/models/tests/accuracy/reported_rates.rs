@@ -391,6 +391,19 @@ fn bloom_rows() -> Vec<Row> {
         row("10 for 1 %, full", (400, 2_000), NO_LIMIT, |items| {
             fixed(10, 0.01, 1.0, items)
         }),
+        row(
+            "10 for 1 %, `EXPANSION 1`, 640 items",
+            (40, 5_000),
+            NO_LIMIT,
+            |items| {
+                let parameters = bloom::Parameters {
+                    capacity: 10,
+                    expansion: 1,
+                    ..bloom::Parameters::DEFAULT
+                };
+                grown(parameters, 640, items)
+            },
+        ),
         row("10 for 0.01 %, full", (400, 5_000), NO_LIMIT, |items| {
             fixed(10, 1e-4, 1.0, items)
         }),
