@@ -54,12 +54,15 @@ impl Items {
     }
 }
 
+type Contains = dyn Fn(&[u8]) -> bool;
+type Fill = dyn Fn(&mut Items) -> Filled;
+
 /// A filter with items.
 struct Filled {
     /// Number of items.
     items: u64,
     reported: f64,
-    contains: Box<dyn Fn(&[u8]) -> bool>,
+    contains: Box<Contains>,
 }
 
 /// A filter that is not changed again.
@@ -87,7 +90,7 @@ struct Row {
     /// Per filter.
     look_ups: u64,
     max_difference: f64,
-    fill: Box<dyn Fn(&mut Items) -> Filled>,
+    fill: Box<Fill>,
 }
 
 fn row(
