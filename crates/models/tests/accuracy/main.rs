@@ -11,6 +11,8 @@ mod digests;
 mod families;
 mod limits;
 mod recall;
+mod reported_counts;
+mod reported_rates;
 mod sizes;
 mod small_filters;
 mod streams;
@@ -47,6 +49,10 @@ const EARLY: &str =
 const MISSED: &str = "<!-- missed impressions: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const AGES: &str =
     "<!-- ages: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const COUNTS: &str =
+    "<!-- counts: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const RATES: &str =
+    "<!-- rates: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const END: &str = "<!-- end -->";
 
 /// The results for a family.
@@ -223,6 +229,18 @@ fn the_recipes_show_the_measured_accuracy() {
         &clients::missed_impressions(),
     );
     check_table(&page("docs/recipes/last-seen.md"), AGES, &clients::ages());
+}
+
+#[test]
+fn reported_false_positive_rates_are_those_of_look_ups() {
+    let path = page("docs/commands/sketch.accuracy.md");
+    check_table(&path, RATES, &reported_rates::rates());
+}
+
+#[test]
+fn reported_errors_of_counts_are_those_of_other_items() {
+    let path = page("docs/commands/sketch.accuracy.md");
+    check_table(&path, COUNTS, &reported_counts::errors_by_sketch());
 }
 
 #[test]

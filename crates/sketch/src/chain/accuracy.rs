@@ -5,17 +5,13 @@ use crate::accuracy::{Field, Figure, any_of, share};
 use crate::math::pow;
 use crate::prefetch::with_wide_vectors;
 
-/// The two hashes of an item determine all its probes, so an item is also found if its probes are in a sequence with those of
-/// an added item. The probability per added item, times the square of the number of bits; measured by
-/// crates/models/tests/accuracy.
-const SHARED_SEQUENCES: f64 = 7.0;
-
 impl<L: Layout> Chain<L> {
     /// The fields of [`Accuracy`](crate::accuracy::Accuracy). `specified_rate` is the one for which the chain was created.
     pub(crate) fn accuracy_fields(&self, specified_rate: f64) -> Vec<Field> {
         let (mut ones, mut bits) = (0, 0);
         let rates = self.filters.iter().map(|filter| {
-            let ones_of_filter = filter.count_ones();
+            // A damaged file can have ones beyond the bits.
+            let ones_of_filter = filter.count_ones().min(filter.num_bits());
             ones += ones_of_filter;
             bits += filter.num_bits();
             filter.false_positive_rate(ones_of_filter)
@@ -45,10 +41,29 @@ impl<S: FilterShape> Filter<S> {
     }
 
     /// The probability that the filter contains an item that was not added, with this number of bits that are 1.
+    ///
+    /// If the probes of an item were independent, it would be `fill` to the power of their number. But they are a sequence
+    /// with a constant difference modulo 2^64, so in a small filter an item is more often found:
+    ///
+    /// - Its sequence overlaps with that of an added item. The factor was fitted: crates/models/tests/accuracy measures it.
+    /// - It has few places. If the number of bits is an odd number q times a power of two, there are differences with which a
+    ///   sequence has at most q places, as many with which it has 2 q places, twice as many with 4 q, and so on.
     fn false_positive_rate(&self, ones: u64) -> f64 {
-        let bits = self.num_bits();
-        let independent = pow(share(ones, bits), self.hashes().into());
-        let in_sequence = SHARED_SEQUENCES * self.items() as f64 / (bits as f64 * bits as f64);
-        (independent + in_sequence).min(1.0)
+        let (bits, probes) = (self.num_bits(), u64::from(self.hashes()));
+        let fill = share(ones, bits);
+        let all_ones = |places| pow(fill, places as f64);
+        let overlaps = 1.25 * pow(1.0 - fill, -2.5) * share(self.items(), bits);
+        let mut places = bits.unbounded_shr(bits.trailing_zeros());
+        let mut few_places = 0.0;
+        let mut differences = places;
+        while places < probes {
+            few_places += differences as f64 * all_ones(places);
+            differences = places;
+            places *= 2;
+        }
+        let in_sequence = (overlaps + few_places) / bits as f64;
+        let by_sequence = all_ones(S::PROBES_APART) * in_sequence;
+        // Not a number if there are no bits, or if all are 1 and there are no items.
+        any_of([all_ones(probes), by_sequence.min(1.0)].into_iter())
     }
 }

@@ -12,6 +12,9 @@ pub trait FilterShape: Probes + Copy + Debug {
     /// Bytes of the block before the bits.
     const HEADER_BYTES: usize = 0;
 
+    /// Probes of an item that are not in the sequence of the others.
+    const PROBES_APART: u64 = 0;
+
     /// Items after which the filter is full.
     fn capacity(&self) -> u64;
 

@@ -38,9 +38,19 @@ impl CountMin {
         items: impl ExactSizeIterator<Item = &'a [u8]>,
         answer: impl FnMut(u64),
     ) {
+        self.query_rows(self.rows(), items, answer);
+    }
+
+    /// [`CountMin::query_all`] in the first rows, at most all.
+    pub(super) fn query_rows<'a>(
+        &self,
+        rows: Rows,
+        items: impl ExactSizeIterator<Item = &'a [u8]>,
+        answer: impl FnMut(u64),
+    ) {
         with_cell!(self.shape.cell_size(), C => {
             let cells = C::all(&self.cells);
-            self.query_cells(items, |place| C::count(cells[place]), answer);
+            self.query_cells(rows, items, |place| C::count(cells[place]), answer);
         });
     }
 
@@ -130,11 +140,11 @@ impl CountMin {
 
     fn query_cells<'a>(
         &self,
+        rows: Rows,
         items: impl ExactSizeIterator<Item = &'a [u8]>,
         count: impl Fn(usize) -> u64 + Copy,
         mut answer: impl FnMut(u64),
     ) {
-        let rows = self.rows();
         let items = items.map(|item| (item, ()));
         match rows.depth {
             depth if depth > MAX_BATCH_ROWS || items.len() == 1 => {
@@ -200,7 +210,7 @@ impl CountMin {
     }
 
     /// The dimensions of the table. They fit in `usize` if the cells are in memory.
-    fn rows(&self) -> Rows {
+    pub(super) fn rows(&self) -> Rows {
         Rows {
             width: self.shape.width() as usize,
             depth: self.shape.depth() as usize,

@@ -7,6 +7,7 @@
 //! applications", Journal of Algorithms 55 (2005). The layout, the hashes and the limits are those of RedisBloom
 //! (docs/contributing/formats.md).
 //!
+//! - `accuracy`: the error of estimates
 //! - [`shape`]: dimensions, and the dimensions for a given error
 //! - [`cell`]: the counters
 //! - [`count`]: increments and queries

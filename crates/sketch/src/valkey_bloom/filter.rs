@@ -69,6 +69,9 @@ impl FilterShape for Shape {
     /// The block is the stored form. RDB and DEBUG DIGEST need header and bits in one slice.
     const HEADER_BYTES: usize = BLOB_HEADER_BYTES;
 
+    /// The second.
+    const PROBES_APART: u64 = 1;
+
     #[inline(always)]
     fn capacity(&self) -> u64 {
         self.capacity

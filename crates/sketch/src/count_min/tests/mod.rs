@@ -4,6 +4,7 @@ mod accuracy;
 mod golden;
 mod limit;
 mod merge;
+mod reported;
 mod stored;
 
 use super::cell::ALL_SIZES;

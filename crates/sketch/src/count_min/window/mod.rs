@@ -10,12 +10,14 @@
 //! In each pane, a count is at most the total. Increments whose estimate would be above the maximum of a cell are refused; merged
 //! counts become the maximum.
 //!
+//! - `accuracy`: the error of estimates
 //! - `count`: increments and queries
 //! - `exact`: the exact counts of a pane
 //! - `merge`: weighted sums of sketches
 //! - `pane`: a pane, and the merge of two
 //! - `stored`: the stored forms
 
+mod accuracy;
 mod count;
 mod exact;
 mod merge;

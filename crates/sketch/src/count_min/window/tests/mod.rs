@@ -3,6 +3,7 @@
 mod exact;
 mod memory;
 mod merge;
+mod reported;
 mod stored;
 
 use super::super::CellSize;
