@@ -53,7 +53,7 @@ const SMOOTH: usize = 4;
 const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 const COMPRESSIONS: [i64; 4] = [50, 100, 200, 1000];
 /// The numbers of samples, and of streams.
-const STREAMS: [(usize, u64); 4] = [(100, 6), (1_000, 6), (10_000, 6), (100_000, 2)];
+const STREAMS: [(usize, u64); 4] = [(100, 4), (1_000, 6), (10_000, 6), (100_000, 3)];
 
 /// The kinds of digests.
 const DIGESTS: [&str; 7] = [
@@ -108,12 +108,10 @@ fn rank_error(compressed: &Compressed, sorted: &[f64], quantile: f64) -> f64 {
 fn reads_of<'a>(
     (kind, digest): (usize, usize),
     compressed: &'a Compressed,
-    samples: &[f64],
+    sorted: &'a [f64],
     fields: Vec<Field>,
 ) -> impl Iterator<Item = Read> + 'a {
-    let mut sorted = samples.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    assert_eq!(fields[3].1, Figure::Count(samples.len() as u64));
+    assert_eq!(fields[3].1, Figure::Count(sorted.len() as u64));
     QUANTILES
         .iter()
         .enumerate()
@@ -122,7 +120,7 @@ fn reads_of<'a>(
                 kind,
                 digest,
                 quantile: at,
-                error: rank_error(compressed, &sorted, quantile),
+                error: rank_error(compressed, sorted, quantile),
                 reported,
             },
             Figure::Count(_) => panic!("{fields:?}"),
@@ -137,10 +135,16 @@ fn digest_of(compression: i64, samples: &[f64]) -> TDigest {
     digest
 }
 
-fn read_digest(reads: &mut Vec<Read>, of: (usize, usize), digest: &TDigest, samples: &[f64]) {
+fn sorted(samples: &[f64]) -> Vec<f64> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+fn read_digest(reads: &mut Vec<Read>, of: (usize, usize), digest: &TDigest, sorted: &[f64]) {
     let fields = digest.accuracy(Panes::ALL, &mut DigestCache::default());
     let compressed = digest.compressed().expect("memory");
-    reads.extend(reads_of(of, &compressed, samples, fields.expect("memory")));
+    reads.extend(reads_of(of, &compressed, sorted, fields.expect("memory")));
 }
 
 /// Reads a digest with a window of so many units, to which the samples are added evenly: all, and the last quarter.
@@ -166,7 +170,7 @@ fn read_window(
         let first = samples.len() - digest.observations_at(panes) as usize;
         let compressed = digest.compressed_at(panes, &mut cache).expect("memory");
         let of = (kind, digest_kind);
-        reads.extend(reads_of(of, compressed, &samples[first..], fields));
+        reads.extend(reads_of(of, compressed, &sorted(&samples[first..]), fields));
     }
 }
 
@@ -183,9 +187,10 @@ fn all_reads() -> Vec<Read> {
         for (count, streams) in STREAMS {
             for stream in 0..streams {
                 let samples = samples_of(of_kind, count, 1100 + stream);
+                let sorted = sorted(&samples);
                 for compression in COMPRESSIONS {
                     let one = digest_of(compression, &samples);
-                    read_digest(&mut reads, (kind, 0), &one, &samples);
+                    read_digest(&mut reads, (kind, 0), &one, &sorted);
                     let of_part = count / if count < 10_000 { 10 } else { 50 };
                     let parts: Vec<_> = samples
                         .chunks(of_part)
@@ -193,7 +198,7 @@ fn all_reads() -> Vec<Read> {
                         .collect();
                     let operands: Vec<_> = parts.iter().collect();
                     let merged = TDigest::merge(compression, &operands, Budget::UNLIMITED);
-                    read_digest(&mut reads, (kind, 2), &merged.expect("memory"), &samples);
+                    read_digest(&mut reads, (kind, 2), &merged.expect("memory"), &sorted);
                     let uniform = (12, None);
                     read_window(&mut reads, (kind, [3, 4]), compression, uniform, &samples);
                     if count > 100 {
@@ -204,9 +209,10 @@ fn all_reads() -> Vec<Read> {
             }
         }
         let samples = samples_of(of_kind, 1_000_000, 1200);
+        let sorted = sorted(&samples);
         for compression in COMPRESSIONS {
             let one = digest_of(compression, &samples);
-            read_digest(&mut reads, (kind, 1), &one, &samples);
+            read_digest(&mut reads, (kind, 1), &one, &sorted);
         }
     }
     reads

@@ -8,48 +8,42 @@ use crate::stored::Stored;
 use crate::window::Panes;
 
 impl Compressed {
-    /// The typical upper limit of the distance between a quantile and the range of the ranks of its answer, as a share of the
-    /// samples: at least the distance for 95 % of the digests in docs/commands/sketch.accuracy.md. Cost: a binary search.
+    /// A typical limit of the distance between a quantile and the range of the ranks of its answer, as a share of the samples: at
+    /// least the distance for 95 % of the digests in docs/commands/sketch.accuracy.md. Cost: a binary search.
     ///
-    /// Answers are interpolated between two centroids. If the density of the samples is not constant there, the error is up to a
-    /// sixth of their weight times the logarithm of the ratio of the densities beside and between them. The random order of the
-    /// samples, and compressions, which start at the smallest sample, move the borders of centroids. The constants are those of a simulation.
+    /// The answer is interpolated between two centroids. It is accurate if the distances of the means around them are equal:
+    /// additions and compressions then move as many samples up as down. Otherwise, the error is a share of their weight that grows with
+    /// the logarithm of the ratio of the distances. The second term is that of the random order of the samples. The
+    /// constants are those of a simulation.
     fn rank_error(&self, quantile: f64) -> f64 {
         let max = quantile.max(1.0 - quantile);
         let extent = self.extent();
-        let all = extent.weight;
-        let Some(right) = self.right_of(quantile * all as f64) else {
-            return if all <= 1 || extent.min == extent.max {
-                0.0
-            } else {
-                max
-            };
+        let all = extent.weight as f64;
+        let Some(right) = self.right_of(quantile * all) else {
+            let is_exact = extent.weight <= 1 || extent.min == extent.max;
+            return if is_exact { 0.0 } else { max };
         };
         let pair = [right - 1, right].map(|at| self.centroid(at));
         let weight = pair[0].weight.max(pair[1].weight) as f64;
         if weight == 1.0 || pair[0].mean == pair[1].mean {
             return 0.0;
         }
-        let between = self.ln_width(right);
-        let neighbors = [right - 1, right + 1].into_iter();
-        let logarithm = neighbors
-            .filter(|other| (1..self.centroids().len()).contains(other))
-            .map(|other| (self.ln_width(other) - between).abs())
+        let between = self.ln_distance(right);
+        let ratio = [right - 1, right + 1]
+            .into_iter()
+            .filter(|&other| 0 < other && other < self.centroids().len())
+            .map(|other| (self.ln_distance(other) - between).abs())
             .fold(f64::NAN, f64::max);
-        // It is infinite or nan beside equal means, or if there are two centroids only: nothing is known of the density.
-        let share = match logarithm.is_finite() {
-            true => 0.2 * logarithm + 0.03,
-            false => 1.0,
-        };
-        ((share * weight + 0.8 * weight.sqrt()) / all as f64).min(max)
+        // Infinite or nan beside equal means, and if there are only two centroids.
+        let share = if ratio.is_finite() { 0.35 * ratio } else { 1.0 };
+        ((share * weight + 0.8 * weight.sqrt()) / all).min(max)
     }
 
-    /// The logarithm of the mean distance between the samples of this centroid and the one before it. Half of the distance: the
-    /// whole one can be infinite.
-    fn ln_width(&self, right: usize) -> f64 {
-        let [left, right] = [right - 1, right].map(|at| self.centroid(at));
-        let width = right.mean / 2.0 - left.mean / 2.0;
-        math::ln(width / (left.weight as f64 + right.weight as f64))
+    /// The logarithm of half of the distance between the mean of this centroid and that of the one before it. The whole
+    /// distance can be infinite.
+    fn ln_distance(&self, right: usize) -> f64 {
+        let [left, right] = [right - 1, right].map(|at| self.centroid(at).mean);
+        math::ln(right / 2.0 - left / 2.0)
     }
 
     fn fields(&self) -> Vec<Field> {
