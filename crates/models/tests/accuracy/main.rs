@@ -11,6 +11,7 @@ mod digests;
 mod families;
 mod limits;
 mod recall;
+mod reported_lists;
 mod reported_ranks;
 mod sizes;
 mod small_filters;
@@ -48,6 +49,8 @@ const EARLY: &str =
 const MISSED: &str = "<!-- missed impressions: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const AGES: &str =
     "<!-- ages: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const LISTS: &str =
+    "<!-- lists: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const RANKS: &str =
     "<!-- ranks: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const END: &str = "<!-- end -->";
@@ -226,6 +229,12 @@ fn the_recipes_show_the_measured_accuracy() {
         &clients::missed_impressions(),
     );
     check_table(&page("docs/recipes/last-seen.md"), AGES, &clients::ages());
+}
+
+#[test]
+fn the_page_of_sketch_accuracy_shows_the_agreement_of_lists() {
+    let path = page("docs/commands/sketch.accuracy.md");
+    check_table(&path, LISTS, &reported_lists::agreement());
 }
 
 #[test]

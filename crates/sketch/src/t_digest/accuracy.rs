@@ -35,8 +35,8 @@ impl Compressed {
             .map(|other| (self.ln_distance(other) - between).abs())
             .fold(f64::NAN, f64::max);
         // Infinite or nan beside equal means, and if there are only two centroids.
-        let share = if ratio.is_finite() { 0.35 * ratio } else { 1.0 };
-        ((share * weight + 0.8 * weight.sqrt()) / all).min(max)
+        let share = if ratio.is_finite() { 0.4 * ratio } else { 1.0 };
+        ((share * weight + 0.6 * weight.sqrt()) / all).min(max)
     }
 
     /// The logarithm of half of the distance between the mean of this centroid and that of the one before it. The whole

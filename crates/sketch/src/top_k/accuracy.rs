@@ -9,16 +9,16 @@ use crate::window::Panes;
 use crate::work_limit::{MAX_ROWS_WITHOUT_LIMIT, hash_work, within_work_limit};
 use std::iter::once;
 
-/// The fields of a list in descending order. `confirms` returns whether the count of an item is confirmed, and `None` if it is not
-/// examined.
+/// The fields of a list in descending order. `is_confirmed` returns whether the count of an item is confirmed, and `None` if it is
+/// not examined.
 fn fields<'a>(
     list: impl Iterator<Item = (&'a [u8], u32)>,
-    mut confirms: impl FnMut(&[u8], u32) -> Option<bool>,
+    mut is_confirmed: impl FnMut(&[u8], u32) -> Option<bool>,
 ) -> Vec<Field> {
     let (mut confirmed, mut examined, mut smallest) = (0, 0, 0);
     for (item, count) in list {
         smallest = count;
-        if let Some(is_confirmed) = confirms(item, count) {
+        if let Some(is_confirmed) = is_confirmed(item, count) {
             examined += 1;
             confirmed += u64::from(is_confirmed);
         }
@@ -34,44 +34,57 @@ fn fields<'a>(
     ]
 }
 
+impl TopK {
+    /// Whether more than half of the buckets of a listed item, and at least two, have its fingerprint and a count that differs from
+    /// that of the list by at most 1 %. The rows count independently: buckets that have counted the item from its first occurrence
+    /// on have equal counts, if they do not decay. Cost: as [`TopK::count`].
+    #[must_use]
+    pub fn is_confirmed(&self, item: &[u8], count: u32) -> bool {
+        let rows = self.rows();
+        let hash = &ItemHash::new(item, rows);
+        let near = (self.table).near(Buckets { item, hash, rows }, count);
+        near > u64::from(self.depth / 2).max(1)
+    }
+}
+
 impl Accuracy for TopK {
-    /// The count of an item is confirmed if more than half of its buckets, and at least two, have its fingerprint and a count that
-    /// differs by at most 1 %. Buckets count independently: those of an item that was counted from its first occurrence on are equal,
-    /// unless they decay. In a sketch with many rows, only the first items of the list are examined, within the limit of the work
-    /// of a command.
+    /// In a sketch with many rows, only the first items of the list are examined, within the limit of the work of a command.
     fn accuracy(
         &self,
         _: Panes,
         (): &mut <Self as Stored>::Cache,
     ) -> Result<Vec<Field>, OutOfMemory> {
-        let (rows, depth) = (self.rows(), u64::from(self.depth));
-        let bytes = self.table.bytes().len() as u64;
+        let (depth, bytes) = (u64::from(self.depth), self.table.bytes().len() as u64);
         let mut work = 0u64;
         Ok(fields(self.list()?, |item, count| {
             work = work.saturating_add(hash_work(item, depth));
             let is_examined =
                 depth <= MAX_ROWS_WITHOUT_LIMIT || within_work_limit(once(work), depth, bytes);
-            is_examined.then(|| {
-                let hash = &ItemHash::new(item, rows);
-                let equal = (self.table).near(Buckets { item, hash, rows }, count);
-                equal > (depth / 2).max(1)
-            })
+            is_examined.then(|| self.is_confirmed(item, count))
         }))
     }
 }
 
+impl TopKWindow {
+    /// Whether the heavy cells of an item have at least ten times the count of the smallest heavy cells of its buckets, in the sums
+    /// over these panes. Heavy cells do not decay. An item without one gets the smallest one of its buckets when its count exceeds
+    /// that one. Until then it can lose occurrences. Cost: two buckets per pane.
+    #[must_use]
+    pub fn is_confirmed_at(&self, item: &[u8], panes: Panes) -> bool {
+        let [heavy, smallest] = self.heavy_counts(panes, &self.hash(item));
+        heavy > 0 && heavy / 10 >= smallest
+    }
+}
+
 impl Accuracy for TopKWindow {
-    /// The count of an item is confirmed if its heavy cells have at least ten times the count of the smallest heavy cells of its
-    /// buckets, in the sums over the panes. Heavy cells do not decay. An item without one gets the smallest one of its buckets, once its
-    /// count exceeds that one: until then, it can lose about as many occurrences.
     fn accuracy(
         &self,
         panes: Panes,
         cache: &mut <Self as Stored>::Cache,
     ) -> Result<Vec<Field>, OutOfMemory> {
-        Ok(fields(self.list_at(panes, cache)?, |item, _| {
-            let [heavy, smallest] = self.heavy_counts(panes, &self.hash(item));
-            Some(heavy > 0 && heavy / 10 >= smallest)
+        let list = self.list_at(panes, cache)?;
+        Ok(fields(list, |item, _| {
+            Some(self.is_confirmed_at(item, panes))
         }))
     }
 }
