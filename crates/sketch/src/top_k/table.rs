@@ -138,6 +138,12 @@ impl Table {
         near
     }
 
+    /// Replaces a bucket.
+    #[cfg(test)]
+    pub fn set(&mut self, bucket: usize, pair: (u32, u32)) {
+        self.buckets.set(bucket, pair);
+    }
+
     /// Prefetches the buckets with these numbers if the table is larger than the caches.
     #[inline]
     pub fn prefetch(&self, buckets: impl Iterator<Item = usize>) {
