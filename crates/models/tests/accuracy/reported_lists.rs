@@ -252,8 +252,11 @@ pub fn agreement() -> String {
             let lists: Vec<_> = lists.iter().filter(of_row).collect();
             let mut recalls: Vec<_> = lists.iter().map(|list| list.recall()).collect();
             recalls.sort_unstable_by(f64::total_cmp);
+            // The page says so.
             if limits[0] >= 0.4 {
-                assert!(recalls[0] >= 0.8 && mean(errors(&lists, true)) < 0.01);
+                let least = if is_classic { 0.9 } else { 0.5 };
+                assert!(recalls[0] >= least && recalls[recalls.len() / 2] >= 0.99);
+                assert!(mean(errors(&lists, true)) < 0.01);
             }
             let [mean_error, largest] = mean_and_max(errors(&lists, true));
             let [mean_of_others, _] = mean_and_max(errors(&lists, false));
