@@ -70,7 +70,7 @@ fn digest_of(compression: i64, samples: &[f64]) -> TDigest {
 }
 
 /// Per cent with two significant digits, at most four after the point.
-fn short(share: f64) -> String {
+pub fn short(share: f64) -> String {
     let per_cent = share * 100.0;
     let digits = (1.0 - per_cent.max(1e-4).log10().floor()).clamp(0.0, 4.0) as usize;
     match format!("{per_cent:.digits$}").as_str() {

@@ -12,6 +12,8 @@ mod families;
 mod limits;
 mod recall;
 mod reported_counts;
+mod reported_lists;
+mod reported_ranks;
 mod reported_rates;
 mod sizes;
 mod small_filters;
@@ -53,6 +55,10 @@ const COUNTS: &str =
     "<!-- counts: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const RATES: &str =
     "<!-- rates: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const LISTS: &str =
+    "<!-- lists: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const RANKS: &str =
+    "<!-- ranks: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const END: &str = "<!-- end -->";
 
 /// The results for a family.
@@ -241,6 +247,18 @@ fn reported_false_positive_rates_are_those_of_look_ups() {
 fn reported_errors_of_counts_are_those_of_other_items() {
     let path = page("docs/commands/sketch.accuracy.md");
     check_table(&path, COUNTS, &reported_counts::errors_by_sketch());
+}
+
+#[test]
+fn the_page_of_sketch_accuracy_shows_the_agreement_of_lists() {
+    let path = page("docs/commands/sketch.accuracy.md");
+    check_table(&path, LISTS, &reported_lists::agreement());
+}
+
+#[test]
+fn the_page_of_sketch_accuracy_shows_the_coverage_of_rank_errors() {
+    let path = page("docs/commands/sketch.accuracy.md");
+    check_table(&path, RANKS, &reported_ranks::ranks());
 }
 
 #[test]

@@ -117,13 +117,16 @@ impl Compressed {
 
     /// The centroids, by ascending mean.
     pub fn centroids(&self) -> impl ExactSizeIterator<Item = Centroid> + '_ {
-        (0..self.means.len()).map(|at| {
-            let Ranked { mean, weight, .. } = self.ranked(at);
-            Centroid { mean, weight }
-        })
+        (0..self.means.len()).map(|at| self.centroid(at))
     }
 
     /// The centroid at this index.
+    pub(super) fn centroid(&self, at: usize) -> Centroid {
+        let Ranked { mean, weight, .. } = self.ranked(at);
+        Centroid { mean, weight }
+    }
+
+    /// The centroid at this index, with the sum of the weights before it.
     #[inline]
     fn ranked(&self, at: usize) -> Ranked {
         let before = self.before[at];
@@ -184,21 +187,29 @@ impl Compressed {
         clamp(value, self.min, self.max)
     }
 
-    /// The value at an index between the centers of the first and the last centroid.
-    fn between_centers(&self, index: f64) -> f64 {
+    /// The first centroid whose center is above an index, or the second or the last one beyond the centers; `None` if there are
+    /// fewer than two centroids. Cost: a binary search.
+    pub(super) fn right_of(&self, index: f64) -> Option<usize> {
+        let last = self.means.len().checked_sub(1).filter(|&last| last > 0)?;
         // A centroid's center is between its start and its end. So the last centroid that starts at or before the index
-        // is the left or the right neighbor of the index. The callers exclude indexes outside the centers, except for
-        // rounding near 2^63.
+        // is the left or the right neighbor of the index.
         let whole = index as i64;
         let started = self.before.partition_point(|&before| before <= whole);
-        let last = self.means.len() - 1;
         let last_started = started.clamp(1, self.means.len()) - 1;
         let right = if self.ranked(last_started).center() <= index {
             last_started + 1
         } else {
             last_started
         };
-        let right = right.clamp(1, last);
+        Some(right.clamp(1, last))
+    }
+
+    /// The value at an index between the centers of the first and the last centroid. The callers exclude indexes outside
+    /// the centers, except for rounding near 2^63.
+    fn between_centers(&self, index: f64) -> f64 {
+        let Some(right) = self.right_of(index) else {
+            return f64::NAN;
+        };
         let (left, right) = (self.ranked(right - 1), self.ranked(right));
         let from_left = index - left.center();
         let to_right = right.center() - index;

@@ -127,6 +127,23 @@ impl Table {
         max_count
     }
 
+    /// The number of buckets that hold the item's fingerprint and a count that differs from `count` by at most 1 %.
+    pub fn near(&self, item: Buckets<'_>, count: u32) -> u64 {
+        let (mut near, fingerprint) = (0, item.fingerprint());
+        item.for_each(|bucket| {
+            let (owner, found) = self.buckets.get(bucket);
+            let is_near = found.abs_diff(count) <= count / 100;
+            near += u64::from(owner == fingerprint && is_near);
+        });
+        near
+    }
+
+    /// Replaces a bucket.
+    #[cfg(test)]
+    pub fn set(&mut self, bucket: usize, pair: (u32, u32)) {
+        self.buckets.set(bucket, pair);
+    }
+
     /// Prefetches the buckets with these numbers if the table is larger than the caches.
     #[inline]
     pub fn prefetch(&self, buckets: impl Iterator<Item = usize>) {

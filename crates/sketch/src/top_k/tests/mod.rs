@@ -1,5 +1,6 @@
 //! Examples, recall, golden payloads, hostile bytes, items of one fingerprint.
 
+mod accuracy;
 mod decay;
 mod fingerprints;
 mod golden;

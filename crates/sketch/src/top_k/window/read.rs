@@ -79,6 +79,17 @@ impl TopKWindow {
         saturated(sum_of_estimates(self.panes.counted(panes), item))
     }
 
+    /// The sums, over these panes, of the count of the item's heavy cell, and of the smallest count of the heavy cells of its
+    /// buckets. Cost: two buckets per pane.
+    pub(in crate::top_k) fn heavy_counts(&self, panes: Panes, hash: &ItemHash) -> [u64; 2] {
+        let item = self.buckets.places(hash.of_seed());
+        let panes = self.panes.counted(panes).iter();
+        let counts = panes.map(|pane| pane.content.table.heavy_counts(item).map(u64::from));
+        counts.fold([0; 2], |sums, of_pane| {
+            [sums[0] + of_pane[0], sums[1] + of_pane[1]]
+        })
+    }
+
     /// (count, candidate + 1) of the elements of the list with counts above 0, the largest count first.
     fn listed(&self) -> Result<Vec<(u32, u32)>, OutOfMemory> {
         let elements = || {

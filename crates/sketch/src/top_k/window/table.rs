@@ -363,6 +363,17 @@ impl Table {
         if found == NOT_FOUND { 0 } else { count }
     }
 
+    /// The count of the item's heavy cell, 0 if there is none, and the smallest count of the heavy cells of its buckets.
+    pub fn heavy_counts(&self, item: Places) -> [u32; 2] {
+        let buckets: &[Bucket] = self.bytes.as_chunks().0.as_chunks().0;
+        let pair = item.buckets.map(|bucket| &buckets[bucket as usize]);
+        let found = find(pair, item.fingerprint);
+        [found, smallest_heavy(pair)].map(|number| match item.position(number) {
+            (_, LOBBY) => 0,
+            (bucket, cell) => Cell::decoded(buckets[bucket as usize][cell]).count,
+        })
+    }
+
     /// Adds the counts of a younger table with as many buckets, and takes its cells. First those of fingerprints that both tables
     /// count; then each lobby is exchanged with the smallest heavy cell of its bucket, if it is larger; then the other cells are
     /// placed, in their order.

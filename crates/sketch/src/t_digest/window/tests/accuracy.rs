@@ -1,6 +1,7 @@
 //! Bounds of the error. The samples are fixed, so a bound holds on every run or on none.
 
 use super::*;
+use crate::accuracy::{Accuracy, Field, Figure};
 use crate::window::Panes;
 use std::collections::VecDeque;
 
@@ -104,5 +105,49 @@ fn the_rank_error_after_11_levels_of_merges_is_at_most_1_5_times_that_of_one_dig
             let ratio = (of_window[at] / of_one[at]).sqrt();
             assert!(ratio <= 1.5, "{ms} ms: {ratio}");
         }
+    }
+}
+
+fn fields(cache: &mut WindowCache, digest: &TDigestWindow, panes: Panes) -> Vec<Field> {
+    digest.accuracy(panes, cache).unwrap()
+}
+
+#[test]
+fn reported_rank_errors_depend_on_the_state_and_the_panes_only() {
+    for finest in [None, Some(1)] {
+        let window = Window::new(120, 6, finest).unwrap();
+        let mut digest = TDigestWindow::new(50, window, Budget::UNLIMITED).unwrap();
+        let mut cache = WindowCache::default();
+        let empty = fields(&mut cache, &digest, Panes::ALL);
+        let values: Vec<_> = empty.iter().map(|field| field.1).collect();
+        let zeros = [Figure::Ratio(0.0); 3]
+            .into_iter()
+            .chain([Figure::Count(0)]);
+        assert!(values.into_iter().eq(zeros));
+        let mut uniform = Uniform(5);
+        for unit in 0..window.pane_at(150) {
+            digest.advance(unit);
+            let samples: Vec<_> = (0..50).map(|_| uniform.normal().exp()).collect();
+            add(&mut digest, &samples);
+            let unix_ms = window.start_of(unit);
+            let loaded = load(saved(&digest)).unwrap();
+            for ms in [1, 20, 60, 120] {
+                let panes = digest.timeline().panes_within(unix_ms, ms);
+                let of_panes = fields(&mut cache, &digest, panes);
+                assert_eq!(
+                    fields(&mut WindowCache::default(), &digest, panes),
+                    of_panes
+                );
+                assert_eq!(
+                    fields(&mut WindowCache::default(), &loaded, panes),
+                    of_panes
+                );
+                let samples = digest.observations_at(panes).cast_unsigned();
+                assert_eq!(of_panes[3], (c"samples", Figure::Count(samples)));
+            }
+        }
+        assert!(
+            matches!(fields(&mut cache, &digest, Panes::ALL)[0].1, Figure::Ratio(error) if error > 0.0)
+        );
     }
 }

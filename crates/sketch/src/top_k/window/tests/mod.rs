@@ -1,5 +1,6 @@
 //! Stored forms, hostile bytes, memory, recall, bounds of the work.
 
+mod accuracy;
 mod hostile;
 mod memory;
 mod merge;

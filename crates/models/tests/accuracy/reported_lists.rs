@@ -1,0 +1,295 @@
+//! The agreement that SKETCH.ACCURACY reports of top-k sketches, compared with their lists.
+
+use crate::streams::{Random, Weights};
+use crate::table;
+use roughly_sketch::accuracy::{Accuracy, Figure};
+use roughly_sketch::memory::Budget;
+use roughly_sketch::seed::Seed;
+use roughly_sketch::top_k::{TopK, TopKWindow};
+use roughly_sketch::window::{Panes, Timed, Window};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+const UNIVERSE: usize = 50_000;
+const SEEDS: u64 = 2;
+/// The numbers of occurrences.
+const LENGTHS: [usize; 2] = [20_000, 100_000];
+
+/// Streams: their name, the exponent of the Zipf distribution, and whether all occurrences of an item follow each other.
+const STREAMS: [(&str, f64, bool); 6] = [
+    ("uniform", 0.0, false),
+    ("Zipf(0.8)", 0.8, false),
+    ("Zipf(1.05)", 1.05, false),
+    ("Zipf(1.5)", 1.5, false),
+    ("Zipf(0.8), by item", 0.8, true),
+    ("Zipf(1.05), by item", 1.05, true),
+];
+
+/// k, width and depth.
+const SHAPES: [(u64, u64, u64); 6] = [
+    (10, 8, 7),
+    (10, 80, 5),
+    (50, 100, 5),
+    (50, 400, 5),
+    (50, 1600, 5),
+    (100, 800, 5),
+];
+
+/// What is read.
+const READS: [&str; 5] = [
+    "no window",
+    "`PANES 12`",
+    "`PANES 12`, the last quarter",
+    "`FINEST`",
+    "`FINEST`, the last quarter",
+];
+
+/// A listed item: the error of its count relative to the true one, whether it is among the true top k, and whether its count is
+/// confirmed.
+#[derive(Debug)]
+struct Item {
+    error: f64,
+    is_top: bool,
+    is_confirmed: bool,
+}
+
+#[derive(Debug)]
+struct List {
+    stream: usize,
+    shape: usize,
+    read: usize,
+    len: usize,
+    k: u64,
+    agreement: f64,
+    items: Vec<Item>,
+}
+
+impl List {
+    fn recall(&self) -> f64 {
+        let found = self.items.iter().filter(|item| item.is_top).count();
+        found as f64 / self.k as f64
+    }
+}
+
+fn stream_of((_, exponent, by_item): (&str, f64, bool), len: usize, seed: u64) -> Vec<u32> {
+    let weights = Weights::new((1..=UNIVERSE).map(|rank| (rank as f64).powf(-exponent)));
+    let mut stream = weights.draws(len, &mut Random(seed));
+    if by_item {
+        stream.sort_by_cached_key(|&item| Random(item.into()).next_u64());
+    }
+    stream
+}
+
+/// The listed items, compared with their occurrences.
+fn items_of<'a>(
+    list: impl Iterator<Item = (&'a [u8], u32)>,
+    occurrences: &[u32],
+    k: u64,
+    is_confirmed: impl Fn(&[u8], u32) -> bool,
+) -> Vec<Item> {
+    let mut counts = HashMap::<u32, u32>::new();
+    for &item in occurrences {
+        *counts.entry(item).or_default() += 1;
+    }
+    let mut largest: Vec<_> = counts.values().copied().collect();
+    largest.sort_unstable_by_key(|&count| Reverse(count));
+    // Several items may tie for rank k: any of them counts as found.
+    let least = largest[k as usize - 1];
+    list.map(|(item, count)| {
+        let truth = counts[&u32::from_le_bytes(item.try_into().expect("an item"))];
+        Item {
+            error: f64::from(truth.abs_diff(count)) / f64::from(truth),
+            is_top: truth >= least,
+            is_confirmed: is_confirmed(item, count),
+        }
+    })
+    .collect()
+}
+
+/// The field `agreement`, which is the share of the confirmed items.
+fn agreement_of(fields: &[(&std::ffi::CStr, Figure)], items: &[Item]) -> f64 {
+    let Figure::Ratio(agreement) = fields[0].1 else {
+        panic!("{fields:?}");
+    };
+    let confirmed = items.iter().filter(|item| item.is_confirmed).count();
+    assert_eq!(agreement, confirmed as f64 / items.len() as f64);
+    agreement
+}
+
+/// The lists of a sketch without a window.
+fn classic((k, width, depth): (u64, u64, u64), stream: &[u32]) -> (f64, Vec<Item>) {
+    let mut sketch = TopK::new(k, width, depth, 0.9, Budget::UNLIMITED).expect("a sketch");
+    for item in stream {
+        sketch.add(&item.to_le_bytes(), 1).expect("memory");
+    }
+    let list = sketch.list().expect("memory");
+    let items = items_of(list, stream, k, |item, count| {
+        sketch.is_confirmed(item, count)
+    });
+    let fields = sketch.accuracy(Panes::ALL, &mut ()).expect("memory");
+    (agreement_of(&fields, &items), items)
+}
+
+/// The lists of a window of so many units, to which the stream is added evenly: of all panes, and of the last quarter.
+fn windowed(
+    (k, width, depth): (u64, u64, u64),
+    (units, finest): (u64, Option<u64>),
+    stream: &[u32],
+) -> [(f64, Vec<Item>); 2] {
+    let window = Window::new(units, 12, finest).expect("a window");
+    let seed = Seed([7; Seed::BYTES]);
+    let mut sketch =
+        TopKWindow::new(k, width, depth, 0.9, window, seed, Budget::UNLIMITED).expect("a sketch");
+    let of_unit = stream.len().div_ceil(units as usize);
+    for (unit, added) in stream.chunks(of_unit).enumerate() {
+        sketch.advance(unit as u64);
+        for item in added {
+            sketch.add(&item.to_le_bytes(), 1).expect("memory");
+        }
+    }
+    let timeline = *sketch.timeline();
+    let part = timeline.panes_within(timeline.newest(), units / 4);
+    let mut cache = Default::default();
+    [Panes::ALL, part].map(|panes| {
+        let mut spans = timeline.spans();
+        let first = spans.find(|span| span.first >= panes.oldest());
+        let start = first.expect("a pane").first as usize * of_unit;
+        let list = sketch.list_at(panes, &mut cache).expect("memory");
+        let items = items_of(list, &stream[start..], k, |item, _| {
+            sketch.is_confirmed_at(item, panes)
+        });
+        let fields = sketch.accuracy(panes, &mut cache).expect("memory");
+        (agreement_of(&fields, &items), items)
+    })
+}
+
+fn all_lists() -> Vec<List> {
+    let mut lists = Vec::new();
+    for (stream, of_stream) in STREAMS.into_iter().enumerate() {
+        for (len, seed) in LENGTHS
+            .into_iter()
+            .flat_map(|len| (0..SEEDS).map(move |seed| (len, seed)))
+        {
+            let occurrences = stream_of(of_stream, len, 1300 + seed);
+            for (shape, of_shape) in SHAPES.into_iter().enumerate() {
+                let uniform = windowed(of_shape, (12, None), &occurrences);
+                let finest = windowed(of_shape, (13 << 3, Some(1)), &occurrences);
+                let reads = std::iter::once(classic(of_shape, &occurrences));
+                let reads = reads.chain(uniform).chain(finest);
+                lists.extend(reads.enumerate().map(|(read, (agreement, items))| List {
+                    stream,
+                    shape,
+                    read,
+                    len,
+                    k: of_shape.0,
+                    agreement,
+                    items,
+                }));
+            }
+        }
+    }
+    lists
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    if count > 0.0 { sum / count } else { 0.0 }
+}
+
+/// The errors of the items that are, or are not, confirmed.
+fn errors<'a>(lists: &'a [&List], is_confirmed: bool) -> impl Iterator<Item = f64> + Clone + 'a {
+    let items = lists.iter().flat_map(|list| &list.items);
+    items
+        .filter(move |item| item.is_confirmed == is_confirmed)
+        .map(|item| item.error)
+}
+
+fn per_cent(share: f64) -> String {
+    format!("{:.0}", share * 100.0)
+}
+
+/// The mean and the largest of these errors.
+fn mean_and_max(errors: impl Iterator<Item = f64> + Clone) -> [String; 2] {
+    let largest = errors.clone().fold(0.0, f64::max);
+    [mean(errors), largest].map(|error| format!("{:.2}", error * 100.0))
+}
+
+/// By stream, for two sizes, and by agreement.
+pub fn agreement() -> String {
+    let lists = all_lists();
+    let mut by_stream = Vec::new();
+    for (shape, (k, width, depth)) in SHAPES.into_iter().enumerate() {
+        for (read, name) in READS.into_iter().enumerate() {
+            if shape != 3 && read > 0 {
+                continue;
+            }
+            let mut row = vec![format!("{k}, {width} × {depth}"), name.to_owned()];
+            row.extend((0..STREAMS.len()).map(|stream| {
+                let of_cell = |list: &&List| {
+                    (list.stream, list.shape, list.read, list.len)
+                        == (stream, shape, read, LENGTHS[1])
+                };
+                let lists: Vec<_> = lists.iter().filter(of_cell).collect();
+                let [mean_error, largest] = mean_and_max(errors(&lists, true));
+                let agreement = per_cent(mean(lists.iter().map(|list| list.agreement)));
+                let recall = per_cent(mean(lists.iter().map(|list| list.recall())));
+                [agreement, recall, mean_error, largest].join(", ")
+            }));
+            by_stream.push(row);
+        }
+    }
+    let mut head = vec!["k, width × depth", "read"];
+    head.extend(STREAMS.map(|(name, ..)| name));
+    let by_stream = table(&head, &by_stream);
+
+    const STEPS: [f64; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.01];
+    let mut by_agreement = Vec::new();
+    for is_classic in [true, false] {
+        for limits in STEPS.windows(2) {
+            let of_row = |list: &&List| {
+                (list.read == 0) == is_classic && (limits[0]..limits[1]).contains(&list.agreement)
+            };
+            let lists: Vec<_> = lists.iter().filter(of_row).collect();
+            let mut recalls: Vec<_> = lists.iter().map(|list| list.recall()).collect();
+            recalls.sort_unstable_by(f64::total_cmp);
+            // The page says so.
+            if limits[0] >= 0.4 {
+                let least = if is_classic { 0.9 } else { 0.5 };
+                assert!(recalls[0] >= least && recalls[recalls.len() / 2] >= 0.99);
+                assert!(mean(errors(&lists, true)) < 0.01);
+            }
+            let [mean_error, largest] = mean_and_max(errors(&lists, true));
+            let [mean_of_others, _] = mean_and_max(errors(&lists, false));
+            let kind = if is_classic {
+                "no window"
+            } else {
+                "with a window"
+            };
+            by_agreement.push(vec![
+                kind.to_owned(),
+                format!(
+                    "{} to {} %",
+                    per_cent(limits[0]),
+                    per_cent(limits[1].min(1.0))
+                ),
+                lists.len().to_string(),
+                format!(
+                    "{}, {}",
+                    per_cent(recalls[recalls.len() / 2]),
+                    per_cent(recalls[0])
+                ),
+                format!("{mean_error}, {largest}"),
+                mean_of_others,
+            ]);
+        }
+    }
+    let head = [
+        "sketch",
+        "agreement",
+        "lists",
+        "recall: median, smallest",
+        "error of confirmed counts: mean, largest",
+        "mean error of the others",
+    ];
+    format!("{by_stream}\n{}", table(&head, &by_agreement))
+}

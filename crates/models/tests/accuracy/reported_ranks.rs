@@ -1,0 +1,271 @@
+//! The rank errors that SKETCH.ACCURACY reports of t-digests, compared with the true ones.
+
+use crate::digests::{normal, short};
+use crate::streams::Random;
+use crate::table;
+use roughly_sketch::accuracy::{Accuracy, Field, Figure};
+use roughly_sketch::memory::Budget;
+use roughly_sketch::t_digest::{Compressed, DigestCache, TDigest, TDigestWindow, WindowCache};
+use roughly_sketch::window::{Panes, Timed, Window};
+
+/// A kind of samples: its name, and the sample with this number of so many.
+type Kind = (&'static str, fn(&mut Random, usize, usize) -> f64);
+
+const KINDS: [Kind; 12] = [
+    ("uniform", |random, _, _| random.fraction()),
+    ("exponential", |random, _, _| exponential(random)),
+    ("log-normal, σ = 1", |random, _, _| normal(random).exp()),
+    ("log-normal, σ = 2", |random, _, _| {
+        (2.0 * normal(random)).exp()
+    }),
+    ("two modes: 75 % 20 ± 2, 25 % 400 ± 40", |random, _, _| {
+        modes(random, 0.75)
+    }),
+    ("the same, 98.5 % and 1.5 %", |random, _, _| {
+        modes(random, 0.985)
+    }),
+    ("ascending", |_, number, _| number as f64),
+    (
+        "blocks of 1,000 around a rising mean",
+        |random, number, _| (number / 1000) as f64 * 10.0 + normal(random),
+    ),
+    (
+        "alternating: the smallest, the largest",
+        |_, number, count| match number % 2 {
+            0 => (number / 2) as f64,
+            _ => (count - number / 2) as f64,
+        },
+    ),
+    ("integers from 0 to 9", |random, _, _| {
+        (10.0 * random.fraction()).floor()
+    }),
+    ("hundreds of integers, exponential", |random, _, _| {
+        (100.0 * exponential(random)).floor()
+    }),
+    ("± 10^x, x from -300 to 300", |random, _, _| {
+        let sign = if random.fraction() < 0.5 { -1.0 } else { 1.0 };
+        sign * 10f64.powf(600.0 * random.fraction() - 300.0)
+    }),
+];
+
+const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
+const COMPRESSIONS: [i64; 4] = [50, 100, 200, 1000];
+/// The numbers of samples, and of streams.
+const STREAMS: [(usize, u64); 4] = [(100, 4), (1_000, 6), (10_000, 6), (100_000, 2)];
+
+/// The kinds of digests.
+const DIGESTS: [&str; 7] = [
+    "one digest",
+    "one digest of 1,000,000 samples",
+    "merge of 10 to 50 digests",
+    "`PANES 12`",
+    "`PANES 12`, `SKETCH.WITHIN` the last quarter",
+    "`FINEST`, 6 levels",
+    "`FINEST`, `SKETCH.WITHIN` the last quarter",
+];
+
+fn exponential(random: &mut Random) -> f64 {
+    -(1.0 - random.fraction()).ln()
+}
+
+fn modes(random: &mut Random, share: f64) -> f64 {
+    match random.fraction() < share {
+        true => 20.0 + 2.0 * normal(random),
+        false => 400.0 + 40.0 * normal(random),
+    }
+}
+
+/// The true and the reported error of a quantile of a digest.
+#[derive(Debug, Clone, Copy)]
+struct Read {
+    kind: usize,
+    digest: usize,
+    quantile: usize,
+    error: f64,
+    reported: f64,
+}
+
+impl Read {
+    /// The errors differ by rounding if both are distances of the same ranks.
+    fn is_covered(&self) -> bool {
+        self.error <= self.reported + 1e-12
+    }
+}
+
+/// The distance between a quantile and the range of the ranks of its answer: from the share of the samples below it to the share of
+/// those up to it.
+fn rank_error(compressed: &Compressed, sorted: &[f64], quantile: f64) -> f64 {
+    let answer = compressed.quantile(quantile);
+    let share = |count: usize| count as f64 / sorted.len() as f64;
+    let below = share(sorted.partition_point(|&sample| sample < answer));
+    let up_to = share(sorted.partition_point(|&sample| sample <= answer));
+    (below - quantile).max(quantile - up_to).max(0.0)
+}
+
+/// The reads of a digest, by quantile: the true errors and those of the fields.
+fn reads_of<'a>(
+    (kind, digest): (usize, usize),
+    compressed: &'a Compressed,
+    sorted: &'a [f64],
+    fields: Vec<Field>,
+) -> impl Iterator<Item = Read> + 'a {
+    assert_eq!(fields[3].1, Figure::Count(sorted.len() as u64));
+    QUANTILES
+        .iter()
+        .enumerate()
+        .map(move |(at, &quantile)| match fields[at].1 {
+            Figure::Ratio(reported) => Read {
+                kind,
+                digest,
+                quantile: at,
+                error: rank_error(compressed, sorted, quantile),
+                reported,
+            },
+            Figure::Count(_) => panic!("{fields:?}"),
+        })
+}
+
+fn digest_of(compression: i64, samples: &[f64]) -> TDigest {
+    let mut digest = TDigest::new(compression, Budget::UNLIMITED).expect("a digest");
+    for chunk in samples.chunks(100) {
+        digest.add(chunk).expect("memory");
+    }
+    digest
+}
+
+fn sorted(samples: &[f64]) -> Vec<f64> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+fn read_digest(reads: &mut Vec<Read>, of: (usize, usize), digest: &TDigest, sorted: &[f64]) {
+    let fields = digest.accuracy(Panes::ALL, &mut DigestCache::default());
+    let compressed = digest.compressed().expect("memory");
+    reads.extend(reads_of(of, &compressed, sorted, fields.expect("memory")));
+}
+
+/// Reads a digest with a window of so many units, to which the samples are added evenly: all, and the last quarter.
+fn read_window(
+    reads: &mut Vec<Read>,
+    (kind, digests): (usize, [usize; 2]),
+    compression: i64,
+    (units, finest): (u64, Option<u64>),
+    samples: &[f64],
+) {
+    let window = Window::new(units, 12, finest).expect("a window");
+    let mut digest = TDigestWindow::new(compression, window, Budget::UNLIMITED).expect("a digest");
+    let of_unit = samples.len().div_ceil(units as usize);
+    for (unit, added) in samples.chunks(of_unit).enumerate() {
+        digest.advance(unit as u64);
+        digest.add_within(added, Budget::UNLIMITED).expect("memory");
+    }
+    let timeline = *digest.timeline();
+    let part = timeline.panes_within(timeline.newest(), units / 4);
+    let mut cache = WindowCache::default();
+    for (panes, digest_kind) in [Panes::ALL, part].into_iter().zip(digests) {
+        let fields = digest.accuracy(panes, &mut cache).expect("memory");
+        let first = samples.len() - digest.observations_at(panes) as usize;
+        let compressed = digest.compressed_at(panes, &mut cache).expect("memory");
+        let of = (kind, digest_kind);
+        reads.extend(reads_of(of, compressed, &sorted(&samples[first..]), fields));
+    }
+}
+
+fn samples_of((_, sample): Kind, count: usize, seed: u64) -> Vec<f64> {
+    let mut random = Random(seed);
+    (0..count)
+        .map(|number| sample(&mut random, number, count))
+        .collect()
+}
+
+fn all_reads() -> Vec<Read> {
+    let mut reads = Vec::new();
+    for (kind, of_kind) in KINDS.into_iter().enumerate() {
+        for (count, streams) in STREAMS {
+            for stream in 0..streams {
+                let samples = samples_of(of_kind, count, 1100 + stream);
+                let sorted = sorted(&samples);
+                for compression in COMPRESSIONS {
+                    let one = digest_of(compression, &samples);
+                    read_digest(&mut reads, (kind, 0), &one, &sorted);
+                    let of_part = count / if count < 10_000 { 10 } else { 50 };
+                    let parts: Vec<_> = samples
+                        .chunks(of_part)
+                        .map(|part| digest_of(compression, part))
+                        .collect();
+                    let operands: Vec<_> = parts.iter().collect();
+                    let merged = TDigest::merge(compression, &operands, Budget::UNLIMITED);
+                    read_digest(&mut reads, (kind, 2), &merged.expect("memory"), &sorted);
+                    let uniform = (12, None);
+                    read_window(&mut reads, (kind, [3, 4]), compression, uniform, &samples);
+                    if count > 100 {
+                        let finest = (13 << 6, Some(1));
+                        read_window(&mut reads, (kind, [5, 6]), compression, finest, &samples);
+                    }
+                }
+            }
+        }
+        let samples = samples_of(of_kind, 1_000_000, 1200);
+        let sorted = sorted(&samples);
+        for compression in [100, 1000] {
+            let one = digest_of(compression, &samples);
+            read_digest(&mut reads, (kind, 1), &one, &sorted);
+        }
+    }
+    reads
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<_> = values.collect();
+    let middle = values.len() / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+/// The share of these reads that are covered.
+fn coverage(reads: &[Read]) -> f64 {
+    reads.iter().filter(|read| read.is_covered()).count() as f64 / reads.len() as f64
+}
+
+/// Coverage, and the medians of the true and of the reported errors.
+fn cell(reads: &[Read]) -> String {
+    let [error, reported] = medians(reads);
+    let covered = (coverage(reads) * 100.0).floor();
+    format!("{covered:.0}, {}, {}", short(error), short(reported))
+}
+
+fn medians(reads: &[Read]) -> [f64; 2] {
+    [
+        median(reads.iter().map(|read| read.error)),
+        median(reads.iter().map(|read| read.reported)),
+    ]
+}
+
+/// A row per name: its reads by quantile.
+fn rows(head: &str, names: &[&str], reads: &[Read], index: fn(&Read) -> usize) -> String {
+    let rows = names.iter().enumerate().map(|(at, name)| {
+        let of_quantile = |quantile| {
+            let of_row = |read: &&Read| index(read) == at && read.quantile == quantile;
+            cell(&reads.iter().filter(of_row).copied().collect::<Vec<_>>())
+        };
+        let mut row = vec![(*name).to_owned()];
+        row.extend((0..QUANTILES.len()).map(of_quantile));
+        row
+    });
+    table(&[head, "p50", "p90", "p99"], &rows.collect::<Vec<_>>())
+}
+
+/// By kind of samples, and by kind of digest.
+pub fn ranks() -> String {
+    let reads = all_reads();
+    for (quantile, name) in QUANTILES.into_iter().enumerate() {
+        let of_quantile = reads.iter().filter(|read| read.quantile == quantile);
+        let covered = coverage(&of_quantile.copied().collect::<Vec<_>>());
+        assert!(covered >= 0.95, "{name}: {covered}");
+    }
+    let by_kind = rows("samples", &KINDS.map(|(name, _)| name), &reads, |read| {
+        read.kind
+    });
+    let by_digest = rows("digest", &DIGESTS, &reads, |read| read.digest);
+    format!("{by_kind}\n{by_digest}")
+}
