@@ -158,6 +158,42 @@ pub fn by_kind() -> String {
     table(&head, &rows)
 }
 
+/// Errors at p50 of lognormal samples, by their number: mean and maximum of several streams.
+pub fn by_number() -> String {
+    let mut head = vec!["`COMPRESSION`"];
+    let mut rows = vec![
+        vec!["100".to_owned()],
+        vec!["200".to_owned()],
+        vec!["1000".to_owned()],
+    ];
+    for (name, number, streams) in [
+        ("10,000 samples", 10_000, 20),
+        ("100,000", 100_000, 10),
+        ("1 million", 1_000_000, 4),
+        ("4 million", 4_000_000, 2),
+    ] {
+        head.push(name);
+        let mut errors = vec![(0.0, 0.0); rows.len()];
+        for stream in 0..streams {
+            let mut random = Random(800 + stream);
+            let samples: Vec<_> = (0..number).map(|_| KINDS[2].1(&mut random, 0)).collect();
+            let mut sorted = samples.clone();
+            sorted.sort_by(f64::total_cmp);
+            for ((mean, max), row) in errors.iter_mut().zip(&rows) {
+                let compression = row[0].parse().expect("a compression");
+                let digest = digest_of(compression, &samples);
+                let error = rank_error(&digest.compressed().expect("memory"), &sorted, 0.5);
+                *mean += error / streams as f64;
+                *max = f64::max(*max, error);
+            }
+        }
+        for (row, (mean, max)) in rows.iter_mut().zip(errors) {
+            row.push(format!("{} ({})", short(mean), short(max)));
+        }
+    }
+    table(&head, &rows)
+}
+
 /// Errors of the value of p99, by the share of the samples that are in the second of two modes: mean and maximum of the streams.
 pub fn second_modes() -> String {
     let rows = [0.5, 1.1, 1.5, 2.0, 5.0].map(|per_cent| {

@@ -39,6 +39,7 @@ const ONE_PANE: &str =
     "<!-- one pane: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const MERGES: &str =
     "<!-- merges: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const NUMBERS: &str = "<!-- numbers of samples: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const SECOND_MODES: &str =
     "<!-- second modes: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const ORDER: &str =
@@ -195,6 +196,7 @@ fn the_t_digest_page_shows_the_measured_accuracy() {
         &families::t_digest_tail().svg(),
     );
     let path = page("docs/families/t-digest.md");
+    check_table(&path, NUMBERS, &digests::by_number());
     check_table(&path, SECOND_MODES, &digests::second_modes());
     check_table(&path, MERGES, &digests::merges());
 }
