@@ -421,8 +421,11 @@ fn t_digest_figures_match_the_digests() {
     }
 }
 
+/// A sample of a distribution for a fraction that is uniform in [0, 1).
+type Sample = fn(f64) -> f64;
+
 /// Rank errors in % at p50, p90, p99 and p99.9 of digests of 500,000 samples: means of several streams.
-fn mean_rank_errors(compression: i64, sample: fn(f64) -> f64) -> [f64; 4] {
+fn mean_rank_errors(compression: i64, sample: Sample) -> [f64; 4] {
     const STREAMS: u64 = 4;
     const SAMPLES: u64 = 500_000;
     let mut means = [0.0; 4];
@@ -479,7 +482,7 @@ fn rank_errors_match_the_digests() {
             errors.values().flatten().all(|[mean, most]| mean <= most),
             "{errors:?}"
         );
-        let kinds: [(_, fn(f64) -> f64); 2] = [
+        let kinds: [(_, Sample); 2] = [
             ("uniform", |fraction| fraction),
             ("exponential", |fraction| -(1.0 - fraction).ln()),
         ];
