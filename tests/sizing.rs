@@ -474,8 +474,8 @@ fn rank_errors_match_the_digests() {
             continue;
         };
         let start = match measured {
-            1_000 => "Measured rank errors with compression 1,000:".to_owned(),
-            _ => format!("Measured rank errors with compression {measured}:"),
+            1_000 => "Measured rank errors in % with compression 1,000:".to_owned(),
+            _ => format!("Measured rank errors in % with compression {measured}:"),
         };
         assert!(title.starts_with(&start), "{title}");
         assert!(
