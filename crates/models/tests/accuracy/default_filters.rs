@@ -72,7 +72,7 @@ fn by_creation() -> String {
                     let items = items.expect("a refusal");
                     format!("{},{:03}", items / 1000, items % 1000)
                 });
-                return format!("refused from {first} to {last} items on");
+                return format!("`Maximum expansions reached` after {first} to {last}");
             }
             assert_eq!(results.len(), filters.len(), "some filters are full");
             let sum: f64 = results.iter().map(|(rate, _)| rate).sum();
