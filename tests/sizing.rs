@@ -33,6 +33,8 @@ struct Shown {
     note: String,
     /// Points of the first curve, from the table below the chart.
     points: Vec<(f64, f64)>,
+    /// Title of the table of rank errors, and for each kind of samples mean and maximum in % at p50, p90, p99 and p99.9.
+    rank_errors: (String, BTreeMap<String, Vec<[f64; 2]>>),
     /// Numbers of items, and the memory of a set, a Bloom filter and a cuckoo filter.
     comparison: Vec<(f64, Vec<f64>)>,
     /// The message in place of a result, or an empty text.
@@ -109,12 +111,23 @@ fn open_page(values: &str) -> Shown {
         let memory = memory.map(|bytes| bytes.unwrap_or(f64::NAN));
         (number(items), memory.collect())
     });
+    let kinds = dom.split("<tr data-kind=\"").skip(1).map(|row| {
+        let (kind, rest) = row.split_once('"').expect("a value");
+        let cells = rest.split("</tr>").next().unwrap_or_default();
+        let cells = cells.split("data-mean=\"").skip(1).map(|cell| {
+            let mean = cell.split('"').next().expect("a value");
+            [mean, between(cell, "data-most=\"", "\"").expect("a value")].map(number)
+        });
+        (kind.to_owned(), cells.collect())
+    });
+    let title = between(&dom, "data-title=\"", "\"").unwrap_or_default();
     let errors = dom.split("<small id=\"").skip(1).filter_map(|small| {
         let (id, rest) = small.split_once("-error\" class=\"error\">")?;
         let text = rest.split("</small>").next()?;
         (!id.contains('"')).then(|| (id.to_owned(), text.to_owned()))
     });
     Shown {
+        rank_errors: (title.to_owned(), kinds.collect()),
         comparison: rows.collect(),
         errors: errors.collect(),
         figures: figures
@@ -277,6 +290,9 @@ fn cuckoo_figures_match_the_filters() {
         (120_000, 255, 1),
         (3_000, 2, 0),
         (3_000, 1, 0),
+        // Above 2^24 slots, fewer are in use.
+        (21_000_000, 4, 0),
+        (14_000_000, 3, 0),
     ] {
         let shown = open_page(&format!(
             "family=cuckoo&capacity={items}&bucket={bucket_size}&expansion={expansion}"
@@ -402,6 +418,85 @@ fn t_digest_figures_match_the_digests() {
         let digest = TDigest::new(compression, UNLIMITED).expect("a digest");
         let info = digest.info();
         assert_close(f64::from(info.capacity), shown.figure("capacity"), command);
+    }
+}
+
+/// A sample of a distribution for a fraction that is uniform in [0, 1).
+type Sample = fn(f64) -> f64;
+
+/// Rank errors in % at p50, p90, p99 and p99.9 of digests of 500,000 samples: means of several streams.
+fn mean_rank_errors(compression: i64, sample: Sample) -> [f64; 4] {
+    const STREAMS: u64 = 4;
+    const SAMPLES: u64 = 500_000;
+    let mut means = [0.0; 4];
+    for stream in 0..STREAMS {
+        let mut state = stream << 32;
+        let samples: Vec<f64> = (0..SAMPLES)
+            .map(|_| {
+                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+                sample((mixed >> 11) as f64 / (1u64 << 53) as f64)
+            })
+            .collect();
+        let mut digest = TDigest::new(compression, UNLIMITED).expect("a digest");
+        for chunk in samples.chunks(100) {
+            digest.add(chunk).expect("memory");
+        }
+        let mut sorted = samples;
+        sorted.sort_by(f64::total_cmp);
+        let compressed = digest.compressed().expect("memory");
+        for (mean, quantile) in means.iter_mut().zip([0.5, 0.9, 0.99, 0.999]) {
+            let answer = compressed.quantile(quantile);
+            let rank = sorted.partition_point(|&sample| sample < answer) as f64;
+            let error = (rank / SAMPLES as f64 - quantile).abs() * 100.0;
+            *mean += error / STREAMS as f64;
+        }
+    }
+    means
+}
+
+/// The page shows rank errors of the largest measured compression up to that of the digest. They are those of other digests, up to a
+/// factor of three and the rank of a sample.
+#[test]
+fn rank_errors_match_the_digests() {
+    for (compression, measured) in [
+        (49, None),
+        (50, Some(50)),
+        (100, Some(100)),
+        (499, Some(200)),
+        (5_000, Some(1_000)),
+    ] {
+        let shown = open_page(&format!("family=tdigest&compression={compression}"));
+        let (title, errors) = &shown.rank_errors;
+        let Some(measured) = measured else {
+            assert!(errors.is_empty(), "{errors:?}");
+            continue;
+        };
+        let start = match measured {
+            1_000 => "Measured rank errors in % with compression 1,000:".to_owned(),
+            _ => format!("Measured rank errors in % with compression {measured}:"),
+        };
+        assert!(title.starts_with(&start), "{title}");
+        assert!(
+            errors.values().flatten().all(|[mean, most]| mean <= most),
+            "{errors:?}"
+        );
+        let kinds: [(_, Sample); 2] = [
+            ("uniform", |fraction| fraction),
+            ("exponential", |fraction| -(1.0 - fraction).ln()),
+        ];
+        for (kind, sample) in kinds {
+            let means = mean_rank_errors(measured, sample);
+            assert_eq!(errors[kind].len(), means.len());
+            for (mean, [expected, _]) in means.iter().zip(&errors[kind]) {
+                let limits = expected / 3.0 - 0.001..=expected * 3.0 + 0.001;
+                assert!(
+                    limits.contains(mean),
+                    "{kind}, {measured}: {means:?}, {errors:?}"
+                );
+            }
+        }
     }
 }
 

@@ -4,13 +4,19 @@ use crate::streams::Random;
 use crate::table;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::{Compressed, TDigest};
+use std::sync::LazyLock;
 
 /// A kind of samples: its name, and the sample with a number among `SAMPLES`.
 type Kind = (&'static str, fn(&mut Random, usize) -> f64);
 
-const SAMPLES: usize = 500_000;
+/// Samples per stream.
+pub const SAMPLES: usize = 500_000;
 /// Streams per row.
-const STREAMS: u64 = 3;
+pub const STREAMS: u64 = 10;
+/// Compressions that are measured.
+pub const COMPRESSIONS: [i64; 5] = [50, 100, 200, 500, 1000];
+/// Quantiles that are measured.
+pub const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 /// A sample of the standard normal distribution.
 pub fn normal(random: &mut Random) -> f64 {
@@ -26,7 +32,15 @@ fn two_modes(random: &mut Random, _: usize) -> f64 {
     }
 }
 
-const KINDS: [Kind; 7] = [
+/// Samples around 20, and a share of others around 400.
+fn with_second_mode(random: &mut Random, share: f64) -> f64 {
+    match random.fraction() < share {
+        true => 400.0 + 40.0 * normal(random),
+        false => 20.0 + 2.0 * normal(random),
+    }
+}
+
+const KINDS: [Kind; 9] = [
     ("uniform", |random, _| random.fraction()),
     ("exponential", |random, _| -(1.0 - random.fraction()).ln()),
     ("lognormal, σ = 2", |random, _| {
@@ -34,8 +48,18 @@ const KINDS: [Kind; 7] = [
     }),
     ("the logarithms of these", |random, _| 2.0 * normal(random)),
     ("two modes: 20 ± 2, 400 ± 40", two_modes),
+    ("two modes, 1.5 % in the second one", |random, _| {
+        with_second_mode(random, 0.015)
+    }),
     ("blocks of 1,000 around a rising mean", |random, number| {
         (number / 1000) as f64 * 10.0 + normal(random)
+    }),
+    ("the smallest and the largest in turn", |random, number| {
+        let rank = match number % 2 {
+            0 => number / 2,
+            _ => SAMPLES - number / 2,
+        };
+        rank as f64 + random.fraction()
     }),
     ("± 10^x, x from -300 to 300", |random, _| {
         let sign = if random.fraction() < 0.5 { -1.0 } else { 1.0 };
@@ -79,11 +103,21 @@ pub fn short(share: f64) -> String {
     }
 }
 
-/// Errors at p50 and p99, and the largest one of all quantiles: the mean of several streams.
-pub fn by_kind() -> String {
-    let compressions = [100, 200, 1000];
-    let rows = KINDS.map(|(name, sample)| {
-        let mut sums = vec![[0.0; 3]; compressions.len()];
+/// Errors of the digests of a kind with a compression.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Errors {
+    /// At each of `QUANTILES`: mean and maximum of the streams.
+    pub at: [(f64, f64); QUANTILES.len()],
+    /// The largest of 999 quantiles: mean of the streams.
+    pub largest: f64,
+}
+
+/// The name of each kind, and its errors with each of `COMPRESSIONS`.
+type Measured = [(&'static str, [Errors; COMPRESSIONS.len()]); KINDS.len()];
+
+pub static MEASURED: LazyLock<Measured> = LazyLock::new(|| {
+    KINDS.map(|(name, sample)| {
+        let mut errors = [Errors::default(); COMPRESSIONS.len()];
         for stream in 0..STREAMS {
             let mut random = Random(500 + stream);
             let samples: Vec<_> = (0..SAMPLES)
@@ -91,22 +125,110 @@ pub fn by_kind() -> String {
                 .collect();
             let mut sorted = samples.clone();
             sorted.sort_by(f64::total_cmp);
-            for (&compression, sums) in compressions.iter().zip(&mut sums) {
+            for (&compression, errors) in COMPRESSIONS.iter().zip(&mut errors) {
                 let digest = digest_of(compression, &samples);
                 let compressed = digest.compressed().expect("memory");
-                for (sum, error) in sums.iter_mut().zip(errors_of(&compressed, &sorted)) {
-                    *sum += error;
+                for (quantile, (mean, max)) in QUANTILES.iter().zip(&mut errors.at) {
+                    let error = rank_error(&compressed, &sorted, *quantile);
+                    *mean += error / STREAMS as f64;
+                    *max = max.max(error);
                 }
+                let [.., largest] = errors_of(&compressed, &sorted);
+                errors.largest += largest / STREAMS as f64;
             }
         }
-        let mut row = vec![name.to_owned()];
-        row.extend(sums.into_iter().map(|sums| {
-            let means = sums.map(|sum| short(sum / STREAMS as f64));
-            means.join(", ")
+        (name, errors)
+    })
+});
+
+/// Errors at p50 and p99, and the largest one of all quantiles: the mean of several streams.
+pub fn by_kind() -> String {
+    let rows = MEASURED.each_ref().map(|(name, errors)| {
+        let mut row = vec![(*name).to_owned()];
+        row.extend([1, 2, 4].map(|at| {
+            let Errors {
+                at: [p50, _, p99, _],
+                largest,
+            } = errors[at];
+            [p50.0, p99.0, largest].map(short).join(", ")
         }));
         row
     });
     let head = ["samples", "`COMPRESSION` 100", "200", "1000"];
+    table(&head, &rows)
+}
+
+/// Errors at p50 of lognormal samples, by their number: mean and maximum of several streams.
+pub fn by_number() -> String {
+    let mut head = vec!["`COMPRESSION`"];
+    let mut rows = vec![
+        vec!["100".to_owned()],
+        vec!["200".to_owned()],
+        vec!["1000".to_owned()],
+    ];
+    for (name, number, streams) in [
+        ("10,000 samples", 10_000, 20),
+        ("100,000", 100_000, 10),
+        ("1 million", 1_000_000, 4),
+        ("4 million", 4_000_000, 2),
+    ] {
+        head.push(name);
+        let mut errors = vec![(0.0, 0.0); rows.len()];
+        for stream in 0..streams {
+            let mut random = Random(800 + stream);
+            let samples: Vec<_> = (0..number).map(|_| KINDS[2].1(&mut random, 0)).collect();
+            let mut sorted = samples.clone();
+            sorted.sort_by(f64::total_cmp);
+            for ((mean, max), row) in errors.iter_mut().zip(&rows) {
+                let compression = row[0].parse().expect("a compression");
+                let digest = digest_of(compression, &samples);
+                let error = rank_error(&digest.compressed().expect("memory"), &sorted, 0.5);
+                *mean += error / streams as f64;
+                *max = f64::max(*max, error);
+            }
+        }
+        for (row, (mean, max)) in rows.iter_mut().zip(errors) {
+            row.push(format!("{} ({})", short(mean), short(max)));
+        }
+    }
+    table(&head, &rows)
+}
+
+/// Errors of the value of p99, by the share of the samples that are in the second of two modes: mean and maximum of the streams.
+pub fn second_modes() -> String {
+    let rows = [0.5, 1.1, 1.5, 2.0, 5.0].map(|per_cent| {
+        let mut row = vec![format!("{per_cent} %")];
+        let streams: Vec<_> = (0..STREAMS)
+            .map(|stream| {
+                let mut random = Random(600 + stream);
+                let samples: Vec<_> = (0..SAMPLES / 5)
+                    .map(|_| with_second_mode(&mut random, per_cent / 100.0))
+                    .collect();
+                let mut sorted = samples.clone();
+                sorted.sort_by(f64::total_cmp);
+                (sorted[sorted.len() / 100 * 99], samples)
+            })
+            .collect();
+        row.extend(COMPRESSIONS[1..].iter().map(|&compression| {
+            let errors = streams.iter().map(|(exact, samples)| {
+                let digest = digest_of(compression, samples);
+                let answer = digest.compressed().expect("memory").quantile(0.99);
+                (answer / exact - 1.0).abs()
+            });
+            let errors: Vec<_> = errors.collect();
+            let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+            let most = errors.iter().copied().fold(0.0, f64::max);
+            format!("{} ({})", short(mean), short(most))
+        }));
+        row
+    });
+    let head = [
+        "samples in the second mode",
+        "`COMPRESSION` 100",
+        "200",
+        "500",
+        "1000",
+    ];
     table(&head, &rows)
 }
 

@@ -44,7 +44,8 @@ pub fn thousands(number: f64) -> String {
     }
 }
 
-fn absent_item(number: u64) -> [u8; 8] {
+/// An item that no filter of the measurements contains.
+pub fn absent_item(number: u64) -> [u8; 8] {
     (number | 1 << 40).to_le_bytes()
 }
 

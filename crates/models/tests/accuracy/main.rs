@@ -6,10 +6,13 @@
 #[path = "../../../../benches/figure.rs"]
 mod figure;
 
+mod calculator;
 mod clients;
+mod default_filters;
 mod digests;
 mod families;
 mod limits;
+mod merged_filters;
 mod recall;
 mod reported_counts;
 mod reported_lists;
@@ -40,6 +43,9 @@ const ONE_PANE: &str =
     "<!-- one pane: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const MERGES: &str =
     "<!-- merges: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const NUMBERS: &str = "<!-- numbers of samples: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const SECOND_MODES: &str =
+    "<!-- second modes: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const ORDER: &str =
     "<!-- order: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const SMALL: &str =
@@ -201,11 +207,10 @@ fn the_t_digest_page_shows_the_measured_accuracy() {
         &page("docs/families/plots/t-digest-tail.svg"),
         &families::t_digest_tail().svg(),
     );
-    check_table(
-        &page("docs/families/t-digest.md"),
-        MERGES,
-        &digests::merges(),
-    );
+    let path = page("docs/families/t-digest.md");
+    check_table(&path, NUMBERS, &digests::by_number());
+    check_table(&path, SECOND_MODES, &digests::second_modes());
+    check_table(&path, MERGES, &digests::merges());
 }
 
 #[test]

@@ -9,49 +9,54 @@ fn short(rate: f64) -> String {
     format!("{rate:.1e}").replace(".0e", "e")
 }
 
-/// The rate at the capacity, and the formula of the page.
+/// The rate at the capacity, by error rate and capacity.
 pub fn rates() -> String {
-    // Error rate, capacity, number of filters, look-ups per filter.
-    let rows = [
-        (1e-3, 100, 40u64, 50_000u64),
-        (1e-4, 100, 40, 50_000),
-        (1e-4, 1_000, 20, 100_000),
-        (1e-5, 1_000, 20, 100_000),
-        (1e-6, 1_000, 20, 200_000),
-        (1e-6, 10_000, 10, 500_000),
-    ]
-    .map(|(error_rate, capacity, filters, look_ups)| {
-        let parameters = Parameters {
-            capacity,
-            error_rate,
-            expansion: 2,
-            scaling: false,
-        };
-        let mut found = 0u64;
-        for filter in 0..filters {
-            let mut chain = Chain::new(&parameters, Budget::UNLIMITED).expect("a filter");
-            let mut number = filter << 24;
-            while chain
-                .add(&number.to_le_bytes(), (), Budget::UNLIMITED)
-                .is_ok()
-            {
-                number += 1;
-            }
-            let absent = (0..look_ups).map(|n| (1 << 40 | filter << 24 | n).to_le_bytes());
-            found += absent.filter(|item| chain.contains(item)).count() as u64;
-        }
-        let rate = found as f64 / (filters * look_ups) as f64;
-        let bits = -error_rate.ln() / std::f64::consts::LN_2.powi(2);
-        let formula = error_rate + 7.0 / (capacity as f64 * bits * bits);
-        assert!(
-            (0.5..1.6).contains(&(rate / formula)),
-            "{error_rate} {capacity}: {rate}, {formula}"
-        );
-        vec![
-            short(error_rate),
-            capacity.to_string(),
-            format!("{:.1} e", rate / error_rate),
-        ]
+    let capacities = [2, 5, 10, 20, 50, 100, 1_000, 10_000];
+    let rows = [1e-2, 1e-3, 1e-4, 1e-5, 1e-6].map(|error_rate| {
+        let mut row = vec![short(error_rate)];
+        row.extend(capacities.map(|capacity| {
+            let rate = rate_of(capacity, error_rate);
+            let bits = -error_rate.ln() / std::f64::consts::LN_2.powi(2);
+            let formula = error_rate + 7.0 / (capacity as f64 * bits * bits);
+            // Smaller filters have other rates.
+            let ratios = if capacity < 100 { 0.1..10.0 } else { 0.5..1.6 };
+            assert!(
+                ratios.contains(&(rate / formula)),
+                "{error_rate} {capacity}: {rate}, {formula}"
+            );
+            short(rate)
+        }));
+        row
     });
-    table(&["error rate e", "capacity n", "measured"], &rows)
+    let mut head = vec!["error rate e".to_owned()];
+    head.extend(capacities.map(|capacity| format!("n = {capacity}")));
+    let head: Vec<_> = head.iter().map(String::as_str).collect();
+    table(&head, &rows)
+}
+
+/// The share of absent items that full filters of a capacity contain.
+fn rate_of(capacity: u64, error_rate: f64) -> f64 {
+    let filters = (4000 / capacity).clamp(10, 200);
+    // At least about 40 false positives are expected.
+    let look_ups = (40.0 / error_rate).clamp(1e5, 5e6) as u64 / filters;
+    let parameters = Parameters {
+        capacity,
+        error_rate,
+        expansion: 2,
+        scaling: false,
+    };
+    let mut found = 0u64;
+    for filter in 0..filters {
+        let mut chain = Chain::new(&parameters, Budget::UNLIMITED).expect("a filter");
+        let mut number = filter << 24;
+        while chain
+            .add(&number.to_le_bytes(), (), Budget::UNLIMITED)
+            .is_ok()
+        {
+            number += 1;
+        }
+        let absent = (0..look_ups).map(|n| (1 << 40 | filter << 24 | n).to_le_bytes());
+        found += absent.filter(|item| chain.contains(item)).count() as u64;
+    }
+    found as f64 / (filters * look_ups) as f64
 }
