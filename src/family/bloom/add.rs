@@ -5,13 +5,14 @@ use super::dialect::Dialect;
 use super::request::{InsertOptions, Request};
 use super::syntax;
 use super::texts::{NOT_FOUND, VALKEY_ADD_EVENT, VALKEY_CREATION_EVENT, valkey_error};
-use super::types::{AddError, Added, Description, Filter, FilterMut, is_valkey};
-use crate::family::growth::{self, Threshold};
+use super::types::{AddError, Added, Filter, FilterMut, is_valkey};
+use crate::family::growth::{self, Thresholds};
 use crate::family::window;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
 use crate::server::key::{Entry, Found, OneOf};
+use crate::server::log::RateLimit;
 use crate::server::log_text::quoted;
 use crate::server::outcome::Outcome;
 use roughly_sketch::bloom::MAX_CAPACITY;
@@ -117,7 +118,7 @@ pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 /// The numbers of sub-filters that the log reports.
-static THRESHOLDS: [Threshold; 2] = [Threshold::new(8), Threshold::new(64)];
+static THRESHOLDS: Thresholds = [(64, RateLimit::per_minute()), (8, RateLimit::per_minute())];
 
 /// The sub-filters that the command has added to those before it. Logs a line when they become too many.
 #[inline]
@@ -131,13 +132,9 @@ fn growths(call: &Call<'_>, filter: &FilterMut<'_>, before: usize) -> usize {
 fn many_sub_filters(call: &Call<'_>, filter: &FilterMut<'_>) -> String {
     let key = quoted(call.arg(1).bytes());
     let window = window::in_log(matches!(filter, FilterMut::Windowed(_)));
-    let Description {
-        sub_filters,
-        items,
-        error_rate,
-        ..
-    } = filter.as_ref().describe(Panes::ALL);
-    let capacity = growth::capacity_for(items, 1..=MAX_CAPACITY);
+    let filter = filter.as_ref().describe(Panes::ALL);
+    let (sub_filters, error_rate) = (filter.sub_filters, filter.error_rate);
+    let capacity = growth::capacity_for(filter.items, 1..=MAX_CAPACITY);
     format!(
         "key {key} has grown to {sub_filters} sub-filters: each command tests all of them, and its error rate can exceed the specified one. Reserve it with BF.RESERVE key {error_rate} {capacity}{window}"
     )

@@ -1,14 +1,15 @@
 //! CF.ADD, CF.ADDNX, CF.INSERT, CF.INSERTNX, CF.DEL and CF.COMPACT.
 
 use super::texts::{NO_MEMORY, NOT_FOUND};
-use super::types::{Cuckoo, CuckooMut, Description, IfExists, Insertion};
+use super::types::{Cuckoo, CuckooMut, IfExists, Insertion};
 use super::{config, create};
-use crate::family::growth::{self, Threshold};
+use crate::family::growth::{self, Thresholds};
 use crate::family::window;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
 use crate::server::key::{Found, OneOf};
+use crate::server::log::RateLimit;
 use crate::server::log_text::quoted;
 use crate::server::outcome::Outcome;
 use crate::server::stats::{MemoryRefusal, Stats};
@@ -43,7 +44,7 @@ fn is_later_at_limit(filter: &CuckooMut<'_>, later: Panes) -> bool {
 }
 
 /// The numbers of sub-filters that the log reports.
-static THRESHOLDS: [Threshold; 2] = [Threshold::new(4), Threshold::new(16)];
+static THRESHOLDS: Thresholds = [(16, RateLimit::per_minute()), (4, RateLimit::per_minute())];
 
 /// The sub-filters that the command has added to those before it. Logs a line when they become too many.
 #[inline]
@@ -57,18 +58,13 @@ fn growths(call: &Call<'_>, filter: &CuckooMut<'_>, before: usize) -> usize {
 fn many_sub_filters(call: &Call<'_>, filter: &CuckooMut<'_>) -> String {
     let key = quoted(call.arg(1).bytes());
     let window = window::in_log(matches!(filter, CuckooMut::Windowed(_)));
-    let filter = filter.as_ref();
-    let percent = 100.0 * filter.rate_after_growth();
-    let Description {
-        sub_filters,
-        items,
-        bucket_size,
-        ..
-    } = filter.describe(Panes::ALL);
-    let bucket_size = u64::from(bucket_size.max(RECOMMENDED_BUCKET_SIZE));
+    let percent = 100.0 * filter.as_ref().rate_after_growth();
+    let filter = filter.as_ref().describe(Panes::ALL);
+    let sub_filters = filter.sub_filters;
+    let bucket_size = u64::from(filter.bucket_size.max(RECOMMENDED_BUCKET_SIZE));
     // An item has two buckets.
     let equal_items = 2 * bucket_size;
-    let capacity = growth::capacity_for(items, equal_items..=MAX_CAPACITY);
+    let capacity = growth::capacity_for(filter.items, equal_items..=MAX_CAPACITY);
     format!(
         "key {key} has grown to {sub_filters} sub-filters, and about {percent:.1} % of look-ups are false positives. Reserve it with CF.RESERVE key {capacity} BUCKETSIZE {bucket_size}{window}, and add an item that occurs more than {equal_items} times with CF.ADDNX"
     )
