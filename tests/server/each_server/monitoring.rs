@@ -538,6 +538,11 @@ fn rules_and_dashboard_use_metrics_of_the_exporter_only() {
             assert!(delivered.contains_key(&name), "{name} in {text}");
         }
     }
+    let page = Page::read(Path::new("docs/monitoring.md"));
+    let section = page.section("### Accuracy of keys").expect("a section");
+    let documented = names(section).into_iter();
+    let unknown = documented.filter(|name| !delivered.contains_key(name));
+    assert_eq!(unknown.collect::<Vec<_>>(), ["bf_accuracy_FIELD"]);
     // Every metric has a panel.
     let shown = names(&queries.join(" "));
     let missing: Vec<_> = delivered
