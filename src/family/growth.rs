@@ -44,3 +44,24 @@ pub fn capacity_for(items: u64, allowed: RangeInclusive<u64>) -> u64 {
     let capacity = items.saturating_mul(2).checked_next_power_of_two();
     (capacity.unwrap_or(u64::MAX)).clamp(*allowed.start(), *allowed.end())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::capacity_for;
+
+    #[test]
+    fn the_capacity_is_a_power_of_two_in_the_range() {
+        for (items, capacity) in [
+            (0, 8),
+            (4, 8),
+            (5, 16),
+            (8, 16),
+            (2300, 8192),
+            (1 << 29, 1 << 30),
+            (1 << 62, 1 << 30),
+            (u64::MAX, 1 << 30),
+        ] {
+            assert_eq!(capacity_for(items, 8..=1 << 30), capacity, "{items}");
+        }
+    }
+}

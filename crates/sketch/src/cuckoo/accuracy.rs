@@ -8,8 +8,10 @@ use crate::window::Panes;
 
 impl CuckooFilter {
     /// An estimate of the false positive rate of a filter that has just grown: the newest sub-filter is nearly empty, and the
-    /// others are equally full. Cost: O(f), f the number of sub-filters. That of [`Accuracy::accuracy`], which counts the
-    /// fingerprints, is linear in the bytes of the filter.
+    /// others are equally full. If they have different sizes, the smaller ones are fuller, and the estimate is lower than the rate.
+    ///
+    /// Cost: O(f), f the number of sub-filters. That of [`Accuracy::accuracy`], which counts the fingerprints, is linear in the
+    /// bytes of the filter.
     #[must_use]
     pub fn rate_after_growth(&self) -> f64 {
         let Some((newest, full)) = self.sub_filters.split_last() else {
