@@ -20,6 +20,7 @@ mod chunks;
 pub mod count_min;
 pub mod cuckoo;
 mod error_rate;
+mod growth;
 mod merge;
 pub mod sketch;
 pub mod t_digest;

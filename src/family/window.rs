@@ -25,6 +25,14 @@ pub const COUNTER: Words = &["PANES", "FINEST", "SEED"];
 /// The words of t-digests, which have no hash.
 pub const DIGEST: Words = &["PANES", "FINEST"];
 
+/// The option at the end of a command that the log recommends.
+pub fn in_log(has_window: bool) -> &'static str {
+    match has_window {
+        true => " WINDOW ...",
+        false => "",
+    }
+}
+
 /// The arguments of the option.
 #[derive(Debug, Clone, Copy)]
 pub struct WindowOption<'a> {

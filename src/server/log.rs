@@ -90,30 +90,13 @@ pub fn warning_of_input(text: &str) {
 /// The line of [`warning_of_input`] with the number of lines that were suppressed before it; `None` if this one is
 /// suppressed.
 pub(super) fn line_of_input(text: impl FnOnce() -> String) -> Option<String> {
-    static LIMIT: RateLimit = RateLimit::new();
+    static LIMIT: RateLimit = RateLimit::per_second();
     LIMIT.line(text)
 }
 
-/// As [`warning_of_input`], for memory that was refused to a command. These lines have a limit of their own, so that they
-/// and other lines do not suppress each other.
-pub(super) fn warning_of_refusal(text: impl FnOnce() -> String) {
-    static LIMIT: RateLimit = RateLimit::new();
-    if let Some(text) = LIMIT.line(text) {
-        warning(&text);
-    }
-}
-
-/// As [`warning_of_input`], at most one line per minute, for keys whose newest pane is ahead of the clock.
-pub(super) fn warning_of_key_ahead(text: impl FnOnce() -> String) {
-    static LIMIT: RateLimit = RateLimit::per(60);
-    if let Some(text) = LIMIT.line(text) {
-        warning(&text);
-    }
-}
-
-/// Limits lines to one per interval.
+/// Limits lines of one kind to one per interval. Lines of different kinds do not suppress each other.
 #[derive(Debug)]
-struct RateLimit {
+pub struct RateLimit {
     /// Seconds between two lines.
     interval: u64,
     /// The first second in which another line passes; 0 before the first line.
@@ -124,16 +107,29 @@ struct RateLimit {
 
 impl RateLimit {
     /// One line per second.
-    const fn new() -> Self {
+    #[must_use]
+    pub(super) const fn per_second() -> Self {
         Self::per(1)
     }
 
-    /// One line per so many seconds.
+    /// One line per minute.
+    #[must_use]
+    pub const fn per_minute() -> Self {
+        Self::per(60)
+    }
+
     const fn per(interval: u64) -> Self {
         Self {
             interval,
             next: AtomicU64::new(0),
             suppressed: AtomicU64::new(0),
+        }
+    }
+
+    /// As [`warning_of_input`], with this limit. `text` is called only if the line is not suppressed.
+    pub fn warning(&self, text: impl FnOnce() -> String) {
+        if let Some(text) = self.line(text) {
+            warning(&text);
         }
     }
 
@@ -182,7 +178,7 @@ mod tests {
 
     #[test]
     fn one_line_per_second_is_logged_and_the_others_are_counted() {
-        let limit = RateLimit::new();
+        let limit = RateLimit::per_second();
         assert_eq!(limit.passes(0), Some(0));
         assert_eq!(limit.passes(0), None);
         assert_eq!(limit.passes(0), None);
@@ -190,7 +186,7 @@ mod tests {
         assert_eq!(limit.passes(1), None);
         assert_eq!(limit.passes(7), Some(1));
         assert_eq!(limit.passes(8), Some(0));
-        let limit = RateLimit::per(60);
+        let limit = RateLimit::per_minute();
         assert_eq!((limit.passes(0), limit.passes(59)), (Some(0), None));
         assert_eq!(limit.passes(60), Some(1));
     }

@@ -13,7 +13,7 @@ use super::call::{Call, Error};
 use super::config::{Setting, store_boolean};
 use super::data_type::AnyValue;
 use super::key::Entry;
-use super::log;
+use super::log::RateLimit;
 use super::log_text::quoted;
 use super::stats;
 use roughly_sketch::window::{Panes, Timeline, Window};
@@ -123,8 +123,9 @@ impl Call<'_> {
     /// Reports a write to the key in argument 1, whose newest pane begins in so many milliseconds.
     #[cold]
     fn report_ahead(&self, distance_ms: u64) {
+        static WARNINGS: RateLimit = RateLimit::per_minute();
         stats::count_key_ahead();
-        log::warning_of_key_ahead(|| {
+        WARNINGS.warning(|| {
             format!(
                 "the newest pane of the key {} begins {} after the server's time: nothing in the key expires before",
                 quoted(self.arg(1).bytes()),

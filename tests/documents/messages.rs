@@ -206,7 +206,7 @@ fn every_error_of_the_server_layer_and_log_line_is_in_troubleshooting() {
     let page = fs::read_to_string(TROUBLESHOOTING).expect("the page");
     let mut texts = Vec::new();
     for (path, code) in sources(Path::new("src")) {
-        let code = code.replace("(\n", "(").replace("  ", "");
+        let code = code.replace('\n', "").replace("  ", "");
         for prefix in [
             "log::verbose(\"",
             "log::notice(\"",
@@ -216,6 +216,12 @@ fn every_error_of_the_server_layer_and_log_line_is_in_troubleshooting() {
             "log::warning_of_input(&format!(\"",
         ] {
             texts.extend(literals(&code, prefix).map(str::to_owned));
+        }
+        // The texts of lines with a limit are in a closure or in a function.
+        for place in ["WARNINGS.warning(", "fn many_sub_filters("] {
+            let limited = code.split(place).skip(1);
+            let limited = limited.filter_map(|rest| literals(rest, "format!(\"").next());
+            texts.extend(limited.map(str::to_owned));
         }
         if path.starts_with("src/server") {
             for prefix in [

@@ -1,6 +1,5 @@
 //! Bloom filters on a real server: behavior that the recordings do not cover.
 
-mod growth;
 mod merge;
 
 use crate::families::{Family, dump};

@@ -17,3 +17,4 @@ mod refused_calls;
 mod selection;
 mod settings;
 mod test_server;
+mod warnings;

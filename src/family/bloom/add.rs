@@ -6,13 +6,16 @@ use super::request::{InsertOptions, Request};
 use super::syntax;
 use super::texts::{NOT_FOUND, VALKEY_ADD_EVENT, VALKEY_CREATION_EVENT, valkey_error};
 use super::types::{AddError, Added, Filter, FilterMut, is_valkey};
+use crate::family::growth::{self, Thresholds};
+use crate::family::window;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
 use crate::server::key::{Entry, Found, OneOf};
-use crate::server::log;
+use crate::server::log::RateLimit;
 use crate::server::log_text::quoted;
 use crate::server::outcome::Outcome;
+use roughly_sketch::bloom::MAX_CAPACITY;
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::window::Panes;
 use roughly_sketch::window_filter::{Addition, IfPresent, WindowSet};
@@ -114,25 +117,27 @@ pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// More sub-filters than a filter with a suitable capacity has.
-const MANY_SUB_FILTERS: usize = 64;
+/// The numbers of sub-filters that the log reports.
+static THRESHOLDS: Thresholds = [(64, RateLimit::per_minute()), (8, RateLimit::per_minute())];
 
 /// The sub-filters that the command has added to those before it. Logs a line when they become too many.
 #[inline]
 fn growths(call: &Call<'_>, filter: &FilterMut<'_>, before: usize) -> usize {
-    let after = filter.num_sub_filters();
-    if before <= MANY_SUB_FILTERS && after > MANY_SUB_FILTERS {
-        warn_of_many_sub_filters(call, after);
-    }
-    after - before
+    growth::growths(call, &THRESHOLDS, before, filter.num_sub_filters(), || {
+        many_sub_filters(call, filter)
+    })
 }
 
 #[cold]
-fn warn_of_many_sub_filters(call: &Call<'_>, sub_filters: usize) {
+fn many_sub_filters(call: &Call<'_>, filter: &FilterMut<'_>) -> String {
     let key = quoted(call.arg(1).bytes());
-    log::warning_of_input(&format!(
-        "key {key} has grown to {sub_filters} sub-filters: each command tests all of them, and its error rate can exceed the specified one. Create a key with a larger capacity, or with a growth factor of at least 2"
-    ));
+    let window = window::in_log(matches!(filter, FilterMut::Windowed(_)));
+    let filter = filter.as_ref().describe(Panes::ALL);
+    let (sub_filters, error_rate) = (filter.sub_filters, filter.error_rate);
+    let capacity = growth::capacity_for(filter.items, 1..=MAX_CAPACITY);
+    format!(
+        "key {key} has grown to {sub_filters} sub-filters: each command tests all of them, and its error rate can exceed the specified one. Reserve it with BF.RESERVE key {error_rate} {capacity}{window}"
+    )
 }
 
 /// The command that is replicated for items. Its syntax is the same for keys of all types.

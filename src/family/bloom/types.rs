@@ -332,6 +332,15 @@ fn each(
 }
 
 impl FilterMut<'_> {
+    /// The same filter for reads.
+    pub fn as_ref(&self) -> Filter<'_> {
+        match self {
+            Self::Classic(chain) => Filter::Classic(chain),
+            Self::Windowed(set) => Filter::Windowed(set),
+            Self::Valkey(chain) => Filter::Valkey(chain),
+        }
+    }
+
     /// Number of sub-filters.
     #[inline(always)]
     pub fn num_sub_filters(&self) -> usize {

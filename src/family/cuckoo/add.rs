@@ -3,12 +3,17 @@
 use super::texts::{NO_MEMORY, NOT_FOUND};
 use super::types::{Cuckoo, CuckooMut, IfExists, Insertion};
 use super::{config, create};
+use crate::family::growth::{self, Thresholds};
+use crate::family::window;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
 use crate::server::key::{Found, OneOf};
+use crate::server::log::RateLimit;
+use crate::server::log_text::quoted;
 use crate::server::outcome::Outcome;
 use crate::server::stats::{MemoryRefusal, Stats};
+use roughly_sketch::cuckoo::MAX_CAPACITY;
 use roughly_sketch::memory::{Budget, Purpose};
 use roughly_sketch::window::Panes;
 use roughly_sketch::window_filter::WindowMultiset;
@@ -23,6 +28,9 @@ const TOO_MANY: &CStr = c"Maximum expansions reached";
 /// one command with many equal items would block the server for minutes.
 const MAX_GROWTHS: u32 = 4096;
 
+/// The smallest bucket size with which a filter of any size is at least half full before it grows (docs/families/cuckoo.md).
+const RECOMMENDED_BUCKET_SIZE: u8 = 4;
+
 /// Whether the filter has the maximum number of sub-filters. The limit does not apply to commands from a primary or
 /// an AOF, because the sender may have had another limit.
 #[inline]
@@ -33,6 +41,33 @@ fn is_at_limit(call: &Call<'_>, filter: &CuckooMut<'_>) -> bool {
 /// [`is_at_limit`] after an advance, if these panes are live then.
 fn is_later_at_limit(filter: &CuckooMut<'_>, later: Panes) -> bool {
     filter.num_sub_filters_in(later) as u64 >= config::max_sub_filters()
+}
+
+/// The numbers of sub-filters that the log reports.
+static THRESHOLDS: Thresholds = [(16, RateLimit::per_minute()), (4, RateLimit::per_minute())];
+
+/// The sub-filters that the command has added to those before it. Logs a line when they become too many.
+#[inline]
+fn growths(call: &Call<'_>, filter: &CuckooMut<'_>, before: usize) -> usize {
+    growth::growths(call, &THRESHOLDS, before, filter.num_sub_filters(), || {
+        many_sub_filters(call, filter)
+    })
+}
+
+#[cold]
+fn many_sub_filters(call: &Call<'_>, filter: &CuckooMut<'_>) -> String {
+    let key = quoted(call.arg(1).bytes());
+    let window = window::in_log(matches!(filter, CuckooMut::Windowed(_)));
+    let percent = 100.0 * filter.as_ref().rate_after_growth();
+    let filter = filter.as_ref().describe(Panes::ALL);
+    let sub_filters = filter.sub_filters;
+    let bucket_size = u64::from(filter.bucket_size.max(RECOMMENDED_BUCKET_SIZE));
+    // An item has two buckets.
+    let equal_items = 2 * bucket_size;
+    let capacity = growth::capacity_for(filter.items, equal_items..=MAX_CAPACITY);
+    format!(
+        "key {key} has grown to {sub_filters} sub-filters, and about {percent:.1} % of look-ups are false positives. Reserve it with CF.RESERVE key {capacity} BUCKETSIZE {bucket_size}{window}, and add an item that occurs more than {equal_items} times with CF.ADDNX"
+    )
 }
 
 /// CF.ADD key item
@@ -76,7 +111,7 @@ fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(),
         }
         Some(insertion)
     };
-    outcome.growths = filter.num_sub_filters() - sub_filters;
+    outcome.growths = growths(call, &filter, sub_filters);
     outcome.finish(call, entry, event);
     reply_one(call, insertion);
     Ok(())
@@ -157,7 +192,7 @@ fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> 
             if_exists,
             &mut outcome,
         );
-        outcome.growths = filter.num_sub_filters() - sub_filters;
+        outcome.growths = growths(call, &filter, sub_filters);
     }
     outcome.finish(call, entry, name);
     Ok(())

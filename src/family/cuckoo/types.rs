@@ -4,6 +4,7 @@ use super::config;
 use crate::server::callbacks;
 use crate::server::data_type::{DataType, Registration};
 use crate::server::key::one_of;
+use roughly_sketch::accuracy::{Accuracy, Figure};
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Panes;
@@ -89,6 +90,17 @@ impl Cuckoo<'_> {
         match self {
             Self::Classic(filter) => filter.count(item),
             Self::Windowed(filter) => filter.count(item, panes),
+        }
+    }
+
+    /// The false positive rate of a filter that has just grown. Cost: O(f), f the number of sub-filters.
+    pub fn rate_after_growth(self) -> f64 {
+        match self {
+            Self::Classic(filter) => filter.rate_after_growth(),
+            Self::Windowed(filter) => match filter.accuracy(Panes::ALL, &mut ()).as_deref() {
+                Ok([(_, Figure::Ratio(rate)), ..]) => *rate,
+                _ => 0.0,
+            },
         }
     }
 

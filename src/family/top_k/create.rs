@@ -1,8 +1,10 @@
 //! TOPK.RESERVE.
 
-use crate::family::window::{COUNTER, WindowOption, replicate_creation};
+use crate::family::window::{self, COUNTER, WindowOption, replicate_creation};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::log::RateLimit;
+use crate::server::log_text::quoted;
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::top_k::{
     DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopK, TopKError, TopKWindow,
@@ -11,6 +13,11 @@ use std::ffi::CStr;
 
 /// The number of arguments without and with dimensions and decay, and without a window.
 const ARGUMENTS: [usize; 2] = [3, 6];
+
+/// The largest k for which the default width and depth are sufficient, and the depth for a larger one, with eight times its
+/// width (docs/families/top-k.md, "Sizing").
+const MAX_K_OF_DEFAULTS: u64 = 10;
+const RECOMMENDED_DEPTH: u64 = 5;
 
 /// TOPK.RESERVE key k [width depth decay] [WINDOW ms [PANES n] [FINEST r] [SEED hex]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
@@ -60,6 +67,17 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     }
     call.signal_changed(1, c"topk.reserve");
     call.reply_ok();
+    if len == ARGUMENTS[0] && k > MAX_K_OF_DEFAULTS && !call.must_obey() {
+        static WARNINGS: RateLimit = RateLimit::per_minute();
+        WARNINGS.warning(|| {
+            let key = quoted(call.arg(1).bytes());
+            let width = (8 * k).min(u32::MAX.into());
+            let window = window::in_log(option.is_some());
+            format!(
+                "key {key} has the default width and depth, {DEFAULT_WIDTH} and {DEFAULT_DEPTH}, which are sufficient for a k of up to {MAX_K_OF_DEFAULTS}. For a k of {k}, use TOPK.RESERVE key {k} {width} {RECOMMENDED_DEPTH} {DEFAULT_DECAY}{window}"
+            )
+        });
+    }
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use super::argument::Argument;
 use super::context::Context;
 use super::error::Error;
 use super::fault;
-use super::log;
+use super::log::{self, RateLimit};
 use super::log_text::{quoted, size, sizes};
 use super::obeyed;
 use super::stats::{self, MemoryRefusal};
@@ -178,9 +178,10 @@ impl<'a> Memory<'a> {
     /// Counts that memory was refused to the command, at most once per command, and logs the reason, at most one line
     /// per command and per second. `reason` receives the key as the log shows it: `key "name"`.
     pub fn report_refusal(&self, refusal: MemoryRefusal, reason: impl FnOnce(&str) -> String) {
+        static WARNINGS: RateLimit = RateLimit::per_second();
         if !self.is_refusal_reported.replace(true) {
             stats::count_memory_refusal(refusal);
-            log::warning_of_refusal(|| {
+            WARNINGS.warning(|| {
                 let (command, key) = self.command_and_key();
                 let reason = reason(&format!("key {}", quoted(key)));
                 format!("{command} refused: {reason}")

@@ -4,11 +4,14 @@
 use super::documents::reference::on_page;
 use crate::families::{FAMILIES, Family};
 use crate::support::page::Page;
+use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server, UNUSED_PORT};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -23,9 +26,18 @@ struct Exporter {
 impl Exporter {
     /// Starts the exporter on a free port, for the server on `port`, and waits until it listens.
     fn start(port: u16) -> Self {
+        Self::start_with(port, &[b""; 0])
+    }
+
+    /// As [`Exporter::start`], with further arguments.
+    fn start_with(port: u16, arguments: &[impl AsRef<[u8]>]) -> Self {
+        let arguments = arguments
+            .iter()
+            .map(|each| OsStr::from_bytes(each.as_ref()));
         let mut process = Command::new(format!("{DIRECTORY}/bf-exporter"))
             .args(["--server", &format!("redis://127.0.0.1:{port}")])
             .args(["--listen", "127.0.0.1:0"])
+            .args(arguments)
             .stderr(Stdio::piped())
             .spawn()
             .expect("the exporter runs");
@@ -89,6 +101,33 @@ impl Metrics {
         metrics
     }
 }
+
+/// Creates a filter of each type, with the type as its name. Returns the types.
+fn build(connection: &mut Connection) -> Vec<&'static str> {
+    let filters = FAMILIES
+        .iter()
+        .filter(|family| ["bf", "cf"].contains(&family.prefix));
+    filters
+        .map(|family| {
+            family.build(connection, family.type_name);
+            family.type_name
+        })
+        .collect()
+}
+
+/// The fields of SKETCH.ACCURACY that the keys of [`build`] do not have.
+const OTHER_FIELDS: [&str; 10] = [
+    "typical_error",
+    "error_p99",
+    "increments",
+    "items_counted_exactly",
+    "agreement",
+    "smallest_listed_count",
+    "rank_error_p50",
+    "rank_error_p90",
+    "rank_error_p99",
+    "samples",
+];
 
 /// The type of each field in the table of docs/monitoring.md.
 fn documented() -> BTreeMap<String, String> {
@@ -200,11 +239,273 @@ fn the_exporter_reports_an_unreachable_server() {
     assert_eq!(values, [("bf_up".to_owned(), "0".to_owned())]);
 }
 
+/// The samples of a key with this escaped name and this type that the exporter should deliver.
+fn accuracy(
+    connection: &mut Connection,
+    key: &[u8],
+    label: &str,
+    kind: &str,
+) -> BTreeMap<String, String> {
+    let reply = connection.send(&[b"SKETCH.ACCURACY", key]);
+    let text = |reply: &Reply| match reply {
+        Reply::Integer(number) => number.to_string(),
+        reply => String::from_utf8_lossy(reply.text().expect("a text")).into_owned(),
+    };
+    let fields = reply.items().expect("fields").chunks_exact(2);
+    fields
+        .map(|pair| {
+            let name = text(&pair[0]).replace(' ', "_");
+            let labels = format!("{{key=\"{label}\",type=\"{kind}\"}}");
+            (format!("bf_accuracy_{name}{labels}"), text(&pair[1]))
+        })
+        .collect()
+}
+
+impl Metrics {
+    /// The samples of SKETCH.ACCURACY.
+    fn accuracy(&self) -> BTreeMap<String, String> {
+        let samples = self.values.iter().filter(|(name, _)| {
+            name.starts_with("bf_accuracy_") && !name.starts_with("bf_accuracy_keys_skipped")
+        });
+        samples
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+
+    /// The numbers of keys that were not read: because of the limits of keys and of bytes, and of errors.
+    fn skipped(&self) -> [&str; 3] {
+        ["keys", "bytes", "error"].map(|reason| {
+            self.values[&format!("bf_accuracy_keys_skipped{{reason=\"{reason}\"}}")].as_str()
+        })
+    }
+}
+
+#[test]
+fn the_exporter_delivers_the_accuracy_of_matching_keys() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let types = build(&mut connection);
+    assert_eq!(types.len(), 5);
+    let exporter = fs::read_to_string(format!("{DIRECTORY}/bf-exporter")).expect("the exporter");
+    for family in FAMILIES {
+        assert!(
+            exporter.contains(&format!("\"{}\"", family.type_name)),
+            "{}",
+            family.type_name
+        );
+    }
+    connection.call("SET string x");
+    let mut expected = BTreeMap::new();
+    for kind in &types {
+        expected.extend(accuracy(&mut connection, kind.as_bytes(), kind, kind));
+    }
+    let metrics = Exporter::start_with(server.port(), &["--accuracy", "*"]).metrics();
+    assert_eq!(metrics.accuracy(), expected);
+    assert_eq!(metrics.skipped(), ["0", "0", "0"]);
+    assert_eq!(metrics.types["bf_accuracy_fill"], "gauge");
+    assert_eq!(metrics.values["bf_up"], "1");
+    // Names, each once, also if a pattern matches it, too.
+    let arguments = ["missing", "string", "MBbloomCF", "*CF", "bf-[w]indow"];
+    let arguments = arguments.map(|pattern| ["--accuracy", pattern]);
+    let metrics = Exporter::start_with(server.port(), arguments.as_flattened()).metrics();
+    expected.retain(|name, _| name.contains("\"MBbloomCF\"") || name.contains("\"bf-window\""));
+    assert_eq!(metrics.accuracy(), expected);
+    assert_eq!(metrics.skipped(), ["0", "0", "0"]);
+    assert!(
+        !Exporter::start(server.port())
+            .get("/metrics")
+            .contains("bf_accuracy")
+    );
+}
+
+#[test]
+fn the_exporter_escapes_keys() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let mut expected = BTreeMap::new();
+    for (key, label) in [
+        (&b"a b{\"}"[..], r#"a b{\"}"#),
+        (b"a\\b", r"a\\b"),
+        (b"a\nb\x1b\0", r"a\\nb\\x1b\\x00"),
+        ("\u{e9}\u{3b1}".as_bytes(), "\u{e9}\u{3b1}"),
+        (b"\xff", r"\\xff"),
+    ] {
+        let added = connection.send(&[b"BF.ADD", key, b"x"]);
+        assert_eq!(added, Reply::Integer(1));
+        expected.extend(accuracy(&mut connection, key, label, "MBbloom--"));
+        // An argument has no null byte, and a backslash is special in patterns.
+        if !key.contains(&0) && !key.contains(&b'\\') {
+            let metrics = Exporter::start_with(server.port(), &[&b"--accuracy"[..], key]).metrics();
+            let one = accuracy(&mut connection, key, label, "MBbloom--");
+            assert_eq!(metrics.accuracy(), one);
+        }
+    }
+    let metrics = Exporter::start_with(server.port(), &["--accuracy", "*"]).metrics();
+    assert_eq!(metrics.accuracy(), expected);
+    // A key with the same label as another one.
+    connection.send(&[&b"BF.ADD"[..], br"\xff", b"x"]);
+    let metrics = Exporter::start_with(server.port(), &["--accuracy", "*"]).metrics();
+    assert_eq!(metrics.accuracy(), expected);
+}
+
+#[test]
+fn the_exporter_limits_the_accuracy_of_a_scrape() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for key in ["a1", "a2", "b3"] {
+        assert!(
+            connection
+                .call(&format!("BF.RESERVE {key} 0.01 100000"))
+                .is_ok()
+        );
+    }
+    let metrics = |arguments: &[&str]| {
+        let arguments = [&["--accuracy", "a*", "--accuracy", "b3"], arguments].concat();
+        let exporter = Exporter::start_with(server.port(), &arguments);
+        let metrics = exporter.metrics();
+        // The next scrape gives the same result.
+        assert_eq!(exporter.metrics().accuracy(), metrics.accuracy());
+        let rates = (metrics.values.keys()).filter(|name| name.starts_with("bf_accuracy_fill"));
+        (rates.count(), metrics.skipped().map(str::to_owned))
+    };
+    let skipped = |numbers: [u32; 3]| numbers.map(|number| number.to_string());
+    assert_eq!(metrics(&[]), (3, skipped([0, 0, 0])));
+    assert_eq!(metrics(&["--accuracy-keys", "3"]), (3, skipped([0, 0, 0])));
+    assert_eq!(metrics(&["--accuracy-keys", "2"]), (2, skipped([1, 0, 0])));
+    assert_eq!(metrics(&["--accuracy-keys", "0"]), (0, skipped([2, 0, 0])));
+    let size = connection
+        .call("MEMORY USAGE a1")
+        .integer()
+        .expect("a size");
+    for (bytes, read) in [(3 * size, 3), (3 * size - 1, 2), (size, 1), (size - 1, 0)] {
+        let skipped = skipped([0, 3 - read, 0]);
+        let expected = (read as usize, skipped);
+        assert_eq!(metrics(&["--accuracy-bytes", &bytes.to_string()]), expected);
+    }
+}
+
+/// A scrape runs at most 100 SCAN, and the next one continues.
+#[test]
+fn a_scan_of_many_keys_takes_several_scrapes() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    connection.call("BF.ADD seen x");
+    for start in (0..150_000).step_by(10_000) {
+        let names = (start..start + 10_000).flat_map(|key| [format!("k{key}"), "x".to_owned()]);
+        let command: Vec<_> = std::iter::once("MSET".to_owned()).chain(names).collect();
+        assert!(connection.send(&command).is_ok());
+    }
+    let exporter = Exporter::start_with(server.port(), &["--accuracy", "s*"]);
+    connection.call("CONFIG RESETSTAT");
+    exporter.metrics();
+    let calls = connection.call("INFO commandstats").to_string();
+    assert!(calls.contains("cmdstat_scan:calls=100,"), "{calls}");
+    for _ in 0..4 {
+        assert_eq!(exporter.metrics().accuracy().len(), 3);
+    }
+    connection.call("UNLINK seen");
+    assert_eq!(exporter.metrics().accuracy().len(), 0);
+}
+
+/// The permissions on docs/monitoring.md are sufficient, and an error does not remove other metrics.
+#[test]
+fn the_exporter_tolerates_errors() {
+    let page = Page::read(Path::new("docs/monitoring.md"));
+    let section = page.section("### Accuracy of keys").expect("a section");
+    let user = section
+        .lines()
+        .find_map(|line| line.strip_prefix("> ACL SETUSER exporter "));
+    let user = user.expect("the permissions");
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for key in ["seen:1", "users", "other"] {
+        connection.call(&format!("CF.ADD {key} x"));
+    }
+    let mut skipped = |changes: &str| {
+        let reply = connection.call(&format!("ACL SETUSER exporter {user}{changes}"));
+        assert!(reply.is_ok(), "{reply}");
+        let url = format!("redis://exporter:secret@127.0.0.1:{}", server.port());
+        let names = [
+            "--server",
+            &url,
+            "--accuracy",
+            "seen:*",
+            "--accuracy",
+            "users",
+        ];
+        let arguments = [&names[..], &["--accuracy", "other"]].concat();
+        let all = Exporter::start_with(server.port(), &arguments).metrics();
+        assert_eq!(all.values["bf_up"], "1");
+        assert_eq!(all.values["bf_keys{family=\"cuckoo\"}"], "3");
+        let permitted = Exporter::start_with(server.port(), &names).metrics();
+        let count = (permitted.accuracy().len(), all.accuracy().len());
+        (
+            count,
+            [&permitted, &all].map(|metrics| metrics.skipped()[2].to_owned()),
+        )
+    };
+    let errors = |numbers: [u32; 2]| numbers.map(|number| number.to_string());
+    assert_eq!(skipped(""), ((4, 4), errors([0, 1])));
+    assert_eq!(skipped(" -scan"), ((0, 0), errors([1, 1])));
+    for command in ["type", "memory|usage", "sketch.accuracy"] {
+        assert_eq!(skipped(&format!(" -{command}")), ((0, 0), errors([2, 3])));
+    }
+}
+
+/// Servers that reply as if a key was removed or replaced between two commands, or that fail.
+#[test]
+fn the_exporter_tolerates_keys_that_are_removed() {
+    let info = b"$13\r\nbf_errors:5\r\n\r\n";
+    for (replies, skipped) in [
+        (
+            &[&b"+MBbloom--\r\n"[..], b"$-1\r\n", b"-ERR no such key\r\n"][..],
+            "0",
+        ),
+        (
+            &[b"+MBbloom--\r\n", b":1\r\n", b"-WRONGTYPE Operation\r\n"],
+            "0",
+        ),
+        (
+            &[
+                b"+MBbloom--\r\n",
+                b":1\r\n",
+                b"-ERR Insufficient memory\r\n",
+            ],
+            "1",
+        ),
+        (&[b"+MBbloom--\r\n", b":1\r\n", b"*2\r\n+fill\r\n"], "1"),
+        (&[b"+MBbloom--\r\n", b":1\r\n", b"?\r\n"], "1"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let exporter = Exporter::start_with(port, &["--accuracy", "k"]);
+        let metrics = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (stream, _) = listener.accept().expect("a connection");
+                let mut connection = Connection::accepted(stream).expect("a connection");
+                for reply in std::iter::once(&info[..]).chain(replies.iter().copied()) {
+                    connection.read().expect("a command");
+                    connection.write_raw(reply).expect("a reply");
+                }
+            });
+            exporter.metrics()
+        });
+        assert_eq!(metrics.values["bf_up"], "1", "{replies:?}");
+        assert_eq!(metrics.values["bf_errors"], "5", "{replies:?}");
+        assert!(metrics.accuracy().is_empty(), "{replies:?}");
+        assert_eq!(metrics.skipped(), ["0", "0", skipped], "{replies:?}");
+    }
+}
+
 #[test]
 fn rules_and_dashboard_use_metrics_of_the_exporter_only() {
     let server = Server::start();
-    let exporter = Exporter::start(server.port());
-    let delivered = exporter.metrics().types;
+    build(&mut server.resp2());
+    let exporter = Exporter::start_with(server.port(), &["--accuracy", "*"]);
+    let mut delivered = exporter.metrics().types;
+    assert!(delivered.contains_key("bf_accuracy_specified_rate"));
+    let gauge = |field: &&str| (format!("bf_accuracy_{field}"), "gauge".to_owned());
+    delivered.extend(OTHER_FIELDS.iter().map(gauge));
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let names = |text: &str| -> BTreeSet<String> {
         let words = text.split(|c| !is_name(c));
@@ -237,6 +538,11 @@ fn rules_and_dashboard_use_metrics_of_the_exporter_only() {
             assert!(delivered.contains_key(&name), "{name} in {text}");
         }
     }
+    let page = Page::read(Path::new("docs/monitoring.md"));
+    let section = page.section("### Accuracy of keys").expect("a section");
+    let documented = names(section).into_iter();
+    let unknown = documented.filter(|name| !delivered.contains_key(name));
+    assert_eq!(unknown.collect::<Vec<_>>(), ["bf_accuracy_FIELD"]);
     // Every metric has a panel.
     let shown = names(&queries.join(" "));
     let missing: Vec<_> = delivered

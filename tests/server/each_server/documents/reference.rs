@@ -35,8 +35,8 @@ pub fn on_page(field: &str) -> (String, Option<&str>) {
 fn every_field_of_info_is_explained() {
     let server = Server::start();
     let page = Page::read(Path::new("docs/monitoring.md"));
-    let explained: Vec<_> = page
-        .text
+    let fields = page.section("## INFO fields").expect("a section");
+    let explained: Vec<_> = fields
         .lines()
         .filter_map(|line| line.strip_prefix("| `bf_")?.split('`').next())
         .map(|name| format!("bf_{name}"))
@@ -50,7 +50,7 @@ fn every_field_of_info_is_explained() {
             };
             let (general, value) = on_page(name);
             if let Some(value) = value {
-                let mut rows = page.text.lines();
+                let mut rows = fields.lines();
                 let row = rows.find(|row| row.starts_with(&format!("| `{general}`")));
                 let row = row.unwrap_or_else(|| panic!("no row of {general}"));
                 assert!(row.contains(&format!("`{value}`")), "{general}: {value}");

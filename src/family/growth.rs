@@ -1,0 +1,67 @@
+//! The warnings about filters that have grown many times (docs/troubleshooting.md).
+
+use crate::server::call::Call;
+use crate::server::log::RateLimit;
+use std::ops::RangeInclusive;
+
+/// Numbers of sub-filters that a filter with a suitable capacity does not reach, each with the limit of its warnings, the largest
+/// first.
+pub type Thresholds = [(usize, RateLimit); 2];
+
+/// The sub-filters that a command has added. Logs `text`, with the limit of the largest threshold that they have reached, unless
+/// the command must be obeyed: the server that accepted it has warned.
+#[inline(always)]
+pub fn growths(
+    call: &Call<'_>,
+    thresholds: &Thresholds,
+    before: usize,
+    after: usize,
+    text: impl FnOnce() -> String,
+) -> usize {
+    if after > before {
+        warn(call, thresholds, before + 1..=after, text);
+    }
+    after - before
+}
+
+#[cold]
+fn warn(
+    call: &Call<'_>,
+    thresholds: &Thresholds,
+    sub_filters: RangeInclusive<usize>,
+    text: impl FnOnce() -> String,
+) {
+    let reached = (thresholds.iter()).find(|(threshold, _)| sub_filters.contains(threshold));
+    if let Some((_, warnings)) = reached
+        && !call.must_obey()
+    {
+        warnings.warning(text);
+    }
+}
+
+/// A capacity with room for more than these items: the power of two of which they are a quarter to a half.
+pub fn capacity_for(items: u64, allowed: RangeInclusive<u64>) -> u64 {
+    let capacity = items.saturating_mul(2).checked_next_power_of_two();
+    (capacity.unwrap_or(u64::MAX)).clamp(*allowed.start(), *allowed.end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::capacity_for;
+
+    #[test]
+    fn the_capacity_is_a_power_of_two_in_the_range() {
+        for (items, capacity) in [
+            (0, 8),
+            (4, 8),
+            (5, 16),
+            (8, 16),
+            (2300, 8192),
+            (1 << 29, 1 << 30),
+            (1 << 62, 1 << 30),
+            (u64::MAX, 1 << 30),
+        ] {
+            assert_eq!(capacity_for(items, 8..=1 << 30), capacity, "{items}");
+        }
+    }
+}
