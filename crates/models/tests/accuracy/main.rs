@@ -65,6 +65,8 @@ const LISTS: &str =
     "<!-- lists: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const RANKS: &str =
     "<!-- ranks: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const VALKEY_RATES: &str =
+    "<!-- valkey rates: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const END: &str = "<!-- end -->";
 
 /// The results for a family.
@@ -246,6 +248,7 @@ fn the_recipes_show_the_measured_accuracy() {
 fn reported_false_positive_rates_are_those_of_look_ups() {
     let path = page("docs/commands/sketch.accuracy.md");
     check_table(&path, RATES, &reported_rates::rates());
+    check_table(&path, VALKEY_RATES, &reported_rates::valkey_rates());
 }
 
 #[test]

@@ -632,13 +632,21 @@ fn decimals(rate: f64, digits: f64) -> usize {
 
 /// The reported rates and those of look-ups.
 pub fn rates() -> String {
-    let rows = [
+    table_of([
         ("`MBbloom--`", bloom_rows()),
-        ("`bloomfltr`", valkey_rows()),
         ("`MBbloomCF`", cuckoo_rows()),
         ("`bf-window`", window_set_rows()),
         ("`cf-window`", window_multiset_rows()),
-    ];
+    ])
+}
+
+/// The same for valkey-bloom's type.
+pub fn valkey_rates() -> String {
+    table_of([("`bloomfltr`", valkey_rows())])
+}
+
+/// The table of these rows, by type.
+fn table_of<const TYPES: usize>(rows: [(&str, Vec<Row>); TYPES]) -> String {
     let mut table_rows = Vec::new();
     let mut wrong = Vec::new();
     for (data_type, row) in (rows.into_iter())
