@@ -120,6 +120,21 @@ impl Iterator for Uniform {
     }
 }
 
+/// Replies of RedisBloom 2.6.12 and 2.8.2. Sums of weights above 2^53 are rounded: that before the last mean is 2^62 + 3072, and that of
+/// all 2^62 + 2048.
+#[test]
+fn weights_above_2_to_the_53_are_rounded_as_in_redisbloom() {
+    let digest = digest_with(
+        0.0,
+        3.0,
+        &[(0.0, 1 << 62), (1.0, 600), (2.0, 1025), (3.0, 1)],
+    );
+    let compressed = digest.compressed().unwrap();
+    let answers = [2.999_999_999, 2.9999, 2.5, 2.0].map(|x| compressed.cdf(x));
+    assert_eq!(answers, [1.0 + f64::EPSILON, 1.0 + f64::EPSILON, 1.0, 1.0]);
+    assert_eq!(compressed.rank(2.999_999_999), 4_611_686_018_427_390_976);
+}
+
 #[test]
 fn compressions_out_of_range_are_refused() {
     let new =
