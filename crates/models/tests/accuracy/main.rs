@@ -1,4 +1,4 @@
-//! Measures the accuracy of each family, and compares the tables and plots in docs/families/ and docs/recipes/ with the results.
+//! Measures the accuracy of each family, and compares the tables and plots in docs/ with the results.
 //!
 //! Streams and seeds are fixed, so every run gives the same results. `make pages` (ROUGHLY_WRITE=1) writes the tables
 //! and plots. Without ROUGHLY_WRITE, a difference fails the test.
