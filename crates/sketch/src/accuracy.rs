@@ -32,15 +32,19 @@ pub trait Accuracy: Stored {
 }
 
 /// The probability that at least one of several independent events occurs.
-pub(crate) fn any_of(probabilities: impl Iterator<Item = f64>) -> f64 {
-    let none = probabilities.map(|probability| ln_1p(-probability));
+pub(crate) fn any_of(probabilities: impl IntoIterator<Item = f64>) -> f64 {
+    let none = probabilities
+        .into_iter()
+        .map(|probability| ln_1p(-probability));
     // A difference, because a negated sum of no terms is -0.
     0.0 - expm1(none.sum())
 }
 
-/// The probability that at least one of `trials` independent events of this probability occurs.
-pub(crate) fn any_of_equal(probability: f64, trials: u64) -> f64 {
-    0.0 - expm1(ln_1p(-probability) * trials as f64)
+/// The probability that one of `compared` slots has the fingerprint of an item that was not added, if a share of all slots is
+/// used.
+pub(crate) fn any_match(used: f64, fingerprints: u64, compared: u64) -> f64 {
+    let of_slot = (used / fingerprints as f64).min(1.0);
+    0.0 - expm1(ln_1p(-of_slot) * compared as f64)
 }
 
 /// A share of a total; 0 of nothing.
@@ -49,4 +53,18 @@ pub(crate) fn share(part: u64, total: u64) -> f64 {
         0 => 0.0,
         total => part as f64 / total as f64,
     }
+}
+
+/// The fields of a filter: the rate and the fill. Each sub-filter has its used places, all places, and its rate.
+pub(crate) fn of_sub_filters(sub_filters: impl Iterator<Item = (u64, u64, f64)>) -> [Field; 2] {
+    let (mut used, mut all) = (0, 0);
+    let rate = any_of(sub_filters.map(|(used_of_each, all_of_each, rate)| {
+        used += used_of_each;
+        all += all_of_each;
+        rate
+    }));
+    [
+        (c"false positive rate", Figure::Ratio(rate)),
+        (c"fill", Figure::Ratio(share(used, all))),
+    ]
 }

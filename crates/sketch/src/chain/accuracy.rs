@@ -1,25 +1,22 @@
 //! How often a chain finds an item that was not added.
 
 use super::{Chain, Filter, FilterShape, Layout};
-use crate::accuracy::{Field, Figure, any_of, share};
+use crate::accuracy::{Field, Figure, any_of, of_sub_filters, share};
 use crate::math::pow;
 use crate::prefetch::with_wide_vectors;
 
 impl<L: Layout> Chain<L> {
     /// The fields of [`Accuracy`](crate::accuracy::Accuracy). `specified_rate` is the one for which the chain was created.
     pub(crate) fn accuracy_fields(&self, specified_rate: f64) -> Vec<Field> {
-        let (mut ones, mut bits) = (0, 0);
-        let rates = self.filters.iter().map(|filter| {
+        let [rate, fill] = of_sub_filters(self.filters.iter().map(|filter| {
             // A damaged file can have ones beyond the bits.
-            let ones_of_filter = filter.count_ones().min(filter.num_bits());
-            ones += ones_of_filter;
-            bits += filter.num_bits();
-            filter.false_positive_rate(ones_of_filter)
-        });
+            let ones = filter.count_ones().min(filter.num_bits());
+            (ones, filter.num_bits(), filter.false_positive_rate(ones))
+        }));
         vec![
-            (c"false positive rate", Figure::Ratio(any_of(rates))),
+            rate,
             (c"specified rate", Figure::Ratio(specified_rate)),
-            (c"fill", Figure::Ratio(share(ones, bits))),
+            fill,
         ]
     }
 }
@@ -64,6 +61,6 @@ impl<S: FilterShape> Filter<S> {
         let in_sequence = (overlaps + few_places) / bits as f64;
         let by_sequence = all_ones(S::PROBES_APART) * in_sequence;
         // Not a number if there are no bits, or if all are 1 and there are no items.
-        any_of([all_ones(probes), by_sequence.min(1.0)].into_iter())
+        any_of([all_ones(probes), by_sequence.min(1.0)])
     }
 }

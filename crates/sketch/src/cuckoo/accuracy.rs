@@ -2,7 +2,8 @@
 
 use super::CuckooFilter;
 use super::item::FINGERPRINTS;
-use crate::accuracy::{Accuracy, Field, Figure, any_of, any_of_equal, share};
+use super::sub_filter::SubFilter;
+use crate::accuracy::{Accuracy, Field, any_match, of_sub_filters, share};
 use crate::memory::OutOfMemory;
 use crate::window::Panes;
 
@@ -19,27 +20,27 @@ impl CuckooFilter {
         };
         let slots = full.iter().map(|each| each.slots().len() as u64).sum();
         // A loaded number of items is not verified.
-        let match_of_slot = share(self.items.min(slots), slots) / FINGERPRINTS as f64;
-        let compared_slots = 2 * newest.bucket_size() as u64 * full.len() as u64;
-        any_of_equal(match_of_slot, compared_slots)
+        let used = share(self.items.min(slots), slots);
+        any_match(
+            used,
+            FINGERPRINTS,
+            compared_slots(newest) * full.len() as u64,
+        )
     }
 }
 
 impl Accuracy for CuckooFilter {
     fn accuracy(&self, _: Panes, (): &mut ()) -> Result<Vec<Field>, OutOfMemory> {
-        let (mut used, mut slots) = (0, 0);
-        let rates = self.sub_filters.iter().map(|each| {
-            let (used_of_each, slots_of_each) =
-                (each.num_fingerprints(), each.slots().len() as u64);
-            used += used_of_each;
-            slots += slots_of_each;
-            let match_of_slot = share(used_of_each, slots_of_each) / FINGERPRINTS as f64;
-            // A look-up compares the slots of two buckets.
-            any_of_equal(match_of_slot, 2 * each.bucket_size() as u64)
-        });
-        Ok(vec![
-            (c"false positive rate", Figure::Ratio(any_of(rates))),
-            (c"fill", Figure::Ratio(share(used, slots))),
-        ])
+        Ok(of_sub_filters(self.sub_filters.iter().map(|each| {
+            let (used, slots) = (each.num_fingerprints(), each.slots().len() as u64);
+            let rate = any_match(share(used, slots), FINGERPRINTS, compared_slots(each));
+            (used, slots, rate)
+        }))
+        .into())
     }
+}
+
+/// The slots with which a look-up compares: those of two buckets.
+fn compared_slots(sub_filter: &SubFilter) -> u64 {
+    2 * sub_filter.bucket_size() as u64
 }

@@ -1,7 +1,7 @@
 //! How often a filter with a window finds an item that was not added.
 
 use super::{Kind, WindowFilter, WindowMultiset, WindowSet};
-use crate::accuracy::{Accuracy, Field, Figure, any_of, any_of_equal, share};
+use crate::accuracy::{Accuracy, Field, Figure, any_match, of_sub_filters, share};
 use crate::memory::OutOfMemory;
 use crate::window::Panes;
 
@@ -10,20 +10,14 @@ impl<K: Kind> WindowFilter<K> {
     fn false_positive_rate(&self, panes: Panes) -> [Field; 2] {
         let live_items = self.live_items(panes);
         let bucket_size = self.parameters.bucket_size;
-        let (mut used, mut slots) = (0, 0);
-        let rates = self.sub_filters.iter().map(|each| {
+        of_sub_filters(self.sub_filters.iter().map(|each| {
             let shape = each.shape();
-            let (used_of_each, slots_of_each) = (live_items(each), shape.slots(bucket_size));
-            used += used_of_each;
-            slots += slots_of_each;
-            let match_of_slot = share(used_of_each, slots_of_each) / shape.fingerprints as f64;
+            let (used, slots) = (live_items(each), shape.slots(bucket_size));
             // A look-up compares the slots of two buckets.
-            any_of_equal(match_of_slot.min(1.0), 2 * u64::from(bucket_size))
-        });
-        [
-            (c"false positive rate", Figure::Ratio(any_of(rates))),
-            (c"fill", Figure::Ratio(share(used, slots))),
-        ]
+            let compared = 2 * u64::from(bucket_size);
+            let rate = any_match(share(used, slots), shape.fingerprints, compared);
+            (used, slots, rate)
+        }))
     }
 }
 
