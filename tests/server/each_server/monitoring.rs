@@ -238,7 +238,11 @@ fn accuracy(
     let fields = reply.items().expect("fields").chunks_exact(2);
     fields
         .map(|pair| {
-            let name = text(&pair[0]).replace(' ', "_");
+            let name = match &*text(&pair[0]) {
+                // The suffix _count is reserved.
+                "count" => "increments".to_owned(),
+                field => field.replace(' ', "_"),
+            };
             let labels = format!("{{key=\"{label}\",type=\"{kind}\"}}");
             (format!("bf_accuracy_{name}{labels}"), text(&pair[1]))
         })
