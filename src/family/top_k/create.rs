@@ -14,8 +14,8 @@ use std::ffi::CStr;
 /// The number of arguments without and with dimensions and decay, and without a window.
 const ARGUMENTS: [usize; 2] = [3, 6];
 
-/// The largest k for which the default width and depth are sufficient, and the depth for a larger one, with eight times its
-/// width (docs/families/top-k.md, "Sizing").
+/// The largest k for which the log accepts the default width and depth, and the recommended depth beside a width of 8 k
+/// (docs/families/top-k.md, "Sizing").
 const MAX_K_OF_DEFAULTS: u64 = 10;
 const RECOMMENDED_DEPTH: u64 = 5;
 
@@ -74,7 +74,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
             let width = (8 * k).min(u32::MAX.into());
             let window = window::in_log(option.is_some());
             format!(
-                "key {key} has the default width and depth, {DEFAULT_WIDTH} and {DEFAULT_DEPTH}, which are sufficient for a k of up to {MAX_K_OF_DEFAULTS}. For a k of {k}, use TOPK.RESERVE key {k} {width} {RECOMMENDED_DEPTH} {DEFAULT_DECAY}{window}"
+                "key {key} has the default width and depth, {DEFAULT_WIDTH} and {DEFAULT_DEPTH}, which are too small for a k of {k}. Reserve it with TOPK.RESERVE key {k} {width} {RECOMMENDED_DEPTH} {DEFAULT_DECAY}{window}"
             )
         });
     }
