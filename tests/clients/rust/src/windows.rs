@@ -74,7 +74,7 @@ fn window(connection: &mut Connection, key: &str, total: u64) -> RedisResult<()>
         Some("topk") => "smallest listed count",
         _ => "samples",
     };
-    assert!(accuracy[name] > 0.0 && accuracy[name] <= total as f64);
+    assert!((total.min(1) as f64..=total as f64).contains(&accuracy[name]));
     let advance = |pane: u64| cmd(&format!("SKETCH.ADVANCE {key} {pane}"));
     let newest = number("newest pane") / PANE_MS;
     assert_eq!(advance(newest).query::<u64>(connection)?, 0);
