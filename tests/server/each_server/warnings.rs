@@ -223,9 +223,11 @@ fn one_command_has_one_line_about_growth() {
     assert_eq!(lines(&server, &[GROWN, DEFAULTS]).len(), before + 5);
 }
 
-/// The end of a line after `Reserve it with` or the like: a command for the key `key`.
-fn recommended(line: &str, before: &str) -> String {
-    let (_, command) = line.split_once(before).unwrap_or_else(|| panic!("{line}"));
+/// The end of a line after `Reserve it with`: a command for the key `key`.
+fn recommended(line: &str) -> String {
+    let (_, command) = line
+        .split_once("Reserve it with ")
+        .unwrap_or_else(|| panic!("{line}"));
     let command = command.split(", and ").next().unwrap_or_default();
     command.replace(" key ", " KEY ")
 }
@@ -300,7 +302,7 @@ fn the_log_recommends_a_sufficient_reservation() {
             );
         }
         assert_eq!(rest.is_empty(), add.starts_with("BF"), "{line}");
-        let command = recommended(&line, "Reserve it with ").replace("...", window);
+        let command = recommended(&line).replace("...", window);
         send(&mut connection, b"large", &command);
         send(
             &mut connection,
@@ -344,7 +346,7 @@ fn small_defaults_of_a_large_top_k_are_reported_once_a_minute() {
     assert_eq!(first.len(), 1, "{first:?}");
     assert!(first[0].contains(&shown(5)), "{first:?}");
     assert!(
-        first[0].ends_with("use TOPK.RESERVE key 11 88 5 0.9"),
+        first[0].ends_with("Reserve it with TOPK.RESERVE key 11 88 5 0.9"),
         "{first:?}"
     );
     clock.advance(59);
@@ -355,7 +357,7 @@ fn small_defaults_of_a_large_top_k_are_reported_once_a_minute() {
     let expected = "TOPK.RESERVE key 50 400 5 0.9 WINDOW ... (1 similar lines were suppressed)";
     assert!(lines[1].ends_with(expected), "{lines:?}");
     for line in &lines {
-        let command = recommended(line, "use ").replace("...", "1000");
+        let command = recommended(line).replace("...", "1000");
         let command = command.split(" (").next().unwrap_or_default();
         send(&mut server.resp2(), command.as_bytes(), command);
     }
