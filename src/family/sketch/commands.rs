@@ -47,7 +47,7 @@ pub const COMMANDS: &[Command] = &[
         tips: DONT_CACHE,
         within: true,
         summary: c"Returns how wrong the answers of a sketch are now, and the figures of the key that this depends on",
-        complexity: c"O(n) for BF and CF, n the bytes of the filter; O(1) for CMS; O(k) for TOPK; O(c) for TDIGEST, c the compression",
+        complexity: c"O(n) for BF and CF, n the bytes of the filter; O(1) for CMS; O(k * d) for TOPK, d the depth, with a window the number of panes; O(c) for TDIGEST, c the compression",
         ..Command::READ
     },
     Command {
