@@ -14,7 +14,8 @@ use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
 use roughly_sketch::window::{Panes, Window};
 use roughly_sketch::window_filter::{
-    Kind, MultisetParameters, Seed, SetParameters, WindowFilter, WindowMultiset, WindowSet,
+    BloomWindow, BloomWindowParameters, CuckooWindow, CuckooWindowParameters, Kind, Seed,
+    WindowFilter,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -634,13 +635,13 @@ fn figures_of_filters_with_a_window_match_the_filters() {
                 case.fields()
             ));
             assert!(shown.command.ends_with(case.option), "{shown:?}");
-            let parameters = SetParameters {
+            let parameters = BloomWindowParameters {
                 seed: Seed::default(),
                 capacity,
                 error_rate: f64::min(error, 0.25),
                 expansion,
             };
-            let filter = WindowSet::new(case.window(), &parameters, UNLIMITED).expect("a filter");
+            let filter = BloomWindow::new(case.window(), &parameters, UNLIMITED).expect("a filter");
             assert_shows_filter(&shown, &filter, case.window());
         }
         for (capacity, bucket_size, expansion, error) in [
@@ -663,7 +664,7 @@ fn figures_of_filters_with_a_window_match_the_filters() {
             assert!(shown.command.ends_with(&end), "{shown:?}");
             let error_rate =
                 error.map(|error| error.parse().map_or(0.0, |rate: f64| rate.min(0.25)));
-            let parameters = MultisetParameters {
+            let parameters = CuckooWindowParameters {
                 seed: Seed::default(),
                 capacity: capacity.max(2 * u64::from(bucket_size)),
                 error_rate,
@@ -672,7 +673,7 @@ fn figures_of_filters_with_a_window_match_the_filters() {
                 expansion,
             };
             let filter =
-                WindowMultiset::new(case.window(), &parameters, UNLIMITED).expect("a filter");
+                CuckooWindow::new(case.window(), &parameters, UNLIMITED).expect("a filter");
             assert_shows_filter(&shown, &filter, case.window());
         }
     }

@@ -16,13 +16,15 @@ use roughly_sketch::chain::batch;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::valkey_bloom::{self, DEFAULT_MAX_SIZE, ValkeyChain};
 use roughly_sketch::window::Panes;
-use roughly_sketch::window_filter::{self, Addition, IfPresent, SetParameters, WindowSet};
+use roughly_sketch::window_filter::{
+    self, Addition, BloomWindow, BloomWindowParameters, IfPresent,
+};
 
 variants! {
     /// A Bloom filter.
     Filter {
         Classic(Chain),
-        Windowed(WindowSet),
+        Windowed(BloomWindow),
         Valkey(ValkeyChain),
     }
 }
@@ -236,14 +238,14 @@ impl BloomFilter {
             .unwrap_or(Parameters::DEFAULT.expansion);
         let scaling = !nonscaling && expansion != 0;
         const NOT_CREATED: Error = Error::value("could not create filter");
-        if let Some(window) = new_window::<WindowSet>(window, panes, None, seed.is_some())? {
-            let parameters = SetParameters {
+        if let Some(window) = new_window::<BloomWindow>(window, panes, None, seed.is_some())? {
+            let parameters = BloomWindowParameters {
                 seed: new_seed(py, seed)?,
                 capacity,
                 error_rate,
                 expansion: if scaling { expansion } else { 0 },
             };
-            let set = py.detach(|| WindowSet::new(window, &parameters, Budget::UNLIMITED));
+            let set = py.detach(|| BloomWindow::new(window, &parameters, Budget::UNLIMITED));
             let set = set.map_err(|error| match error {
                 window_filter::Error::OutOfMemory(error) => error.into(),
                 window_filter::Error::Shape | window_filter::Error::Full => NOT_CREATED,

@@ -16,13 +16,13 @@ use roughly_sketch::cuckoo::{
 };
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Panes;
-use roughly_sketch::window_filter::{self, MultisetParameters, WindowMultiset};
+use roughly_sketch::window_filter::{self, CuckooWindow, CuckooWindowParameters};
 
 variants! {
     /// A cuckoo filter.
     Filter {
         Classic(Cuckoo),
-        Windowed(WindowMultiset),
+        Windowed(CuckooWindow),
     }
 }
 
@@ -158,9 +158,9 @@ impl CuckooFilter {
         if window.is_none() && error_rate.is_some() {
             return Err(Error::Type("error_rate requires window".into()).into());
         }
-        if let Some(window) = new_window::<WindowMultiset>(window, panes, None, seed.is_some())? {
+        if let Some(window) = new_window::<CuckooWindow>(window, panes, None, seed.is_some())? {
             let error_rate = error_rate.map(checked_error_rate).transpose()?;
-            let parameters = MultisetParameters {
+            let parameters = CuckooWindowParameters {
                 seed: new_seed(py, seed)?,
                 capacity,
                 error_rate,
@@ -168,7 +168,7 @@ impl CuckooFilter {
                 max_iterations: parameters.max_iterations,
                 expansion: parameters.expansion.into(),
             };
-            let filter = py.detach(|| WindowMultiset::new(window, &parameters, Budget::UNLIMITED));
+            let filter = py.detach(|| CuckooWindow::new(window, &parameters, Budget::UNLIMITED));
             let filter = filter.map_err(|error| match error {
                 window_filter::Error::OutOfMemory(error) => error.into(),
                 _ => Error::value("could not create filter"),

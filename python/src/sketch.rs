@@ -18,7 +18,7 @@ use roughly_sketch::t_digest::{TDigest, TDigestWindow};
 use roughly_sketch::top_k::{TopK, TopKWindow};
 use roughly_sketch::valkey_bloom::ValkeyChain;
 use roughly_sketch::window::{Panes, Timeline};
-use roughly_sketch::window_filter::{WindowMultiset, WindowSet};
+use roughly_sketch::window_filter::{BloomWindow, CuckooWindow};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, TryLockError};
 
@@ -129,7 +129,7 @@ macro_rules! seeded {
         })+
     };
 }
-seeded!(WindowSet, WindowMultiset, CountMinWindow, TopKWindow);
+seeded!(BloomWindow, CuckooWindow, CountMinWindow, TopKWindow);
 
 /// Defines the enum of the types of a class.
 macro_rules! variants {

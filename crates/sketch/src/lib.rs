@@ -10,8 +10,8 @@
 //! | [`top_k`] | [`top_k::TopK`]: the most frequent items (HeavyKeeper) | `TopK-TYPE` |
 //! | [`t_digest`] | [`t_digest::TDigest`]: quantiles (t-digest) | `TDIS-TYPE` |
 //! | [`valkey_bloom`] | [`valkey_bloom::ValkeyChain`]: a chain of Bloom filters with the format of valkey-bloom | `bloomfltr` |
-//! | [`window_filter`] | [`window_filter::WindowSet`]: the set of items that were added in a [`window`] | `bf-window` |
-//! | [`window_filter`] | [`window_filter::WindowMultiset`]: counts and deletes the items of a window | `cf-window` |
+//! | [`window_filter`] | [`window_filter::BloomWindow`]: the set of items that were added in a [`window`] | `bf-window` |
+//! | [`window_filter`] | [`window_filter::CuckooWindow`]: counts and deletes the items of a window | `cf-window` |
 //! | [`count_min`] | [`count_min::CountMinWindow`]: a count-min sketch of a window | `cmswindow` |
 //! | [`top_k`] | [`top_k::TopKWindow`]: the most frequent items of a window | `tk-window` |
 //! | [`t_digest`] | [`t_digest::TDigestWindow`]: quantiles of a window | `td-window` |

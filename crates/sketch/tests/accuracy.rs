@@ -9,7 +9,7 @@ use roughly_sketch::stored::Stored;
 use roughly_sketch::valkey_bloom::{FIXED_SEED, Parameters, ValkeyChain};
 use roughly_sketch::window::{Panes, Window};
 use roughly_sketch::window_filter::{
-    MultisetParameters, Seed, SetParameters, WindowMultiset, WindowSet,
+    BloomWindow, BloomWindowParameters, CuckooWindow, CuckooWindowParameters, Seed,
 };
 
 const ANY: Budget<'static> = Budget::UNLIMITED;
@@ -76,20 +76,20 @@ fn cuckoo(bucket_size: u8) -> CuckooFilter {
     CuckooFilter::new(1024, parameters, ANY).unwrap()
 }
 
-fn window_set() -> WindowSet {
+fn window_set() -> BloomWindow {
     let window = Window::new(4, 4, None).unwrap();
-    let parameters = SetParameters {
+    let parameters = BloomWindowParameters {
         seed: Seed([7; 16]),
         capacity: 1000,
         error_rate: 0.01,
         expansion: 2,
     };
-    WindowSet::new(window, &parameters, ANY).unwrap()
+    BloomWindow::new(window, &parameters, ANY).unwrap()
 }
 
-fn window_multiset() -> WindowMultiset {
+fn window_multiset() -> CuckooWindow {
     let window = Window::new(4, 4, None).unwrap();
-    let parameters = MultisetParameters {
+    let parameters = CuckooWindowParameters {
         seed: Seed([7; 16]),
         capacity: 1000,
         error_rate: None,
@@ -97,7 +97,7 @@ fn window_multiset() -> WindowMultiset {
         max_iterations: 20,
         expansion: 1,
     };
-    WindowMultiset::new(window, &parameters, ANY).unwrap()
+    CuckooWindow::new(window, &parameters, ANY).unwrap()
 }
 
 #[test]

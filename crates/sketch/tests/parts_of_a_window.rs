@@ -8,7 +8,7 @@ use roughly_sketch::t_digest::{TDigest, TDigestWindow, WindowCache};
 use roughly_sketch::top_k::TopKWindow;
 use roughly_sketch::window::{Panes, Timed, Timeline, Window};
 use roughly_sketch::window_filter::{
-    MultisetParameters, Seed, SetParameters, WindowMultiset, WindowSet,
+    BloomWindow, BloomWindowParameters, CuckooWindow, CuckooWindowParameters, Seed,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -126,8 +126,8 @@ proptest! {
     fn a_part_has_the_guarantee_of_a_window_of_its_length(
         window in windows(), ms in 1u64..1500, age in 0u64..3000, now in 10_000u64..20_000,
     ) {
-        let parameters = SetParameters { capacity: 10, error_rate: 0.1, expansion: 0, seed: SEED };
-        let set = WindowSet::new(window, &parameters, ANY).unwrap();
+        let parameters = BloomWindowParameters { capacity: 10, error_rate: 0.1, expansion: 0, seed: SEED };
+        let set = BloomWindow::new(window, &parameters, ANY).unwrap();
         let panes = set.timeline().panes_within(now, ms);
         let counts = window.pane_at(now - age) >= panes.oldest();
         // A read of the whole window counts as many full panes as fill it.
@@ -140,8 +140,8 @@ proptest! {
 
     #[test]
     fn sets(window in windows(), events in events()) {
-        let parameters = SetParameters { capacity: 30, error_rate: 0.5f64.powi(30), expansion: 2, seed: SEED };
-        let mut set = WindowSet::new(window, &parameters, ANY).unwrap();
+        let parameters = BloomWindowParameters { capacity: 30, error_rate: 0.5f64.powi(30), expansion: 2, seed: SEED };
+        let mut set = BloomWindow::new(window, &parameters, ANY).unwrap();
         run(window, &mut set, &events, |set, added, pane, item, times| {
             set.add(&name(item), ANY).unwrap();
             add(added, pane, item, times);
@@ -164,8 +164,8 @@ proptest! {
     /// Fingerprints of a cuckoo filter have eight bits, so counts are upper bounds here; they are exact in total.
     #[test]
     fn multisets(window in windows(), events in events()) {
-        let parameters = MultisetParameters { capacity: 300, error_rate: None, bucket_size: 4, max_iterations: 20, expansion: 1, seed: SEED };
-        let mut multiset = WindowMultiset::new(window, &parameters, ANY).unwrap();
+        let parameters = CuckooWindowParameters { capacity: 300, error_rate: None, bucket_size: 4, max_iterations: 20, expansion: 1, seed: SEED };
+        let mut multiset = CuckooWindow::new(window, &parameters, ANY).unwrap();
         run(window, &mut multiset, &events, |multiset, added, pane, item, _| {
             multiset.insert_item(&name(item), ANY).unwrap();
             add(added, pane, item, 1);

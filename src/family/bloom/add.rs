@@ -18,7 +18,7 @@ use crate::server::outcome::Outcome;
 use roughly_sketch::bloom::MAX_CAPACITY;
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::window::Panes;
-use roughly_sketch::window_filter::{Addition, IfPresent, WindowSet};
+use roughly_sketch::window_filter::{Addition, BloomWindow, IfPresent};
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 
@@ -221,7 +221,7 @@ pub fn add_all<'a>(
 #[cold]
 fn reply_unchanged(call: &mut Call<'_>, dialect: Dialect, added: Added) {
     if added.is_err() {
-        WindowSet::REGISTRATION.stats.count_refusals(1);
+        BloomWindow::REGISTRATION.stats.count_refusals(1);
     }
     reply_item(call, dialect, added);
 }

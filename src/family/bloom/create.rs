@@ -12,7 +12,7 @@ use crate::server::key::{Entry, Found, OneOf, WriteKey};
 use roughly_sketch::bloom::{self, Chain, Parameters};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::valkey_bloom::{self, ValkeyChain};
-use roughly_sketch::window_filter::{self, SetParameters, WindowSet};
+use roughly_sketch::window_filter::{self, BloomWindow, BloomWindowParameters};
 use std::ffi::CStr;
 
 /// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING] [WINDOW ms [PANES n] [SEED hex]]
@@ -117,8 +117,8 @@ fn new_set(
     call: &Call<'_>,
     parameters: &Parameters,
     window: NewWindow,
-) -> Result<WindowSet, Error> {
-    let parameters = SetParameters {
+) -> Result<BloomWindow, Error> {
+    let parameters = BloomWindowParameters {
         seed: window.seed(call),
         capacity: parameters.capacity,
         error_rate: parameters.error_rate,
@@ -128,7 +128,7 @@ fn new_set(
         },
     };
     let budget = call.memory().budget(Purpose::Create);
-    let set = WindowSet::new(window.window, &parameters, budget);
+    let set = BloomWindow::new(window.window, &parameters, budget);
     set.map_err(|error| match error {
         window_filter::Error::OutOfMemory(_) => NO_MEMORY.into(),
         window_filter::Error::Shape | window_filter::Error::Full => NOT_CREATED.into(),

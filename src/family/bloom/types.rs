@@ -11,13 +11,13 @@ use roughly_sketch::format::{FormatError, Source};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::valkey_bloom::{self, ValkeyChain};
 use roughly_sketch::window::Panes;
-use roughly_sketch::window_filter::{self, Addition, IfPresent, WindowSet};
+use roughly_sketch::window_filter::{self, Addition, BloomWindow, IfPresent};
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 use std::ptr;
 
 static CLASSIC: Registration = callbacks::registration::<Chain>("");
-static WINDOWED: Registration = callbacks::registration::<WindowSet>("_window");
+static WINDOWED: Registration = callbacks::registration::<BloomWindow>("_window");
 static VALKEY: Registration = callbacks::registration::<ValkeyChain>("_valkey");
 
 const LOADCHUNK: &CStr = c"BF.LOADCHUNK";
@@ -31,7 +31,7 @@ impl DataType for Chain {
     fn defaults() {}
 }
 
-impl DataType for WindowSet {
+impl DataType for BloomWindow {
     const REGISTRATION: &'static Registration = &WINDOWED;
     const LOADCHUNK: &'static CStr = LOADCHUNK;
     const MAX_RESTORE_BYTES: u64 = Chain::MAX_RESTORE_BYTES;
@@ -89,7 +89,7 @@ one_of! {
         /// RedisBloom's type.
         Classic: Chain, get Chain, CLASSIC;
         /// The type with a window.
-        Windowed: WindowSet, get WindowSet, WINDOWED;
+        Windowed: BloomWindow, get BloomWindow, WINDOWED;
         /// valkey-bloom's type.
         Valkey: ValkeyChain, get ValkeyChain, VALKEY;
     }

@@ -16,7 +16,7 @@ use crate::server::stats::{MemoryRefusal, Stats};
 use roughly_sketch::cuckoo::MAX_CAPACITY;
 use roughly_sketch::memory::{Budget, Purpose};
 use roughly_sketch::window::Panes;
-use roughly_sketch::window_filter::WindowMultiset;
+use roughly_sketch::window_filter::CuckooWindow;
 use std::cell::Cell;
 use std::ffi::CStr;
 
@@ -135,7 +135,7 @@ fn reply_one(call: &mut Call<'_>, insertion: Option<Insertion>) {
 #[cold]
 fn count_unchanged(insertion: Option<Insertion>) {
     if insertion != Some(Insertion::Exists) {
-        WindowMultiset::REGISTRATION.stats.count_refusals(1);
+        CuckooWindow::REGISTRATION.stats.count_refusals(1);
     }
 }
 

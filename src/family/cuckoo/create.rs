@@ -16,7 +16,7 @@ use crate::server::options::Options;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::window::Panes;
-use roughly_sketch::window_filter::{self, MultisetParameters, WindowMultiset};
+use roughly_sketch::window_filter::{self, CuckooWindow, CuckooWindowParameters};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
@@ -98,7 +98,7 @@ fn reserve_options(call: &Call<'_>) -> Result<ReserveOptions, Error> {
     }
     check_others(&options, window.is_some())?;
     let window = window
-        .map(WindowOption::parse::<WindowMultiset>)
+        .map(WindowOption::parse::<CuckooWindow>)
         .transpose()?;
     Ok(ReserveOptions {
         capacity: capacity.unsigned_abs(),
@@ -125,8 +125,8 @@ fn new_window(
     call: &Call<'_>,
     options: &ReserveOptions,
     window: NewWindow,
-) -> Result<WindowMultiset, Error> {
-    let parameters = MultisetParameters {
+) -> Result<CuckooWindow, Error> {
+    let parameters = CuckooWindowParameters {
         seed: window.seed(call),
         capacity: options.capacity,
         error_rate: window.error_rate.map(capped),
@@ -135,9 +135,9 @@ fn new_window(
         expansion: options.parameters.expansion.into(),
     };
     let budget = call.memory().budget(Purpose::Create);
-    let filter = WindowMultiset::new(window.window, &parameters, budget);
+    let filter = CuckooWindow::new(window.window, &parameters, budget);
     filter.map_err(|error| match error {
-        window_filter::Error::OutOfMemory(_) => no_memory::<WindowMultiset>(),
+        window_filter::Error::OutOfMemory(_) => no_memory::<CuckooWindow>(),
         window_filter::Error::Shape | window_filter::Error::Full => INVALID.into(),
     })
 }
@@ -260,7 +260,7 @@ pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
                 let option = WindowOption::at(call, index - 1, INSERT)?;
                 let option = option.ok_or(c"Unknown argument received")?;
                 index += option.len() - 1;
-                reserve.window = Some(option.parse::<WindowMultiset>()?);
+                reserve.window = Some(option.parse::<CuckooWindow>()?);
                 // RedisBloom has no windows.
                 accepted_everywhere = false;
             }

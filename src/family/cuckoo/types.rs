@@ -8,11 +8,11 @@ use roughly_sketch::accuracy::{Accuracy, Figure};
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Panes;
-use roughly_sketch::window_filter::{self, WindowMultiset};
+use roughly_sketch::window_filter::{self, CuckooWindow};
 use std::ffi::CStr;
 
 static CLASSIC: Registration = callbacks::registration::<CuckooFilter>("");
-static WINDOWED: Registration = callbacks::registration::<WindowMultiset>("_window");
+static WINDOWED: Registration = callbacks::registration::<CuckooWindow>("_window");
 
 const LOADCHUNK: &CStr = c"CF.LOADCHUNK";
 
@@ -27,7 +27,7 @@ impl DataType for CuckooFilter {
     }
 }
 
-impl DataType for WindowMultiset {
+impl DataType for CuckooWindow {
     const REGISTRATION: &'static Registration = &WINDOWED;
     const LOADCHUNK: &'static CStr = LOADCHUNK;
     const MAX_RESTORE_BYTES: u64 = CuckooFilter::MAX_RESTORE_BYTES;
@@ -43,7 +43,7 @@ one_of! {
         /// Without a window.
         Classic: CuckooFilter, get CuckooFilter, CLASSIC;
         /// With a window.
-        Windowed: WindowMultiset, get WindowMultiset, WINDOWED;
+        Windowed: CuckooWindow, get CuckooWindow, WINDOWED;
     }
 }
 

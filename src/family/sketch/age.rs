@@ -6,14 +6,14 @@ use crate::server::call::{Call, Error};
 use crate::server::data_type::Registration;
 use crate::server::key::{AnyRef, Lookup, OneOf};
 use roughly_sketch::window::{Panes, Timeline};
-use roughly_sketch::window_filter::{WindowMultiset, WindowSet};
+use roughly_sketch::window_filter::{BloomWindow, CuckooWindow};
 use std::ffi::CStr;
 
 /// A filter with a window.
 #[derive(Debug, Clone, Copy)]
 enum Filter<'a> {
-    Bloom(&'a WindowSet),
-    Cuckoo(&'a WindowMultiset),
+    Bloom(&'a BloomWindow),
+    Cuckoo(&'a CuckooWindow),
 }
 
 impl<'a> OneOf<'a> for Filter<'a> {

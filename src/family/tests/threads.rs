@@ -13,7 +13,7 @@ use roughly_sketch::top_k::{TopK, TopKWindow};
 use roughly_sketch::valkey_bloom::{self, FIXED_SEED, ValkeyChain};
 use roughly_sketch::window::{Panes, Timed, Window};
 use roughly_sketch::window_filter::{
-    MultisetParameters, Seed, SetParameters, WindowMultiset, WindowSet,
+    BloomWindow, BloomWindowParameters, CuckooWindow, CuckooWindowParameters, Seed,
 };
 use std::ffi::CStr;
 use std::hint::black_box;
@@ -86,13 +86,13 @@ fn every_type_can_be_saved_while_it_is_read() {
     let valkey = filled(valkey, |chain, n| {
         chain.add(&item(n), u64::MAX, ANY).expect("memory");
     });
-    let set = SetParameters {
+    let set = BloomWindowParameters {
         capacity: 100,
         error_rate: 0.01,
         expansion: 2,
         seed: Seed([1; 16]),
     };
-    let set = WindowSet::new(window, &set, ANY).expect("a filter");
+    let set = BloomWindow::new(window, &set, ANY).expect("a filter");
     let set = filled(set, |set, n| {
         set.add(&item(n), ANY).expect("memory");
     });
@@ -105,7 +105,7 @@ fn every_type_can_be_saved_while_it_is_read() {
     let cuckoo = filled(cuckoo, |filter, n| {
         filter.insert(&item(n), ANY).expect("memory");
     });
-    let multiset = MultisetParameters {
+    let multiset = CuckooWindowParameters {
         capacity: 100,
         error_rate: Some(0.001),
         bucket_size: 2,
@@ -113,7 +113,7 @@ fn every_type_can_be_saved_while_it_is_read() {
         expansion: 1,
         seed: Seed([1; 16]),
     };
-    let multiset = WindowMultiset::new(window, &multiset, ANY).expect("a filter");
+    let multiset = CuckooWindow::new(window, &multiset, ANY).expect("a filter");
     let multiset = filled(multiset, |filter, n| {
         filter.insert_item(&item(n), ANY).expect("memory");
     });

@@ -7,10 +7,10 @@ use super::WindowedModel;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::window::{Panes, Timed, Window};
-use roughly_sketch::window_filter::{Error, MultisetParameters, Seed, WindowMultiset};
+use roughly_sketch::window_filter::{CuckooWindow, CuckooWindowParameters, Error, Seed};
 use std::collections::{BTreeMap, HashMap};
 
-impl Subject for WindowMultiset {
+impl Subject for CuckooWindow {
     const DEFAULTS: () = ();
     type Results = (u64, Vec<u64>);
 
@@ -79,7 +79,7 @@ pub struct MultisetModel {
 }
 
 impl MultisetModel {
-    fn insert(&mut self, filter: &mut WindowMultiset, item: &[u8], is_unique: bool) {
+    fn insert(&mut self, filter: &mut CuckooWindow, item: &[u8], is_unique: bool) {
         let (before, count) = (digest(filter), filter.count(item, Panes::ALL));
         let result = match is_unique {
             true => filter.insert_unique(item, Budget::new(&allows)),
@@ -110,7 +110,7 @@ impl MultisetModel {
     /// Deletes an item that is present. Of items with the same fingerprint and buckets, the oldest occurrence of any is
     /// deleted, so they keep at least as many as here. With several sub-filters, another item can lose an occurrence,
     /// so all items are forgotten.
-    fn delete(&mut self, filter: &mut WindowMultiset, item: &[u8]) {
+    fn delete(&mut self, filter: &mut CuckooWindow, item: &[u8]) {
         let before = (filter.items(Panes::ALL), filter.deletes());
         let count = filter.count(item, Panes::ALL);
         let oldest = filter.timeline().oldest();
@@ -122,7 +122,7 @@ impl MultisetModel {
         } else {
             panes.remove(0);
         }
-        let counts = |filter: &WindowMultiset| -> Vec<u64> {
+        let counts = |filter: &CuckooWindow| -> Vec<u64> {
             let newest = filter.timeline().newest();
             let ahead = 0..=filter.timeline().window().panes();
             ahead
@@ -146,10 +146,10 @@ impl MultisetModel {
 }
 
 impl WindowedModel for MultisetModel {
-    type Value = WindowMultiset;
+    type Value = CuckooWindow;
 
-    fn create(window: Window, input: &mut Input<'_>) -> Option<(WindowMultiset, Self)> {
-        let parameters = MultisetParameters {
+    fn create(window: Window, input: &mut Input<'_>) -> Option<(CuckooWindow, Self)> {
+        let parameters = CuckooWindowParameters {
             capacity: match input.byte() {
                 255 => u64::from(input.u16()) % 3000 + 1,
                 byte => u64::from(byte) + 1,
@@ -160,7 +160,7 @@ impl WindowedModel for MultisetModel {
             expansion: input.pick(&[0, 1, 2, 4, 32768]),
             seed: Seed([input.byte(); 16]),
         };
-        let filter = WindowMultiset::new(window, &parameters, Budget::new(&allows)).ok()?;
+        let filter = CuckooWindow::new(window, &parameters, Budget::new(&allows)).ok()?;
         let model = Self {
             panes: HashMap::new(),
             per_pane: Some(BTreeMap::new()),
@@ -168,7 +168,7 @@ impl WindowedModel for MultisetModel {
         Some((filter, model))
     }
 
-    fn write(&mut self, filter: &mut WindowMultiset, input: &mut Input<'_>) {
+    fn write(&mut self, filter: &mut CuckooWindow, input: &mut Input<'_>) {
         match input.byte() {
             0..=119 => self.insert(filter, input.item(), false),
             120..=149 => self.insert(filter, input.item(), true),
@@ -194,7 +194,7 @@ impl WindowedModel for MultisetModel {
         }
     }
 
-    fn check_at(&self, filter: &WindowMultiset, current: u64) {
+    fn check_at(&self, filter: &CuckooWindow, current: u64) {
         let in_time = filter.panes_in(current);
         let live = filter.timeline().counted(in_time);
         for (item, panes) in &self.panes {

@@ -7,20 +7,22 @@ use super::WindowedModel;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::window::{Panes, Timed, Window};
-use roughly_sketch::window_filter::{Addition, Error, IfPresent, Seed, SetParameters, WindowSet};
+use roughly_sketch::window_filter::{
+    Addition, BloomWindow, BloomWindowParameters, Error, IfPresent, Seed,
+};
 use std::collections::HashMap;
 
 /// Filters with this error rate have no false positives among the items of a sequence.
 const EXACT: f64 = 1e-9;
 
-impl Subject for WindowSet {
+impl Subject for BloomWindow {
     const DEFAULTS: () = ();
     type Results = (u64, u64, Vec<bool>);
 
     fn add(&mut self, item: &[u8], _number: i64) {
-        if WindowSet::add(self, item, Budget::new(&allows)).is_ok() {
+        if BloomWindow::add(self, item, Budget::new(&allows)).is_ok() {
             assert!(self.contains(item, Panes::ALL), "false negative");
-            let again = WindowSet::add(self, item, Budget::UNLIMITED);
+            let again = BloomWindow::add(self, item, Budget::UNLIMITED);
             assert_eq!(again, Ok(Addition::Unchanged));
         }
     }
@@ -33,7 +35,7 @@ impl Subject for WindowSet {
         self.add_each(slices.clone(), IfPresent::Refresh, budget, |result| {
             results.push(result)
         });
-        let mut add = |item| WindowSet::add(&mut one_by_one, item, Budget::new(&allows));
+        let mut add = |item| BloomWindow::add(&mut one_by_one, item, Budget::new(&allows));
         assert!(slices.map(&mut add).eq(results));
         assert!(*self == one_by_one, "single additions give another filter");
     }
@@ -63,7 +65,7 @@ pub struct SetModel {
 
 impl SetModel {
     /// Adds an item and compares the result.
-    fn add(&mut self, filter: &mut WindowSet, item: &[u8]) {
+    fn add(&mut self, filter: &mut BloomWindow, item: &[u8]) {
         let timeline = *filter.timeline();
         let pane = (self.panes.get(item).copied()).filter(|pane| timeline.live().contains(pane));
         let before = (digest(filter), filter.num_sub_filters());
@@ -97,7 +99,7 @@ impl SetModel {
 
 impl SetModel {
     /// Adds an item without a refresh, and compares the result with the filter before.
-    fn add_new(&mut self, filter: &mut WindowSet, item: &[u8]) {
+    fn add_new(&mut self, filter: &mut BloomWindow, item: &[u8]) {
         let is_present = filter.contains(item, Panes::ALL);
         let before = digest(filter);
         let mut answers = Vec::new();
@@ -117,10 +119,10 @@ impl SetModel {
 }
 
 impl WindowedModel for SetModel {
-    type Value = WindowSet;
+    type Value = BloomWindow;
 
-    fn create(window: Window, input: &mut Input<'_>) -> Option<(WindowSet, Self)> {
-        let parameters = SetParameters {
+    fn create(window: Window, input: &mut Input<'_>) -> Option<(BloomWindow, Self)> {
+        let parameters = BloomWindowParameters {
             capacity: match input.byte() {
                 255 => u64::from(input.u16()) % 3000 + 1,
                 byte => u64::from(byte) + 1,
@@ -129,7 +131,7 @@ impl WindowedModel for SetModel {
             expansion: input.pick(&[0, 1, 2, 3, 16, 32768]),
             seed: Seed([input.byte(); 16]),
         };
-        let filter = WindowSet::new(window, &parameters, Budget::new(&allows)).ok()?;
+        let filter = BloomWindow::new(window, &parameters, Budget::new(&allows)).ok()?;
         let model = Self {
             panes: HashMap::new(),
             is_exact: parameters.error_rate <= EXACT,
@@ -137,7 +139,7 @@ impl WindowedModel for SetModel {
         Some((filter, model))
     }
 
-    fn write(&mut self, filter: &mut WindowSet, input: &mut Input<'_>) {
+    fn write(&mut self, filter: &mut BloomWindow, input: &mut Input<'_>) {
         match input.byte() {
             0..30 => return self.add_new(filter, input.item()),
             30..200 => return self.add(filter, input.item()),
@@ -152,7 +154,7 @@ impl WindowedModel for SetModel {
         assert!(together == *filter, "single additions give another filter");
     }
 
-    fn check_at(&self, filter: &WindowSet, current: u64) {
+    fn check_at(&self, filter: &BloomWindow, current: u64) {
         let panes = filter.panes_in(current);
         let live = filter.timeline().counted(panes);
         for (item, pane) in &self.panes {

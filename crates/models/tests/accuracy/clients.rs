@@ -6,7 +6,7 @@ use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Shape};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::window::{Panes, Timed, Window};
-use roughly_sketch::window_filter::{SetParameters, WindowSet};
+use roughly_sketch::window_filter::{BloomWindow, BloomWindowParameters};
 
 const HOUR_MS: u64 = 3_600_000;
 const LIMIT: u64 = 1000;
@@ -242,13 +242,14 @@ pub fn ages() -> String {
     let rows =
         [(0.01, 168u64), (0.001, 168), (0.0001, 168), (0.001, 12)].map(|(error_rate, panes)| {
             let window = Window::new(168 * HOUR_MS, panes, None).expect("a window");
-            let parameters = SetParameters {
+            let parameters = BloomWindowParameters {
                 seed: Seed([5; Seed::BYTES]),
                 capacity: USERS,
                 error_rate,
                 expansion: 2,
             };
-            let mut set = WindowSet::new(window, &parameters, Budget::UNLIMITED).expect("a filter");
+            let mut set =
+                BloomWindow::new(window, &parameters, Budget::UNLIMITED).expect("a filter");
             let mut random = Random(77);
             let mut active: Vec<_> = (0..USERS)
                 .map(|user| (random.next_u64() % panes + panes, user))

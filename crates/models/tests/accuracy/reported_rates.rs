@@ -12,7 +12,7 @@ use roughly_sketch::stored::Stored;
 use roughly_sketch::valkey_bloom::{self, ValkeyChain};
 use roughly_sketch::window::{Panes, Timed, Window};
 use roughly_sketch::window_filter::{
-    MultisetParameters, Seed, SetParameters, WindowMultiset, WindowSet,
+    BloomWindow, BloomWindowParameters, CuckooWindow, CuckooWindowParameters, Seed,
 };
 use std::io::Write;
 
@@ -258,13 +258,13 @@ impl Load {
 }
 
 fn window_set((capacity, error_rate): (u64, f64), load: Load, items: &mut Items) -> Filled {
-    let parameters = SetParameters {
+    let parameters = BloomWindowParameters {
         seed: Seed([7; 16]),
         capacity,
         error_rate,
         expansion: 2,
     };
-    let filter = WindowSet::new(load.window(), &parameters, UNLIMITED);
+    let filter = BloomWindow::new(load.window(), &parameters, UNLIMITED);
     let mut filter = filter.expect("a filter");
     let panes = load.fill(&mut filter, items, |filter, item| {
         filter.add(item, UNLIMITED).expect("memory");
@@ -280,7 +280,7 @@ fn window_multiset(
     load: Load,
     items: &mut Items,
 ) -> Filled {
-    let parameters = MultisetParameters {
+    let parameters = CuckooWindowParameters {
         seed: Seed([7; 16]),
         capacity,
         error_rate,
@@ -288,7 +288,7 @@ fn window_multiset(
         max_iterations: 20,
         expansion: 1,
     };
-    let filter = WindowMultiset::new(load.window(), &parameters, UNLIMITED);
+    let filter = CuckooWindow::new(load.window(), &parameters, UNLIMITED);
     let mut filter = filter.expect("a filter");
     let panes = load.fill(&mut filter, items, |filter, item| {
         filter.insert_item(item, UNLIMITED).expect("memory");

@@ -5,7 +5,7 @@ use crate::count_min::CountMinWindow;
 use crate::format::{Fields, Sink};
 use crate::t_digest::TDigestWindow;
 use crate::top_k::TopKWindow;
-use crate::window_filter::{WindowMultiset, WindowSet};
+use crate::window_filter::{BloomWindow, CuckooWindow};
 use proptest::prelude::*;
 
 #[test]
@@ -68,8 +68,8 @@ fn other_stored_windows_are_refused() {
             Err(_) | Ok(Err(WindowError::InvalidPanes))
         ));
     }
-    check::<WindowSet>(1000);
-    check::<WindowMultiset>(1000);
+    check::<BloomWindow>(1000);
+    check::<CuckooWindow>(1000);
     check::<CountMinWindow>(100);
     check::<TopKWindow>(100);
     check::<TDigestWindow>(100);
@@ -77,7 +77,7 @@ fn other_stored_windows_are_refused() {
 
 #[test]
 fn early_panes_have_no_negative_numbers() {
-    let mut timeline = Timeline::new::<WindowSet>(Window::new(10, 5, None).unwrap()).unwrap();
+    let mut timeline = Timeline::new::<BloomWindow>(Window::new(10, 5, None).unwrap()).unwrap();
     assert_eq!(timeline.live(), 0..=0);
     assert!(timeline.advance(3).unwrap().is_empty());
     assert_eq!(timeline.live(), 0..=3);
@@ -128,7 +128,7 @@ proptest! {
         let window = Window::new(ms, panes.min(ms), None).unwrap();
         prop_assert_eq!(Window::new(ms, window.panes(), None), Ok(window));
         prop_assert!(window.panes() * window.pane_ms() < ms + window.pane_ms());
-        let mut timeline = Timeline::new::<WindowSet>(window).unwrap();
+        let mut timeline = Timeline::new::<BloomWindow>(window).unwrap();
         timeline.advance(window.pane_at(added));
         let pane = timeline.newest();
         let is_live = timeline.counted(timeline.panes_at(added + age)).contains(&pane);
@@ -147,13 +147,13 @@ proptest! {
 
     #[test]
     fn a_timeline_is_stored_exactly(ms in 1u64..=Window::MAX_MS, panes in 1u64..=1000, newest: u64) {
-        let mut timeline = Timeline::new::<WindowSet>(Window::new(ms, panes.min(ms), None).unwrap()).unwrap();
+        let mut timeline = Timeline::new::<BloomWindow>(Window::new(ms, panes.min(ms), None).unwrap()).unwrap();
         timeline.advance(newest);
         let bytes = timeline.to_bytes();
-        prop_assert_eq!(Timeline::from_fields::<WindowSet>(&mut Fields::new(&bytes)), Ok(timeline));
+        prop_assert_eq!(Timeline::from_fields::<BloomWindow>(&mut Fields::new(&bytes)), Ok(timeline));
         let mut values = roughly_dump::Values::default();
-        timeline.save::<WindowSet>(&mut values);
-        prop_assert_eq!(Timeline::load::<WindowSet>(&mut values), Ok(timeline));
+        timeline.save::<BloomWindow>(&mut values);
+        prop_assert_eq!(Timeline::load::<BloomWindow>(&mut values), Ok(timeline));
     }
 }
 
@@ -231,7 +231,7 @@ fn errors_are_in_the_order_of_the_parameters() {
         (levels.panes(), levels.levels(), levels.live_panes()),
         (6, 0, 14)
     );
-    let of_filter = Window::of::<WindowSet>(13, 6, Some(1));
+    let of_filter = Window::of::<BloomWindow>(13, 6, Some(1));
     assert_eq!(of_filter, Err(InvalidFinest));
-    assert!(Window::of::<WindowSet>(13, 6, Some(3)).is_ok());
+    assert!(Window::of::<BloomWindow>(13, 6, Some(3)).is_ok());
 }

@@ -1,6 +1,6 @@
 //! How often a filter with a window finds an item that was not added.
 
-use super::{Kind, WindowFilter, WindowMultiset, WindowSet};
+use super::{BloomWindow, CuckooWindow, Kind, WindowFilter};
 use crate::accuracy::{Accuracy, Field, Figure, any_match, of_sub_filters, share};
 use crate::memory::OutOfMemory;
 use crate::window::Panes;
@@ -21,7 +21,7 @@ impl<K: Kind> WindowFilter<K> {
     }
 }
 
-impl Accuracy for WindowSet {
+impl Accuracy for BloomWindow {
     fn accuracy(&self, panes: Panes, (): &mut ()) -> Result<Vec<Field>, OutOfMemory> {
         let [rate, fill] = self.false_positive_rate(panes);
         let specified = (c"specified rate", Figure::Ratio(self.error_rate()));
@@ -29,7 +29,7 @@ impl Accuracy for WindowSet {
     }
 }
 
-impl Accuracy for WindowMultiset {
+impl Accuracy for CuckooWindow {
     fn accuracy(&self, panes: Panes, (): &mut ()) -> Result<Vec<Field>, OutOfMemory> {
         Ok(self.false_positive_rate(panes).into())
     }

@@ -2,7 +2,7 @@
 
 use super::sub_filter::{Place, SubFilter};
 use super::ticks::LiveTicks;
-use super::{Addition, Error, IfPresent, Kind, Seed, WindowFilter, WindowMultiset, WindowSet};
+use super::{Addition, BloomWindow, CuckooWindow, Error, IfPresent, Kind, Seed, WindowFilter};
 use crate::memory::Budget;
 use crate::window::Panes;
 
@@ -66,8 +66,8 @@ impl<K: Kind> WindowFilter<K> {
     }
 }
 
-impl WindowSet {
-    /// [`WindowSet::add`] for each item, in order, or [`IfPresent::Skip`]. Calls `on_result` once per item; an error does not
+impl BloomWindow {
+    /// [`BloomWindow::add`] for each item, in order, or [`IfPresent::Skip`]. Calls `on_result` once per item; an error does not
     /// stop the rest.
     pub fn add_each<'a>(
         &mut self,
@@ -83,10 +83,10 @@ impl WindowSet {
     }
 }
 
-/// The addition of several items to a [`WindowSet`], one by one in order.
+/// The addition of several items to a [`BloomWindow`], one by one in order.
 #[derive(Debug)]
 pub struct Additions<'s, I> {
-    set: &'s mut WindowSet,
+    set: &'s mut BloomWindow,
     items: I,
     if_present: IfPresent,
     block: Block,
@@ -96,7 +96,7 @@ pub struct Additions<'s, I> {
 
 impl<'a, 's, I: Iterator<Item = &'a [u8]>> Additions<'s, I> {
     /// Prepares the addition of `items` to `set`.
-    pub fn new(items: I, if_present: IfPresent, set: &'s mut WindowSet) -> Self {
+    pub fn new(items: I, if_present: IfPresent, set: &'s mut BloomWindow) -> Self {
         Self {
             set,
             items,
@@ -106,7 +106,7 @@ impl<'a, 's, I: Iterator<Item = &'a [u8]>> Additions<'s, I> {
         }
     }
 
-    /// Adds the next item and returns the result of [`WindowSet::add`] or [`IfPresent::Skip`]. `None` after the last item.
+    /// Adds the next item and returns the result of [`BloomWindow::add`] or [`IfPresent::Skip`]. `None` after the last item.
     pub fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<Addition, Error>> {
         if self.position == self.block.len {
             self.block = Block::of(self.set.seed(), &mut self.items);
@@ -119,8 +119,8 @@ impl<'a, 's, I: Iterator<Item = &'a [u8]>> Additions<'s, I> {
     }
 }
 
-impl WindowMultiset {
-    /// [`WindowMultiset::insert_item`] for each item, in order. Calls `on_result` once per item; an error does not stop the
+impl CuckooWindow {
+    /// [`CuckooWindow::insert_item`] for each item, in order. Calls `on_result` once per item; an error does not stop the
     /// rest.
     pub fn insert_each<'a>(
         &mut self,
@@ -136,7 +136,7 @@ impl WindowMultiset {
         });
     }
 
-    /// [`WindowMultiset::insert_unique`] for each item, in order. Calls `on_result` once per item; an error does not stop
+    /// [`CuckooWindow::insert_unique`] for each item, in order. Calls `on_result` once per item; an error does not stop
     /// the rest.
     pub fn insert_unique_each<'a>(
         &mut self,

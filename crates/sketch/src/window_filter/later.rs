@@ -5,7 +5,7 @@
 
 use super::evict::SearchBudget;
 use super::ticks::LiveTicks;
-use super::{Addition, Error, IfPresent, Kind, WindowFilter, WindowMultiset, WindowSet};
+use super::{Addition, BloomWindow, CuckooWindow, Error, IfPresent, Kind, WindowFilter};
 use crate::window::Panes;
 
 impl<K: Kind> WindowFilter<K> {
@@ -38,7 +38,7 @@ impl<K: Kind> WindowFilter<K> {
     }
 }
 
-impl WindowSet {
+impl BloomWindow {
     /// The result that an addition will have after an advance, if these panes are live then and the addition changes nothing.
     /// `None` if it changes the set, or if that depends on the memory that is available.
     #[must_use]
@@ -57,7 +57,7 @@ impl WindowSet {
     }
 }
 
-impl WindowMultiset {
+impl CuckooWindow {
     /// The error of an insertion after an advance, if these panes are live then. `None` if the item is stored, or if that
     /// depends on the memory that is available.
     #[must_use]
@@ -65,7 +65,7 @@ impl WindowMultiset {
         self.refusal(self.hash(item), self.live_for_later_write(later))
     }
 
-    /// As [`WindowSet::unchanged_by`], for [`WindowMultiset::insert_unique`]: `Ok(false)` if the filter contains the item.
+    /// As [`BloomWindow::unchanged_by`], for [`CuckooWindow::insert_unique`]: `Ok(false)` if the filter contains the item.
     #[must_use]
     pub fn unchanged_by_unique(&self, item: &[u8], later: Panes) -> Option<Result<bool, Error>> {
         let (hash, live) = (self.hash(item), self.live_for_later_write(later));

@@ -1,7 +1,7 @@
 //! Filters with a sliding window: cuckoo filters whose slots contain a fingerprint and the time of the addition.
 //!
-//! Two types share this structure: [`WindowSet`] (`bf-window`), the set of items that were added in the window, and
-//! [`WindowMultiset`] (`cf-window`), which counts and deletes occurrences.
+//! Two types share this structure: [`BloomWindow`] (`bf-window`), the set of items that were added in the window, and
+//! [`CuckooWindow`] (`cf-window`), which counts and deletes occurrences.
 //!
 //! A filter is a list of sub-filters, each an array of buckets of slots (`slot.rs`). An item has two candidate buckets in
 //! each sub-filter (Fan et al., "Cuckoo Filter: Practically Better Than Bloom", CoNEXT 2014). The number of buckets need
@@ -35,8 +35,8 @@ mod ticks;
 
 pub use crate::seed::Seed;
 pub use batch::{Additions, BLOCK_ITEMS};
-pub use multiset::{Multiset, MultisetParameters, WindowMultiset};
-pub use set::{Addition, IfPresent, SetParameters, WindowSet};
+pub use multiset::{CuckooWindow, CuckooWindowParameters, Multiset};
+pub use set::{Addition, BloomWindow, BloomWindowParameters, IfPresent};
 
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::memory::{Budget, OutOfMemory, shrink};
@@ -89,7 +89,7 @@ struct Parameters {
     expansion: u32,
 }
 
-/// What differs between [`WindowSet`] and [`WindowMultiset`].
+/// What differs between [`BloomWindow`] and [`CuckooWindow`].
 pub trait Kind: Send + Sync + std::fmt::Debug + PartialEq + Sized {
     /// The name of the type in RDB files and DUMP payloads.
     const TYPE_NAME: &'static CStr;

@@ -1,4 +1,4 @@
-//! [`WindowMultiset`]: the occurrences of items in the window.
+//! [`CuckooWindow`]: the occurrences of items in the window.
 
 use super::{Error, Kind, Parameters, Seed, WindowFilter};
 use crate::memory::Budget;
@@ -27,11 +27,11 @@ const MAX_DEFAULT_RATE: f64 = 0.5;
 /// ```
 /// use roughly_sketch::memory::Budget;
 /// use roughly_sketch::window::{Timed, Window};
-/// use roughly_sketch::window_filter::{Seed, MultisetParameters, WindowMultiset};
+/// use roughly_sketch::window_filter::{Seed, CuckooWindowParameters, CuckooWindow};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let minute = Window::of::<WindowMultiset>(60_000, 6, None)?;
-/// let parameters = MultisetParameters {
+/// let minute = Window::of::<CuckooWindow>(60_000, 6, None)?;
+/// let parameters = CuckooWindowParameters {
 ///     // A server takes random bytes.
 ///     seed: Seed::default(),
 ///     capacity: 1000,
@@ -40,7 +40,7 @@ const MAX_DEFAULT_RATE: f64 = 0.5;
 ///     max_iterations: 20,
 ///     expansion: 2,
 /// };
-/// let mut fruit = WindowMultiset::new(minute, &parameters, Budget::UNLIMITED)?;
+/// let mut fruit = CuckooWindow::new(minute, &parameters, Budget::UNLIMITED)?;
 /// let now = 1_700_000_000_000;
 /// fruit.advance(minute.pane_at(now));
 /// fruit.insert_item(b"apple", Budget::UNLIMITED)?;
@@ -49,15 +49,15 @@ const MAX_DEFAULT_RATE: f64 = 0.5;
 /// # Ok(())
 /// # }
 /// ```
-pub type WindowMultiset = WindowFilter<Multiset>;
+pub type CuckooWindow = WindowFilter<Multiset>;
 
-/// The kind of [`WindowMultiset`].
+/// The kind of [`CuckooWindow`].
 #[derive(Debug, PartialEq)]
 pub struct Multiset;
 
-/// Parameters of a new [`WindowMultiset`].
+/// Parameters of a new [`CuckooWindow`].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MultisetParameters {
+pub struct CuckooWindowParameters {
     /// Keys the hash of items. Secret and random, so that nobody can choose items that collide.
     pub seed: Seed,
     /// Occurrences per window, at least 1.
@@ -95,7 +95,7 @@ fn default_rate(bucket_size: u8) -> f64 {
     (2.0 * f64::from(bucket_size) / FINGERPRINTS).min(MAX_DEFAULT_RATE)
 }
 
-impl WindowMultiset {
+impl CuckooWindow {
     /// An empty filter. Requests its memory from `budget`. It is zeroed memory, so the system provides most of the pages
     /// when they are used.
     ///
@@ -103,7 +103,7 @@ impl WindowMultiset {
     /// [`Error::Shape`] or [`Error::OutOfMemory`].
     pub fn new(
         window: Window,
-        parameters: &MultisetParameters,
+        parameters: &CuckooWindowParameters,
         budget: Budget<'_>,
     ) -> Result<Self, Error> {
         let parameters = Parameters {
@@ -160,7 +160,7 @@ impl WindowMultiset {
     /// filter is not refreshed.
     ///
     /// # Errors
-    /// As [`WindowMultiset::insert_item`].
+    /// As [`CuckooWindow::insert_item`].
     pub fn insert_unique(&mut self, item: &[u8], budget: Budget<'_>) -> Result<bool, Error> {
         self.insert_unique_hashed(self.hash(item), budget)
     }

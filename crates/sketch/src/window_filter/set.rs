@@ -1,4 +1,4 @@
-//! [`WindowSet`]: the set of items that were added in the window.
+//! [`BloomWindow`]: the set of items that were added in the window.
 
 use super::sub_filter::LiveEntry;
 use super::ticks::LiveTicks;
@@ -25,18 +25,18 @@ const MAX_ITERATIONS: u16 = 1024;
 /// ```
 /// use roughly_sketch::memory::Budget;
 /// use roughly_sketch::window::{Timed, Window};
-/// use roughly_sketch::window_filter::{Seed, SetParameters, WindowSet};
+/// use roughly_sketch::window_filter::{Seed, BloomWindowParameters, BloomWindow};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let minute = Window::of::<WindowSet>(60_000, 6, None)?;
-/// let parameters = SetParameters {
+/// let minute = Window::of::<BloomWindow>(60_000, 6, None)?;
+/// let parameters = BloomWindowParameters {
 ///     // A server takes random bytes.
 ///     seed: Seed::default(),
 ///     capacity: 1000,
 ///     error_rate: 0.01,
 ///     expansion: 2,
 /// };
-/// let mut fruit = WindowSet::new(minute, &parameters, Budget::UNLIMITED)?;
+/// let mut fruit = BloomWindow::new(minute, &parameters, Budget::UNLIMITED)?;
 /// let now = 1_700_000_000_000;
 /// fruit.advance(minute.pane_at(now));
 /// fruit.add(b"apple", Budget::UNLIMITED)?;
@@ -45,15 +45,15 @@ const MAX_ITERATIONS: u16 = 1024;
 /// # Ok(())
 /// # }
 /// ```
-pub type WindowSet = WindowFilter<Set>;
+pub type BloomWindow = WindowFilter<Set>;
 
-/// The kind of [`WindowSet`].
+/// The kind of [`BloomWindow`].
 #[derive(Debug, PartialEq)]
 pub struct Set;
 
-/// Parameters of a new [`WindowSet`].
+/// Parameters of a new [`BloomWindow`].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SetParameters {
+pub struct BloomWindowParameters {
     /// Keys the hash of items. Secret and random, so that nobody can choose items that collide.
     pub seed: Seed,
     /// Distinct items per window, at least 1.
@@ -101,7 +101,7 @@ impl Kind for Set {
     }
 }
 
-impl WindowSet {
+impl BloomWindow {
     /// An empty set. Requests its memory from `budget`. It is zeroed memory, so the system provides most of the pages
     /// when they are used.
     ///
@@ -109,7 +109,7 @@ impl WindowSet {
     /// [`Error::Shape`] or [`Error::OutOfMemory`].
     pub fn new(
         window: Window,
-        parameters: &SetParameters,
+        parameters: &BloomWindowParameters,
         budget: Budget<'_>,
     ) -> Result<Self, Error> {
         let parameters = Parameters {

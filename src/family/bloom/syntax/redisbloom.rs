@@ -8,7 +8,7 @@ use crate::family::window::{FILTER, INSERT, WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::options::{MissingValue, Options};
-use roughly_sketch::window_filter::WindowSet;
+use roughly_sketch::window_filter::BloomWindow;
 use std::ops::RangeInclusive;
 
 /// The number of arguments without a window.
@@ -36,7 +36,7 @@ pub fn reserve(call: &Call<'_>) -> Result<Request, Error> {
     }
     let request = reserve_parameters(call, &mut options)?;
     check_others(&options, window.is_some())?;
-    let window = window.map(WindowOption::parse::<WindowSet>).transpose()?;
+    let window = window.map(WindowOption::parse::<BloomWindow>).transpose()?;
     Ok(Request { window, ..request })
 }
 
@@ -135,7 +135,7 @@ pub fn insert(call: &Call<'_>, exists: bool) -> Result<InsertOptions, Error> {
             _ => {
                 let option = WindowOption::at(call, index - 1, INSERT)?;
                 let option = option.ok_or(c"Unknown argument received")?;
-                request.window = Some(option.parse::<WindowSet>()?);
+                request.window = Some(option.parse::<BloomWindow>()?);
                 index += option.len() - 1;
             }
         }

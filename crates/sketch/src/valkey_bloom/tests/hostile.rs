@@ -295,7 +295,7 @@ fn headers_of_other_types_do_not_have_the_mark() {
     let header = Parts::valid().header();
     assert!(crate::bloom::Chain::from_header(&header, ANY).is_err());
     assert!(crate::cuckoo::CuckooFilter::from_header(&header, ANY).is_err());
-    assert!(crate::window_filter::WindowSet::from_header(&header, ANY).is_err());
+    assert!(crate::window_filter::BloomWindow::from_header(&header, ANY).is_err());
     let bloom = crate::bloom::Parameters {
         capacity: 10,
         error_rate: 0.01,

@@ -10,7 +10,7 @@ use crate::window::Panes;
 
 const PROBES: u64 = 200_000;
 
-fn false_positives(filter: &WindowSet) -> u64 {
+fn false_positives(filter: &BloomWindow) -> u64 {
     let now = filter.timeline().newest();
     let absent = (0..PROBES).map(|number| (number | 1 << 40).to_le_bytes());
     absent
@@ -28,7 +28,7 @@ fn bound_of(probes: u64, rate: f64) -> u64 {
 }
 
 /// Adds `per_pane` items in each of this many panes. Looks up each item at the end of its last pane.
-fn churn(filter: &mut WindowSet, per_pane: u64, panes: u64) {
+fn churn(filter: &mut BloomWindow, per_pane: u64, panes: u64) {
     let window = filter.timeline().window().panes();
     for pane in 0..panes {
         filter.advance(pane);
@@ -214,7 +214,7 @@ fn a_full_multiset_has_the_rate_of_its_bucket_size() {
 }
 
 /// The number of absent items that a multiset finds.
-fn found_in_multiset(filter: &WindowMultiset) -> u64 {
+fn found_in_multiset(filter: &CuckooWindow) -> u64 {
     let absent = (0..PROBES).map(|number| (number | 1 << 40).to_le_bytes());
     absent
         .filter(|item| filter.contains(item, Panes::ALL))
@@ -227,13 +227,13 @@ fn found_in_multiset(filter: &WindowMultiset) -> u64 {
 fn a_multiset_has_the_specified_rate_at_capacity_and_after_growth() {
     for error_rate in [0.05, 0.001, 0.0001] {
         for bucket_size in [1, 4, 30] {
-            let parameters = MultisetParameters {
+            let parameters = CuckooWindowParameters {
                 error_rate: Some(error_rate),
                 ..of_multiset(2000, bucket_size, 2)
             };
-            let mut filter = WindowMultiset::new(window(12), &parameters, ANY).unwrap();
+            let mut filter = CuckooWindow::new(window(12), &parameters, ANY).unwrap();
             assert_eq!(filter.error_rate(), Some(error_rate));
-            let sum = |filter: &WindowMultiset| -> f64 {
+            let sum = |filter: &CuckooWindow| -> f64 {
                 filter
                     .sub_filters(Panes::ALL)
                     .map(|each| each.error_rate)
@@ -270,11 +270,11 @@ fn a_multiset_has_the_specified_rate_at_capacity_and_after_growth() {
 #[test]
 fn the_default_rate_of_a_multiset_is_that_of_each_sub_filter() {
     let [default, specified] = [None, Some(8.0 / 255.0)].map(|error_rate| {
-        let parameters = MultisetParameters {
+        let parameters = CuckooWindowParameters {
             error_rate,
             ..of_multiset(500, 4, 2)
         };
-        let mut filter = WindowMultiset::new(window(12), &parameters, ANY).unwrap();
+        let mut filter = CuckooWindow::new(window(12), &parameters, ANY).unwrap();
         for number in 0..5000u64 {
             filter.insert_item(&number.to_le_bytes(), ANY).unwrap();
         }

@@ -6,13 +6,13 @@ use super::*;
 const ITEMS: u64 = 3000;
 
 /// No expired item is found, by reads with their own panes and after every write.
-fn assert_none_is_live(filter: &WindowSet, pane: u64) {
+fn assert_none_is_live(filter: &BloomWindow, pane: u64) {
     let panes = filter.panes_in(pane);
     let live = (0..ITEMS).filter(|item| filter.contains(&item.to_le_bytes(), panes));
     assert_eq!(live.count(), 0, "pane {pane}");
 }
 
-fn filled() -> WindowSet {
+fn filled() -> BloomWindow {
     let mut filter = set(ITEMS, EXACT, 0, 1);
     filter.advance(0);
     add_all(&mut filter, 0, ITEMS);

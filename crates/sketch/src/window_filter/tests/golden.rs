@@ -23,7 +23,7 @@ fn text(values: &Values) -> String {
     texts.collect::<Vec<_>>().join(" ")
 }
 
-fn small_set() -> WindowSet {
+fn small_set() -> BloomWindow {
     let mut filter = set(3, 0.01, 2, 2);
     filter.advance(1000);
     for item in ["apple", "banana", "cherry"] {
@@ -36,7 +36,7 @@ fn small_set() -> WindowSet {
     filter
 }
 
-fn small_multiset() -> WindowMultiset {
+fn small_multiset() -> CuckooWindow {
     let mut filter = multiset(4, 2, 1, 3);
     filter.advance(7);
     for item in ["apple", "apple", "banana", "cherry"] {

@@ -9,7 +9,7 @@ use crate::window_filter::evict::{MAX_SLOTS, reads};
 use roughly_dump::Value::{self, Bytes, Double, Integer};
 
 /// A filter with two sub-filters, live and expired entries.
-fn sample() -> WindowSet {
+fn sample() -> BloomWindow {
     let mut filter = set(20, 0.01, 2, 5);
     add_some(&mut filter, 0, 45);
     filter.advance(7);
@@ -19,13 +19,13 @@ fn sample() -> WindowSet {
     filter
 }
 
-fn add_some(filter: &mut WindowSet, from: u64, to: u64) {
+fn add_some(filter: &mut BloomWindow, from: u64, to: u64) {
     for number in from..to {
         let _ = filter.add(&number.to_le_bytes(), small());
     }
 }
 
-fn sample_multiset() -> WindowMultiset {
+fn sample_multiset() -> CuckooWindow {
     let mut filter = multiset(20, 2, 1, 5);
     for number in 0..60u64 {
         filter
@@ -44,20 +44,20 @@ fn small() -> Budget<'static> {
 #[test]
 fn headers_of_a_wrong_length_or_type_are_refused() {
     let [set, multiset] = [sample().header(), sample_multiset().header()].map(Result::unwrap);
-    check_header_rules::<WindowSet>(&set, &[(0, b"X", "not a header of this type")]);
-    assert!(WindowMultiset::from_header(&multiset, ANY).is_ok());
-    assert!(WindowSet::from_header(&multiset, ANY).is_err());
-    assert!(WindowMultiset::from_header(&set, ANY).is_err());
+    check_header_rules::<BloomWindow>(&set, &[(0, b"X", "not a header of this type")]);
+    assert!(CuckooWindow::from_header(&multiset, ANY).is_ok());
+    assert!(BloomWindow::from_header(&multiset, ANY).is_err());
+    assert!(CuckooWindow::from_header(&set, ANY).is_err());
     for version in [0, 1, 3] {
-        let refused = WindowSet::load(&mut saved(&sample()), version, &());
+        let refused = BloomWindow::load(&mut saved(&sample()), version, &());
         assert_eq!(refused.err(), Some(FormatError::UnknownVersion(version)));
     }
     for version in [0, 1, 2, 4] {
-        let refused = WindowMultiset::load(&mut saved(&sample_multiset()), version, &());
+        let refused = CuckooWindow::load(&mut saved(&sample_multiset()), version, &());
         assert_eq!(refused.err(), Some(FormatError::UnknownVersion(version)));
     }
     let old = [b"cf-win2\xff", &multiset[8..]].concat();
-    let refused = WindowMultiset::from_header(&old, ANY).err();
+    let refused = CuckooWindow::from_header(&old, ANY).err();
     let mark = FormatError::Invalid("not a header of this type");
     assert_eq!(refused, Some(mark));
 }
@@ -66,7 +66,7 @@ fn headers_of_a_wrong_length_or_type_are_refused() {
 /// bytes.
 #[test]
 fn no_header_is_also_one_of_a_filter_without_a_window() {
-    assert!(u64::from_le_bytes(WindowSet::HEADER_MARK.try_into().unwrap()) > i64::MAX as u64);
+    assert!(u64::from_le_bytes(BloomWindow::HEADER_MARK.try_into().unwrap()) > i64::MAX as u64);
     let (set, multiset) = (
         sample().header().unwrap(),
         sample_multiset().header().unwrap(),
@@ -75,14 +75,14 @@ fn no_header_is_also_one_of_a_filter_without_a_window() {
         assert!(Chain::from_header(&set[..len], small()).is_err());
     }
     assert!(multiset.len() > crate::cuckoo::HEADER_BYTES);
-    assert!(WindowMultiset::from_header(&multiset[..crate::cuckoo::HEADER_BYTES], ANY).is_err());
+    assert!(CuckooWindow::from_header(&multiset[..crate::cuckoo::HEADER_BYTES], ANY).is_err());
     assert!(CuckooFilter::from_header(&multiset, small()).is_err());
 }
 
 #[test]
 fn every_rule_of_the_values_is_checked() {
     let (filter, load) = (sample(), |values: &mut Values| {
-        WindowSet::load(values, 2, &())
+        BloomWindow::load(values, 2, &())
     });
     assert_eq!(filter.num_sub_filters(), 2);
     let values = saved(&filter);
@@ -221,7 +221,7 @@ fn a_multiset_has_any_error_rate_between_0_and_1() {
     let values = saved(&sample_multiset());
     let load = |rate: f64| {
         let mut values = with(&values, 5, Double(rate));
-        WindowMultiset::load(&mut values, WindowMultiset::ENCODING_VERSION, &())
+        CuckooWindow::load(&mut values, CuckooWindow::ENCODING_VERSION, &())
     };
     for rate in [f64::MIN_POSITIVE, 1e-9, 0.01, 0.25, 0.999] {
         let filter = load(rate).unwrap();

@@ -28,13 +28,13 @@ fn memory_is_requested_before_it_is_allocated() {
         true
     };
     let budget = Budget::new(&allows);
-    let parameters = SetParameters {
+    let parameters = BloomWindowParameters {
         seed: SEED,
         capacity: 1000,
         error_rate: 0.01,
         expansion: 2,
     };
-    let mut filter = WindowSet::new(window(30), &parameters, budget).unwrap();
+    let mut filter = BloomWindow::new(window(30), &parameters, budget).unwrap();
     for number in 0..10_000u64 {
         filter.add(&number.to_le_bytes(), budget).unwrap();
         let list = filter.sub_filters.capacity() * size_of::<SubFilter>();
@@ -42,7 +42,7 @@ fn memory_is_requested_before_it_is_allocated() {
     }
     assert_eq!(filter.num_sub_filters(), 4);
     requested.set(0);
-    let copy = WindowSet::from_header(&filter.header().unwrap(), budget).unwrap();
+    let copy = BloomWindow::from_header(&filter.header().unwrap(), budget).unwrap();
     assert_eq!(requested.get(), bytes(&filter));
     for copy in [copy, reloaded(&filter), filter.try_clone().unwrap()] {
         assert_eq!(bytes(&copy), bytes(&filter));
@@ -111,7 +111,7 @@ fn after_a_refusal_nothing_has_changed() {
     );
     assert_eq!(filter.add(b"more", ANY), Ok(Addition::New));
     let header = filter.header().unwrap();
-    assert!(WindowSet::from_header(&header, none).is_err());
+    assert!(BloomWindow::from_header(&header, none).is_err());
 }
 
 #[test]

@@ -22,19 +22,19 @@ fn window(panes: u64) -> Window {
     Window::new(panes, panes, None).unwrap()
 }
 
-fn set(capacity: u64, error_rate: f64, expansion: u32, panes: u64) -> WindowSet {
-    let parameters = SetParameters {
+fn set(capacity: u64, error_rate: f64, expansion: u32, panes: u64) -> BloomWindow {
+    let parameters = BloomWindowParameters {
         seed: SEED,
         capacity,
         error_rate,
         expansion,
     };
-    WindowSet::new(window(panes), &parameters, ANY).unwrap()
+    BloomWindow::new(window(panes), &parameters, ANY).unwrap()
 }
 
 /// The parameters of [`multiset`].
-fn of_multiset(capacity: u64, bucket_size: u8, expansion: u32) -> MultisetParameters {
-    MultisetParameters {
+fn of_multiset(capacity: u64, bucket_size: u8, expansion: u32) -> CuckooWindowParameters {
+    CuckooWindowParameters {
         seed: SEED,
         capacity,
         error_rate: None,
@@ -44,9 +44,9 @@ fn of_multiset(capacity: u64, bucket_size: u8, expansion: u32) -> MultisetParame
     }
 }
 
-fn multiset(capacity: u64, bucket_size: u8, expansion: u32, panes: u64) -> WindowMultiset {
+fn multiset(capacity: u64, bucket_size: u8, expansion: u32, panes: u64) -> CuckooWindow {
     let parameters = of_multiset(capacity, bucket_size, expansion);
-    WindowMultiset::new(window(panes), &parameters, ANY).unwrap()
+    CuckooWindow::new(window(panes), &parameters, ANY).unwrap()
 }
 
 fn saved<K: Kind>(filter: &WindowFilter<K>) -> Values {
@@ -65,13 +65,13 @@ fn reloaded<K: Kind>(filter: &WindowFilter<K>) -> WindowFilter<K> {
 #[test]
 fn the_seed_is_part_of_the_value() {
     let [mut one, mut other] = [SEED, Seed([7; 16])].map(|seed| {
-        let parameters = SetParameters {
+        let parameters = BloomWindowParameters {
             seed,
             capacity: 100,
             error_rate: 0.01,
             expansion: 2,
         };
-        WindowSet::new(window(4), &parameters, ANY).unwrap()
+        BloomWindow::new(window(4), &parameters, ANY).unwrap()
     });
     assert!(one != other && digest(&one) != digest(&other));
     assert_ne!(one.header().unwrap(), other.header().unwrap());
@@ -107,13 +107,13 @@ fn digest<K: Kind>(filter: &WindowFilter<K>) -> Vec<u8> {
 }
 
 /// Adds the items with the numbers `from..to`.
-fn add_all(filter: &mut WindowSet, from: u64, to: u64) {
+fn add_all(filter: &mut BloomWindow, from: u64, to: u64) {
     for number in from..to {
         assert_eq!(filter.add(&number.to_le_bytes(), ANY), Ok(Addition::New));
     }
 }
 
-fn contains_all(filter: &WindowSet, from: u64, to: u64) -> bool {
+fn contains_all(filter: &BloomWindow, from: u64, to: u64) -> bool {
     let now = filter.timeline().newest();
     (from..to).all(|number| filter.contains(&number.to_le_bytes(), filter.panes_in(now)))
 }
@@ -121,13 +121,13 @@ fn contains_all(filter: &WindowSet, from: u64, to: u64) -> bool {
 #[test]
 fn parameters_out_of_range_are_refused() {
     let set = |capacity, error_rate, expansion| {
-        let parameters = SetParameters {
+        let parameters = BloomWindowParameters {
             seed: SEED,
             capacity,
             error_rate,
             expansion,
         };
-        WindowSet::new(
+        BloomWindow::new(
             window(5),
             &parameters,
             Budget::new(&|bytes| bytes < 1 << 20),
@@ -170,7 +170,7 @@ fn an_addition_without_a_refresh_adds_only_new_items() {
     let mut filter = set(3, EXACT, 0, 4);
     filter.add(b"a", ANY).unwrap();
     filter.advance(3);
-    let skipped = |filter: &mut WindowSet, items: &[&'static [u8]]| {
+    let skipped = |filter: &mut BloomWindow, items: &[&'static [u8]]| {
         let mut results = Vec::new();
         let items = items.iter().copied();
         filter.add_each(items, IfPresent::Skip, ANY, |result| results.push(result));
@@ -345,7 +345,7 @@ fn the_oldest_occurrence_is_deleted() {
         filter.advance(pane);
         filter.insert_item(b"a", ANY).unwrap();
     }
-    let totals = |filter: &WindowMultiset| [1, 2, 5].map(|pane| filter.pane_total(pane));
+    let totals = |filter: &CuckooWindow| [1, 2, 5].map(|pane| filter.pane_total(pane));
     assert_eq!(totals(&filter), [1, 2, 1]);
     for expected in [[0, 2, 1], [0, 1, 1], [0, 0, 1], [0, 0, 0]] {
         assert!(filter.delete(b"a"));
