@@ -22,6 +22,7 @@ pub mod cuckoo;
 mod error_rate;
 mod growth;
 mod merge;
+mod new_key;
 pub mod sketch;
 pub mod t_digest;
 pub mod top_k;

@@ -1,11 +1,15 @@
 //! CMS.INITBYDIM and CMS.INITBYPROB.
 
-use crate::family::window::{COUNTER, WindowOption, replicate_creation};
+use crate::family::new_key::{self, NewKey};
+use crate::family::window::{COUNTER, NewWindow, WindowOption, replicate_creation};
 use crate::server::call::{Call, Error};
+use crate::server::data_type::NewValue;
+use crate::server::value::Value;
 use roughly_sketch::count_min::{
     CellSize, CountMin, CountMinError, CountMinWindow, Shape, dimensions_for,
 };
 use roughly_sketch::memory::Purpose;
+use roughly_sketch::seed::Seed;
 use std::ffi::CStr;
 
 /// The number of arguments without and with a cell size, and without a window.
@@ -46,47 +50,81 @@ fn bounds(call: &Call<'_>) -> Result<Dimensions, Error> {
 /// Width and depth, or the error for their calculation.
 type Dimensions = Result<(u64, u64), CountMinError>;
 
-/// Creates a sketch of the dimensions that `read` parses from arguments 2 and 3.
-///
-/// The dimensions are replicated: releases of RedisBloom differ in the depth that they calculate for some
-/// probabilities.
+/// A new sketch.
+enum NewSketch {
+    Classic(Size),
+    Windowed(Size, Shape, NewWindow, Seed),
+}
+
+/// The width, the depth, and the cell size.
+type Size = (u64, u64, CellSize);
+
+/// The sketch that the command describes, with the dimensions that `read` parses from arguments 2 and 3.
+fn new_sketch(
+    call: &Call<'_>,
+    (len, option): (usize, Option<WindowOption<'_>>),
+    read: fn(&Call<'_>) -> Result<Dimensions, Error>,
+) -> Result<NewSketch, Error> {
+    let dimensions = read(call)?;
+    let cell_size = cell_size(call, len)?;
+    let (width, depth) = dimensions.map_err(error_text)?;
+    let size = (width, depth, cell_size);
+    let Some(option) = option else {
+        return Ok(NewSketch::Classic(size));
+    };
+    // The arguments before WINDOW are checked first.
+    let shape = Shape::new(width, depth, cell_size).map_err(error_text)?;
+    let window = option.parse::<CountMinWindow>()?.check_allowed(call)?;
+    Ok(NewSketch::Windowed(size, shape, window, window.seed(call)))
+}
+
+impl NewKey for NewSketch {
+    fn build(&self, call: &Call<'_>) -> Result<NewValue, Error> {
+        let budget = call.memory().budget(Purpose::Create);
+        let built = match *self {
+            Self::Classic((width, depth, cell_size)) => {
+                CountMin::new(width, depth, cell_size, budget).map(|sketch| Value::new(sketch) as _)
+            }
+            Self::Windowed(_, shape, window, seed) => {
+                let sketch = CountMinWindow::new(shape, window.window, seed, budget);
+                sketch.map(|sketch| Value::new(sketch) as _)
+            }
+        };
+        built.map_err(error_text)
+    }
+
+    /// The dimensions are replicated: releases of RedisBloom differ in the depth that they calculate for some probabilities.
+    fn replicate(&self, call: &mut Call<'_>) {
+        let (Self::Classic(size) | Self::Windowed(size, ..)) = *self;
+        let (width, depth, cell_size) = size;
+        let words = match self {
+            Self::Classic(_) => Vec::new(),
+            Self::Windowed(_, _, window, seed) => window.words(Some(*seed)),
+        };
+        let key = call.arg(1).bytes();
+        let [width, depth, bytes] = [width, depth, cell_size.bytes()].map(|n| n.to_string());
+        let mut arguments = vec![key, width.as_bytes(), depth.as_bytes()];
+        // RedisBloom up to 8.10 does not accept the keyword.
+        if cell_size != CellSize::default() {
+            arguments.extend([&b"CELL_SIZE"[..], bytes.as_bytes()]);
+        }
+        replicate_creation(call, c"CMS.INITBYDIM", &arguments, &words);
+    }
+}
+
+/// Creates a sketch of the dimensions that `read` parses.
 fn create(
     call: &mut Call<'_>,
     event: &CStr,
     read: fn(&Call<'_>) -> Result<Dimensions, Error>,
 ) -> Result<(), Error> {
-    let (len, option) = WindowOption::at_end(call, &ARGUMENTS, COUNTER)?;
+    let option = WindowOption::at_end(call, &ARGUMENTS, COUNTER)?;
     let key = call.write(1);
     if !key.is_missing() {
         return Err(c"CMS: key already exists".into());
     }
-    let dimensions = read(call)?;
-    let cell_size = cell_size(call, len)?;
-    let (width, depth) = dimensions.map_err(error_text)?;
-    let parse = |option: WindowOption<'_>| -> Result<_, Error> {
-        // The arguments before WINDOW are checked first.
-        let shape = Shape::new(width, depth, cell_size).map_err(error_text)?;
-        let window = option.parse::<CountMinWindow>()?.check_allowed(call)?;
-        Ok((shape, window))
-    };
-    let window = option.map(parse).transpose()?;
-    let budget = call.memory().budget(Purpose::Create);
-    match window {
-        None => {
-            let sketch = CountMin::new(width, depth, cell_size, budget);
-            let entry = key.create(call, sketch.map_err(error_text)?)?;
-            replicate(call, width, depth, cell_size, &[]);
-            entry.store();
-        }
-        Some((shape, window)) => {
-            let seed = window.seed(call);
-            let sketch = CountMinWindow::new(shape, window.window, seed, budget);
-            let mut entry = key.create(call, sketch.map_err(error_text)?)?;
-            replicate(call, width, depth, cell_size, &window.words(Some(seed)));
-            entry.advance(call);
-            entry.store();
-        }
-    }
+    let new = new_sketch(call, option, read)?;
+    new_key::create(call, key, &new)?.store();
     call.signal_changed(1, event);
     call.reply_ok();
     Ok(())
@@ -118,15 +156,4 @@ fn error_text(error: CountMinError) -> Error {
         }
         _ => c"CMS: invalid init arguments".into(),
     }
-}
-
-fn replicate(call: &mut Call<'_>, width: u64, depth: u64, cell_size: CellSize, window: &[String]) {
-    let key = call.arg(1).bytes();
-    let [width, depth, bytes] = [width, depth, cell_size.bytes()].map(|n| n.to_string());
-    let mut arguments = vec![key, width.as_bytes(), depth.as_bytes()];
-    // RedisBloom up to 8.10 does not accept the keyword.
-    if cell_size != CellSize::default() {
-        arguments.extend([&b"CELL_SIZE"[..], bytes.as_bytes()]);
-    }
-    replicate_creation(call, c"CMS.INITBYDIM", &arguments, window);
 }
