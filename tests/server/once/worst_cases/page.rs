@@ -87,10 +87,7 @@ pub fn check_or_write(family: &Family, rows: &Rows) {
     let _guard = FILE.lock().unwrap_or_else(PoisonError::into_inner);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
     let page = fs::read_to_string(&path).expect("the page");
-    let begin = format!(
-        "<!-- begin: {}, measured by `scripts/pages.sh worst-cases` -->",
-        family.type_name
-    );
+    let begin = format!("<!-- begin: {} -->", family.type_name);
     let (before, rest) = page.split_once(&begin).expect("a marker before the table");
     let (found, after) = rest.split_once(END).expect("a marker after the table");
     let measured = table(rows);
