@@ -1,7 +1,6 @@
 //! BF.MERGE, the union of filters. RedisBloom does not have this command.
 
-use super::texts::{NO_MEMORY, NOT_FOUND};
-use super::types::{Filter, FilterMut};
+use super::types::{Filter, FilterMut, NO_MEMORY, NOT_FOUND};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;

@@ -1,9 +1,10 @@
-//! BF.EXISTS and BF.MEXISTS.
+//! The commands that read: BF.EXISTS, BF.MEXISTS, BF.CARD, BF.INFO and BF.DEBUG.
 
-use super::dialect::Dialect;
-use super::types::Filter;
+use super::config::Dialect;
+use super::types::{Description, Filter, NOT_FOUND, valkey_error};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use std::ffi::CStr;
 
 /// BF.EXISTS key item
 pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
@@ -36,4 +37,243 @@ pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// BF.CARD key
+pub fn card(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.read(1);
+    let items = match key.get::<Filter<'_>>().optional()? {
+        None => 0,
+        Some(filter) => filter.items(filter.panes(call)?),
+    };
+    drop(key);
+    call.reply_count(items);
+    Ok(())
+}
+
+/// A field of BF.INFO.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Field {
+    Capacity,
+    Size,
+    Filters,
+    Items,
+    ErrorRate,
+    Expansion,
+    Tightening,
+    MaxScaledCapacity,
+}
+
+/// The fields in valkey-bloom's order: the argument that selects one, and its name in the reply.
+const FIELDS: [(Field, &str, &CStr); 8] = [
+    (Field::Capacity, "CAPACITY", c"Capacity"),
+    (Field::Size, "SIZE", c"Size"),
+    (Field::Filters, "FILTERS", c"Number of filters"),
+    (Field::Items, "ITEMS", c"Number of items inserted"),
+    (Field::ErrorRate, "ERROR", c"Error rate"),
+    (Field::Expansion, "EXPANSION", c"Expansion rate"),
+    (Field::Tightening, "TIGHTENING", c"Tightening ratio"),
+    (
+        Field::MaxScaledCapacity,
+        "MAXSCALEDCAPACITY",
+        c"Max scaled capacity",
+    ),
+];
+
+/// The value of a field.
+enum FieldValue {
+    Count(u64),
+    Ratio(f64),
+    Null,
+}
+
+impl FieldValue {
+    fn reply(self, call: &mut Call<'_>) {
+        match self {
+            Self::Count(count) => call.reply_count(count),
+            Self::Ratio(ratio) => call.reply_double(ratio),
+            Self::Null => call.reply_null(),
+        }
+    }
+}
+
+impl Field {
+    /// Whether RedisBloom has the field.
+    fn is_common(self) -> bool {
+        !matches!(
+            self,
+            Self::ErrorRate | Self::Tightening | Self::MaxScaledCapacity
+        )
+    }
+
+    /// Whether a filter has the field. RedisBloom's fields are those of all filters; valkey-bloom's are also those of
+    /// its own type and, if replies are those of valkey-bloom, of all filters, as far as they have such a property.
+    fn applies_to(self, filter: &Description, dialect: Dialect) -> bool {
+        self.is_common()
+            || (filter.is_valkey || dialect == Dialect::Valkey)
+                && match self {
+                    Self::Tightening => filter.tightening.is_some(),
+                    Self::MaxScaledCapacity => filter.is_valkey && filter.growth_factor.is_some(),
+                    _ => true,
+                }
+    }
+
+    /// # Errors
+    /// valkey-bloom's error if the capacity to which the filter can grow exceeds 63 bits.
+    fn value_of(self, filter: Filter<'_>, description: &Description) -> Result<FieldValue, Error> {
+        Ok(match self {
+            Self::Capacity => FieldValue::Count(description.capacity),
+            Self::Size => FieldValue::Count(description.size),
+            Self::Filters => FieldValue::Count(description.sub_filters as u64),
+            Self::Items => FieldValue::Count(description.items),
+            Self::ErrorRate => FieldValue::Ratio(description.error_rate),
+            Self::Expansion => {
+                let factor = description.growth_factor;
+                factor.map_or(FieldValue::Null, |factor| FieldValue::Count(factor.into()))
+            }
+            Self::Tightening => description
+                .tightening
+                .map_or(FieldValue::Null, FieldValue::Ratio),
+            Self::MaxScaledCapacity => {
+                let capacity = filter.max_scaled_capacity();
+                let capacity = capacity.map_err(|error| valkey_error(error, NOT_FOUND))?;
+                capacity.map_or(FieldValue::Null, FieldValue::Count)
+            }
+        })
+    }
+}
+
+/// BF.INFO key [CAPACITY | SIZE | FILTERS | ITEMS | ERROR | EXPANSION | TIGHTENING | MAXSCALEDCAPACITY]
+pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
+    let dialect = Dialect::current();
+    if call.len() > 3 {
+        return Err(dialect.wrong_arity(call));
+    }
+    let key = call.read(1);
+    let filter = key.get::<Filter<'_>>().or_missing(NOT_FOUND)?;
+    let description = filter.describe(filter.panes(call)?);
+    if call.len() == 2 {
+        return all_fields(call, dialect, filter, &description);
+    }
+    let unknown = match dialect {
+        Dialect::Valkey => c"ERR invalid information value",
+        Dialect::RedisBloom => c"Invalid information value",
+    };
+    let argument = call.arg(2);
+    let (field, _, name) = FIELDS
+        .into_iter()
+        .find(|(field, selector, _)| {
+            argument.is(selector) && field.applies_to(&description, dialect)
+        })
+        .ok_or(unknown)?;
+    let value = field.value_of(filter, &description)?;
+    if dialect == Dialect::RedisBloom {
+        if call.is_resp3() {
+            call.reply_map(1);
+            call.reply_simple(name);
+        } else {
+            call.reply_array(1);
+        }
+    }
+    value.reply(call);
+    Ok(())
+}
+
+/// Replies with all fields: RedisBloom's as a map, valkey-bloom's as an array.
+fn all_fields(
+    call: &mut Call<'_>,
+    dialect: Dialect,
+    filter: Filter<'_>,
+    description: &Description,
+) -> Result<(), Error> {
+    let is_valkey = dialect == Dialect::Valkey;
+    let mut fields = Vec::with_capacity(FIELDS.len());
+    for (field, _, name) in FIELDS {
+        if (is_valkey || field.is_common()) && field.applies_to(description, dialect) {
+            fields.push((name, field.value_of(filter, description)?));
+        }
+    }
+    if is_valkey {
+        call.reply_array(2 * fields.len());
+    } else {
+        call.reply_map(fields.len());
+    }
+    for (name, value) in fields {
+        call.reply_simple(name);
+        value.reply(call);
+    }
+    Ok(())
+}
+
+/// BF.DEBUG key
+pub fn debug(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.read(1);
+    let filter = key.get::<Filter<'_>>().or_missing(NOT_FOUND)?;
+    let panes = filter.panes(call)?;
+    let description = filter.describe(panes);
+    call.reply_array(description.sub_filters + 1);
+    call.reply_bulk(format!("size:{}", description.items).as_bytes());
+    filter.for_each_sub_filter(panes, |sub_filter| {
+        let line = format!(
+            "bytes:{} bits:{} hashes:{} hashwidth:{} capacity:{} size:{} ratio:{}",
+            sub_filter.bytes,
+            sub_filter.bits,
+            sub_filter.hashes,
+            description.hash_width,
+            sub_filter.capacity,
+            sub_filter.items,
+            six_digits(sub_filter.error_rate),
+        );
+        call.reply_bulk(line.as_bytes());
+    });
+    Ok(())
+}
+
+/// A positive number as C's `%g` prints it: six significant digits, no trailing zeros, and scientific notation if the
+/// exponent is below -4 or above 5.
+fn six_digits(number: f64) -> String {
+    let scientific = format!("{number:.5e}");
+    let Some((mantissa, exponent)) = scientific.split_once('e') else {
+        return scientific;
+    };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let without_zeros = |digits: &str| -> String {
+        if digits.contains('.') {
+            digits
+                .trim_end_matches('0')
+                .trim_end_matches('.')
+                .to_owned()
+        } else {
+            digits.to_owned()
+        }
+    };
+    if (-4..6).contains(&exponent) {
+        let decimals = usize::try_from(5 - exponent).unwrap_or(0);
+        return without_zeros(&format!("{number:.decimals$}"));
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{}e{sign}{:02}", without_zeros(mantissa), exponent.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::six_digits;
+
+    #[test]
+    fn numbers_are_printed_as_c_prints_them() {
+        for (number, text) in [
+            (0.01, "0.01"),
+            (0.005, "0.005"),
+            (0.025, "0.025"),
+            (0.5, "0.5"),
+            (0.000_312_5, "0.0003125"),
+            (0.000_039_062_5, "3.90625e-05"),
+            (1e-290, "1e-290"),
+            (1.0 / 3.0, "0.333333"),
+            (0.999_999_9, "1"),
+            (5e-324, "4.94066e-324"),
+        ] {
+            assert_eq!(six_digits(number), text);
+        }
+    }
 }

@@ -1,9 +1,9 @@
 //! CF.ADD, CF.ADDNX, CF.INSERT, CF.INSERTNX, CF.DEL and CF.COMPACT.
 
-use super::texts::{NO_MEMORY, NOT_FOUND};
-use super::types::{Cuckoo, CuckooMut, IfExists, Insertion};
-use super::{config, create};
-use crate::family::growth::{self, Thresholds};
+use super::config;
+use super::create::{NewFilter, ReserveOptions, insert_options};
+use super::types::{Cuckoo, CuckooMut, IfExists, Insertion, NO_MEMORY, NOT_FOUND};
+use crate::family::filters::{self, Thresholds};
 use crate::family::window;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -49,7 +49,7 @@ static THRESHOLDS: Thresholds = [(16, RateLimit::per_minute()), (4, RateLimit::p
 /// The sub-filters that the command has added to those before it. Logs a line when they become too many.
 #[inline]
 fn growths(call: &Call<'_>, filter: &CuckooMut<'_>, before: usize) -> usize {
-    growth::growths(call, &THRESHOLDS, before, filter.num_sub_filters(), || {
+    filters::growths(call, &THRESHOLDS, before, filter.num_sub_filters(), || {
         many_sub_filters(call, filter)
     })
 }
@@ -64,7 +64,7 @@ fn many_sub_filters(call: &Call<'_>, filter: &CuckooMut<'_>) -> String {
     let bucket_size = u64::from(filter.bucket_size.max(RECOMMENDED_BUCKET_SIZE));
     // An item has two buckets.
     let equal_items = 2 * bucket_size;
-    let capacity = growth::capacity_for(filter.items, equal_items..=MAX_CAPACITY);
+    let capacity = filters::capacity_for(filter.items, equal_items..=MAX_CAPACITY);
     format!(
         "key {key} has grown to {sub_filters} sub-filters, and about {percent:.1} % of look-ups are false positives. Reserve it with CF.RESERVE key {capacity} BUCKETSIZE {bucket_size}{window}, and add an item that occurs more than {equal_items} times with CF.ADDNX"
     )
@@ -81,7 +81,9 @@ pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(), Error> {
-    let mut entry = create::find_or_create(call, &config::defaults())?;
+    let mut entry = filters::find_or_create(call, Cuckoo::TYPES, |call| {
+        NewFilter::of(call, &ReserveOptions::defaults())
+    })?;
     let unchanged = entry.advance_unless(call, |value, call, later| {
         let filter = value.of_family::<CuckooMut<'_>>();
         if is_later_at_limit(&filter, later) {
@@ -150,10 +152,13 @@ pub fn insertnx(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> Result<(), Error> {
-    let options = create::insert_options(call)?;
+    let options = insert_options(call)?;
     let mut entry = match call.write(1).find(call, Cuckoo::TYPES.iter().copied())? {
+        Found::Entry(entry) => entry,
         Found::Missing(_) if !options.create => return Err(NOT_FOUND.into()),
-        found => create::entry_of(call, found, &options.reserve)?,
+        Found::Missing(key) => {
+            filters::create(call, key, |call| NewFilter::of(call, &options.reserve))?
+        }
     };
     let mut outcome = Outcome::new(name, options.first_item).keyword(c"ITEMS");
     if !options.accepted_everywhere {
