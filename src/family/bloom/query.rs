@@ -1,6 +1,6 @@
 //! The commands that read: BF.EXISTS, BF.MEXISTS, BF.CARD, BF.INFO and BF.DEBUG.
 
-use super::config::Dialect;
+use super::config::Dialect::{self, RedisBloom, Valkey};
 use super::types::{Description, Filter, NOT_FOUND, valkey_error};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -51,36 +51,7 @@ pub fn card(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// A field of BF.INFO.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Field {
-    Capacity,
-    Size,
-    Filters,
-    Items,
-    ErrorRate,
-    Expansion,
-    Tightening,
-    MaxScaledCapacity,
-}
-
-/// The fields in valkey-bloom's order: the argument that selects one, and its name in the reply.
-const FIELDS: [(Field, &str, &CStr); 8] = [
-    (Field::Capacity, "CAPACITY", c"Capacity"),
-    (Field::Size, "SIZE", c"Size"),
-    (Field::Filters, "FILTERS", c"Number of filters"),
-    (Field::Items, "ITEMS", c"Number of items inserted"),
-    (Field::ErrorRate, "ERROR", c"Error rate"),
-    (Field::Expansion, "EXPANSION", c"Expansion rate"),
-    (Field::Tightening, "TIGHTENING", c"Tightening ratio"),
-    (
-        Field::MaxScaledCapacity,
-        "MAXSCALEDCAPACITY",
-        c"Max scaled capacity",
-    ),
-];
-
-/// The value of a field.
+/// The value of a field of BF.INFO.
 enum FieldValue {
     Count(u64),
     Ratio(f64),
@@ -97,51 +68,53 @@ impl FieldValue {
     }
 }
 
-impl Field {
-    /// Whether RedisBloom has the field.
-    fn is_common(self) -> bool {
-        !matches!(
-            self,
-            Self::ErrorRate | Self::Tightening | Self::MaxScaledCapacity
-        )
-    }
+/// The function that returns the value of a field: `None` if the filter has no such property.
+type ValueOf = fn(Filter<'_>, &Description) -> Result<Option<FieldValue>, Error>;
 
-    /// Whether a filter has the field. RedisBloom's fields are those of all filters; valkey-bloom's are also those of
-    /// its own type and, if replies are those of valkey-bloom, of all filters, as far as they have such a property.
-    fn applies_to(self, filter: &Description, dialect: Dialect) -> bool {
-        self.is_common()
-            || (filter.is_valkey || dialect == Dialect::Valkey)
-                && match self {
-                    Self::Tightening => filter.tightening.is_some(),
-                    Self::MaxScaledCapacity => filter.is_valkey && filter.growth_factor.is_some(),
-                    _ => true,
-                }
-    }
-
-    /// # Errors
-    /// valkey-bloom's error if the capacity to which the filter can grow exceeds 63 bits.
-    fn value_of(self, filter: Filter<'_>, description: &Description) -> Result<FieldValue, Error> {
-        Ok(match self {
-            Self::Capacity => FieldValue::Count(description.capacity),
-            Self::Size => FieldValue::Count(description.size),
-            Self::Filters => FieldValue::Count(description.sub_filters as u64),
-            Self::Items => FieldValue::Count(description.items),
-            Self::ErrorRate => FieldValue::Ratio(description.error_rate),
-            Self::Expansion => {
-                let factor = description.growth_factor;
-                factor.map_or(FieldValue::Null, |factor| FieldValue::Count(factor.into()))
-            }
-            Self::Tightening => description
-                .tightening
-                .map_or(FieldValue::Null, FieldValue::Ratio),
-            Self::MaxScaledCapacity => {
-                let capacity = filter.max_scaled_capacity();
-                let capacity = capacity.map_err(|error| valkey_error(error, NOT_FOUND))?;
-                capacity.map_or(FieldValue::Null, FieldValue::Count)
-            }
-        })
-    }
+fn count(count: u64) -> Result<Option<FieldValue>, Error> {
+    Ok(Some(FieldValue::Count(count)))
 }
+
+/// The fields of BF.INFO in valkey-bloom's order: the argument that selects one, its name in the reply, the module that has it, and
+/// its value. RedisBloom's fields are those of all filters; valkey-bloom's are also those of its own type and, if replies are those
+/// of valkey-bloom, of all filters.
+const FIELDS: [(&str, &CStr, Dialect, ValueOf); 8] = [
+    ("CAPACITY", c"Capacity", RedisBloom, |_, of| {
+        count(of.capacity)
+    }),
+    ("SIZE", c"Size", RedisBloom, |_, of| count(of.size)),
+    ("FILTERS", c"Number of filters", RedisBloom, |_, of| {
+        count(of.sub_filters as u64)
+    }),
+    ("ITEMS", c"Number of items inserted", RedisBloom, |_, of| {
+        count(of.items)
+    }),
+    ("ERROR", c"Error rate", Valkey, |_, of| {
+        Ok(Some(FieldValue::Ratio(of.error_rate)))
+    }),
+    (
+        "EXPANSION",
+        c"Expansion rate",
+        RedisBloom,
+        |_, of| match of.growth_factor {
+            Some(factor) => count(factor.into()),
+            None => Ok(Some(FieldValue::Null)),
+        },
+    ),
+    ("TIGHTENING", c"Tightening ratio", Valkey, |_, of| {
+        Ok(of.tightening.map(FieldValue::Ratio))
+    }),
+    (
+        "MAXSCALEDCAPACITY",
+        c"Max scaled capacity",
+        Valkey,
+        |filter, _| {
+            let capacity = filter.max_scaled_capacity();
+            let capacity = capacity.map_err(|error| valkey_error(error, NOT_FOUND))?;
+            Ok(capacity.map(FieldValue::Count))
+        },
+    ),
+];
 
 /// BF.INFO key [CAPACITY | SIZE | FILTERS | ITEMS | ERROR | EXPANSION | TIGHTENING | MAXSCALEDCAPACITY]
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
@@ -156,18 +129,16 @@ pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
         return all_fields(call, dialect, filter, &description);
     }
     let unknown = match dialect {
-        Dialect::Valkey => c"ERR invalid information value",
-        Dialect::RedisBloom => c"Invalid information value",
+        Valkey => c"ERR invalid information value",
+        RedisBloom => c"Invalid information value",
     };
-    let argument = call.arg(2);
-    let (field, _, name) = FIELDS
+    let has_all = description.is_valkey || dialect == Valkey;
+    let (_, name, _, value_of) = FIELDS
         .into_iter()
-        .find(|(field, selector, _)| {
-            argument.is(selector) && field.applies_to(&description, dialect)
-        })
+        .find(|(selector, _, of, _)| call.arg(2).is(selector) && (has_all || *of == RedisBloom))
         .ok_or(unknown)?;
-    let value = field.value_of(filter, &description)?;
-    if dialect == Dialect::RedisBloom {
+    let value = value_of(filter, &description)?.ok_or(unknown)?;
+    if dialect == RedisBloom {
         if call.is_resp3() {
             call.reply_map(1);
             call.reply_simple(name);
@@ -186,17 +157,17 @@ fn all_fields(
     filter: Filter<'_>,
     description: &Description,
 ) -> Result<(), Error> {
-    let is_valkey = dialect == Dialect::Valkey;
     let mut fields = Vec::with_capacity(FIELDS.len());
-    for (field, _, name) in FIELDS {
-        if (is_valkey || field.is_common()) && field.applies_to(description, dialect) {
-            fields.push((name, field.value_of(filter, description)?));
+    for (_, name, of, value_of) in FIELDS {
+        if (dialect == Valkey || of == RedisBloom)
+            && let Some(value) = value_of(filter, description)?
+        {
+            fields.push((name, value));
         }
     }
-    if is_valkey {
-        call.reply_array(2 * fields.len());
-    } else {
-        call.reply_map(fields.len());
+    match dialect {
+        RedisBloom => call.reply_map(fields.len()),
+        Valkey => call.reply_array(2 * fields.len()),
     }
     for (name, value) in fields {
         call.reply_simple(name);

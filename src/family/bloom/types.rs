@@ -237,14 +237,17 @@ impl Filter<'_> {
         }
     }
 
-    /// The capacity to which a filter of valkey-bloom's type can grow within its limit; `None` for the other types.
+    /// The capacity to which a filter of valkey-bloom's type can grow within its limit; `None` if it does not grow, and for the
+    /// other types.
     ///
     /// # Errors
     /// [`valkey_bloom::Error::Capacity`] if it exceeds 63 bits.
     pub fn max_scaled_capacity(self) -> Result<Option<u64>, valkey_bloom::Error> {
         match self {
-            Self::Valkey(chain) => chain.max_scaled_capacity(config::max_size()).map(Some),
-            Self::Classic(_) | Self::Windowed(_) => Ok(None),
+            Self::Valkey(chain) if chain.parameters().expansion > 0 => {
+                chain.max_scaled_capacity(config::max_size()).map(Some)
+            }
+            _ => Ok(None),
         }
     }
 
