@@ -2,7 +2,7 @@
 
 use super::config::Dialect;
 use super::create::NewFilter;
-use super::syntax::{self, InsertOptions, Request};
+use super::syntax::{self, Request};
 use super::types::{
     AddError, Added, Filter, FilterMut, NOT_FOUND, PROBLEM, VALKEY_ADD_EVENT,
     VALKEY_CREATION_EVENT, is_valkey,
@@ -101,23 +101,22 @@ pub fn madd(call: &mut Call<'_>) -> Result<(), Error> {
 /// BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] [WINDOW ms [PANES n]] ITEMS item [item …]
 pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.write(1);
-    let InsertOptions {
-        request,
-        create,
-        first_item,
-    } = syntax::insert(call, &key.get())?;
+    let options = syntax::insert(call, &key.get())?;
     let entry = match key.find(call, Filter::TYPES.iter().copied())? {
         Found::Entry(entry) => entry,
-        Found::Missing(_) if !create => return Err(NOT_FOUND.into()),
-        Found::Missing(key) => filters::create(call, key, |call| NewFilter::of(call, &request))?,
+        Found::Missing(_) if !options.create => return Err(NOT_FOUND.into()),
+        Found::Missing(key) => {
+            filters::create(call, key, |call| NewFilter::of(call, &options.request))?
+        }
     };
+    let first = options.first_item;
     // The options have different syntaxes for keys of different types, and a new key has been replicated with all
     // parameters.
-    let outcome = Outcome::new(ADD_ITEMS, first_item).without_options();
+    let outcome = Outcome::new(ADD_ITEMS, first).without_options();
     add_all(
         call,
         entry,
-        first_item,
+        first,
         IfPresent::Refresh,
         outcome,
         c"bf.insert",

@@ -160,11 +160,12 @@ fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> 
             filters::create(call, key, |call| NewFilter::of(call, &options.reserve))?
         }
     };
-    let mut outcome = Outcome::new(name, options.first_item).keyword(c"ITEMS");
+    let first = options.first_item;
+    let mut outcome = Outcome::new(name, first).keyword(c"ITEMS");
     if !options.accepted_everywhere {
         outcome = outcome.without_options();
     }
-    let items = call.args_from(options.first_item).map(Argument::bytes);
+    let items = call.args_from(first).map(Argument::bytes);
     let unchanged_in = entry.advance_unless(call, |value, _, later| {
         let filter = value.of_family::<CuckooMut<'_>>();
         let is_unchanged = |item| filter.unchanged_by(item, if_exists, later).is_some();
@@ -190,13 +191,7 @@ fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> 
         call.reply_error(TOO_MANY);
     } else {
         let sub_filters = filter.num_sub_filters();
-        insert_each(
-            call,
-            &mut filter,
-            options.first_item,
-            if_exists,
-            &mut outcome,
-        );
+        insert_each(call, &mut filter, first, if_exists, &mut outcome);
         outcome.growths = growths(call, &filter, sub_filters);
     }
     outcome.finish(call, entry, name);
