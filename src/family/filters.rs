@@ -1,7 +1,7 @@
 //! What Bloom filters and cuckoo filters share: the option of the error rate, the creation of missing keys by commands that add
 //! items, and the warnings about filters that have grown many times (docs/troubleshooting.md).
 
-use super::new_key::{self, NewKey};
+use crate::family::new_key::{self, NewKey};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::Registration;

@@ -4,7 +4,7 @@ use super::config::{
     self, CAPACITIES, DEFAULT_EXPANSION, EXPANSIONS, max_size_for, new_keys_are_valkey,
 };
 use super::syntax::{self, BAD_CAPACITY, BAD_EXPANSION, Request};
-use super::types::{Filter, NO_MEMORY, TOO_LARGE, VALKEY_CREATION_EVENT, is_valkey, valkey_error};
+use super::types::{AddError, Filter, NO_MEMORY, TOO_LARGE, VALKEY_CREATION_EVENT, is_valkey};
 use crate::family::filters::{self, capped};
 use crate::family::new_key::NewKey;
 use crate::family::window::{NewWindow, replicate_creation};
@@ -12,11 +12,11 @@ use crate::server::call::{Call, Error};
 use crate::server::data_type::NewValue;
 use crate::server::key::{Found, Lookup, OneOf};
 use crate::server::value::Value;
-use roughly_sketch::bloom::{self, Chain, Parameters};
+use roughly_sketch::bloom::{Chain, Parameters};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::valkey_bloom::{self, LoadError, ValkeyChain};
-use roughly_sketch::window_filter::{self, BloomWindow, BloomWindowParameters};
+use roughly_sketch::window_filter::{BloomWindow, BloomWindowParameters};
 use std::cell::OnceCell;
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
@@ -136,10 +136,7 @@ impl NewKey for NewFilter {
                     true => Chain::new_replicated(parameters, budget),
                     false => Chain::new(parameters, budget),
                 };
-                let chain = chain.map_err(|error| match error {
-                    bloom::Error::OutOfMemory(_) => NO_MEMORY,
-                    bloom::Error::Shape | bloom::Error::Full => NOT_CREATED,
-                })?;
+                let chain = chain.map_err(not_created)?;
                 // A non-scaling filter stores a growth factor that it does not use.
                 if !parameters.scaling && parameters.expansion != DEFAULT_EXPANSION {
                     header.get_or_init(|| chain.header_bytes());
@@ -157,16 +154,11 @@ impl NewKey for NewFilter {
                     },
                 };
                 let set = BloomWindow::new(window.window, &parameters, budget);
-                let set = set.map_err(|error| match error {
-                    window_filter::Error::OutOfMemory(_) => NO_MEMORY,
-                    window_filter::Error::Shape | window_filter::Error::Full => NOT_CREATED,
-                })?;
-                Ok(Value::new(set))
+                Ok(Value::new(set.map_err(not_created)?))
             }
             Self::Valkey(parameters, max_size) => {
                 let chain = ValkeyChain::new(parameters, *max_size, budget);
-                let chain = chain.map_err(|error| valkey_error(error, NO_MEMORY))?;
-                Ok(Value::new(chain))
+                Ok(Value::new(chain.map_err(not_created)?))
             }
         }
     }
@@ -187,6 +179,15 @@ impl NewKey for NewFilter {
             }
             Self::Valkey(parameters, _) => replicate_valkey(call, parameters),
         }
+    }
+}
+
+/// The error of a creation.
+fn not_created(error: impl Into<AddError>) -> Error {
+    match error.into() {
+        AddError::OutOfMemory => NO_MEMORY.into(),
+        AddError::Full | AddError::Shape => NOT_CREATED.into(),
+        error @ AddError::Valkey(_) => error.text().into(),
     }
 }
 

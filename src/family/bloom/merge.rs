@@ -19,9 +19,6 @@ const NUMKEYS: NumkeysErrors = NumkeysErrors {
 };
 const TOO_MUCH: &CStr = c"ERR too much work for one merge, merge fewer sources at a time";
 
-const HAS_WINDOW: &CStr = c"ERR filters with a window cannot be merged";
-const IS_VALKEY: &CStr = c"ERR filters of valkey-bloom cannot be merged";
-
 /// BF.MERGE dest numkeys src [src …]
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     let sources = sources(call)?;
@@ -53,8 +50,8 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
 fn classic(filter: Filter<'_>) -> Result<&Chain, Error> {
     match filter {
         Filter::Classic(chain) => Ok(chain),
-        Filter::Windowed(_) => Err(HAS_WINDOW.into()),
-        Filter::Valkey(_) => Err(IS_VALKEY.into()),
+        Filter::Windowed(_) => Err(c"ERR filters with a window cannot be merged".into()),
+        Filter::Valkey(_) => Err(c"ERR filters of valkey-bloom cannot be merged".into()),
     }
 }
 

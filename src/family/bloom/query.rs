@@ -1,7 +1,7 @@
 //! The commands that read: BF.EXISTS, BF.MEXISTS, BF.CARD, BF.INFO and BF.DEBUG.
 
 use super::config::Dialect::{self, RedisBloom, Valkey};
-use super::types::{Description, Filter, NOT_FOUND, valkey_error};
+use super::types::{AddError, Description, Filter, NOT_FOUND};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use std::ffi::CStr;
@@ -110,7 +110,7 @@ const FIELDS: [(&str, &CStr, Dialect, ValueOf); 8] = [
         Valkey,
         |filter, _| {
             let capacity = filter.max_scaled_capacity();
-            let capacity = capacity.map_err(|error| valkey_error(error, NOT_FOUND))?;
+            let capacity = capacity.map_err(|error| AddError::from(error).text())?;
             Ok(capacity.map(FieldValue::Count))
         },
     ),

@@ -1,5 +1,5 @@
-//! The types `MBbloom--`, `bf-window` (with a window) and `bloomfltr` (of valkey-bloom), and what the commands need of them: references
-//! for reads and changes, descriptions, errors and keyspace events.
+//! The types `MBbloom--`, `bf-window` (with a window) and `bloomfltr` (of valkey-bloom), and what the commands need of them:
+//! references for reads and changes, descriptions, errors and keyspace events.
 
 use super::config;
 use crate::server::call::{Call, Error};
@@ -91,18 +91,6 @@ pub const PROBLEM: &CStr = c"ERR problem inserting into filter";
 pub const VALKEY_ADD_EVENT: &CStr = c"bloom.add";
 /// The keyspace event of a new key of valkey-bloom's type.
 pub const VALKEY_CREATION_EVENT: &CStr = c"bloom.reserve";
-
-/// The error texts that only valkey-bloom has; `other` if there is none.
-pub fn valkey_error(error: valkey_bloom::Error, other: &'static CStr) -> &'static CStr {
-    match error {
-        valkey_bloom::Error::Full => FULL,
-        valkey_bloom::Error::ErrorRate => c"ERR false positive degrades to 0 on scale out",
-        valkey_bloom::Error::Capacity => c"ERR bad capacity",
-        valkey_bloom::Error::Size => TOO_LARGE,
-        valkey_bloom::Error::Hashes => c"ERR bloom object reached max number of filters",
-        valkey_bloom::Error::OutOfMemory(_) => other,
-    }
-}
 
 /// Whether the value is of valkey-bloom's type.
 #[inline(always)]
@@ -308,10 +296,14 @@ pub enum AddError {
 impl AddError {
     /// The error reply.
     pub fn text(self) -> &'static CStr {
+        use valkey_bloom::Error;
         match self {
-            Self::Full => FULL,
-            Self::Shape | Self::OutOfMemory => PROBLEM,
-            Self::Valkey(error) => valkey_error(error, PROBLEM),
+            Self::Full | Self::Valkey(Error::Full) => FULL,
+            Self::Shape | Self::OutOfMemory | Self::Valkey(Error::OutOfMemory(_)) => PROBLEM,
+            Self::Valkey(Error::ErrorRate) => c"ERR false positive degrades to 0 on scale out",
+            Self::Valkey(Error::Capacity) => c"ERR bad capacity",
+            Self::Valkey(Error::Size) => TOO_LARGE,
+            Self::Valkey(Error::Hashes) => c"ERR bloom object reached max number of filters",
         }
     }
 }

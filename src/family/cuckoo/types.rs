@@ -1,5 +1,5 @@
-//! The types `MBbloomCF` and, with a window, `cf-window`, and what the commands need of them: references for
-//! reads and changes, descriptions, and error texts.
+//! The types `MBbloomCF` and, with a window, `cf-window`, and what the commands need of them: references for reads and changes,
+//! descriptions, and error texts.
 
 use super::config;
 use crate::server::callbacks;
