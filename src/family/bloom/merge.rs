@@ -76,9 +76,9 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
         others.extend(source.or_missing(NOT_FOUND)?.map(classic).transpose()?);
     }
     let filters = destination.filters().len();
-    let changed = destination
-        .merge_within(&others, call.memory().budget(Purpose::Add), max_bytes(call))
-        .map_err(|error| error_text(call, error))?;
+    let budget = call.memory().budget(Purpose::Add);
+    let changed = destination.merge_within(&others, budget, max_bytes(call));
+    let changed = changed.map_err(|error| error_text(call, error))?;
     if destination.filters().len() > filters
         && let Some(destination) = keys.destination()
     {
@@ -102,13 +102,9 @@ fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
         return Err(NO_MEMORY.into());
     }
     let mut union = first.try_clone().map_err(|_| NO_MEMORY)?;
-    union
-        .merge_within(
-            others,
-            call.memory().budget(Purpose::Create),
-            max_bytes(call),
-        )
-        .map_err(|error| error_text(call, error))?;
+    let budget = call.memory().budget(Purpose::Create);
+    let merged = union.merge_within(others, budget, max_bytes(call));
+    merged.map_err(|error| error_text(call, error))?;
     Ok(union)
 }
 

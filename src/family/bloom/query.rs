@@ -200,30 +200,19 @@ pub fn debug(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// A positive number as C's `%g` prints it: six significant digits, no trailing zeros, and scientific notation if the
-/// exponent is below -4 or above 5.
+/// A number in [0, 1] as C's `%g` prints it: six significant digits, no trailing zeros, and scientific notation if the exponent
+/// is below -4.
 fn six_digits(number: f64) -> String {
+    let without_zeros = |digits: &str| {
+        let digits = digits.trim_end_matches('0').trim_end_matches('.');
+        digits.to_owned()
+    };
     let scientific = format!("{number:.5e}");
-    let Some((mantissa, exponent)) = scientific.split_once('e') else {
-        return scientific;
-    };
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let without_zeros = |digits: &str| -> String {
-        if digits.contains('.') {
-            digits
-                .trim_end_matches('0')
-                .trim_end_matches('.')
-                .to_owned()
-        } else {
-            digits.to_owned()
-        }
-    };
-    if (-4..6).contains(&exponent) {
-        let decimals = usize::try_from(5 - exponent).unwrap_or(0);
-        return without_zeros(&format!("{number:.decimals$}"));
+    let (mantissa, exponent) = scientific.split_once("e-").unwrap_or((&scientific, "0"));
+    match exponent.parse() {
+        Ok(exponent @ 0..=4) => without_zeros(&format!("{number:.0$}", 5 + exponent)),
+        _ => format!("{}e-{exponent:0>2}", without_zeros(mantissa)),
     }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{}e{sign}{:02}", without_zeros(mantissa), exponent.abs())
 }
 
 #[cfg(test)]
