@@ -8,6 +8,8 @@ use crate::server::data_type::Registration;
 use crate::server::key::{Entry, Found, WriteKey};
 use crate::server::log::{self, RateLimit};
 use roughly_sketch::bloom::MAX_ERROR_RATE;
+use std::ffi::CStr;
+use std::iter;
 use std::ops::RangeInclusive;
 
 /// Parses an error rate, as BF.RESERVE and, with a window, CF.RESERVE take it.
@@ -60,6 +62,16 @@ pub fn create<N: NewKey>(
 ) -> Result<Entry, Error> {
     let new = new(call)?;
     new_key::create(call, key, &new)
+}
+
+/// Replicates a creation with the command `name key parameters window`. The parameters are separated by spaces.
+pub fn replicate_reserve(call: &mut Call<'_>, name: &CStr, parameters: &str, window: &[String]) {
+    let words = parameters
+        .split(' ')
+        .chain(window.iter().map(String::as_str));
+    let key = call.arg(1).bytes();
+    let arguments: Vec<_> = iter::once(key).chain(words.map(str::as_bytes)).collect();
+    call.replicate(name, &arguments);
 }
 
 /// Numbers of sub-filters that a filter with a suitable capacity does not reach, each with the limit of its warnings, the largest

@@ -7,7 +7,7 @@ use super::syntax::{self, BAD_CAPACITY, BAD_EXPANSION, Request};
 use super::types::{AddError, Filter, NO_MEMORY, TOO_LARGE, VALKEY_CREATION_EVENT, is_valkey};
 use crate::family::filters::{self, capped};
 use crate::family::new_key::NewKey;
-use crate::family::window::{NewWindow, replicate_creation};
+use crate::family::window::NewWindow;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::NewValue;
 use crate::server::key::{Found, Lookup, OneOf};
@@ -193,46 +193,34 @@ fn not_created(error: impl Into<AddError>) -> Error {
 
 /// Replicates a creation as BF.RESERVE, with the words of its window.
 fn replicate_reserve(call: &mut Call<'_>, parameters: &Parameters, window: &[String]) {
-    let error_rate = format!("{:e}", parameters.error_rate);
-    let capacity = parameters.capacity.to_string();
-    // A factor of 0 stands for a non-scaling filter. 2^32 has the same lower 32 bits, which are stored.
-    let expansion = match parameters.expansion {
-        0 => 1 << 32,
-        factor => u64::from(factor),
+    let growth = match (parameters.scaling, parameters.expansion) {
+        (false, _) => "NONSCALING".to_owned(),
+        // A factor of 0 stands for a non-scaling filter. 2^32 has the same lower 32 bits, which are stored.
+        (true, 0) => format!("EXPANSION {}", 1u64 << 32),
+        (true, factor) => format!("EXPANSION {factor}"),
     };
-    let expansion = expansion.to_string();
-    let key = call.arg(1).bytes();
-    let mut arguments = vec![key, error_rate.as_bytes(), capacity.as_bytes()];
-    if parameters.scaling {
-        arguments.extend([&b"EXPANSION"[..], expansion.as_bytes()]);
-    } else {
-        arguments.push(b"NONSCALING");
-    }
-    replicate_creation(call, c"BF.RESERVE", &arguments, window);
+    let parameters = format!(
+        "{:e} {} {growth}",
+        parameters.error_rate, parameters.capacity
+    );
+    filters::replicate_reserve(call, c"BF.RESERVE", &parameters, window);
 }
 
 /// Replicates the creation of a filter of valkey-bloom's type as valkey-bloom does, with all parameters.
 fn replicate_valkey(call: &mut Call<'_>, parameters: &valkey_bloom::Parameters) {
     // The shortest decimals that parse to the same numbers, without an exponent.
-    let [error_rate, tightening] =
-        [parameters.error_rate, parameters.tightening].map(|number| number.to_string());
-    let [capacity, expansion] =
-        [parameters.capacity, parameters.expansion.into()].map(|number| number.to_string());
-    let mut arguments = vec![
-        call.arg(1).bytes(),
-        b"CAPACITY",
-        capacity.as_bytes(),
-        b"ERROR",
-        error_rate.as_bytes(),
-        b"TIGHTENING",
-        tightening.as_bytes(),
-        b"SEED",
-        &parameters.seed,
-    ];
-    match parameters.expansion {
-        0 => arguments.push(b"NONSCALING"),
-        _ => arguments.extend([&b"EXPANSION"[..], expansion.as_bytes()]),
-    }
+    let before = format!(
+        "CAPACITY {} ERROR {} TIGHTENING {} SEED",
+        parameters.capacity, parameters.error_rate, parameters.tightening
+    );
+    let growth = match parameters.expansion {
+        0 => "NONSCALING".to_owned(),
+        factor => format!("EXPANSION {factor}"),
+    };
+    let mut arguments = vec![call.arg(1).bytes()];
+    arguments.extend(before.split(' ').map(str::as_bytes));
+    arguments.push(&parameters.seed);
+    arguments.extend(growth.split(' ').map(str::as_bytes));
     call.replicate(c"BF.INSERT", &arguments);
 }
 

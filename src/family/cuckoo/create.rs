@@ -4,9 +4,7 @@ use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS};
 use super::types::{Cuckoo, EXISTS};
 use crate::family::filters::{self, capped};
 use crate::family::new_key::NewKey;
-use crate::family::window::{
-    INSERT, MULTISET, NewWindow, WindowOption, check_others, replicate_creation,
-};
+use crate::family::window::{INSERT, MULTISET, NewWindow, WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{DataType, NewValue};
@@ -201,25 +199,15 @@ impl NewKey for NewFilter {
             Self::Classic(..) => Vec::new(),
             Self::Windowed(_, _, window, seed) => window.words(Some(*seed)),
         };
-        let numbers = [
-            *capacity,
-            parameters.bucket_size.into(),
-            parameters.max_iterations.into(),
-            parameters.expansion.into(),
-        ];
-        let [capacity, bucket_size, max_iterations, expansion] =
-            numbers.map(|number: u64| number.to_string());
-        let arguments = [
-            call.arg(1).bytes(),
-            capacity.as_bytes(),
-            b"BUCKETSIZE",
-            bucket_size.as_bytes(),
-            b"MAXITERATIONS",
-            max_iterations.as_bytes(),
-            b"EXPANSION",
-            expansion.as_bytes(),
-        ];
-        replicate_creation(call, c"CF.RESERVE", &arguments, &words);
+        let Parameters {
+            bucket_size,
+            max_iterations,
+            expansion,
+        } = parameters;
+        let parameters = format!(
+            "{capacity} BUCKETSIZE {bucket_size} MAXITERATIONS {max_iterations} EXPANSION {expansion}"
+        );
+        filters::replicate_reserve(call, c"CF.RESERVE", &parameters, &words);
     }
 }
 
