@@ -4,7 +4,6 @@
 use crate::family::new_key::{self, NewKey};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::data_type::Registration;
 use crate::server::key::{Entry, Found, WriteKey};
 use crate::server::log::{self, RateLimit};
 use roughly_sketch::bloom::MAX_ERROR_RATE;
@@ -34,17 +33,17 @@ pub fn capped(rate: f64) -> f64 {
     rate.min(MAX_ERROR_RATE)
 }
 
-/// The filter at the key of argument 1, which has one of these types. If it is missing, `new` decides what is created.
+/// The filter that was found. If the key is missing, creates what `new` decides.
 ///
 /// # Errors
-/// Those of `new` and of [`new_key::create`], and [`Error::WrongType`].
+/// Those of `new` and of [`new_key::create`].
 #[inline(always)]
-pub fn find_or_create<N: NewKey>(
+pub fn entry_of<N: NewKey>(
     call: &mut Call<'_>,
-    types: &'static [&'static Registration],
+    found: Found,
     new: impl FnOnce(&Call<'_>) -> Result<N, Error>,
 ) -> Result<Entry, Error> {
-    match call.write(1).find(call, types.iter().copied())? {
+    match found {
         Found::Entry(entry) => Ok(entry),
         Found::Missing(key) => create(call, key, new),
     }
@@ -53,7 +52,7 @@ pub fn find_or_create<N: NewKey>(
 /// Creates the filter of a missing key as `new` decides, and replicates the creation.
 ///
 /// # Errors
-/// As [`find_or_create`].
+/// As [`entry_of`].
 #[cold]
 pub fn create<N: NewKey>(
     call: &mut Call<'_>,

@@ -12,7 +12,7 @@ use crate::family::window;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
-use crate::server::key::{Entry, Found, OneOf};
+use crate::server::key::{Entry, OneOf};
 use crate::server::log::RateLimit;
 use crate::server::log_text::quoted;
 use crate::server::outcome::Outcome;
@@ -52,9 +52,8 @@ fn events(entry: &Entry, event: &'static CStr) -> (&'static CStr, Option<&'stati
 /// The filter at the key. A missing one is created with the parameters of the settings.
 #[inline(always)]
 fn find_or_create(call: &mut Call<'_>) -> Result<Entry, Error> {
-    filters::find_or_create(call, Filter::TYPES, |call| {
-        NewFilter::of(call, &Request::default())
-    })
+    let found = call.write(1).find(call, Filter::TYPES.iter().copied())?;
+    filters::entry_of(call, found, |call| NewFilter::of(call, &Request::default()))
 }
 
 /// BF.ADD key item
@@ -102,13 +101,11 @@ pub fn madd(call: &mut Call<'_>) -> Result<(), Error> {
 pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.write(1);
     let options = syntax::insert(call, &key.get())?;
-    let entry = match key.find(call, Filter::TYPES.iter().copied())? {
-        Found::Entry(entry) => entry,
-        Found::Missing(_) if !options.create => return Err(NOT_FOUND.into()),
-        Found::Missing(key) => {
-            filters::create(call, key, |call| NewFilter::of(call, &options.request))?
-        }
-    };
+    let found = key.find(call, Filter::TYPES.iter().copied())?;
+    let entry = filters::entry_of(call, found, |call| match options.create {
+        true => NewFilter::of(call, &options.request),
+        false => Err(NOT_FOUND.into()),
+    })?;
     let first = options.first_item;
     // The options have different syntaxes for keys of different types, and a new key has been replicated with all
     // parameters.

@@ -81,7 +81,8 @@ pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(), Error> {
-    let mut entry = filters::find_or_create(call, Cuckoo::TYPES, |call| {
+    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
+    let mut entry = filters::entry_of(call, found, |call| {
         NewFilter::of(call, &ReserveOptions::defaults())
     })?;
     let unchanged = entry.advance_unless(call, |value, call, later| {
@@ -153,13 +154,11 @@ pub fn insertnx(call: &mut Call<'_>) -> Result<(), Error> {
 
 fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> Result<(), Error> {
     let options = insert_options(call)?;
-    let mut entry = match call.write(1).find(call, Cuckoo::TYPES.iter().copied())? {
-        Found::Entry(entry) => entry,
-        Found::Missing(_) if !options.create => return Err(NOT_FOUND.into()),
-        Found::Missing(key) => {
-            filters::create(call, key, |call| NewFilter::of(call, &options.reserve))?
-        }
-    };
+    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
+    let mut entry = filters::entry_of(call, found, |call| match options.create {
+        true => NewFilter::of(call, &options.reserve),
+        false => Err(NOT_FOUND.into()),
+    })?;
     let first = options.first_item;
     let mut outcome = Outcome::new(name, first).keyword(c"ITEMS");
     if !options.accepted_everywhere {
