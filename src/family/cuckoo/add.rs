@@ -88,10 +88,9 @@ fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(),
     let unchanged = entry.advance_unless(call, |value, call, later| {
         let filter = value.of_family::<CuckooMut<'_>>();
         if is_later_at_limit(&filter, later) {
-            return Some(None);
+            return Some(Insertion::AtLimit);
         }
-        let item = call.arg(2).bytes();
-        filter.unchanged_by(item, if_exists, later).map(Some)
+        filter.unchanged_by(call.arg(2).bytes(), if_exists, later)
     });
     if let Some(insertion) = unchanged {
         count_unchanged(insertion);
@@ -101,43 +100,42 @@ fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(),
     let mut filter = entry.get::<CuckooMut<'_>>();
     let sub_filters = filter.num_sub_filters();
     let mut outcome = Outcome::of_one_item();
-    let insertion = if is_at_limit(call, &filter) {
-        outcome.count_refusal();
-        None
-    } else {
-        let item = call.arg(2).bytes();
-        let insertion = filter.insert(item, if_exists, call.memory().budget(Purpose::Grow));
-        match insertion {
-            Insertion::Added => outcome.add(call, 2..3),
-            Insertion::Exists => {}
-            Insertion::Full | Insertion::OutOfMemory => outcome.count_refusal(),
+    let insertion = match is_at_limit(call, &filter) {
+        true => Insertion::AtLimit,
+        false => {
+            let budget = call.memory().budget(Purpose::Grow);
+            filter.insert(call.arg(2).bytes(), if_exists, budget)
         }
-        Some(insertion)
     };
+    match insertion {
+        Insertion::Added => outcome.add(call, 2..3),
+        Insertion::Exists => {}
+        _ => outcome.count_refusal(),
+    }
     outcome.growths = growths(call, &filter, sub_filters);
     outcome.finish(call, entry, event);
     reply_one(call, insertion);
     Ok(())
 }
 
-/// Replies with the result of CF.ADD or CF.ADDNX; `None` if the filter is at its limit.
+/// Replies with the result of CF.ADD or CF.ADDNX.
 #[inline]
-fn reply_one(call: &mut Call<'_>, insertion: Option<Insertion>) {
+fn reply_one(call: &mut Call<'_>, insertion: Insertion) {
     match insertion {
-        Some(Insertion::Added) => call.reply_boolean(true),
-        Some(Insertion::Exists) => call.reply_boolean(false),
+        Insertion::Added => call.reply_boolean(true),
+        Insertion::Exists => call.reply_boolean(false),
         // The server logs an error as critical. The primary refused the item, too.
-        Some(Insertion::Full) if call.must_obey() => call.reply_boolean(false),
-        Some(Insertion::Full) => call.reply_error(c"Filter is full"),
-        Some(Insertion::OutOfMemory) => call.reply_memory_error(NO_MEMORY),
-        None => call.reply_error(TOO_MANY),
+        Insertion::Full if call.must_obey() => call.reply_boolean(false),
+        Insertion::Full => call.reply_error(c"Filter is full"),
+        Insertion::OutOfMemory => call.reply_memory_error(NO_MEMORY),
+        Insertion::AtLimit => call.reply_error(TOO_MANY),
     }
 }
 
-/// Counts a refusal that leaves the filter, which has a window, unchanged. `None`: the filter is at its limit.
+/// Counts a refusal that leaves the filter, which has a window, unchanged.
 #[cold]
-fn count_unchanged(insertion: Option<Insertion>) {
-    if insertion != Some(Insertion::Exists) {
+fn count_unchanged(insertion: Insertion) {
+    if insertion != Insertion::Exists {
         CuckooWindow::REGISTRATION.stats.count_refusals(1);
     }
 }
@@ -173,12 +171,12 @@ fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> 
     if let Some(later) = unchanged_in {
         let filter = entry.get::<CuckooMut<'_>>();
         if is_later_at_limit(&filter, later) {
-            count_unchanged(None);
+            count_unchanged(Insertion::AtLimit);
             call.reply_error(TOO_MANY);
         } else {
             call.reply_array(items.len());
             for insertion in items.filter_map(|item| filter.unchanged_by(item, if_exists, later)) {
-                count_unchanged(Some(insertion));
+                count_unchanged(insertion);
                 reply(call, insertion, if_exists);
             }
         }
@@ -228,7 +226,7 @@ fn insert_each<'a>(
         match insertion {
             Insertion::Added => outcome.add(call, item..item + 1),
             Insertion::Exists => {}
-            Insertion::Full => outcome.count_refusal(),
+            Insertion::Full | Insertion::AtLimit => outcome.count_refusal(),
             Insertion::OutOfMemory => outcome.refuse(call, item),
         }
         item += 1;
@@ -240,10 +238,8 @@ fn reply(call: &mut Call<'_>, insertion: Insertion, if_exists: IfExists) {
         (Insertion::Added, IfExists::Add) => call.reply_boolean(true),
         (Insertion::Added, IfExists::Skip) => call.reply_integer(1),
         (Insertion::Exists, _) => call.reply_integer(0),
-        (Insertion::Full | Insertion::OutOfMemory, IfExists::Add) if call.is_resp3() => {
-            call.reply_boolean(false);
-        }
-        (Insertion::Full | Insertion::OutOfMemory, _) => call.reply_integer(-1),
+        (_, IfExists::Add) if call.is_resp3() => call.reply_boolean(false),
+        _ => call.reply_integer(-1),
     }
 }
 

@@ -158,6 +158,8 @@ pub enum Insertion {
     Full,
     /// The memory for growth was refused.
     OutOfMemory,
+    /// The filter has the maximum number of sub-filters (`cf-max-expansions`).
+    AtLimit,
 }
 
 impl Insertion {
