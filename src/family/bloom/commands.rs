@@ -15,7 +15,6 @@ const READ: Command = Command {
     ..Command::READ
 };
 
-/// SCANDUMP and LOADCHUNK.
 const CHUNKS: Chunks = Chunks {
     types: Filter::TYPES,
     replaced: None,

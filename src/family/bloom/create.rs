@@ -182,7 +182,6 @@ impl NewKey for NewFilter {
     }
 }
 
-/// The error of a creation.
 fn not_created(error: impl Into<AddError>) -> Error {
     match error.into() {
         AddError::OutOfMemory => NO_MEMORY.into(),

@@ -213,10 +213,8 @@ fn redisbloom_insert(call: &Call<'_>, exists: bool) -> Result<InsertOptions, Err
     Err(Error::WrongArity)
 }
 
-/// The keywords of BF.INSERT that only valkey-bloom has.
 const VALKEY_KEYWORDS: [&str; 3] = ["TIGHTENING", "SEED", "VALIDATESCALETO"];
 
-/// Whether BF.INSERT has an option that only valkey-bloom has.
 fn has_valkey_keyword(call: &Call<'_>) -> bool {
     // In RedisBloom's syntax, an argument that begins with `i` ends the options.
     let is_option = |argument: &Argument<'_>| {

@@ -20,7 +20,6 @@ use roughly_sketch::window_filter::CuckooWindow;
 use std::cell::Cell;
 use std::ffi::CStr;
 
-/// The error of a filter that has the maximum number of sub-filters.
 const TOO_MANY: &CStr = c"Maximum expansions reached";
 
 /// Maximum number of sub-filters that one command may add. Further items are refused as if there were no memory. Each

@@ -48,7 +48,6 @@ pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The description of the filter in argument 1.
 fn describe(call: &Call<'_>) -> Result<Description, Error> {
     let key = call.read(1);
     let filter = key.get::<Cuckoo<'_>>().or_missing(NOT_FOUND)?;
