@@ -4,7 +4,7 @@ use crate::batch::{Batch, reserve};
 use crate::error::Error;
 use crate::items::{for_each_batch, with_bytes};
 use crate::lock::Shared;
-use crate::numbers::{Integer, Real, checked_error_rate};
+use crate::numbers::{Integer, Real, checked_error_rate, in_range};
 use crate::numpy_array::results;
 use crate::sketch::{Class, Variants, class, variants};
 use crate::window::{Additions, At, When, Within, new_seed, new_window};
@@ -66,6 +66,14 @@ impl From<MergeError> for Error {
             MergeError::OutOfMemory(error) => error.into(),
             error => Self::Value(format!("cannot merge: {error}").into()),
         }
+    }
+}
+
+/// The error of a creation.
+fn not_created(error: Error) -> Error {
+    match error {
+        Error::OutOfMemory(_) => error,
+        _ => Error::value("could not create filter"),
     }
 }
 
@@ -218,26 +226,21 @@ impl BloomFilter {
         panes: Option<Integer>,
         seed: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let Integer(capacity) = capacity;
         let error_rate = checked_error_rate(error_rate)?;
-        let in_range = u64::try_from(capacity).ok();
-        let in_range = in_range.filter(|capacity| (1..=MAX_CAPACITY).contains(capacity));
-        let capacity = in_range.ok_or(Error::value(
+        let capacity = in_range(
+            capacity,
+            1..=MAX_CAPACITY as i64,
             "capacity must be in the range [1, 1073741824]",
-        ))?;
+        )?;
         if nonscaling && expansion.as_ref().is_some_and(|factor| factor.0 != 0) {
             return Err(Error::value("Nonscaling filters cannot expand").into());
         }
-        let expansion = expansion.map(|Integer(factor)| {
-            let factor = u32::try_from(factor).ok();
-            let factor = factor.filter(|&factor| factor <= MAX_EXPANSION);
-            factor.ok_or(Error::value("expansion must be in the range [0, 32768]"))
-        });
-        let expansion = expansion
-            .transpose()?
-            .unwrap_or(Parameters::DEFAULT.expansion);
+        let expansion = in_range(
+            expansion.unwrap_or(Integer(Parameters::DEFAULT.expansion.into())),
+            0..=MAX_EXPANSION.into(),
+            "expansion must be in the range [0, 32768]",
+        )?;
         let scaling = !nonscaling && expansion != 0;
-        const NOT_CREATED: Error = Error::value("could not create filter");
         if let Some(window) = new_window::<BloomWindow>(window, panes, None, seed.is_some())? {
             let parameters = BloomWindowParameters {
                 seed: new_seed(py, seed)?,
@@ -246,10 +249,7 @@ impl BloomFilter {
                 expansion: if scaling { expansion } else { 0 },
             };
             let set = py.detach(|| BloomWindow::new(window, &parameters, Budget::UNLIMITED));
-            let set = set.map_err(|error| match error {
-                window_filter::Error::OutOfMemory(error) => error.into(),
-                window_filter::Error::Shape | window_filter::Error::Full => NOT_CREATED,
-            })?;
+            let set = set.map_err(|error| not_created(set_error(error)))?;
             return Ok(Self::of(Filter::Windowed(set.into())));
         }
         let parameters = Parameters {
@@ -259,10 +259,7 @@ impl BloomFilter {
             scaling,
         };
         let chain = py.detach(|| Chain::new(&parameters, Budget::UNLIMITED));
-        let chain = chain.map_err(|error| match error {
-            bloom::Error::OutOfMemory(error) => error.into(),
-            bloom::Error::Shape | bloom::Error::Full => NOT_CREATED,
-        })?;
+        let chain = chain.map_err(|error| not_created(error.into()))?;
         Ok(Self::of(Filter::Classic(chain.into())))
     }
 

@@ -4,7 +4,7 @@ use crate::batch::reserve;
 use crate::error::Error;
 use crate::items::{for_each_batch, with_bytes};
 use crate::lock::Shared;
-use crate::numbers::{Integer, Real, checked_error_rate};
+use crate::numbers::{Integer, Real, checked_error_rate, in_range};
 use crate::numpy_array::results;
 use crate::sketch::{Class, Variants, class, variants};
 use crate::window::{Additions, At, When, Within, new_seed, new_window};
@@ -60,24 +60,13 @@ fn check_limit(sub_filters: usize) -> Result<(), Error> {
     }
 }
 
-/// The error of an addition to a filter with a window.
+/// The error of a filter with a window.
 fn window_error(error: window_filter::Error) -> Error {
     match error {
         window_filter::Error::Full => CuckooError::Full.into(),
         window_filter::Error::Shape => Error::value("could not create filter"),
         window_filter::Error::OutOfMemory(error) => error.into(),
     }
-}
-
-/// A number in a range.
-fn in_range<T: TryFrom<i64>>(
-    number: i64,
-    range: std::ops::RangeInclusive<i64>,
-    text: &'static str,
-) -> Result<T, Error> {
-    let number = Some(number).filter(|number| range.contains(number));
-    let number = number.and_then(|number| T::try_from(number).ok());
-    number.ok_or(Error::value(text))
 }
 
 /// A cuckoo filter: a set of items from which items can be removed, with some false positives (CF.RESERVE).
@@ -129,10 +118,6 @@ impl CuckooFilter {
         error_rate: Option<Real>,
         seed: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let Integer(capacity) = capacity;
-        let Integer(bucket_size) = bucket_size;
-        let Integer(max_iterations) = max_iterations;
-        let Integer(expansion) = expansion;
         let parameters = Parameters {
             max_iterations: in_range(
                 max_iterations,
@@ -152,7 +137,7 @@ impl CuckooFilter {
         };
         let capacity = in_range(
             capacity,
-            2 * bucket_size..=MAX_CAPACITY as i64,
+            2 * i64::from(parameters.bucket_size)..=MAX_CAPACITY as i64,
             "Capacity must be in the range [2 * BUCKETSIZE, 1073741824]",
         )?;
         if window.is_none() && error_rate.is_some() {
@@ -169,10 +154,7 @@ impl CuckooFilter {
                 expansion: parameters.expansion.into(),
             };
             let filter = py.detach(|| CuckooWindow::new(window, &parameters, Budget::UNLIMITED));
-            let filter = filter.map_err(|error| match error {
-                window_filter::Error::OutOfMemory(error) => error.into(),
-                _ => Error::value("could not create filter"),
-            })?;
+            let filter = filter.map_err(window_error)?;
             return Ok(Self::of(Filter::Windowed(filter.into())));
         }
         let filter = py.detach(|| Cuckoo::new(capacity, parameters, Budget::UNLIMITED));

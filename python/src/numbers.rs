@@ -11,6 +11,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use roughly_sketch::bloom::MAX_ERROR_RATE;
 use roughly_sketch::memory::{try_push, with_capacity};
+use std::ops::RangeInclusive;
 
 /// An integer. One that exceeds 64 bits becomes the nearest that does not, which is as well out of every range.
 pub struct Integer(pub i64);
@@ -38,6 +39,20 @@ impl<'py> FromPyObject<'_, 'py> for Real {
     fn extract(real: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         Ok(Self(number(&real)?))
     }
+}
+
+/// A number in a range.
+///
+/// # Errors
+/// The text, if it is not in the range.
+pub fn in_range<T: TryFrom<i64>>(
+    Integer(number): Integer,
+    range: RangeInclusive<i64>,
+    text: &'static str,
+) -> Result<T, Error> {
+    let number = Some(number).filter(|number| range.contains(number));
+    let number = number.and_then(|number| T::try_from(number).ok());
+    number.ok_or(Error::value(text))
 }
 
 /// The error rate of a new filter, reduced to the maximum as by the commands.

@@ -1,7 +1,7 @@
 //! The option `WINDOW ms [PANES n] [FINEST r] [ERROR rate] [SEED hex]` of the commands that create a key
 //! (docs/sliding-windows.md): the only parser, and the description of a window that is checked, created and replicated.
 
-use crate::family::error_rate;
+use crate::family::filters;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::options::Options;
@@ -157,7 +157,7 @@ impl<'a> WindowOption<'a> {
                 Error::from(c"ERR WINDOW, PANES and FINEST make more than 255 panes")
             }
         })?;
-        let error_rate = self.error.map(error_rate::parse).transpose()?;
+        let error_rate = self.error.map(filters::error_rate).transpose()?;
         let seed = self.seed.map(|hex| parse_seed(hex.bytes())).transpose()?;
         Ok(NewWindow {
             window,

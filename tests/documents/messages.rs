@@ -13,10 +13,10 @@ const SOURCES: [(&str, &[&str]); 6] = [
         &[
             "src/family/bloom",
             "src/family/chunks.rs",
-            "src/family/error_rate.rs",
+            "src/family/filters.rs",
         ],
     ),
-    ("cf", &["src/family/cuckoo", "src/family/error_rate.rs"]),
+    ("cf", &["src/family/cuckoo", "src/family/filters.rs"]),
     // The errors of the option WINDOW are on the pages of the commands that create a key with a window.
     (
         "cms",

@@ -1,17 +1,18 @@
-//! BF.ADD, BF.MADD and BF.INSERT.
+//! BF.ADD, BF.MADD, BF.INSERT and BF.ADDNX.
 
-use super::create;
-use super::dialect::Dialect;
-use super::request::{InsertOptions, Request};
-use super::syntax;
-use super::texts::{NOT_FOUND, VALKEY_ADD_EVENT, VALKEY_CREATION_EVENT, valkey_error};
-use super::types::{AddError, Added, Filter, FilterMut, is_valkey};
-use crate::family::growth::{self, Thresholds};
-use crate::family::window;
+use super::config::Dialect;
+use super::create::NewFilter;
+use super::syntax::{self, Request};
+use super::types::{
+    AddError, Added, Filter, FilterMut, NOT_FOUND, PROBLEM, VALKEY_ADD_EVENT,
+    VALKEY_CREATION_EVENT, is_valkey,
+};
+use crate::family::filters::{self, Thresholds};
+use crate::family::window::in_log;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
-use crate::server::key::{Entry, Found, OneOf};
+use crate::server::key::{Entry, OneOf};
 use crate::server::log::RateLimit;
 use crate::server::log_text::quoted;
 use crate::server::outcome::Outcome;
@@ -22,8 +23,8 @@ use roughly_sketch::window_filter::{Addition, BloomWindow, IfPresent};
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 
-const FULL: &CStr = c"ERR non scaling filter is full";
-const PROBLEM: &CStr = c"ERR problem inserting into filter";
+/// The command that is replicated for items. Its syntax is the same for keys of all types.
+const ADD_ITEMS: &CStr = c"BF.MADD";
 
 /// Replies with the result of an item.
 ///
@@ -35,9 +36,7 @@ fn reply_item(call: &mut Call<'_>, dialect: Dialect, added: Added) {
         Ok(addition) => dialect.reply_flag(call, addition == Addition::New),
         Err(AddError::OutOfMemory) => call.reply_memory_error(PROBLEM),
         Err(_) if call.must_obey() => dialect.reply_flag(call, false),
-        Err(AddError::Full) => call.reply_error(FULL),
-        Err(AddError::Shape) => call.reply_error(PROBLEM),
-        Err(AddError::Valkey(error)) => call.reply_error(valkey_error(error, PROBLEM)),
+        Err(error) => call.reply_error(error.text()),
     }
 }
 
@@ -50,9 +49,16 @@ fn events(entry: &Entry, event: &'static CStr) -> (&'static CStr, Option<&'stati
     }
 }
 
+/// The filter at the key. A missing one is created with the parameters of the settings.
+#[inline(always)]
+fn find_or_create(call: &mut Call<'_>) -> Result<Entry, Error> {
+    let found = call.write(1).find(call, Filter::TYPES.iter().copied())?;
+    filters::entry_of(call, found, |call| NewFilter::of(call, &Request::default()))
+}
+
 /// BF.ADD key item
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
-    let mut entry = create::find_or_create(call, &Request::default())?;
+    let mut entry = find_or_create(call)?;
     let unchanged = entry.advance_unless(call, |value, call, later| {
         let filter = value.of_family::<FilterMut<'_>>();
         filter.unchanged_by(call.arg(2).bytes(), IfPresent::Refresh, later)
@@ -85,7 +91,7 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// BF.MADD key item [item …]
 pub fn madd(call: &mut Call<'_>) -> Result<(), Error> {
-    let entry = create::find_or_create(call, &Request::default())?;
+    let entry = find_or_create(call)?;
     let outcome = Outcome::new(ADD_ITEMS, 2);
     add_all(call, entry, 2, IfPresent::Refresh, outcome, c"bf.madd");
     Ok(())
@@ -94,26 +100,33 @@ pub fn madd(call: &mut Call<'_>) -> Result<(), Error> {
 /// BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] [WINDOW ms [PANES n]] ITEMS item [item …]
 pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.write(1);
-    let InsertOptions {
-        request,
-        create,
-        first_item,
-    } = syntax::insert(call, &key.get())?;
-    let entry = match key.find(call, Filter::TYPES.iter().copied())? {
-        Found::Missing(_) if !create => return Err(NOT_FOUND.into()),
-        found => create::entry_of(call, found, &request)?,
-    };
+    let options = syntax::insert(call, &key.get())?;
+    let found = key.find(call, Filter::TYPES.iter().copied())?;
+    let entry = filters::entry_of(call, found, |call| match options.create {
+        true => NewFilter::of(call, &options.request),
+        false => Err(NOT_FOUND.into()),
+    })?;
+    let first = options.first_item;
     // The options have different syntaxes for keys of different types, and a new key has been replicated with all
     // parameters.
-    let outcome = Outcome::new(ADD_ITEMS, first_item).without_options();
+    let outcome = Outcome::new(ADD_ITEMS, first).without_options();
     add_all(
         call,
         entry,
-        first_item,
+        first,
         IfPresent::Refresh,
         outcome,
         c"bf.insert",
     );
+    Ok(())
+}
+
+/// BF.ADDNX key item [item …], which RedisBloom and valkey-bloom do not have.
+pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
+    let found = call.write(1).find(call, Filter::TYPES.iter().copied())?;
+    let entry = found.or_missing(NOT_FOUND)?;
+    let outcome = Outcome::new(ADD_ITEMS, 2).without_options();
+    add_all(call, entry, 2, IfPresent::Skip, outcome, c"bf.addnx");
     Ok(())
 }
 
@@ -123,7 +136,7 @@ static THRESHOLDS: Thresholds = [(64, RateLimit::per_minute()), (8, RateLimit::p
 /// The sub-filters that the command has added to those before it. Logs a line when they become too many.
 #[inline]
 fn growths(call: &Call<'_>, filter: &FilterMut<'_>, before: usize) -> usize {
-    growth::growths(call, &THRESHOLDS, before, filter.num_sub_filters(), || {
+    filters::growths(call, &THRESHOLDS, before, filter.num_sub_filters(), || {
         many_sub_filters(call, filter)
     })
 }
@@ -131,20 +144,17 @@ fn growths(call: &Call<'_>, filter: &FilterMut<'_>, before: usize) -> usize {
 #[cold]
 fn many_sub_filters(call: &Call<'_>, filter: &FilterMut<'_>) -> String {
     let key = quoted(call.arg(1).bytes());
-    let window = window::in_log(matches!(filter, FilterMut::Windowed(_)));
+    let window = in_log(matches!(filter, FilterMut::Windowed(_)));
     let filter = filter.as_ref().describe(Panes::ALL);
     let (sub_filters, error_rate) = (filter.sub_filters, filter.error_rate);
-    let capacity = growth::capacity_for(filter.items, 1..=MAX_CAPACITY);
+    let capacity = filters::capacity_for(filter.items, 1..=MAX_CAPACITY);
     format!(
         "key {key} has grown to {sub_filters} sub-filters: each command tests all of them, and its error rate can exceed the specified one. Reserve it with BF.RESERVE key {error_rate} {capacity}{window}"
     )
 }
 
-/// The command that is replicated for items. Its syntax is the same for keys of all types.
-pub const ADD_ITEMS: &CStr = c"BF.MADD";
-
 /// Adds the items from argument `first` on, and replies with an array of the results.
-pub fn add_all<'a>(
+fn add_all<'a>(
     call: &mut Call<'a>,
     mut entry: Entry,
     first: usize,

@@ -1,8 +1,7 @@
 //! The commands `BF.*` as the server describes them (docs/commands).
 
-use super::texts::NOT_FOUND;
-use super::types::Filter;
-use super::{add, addnx, create, info, load, merge, query};
+use super::types::{Filter, NOT_FOUND};
+use super::{add, create, merge, query};
 use crate::family::chunks::{self, Chunks};
 use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, Since, handler, merge_handler};
 use crate::server::key::OneOf;
@@ -16,7 +15,6 @@ const READ: Command = Command {
     ..Command::READ
 };
 
-/// SCANDUMP and LOADCHUNK.
 const CHUNKS: Chunks = Chunks {
     types: Filter::TYPES,
     replaced: None,
@@ -62,7 +60,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.addnx",
-        handler: handler(addnx::addnx),
+        handler: handler(add::addnx),
         arity: -3,
         summary: c"Adds the items that a Bloom filter does not contain, without a refresh of the others",
         complexity: c"O(k * n), k the number of hash functions, n the number of items",
@@ -114,7 +112,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.card",
-        handler: handler(info::card),
+        handler: handler(query::card),
         acl: c"read fast",
         summary: c"Returns the number of items that were added to a Bloom filter",
         since: Some(Since::RedisBloom(c"2.4.4")),
@@ -131,7 +129,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.info",
-        handler: handler(info::info),
+        handler: handler(query::info),
         acl: c"read fast",
         arity: -2,
         summary: c"Returns the capacity, memory, and number of items of a Bloom filter",
@@ -153,14 +151,14 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.debug",
-        handler: handler(info::debug),
+        handler: handler(query::debug),
         summary: c"Returns details of each sub-filter of a Bloom filter",
         complexity: c"O(f), f the number of sub-filters of the key",
         ..READ
     },
     Command {
         name: c"bf.load",
-        handler: handler(load::load),
+        handler: handler(create::load),
         arity: 3,
         summary: c"Restores a Bloom filter from a payload in the AOF of valkey-bloom",
         complexity: c"O(n), n the size of the payload",

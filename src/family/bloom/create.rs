@@ -1,19 +1,27 @@
-//! BF.RESERVE, and the creation of missing keys by BF.ADD, BF.MADD and BF.INSERT.
+//! BF.RESERVE, the creation of missing keys by BF.ADD, BF.MADD and BF.INSERT, and BF.LOAD.
 
-use super::config::DEFAULT_EXPANSION;
-use super::request::Request;
-use super::syntax;
-use super::texts::{NO_MEMORY, VALKEY_CREATION_EVENT, valkey_error};
-use super::types::{Filter, is_valkey};
-use super::valkey_config::max_size_for;
-use crate::family::window::{NewWindow, replicate_creation};
+use super::config::{
+    self, CAPACITIES, DEFAULT_EXPANSION, EXPANSIONS, max_size_for, new_keys_are_valkey,
+};
+use super::syntax::{self, BAD_CAPACITY, BAD_EXPANSION, Request};
+use super::types::{AddError, Filter, NO_MEMORY, TOO_LARGE, VALKEY_CREATION_EVENT, is_valkey};
+use crate::family::filters::{self, capped};
+use crate::family::new_key::NewKey;
+use crate::family::window::NewWindow;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Entry, Found, OneOf, WriteKey};
-use roughly_sketch::bloom::{self, Chain, Parameters};
+use crate::server::data_type::NewValue;
+use crate::server::key::{Found, Lookup, OneOf};
+use crate::server::value::Value;
+use roughly_sketch::bloom::{Chain, Parameters};
 use roughly_sketch::memory::Purpose;
-use roughly_sketch::valkey_bloom::{self, ValkeyChain};
-use roughly_sketch::window_filter::{self, BloomWindow, BloomWindowParameters};
+use roughly_sketch::seed::Seed;
+use roughly_sketch::valkey_bloom::{self, LoadError, ValkeyChain};
+use roughly_sketch::window_filter::{BloomWindow, BloomWindowParameters};
+use std::cell::OnceCell;
 use std::ffi::CStr;
+use std::ops::RangeInclusive;
+
+const NOT_CREATED: &CStr = c"ERR could not create filter";
 
 /// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING] [WINDOW ms [PANES n] [SEED hex]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
@@ -22,7 +30,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let Found::Missing(key) = found else {
         return Err(c"ERR item exists".into());
     };
-    let entry = match create(call, key, &request) {
+    let entry = match filters::create(call, key, |call| NewFilter::of(call, &request)) {
         // RedisBloom 2.6 also replicates a filter that it could not create. The server logs an error as critical.
         Err(error) if call.must_obey() && error == NOT_CREATED.into() => {
             call.reply_ok();
@@ -40,154 +48,203 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The filter at the key. A missing filter is created, advanced to the current pane if it has a window, and its creation
-/// replicated.
-///
-/// # Errors
-/// Those of the creation, and [`Error::WrongType`].
-#[inline(always)]
-pub fn find_or_create(call: &mut Call<'_>, request: &Request) -> Result<Entry, Error> {
-    let found = call.write(1).find(call, Filter::TYPES.iter().copied())?;
-    entry_of(call, found, request)
+/// A new filter.
+pub enum NewFilter {
+    /// RedisBloom's type.
+    Classic {
+        parameters: Parameters,
+        /// Whether the command must be obeyed.
+        is_obeyed: bool,
+        /// The header of the filter, for parameters that BF.RESERVE cannot specify; `build` sets it.
+        header: OnceCell<Vec<u8>>,
+    },
+    /// The type with a window. Its parameters are those of a filter without one, in the ranges of clients.
+    Windowed(Parameters, NewWindow, Seed),
+    /// valkey-bloom's type, with the maximum size in bytes.
+    Valkey(valkey_bloom::Parameters, u64),
 }
 
-/// As [`find_or_create`], for a key that was looked up.
-///
-/// # Errors
-/// Those of the creation.
-#[inline(always)]
-pub fn entry_of(call: &mut Call<'_>, found: Found, request: &Request) -> Result<Entry, Error> {
-    match found {
-        Found::Entry(entry) => Ok(entry),
-        Found::Missing(key) => create(call, key, request),
-    }
-}
-
-/// Creates the filter of a missing key, and replicates the creation.
-#[cold]
-fn create(call: &mut Call<'_>, key: WriteKey, request: &Request) -> Result<Entry, Error> {
-    if let Some(window) = request.window {
-        let parameters = request.parameters(call)?;
-        let window = window.check_allowed(call)?;
-        let set = new_set(call, &parameters, window)?;
-        let words = window.words(Some(set.seed()));
-        let mut entry = key.create(call, set)?;
-        replicate_reserve(call, &parameters, &words);
-        entry.advance(call);
-        return Ok(entry);
-    }
-    if request.creates_valkey(call) {
-        let parameters = request.valkey_parameters(call);
-        let entry = key.create(call, new_valkey_filter(call, &parameters)?)?;
-        replicate_valkey(call, &parameters);
-        return Ok(entry);
-    }
-    let parameters = request.parameters(call)?;
-    let chain = new_filter(call, &parameters)?;
-    // A non-scaling filter stores a growth factor that it does not use and that BF.RESERVE cannot specify.
-    let has_other_factor = !parameters.scaling && parameters.expansion != DEFAULT_EXPANSION;
-    let header = has_other_factor.then(|| chain.header_bytes());
-    let entry = key.create(call, chain)?;
-    // The creation is replicated with all parameters, because the settings of replicas may differ.
-    match header {
-        Some(header) => {
-            let arguments = [call.arg(1).bytes(), b"1", &header];
-            call.replicate(c"BF.LOADCHUNK", &arguments);
+impl NewFilter {
+    /// The filter that a command creates: with a window if it specifies one, of valkey-bloom's type if an option or, for a client,
+    /// the setting `bf-new-keys` requires it, otherwise of RedisBloom's type.
+    ///
+    /// # Errors
+    /// If a parameter is out of range for the type, or windows are disabled.
+    pub fn of(call: &Call<'_>, request: &Request) -> Result<Self, Error> {
+        let is_obeyed = call.must_obey();
+        if let Some(window) = request.window {
+            let parameters = parameters(request, is_obeyed)?;
+            let window = window.check_allowed(call)?;
+            return Ok(Self::Windowed(parameters, window, window.seed(call)));
         }
-        None => replicate_reserve(call, &parameters, &[]),
+        if request.requires_valkey() || new_keys_are_valkey() && !is_obeyed {
+            let parameters = request.valkey_parameters(call);
+            return Ok(Self::Valkey(parameters, max_size_for(call)));
+        }
+        Ok(Self::Classic {
+            parameters: parameters(request, is_obeyed)?,
+            is_obeyed,
+            header: OnceCell::new(),
+        })
     }
-    Ok(entry)
 }
 
-const NOT_CREATED: &CStr = c"ERR could not create filter";
-
-fn new_filter(call: &Call<'_>, parameters: &Parameters) -> Result<Chain, Error> {
-    let budget = call.memory().budget(Purpose::Create);
-    let chain = match call.must_obey() {
-        true => Chain::new_replicated(parameters, budget),
-        false => Chain::new(parameters, budget),
+/// The parameters of a filter of RedisBloom's type, or with a window. The syntax of RedisBloom has checked the ranges already,
+/// that of valkey-bloom has wider ones.
+fn parameters(request: &Request, is_obeyed: bool) -> Result<Parameters, Error> {
+    // RedisBloom 2.x has wider ranges, but no windows.
+    let is_limited = request.window.is_some() || !is_obeyed;
+    let is_in = |range: &RangeInclusive<i64>, number: u64| {
+        i64::try_from(number).is_ok_and(|number| range.contains(&number))
     };
-    chain.map_err(|error| match error {
-        bloom::Error::OutOfMemory(_) => NO_MEMORY.into(),
-        bloom::Error::Shape | bloom::Error::Full => NOT_CREATED.into(),
-    })
-}
-
-fn new_set(
-    call: &Call<'_>,
-    parameters: &Parameters,
-    window: NewWindow,
-) -> Result<BloomWindow, Error> {
-    let parameters = BloomWindowParameters {
-        seed: window.seed(call),
-        capacity: parameters.capacity,
-        error_rate: parameters.error_rate,
-        expansion: match parameters.scaling {
-            true => parameters.expansion,
-            false => 0,
+    let defaults = config::defaults();
+    let capacity = request.capacity.unwrap_or(defaults.capacity);
+    if is_limited && !is_in(&CAPACITIES, capacity) {
+        return Err(BAD_CAPACITY.into());
+    }
+    // A replicated creation of a non-scaling filter has no option for the factor.
+    let default = match request.nonscaling && is_obeyed {
+        true => DEFAULT_EXPANSION,
+        false => defaults.expansion,
+    };
+    let expansion = request.expansion.unwrap_or(default.into());
+    if is_limited && !is_in(&EXPANSIONS, expansion) {
+        return Err(BAD_EXPANSION.into());
+    }
+    Ok(Parameters {
+        capacity,
+        error_rate: match request.error_rate {
+            None => defaults.error_rate,
+            Some(rate) if is_limited => capped(rate),
+            Some(rate) => rate,
         },
-    };
-    let budget = call.memory().budget(Purpose::Create);
-    let set = BloomWindow::new(window.window, &parameters, budget);
-    set.map_err(|error| match error {
-        window_filter::Error::OutOfMemory(_) => NO_MEMORY.into(),
-        window_filter::Error::Shape | window_filter::Error::Full => NOT_CREATED.into(),
+        expansion: expansion as u32,
+        scaling: !request.nonscaling && expansion != 0,
     })
 }
 
-fn new_valkey_filter(
-    call: &Call<'_>,
-    parameters: &valkey_bloom::Parameters,
-) -> Result<ValkeyChain, Error> {
-    let chain = ValkeyChain::new(
-        parameters,
-        max_size_for(call),
-        call.memory().budget(Purpose::Create),
-    );
-    chain.map_err(|error| valkey_error(error, NO_MEMORY).into())
+impl NewKey for NewFilter {
+    fn build(&self, call: &Call<'_>) -> Result<NewValue, Error> {
+        let budget = call.memory().budget(Purpose::Create);
+        match self {
+            Self::Classic {
+                parameters,
+                is_obeyed,
+                header,
+            } => {
+                let chain = match is_obeyed {
+                    true => Chain::new_replicated(parameters, budget),
+                    false => Chain::new(parameters, budget),
+                };
+                let chain = chain.map_err(not_created)?;
+                // A non-scaling filter stores a growth factor that it does not use.
+                if !parameters.scaling && parameters.expansion != DEFAULT_EXPANSION {
+                    header.get_or_init(|| chain.header_bytes());
+                }
+                Ok(Value::new(chain))
+            }
+            Self::Windowed(parameters, window, seed) => {
+                let parameters = BloomWindowParameters {
+                    seed: *seed,
+                    capacity: parameters.capacity,
+                    error_rate: parameters.error_rate,
+                    expansion: match parameters.scaling {
+                        true => parameters.expansion,
+                        false => 0,
+                    },
+                };
+                let set = BloomWindow::new(window.window, &parameters, budget);
+                Ok(Value::new(set.map_err(not_created)?))
+            }
+            Self::Valkey(parameters, max_size) => {
+                let chain = ValkeyChain::new(parameters, *max_size, budget);
+                Ok(Value::new(chain.map_err(not_created)?))
+            }
+        }
+    }
+
+    fn replicate(&self, call: &mut Call<'_>) {
+        match self {
+            Self::Classic {
+                parameters, header, ..
+            } => match header.get() {
+                Some(header) => {
+                    let arguments = [call.arg(1).bytes(), b"1", header];
+                    call.replicate(c"BF.LOADCHUNK", &arguments);
+                }
+                None => replicate_reserve(call, parameters, &[]),
+            },
+            Self::Windowed(parameters, window, seed) => {
+                replicate_reserve(call, parameters, &window.words(Some(*seed)));
+            }
+            Self::Valkey(parameters, _) => replicate_valkey(call, parameters),
+        }
+    }
+}
+
+fn not_created(error: impl Into<AddError>) -> Error {
+    match error.into() {
+        AddError::OutOfMemory => NO_MEMORY.into(),
+        AddError::Full | AddError::Shape => NOT_CREATED.into(),
+        error @ AddError::Valkey(_) => error.text().into(),
+    }
 }
 
 /// Replicates a creation as BF.RESERVE, with the words of its window.
 fn replicate_reserve(call: &mut Call<'_>, parameters: &Parameters, window: &[String]) {
-    let error_rate = format!("{:e}", parameters.error_rate);
-    let capacity = parameters.capacity.to_string();
-    // A factor of 0 stands for a non-scaling filter. 2^32 has the same lower 32 bits, which are stored.
-    let expansion = match parameters.expansion {
-        0 => 1 << 32,
-        factor => u64::from(factor),
+    let growth = match (parameters.scaling, parameters.expansion) {
+        (false, _) => "NONSCALING".to_owned(),
+        // A factor of 0 stands for a non-scaling filter. 2^32 has the same lower 32 bits, which are stored.
+        (true, 0) => format!("EXPANSION {}", 1u64 << 32),
+        (true, factor) => format!("EXPANSION {factor}"),
     };
-    let expansion = expansion.to_string();
-    let key = call.arg(1).bytes();
-    let mut arguments = vec![key, error_rate.as_bytes(), capacity.as_bytes()];
-    if parameters.scaling {
-        arguments.extend([&b"EXPANSION"[..], expansion.as_bytes()]);
-    } else {
-        arguments.push(b"NONSCALING");
-    }
-    replicate_creation(call, c"BF.RESERVE", &arguments, window);
+    let parameters = format!(
+        "{:e} {} {growth}",
+        parameters.error_rate, parameters.capacity
+    );
+    filters::replicate_reserve(call, c"BF.RESERVE", &parameters, window);
 }
 
 /// Replicates the creation of a filter of valkey-bloom's type as valkey-bloom does, with all parameters.
 fn replicate_valkey(call: &mut Call<'_>, parameters: &valkey_bloom::Parameters) {
-    let capacity = parameters.capacity.to_string();
     // The shortest decimals that parse to the same numbers, without an exponent.
-    let [error_rate, tightening] =
-        [parameters.error_rate, parameters.tightening].map(|number| number.to_string());
-    let expansion = parameters.expansion.to_string();
-    let mut arguments = vec![
-        call.arg(1).bytes(),
-        b"CAPACITY",
-        capacity.as_bytes(),
-        b"ERROR",
-        error_rate.as_bytes(),
-        b"TIGHTENING",
-        tightening.as_bytes(),
-        b"SEED",
-        &parameters.seed,
-    ];
-    match parameters.expansion {
-        0 => arguments.push(b"NONSCALING"),
-        _ => arguments.extend([&b"EXPANSION"[..], expansion.as_bytes()]),
-    }
+    let before = format!(
+        "CAPACITY {} ERROR {} TIGHTENING {} SEED",
+        parameters.capacity, parameters.error_rate, parameters.tightening
+    );
+    let growth = match parameters.expansion {
+        0 => "NONSCALING".to_owned(),
+        factor => format!("EXPANSION {factor}"),
+    };
+    let mut arguments = vec![call.arg(1).bytes()];
+    arguments.extend(before.split(' ').map(str::as_bytes));
+    arguments.push(&parameters.seed);
+    arguments.extend(growth.split(' ').map(str::as_bytes));
     call.replicate(c"BF.INSERT", &arguments);
+}
+
+/// BF.LOAD key payload: the payload of valkey-bloom's AOF (docs/contributing/formats.md, "Bloom filters of valkey-bloom").
+pub fn load(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.write(1);
+    match key.get::<Filter<'_>>() {
+        Lookup::Missing => {}
+        Lookup::WrongType => return Err(Error::WrongType),
+        Lookup::Found(_) => return Err(c"BUSYKEY Target key name already exists.".into()),
+    }
+    let payload = call.arg(2).bytes();
+    let budget = call.memory().budget(Purpose::Create);
+    let value = ValkeyChain::from_load_payload(payload, max_size_for(call), budget);
+    let value = value.map_err(|error| match error {
+        LoadError::Version => c"ERR bloom object decoding failed. Unsupported version",
+        LoadError::Rate => c"ERR (0 < error rate range < 1)",
+        LoadError::Size => TOO_LARGE,
+        LoadError::Invalid => c"ERR bloom object decoding failed",
+        LoadError::OutOfMemory(_) => NO_MEMORY,
+    })?;
+    let entry = key.create(call, value)?;
+    call.replicate_verbatim();
+    entry.store();
+    call.signal_changed(1, VALKEY_CREATION_EVENT);
+    call.reply_ok();
+    Ok(())
 }

@@ -1,7 +1,6 @@
 //! BF.MERGE, the union of filters. RedisBloom does not have this command.
 
-use super::texts::{NO_MEMORY, NOT_FOUND};
-use super::types::{Filter, FilterMut};
+use super::types::{Filter, FilterMut, NO_MEMORY, NOT_FOUND};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
@@ -19,9 +18,6 @@ const NUMKEYS: NumkeysErrors = NumkeysErrors {
     not_positive: c"ERR numkeys should be greater than 0",
 };
 const TOO_MUCH: &CStr = c"ERR too much work for one merge, merge fewer sources at a time";
-
-const HAS_WINDOW: &CStr = c"ERR filters with a window cannot be merged";
-const IS_VALKEY: &CStr = c"ERR filters of valkey-bloom cannot be merged";
 
 /// BF.MERGE dest numkeys src [src …]
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
@@ -54,8 +50,8 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
 fn classic(filter: Filter<'_>) -> Result<&Chain, Error> {
     match filter {
         Filter::Classic(chain) => Ok(chain),
-        Filter::Windowed(_) => Err(HAS_WINDOW.into()),
-        Filter::Valkey(_) => Err(IS_VALKEY.into()),
+        Filter::Windowed(_) => Err(c"ERR filters with a window cannot be merged".into()),
+        Filter::Valkey(_) => Err(c"ERR filters of valkey-bloom cannot be merged".into()),
     }
 }
 
@@ -80,9 +76,9 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
         others.extend(source.or_missing(NOT_FOUND)?.map(classic).transpose()?);
     }
     let filters = destination.filters().len();
-    let changed = destination
-        .merge_within(&others, call.memory().budget(Purpose::Add), max_bytes(call))
-        .map_err(|error| error_text(call, error))?;
+    let budget = call.memory().budget(Purpose::Add);
+    let changed = destination.merge_within(&others, budget, max_bytes(call));
+    let changed = changed.map_err(|error| error_text(call, error))?;
     if destination.filters().len() > filters
         && let Some(destination) = keys.destination()
     {
@@ -106,13 +102,9 @@ fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
         return Err(NO_MEMORY.into());
     }
     let mut union = first.try_clone().map_err(|_| NO_MEMORY)?;
-    union
-        .merge_within(
-            others,
-            call.memory().budget(Purpose::Create),
-            max_bytes(call),
-        )
-        .map_err(|error| error_text(call, error))?;
+    let budget = call.memory().budget(Purpose::Create);
+    let merged = union.merge_within(others, budget, max_bytes(call));
+    merged.map_err(|error| error_text(call, error))?;
     Ok(union)
 }
 

@@ -2,20 +2,13 @@
 //! (docs/families/bloom.md).
 
 mod add;
-mod addnx;
 mod commands;
 mod config;
 mod create;
-mod dialect;
-mod info;
-mod load;
 mod merge;
 mod query;
-mod request;
 mod syntax;
-mod texts;
 mod types;
-mod valkey_config;
 
 use crate::server::command::Since;
 use crate::server::key::OneOf;
@@ -30,6 +23,6 @@ pub const FAMILY: Family = Family {
     since: Since::RedisBloom(c"1.0.0"),
     data_types: Filter::TYPES,
     commands: commands::COMMANDS,
-    settings: &[config::SETTINGS, dialect::SETTINGS, valkey_config::SETTINGS],
+    settings: &[config::SETTINGS],
     counters: &[ExtraCounter::Growths],
 };

@@ -1,6 +1,7 @@
-//! The types `MBbloom--`, `bf-window` (with a window) and `bloomfltr` (of valkey-bloom), and what the commands need of them.
+//! The types `MBbloom--`, `bf-window` (with a window) and `bloomfltr` (of valkey-bloom), and what the commands need of them:
+//! references for reads and changes, descriptions, errors and keyspace events.
 
-use super::valkey_config;
+use super::config;
 use crate::server::call::{Call, Error};
 use crate::server::callbacks;
 use crate::server::data_type::{DataType, PayloadCommand, Registration};
@@ -57,23 +58,39 @@ impl DataType for ValkeyChain {
         is_limited: bool,
     ) -> Result<Self, FormatError> {
         let max_size = match is_limited {
-            true => valkey_config::max_size(),
+            true => config::max_size(),
             false => u64::MAX,
         };
         Self::load_within(source, encoding_version, max_size)
     }
 
     fn check_limit(&self, call: &Call<'_>) -> Result<(), Error> {
-        match self.restored_size() > valkey_config::max_size_for(call) {
-            true => Err(super::texts::TOO_LARGE.into()),
+        match self.restored_size() > config::max_size_for(call) {
+            true => Err(TOO_LARGE.into()),
             false => Ok(()),
         }
     }
 
     fn is_defragmented() -> bool {
-        valkey_config::is_defragmented()
+        config::is_defragmented()
     }
 }
+
+/// Not enough memory for a filter.
+pub const NO_MEMORY: &CStr = c"ERR Insufficient memory to create filter";
+/// A command needs a key that does not exist.
+pub const NOT_FOUND: &CStr = c"ERR not found";
+/// What valkey-bloom replies if a filter would be larger than `bf.bloom-memory-usage-limit`.
+pub const TOO_LARGE: &CStr = c"ERR operation exceeds bloom object memory limit";
+/// An item is refused by a filter that does not grow.
+const FULL: &CStr = c"ERR non scaling filter is full";
+/// An item is refused because the filter cannot grow.
+pub const PROBLEM: &CStr = c"ERR problem inserting into filter";
+
+/// The keyspace event of items that were added to valkey-bloom's type.
+pub const VALKEY_ADD_EVENT: &CStr = c"bloom.add";
+/// The keyspace event of a new key of valkey-bloom's type.
+pub const VALKEY_CREATION_EVENT: &CStr = c"bloom.reserve";
 
 /// Whether the value is of valkey-bloom's type.
 #[inline(always)]
@@ -208,16 +225,17 @@ impl Filter<'_> {
         }
     }
 
-    /// The capacity to which a filter of valkey-bloom's type can grow within its limit; `None` for the other types.
+    /// The capacity to which a filter of valkey-bloom's type can grow within its limit; `None` if it does not grow, and for the
+    /// other types.
     ///
     /// # Errors
     /// [`valkey_bloom::Error::Capacity`] if it exceeds 63 bits.
     pub fn max_scaled_capacity(self) -> Result<Option<u64>, valkey_bloom::Error> {
         match self {
-            Self::Valkey(chain) => chain
-                .max_scaled_capacity(valkey_config::max_size())
-                .map(Some),
-            Self::Classic(_) | Self::Windowed(_) => Ok(None),
+            Self::Valkey(chain) if chain.parameters().expansion > 0 => {
+                chain.max_scaled_capacity(config::max_size()).map(Some)
+            }
+            _ => Ok(None),
         }
     }
 
@@ -273,6 +291,21 @@ pub enum AddError {
     OutOfMemory,
     /// An error that only valkey-bloom's type has.
     Valkey(valkey_bloom::Error),
+}
+
+impl AddError {
+    /// The error reply.
+    pub fn text(self) -> &'static CStr {
+        use valkey_bloom::Error;
+        match self {
+            Self::Full | Self::Valkey(Error::Full) => FULL,
+            Self::Shape | Self::OutOfMemory | Self::Valkey(Error::OutOfMemory(_)) => PROBLEM,
+            Self::Valkey(Error::ErrorRate) => c"ERR false positive degrades to 0 on scale out",
+            Self::Valkey(Error::Capacity) => c"ERR bad capacity",
+            Self::Valkey(Error::Size) => TOO_LARGE,
+            Self::Valkey(Error::Hashes) => c"ERR bloom object reached max number of filters",
+        }
+    }
 }
 
 impl From<bloom::Error> for AddError {
@@ -357,7 +390,7 @@ impl FilterMut<'_> {
     pub fn max_size(&self, call: &Call<'_>, items: usize) -> u64 {
         match self {
             Self::Valkey(chain) if items as u64 > chain.remaining_capacity() => {
-                valkey_config::max_size_for(call)
+                config::max_size_for(call)
             }
             _ => u64::MAX,
         }

@@ -1,10 +1,10 @@
 //! CF.ADD, CF.ADDNX, CF.INSERT, CF.INSERTNX, CF.DEL and CF.COMPACT.
 
-use super::texts::{NO_MEMORY, NOT_FOUND};
-use super::types::{Cuckoo, CuckooMut, IfExists, Insertion};
-use super::{config, create};
-use crate::family::growth::{self, Thresholds};
-use crate::family::window;
+use super::config;
+use super::create::{NewFilter, ReserveOptions, insert_options};
+use super::types::{Cuckoo, CuckooMut, IfExists, Insertion, NO_MEMORY, NOT_FOUND};
+use crate::family::filters::{self, Thresholds};
+use crate::family::window::in_log;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
@@ -20,7 +20,6 @@ use roughly_sketch::window_filter::CuckooWindow;
 use std::cell::Cell;
 use std::ffi::CStr;
 
-/// The error of a filter that has the maximum number of sub-filters.
 const TOO_MANY: &CStr = c"Maximum expansions reached";
 
 /// Maximum number of sub-filters that one command may add. Further items are refused as if there were no memory. Each
@@ -49,7 +48,7 @@ static THRESHOLDS: Thresholds = [(16, RateLimit::per_minute()), (4, RateLimit::p
 /// The sub-filters that the command has added to those before it. Logs a line when they become too many.
 #[inline]
 fn growths(call: &Call<'_>, filter: &CuckooMut<'_>, before: usize) -> usize {
-    growth::growths(call, &THRESHOLDS, before, filter.num_sub_filters(), || {
+    filters::growths(call, &THRESHOLDS, before, filter.num_sub_filters(), || {
         many_sub_filters(call, filter)
     })
 }
@@ -57,14 +56,14 @@ fn growths(call: &Call<'_>, filter: &CuckooMut<'_>, before: usize) -> usize {
 #[cold]
 fn many_sub_filters(call: &Call<'_>, filter: &CuckooMut<'_>) -> String {
     let key = quoted(call.arg(1).bytes());
-    let window = window::in_log(matches!(filter, CuckooMut::Windowed(_)));
+    let window = in_log(matches!(filter, CuckooMut::Windowed(_)));
     let percent = 100.0 * filter.as_ref().rate_after_growth();
     let filter = filter.as_ref().describe(Panes::ALL);
     let sub_filters = filter.sub_filters;
     let bucket_size = u64::from(filter.bucket_size.max(RECOMMENDED_BUCKET_SIZE));
     // An item has two buckets.
     let equal_items = 2 * bucket_size;
-    let capacity = growth::capacity_for(filter.items, equal_items..=MAX_CAPACITY);
+    let capacity = filters::capacity_for(filter.items, equal_items..=MAX_CAPACITY);
     format!(
         "key {key} has grown to {sub_filters} sub-filters, and about {percent:.1} % of look-ups are false positives. Reserve it with CF.RESERVE key {capacity} BUCKETSIZE {bucket_size}{window}, and add an item that occurs more than {equal_items} times with CF.ADDNX"
     )
@@ -81,14 +80,16 @@ pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(), Error> {
-    let mut entry = create::find_or_create(call, &config::defaults())?;
+    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
+    let mut entry = filters::entry_of(call, found, |call| {
+        NewFilter::of(call, &ReserveOptions::defaults())
+    })?;
     let unchanged = entry.advance_unless(call, |value, call, later| {
         let filter = value.of_family::<CuckooMut<'_>>();
         if is_later_at_limit(&filter, later) {
-            return Some(None);
+            return Some(Insertion::AtLimit);
         }
-        let item = call.arg(2).bytes();
-        filter.unchanged_by(item, if_exists, later).map(Some)
+        filter.unchanged_by(call.arg(2).bytes(), if_exists, later)
     });
     if let Some(insertion) = unchanged {
         count_unchanged(insertion);
@@ -98,43 +99,42 @@ fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(),
     let mut filter = entry.get::<CuckooMut<'_>>();
     let sub_filters = filter.num_sub_filters();
     let mut outcome = Outcome::of_one_item();
-    let insertion = if is_at_limit(call, &filter) {
-        outcome.count_refusal();
-        None
-    } else {
-        let item = call.arg(2).bytes();
-        let insertion = filter.insert(item, if_exists, call.memory().budget(Purpose::Grow));
-        match insertion {
-            Insertion::Added => outcome.add(call, 2..3),
-            Insertion::Exists => {}
-            Insertion::Full | Insertion::OutOfMemory => outcome.count_refusal(),
+    let insertion = match is_at_limit(call, &filter) {
+        true => Insertion::AtLimit,
+        false => {
+            let budget = call.memory().budget(Purpose::Grow);
+            filter.insert(call.arg(2).bytes(), if_exists, budget)
         }
-        Some(insertion)
     };
+    match insertion {
+        Insertion::Added => outcome.add(call, 2..3),
+        Insertion::Exists => {}
+        _ => outcome.count_refusal(),
+    }
     outcome.growths = growths(call, &filter, sub_filters);
     outcome.finish(call, entry, event);
     reply_one(call, insertion);
     Ok(())
 }
 
-/// Replies with the result of CF.ADD or CF.ADDNX; `None` if the filter is at its limit.
+/// Replies with the result of CF.ADD or CF.ADDNX.
 #[inline]
-fn reply_one(call: &mut Call<'_>, insertion: Option<Insertion>) {
+fn reply_one(call: &mut Call<'_>, insertion: Insertion) {
     match insertion {
-        Some(Insertion::Added) => call.reply_boolean(true),
-        Some(Insertion::Exists) => call.reply_boolean(false),
+        Insertion::Added => call.reply_boolean(true),
+        Insertion::Exists => call.reply_boolean(false),
         // The server logs an error as critical. The primary refused the item, too.
-        Some(Insertion::Full) if call.must_obey() => call.reply_boolean(false),
-        Some(Insertion::Full) => call.reply_error(c"Filter is full"),
-        Some(Insertion::OutOfMemory) => call.reply_memory_error(NO_MEMORY),
-        None => call.reply_error(TOO_MANY),
+        Insertion::Full if call.must_obey() => call.reply_boolean(false),
+        Insertion::Full => call.reply_error(c"Filter is full"),
+        Insertion::OutOfMemory => call.reply_memory_error(NO_MEMORY),
+        Insertion::AtLimit => call.reply_error(TOO_MANY),
     }
 }
 
-/// Counts a refusal that leaves the filter, which has a window, unchanged. `None`: the filter is at its limit.
+/// Counts a refusal that leaves the filter, which has a window, unchanged.
 #[cold]
-fn count_unchanged(insertion: Option<Insertion>) {
-    if insertion != Some(Insertion::Exists) {
+fn count_unchanged(insertion: Insertion) {
+    if insertion != Insertion::Exists {
         CuckooWindow::REGISTRATION.stats.count_refusals(1);
     }
 }
@@ -150,16 +150,18 @@ pub fn insertnx(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> Result<(), Error> {
-    let options = create::insert_options(call)?;
-    let mut entry = match call.write(1).find(call, Cuckoo::TYPES.iter().copied())? {
-        Found::Missing(_) if !options.create => return Err(NOT_FOUND.into()),
-        found => create::entry_of(call, found, &options.reserve)?,
-    };
-    let mut outcome = Outcome::new(name, options.first_item).keyword(c"ITEMS");
+    let options = insert_options(call)?;
+    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
+    let mut entry = filters::entry_of(call, found, |call| match options.create {
+        true => NewFilter::of(call, &options.reserve),
+        false => Err(NOT_FOUND.into()),
+    })?;
+    let first = options.first_item;
+    let mut outcome = Outcome::new(name, first).keyword(c"ITEMS");
     if !options.accepted_everywhere {
         outcome = outcome.without_options();
     }
-    let items = call.args_from(options.first_item).map(Argument::bytes);
+    let items = call.args_from(first).map(Argument::bytes);
     let unchanged_in = entry.advance_unless(call, |value, _, later| {
         let filter = value.of_family::<CuckooMut<'_>>();
         let is_unchanged = |item| filter.unchanged_by(item, if_exists, later).is_some();
@@ -168,12 +170,12 @@ fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> 
     if let Some(later) = unchanged_in {
         let filter = entry.get::<CuckooMut<'_>>();
         if is_later_at_limit(&filter, later) {
-            count_unchanged(None);
+            count_unchanged(Insertion::AtLimit);
             call.reply_error(TOO_MANY);
         } else {
             call.reply_array(items.len());
             for insertion in items.filter_map(|item| filter.unchanged_by(item, if_exists, later)) {
-                count_unchanged(Some(insertion));
+                count_unchanged(insertion);
                 reply(call, insertion, if_exists);
             }
         }
@@ -185,13 +187,7 @@ fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> 
         call.reply_error(TOO_MANY);
     } else {
         let sub_filters = filter.num_sub_filters();
-        insert_each(
-            call,
-            &mut filter,
-            options.first_item,
-            if_exists,
-            &mut outcome,
-        );
+        insert_each(call, &mut filter, first, if_exists, &mut outcome);
         outcome.growths = growths(call, &filter, sub_filters);
     }
     outcome.finish(call, entry, name);
@@ -229,7 +225,7 @@ fn insert_each<'a>(
         match insertion {
             Insertion::Added => outcome.add(call, item..item + 1),
             Insertion::Exists => {}
-            Insertion::Full => outcome.count_refusal(),
+            Insertion::Full | Insertion::AtLimit => outcome.count_refusal(),
             Insertion::OutOfMemory => outcome.refuse(call, item),
         }
         item += 1;
@@ -241,10 +237,8 @@ fn reply(call: &mut Call<'_>, insertion: Insertion, if_exists: IfExists) {
         (Insertion::Added, IfExists::Add) => call.reply_boolean(true),
         (Insertion::Added, IfExists::Skip) => call.reply_integer(1),
         (Insertion::Exists, _) => call.reply_integer(0),
-        (Insertion::Full | Insertion::OutOfMemory, IfExists::Add) if call.is_resp3() => {
-            call.reply_boolean(false);
-        }
-        (Insertion::Full | Insertion::OutOfMemory, _) => call.reply_integer(-1),
+        (_, IfExists::Add) if call.is_resp3() => call.reply_boolean(false),
+        _ => call.reply_integer(-1),
     }
 }
 

@@ -1,7 +1,6 @@
 //! CF.SCANDUMP and CF.LOADCHUNK.
 
-use super::texts::{EXISTS, NO_MEMORY, NOT_FOUND};
-use super::types::Cuckoo;
+use super::types::{Cuckoo, EXISTS, NO_MEMORY, NOT_FOUND};
 use crate::family::chunks;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Found, OneOf};

@@ -1,6 +1,6 @@
 //! The commands `CF.*` as the server describes them (docs/commands).
 
-use super::{add, chunks, create, info, query};
+use super::{add, chunks, create, query};
 use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, handler};
 
 const READ: Command = Command {
@@ -126,7 +126,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cf.info",
-        handler: handler(info::info),
+        handler: handler(query::info),
         acl: c"read fast",
         arity: 2,
         summary: c"Returns the size, parameters, and number of items of a cuckoo filter",
@@ -135,7 +135,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cf.debug",
-        handler: handler(info::debug),
+        handler: handler(query::debug),
         flags: c"readonly fast",
         tips: DONT_CACHE,
         summary: c"Returns the parameters and the number of items of a cuckoo filter as one string",

@@ -1,6 +1,5 @@
 //! The settings `cf-*`: options of auto-created filters, and the limit of sub-filters (docs/configuration.md).
 
-use super::request::ReserveOptions;
 use crate::server::call::Call;
 use crate::server::config::{Setting, integer_in, store_integer};
 use roughly_sketch::cuckoo::{self, MAX_EXPANSION, Parameters};
@@ -30,7 +29,6 @@ static MAX_SUB_FILTERS: AtomicI64 = AtomicI64::new(cuckoo::DEFAULT_MAX_SUB_FILTE
 pub const SETTINGS: &[Setting] = &[
     Setting {
         name: c"cf-bucket-size",
-        old_name: None,
         default: c"2",
         set: |text| store_integer(text, BUCKET_SIZES, &BUCKET_SIZE),
         fits: |text| integer_in(text, 1..=largest_bucket()).map(drop),
@@ -38,7 +36,6 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: c"cf-initial-size",
-        old_name: None,
         default: c"1024",
         set: |text| store_integer(text, MIN_INITIAL_SIZE..=MAX_CAPACITY, &CAPACITY),
         fits: |text| {
@@ -49,14 +46,12 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: c"cf-max-iterations",
-        old_name: None,
         default: c"20",
         set: |text| store_integer(text, ITERATIONS, &MAX_ITERATIONS),
         ..Setting::TEMPLATE
     },
     Setting {
         name: c"cf-expansion-factor",
-        old_name: None,
         default: c"1",
         set: |text| store_integer(text, EXPANSIONS, &EXPANSION),
         ..Setting::TEMPLATE
@@ -86,16 +81,12 @@ fn largest_bucket() -> i64 {
     (*BUCKET_SIZES.end()).min(CAPACITY.load(Ordering::Relaxed) / 2)
 }
 
-/// The options of auto-created filters.
-pub fn defaults() -> ReserveOptions {
-    ReserveOptions {
-        capacity: CAPACITY.load(Ordering::Relaxed).unsigned_abs(),
-        parameters: parameters(),
-        window: None,
-    }
+/// The capacity of auto-created filters.
+pub fn capacity() -> u64 {
+    CAPACITY.load(Ordering::Relaxed).unsigned_abs()
 }
 
-/// The configured parameters, apart from the capacity.
+/// The other parameters of auto-created filters.
 pub fn parameters() -> Parameters {
     // The settings are in their ranges, so no cast truncates.
     Parameters {

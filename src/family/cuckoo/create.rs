@@ -1,22 +1,21 @@
 //! CF.RESERVE, and the creation of missing keys by commands that add items.
 
 use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS};
-use super::request::{InsertOptions, ReserveOptions};
-use super::texts::EXISTS;
-use super::types::{Cuckoo, CuckooMut};
-use crate::family::error_rate::capped;
-use crate::family::window::{
-    INSERT, MULTISET, NewWindow, WindowOption, check_others, replicate_creation,
-};
+use super::types::{Cuckoo, EXISTS};
+use crate::family::filters::{self, capped};
+use crate::family::new_key::NewKey;
+use crate::family::window::{INSERT, MULTISET, NewWindow, WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::data_type::DataType;
-use crate::server::key::{Entry, Found, OneOf, WriteKey};
+use crate::server::data_type::{DataType, NewValue};
+use crate::server::key::{Found, OneOf};
 use crate::server::options::Options;
-use roughly_sketch::cuckoo::{CuckooError, CuckooFilter};
+use crate::server::value::Value;
+use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
 use roughly_sketch::memory::Purpose;
-use roughly_sketch::window::Panes;
-use roughly_sketch::window_filter::{self, CuckooWindow, CuckooWindowParameters};
+use roughly_sketch::window_filter::{
+    self, CuckooWindow, CuckooWindowParameters, Kind, Multiset, Seed,
+};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
@@ -63,10 +62,32 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let Found::Missing(key) = found else {
         return Err(EXISTS.into());
     };
-    create(call, key, &options)?.store();
+    filters::create(call, key, |call| NewFilter::of(call, &options))?.store();
     call.signal_changed(1, c"cf.reserve");
     call.reply_ok();
     Ok(())
+}
+
+/// The parameters of a new filter.
+#[derive(Debug, Clone, Copy)]
+pub struct ReserveOptions {
+    /// The approximate capacity in items.
+    capacity: u64,
+    /// The other parameters.
+    parameters: Parameters,
+    /// The window, if the filter has one.
+    window: Option<NewWindow>,
+}
+
+impl ReserveOptions {
+    /// Those of auto-created filters.
+    pub fn defaults() -> Self {
+        Self {
+            capacity: config::capacity(),
+            parameters: config::parameters(),
+            window: None,
+        }
+    }
 }
 
 fn reserve_options(call: &Call<'_>) -> Result<ReserveOptions, Error> {
@@ -109,37 +130,85 @@ fn reserve_options(call: &Call<'_>) -> Result<ReserveOptions, Error> {
 
 const INVALID: &CStr = c"ERR could not create filter";
 
-fn new_filter(call: &Call<'_>, options: &ReserveOptions) -> Result<CuckooFilter, Error> {
-    let filter = CuckooFilter::new(
-        options.capacity,
-        options.parameters,
-        call.memory().budget(Purpose::Create),
-    );
-    filter.map_err(|error| match error {
-        CuckooError::OutOfMemory(_) => no_memory::<CuckooFilter>(),
-        CuckooError::Parameters(_) | CuckooError::Full => INVALID.into(),
-    })
+/// A new filter: the approximate capacity and the other parameters, as the filter stores them.
+pub enum NewFilter {
+    /// Without a window.
+    Classic(u64, Parameters),
+    /// With a window.
+    Windowed(u64, Parameters, NewWindow, Seed),
 }
 
-fn new_window(
-    call: &Call<'_>,
-    options: &ReserveOptions,
-    window: NewWindow,
-) -> Result<CuckooWindow, Error> {
-    let parameters = CuckooWindowParameters {
-        seed: window.seed(call),
-        capacity: options.capacity,
-        error_rate: window.error_rate.map(capped),
-        bucket_size: options.parameters.bucket_size,
-        max_iterations: options.parameters.max_iterations,
-        expansion: options.parameters.expansion.into(),
-    };
-    let budget = call.memory().budget(Purpose::Create);
-    let filter = CuckooWindow::new(window.window, &parameters, budget);
-    filter.map_err(|error| match error {
-        window_filter::Error::OutOfMemory(_) => no_memory::<CuckooWindow>(),
-        window_filter::Error::Shape | window_filter::Error::Full => INVALID.into(),
-    })
+impl NewFilter {
+    /// The filter with these options.
+    ///
+    /// # Errors
+    /// If windows are disabled.
+    pub fn of(call: &Call<'_>, options: &ReserveOptions) -> Result<Self, Error> {
+        let mut parameters = options.parameters;
+        let Some(window) = options.window else {
+            if parameters.expansion > 0 {
+                parameters.expansion = parameters.expansion.next_power_of_two();
+            }
+            return Ok(Self::Classic(options.capacity, parameters));
+        };
+        let mut window = window.check_allowed(call)?;
+        let is_default = |rate: &f64| Multiset::is_rate_of_each(*rate, parameters.bucket_size);
+        window.error_rate = window
+            .error_rate
+            .map(capped)
+            .filter(|rate| !is_default(rate));
+        let seed = window.seed(call);
+        Ok(Self::Windowed(options.capacity, parameters, window, seed))
+    }
+}
+
+impl NewKey for NewFilter {
+    fn build(&self, call: &Call<'_>) -> Result<NewValue, Error> {
+        let budget = call.memory().budget(Purpose::Create);
+        match *self {
+            Self::Classic(capacity, parameters) => {
+                let filter = CuckooFilter::new(capacity, parameters, budget);
+                let filter = filter.map_err(|error| match error {
+                    CuckooError::OutOfMemory(_) => no_memory::<CuckooFilter>(),
+                    CuckooError::Parameters(_) | CuckooError::Full => INVALID.into(),
+                })?;
+                Ok(Value::new(filter))
+            }
+            Self::Windowed(capacity, parameters, window, seed) => {
+                let parameters = CuckooWindowParameters {
+                    seed,
+                    capacity,
+                    error_rate: window.error_rate,
+                    bucket_size: parameters.bucket_size,
+                    max_iterations: parameters.max_iterations,
+                    expansion: parameters.expansion.into(),
+                };
+                let filter = CuckooWindow::new(window.window, &parameters, budget);
+                let filter = filter.map_err(|error| match error {
+                    window_filter::Error::OutOfMemory(_) => no_memory::<CuckooWindow>(),
+                    window_filter::Error::Shape | window_filter::Error::Full => INVALID.into(),
+                })?;
+                Ok(Value::new(filter))
+            }
+        }
+    }
+
+    fn replicate(&self, call: &mut Call<'_>) {
+        let (Self::Classic(capacity, parameters) | Self::Windowed(capacity, parameters, ..)) = self;
+        let words = match self {
+            Self::Classic(..) => Vec::new(),
+            Self::Windowed(_, _, window, seed) => window.words(Some(*seed)),
+        };
+        let Parameters {
+            bucket_size,
+            max_iterations,
+            expansion,
+        } = parameters;
+        let parameters = format!(
+            "{capacity} BUCKETSIZE {bucket_size} MAXITERATIONS {max_iterations} EXPANSION {expansion}"
+        );
+        filters::replicate_reserve(call, c"CF.RESERVE", &parameters, &words);
+    }
 }
 
 /// Counts a refusal for `T`, and returns its error.
@@ -148,89 +217,33 @@ fn no_memory<T: DataType>() -> Error {
     c"ERR Insufficient memory to create filter".into()
 }
 
-/// The filter at the key. A missing one is created, advanced to the current pane if it has a window, and its creation
-/// replicated.
-///
-/// # Errors
-/// Those of the creation, and [`Error::WrongType`].
-#[inline(always)]
-pub fn find_or_create(call: &mut Call<'_>, options: &ReserveOptions) -> Result<Entry, Error> {
-    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
-    entry_of(call, found, options)
-}
-
-/// As [`find_or_create`], for a key that was looked up.
-///
-/// # Errors
-/// Those of the creation.
-#[inline(always)]
-pub fn entry_of(
-    call: &mut Call<'_>,
-    found: Found,
-    options: &ReserveOptions,
-) -> Result<Entry, Error> {
-    match found {
-        Found::Entry(entry) => Ok(entry),
-        Found::Missing(key) => create(call, key, options),
-    }
-}
-
-/// Creates the filter of a missing key, and replicates the creation.
-#[cold]
-fn create(call: &mut Call<'_>, key: WriteKey, options: &ReserveOptions) -> Result<Entry, Error> {
-    let Some(window) = options.window else {
-        let mut entry = key.create(call, new_filter(call, options)?)?;
-        replicate(call, &mut entry, options.capacity, &[]);
-        return Ok(entry);
-    };
-    let mut window = window.check_allowed(call)?;
-    let filter = new_window(call, options, window)?;
-    // Not that of the bucket size.
-    window.error_rate = filter.error_rate();
-    let words = window.words(Some(filter.seed()));
-    let mut entry = key.create(call, filter)?;
-    replicate(call, &mut entry, options.capacity, &words);
-    entry.advance(call);
-    Ok(entry)
-}
-
-/// Replicates the creation with all parameters, because the settings of replicas may differ.
-fn replicate(call: &mut Call<'_>, entry: &mut Entry, capacity: u64, window: &[String]) {
-    let filter = entry.get::<CuckooMut<'_>>();
-    let filter = filter.as_ref().describe(Panes::ALL);
-    let key = call.arg(1).bytes();
-    let capacity = capacity.to_string();
-    let [bucket_size, max_iterations, expansion] = [
-        filter.bucket_size.into(),
-        filter.max_iterations.into(),
-        filter.expansion,
-    ]
-    .map(|number: u32| number.to_string());
-    let arguments = [
-        key,
-        capacity.as_bytes(),
-        b"BUCKETSIZE",
-        bucket_size.as_bytes(),
-        b"MAXITERATIONS",
-        max_iterations.as_bytes(),
-        b"EXPANSION",
-        expansion.as_bytes(),
-    ];
-    replicate_creation(call, c"CF.RESERVE", &arguments, window);
+/// The options of CF.INSERT and CF.INSERTNX.
+#[derive(Debug)]
+pub struct InsertOptions {
+    /// Options of a missing filter.
+    pub reserve: ReserveOptions,
+    /// Whether a missing filter is created.
+    pub create: bool,
+    /// Whether every server accepts the options. The smallest valid capacity depends on the bucket size that a server
+    /// is configured with, even if the key exists.
+    pub accepted_everywhere: bool,
+    /// The argument of the first item.
+    pub first_item: usize,
 }
 
 /// Parses the options. Their first letters are enough, as in RedisBloom, but not those of `WINDOW`.
 pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
-    let mut reserve = config::defaults();
+    let mut reserve = ReserveOptions::defaults();
     let mut create = true;
     let mut accepted_everywhere = true;
     let mut index = 2;
     while index < call.len() {
         let argument = call.arg(index).bytes();
         index += 1;
+        let value = || call.args_from(index).next().ok_or(Error::WrongArity);
         match argument.first().map(u8::to_ascii_lowercase) {
-            Some(b'i') if index == call.len() => return Err(Error::WrongArity),
             Some(b'i') => {
+                value()?;
                 return Ok(InsertOptions {
                     reserve,
                     create,
@@ -238,9 +251,8 @@ pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
                     first_item: index,
                 });
             }
-            Some(b'c') if index == call.len() => return Err(Error::WrongArity),
             Some(b'c') => {
-                let capacity = call.arg(index).integer().ok_or(c"Bad capacity")?;
+                let capacity = value()?.integer().ok_or(c"Bad capacity")?;
                 // The primary may have a smaller bucket size.
                 let bucket_size = match call.must_obey() {
                     true => *BUCKET_SIZES.start(),

@@ -5,10 +5,7 @@ mod chunks;
 mod commands;
 mod config;
 mod create;
-mod info;
 mod query;
-mod request;
-mod texts;
 mod types;
 
 use crate::server::command::Since;

@@ -1,4 +1,5 @@
-//! The types `MBbloomCF` and, with a window, `cf-window`, and what the commands need of them.
+//! The types `MBbloomCF` and, with a window, `cf-window`, and what the commands need of them: references for reads and changes,
+//! descriptions, and error texts.
 
 use super::config;
 use crate::server::callbacks;
@@ -13,6 +14,13 @@ use std::ffi::CStr;
 
 static CLASSIC: Registration = callbacks::registration::<CuckooFilter>("");
 static WINDOWED: Registration = callbacks::registration::<CuckooWindow>("_window");
+
+/// A command needs a key that does not exist.
+pub const NOT_FOUND: &CStr = c"ERR not found";
+/// A command creates a key that exists.
+pub const EXISTS: &CStr = c"ERR item exists";
+/// Not enough memory for an item or a reply.
+pub const NO_MEMORY: &CStr = c"ERR Insufficient memory";
 
 const LOADCHUNK: &CStr = c"CF.LOADCHUNK";
 
@@ -150,6 +158,8 @@ pub enum Insertion {
     Full,
     /// The memory for growth was refused.
     OutOfMemory,
+    /// The filter has the maximum number of sub-filters (`cf-max-expansions`).
+    AtLimit,
 }
 
 impl Insertion {
