@@ -20,6 +20,7 @@ mod chunks;
 pub mod count_min;
 pub mod cuckoo;
 mod error_rate;
+mod errors;
 mod growth;
 mod merge;
 mod new_key;

@@ -1,7 +1,6 @@
 //! CMS.MERGE, the weighted sum of sketches.
 
-use super::texts::{NO_DECREMENTS, NOT_FOUND};
-use super::types::{Counts, CountsMut};
+use super::types::{Counts, CountsMut, NO_DECREMENTS, NOT_FOUND};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
