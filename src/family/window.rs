@@ -132,6 +132,15 @@ impl<'a> WindowOption<'a> {
         self.len
     }
 
+    /// The window of a key of type `T` that the command creates now, and its seed. Must be called as [`WindowOption::parse`].
+    ///
+    /// # Errors
+    /// Those of [`WindowOption::parse`] and [`NewWindow::check_allowed`].
+    pub fn create<T: Timed>(self, call: &Call<'_>) -> Result<(NewWindow, Seed), Error> {
+        let window = self.parse::<T>()?.check_allowed(call)?;
+        Ok((window, window.seed(call)))
+    }
+
     /// The window of a key of type `T`. Must be called when the arguments before the option were checked.
     ///
     /// # Errors

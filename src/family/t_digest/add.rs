@@ -1,8 +1,6 @@
 //! TDIGEST.ADD and TDIGEST.RESET.
 
-use super::numbers::{Numbers, parse_all};
-use super::texts::{NO_MEMORY, NOT_FOUND, OVERFLOW};
-use super::types::{Digest, DigestMut};
+use super::types::{Digest, DigestMut, NO_MEMORY, NOT_FOUND, Numbers, OVERFLOW, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, OneOf};

@@ -1,8 +1,7 @@
 //! The commands `TDIGEST.*` as the server describes them (docs/commands).
 
-use super::texts::NOT_FOUND;
-use super::types::Digest;
-use super::{add, create, info, merge, query};
+use super::types::{Digest, NOT_FOUND};
+use super::{add, create, merge, query};
 use crate::family::chunks::{self, BAD_DATA, Chunks};
 use crate::server::command::{
     Arg, ArgKind, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler,
@@ -161,7 +160,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.info",
-        handler: handler(info::info),
+        handler: handler(query::info),
         summary: c"Returns the compression, the number of samples, and the memory of a t-digest",
         ..READ
     },

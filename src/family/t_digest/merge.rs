@@ -1,8 +1,7 @@
 //! TDIGEST.MERGE.
 
 use super::create;
-use super::texts::{NOT_FOUND, OVERFLOW, WRONG_KEYWORD};
-use super::types::Digest;
+use super::types::{Digest, NOT_FOUND, OVERFLOW, WRONG_KEYWORD};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;

@@ -1,14 +1,12 @@
-//! TDIGEST.MIN, MAX, QUANTILE, CDF, RANK, REVRANK, BYRANK, BYREVRANK and TRIMMED_MEAN.
+//! TDIGEST.MIN, MAX, QUANTILE, CDF, RANK, REVRANK, BYRANK, BYREVRANK, TRIMMED_MEAN and INFO.
 //!
-//! None of them changes the state of the digest. After a write, the first of them other than MIN and MAX creates the
+//! None of them changes the state of the digest. After a write, the first of them other than MIN, MAX and INFO creates the
 //! compressed form. It is kept until the next write and counts as memory of the key.
 
-use super::numbers::{Numbers, parse_all};
-use super::texts::{NO_MEMORY, NOT_FOUND};
-use super::types::Digest;
+use super::types::{Digest, NO_MEMORY, NOT_FOUND, Numbers, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use roughly_sketch::t_digest::Compressed;
+use roughly_sketch::t_digest::{Compressed, Info};
 use roughly_sketch::window::Panes;
 use std::ffi::CStr;
 
@@ -143,4 +141,36 @@ fn reply_each<N: Copy + Default>(
         }
     });
     Ok(replied.map_err(|_| NO_MEMORY)?)
+}
+
+/// A field of TDIGEST.INFO: its name in the reply, and its value.
+type Field = (&'static CStr, fn(&Info) -> i64);
+
+const FIELDS: [Field; 8] = [
+    (c"Compression", |info| i64::from(info.compression)),
+    (c"Capacity", |info| i64::from(info.capacity)),
+    (c"Merged nodes", |info| info.merged_nodes as i64),
+    (c"Unmerged nodes", |info| info.unmerged_nodes as i64),
+    (c"Merged weight", |info| info.merged_weight),
+    (c"Unmerged weight", |info| info.unmerged_weight),
+    (c"Observations", |info| info.observations),
+    (c"Total compressions", |info| info.total_compressions),
+];
+
+const MEMORY_USAGE: &CStr = c"Memory usage";
+
+/// TDIGEST.INFO key
+pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.read(1);
+    let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
+    let (info, bytes) = (digest.info(digest.panes(call)?), digest.memory_usage());
+    drop(key);
+    call.reply_map(FIELDS.len() + 1);
+    for (name, value) in FIELDS {
+        call.reply_simple(name);
+        call.reply_integer(value(&info));
+    }
+    call.reply_simple(MEMORY_USAGE);
+    call.reply_integer(i64::try_from(bytes).unwrap_or(i64::MAX));
+    Ok(())
 }

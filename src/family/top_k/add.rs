@@ -1,8 +1,6 @@
 //! TOPK.ADD and TOPK.INCRBY.
 
-use super::texts::{NO_MEMORY, NO_ROOM, NOT_FOUND};
-use super::types::{Top, TopMut};
-use super::work::{self, FIRST_ITEM};
+use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, Top, TopMut};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::OneOf;
@@ -18,6 +16,9 @@ use std::ops::RangeInclusive;
 const INCREMENTS: RangeInclusive<i64> = 0..=MAX_INCREMENT as i64;
 /// The trailing spaces are part of RedisBloom's text.
 const BAD_INCREMENT: &CStr = c"TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000";
+/// The candidates of a sketch with a window have too many bytes for another item.
+const NO_ROOM: &CStr =
+    c"TopK: the items of a sketch with a window can have at most 16 MiB in total";
 
 /// TOPK.ADD key item [item …]
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
@@ -55,8 +56,7 @@ fn add_all(
         let increment = increment(call.arg(first + args_per_item - 1));
         (call.arg(first).bytes(), increment.unwrap_or(0))
     });
-    let is_within_limit = entry.get::<TopMut<'_>>().within_work_limit(increments);
-    work::check(call, is_within_limit)?;
+    entry.get::<TopMut<'_>>().check_work(call, increments)?;
     // An invalid increment ends the command.
     let _ = entry.advance_unless(call, |_, call, _| {
         let first = increment(call.arg(FIRST_ITEM + args_per_item - 1));

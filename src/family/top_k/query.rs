@@ -1,8 +1,6 @@
-//! TOPK.QUERY, TOPK.COUNT and TOPK.LIST.
+//! TOPK.QUERY, TOPK.COUNT, TOPK.LIST and TOPK.INFO.
 
-use super::texts::{NO_MEMORY, NOT_FOUND};
-use super::types::Top;
-use super::work::{self, FIRST_ITEM};
+use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, Top};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash};
@@ -30,7 +28,7 @@ pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
     let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call)?;
     let items = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
-    work::check(call, sketch.within_work_limit(items))?;
+    sketch.check_work(call, items)?;
     call.reply_array(call.len() - FIRST_ITEM);
     let mut items = call.args_from(FIRST_ITEM).map(Argument::bytes);
     let mut block = [(&[][..], ItemHash::default()); BLOCK_ITEMS];
@@ -84,6 +82,25 @@ pub fn list(call: &mut Call<'_>) -> Result<(), Error> {
 fn is_prefix(argument: &[u8], keyword: &[u8]) -> bool {
     let prefix = keyword.get(..argument.len());
     prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(argument))
+}
+
+/// TOPK.INFO key
+pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.read(1);
+    let parameters = key.get::<Top<'_>>().or_missing(NOT_FOUND)?.parameters();
+    drop(key);
+    call.reply_map(4);
+    for (name, value) in [
+        (c"k", parameters.k),
+        (c"width", parameters.width),
+        (c"depth", parameters.depth),
+    ] {
+        call.reply_simple(name);
+        call.reply_integer(value.into());
+    }
+    call.reply_simple(c"decay");
+    call.reply_double(parameters.decay);
+    Ok(())
 }
 
 #[cfg(test)]

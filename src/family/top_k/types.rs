@@ -1,5 +1,7 @@
 //! The types `TopK-TYPE` and, with a window, `tk-window`, and what the commands need of them.
 
+use crate::family::errors::check_work;
+use crate::server::call::{Call, Error};
 use crate::server::callbacks;
 use crate::server::data_type::{DataType, Registration};
 use crate::server::key::one_of;
@@ -10,6 +12,14 @@ use roughly_sketch::memory::{Budget, OutOfMemory};
 use roughly_sketch::top_k::{Added, ItemHash, TopK, TopKWindow};
 use roughly_sketch::window::Panes;
 use std::ffi::CStr;
+
+/// The argument of the first item.
+pub const FIRST_ITEM: usize = 2;
+
+pub const NOT_FOUND: &CStr = c"TopK: key does not exist";
+/// Not enough memory for an item or a reply.
+pub const NO_MEMORY: &CStr = c"ERR Insufficient memory";
+const TOO_MUCH: &CStr = c"TopK: too much work for the depth of the sketch";
 
 static CLASSIC: Registration = callbacks::registration::<TopK>("");
 static WINDOWED: Registration = callbacks::registration::<TopKWindow>("_window");
@@ -72,13 +82,18 @@ impl Top<'_> {
         }
     }
 
-    /// Whether one command may count these items; see [`TopK::within_work_limit`].
+    /// Refuses a command that counts too many items; see [`TopK::within_work_limit`].
     #[inline(always)]
-    pub fn within_work_limit<'b>(self, items: impl Iterator<Item = (&'b [u8], u32)>) -> bool {
-        match self {
+    pub fn check_work<'b>(
+        self,
+        call: &Call<'_>,
+        items: impl Iterator<Item = (&'b [u8], u32)>,
+    ) -> Result<(), Error> {
+        let is_within_limit = match self {
             Self::Classic(sketch) => sketch.within_work_limit(items),
             Self::Windowed(sketch) => sketch.within_work_limit(items),
-        }
+        };
+        check_work(call, is_within_limit, TOO_MUCH)
     }
 
     /// Hashes an item that will be counted soon; see [`TopK::hash`].
@@ -136,13 +151,18 @@ impl Top<'_> {
 }
 
 impl TopMut<'_> {
-    /// Whether one command may add these items with their increments; see [`TopK::within_work_limit`].
+    /// Refuses a command that adds too many items with their increments; see [`TopK::within_work_limit`].
     #[inline(always)]
-    pub fn within_work_limit<'b>(&self, items: impl Iterator<Item = (&'b [u8], u32)>) -> bool {
-        match self {
+    pub fn check_work<'b>(
+        &self,
+        call: &Call<'_>,
+        items: impl Iterator<Item = (&'b [u8], u32)>,
+    ) -> Result<(), Error> {
+        let is_within_limit = match self {
             Self::Classic(sketch) => sketch.within_work_limit(items),
             Self::Windowed(sketch) => sketch.within_work_limit(items),
-        }
+        };
+        check_work(call, is_within_limit, TOO_MUCH)
     }
 
     /// Hashes an item that will be added soon; see [`TopK::hash`].
