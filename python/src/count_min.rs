@@ -23,30 +23,6 @@ variants! {
     }
 }
 
-const OTHER_WINDOW: &str = "CMS: window/panes is not equal";
-
-impl From<CountMinError> for Error {
-    fn from(error: CountMinError) -> Self {
-        Self::value(match error {
-            CountMinError::OutOfMemory(error) => return error.into(),
-            CountMinError::Underflow => "CMS: INCRBY underflow",
-            CountMinError::DimensionMismatch => "CMS: width/depth is not equal",
-            CountMinError::CellSizeMismatch => "CMS: cell size is not equal",
-            CountMinError::MergeOverflow => "CMS: MERGE overflow",
-            CountMinError::InvalidDimensions => "CMS: invalid init arguments",
-            CountMinError::TooDeepForWindow => {
-                "CMS: a sketch with a window can have at most 32 rows"
-            }
-            CountMinError::WindowDecrement => "CMS: a sketch with a window cannot be decremented",
-            CountMinError::WindowMismatch => OTHER_WINDOW,
-            CountMinError::SeedMismatch => {
-                "CMS: seeds are not equal, create the sketches with COPY of one empty sketch or the same SEED"
-            }
-            _ => "CMS: INCRBY overflow",
-        })
-    }
-}
-
 impl Counter {
     fn shape(&self) -> Shape {
         match self {
@@ -318,7 +294,7 @@ impl CountMinSketch {
                         When::new(at, None).resolve(None)?;
                         let sources = sources(operands, weight, |operand| match operand {
                             Counter::Classic(sketch) => Ok(&**sketch),
-                            Counter::Windowed(_) => Err(Error::value(OTHER_WINDOW)),
+                            Counter::Windowed(_) => Err(CountMinError::WindowMismatch.into()),
                         })?;
                         destination.merge(&sources)?;
                         Ok(())
@@ -330,7 +306,7 @@ impl CountMinSketch {
                                 When::new(at, None).resolve(Some(sketch.timeline()))?;
                                 Ok(&**sketch)
                             }
-                            Counter::Classic(_) => Err(Error::value(OTHER_WINDOW)),
+                            Counter::Classic(_) => Err(CountMinError::WindowMismatch.into()),
                         })?;
                         if weight < 0 {
                             return Err(CountMinError::WindowDecrement.into());

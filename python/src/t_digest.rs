@@ -22,21 +22,6 @@ variants! {
     }
 }
 
-impl From<DigestError> for Error {
-    fn from(error: DigestError) -> Self {
-        Self::value(match error {
-            DigestError::OutOfMemory(error) => return error.into(),
-            DigestError::CompressionNotPositive => {
-                "T-Digest: compression parameter needs to be a positive integer"
-            }
-            DigestError::CompressionTooLarge => "T-Digest: allocation failed",
-            DigestError::NotFinite => "T-Digest: val parameter needs to be a finite number",
-            DigestError::Window(_) => "T-Digest: invalid window",
-            _ => "T-Digest: overflow detected",
-        })
-    }
-}
-
 /// Samples that are added at once.
 const PART_SAMPLES: usize = 1 << 16;
 

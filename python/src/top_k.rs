@@ -13,8 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyMapping};
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::{Budget, OutOfMemory, with_capacity};
 use roughly_sketch::top_k::{
-    BLOCK_ITEMS, DEFAULT_DECAY, DEFAULT_WIDTH, ItemHash, MAX_INCREMENT, TopK as Classic, TopKError,
-    TopKWindow,
+    BLOCK_ITEMS, DEFAULT_DECAY, DEFAULT_WIDTH, ItemHash, MAX_INCREMENT, TopK as Classic, TopKWindow,
 };
 use roughly_sketch::window::Panes;
 
@@ -23,23 +22,6 @@ variants! {
     Top {
         Classic(Classic),
         Windowed(TopKWindow),
-    }
-}
-
-impl From<TopKError> for Error {
-    fn from(error: TopKError) -> Self {
-        Self::value(match error {
-            TopKError::InvalidK => "TopK: invalid k",
-            TopKError::InvalidWidth | TopKError::TooWideForWindow => "TopK: invalid width",
-            TopKError::TooDeepForWindow => "TopK: a sketch with a window can have at most 32 rows",
-            TopKError::TooManyCandidates => {
-                "TopK: k is too large for a window with this many panes"
-            }
-            TopKError::InvalidDepth => "TopK: invalid depth",
-            TopKError::InvalidDecay => "TopK: invalid decay value. must be '<= 1' & '> 0'",
-            TopKError::OutOfMemory(error) => return error.into(),
-            TopKError::Window(_) => "TopK: invalid window",
-        })
     }
 }
 
@@ -67,7 +49,7 @@ fn default_width(k: i64) -> i64 {
 /// An increment.
 fn increment(n: i64) -> Result<u32, Error> {
     const BAD_INCREMENT: Error = Error::value(
-        "TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000",
+        "TopK: increment must be an integer greater or equal to 0 and smaller or equal to 100,000",
     );
     let increment = u32::try_from(n).ok();
     increment

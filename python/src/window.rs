@@ -34,19 +34,11 @@ pub fn new_window<T: Timed>(
     let panes = panes.map_or(Window::DEFAULT_PANES.min(ms), number);
     let window = Window::of::<T>(ms, panes, finest.map(number));
     window.map(Some).map_err(|error| match error {
-        WindowError::InvalidLength => {
-            Error::value("WINDOW must be between 1 and 315360000000 milliseconds")
-        }
         WindowError::InvalidPanes => {
             let max = T::MAX_PANES;
             Error::Value(format!("PANES must be between 1 and {max}, and at most WINDOW").into())
         }
-        WindowError::InvalidFinest => {
-            Error::value("FINEST must be between 1 millisecond and the length of WINDOW / PANES")
-        }
-        WindowError::TooManyPanes => {
-            Error::value("WINDOW, PANES and FINEST make more than 255 panes")
-        }
+        error => Error::Value(error.to_string().into()),
     })
 }
 

@@ -1,7 +1,19 @@
 //! Errors that the commands of several families reply.
 
 use crate::server::call::{Call, Error};
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
+use std::fmt::Display;
+
+/// The text of an error of a sketch, which is that of the commands.
+#[cold]
+pub fn text_of(error: impl Display) -> CString {
+    CString::new(error.to_string()).unwrap_or_default()
+}
+
+/// The error with this text.
+pub fn formatted(error: impl Display) -> Error {
+    Error::Formatted(text_of(error))
+}
 
 /// Refuses a command whose items would take too long. Commands from a primary or an AOF are not refused.
 #[inline(always)]

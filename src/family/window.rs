@@ -2,12 +2,13 @@
 //! (docs/sliding-windows.md): the only parser, and the description of a window that is checked, created and replicated.
 
 use crate::family::error_rate;
+use crate::family::errors::formatted;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::options::Options;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::window::{Timed, Window, WindowError};
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 
 const SYNTAX: &CStr = c"ERR syntax error";
 
@@ -154,17 +155,11 @@ impl<'a> WindowOption<'a> {
         let ms = number(self.ms);
         let panes = self.panes.map_or(Window::DEFAULT_PANES.min(ms), number);
         let window = Window::of::<T>(ms, panes, self.finest.map(number));
-        let window = window.map_err(|error| match error {
-            WindowError::InvalidLength => {
-                c"ERR WINDOW must be between 1 and 315360000000 milliseconds".into()
-            }
-            WindowError::InvalidPanes => bad_panes(T::MAX_PANES),
-            WindowError::InvalidFinest => {
-                c"ERR FINEST must be between 1 millisecond and the length of WINDOW / PANES".into()
-            }
-            WindowError::TooManyPanes => {
-                Error::from(c"ERR WINDOW, PANES and FINEST make more than 255 panes")
-            }
+        let window = window.map_err(|error| match (error, T::MAX_PANES) {
+            (WindowError::InvalidPanes, max) => formatted(format!(
+                "ERR PANES must be between 1 and {max}, and at most WINDOW"
+            )),
+            (error, _) => formatted(format_args!("ERR {error}")),
         })?;
         let error_rate = self.error.map(error_rate::parse).transpose()?;
         let seed = self.seed.map(|hex| parse_seed(hex.bytes())).transpose()?;
@@ -174,12 +169,6 @@ impl<'a> WindowOption<'a> {
             seed,
         })
     }
-}
-
-/// The error for a number of panes of a sketch with at most so many.
-fn bad_panes(max: u64) -> Error {
-    let text = format!("ERR PANES must be between 1 and {max}, and at most WINDOW");
-    Error::Formatted(CString::new(text).unwrap_or_default())
 }
 
 fn parse_seed(hex: &[u8]) -> Result<Seed, Error> {

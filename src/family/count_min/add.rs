@@ -1,6 +1,7 @@
 //! CMS.INCRBY and CMS.INCRBYLIMIT.
 
-use super::types::{Counts, CountsMut, NO_DECREMENTS, NOT_FOUND};
+use super::types::{Counts, CountsMut, NOT_FOUND};
+use crate::family::errors::text_of;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, OneOf};
@@ -37,7 +38,7 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
         &mut entry,
         2,
         |entry| match entry.registration().has_window() {
-            true => Err(NO_DECREMENTS.into()),
+            true => Err(CountMinError::WindowDecrement.into()),
             false => Ok(()),
         },
         NO_LIMIT,
@@ -132,13 +133,13 @@ fn limit(call: &Call<'_>) -> Option<u64> {
 }
 
 /// The error of an increment, as an element of the reply.
+#[cold]
 fn reply_refusal(call: &mut Call<'_>, error: CountMinError) {
     match error {
-        CountMinError::Underflow => call.reply_error(c"CMS: INCRBY underflow"),
         CountMinError::OutOfMemory(_) => {
             call.reply_memory_error(c"CMS: Insufficient memory for a pane");
         }
-        _ => call.reply_error(c"CMS: INCRBY overflow"),
+        error => call.reply_error(&text_of(error)),
     }
 }
 

@@ -66,7 +66,7 @@ impl NewKey for NewSketch {
             Some((window, seed)) => CountMinWindow::new(shape, window.window, seed, budget)
                 .map(|sketch| Value::new(sketch) as _),
         };
-        built.map_err(error_text)
+        built.map_err(error_of)
     }
 
     /// The dimensions are replicated: releases of RedisBloom differ in the depth that they calculate for some probabilities.
@@ -98,9 +98,9 @@ fn create(
     }
     let dimensions = read(call)?;
     let cell_size = cell_size(call, len)?;
-    let (width, depth) = dimensions.map_err(error_text)?;
+    let (width, depth) = dimensions?;
     let new = NewSketch {
-        shape: Shape::new(width, depth, cell_size).map_err(error_text)?,
+        shape: Shape::new(width, depth, cell_size)?,
         // The arguments before WINDOW are checked first.
         window: option
             .map(|option| option.create::<CountMinWindow>(call))
@@ -127,12 +127,9 @@ fn cell_size(call: &Call<'_>, len: usize) -> Result<CellSize, Error> {
         .ok_or_else(|| INVALID.into())
 }
 
-fn error_text(error: CountMinError) -> Error {
+fn error_of(error: CountMinError) -> Error {
     match error {
         CountMinError::OutOfMemory(_) => c"CMS: Insufficient memory to create the key".into(),
-        CountMinError::TooDeepForWindow => {
-            c"CMS: a sketch with a window can have at most 32 rows".into()
-        }
-        _ => c"CMS: invalid init arguments".into(),
+        error => error.into(),
     }
 }

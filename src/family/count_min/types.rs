@@ -1,6 +1,6 @@
 //! The types `CMSk-TYPE` and, with a window, `cmswindow`, and what the commands need of them.
 
-use crate::family::errors::check_work;
+use crate::family::errors::{check_work, formatted};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::callbacks;
@@ -13,8 +13,12 @@ use std::ffi::CStr;
 
 /// A command needs a key that does not exist.
 pub const NOT_FOUND: &CStr = c"CMS: key does not exist";
-/// The error of a negative increment or weight for a sketch with a window.
-pub const NO_DECREMENTS: &CStr = c"CMS: a sketch with a window cannot be decremented";
+
+impl From<CountMinError> for Error {
+    fn from(error: CountMinError) -> Self {
+        formatted(error)
+    }
+}
 
 static CLASSIC: Registration = callbacks::registration::<CountMin>("");
 static WINDOWED: Registration = callbacks::registration::<CountMinWindow>("_window");

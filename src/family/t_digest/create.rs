@@ -79,7 +79,7 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
 pub fn compression(argument: Argument<'_>) -> Result<i64, Error> {
     let compression = argument.integer().ok_or(BAD_COMPRESSION)?;
     if compression <= 0 {
-        return Err(c"ERR T-Digest: compression parameter needs to be a positive integer".into());
+        return Err(DigestError::CompressionNotPositive.into());
     }
     Ok(compression)
 }

@@ -1,7 +1,7 @@
 //! TDIGEST.MERGE.
 
 use super::create;
-use super::types::{Digest, NOT_FOUND, OVERFLOW, WRONG_KEYWORD};
+use super::types::{Digest, NOT_FOUND, WRONG_KEYWORD};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
@@ -115,10 +115,7 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
         max_bytes(call),
     );
     let merged = merged.map_err(|error| match error {
-        DigestError::Overflow => OVERFLOW.into(),
-        DigestError::TooMuchWork(_) => {
-            c"ERR T-Digest: too much work for one merge, merge fewer sources at a time".into()
-        }
+        DigestError::Overflow | DigestError::TooMuchWork(_) => error.into(),
         _ => Error::from(NO_MEMORY),
     })?;
     Ok((merged, live.digests.iter().any(Option::is_some)))

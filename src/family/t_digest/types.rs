@@ -1,5 +1,6 @@
 //! The types `TDIS-TYPE` and, with a window, `td-window`, and what the commands need of them.
 
+use crate::family::errors::formatted;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::callbacks;
@@ -14,12 +15,16 @@ use smallvec::SmallVec;
 use std::ffi::CStr;
 
 pub const NOT_FOUND: &CStr = c"ERR T-Digest: key does not exist";
-/// The weights would sum to more than 2^63 - 1.
-pub const OVERFLOW: &CStr = c"ERR T-Digest: overflow detected";
 /// Not enough memory.
 pub const NO_MEMORY: &CStr = c"ERR T-Digest: allocation failed";
 /// Unknown option.
 pub const WRONG_KEYWORD: &CStr = c"ERR T-Digest: wrong keyword";
+
+impl From<DigestError> for Error {
+    fn from(error: DigestError) -> Self {
+        formatted(format_args!("ERR {error}"))
+    }
+}
 
 static CLASSIC: Registration = callbacks::registration::<TDigest>("");
 static WINDOWED: Registration = callbacks::registration::<TDigestWindow>("_window");

@@ -1,6 +1,7 @@
 //! TOPK.ADD and TOPK.INCRBY.
 
-use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, Top, TopMut};
+use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, TOO_MUCH, Top, TopMut};
+use crate::family::errors::check_work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::OneOf;
@@ -56,7 +57,8 @@ fn add_all(
         let increment = increment(call.arg(first + args_per_item - 1));
         (call.arg(first).bytes(), increment.unwrap_or(0))
     });
-    entry.get::<TopMut<'_>>().check_work(call, increments)?;
+    let is_within_limit = entry.get::<TopMut<'_>>().within_work_limit(increments);
+    check_work(call, is_within_limit, TOO_MUCH)?;
     // An invalid increment ends the command.
     let _ = entry.advance_unless(call, |_, call, _| {
         let first = increment(call.arg(FIRST_ITEM + args_per_item - 1));

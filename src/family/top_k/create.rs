@@ -1,5 +1,6 @@
 //! TOPK.RESERVE.
 
+use crate::family::errors::formatted;
 use crate::family::new_key::{NewKey, create_and_store, replicate_with_window};
 use crate::family::window::{self, COUNTER, NewWindow, WindowOption};
 use crate::server::call::{Call, Error};
@@ -12,7 +13,6 @@ use roughly_sketch::seed::Seed;
 use roughly_sketch::top_k::{
     DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopK, TopKError, TopKWindow,
 };
-use std::ffi::CStr;
 
 /// The number of arguments without and with dimensions and decay, and without a window.
 const ARGUMENTS: [usize; 2] = [3, 6];
@@ -42,7 +42,7 @@ impl NewKey for NewTopK {
                     .map(|sketch| Value::new(sketch) as _)
             }
         };
-        Ok(built.map_err(error_text)?)
+        built.map_err(error_of)
     }
 
     fn replicate(&self, call: &mut Call<'_>) {
@@ -76,7 +76,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     };
     let k = number(2);
     // The parameters are checked before the window.
-    TopK::check(k, width, depth, decay).map_err(error_text)?;
+    TopK::check(k, width, depth, decay).map_err(error_of)?;
     let new = NewTopK {
         parameters: (k, width, depth, decay),
         len,
@@ -99,16 +99,11 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn error_text(error: TopKError) -> &'static CStr {
+fn error_of(error: TopKError) -> Error {
     match error {
-        TopKError::InvalidK => c"TopK: invalid k",
-        TopKError::InvalidWidth | TopKError::TooWideForWindow => c"TopK: invalid width",
-        TopKError::InvalidDepth => c"TopK: invalid depth",
-        TopKError::InvalidDecay => c"TopK: invalid decay value. must be '<= 1' & '> 0'",
-        TopKError::TooDeepForWindow => c"TopK: a sketch with a window can have at most 32 rows",
-        TopKError::TooManyCandidates => c"TopK: k is too large for a window with this many panes",
-        TopKError::Window(_) | TopKError::OutOfMemory(_) => {
-            c"ERR Insufficient memory to create topk data structure"
+        TopKError::OutOfMemory(_) => {
+            c"ERR Insufficient memory to create topk data structure".into()
         }
+        error => formatted(error),
     }
 }

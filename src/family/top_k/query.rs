@@ -1,6 +1,7 @@
 //! TOPK.QUERY, TOPK.COUNT, TOPK.LIST and TOPK.INFO.
 
-use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, Top};
+use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, TOO_MUCH, Top};
+use crate::family::errors::check_work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash};
@@ -28,7 +29,7 @@ pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
     let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call)?;
     let items = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
-    sketch.check_work(call, items)?;
+    check_work(call, sketch.within_work_limit(items), TOO_MUCH)?;
     call.reply_array(call.len() - FIRST_ITEM);
     let mut items = call.args_from(FIRST_ITEM).map(Argument::bytes);
     let mut block = [(&[][..], ItemHash::default()); BLOCK_ITEMS];

@@ -1,7 +1,5 @@
 //! The types `TopK-TYPE` and, with a window, `tk-window`, and what the commands need of them.
 
-use crate::family::errors::check_work;
-use crate::server::call::{Call, Error};
 use crate::server::callbacks;
 use crate::server::data_type::{DataType, Registration};
 use crate::server::key::one_of;
@@ -19,7 +17,7 @@ pub const FIRST_ITEM: usize = 2;
 pub const NOT_FOUND: &CStr = c"TopK: key does not exist";
 /// Not enough memory for an item or a reply.
 pub const NO_MEMORY: &CStr = c"ERR Insufficient memory";
-const TOO_MUCH: &CStr = c"TopK: too much work for the depth of the sketch";
+pub const TOO_MUCH: &CStr = c"TopK: too much work for the depth of the sketch";
 
 static CLASSIC: Registration = callbacks::registration::<TopK>("");
 static WINDOWED: Registration = callbacks::registration::<TopKWindow>("_window");
@@ -82,18 +80,13 @@ impl Top<'_> {
         }
     }
 
-    /// Refuses a command that counts too many items; see [`TopK::within_work_limit`].
+    /// Whether one command may count these items; see [`TopK::within_work_limit`].
     #[inline(always)]
-    pub fn check_work<'b>(
-        self,
-        call: &Call<'_>,
-        items: impl Iterator<Item = (&'b [u8], u32)>,
-    ) -> Result<(), Error> {
-        let is_within_limit = match self {
+    pub fn within_work_limit<'b>(self, items: impl Iterator<Item = (&'b [u8], u32)>) -> bool {
+        match self {
             Self::Classic(sketch) => sketch.within_work_limit(items),
             Self::Windowed(sketch) => sketch.within_work_limit(items),
-        };
-        check_work(call, is_within_limit, TOO_MUCH)
+        }
     }
 
     /// Hashes an item that will be counted soon; see [`TopK::hash`].
@@ -151,18 +144,13 @@ impl Top<'_> {
 }
 
 impl TopMut<'_> {
-    /// Refuses a command that adds too many items with their increments; see [`TopK::within_work_limit`].
+    /// Whether one command may add these items with their increments; see [`TopK::within_work_limit`].
     #[inline(always)]
-    pub fn check_work<'b>(
-        &self,
-        call: &Call<'_>,
-        items: impl Iterator<Item = (&'b [u8], u32)>,
-    ) -> Result<(), Error> {
-        let is_within_limit = match self {
+    pub fn within_work_limit<'b>(&self, items: impl Iterator<Item = (&'b [u8], u32)>) -> bool {
+        match self {
             Self::Classic(sketch) => sketch.within_work_limit(items),
             Self::Windowed(sketch) => sketch.within_work_limit(items),
-        };
-        check_work(call, is_within_limit, TOO_MUCH)
+        }
     }
 
     /// Hashes an item that will be added soon; see [`TopK::hash`].
