@@ -2,14 +2,14 @@
 
 use crate::batch::Batch;
 use crate::error::Error;
-use crate::items::{for_each_batch, with_bytes};
+use crate::items::with_bytes;
 use crate::lock::Shared;
-use crate::numbers::{Counts, CountsReader, Integer, Real};
+use crate::numbers::{CountsReader, Integer, Real};
 use crate::payload::bytes;
 use crate::sketch::{Class, Variants, class, variants};
-use crate::window::{Additions, At, When, Within, new_seed, new_window};
+use crate::window::{Additions, At, When, Within, add_counts, new_seed, new_window};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyMapping};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::{Budget, OutOfMemory, with_capacity};
 use roughly_sketch::top_k::{
@@ -253,25 +253,7 @@ impl TopK {
         counts: Option<&Bound<'_, PyAny>>,
         at: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let py = items.py();
-        if let Ok(mapping) = items.cast::<PyMapping>()
-            && counts.is_none()
-        {
-            let (items, counts) = (mapping.keys()?, mapping.values()?);
-            return self.update(items.as_any(), Some(counts.as_any()), at);
-        }
-        let timeline = self.sketch.peek(py, |sketch| sketch.timeline().copied());
-        let mut additions = Additions::of(at, timeline)?;
-        additions.check_items(items)?;
-        let counts = counts.map_or(Ok(Counts::All(1)), Counts::of)?;
-        counts.check_items(items)?;
-        let mut counts = counts.reader()?;
-        for_each_batch(items, |batch| {
-            self.sketch
-                .write(|sketch| sketch.update(batch, &mut counts, &mut additions))
-        })?;
-        counts.finish()?;
-        Ok(additions.finish()?)
+        add_counts(&self.sketch, items, counts, at, Top::update)
     }
 
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -324,13 +306,11 @@ impl TopK {
         let when = When::new(at, within);
         let py = item.py();
         Ok(with_bytes(item, |item| {
-            self.sketch.peek(py, |sketch| {
-                let panes = sketch.panes(when)?;
-                Ok::<_, Error>(match sketch {
-                    Top::Classic(sketch) => sketch.count(item),
-                    Top::Windowed(sketch) => sketch.count_at(item, panes),
-                })
-            })
+            let count = |sketch: &Top, panes| match sketch {
+                Top::Classic(sketch) => sketch.count(item),
+                Top::Windowed(sketch) => sketch.count_at(item, panes),
+            };
+            self.sketch.peek_at(py, when, count)
         })??)
     }
 

@@ -172,20 +172,12 @@ impl<'a> WindowOption<'a> {
 }
 
 fn parse_seed(hex: &[u8]) -> Result<Seed, Error> {
-    const INVALID: &CStr = c"ERR SEED must be 32 hexadecimal digits";
-    let (digits, []) = hex.as_chunks::<2>() else {
-        return Err(INVALID.into());
-    };
-    let mut seed = Seed::default();
-    if digits.len() != seed.0.len() {
-        return Err(INVALID.into());
-    }
-    for (byte, digits) in seed.0.iter_mut().zip(digits) {
-        let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
-        let value = high.zip(low).map(|(high, low)| high * 16 + low);
-        *byte = value.ok_or(INVALID)? as u8;
-    }
-    Ok(seed)
+    // The parser of the standard library also accepts a sign.
+    let is_valid = hex.len() == 2 * Seed::BYTES && hex.iter().all(u8::is_ascii_hexdigit);
+    let digits = str::from_utf8(hex).ok().filter(|_| is_valid);
+    let seed = digits.and_then(|digits| u128::from_str_radix(digits, 16).ok());
+    let seed = seed.ok_or(c"ERR SEED must be 32 hexadecimal digits")?;
+    Ok(Seed(seed.to_be_bytes()))
 }
 
 /// The window of a new key: what the option describes.
@@ -230,8 +222,8 @@ impl NewWindow {
             words.extend(["ERROR".to_owned(), format!("{rate:e}")]);
         }
         if let Some(seed) = seed {
-            let digits = seed.0.iter().map(|byte| format!("{byte:02x}"));
-            words.extend(["SEED".to_owned(), digits.collect()]);
+            let digits = format!("{:032x}", u128::from_be_bytes(seed.0));
+            words.extend(["SEED".to_owned(), digits]);
         }
         words
     }

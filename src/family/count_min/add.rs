@@ -23,6 +23,9 @@ const STORED_INCREMENTS: usize = 64;
 
 const NOT_INTEGER: &CStr = c"CMS: Cannot parse number";
 
+/// The new estimate of an item.
+type Estimate = Result<u64, CountMinError>;
+
 /// CMS.INCRBY key item increment [item increment …]
 pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
     if call.len() < 4 || !call.len().is_multiple_of(2) {
@@ -155,7 +158,7 @@ fn increment<'a>(
     first: usize,
     check_negative: fn(&Entry) -> Result<(), Error>,
     max: u64,
-    mut answer: impl FnMut(&mut Call<'a>, Range<usize>, i64, Result<u64, CountMinError>),
+    mut answer: impl FnMut(&mut Call<'a>, Range<usize>, i64, Estimate),
 ) -> Result<(), Error> {
     let mut pair = first;
     let mut answer = |call: &mut Call<'a>, by, result| {
@@ -220,7 +223,7 @@ fn unchanged_by_each<'s, 'v, 'a>(
     first: usize,
     max: u64,
     later: Panes,
-) -> impl Iterator<Item = (i64, Option<Result<u64, CountMinError>>)> + use<'s, 'v, 'a> {
+) -> impl Iterator<Item = (i64, Option<Estimate>)> + use<'s, 'v, 'a> {
     let pairs = call.arguments(first..call.len()).as_chunks().0.iter();
     pairs.map(move |[item, by]| {
         let by = by.integer().unwrap_or_default();
@@ -253,7 +256,7 @@ fn answer_unchanged<'a>(
     first: usize,
     max: u64,
     later: Panes,
-    answer: &mut dyn FnMut(&mut Call<'a>, i64, Result<u64, CountMinError>),
+    answer: &mut dyn FnMut(&mut Call<'a>, i64, Estimate),
 ) {
     call.reply_array((call.len() - first) / 2);
     let sketch = entry.get();

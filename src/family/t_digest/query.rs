@@ -38,45 +38,43 @@ pub fn quantile(call: &mut Call<'_>) -> Result<(), Error> {
         }
         Ok(quantile)
     };
-    reply_each(call, parse, |call, digest, quantile| {
-        call.reply_double(digest.quantile(quantile));
-    })
+    reply_each(call, parse, Compressed::quantile, Call::reply_double)
 }
 
 /// TDIGEST.CDF key value [value …]
 pub fn cdf(call: &mut Call<'_>) -> Result<(), Error> {
     let parse = |argument: Argument<'_>| double(argument, c"ERR T-Digest: error parsing cdf");
-    reply_each(call, parse, |call, digest, value| {
-        call.reply_double(digest.cdf(value));
-    })
+    reply_each(call, parse, Compressed::cdf, Call::reply_double)
 }
 
 /// TDIGEST.RANK key value [value …]
 pub fn rank(call: &mut Call<'_>) -> Result<(), Error> {
-    reply_each(call, value_argument, |call, digest, value| {
-        call.reply_integer(digest.rank(value));
-    })
+    reply_each(call, value_argument, Compressed::rank, Call::reply_integer)
 }
 
 /// TDIGEST.REVRANK key value [value …]
 pub fn revrank(call: &mut Call<'_>) -> Result<(), Error> {
-    reply_each(call, value_argument, |call, digest, value| {
-        call.reply_integer(digest.revrank(value));
-    })
+    reply_each(
+        call,
+        value_argument,
+        Compressed::revrank,
+        Call::reply_integer,
+    )
 }
 
 /// TDIGEST.BYRANK key rank [rank …]
 pub fn byrank(call: &mut Call<'_>) -> Result<(), Error> {
-    reply_each(call, rank_argument, |call, digest, rank| {
-        call.reply_double(digest.by_rank(rank));
-    })
+    reply_each(call, rank_argument, Compressed::by_rank, Call::reply_double)
 }
 
 /// TDIGEST.BYREVRANK key rank [rank …]
 pub fn byrevrank(call: &mut Call<'_>) -> Result<(), Error> {
-    reply_each(call, rank_argument, |call, digest, rank| {
-        call.reply_double(digest.by_revrank(rank));
-    })
+    reply_each(
+        call,
+        rank_argument,
+        Compressed::by_revrank,
+        Call::reply_double,
+    )
 }
 
 /// TDIGEST.TRIMMED_MEAN key low_cut_quantile high_cut_quantile
@@ -124,10 +122,11 @@ fn rank_argument(argument: Argument<'_>) -> Result<i64, Error> {
 }
 
 /// Replies with an array of one result for each argument from number 2 on. All arguments must be valid.
-fn reply_each<N: Copy + Default>(
-    call: &mut Call<'_>,
+fn reply_each<'a, N: Copy, R>(
+    call: &mut Call<'a>,
     parse: impl Fn(Argument<'_>) -> Result<N, Error>,
-    reply: impl Fn(&mut Call<'_>, &Compressed, N),
+    answer: impl Fn(&Compressed, N) -> R,
+    reply: impl Fn(&mut Call<'a>, R),
 ) -> Result<(), Error> {
     let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
@@ -137,7 +136,7 @@ fn reply_each<N: Copy + Default>(
     let replied = digest.answers(panes, |digest| {
         call.reply_array(numbers.len());
         for &number in numbers.iter() {
-            reply(call, digest, number);
+            reply(call, answer(digest, number));
         }
     });
     Ok(replied.map_err(|_| NO_MEMORY)?)
