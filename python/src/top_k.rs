@@ -305,13 +305,13 @@ impl TopK {
     ) -> PyResult<u32> {
         let when = When::new(at, within);
         let py = item.py();
-        Ok(with_bytes(item, |item| {
+        with_bytes(item, |item| {
             let count = |sketch: &Top, panes| match sketch {
                 Top::Classic(sketch) => sketch.count(item),
                 Top::Windowed(sketch) => sketch.count_at(item, panes),
             };
             self.sketch.peek_at(py, when, count)
-        })??)
+        })?
     }
 
     /// The number of items in the list.
