@@ -15,7 +15,7 @@ use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
 const INCREMENTS: RangeInclusive<i64> = 0..=MAX_INCREMENT as i64;
-/// The trailing spaces are part of RedisBloom's text.
+/// The spaces in the middle are part of RedisBloom's text.
 const BAD_INCREMENT: &CStr = c"TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000";
 /// The candidates of a sketch with a window have too many bytes for another item.
 const NO_ROOM: &CStr =
