@@ -58,7 +58,6 @@ fn sources<'a, T>(
     Ok(sources)
 }
 
-/// A positive number.
 fn positive(number: i64, text: &'static str) -> Result<u64, Error> {
     let number = u64::try_from(number).ok().filter(|&number| number > 0);
     number.ok_or(Error::value(text))

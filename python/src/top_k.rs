@@ -46,7 +46,6 @@ fn default_width(k: i64) -> i64 {
         .clamp(DEFAULT_WIDTH as i64, u32::MAX.into())
 }
 
-/// An increment.
 fn increment(n: i64) -> Result<u32, Error> {
     const BAD_INCREMENT: Error = Error::value(
         "TopK: increment must be an integer greater or equal to 0 and smaller or equal to 100,000",
@@ -118,7 +117,6 @@ impl Top {
     }
 }
 
-/// A copy of an item.
 fn copy(item: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
     let mut copy = with_capacity(item.len())?;
     copy.extend_from_slice(item);

@@ -50,7 +50,6 @@ fn bounds(call: &Call<'_>) -> Result<Dimensions, Error> {
 /// Width and depth, or the error for their calculation.
 type Dimensions = Result<(u64, u64), CountMinError>;
 
-/// A new sketch.
 struct NewSketch {
     shape: Shape,
     window: Option<(NewWindow, Seed)>,
@@ -111,20 +110,16 @@ fn create(
 
 /// The cell size in arguments 4 and 5; the default if the command has only `len` arguments.
 fn cell_size(call: &Call<'_>, len: usize) -> Result<CellSize, Error> {
-    const INVALID: &CStr = c"CMS: invalid cell size";
     if len == ARGUMENTS[0] {
         return Ok(CellSize::default());
-    }
-    if !call.arg(4).is("CELL_SIZE") {
-        return Err(INVALID.into());
     }
     let bytes = call
         .arg(5)
         .integer()
-        .and_then(|given| given.try_into().ok());
-    bytes
-        .and_then(CellSize::from_bytes)
-        .ok_or_else(|| INVALID.into())
+        .filter(|_| call.arg(4).is("CELL_SIZE"));
+    let bytes = bytes.and_then(|bytes| u64::try_from(bytes).ok());
+    let cell_size = bytes.and_then(CellSize::from_bytes);
+    cell_size.ok_or(c"CMS: invalid cell size".into())
 }
 
 fn error_of(error: CountMinError) -> Error {

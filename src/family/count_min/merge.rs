@@ -19,10 +19,8 @@ const NO_MEMORY: &CStr = c"CMS: Insufficient memory to merge";
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
     let key = call.write(1);
-    let has_window = match key.get::<Counts<'_>>().or_missing(NOT_FOUND)? {
-        Counts::Classic(_) => false,
-        Counts::Windowed(_) => true,
-    };
+    let destination = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
+    let has_window = matches!(destination, Counts::Windowed(_));
     drop(key);
     let numkeys = numkeys(call)?;
     let end = FIRST_SOURCE + numkeys;

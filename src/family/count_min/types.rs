@@ -13,6 +13,7 @@ use std::ffi::CStr;
 
 /// A command needs a key that does not exist.
 pub const NOT_FOUND: &CStr = c"CMS: key does not exist";
+const TOO_MUCH: &CStr = c"CMS: too much work for the depth of the sketch";
 
 impl From<CountMinError> for Error {
     fn from(error: CountMinError) -> Self {
@@ -82,11 +83,7 @@ impl Counts<'_> {
             // The depth is limited.
             Self::Windowed(_) => true,
         };
-        check_work(
-            call,
-            is_within_limit,
-            c"CMS: too much work for the depth of the sketch",
-        )
+        check_work(call, is_within_limit, TOO_MUCH)
     }
 
     /// Calls `answer` with the estimated count of each item in these panes, in order.

@@ -4,6 +4,7 @@ use crate::MODULE;
 use crate::server::acl::Denied;
 use crate::server::call::{Call, Error};
 use crate::server::command::Command;
+use crate::server::module::Family;
 use crate::server::stats;
 use roughly_sketch::accuracy::Figure;
 use roughly_sketch::window::Window;
@@ -76,7 +77,7 @@ struct Read {
 
 /// All of them. Fewer than the commands of the module, because each call looks its command up.
 static READS: LazyLock<Vec<Read>> = LazyLock::new(|| {
-    let commands = |(family, each): (usize, &'static crate::server::module::Family)| {
+    let commands = |(family, each): (usize, &'static Family)| {
         let reads = each.commands.iter().filter(|command| command.within);
         reads.map(move |command| Read {
             name: command.name.to_bytes(),
@@ -84,10 +85,7 @@ static READS: LazyLock<Vec<Read>> = LazyLock::new(|| {
             family,
         })
     };
-    MODULE
-        .families
-        .iter()
-        .enumerate()
+    (MODULE.families.iter().enumerate())
         .flat_map(commands)
         .collect()
 });

@@ -19,7 +19,6 @@ const BAD_COMPRESSION: &CStr = c"ERR T-Digest: error parsing compression paramet
 const TOO_LARGE_FOR_WINDOW: &CStr =
     c"ERR T-Digest: the compression of a digest with a window can be at most 200000";
 
-/// A new digest.
 struct NewDigest {
     compression: i64,
     /// The number of arguments before WINDOW.

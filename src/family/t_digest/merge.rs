@@ -94,17 +94,13 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
         Some(Lookup::Found(Digest::Classic(digest))) => Some((&**digest, Some(digest.cache()))),
         _ => None,
     };
-    let largest = || {
-        operands
-            .iter()
-            .map(|(digest, _)| digest.compression())
-            .max()
+    let compressions = operands.iter().map(|(digest, _)| digest.compression());
+    let default = match content {
+        Some((digest, _)) => Some(digest.compression()),
+        None => compressions.max(),
     };
-    let compression = options
-        .compression
-        .or_else(|| content.map(|(digest, _)| i64::from(digest.compression())))
-        .or_else(|| largest().map(i64::from))
-        .ok_or(Error::WrongArity)?;
+    let compression = options.compression.or(default.map(i64::from));
+    let compression = compression.ok_or(Error::WrongArity)?;
     if let Some(content) = content {
         operands.insert(0, content);
     }

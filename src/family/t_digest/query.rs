@@ -6,7 +6,7 @@
 use super::types::{Digest, NO_MEMORY, NOT_FOUND, Numbers, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use roughly_sketch::t_digest::{Compressed, Info};
+use roughly_sketch::t_digest::Compressed;
 use roughly_sketch::window::Panes;
 use std::ffi::CStr;
 
@@ -82,14 +82,10 @@ pub fn trimmed_mean(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
     let panes = digest.panes(call)?;
-    let low = double(
-        call.arg(2),
-        c"ERR T-Digest: error parsing low_cut_percentile",
-    )?;
-    let high = double(
-        call.arg(3),
-        c"ERR T-Digest: error parsing high_cut_percentile",
-    )?;
+    let low = call.arg(2).double();
+    let low = low.ok_or(c"ERR T-Digest: error parsing low_cut_percentile")?;
+    let high = call.arg(3).double();
+    let high = high.ok_or(c"ERR T-Digest: error parsing high_cut_percentile")?;
     if ![low, high].iter().all(|cut| (0.0..=1.0).contains(cut)) {
         let text = c"ERR T-Digest: low_cut_percentile and high_cut_percentile should be in [0,1]";
         return Err(text.into());
@@ -112,9 +108,8 @@ fn value_argument(argument: Argument<'_>) -> Result<f64, Error> {
 }
 
 fn rank_argument(argument: Argument<'_>) -> Result<i64, Error> {
-    let rank = argument
-        .integer()
-        .ok_or(c"ERR T-Digest: error parsing rank")?;
+    let rank = argument.integer();
+    let rank = rank.ok_or(c"ERR T-Digest: error parsing rank")?;
     if rank < 0 {
         return Err(c"ERR T-Digest: rank needs to be non negative".into());
     }
@@ -142,34 +137,26 @@ fn reply_each<'a, N: Copy, R>(
     Ok(replied.map_err(|_| NO_MEMORY)?)
 }
 
-/// A field of TDIGEST.INFO: its name in the reply, and its value.
-type Field = (&'static CStr, fn(&Info) -> i64);
-
-const FIELDS: [Field; 8] = [
-    (c"Compression", |info| i64::from(info.compression)),
-    (c"Capacity", |info| i64::from(info.capacity)),
-    (c"Merged nodes", |info| info.merged_nodes as i64),
-    (c"Unmerged nodes", |info| info.unmerged_nodes as i64),
-    (c"Merged weight", |info| info.merged_weight),
-    (c"Unmerged weight", |info| info.unmerged_weight),
-    (c"Observations", |info| info.observations),
-    (c"Total compressions", |info| info.total_compressions),
-];
-
-const MEMORY_USAGE: &CStr = c"Memory usage";
-
 /// TDIGEST.INFO key
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
     let (info, bytes) = (digest.info(digest.panes(call)?), digest.memory_usage());
     drop(key);
-    call.reply_map(FIELDS.len() + 1);
-    for (name, value) in FIELDS {
+    call.reply_map(9);
+    for (name, value) in [
+        (c"Compression", info.compression.into()),
+        (c"Capacity", info.capacity.into()),
+        (c"Merged nodes", info.merged_nodes as i64),
+        (c"Unmerged nodes", info.unmerged_nodes as i64),
+        (c"Merged weight", info.merged_weight),
+        (c"Unmerged weight", info.unmerged_weight),
+        (c"Observations", info.observations),
+        (c"Total compressions", info.total_compressions),
+        (c"Memory usage", i64::try_from(bytes).unwrap_or(i64::MAX)),
+    ] {
         call.reply_simple(name);
-        call.reply_integer(value(&info));
+        call.reply_integer(value);
     }
-    call.reply_simple(MEMORY_USAGE);
-    call.reply_integer(i64::try_from(bytes).unwrap_or(i64::MAX));
     Ok(())
 }

@@ -22,7 +22,6 @@ const ARGUMENTS: [usize; 2] = [3, 6];
 const MAX_K_OF_DEFAULTS: u64 = 10;
 const RECOMMENDED_DEPTH: u64 = 5;
 
-/// A new sketch.
 struct NewTopK {
     /// k, width, depth and decay.
     parameters: (u64, u64, u64, f64),
