@@ -483,7 +483,7 @@ fn a_list_has_no_duplicates_at_any_decay() {
 #[test]
 fn every_prefix_of_withcount_in_any_case_is_the_option_of_list() {
     const OPTION: &str = "WITHCOUNT";
-    let mut server = Server::start();
+    let server = Server::start();
     let mut connection = server.resp2();
     for window in ["", " WINDOW 3600000"] {
         connection.call("DEL k");
