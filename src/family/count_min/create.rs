@@ -113,10 +113,8 @@ fn cell_size(call: &Call<'_>, len: usize) -> Result<CellSize, Error> {
     if len == ARGUMENTS[0] {
         return Ok(CellSize::default());
     }
-    let bytes = call
-        .arg(5)
-        .integer()
-        .filter(|_| call.arg(4).is("CELL_SIZE"));
+    let has_keyword = call.arg(4).is("CELL_SIZE");
+    let bytes = call.arg(5).integer().filter(|_| has_keyword);
     let bytes = bytes.and_then(|bytes| u64::try_from(bytes).ok());
     let cell_size = bytes.and_then(CellSize::from_bytes);
     cell_size.ok_or(c"CMS: invalid cell size".into())

@@ -49,32 +49,22 @@ pub fn cdf(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// TDIGEST.RANK key value [value …]
 pub fn rank(call: &mut Call<'_>) -> Result<(), Error> {
-    reply_each(call, value_argument, Compressed::rank, Call::reply_integer)
+    reply_each(call, parse_value, Compressed::rank, Call::reply_integer)
 }
 
 /// TDIGEST.REVRANK key value [value …]
 pub fn revrank(call: &mut Call<'_>) -> Result<(), Error> {
-    reply_each(
-        call,
-        value_argument,
-        Compressed::revrank,
-        Call::reply_integer,
-    )
+    reply_each(call, parse_value, Compressed::revrank, Call::reply_integer)
 }
 
 /// TDIGEST.BYRANK key rank [rank …]
 pub fn byrank(call: &mut Call<'_>) -> Result<(), Error> {
-    reply_each(call, rank_argument, Compressed::by_rank, Call::reply_double)
+    reply_each(call, parse_rank, Compressed::by_rank, Call::reply_double)
 }
 
 /// TDIGEST.BYREVRANK key rank [rank …]
 pub fn byrevrank(call: &mut Call<'_>) -> Result<(), Error> {
-    reply_each(
-        call,
-        rank_argument,
-        Compressed::by_revrank,
-        Call::reply_double,
-    )
+    reply_each(call, parse_rank, Compressed::by_revrank, Call::reply_double)
 }
 
 /// TDIGEST.TRIMMED_MEAN key low_cut_quantile high_cut_quantile
@@ -103,11 +93,11 @@ fn double(argument: Argument<'_>, error: &'static CStr) -> Result<f64, Error> {
     argument.double().ok_or(error.into())
 }
 
-fn value_argument(argument: Argument<'_>) -> Result<f64, Error> {
+fn parse_value(argument: Argument<'_>) -> Result<f64, Error> {
     double(argument, c"ERR T-Digest: error parsing value")
 }
 
-fn rank_argument(argument: Argument<'_>) -> Result<i64, Error> {
+fn parse_rank(argument: Argument<'_>) -> Result<i64, Error> {
     let rank = argument.integer();
     let rank = rank.ok_or(c"ERR T-Digest: error parsing rank")?;
     if rank < 0 {
