@@ -16,7 +16,7 @@ mod new_key;
 pub mod sketch;
 pub mod t_digest;
 pub mod top_k;
-mod window;
+mod window_option;
 
 #[cfg(test)]
 mod tests;

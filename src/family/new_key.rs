@@ -1,6 +1,6 @@
 //! The creation of a key. A command decides once what the new key is; the description is then built, replicated and stored.
 
-use crate::family::window::replicate_creation;
+use crate::family::window_option::replicate_creation;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::NewValue;

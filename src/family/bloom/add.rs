@@ -7,7 +7,7 @@ use super::syntax;
 use super::texts::{NOT_FOUND, VALKEY_ADD_EVENT, VALKEY_CREATION_EVENT, valkey_error};
 use super::types::{AddError, Added, Filter, FilterMut, is_valkey};
 use crate::family::growth::{self, Thresholds};
-use crate::family::window;
+use crate::family::window_option::in_log;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
@@ -131,7 +131,7 @@ fn growths(call: &Call<'_>, filter: &FilterMut<'_>, before: usize) -> usize {
 #[cold]
 fn many_sub_filters(call: &Call<'_>, filter: &FilterMut<'_>) -> String {
     let key = quoted(call.arg(1).bytes());
-    let window = window::in_log(matches!(filter, FilterMut::Windowed(_)));
+    let window = in_log(matches!(filter, FilterMut::Windowed(_)));
     let filter = filter.as_ref().describe(Panes::ALL);
     let (sub_filters, error_rate) = (filter.sub_filters, filter.error_rate);
     let capacity = growth::capacity_for(filter.items, 1..=MAX_CAPACITY);

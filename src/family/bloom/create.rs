@@ -6,7 +6,7 @@ use super::syntax;
 use super::texts::{NO_MEMORY, VALKEY_CREATION_EVENT, valkey_error};
 use super::types::{Filter, is_valkey};
 use super::valkey_config::max_size_for;
-use crate::family::window::{NewWindow, replicate_creation};
+use crate::family::window_option::{NewWindow, replicate_creation};
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, Found, OneOf, WriteKey};
 use roughly_sketch::bloom::{self, Chain, Parameters};

@@ -5,7 +5,7 @@ use super::dialect;
 use super::texts::{BAD_CAPACITY, BAD_EXPANSION};
 use super::valkey_config;
 use crate::family::error_rate::capped;
-use crate::family::window::NewWindow;
+use crate::family::window_option::NewWindow;
 use crate::server::call::{Call, Error};
 use roughly_sketch::bloom::Parameters;
 use roughly_sketch::valkey_bloom;

@@ -1,7 +1,7 @@
 //! CMS.INITBYDIM and CMS.INITBYPROB.
 
 use crate::family::new_key::{NewKey, create_and_store};
-use crate::family::window::{COUNTER, NewWindow, WindowOption, replicate_creation};
+use crate::family::window_option::{COUNTER, NewWindow, WindowOption, replicate_creation};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::NewValue;
 use crate::server::value::Value;

@@ -4,7 +4,7 @@ use super::texts::{NO_MEMORY, NOT_FOUND};
 use super::types::{Cuckoo, CuckooMut, IfExists, Insertion};
 use super::{config, create};
 use crate::family::growth::{self, Thresholds};
-use crate::family::window;
+use crate::family::window_option::in_log;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
@@ -57,7 +57,7 @@ fn growths(call: &Call<'_>, filter: &CuckooMut<'_>, before: usize) -> usize {
 #[cold]
 fn many_sub_filters(call: &Call<'_>, filter: &CuckooMut<'_>) -> String {
     let key = quoted(call.arg(1).bytes());
-    let window = window::in_log(matches!(filter, CuckooMut::Windowed(_)));
+    let window = in_log(matches!(filter, CuckooMut::Windowed(_)));
     let percent = 100.0 * filter.as_ref().rate_after_growth();
     let filter = filter.as_ref().describe(Panes::ALL);
     let sub_filters = filter.sub_filters;

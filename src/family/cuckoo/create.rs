@@ -5,7 +5,7 @@ use super::request::{InsertOptions, ReserveOptions};
 use super::texts::EXISTS;
 use super::types::{Cuckoo, CuckooMut};
 use crate::family::error_rate::capped;
-use crate::family::window::{
+use crate::family::window_option::{
     INSERT, MULTISET, NewWindow, WindowOption, check_others, replicate_creation,
 };
 use crate::server::argument::Argument;

@@ -1,6 +1,6 @@
 //! The parameters of a new filter.
 
-use crate::family::window::NewWindow;
+use crate::family::window_option::NewWindow;
 use roughly_sketch::cuckoo::Parameters;
 
 /// The parameters of a new filter.

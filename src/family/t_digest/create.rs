@@ -2,7 +2,7 @@
 
 use super::types::{Digest, NO_MEMORY, WRONG_KEYWORD};
 use crate::family::new_key::{NewKey, create_and_store, replicate_with_window};
-use crate::family::window::{DIGEST, NewWindow, WindowOption};
+use crate::family::window_option::{DIGEST, NewWindow, WindowOption};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::NewValue;

@@ -2,7 +2,7 @@
 
 use crate::family::errors::formatted;
 use crate::family::new_key::{NewKey, create_and_store, replicate_with_window};
-use crate::family::window::{self, COUNTER, NewWindow, WindowOption};
+use crate::family::window_option::{COUNTER, NewWindow, WindowOption, in_log};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::NewValue;
 use crate::server::log::RateLimit;
@@ -89,7 +89,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         WARNINGS.warning(|| {
             let key = quoted(call.arg(1).bytes());
             let width = (8 * k).min(u32::MAX.into());
-            let window = window::in_log(option.is_some());
+            let window = in_log(option.is_some());
             format!(
                 "key {key} has the default width and depth, {DEFAULT_WIDTH} and {DEFAULT_DEPTH}, which are too small for a k of {k}. Reserve it with TOPK.RESERVE key {k} {width} {RECOMMENDED_DEPTH} {DEFAULT_DECAY}{window}"
             )

@@ -4,7 +4,7 @@ use crate::family::bloom::config::{CAPACITIES, EXPANSIONS};
 use crate::family::bloom::request::{InsertOptions, Request};
 use crate::family::bloom::texts::{BAD_CAPACITY, BAD_EXPANSION};
 use crate::family::error_rate;
-use crate::family::window::{FILTER, INSERT, WindowOption, check_others};
+use crate::family::window_option::{FILTER, INSERT, WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::options::{MissingValue, Options};
