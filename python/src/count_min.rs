@@ -1,19 +1,20 @@
 //! `CountMinSketch`: the commands CMS.
 
-use crate::batch::reserve;
+use crate::batch::{Batch, reserve};
 use crate::error::Error;
 use crate::items::{for_each_batch, with_bytes};
 use crate::lock::Shared;
-use crate::numbers::{Counts, Integer, Real};
+use crate::numbers::{CountsReader, Integer, Real};
 use crate::numpy_array::results;
 use crate::sketch::{Class, Variants, class, variants};
-use crate::window::{Additions, At, When, Within, new_seed, new_window};
+use crate::window::{Additions, At, When, Within, add_counts, new_seed, new_window};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMapping, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use roughly_sketch::count_min::{
     CellSize, CountMin, CountMinError, CountMinWindow, MergeSource, NO_LIMIT, Shape, dimensions_for,
 };
 use roughly_sketch::memory::Budget;
+use roughly_sketch::window::Panes;
 
 variants! {
     /// A count-min sketch.
@@ -23,35 +24,19 @@ variants! {
     }
 }
 
-const OTHER_WINDOW: &str = "CMS: window/panes is not equal";
-
-impl From<CountMinError> for Error {
-    fn from(error: CountMinError) -> Self {
-        Self::value(match error {
-            CountMinError::OutOfMemory(error) => return error.into(),
-            CountMinError::Underflow => "CMS: INCRBY underflow",
-            CountMinError::DimensionMismatch => "CMS: width/depth is not equal",
-            CountMinError::CellSizeMismatch => "CMS: cell size is not equal",
-            CountMinError::MergeOverflow => "CMS: MERGE overflow",
-            CountMinError::InvalidDimensions => "CMS: invalid init arguments",
-            CountMinError::TooDeepForWindow => {
-                "CMS: a sketch with a window can have at most 32 rows"
-            }
-            CountMinError::WindowDecrement => "CMS: a sketch with a window cannot be decremented",
-            CountMinError::WindowMismatch => OTHER_WINDOW,
-            CountMinError::SeedMismatch => {
-                "CMS: seeds are not equal, create the sketches with COPY of one empty sketch or the same SEED"
-            }
-            _ => "CMS: INCRBY overflow",
-        })
-    }
-}
-
 impl Counter {
     fn shape(&self) -> Shape {
         match self {
             Self::Classic(sketch) => sketch.shape(),
             Self::Windowed(sketch) => sketch.shape(),
+        }
+    }
+
+    /// The sum of the counts in these panes.
+    fn total(&self, panes: Panes) -> u64 {
+        match self {
+            Self::Classic(sketch) => sketch.total(),
+            Self::Windowed(sketch) => sketch.total(panes),
         }
     }
 }
@@ -73,7 +58,6 @@ fn sources<'a, T>(
     Ok(sources)
 }
 
-/// A positive number.
 fn positive(number: i64, text: &'static str) -> Result<u64, Error> {
     let number = u64::try_from(number).ok().filter(|&number| number > 0);
     number.ok_or(Error::value(text))
@@ -222,32 +206,20 @@ impl CountMinSketch {
         counts: Option<&Bound<'_, PyAny>>,
         at: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let py = items.py();
-        if let Ok(mapping) = items.cast::<PyMapping>()
-            && counts.is_none()
-        {
-            let (items, counts) = (mapping.keys()?, mapping.values()?);
-            return self.update(items.as_any(), Some(counts.as_any()), at);
-        }
-        let timeline = self.sketch.peek(py, |sketch| sketch.timeline().copied());
-        let mut additions = Additions::of(at, timeline)?;
-        additions.check_items(items)?;
-        let counts = counts.map_or(Ok(Counts::All(1)), Counts::of)?;
-        counts.check_items(items)?;
-        let mut counts = counts.reader()?;
         let mut result: Result<(), Error> = Ok(());
-        for_each_batch(items, |batch| {
+        let add = |sketch: &mut Counter,
+                   batch: &Batch,
+                   counts: &mut CountsReader<'_>,
+                   additions: &mut Additions| {
             let mut on_result = |error: Option<CountMinError>| {
                 if let (Some(error), Ok(())) = (error, &result) {
                     result = Err(error.into());
                 }
             };
-            self.sketch.write(|sketch| match sketch {
+            match sketch {
                 Counter::Classic(sketch) => {
-                    let counts = counts.next(batch.len())?;
-                    sketch.increment_all(batch.iter().zip(counts), NO_LIMIT, |_, estimate| {
-                        on_result(estimate.err());
-                    });
+                    let items = batch.iter().zip(counts.next(batch.len())?);
+                    sketch.increment_all(items, NO_LIMIT, |_, estimate| on_result(estimate.err()));
                     Ok(())
                 }
                 Counter::Windowed(sketch) => {
@@ -261,10 +233,9 @@ impl CountMinSketch {
                         Ok(())
                     })
                 }
-            })
-        })?;
-        counts.finish()?;
-        additions.finish()?;
+            }
+        };
+        add_counts(&self.sketch, items, counts, at, add)?;
         Ok(result?)
     }
 
@@ -318,7 +289,7 @@ impl CountMinSketch {
                         When::new(at, None).resolve(None)?;
                         let sources = sources(operands, weight, |operand| match operand {
                             Counter::Classic(sketch) => Ok(&**sketch),
-                            Counter::Windowed(_) => Err(Error::value(OTHER_WINDOW)),
+                            Counter::Windowed(_) => Err(CountMinError::WindowMismatch.into()),
                         })?;
                         destination.merge(&sources)?;
                         Ok(())
@@ -330,7 +301,7 @@ impl CountMinSketch {
                                 When::new(at, None).resolve(Some(sketch.timeline()))?;
                                 Ok(&**sketch)
                             }
-                            Counter::Classic(_) => Err(Error::value(OTHER_WINDOW)),
+                            Counter::Classic(_) => Err(CountMinError::WindowMismatch.into()),
                         })?;
                         if weight < 0 {
                             return Err(CountMinError::WindowDecrement.into());
@@ -352,14 +323,7 @@ impl CountMinSketch {
     /// The sum of all counts; of those that count now, if the sketch has a window.
     #[getter]
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
-        let total = |sketch: &Counter| {
-            let panes = sketch.panes(When::default())?;
-            Ok::<_, Error>(match sketch {
-                Counter::Classic(sketch) => sketch.total(),
-                Counter::Windowed(sketch) => sketch.total(panes),
-            })
-        };
-        Ok(self.sketch.peek(py, total)?)
+        self.sketch.peek_at(py, When::default(), Counter::total)
     }
 
     /// The number of cells of a row.
@@ -388,14 +352,8 @@ impl CountMinSketch {
         at: Option<At>,
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let when = When::new(at, within);
-        let (shape, total) = self.sketch.peek(py, |sketch| {
-            let panes = sketch.panes(when)?;
-            Ok::<_, Error>(match sketch {
-                Counter::Classic(sketch) => (sketch.shape(), sketch.total()),
-                Counter::Windowed(sketch) => (sketch.shape(), sketch.total(panes)),
-            })
-        })?;
+        let fields = |sketch: &Counter, panes| (sketch.shape(), sketch.total(panes));
+        let (shape, total) = (self.sketch).peek_at(py, When::new(at, within), fields)?;
         let info = PyDict::new(py);
         info.set_item("width", shape.width())?;
         info.set_item("depth", shape.depth())?;

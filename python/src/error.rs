@@ -2,9 +2,12 @@
 
 use pyo3::PyErr;
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
+use roughly_sketch::count_min::CountMinError;
 use roughly_sketch::format::FormatError;
 use roughly_sketch::format::chunks::ChunkError;
 use roughly_sketch::memory::OutOfMemory;
+use roughly_sketch::t_digest::DigestError;
+use roughly_sketch::top_k::TopKError;
 use std::borrow::Cow;
 
 /// Why a call failed.
@@ -45,6 +48,21 @@ impl From<OutOfMemory> for Error {
         Self::OutOfMemory(error)
     }
 }
+
+/// The errors of the sketches have the texts of the commands.
+macro_rules! from_sketches {
+    ($($error:ident),+) => {
+        $(impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                match error {
+                    $error::OutOfMemory(error) => error.into(),
+                    error => Self::Value(error.to_string().into()),
+                }
+            }
+        })+
+    };
+}
+from_sketches!(CountMinError, DigestError, TopKError);
 
 /// The text of RESTORE, followed by the reason.
 impl From<FormatError> for Error {

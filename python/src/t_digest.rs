@@ -1,5 +1,6 @@
 //! `TDigest`: the commands TDIGEST.
 
+use crate::arrow::Number;
 use crate::batch::reserve;
 use crate::error::Error;
 use crate::lock::Shared;
@@ -22,26 +23,14 @@ variants! {
     }
 }
 
-impl From<DigestError> for Error {
-    fn from(error: DigestError) -> Self {
-        Self::value(match error {
-            DigestError::OutOfMemory(error) => return error.into(),
-            DigestError::CompressionNotPositive => {
-                "T-Digest: compression parameter needs to be a positive integer"
-            }
-            DigestError::CompressionTooLarge => "T-Digest: allocation failed",
-            DigestError::NotFinite => "T-Digest: val parameter needs to be a finite number",
-            DigestError::Window(_) => "T-Digest: invalid window",
-            _ => "T-Digest: overflow detected",
-        })
-    }
-}
-
 /// Samples that are added at once.
 const PART_SAMPLES: usize = 1 << 16;
 
-/// NumPy's kinds of numbers that are samples.
-const NUMBERS: [char; 3] = ['f', 'i', 'u'];
+/// NumPy's type of samples, and the kinds of numbers that it converts.
+const SAMPLES: (&str, &[char]) = ("float64", &['f', 'i', 'u']);
+
+/// As [`SAMPLES`], of ranks.
+const RANKS: (&str, &[char]) = ("int64", &['i']);
 
 impl Digest {
     fn add(&mut self, values: &[f64], additions: &mut Additions) -> Result<(), Error> {
@@ -69,44 +58,27 @@ impl Digest {
 }
 
 impl TDigest {
-    /// Answers a query for a value, or for each of several.
-    fn values<'py, R>(
+    /// Answers a query for a number, or for each of several, unless one of them is invalid.
+    fn answers<'py, N, R>(
         &self,
-        values: &Bound<'py, PyAny>,
+        numbers: &Bound<'py, PyAny>,
+        (dtype, kinds): (&str, &[char]),
         when: When,
-        check: impl Fn(f64) -> Result<(), Error> + Sync,
-        answer: impl Fn(&Compressed, f64) -> R + Sync,
+        (is_invalid, error): (impl Fn(N) -> bool + Sync, &'static str),
+        answer: impl Fn(&Compressed, N) -> R + Sync,
     ) -> PyResult<Bound<'py, PyAny>>
     where
+        N: numpy::Element + FromPyObjectOwned<'py> + Number,
         R: numpy::Element + IntoPyObject<'py> + Copy + Send,
     {
-        answers(values, "float64", &NUMBERS, |values: &[f64]| {
-            values.iter().try_for_each(|&value| check(value))?;
-            let mut answers = with_capacity(values.len())?;
-            self.sketch.read(|digest| {
-                digest.compressed(digest.panes(when)?, |digest| {
-                    answers.extend(values.iter().map(|&value| answer(digest, value)));
-                })
-            })?;
-            Ok(answers)
-        })
-    }
-
-    /// As [`TDigest::values`], for ranks.
-    fn ranks<'py>(
-        &self,
-        ranks: &Bound<'py, PyAny>,
-        when: When,
-        answer: impl Fn(&Compressed, i64) -> f64 + Sync,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        answers(ranks, "int64", &['i'], |ranks: &[i64]| {
-            if ranks.iter().any(|&rank| rank < 0) {
-                return Err(Error::value("T-Digest: rank needs to be non negative"));
+        answers(numbers, dtype, kinds, |numbers: &[N]| {
+            if numbers.iter().any(|&number| is_invalid(number)) {
+                return Err(Error::value(error));
             }
-            let mut answers = with_capacity(ranks.len())?;
+            let mut answers = with_capacity(numbers.len())?;
             self.sketch.read(|digest| {
                 digest.compressed(digest.panes(when)?, |digest| {
-                    answers.extend(ranks.iter().map(|&rank| answer(digest, rank)));
+                    answers.extend(numbers.iter().map(|&number| answer(digest, number)));
                 })
             })?;
             Ok(answers)
@@ -119,14 +91,6 @@ fn check(values: &[f64]) -> Result<(), Error> {
     match values.iter().all(|value| value.is_finite()) {
         true => Ok(()),
         false => Err(DigestError::NotFinite.into()),
-    }
-}
-
-/// Refuses NaN, which is no number for the commands.
-fn no_nan(text: &'static str) -> impl Fn(f64) -> Result<(), Error> + Sync {
-    move |value| match value.is_nan() {
-        true => Err(Error::value(text)),
-        false => Ok(()),
     }
 }
 
@@ -205,7 +169,7 @@ impl TDigest {
         let py = values.py();
         let timeline = self.sketch.peek(py, |digest| digest.timeline().copied());
         let mut additions = Additions::of(at, timeline)?;
-        let values = Numbers::<f64>::of(values, "float64", &NUMBERS)?;
+        let values = Numbers::<f64>::of(values, SAMPLES.0, SAMPLES.1)?;
         let values = values.as_slice()?;
         additions.check_len(values.len())?;
         // If a value is invalid, none is added.
@@ -235,11 +199,9 @@ impl TDigest {
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let when = When::new(at, within);
-        let check = |q| match (0.0..=1.0).contains(&q) {
-            true => Ok(()),
-            false => Err(Error::value("T-Digest: quantile should be in [0,1]")),
-        };
-        self.values(q, when, check, Compressed::quantile)
+        let is_invalid = |q| !(0.0..=1.0).contains(&q);
+        let check = (is_invalid, "T-Digest: quantile should be in [0,1]");
+        self.answers(q, SAMPLES, when, check, Compressed::quantile)
     }
 
     /// The fractions of samples that are at most these values (TDIGEST.CDF).
@@ -251,8 +213,9 @@ impl TDigest {
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let when = When::new(at, within);
-        let check = no_nan("T-Digest: error parsing cdf");
-        self.values(value, when, check, Compressed::cdf)
+        // NaN is no number for the commands.
+        let check = (f64::is_nan, "T-Digest: error parsing cdf");
+        self.answers(value, SAMPLES, when, check, Compressed::cdf)
     }
 
     /// The numbers of samples below these values (TDIGEST.RANK).
@@ -264,8 +227,8 @@ impl TDigest {
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let when = When::new(at, within);
-        let check = no_nan("T-Digest: error parsing value");
-        self.values(value, when, check, Compressed::rank)
+        let check = (f64::is_nan, "T-Digest: error parsing value");
+        self.answers(value, SAMPLES, when, check, Compressed::rank)
     }
 
     /// The numbers of samples above these values (TDIGEST.REVRANK).
@@ -277,8 +240,8 @@ impl TDigest {
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let when = When::new(at, within);
-        let check = no_nan("T-Digest: error parsing value");
-        self.values(value, when, check, Compressed::revrank)
+        let check = (f64::is_nan, "T-Digest: error parsing value");
+        self.answers(value, SAMPLES, when, check, Compressed::revrank)
     }
 
     /// The values at ranks (TDIGEST.BYRANK).
@@ -290,7 +253,8 @@ impl TDigest {
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let when = When::new(at, within);
-        self.ranks(rank, when, Compressed::by_rank)
+        let check = (i64::is_negative, "T-Digest: rank needs to be non negative");
+        self.answers(rank, RANKS, when, check, Compressed::by_rank)
     }
 
     /// The values at ranks from the largest (TDIGEST.BYREVRANK).
@@ -302,7 +266,8 @@ impl TDigest {
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let when = When::new(at, within);
-        self.ranks(rank, when, Compressed::by_revrank)
+        let check = (i64::is_negative, "T-Digest: rank needs to be non negative");
+        self.answers(rank, RANKS, when, check, Compressed::by_revrank)
     }
 
     /// The mean of the samples between two quantiles (TDIGEST.TRIMMED_MEAN).
@@ -332,27 +297,21 @@ impl TDigest {
     /// The smallest sample (TDIGEST.MIN).
     #[pyo3(signature = (*, at = None, within = None))]
     fn min(&self, py: Python<'_>, at: Option<At>, within: Option<Within>) -> PyResult<f64> {
-        let when = When::new(at, within);
-        Ok(self.sketch.peek(py, |digest| {
-            let panes = digest.panes(when)?;
-            Ok::<_, Error>(match digest {
-                Digest::Classic(digest) => digest.min(),
-                Digest::Windowed(digest) => digest.min_at(panes),
-            })
-        })?)
+        let min = |digest: &Digest, panes| match digest {
+            Digest::Classic(digest) => digest.min(),
+            Digest::Windowed(digest) => digest.min_at(panes),
+        };
+        self.sketch.peek_at(py, When::new(at, within), min)
     }
 
     /// The largest sample (TDIGEST.MAX).
     #[pyo3(signature = (*, at = None, within = None))]
     fn max(&self, py: Python<'_>, at: Option<At>, within: Option<Within>) -> PyResult<f64> {
-        let when = When::new(at, within);
-        Ok(self.sketch.peek(py, |digest| {
-            let panes = digest.panes(when)?;
-            Ok::<_, Error>(match digest {
-                Digest::Classic(digest) => digest.max(),
-                Digest::Windowed(digest) => digest.max_at(panes),
-            })
-        })?)
+        let max = |digest: &Digest, panes| match digest {
+            Digest::Classic(digest) => digest.max(),
+            Digest::Windowed(digest) => digest.max_at(panes),
+        };
+        self.sketch.peek_at(py, When::new(at, within), max)
     }
 
     /// Adds the samples of other digests, as one TDIGEST.MERGE does: several calls give another digest. Of a digest with a
@@ -418,14 +377,11 @@ impl TDigest {
         at: Option<At>,
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let when = When::new(at, within);
-        let fields = self.sketch.peek(py, |digest| {
-            let panes = digest.panes(when)?;
-            Ok::<_, Error>(match digest {
-                Digest::Classic(digest) => digest.info(),
-                Digest::Windowed(digest) => digest.info_at(panes),
-            })
-        })?;
+        let fields = |digest: &Digest, panes| match digest {
+            Digest::Classic(digest) => digest.info(),
+            Digest::Windowed(digest) => digest.info_at(panes),
+        };
+        let fields = (self.sketch).peek_at(py, When::new(at, within), fields)?;
         let info = PyDict::new(py);
         info.set_item("Compression", fields.compression)?;
         info.set_item("Capacity", fields.capacity)?;
@@ -450,14 +406,11 @@ impl TDigest {
     /// The number of samples; of those that count now, if the digest has a window.
     #[getter]
     fn count(&self, py: Python<'_>) -> PyResult<i64> {
-        let observations = |digest: &Digest| {
-            let panes = digest.panes(When::default())?;
-            Ok::<_, Error>(match digest {
-                Digest::Classic(digest) => digest.observations(),
-                Digest::Windowed(digest) => digest.observations_at(panes),
-            })
+        let observations = |digest: &Digest, panes| match digest {
+            Digest::Classic(digest) => digest.observations(),
+            Digest::Windowed(digest) => digest.observations_at(panes),
         };
-        Ok(self.sketch.peek(py, observations)?)
+        (self.sketch).peek_at(py, When::default(), observations)
     }
 }
 

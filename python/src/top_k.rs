@@ -2,19 +2,18 @@
 
 use crate::batch::Batch;
 use crate::error::Error;
-use crate::items::{for_each_batch, with_bytes};
+use crate::items::with_bytes;
 use crate::lock::Shared;
-use crate::numbers::{Counts, CountsReader, Integer, Real};
+use crate::numbers::{CountsReader, Integer, Real};
 use crate::payload::bytes;
 use crate::sketch::{Class, Variants, class, variants};
-use crate::window::{Additions, At, When, Within, new_seed, new_window};
+use crate::window::{Additions, At, When, Within, add_counts, new_seed, new_window};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyMapping};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::{Budget, OutOfMemory, with_capacity};
 use roughly_sketch::top_k::{
-    BLOCK_ITEMS, DEFAULT_DECAY, DEFAULT_WIDTH, ItemHash, MAX_INCREMENT, TopK as Classic, TopKError,
-    TopKWindow,
+    BLOCK_ITEMS, DEFAULT_DECAY, DEFAULT_WIDTH, ItemHash, MAX_INCREMENT, TopK as Classic, TopKWindow,
 };
 use roughly_sketch::window::Panes;
 
@@ -23,23 +22,6 @@ variants! {
     Top {
         Classic(Classic),
         Windowed(TopKWindow),
-    }
-}
-
-impl From<TopKError> for Error {
-    fn from(error: TopKError) -> Self {
-        Self::value(match error {
-            TopKError::InvalidK => "TopK: invalid k",
-            TopKError::InvalidWidth | TopKError::TooWideForWindow => "TopK: invalid width",
-            TopKError::TooDeepForWindow => "TopK: a sketch with a window can have at most 32 rows",
-            TopKError::TooManyCandidates => {
-                "TopK: k is too large for a window with this many panes"
-            }
-            TopKError::InvalidDepth => "TopK: invalid depth",
-            TopKError::InvalidDecay => "TopK: invalid decay value. must be '<= 1' & '> 0'",
-            TopKError::OutOfMemory(error) => return error.into(),
-            TopKError::Window(_) => "TopK: invalid window",
-        })
     }
 }
 
@@ -64,10 +46,9 @@ fn default_width(k: i64) -> i64 {
         .clamp(DEFAULT_WIDTH as i64, u32::MAX.into())
 }
 
-/// An increment.
 fn increment(n: i64) -> Result<u32, Error> {
     const BAD_INCREMENT: Error = Error::value(
-        "TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000",
+        "TopK: increment must be an integer greater or equal to 0 and smaller or equal to 100,000",
     );
     let increment = u32::try_from(n).ok();
     increment
@@ -136,7 +117,6 @@ impl Top {
     }
 }
 
-/// A copy of an item.
 fn copy(item: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
     let mut copy = with_capacity(item.len())?;
     copy.extend_from_slice(item);
@@ -271,25 +251,7 @@ impl TopK {
         counts: Option<&Bound<'_, PyAny>>,
         at: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let py = items.py();
-        if let Ok(mapping) = items.cast::<PyMapping>()
-            && counts.is_none()
-        {
-            let (items, counts) = (mapping.keys()?, mapping.values()?);
-            return self.update(items.as_any(), Some(counts.as_any()), at);
-        }
-        let timeline = self.sketch.peek(py, |sketch| sketch.timeline().copied());
-        let mut additions = Additions::of(at, timeline)?;
-        additions.check_items(items)?;
-        let counts = counts.map_or(Ok(Counts::All(1)), Counts::of)?;
-        counts.check_items(items)?;
-        let mut counts = counts.reader()?;
-        for_each_batch(items, |batch| {
-            self.sketch
-                .write(|sketch| sketch.update(batch, &mut counts, &mut additions))
-        })?;
-        counts.finish()?;
-        Ok(additions.finish()?)
+        add_counts(&self.sketch, items, counts, at, Top::update)
     }
 
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -341,15 +303,13 @@ impl TopK {
     ) -> PyResult<u32> {
         let when = When::new(at, within);
         let py = item.py();
-        Ok(with_bytes(item, |item| {
-            self.sketch.peek(py, |sketch| {
-                let panes = sketch.panes(when)?;
-                Ok::<_, Error>(match sketch {
-                    Top::Classic(sketch) => sketch.count(item),
-                    Top::Windowed(sketch) => sketch.count_at(item, panes),
-                })
-            })
-        })??)
+        with_bytes(item, |item| {
+            let count = |sketch: &Top, panes| match sketch {
+                Top::Classic(sketch) => sketch.count(item),
+                Top::Windowed(sketch) => sketch.count_at(item, panes),
+            };
+            self.sketch.peek_at(py, when, count)
+        })?
     }
 
     /// The number of items in the list.

@@ -1,12 +1,16 @@
 //! Windows: the parameters of constructors, and the times of reads and additions.
 
+use crate::batch::Batch;
 use crate::error::Error;
-use crate::numbers::Integer;
+use crate::items::for_each_batch;
+use crate::lock::Shared;
+use crate::numbers::{Counts, CountsReader, Integer};
 use crate::numpy_array::{self, is_complex};
+use crate::sketch::Variants;
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyMapping, PyString};
 use roughly_sketch::memory::{try_push, with_capacity};
 use roughly_sketch::seed::Seed;
 use roughly_sketch::window::{Panes, Timed, Timeline, Window, WindowError};
@@ -34,19 +38,11 @@ pub fn new_window<T: Timed>(
     let panes = panes.map_or(Window::DEFAULT_PANES.min(ms), number);
     let window = Window::of::<T>(ms, panes, finest.map(number));
     window.map(Some).map_err(|error| match error {
-        WindowError::InvalidLength => {
-            Error::value("WINDOW must be between 1 and 315360000000 milliseconds")
-        }
         WindowError::InvalidPanes => {
             let max = T::MAX_PANES;
             Error::Value(format!("PANES must be between 1 and {max}, and at most WINDOW").into())
         }
-        WindowError::InvalidFinest => {
-            Error::value("FINEST must be between 1 millisecond and the length of WINDOW / PANES")
-        }
-        WindowError::TooManyPanes => {
-            Error::value("WINDOW, PANES and FINEST make more than 255 panes")
-        }
+        error => Error::Value(error.to_string().into()),
     })
 }
 
@@ -216,6 +212,22 @@ impl When {
             None => timeline.panes_at(ms),
             Some(Within(part)) => timeline.panes_within(ms, part),
         })
+    }
+}
+
+impl<V: Variants> Shared<V> {
+    /// As [`Shared::peek`], with the panes that count.
+    ///
+    /// # Errors
+    /// As [`When::panes`].
+    pub fn peek_at<R: Send>(
+        &self,
+        py: Python<'_>,
+        when: When,
+        read: impl FnOnce(&V, Panes) -> R + Send,
+    ) -> PyResult<R> {
+        let read = |sketch: &V| Ok::<_, Error>(read(sketch, sketch.panes(when)?));
+        Ok(self.peek(py, read)?)
     }
 }
 
@@ -398,6 +410,38 @@ impl Additions {
     pub fn finish(&self) -> Result<(), Error> {
         self.check_len(self.added)
     }
+}
+
+/// Adds counts to items: one for all, or one for each. Of a mapping, the values are the counts. `at` is the argument of
+/// [`Additions::of`]. Calls `add` with each batch of items.
+///
+/// # Errors
+/// Fewer or more counts or times than items; those of [`Additions::of`] and of `add`.
+pub fn add_counts<V: Variants>(
+    sketch: &Shared<V>,
+    items: &Bound<'_, PyAny>,
+    counts: Option<&Bound<'_, PyAny>>,
+    at: Option<&Bound<'_, PyAny>>,
+    mut add: impl FnMut(&mut V, &Batch, &mut CountsReader<'_>, &mut Additions) -> Result<(), Error>
+    + Send,
+) -> PyResult<()> {
+    if let Ok(mapping) = items.cast::<PyMapping>()
+        && counts.is_none()
+    {
+        let (items, counts) = (mapping.keys()?, mapping.values()?);
+        return add_counts(sketch, items.as_any(), Some(counts.as_any()), at, add);
+    }
+    let timeline = sketch.peek(items.py(), |sketch| sketch.timeline().copied());
+    let mut additions = Additions::of(at, timeline)?;
+    additions.check_items(items)?;
+    let counts = counts.map_or(Ok(Counts::All(1)), Counts::of)?;
+    counts.check_items(items)?;
+    let mut counts = counts.reader()?;
+    for_each_batch(items, |batch| {
+        sketch.write(|sketch| add(sketch, batch, &mut counts, &mut additions))
+    })?;
+    counts.finish()?;
+    Ok(additions.finish()?)
 }
 
 /// The pane of an addition; `None` if it is before the newest one.

@@ -479,3 +479,31 @@ fn a_list_has_no_duplicates_at_any_decay() {
         assert_eq!(connection.call("DEL k"), Reply::Integer(1));
     }
 }
+
+#[test]
+fn every_prefix_of_withcount_in_any_case_is_the_option_of_list() {
+    const OPTION: &str = "WITHCOUNT";
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for window in ["", " WINDOW 3600000"] {
+        connection.call("DEL k");
+        let reserve = format!("TOPK.RESERVE k 3 100 5 0.9{window}");
+        assert!(connection.call(&reserve).is_ok());
+        connection.call("TOPK.INCRBY k a 2 b 1");
+        // The empty argument is a prefix, too.
+        for len in 0..=OPTION.len() {
+            let upper = &OPTION[..len];
+            let lower = upper.to_lowercase();
+            let mixed = [&upper[..len / 2], &lower[len / 2..]].concat();
+            for option in [upper, &lower, &mixed] {
+                let reply = connection.send(&["TOPK.LIST", "k", option]);
+                assert_eq!(reply.to_string(), "*[$a :2 $b :1]", "{option:?}{window}");
+            }
+        }
+        for option in ["WITHCOUNTS", "WITHCOUNT ", " ", "ITHCOUNT", "WITHX", "X"] {
+            let reply = connection.send(&["TOPK.LIST", "k", option]);
+            let error = "-WITHCOUNT keyword expected";
+            assert_eq!(reply.to_string(), error, "{option:?}{window}");
+        }
+    }
+}

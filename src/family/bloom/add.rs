@@ -8,7 +8,7 @@ use super::types::{
     VALKEY_CREATION_EVENT, is_valkey,
 };
 use crate::family::filters::{self, Thresholds};
-use crate::family::window::in_log;
+use crate::family::window_option::in_log;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;

@@ -7,7 +7,7 @@ use super::syntax::{self, BAD_CAPACITY, BAD_EXPANSION, Request};
 use super::types::{AddError, Filter, NO_MEMORY, TOO_LARGE, VALKEY_CREATION_EVENT, is_valkey};
 use crate::family::filters::{self, capped};
 use crate::family::new_key::NewKey;
-use crate::family::window::NewWindow;
+use crate::family::window_option::NewWindow;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::NewValue;
 use crate::server::key::{Found, Lookup, OneOf};

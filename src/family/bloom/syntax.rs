@@ -4,7 +4,7 @@
 use super::config::{self, CAPACITIES, Dialect, EXPANSIONS, double};
 use super::types::Filter;
 use crate::family::filters;
-use crate::family::window::{FILTER, INSERT, NewWindow, WindowOption, check_others};
+use crate::family::window_option::{FILTER, INSERT, NewWindow, WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::Lookup;

@@ -1,14 +1,12 @@
-//! CMS.INCRBY, and the increments of CMS.INCRBYLIMIT.
+//! CMS.INCRBY and CMS.INCRBYLIMIT.
 
-use super::texts::{NO_DECREMENTS, NO_PANE_MEMORY, NOT_FOUND};
-use super::types::{Counts, CountsMut};
-use super::work;
+use super::types::{Counts, CountsMut, NOT_FOUND};
+use crate::family::errors::text_of;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, OneOf};
 use crate::server::memory::Memory;
 use crate::server::outcome::Outcome;
-use crate::server::stats::Stats;
 use roughly_sketch::count_min::{CountMinError, NO_LIMIT};
 use roughly_sketch::memory::{Budget, Grants, Purpose, try_push};
 use roughly_sketch::window::Panes;
@@ -16,15 +14,17 @@ use std::cell::Cell;
 use std::ffi::CStr;
 use std::ops::Range;
 
-const FIRST_ITEM: usize = 2;
+/// The argument `limit` of CMS.INCRBYLIMIT.
+const LIMIT: usize = 2;
 
 /// Increments that a command stores when it checks them. Those of further items are parsed a second time, because a list
 /// of all would need memory that can be refused.
 const STORED_INCREMENTS: usize = 64;
 
-pub const NOT_INTEGER: &CStr = c"CMS: Cannot parse number";
-const OVERFLOW: &CStr = c"CMS: INCRBY overflow";
-const UNDERFLOW: &CStr = c"CMS: INCRBY underflow";
+const NOT_INTEGER: &CStr = c"CMS: Cannot parse number";
+
+/// The new estimate of an item.
+type Estimate = Result<u64, CountMinError>;
 
 /// CMS.INCRBY key item increment [item increment …]
 pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
@@ -34,15 +34,17 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
     let found = call.write(1).find(call, Counts::TYPES.iter().copied())?;
     let mut entry = found.or_missing(NOT_FOUND)?;
     // RedisBloom up to 8.10 increments some rows for an item that it refuses, so refused items are not replicated.
-    let mut outcome = Outcome::new(c"CMS.INCRBY", FIRST_ITEM);
+    let mut outcome = Outcome::new(c"CMS.INCRBY", 2);
     let mut overflows = Vec::new();
     increment(
         call,
         &mut entry,
-        FIRST_ITEM,
-        check_sign,
+        2,
+        |entry| match entry.registration().has_window() {
+            true => Err(CountMinError::WindowDecrement.into()),
+            false => Ok(()),
+        },
         NO_LIMIT,
-        reply_unchanged,
         |call, pair, by, result| match result {
             Ok(estimate) => {
                 match by {
@@ -76,32 +78,88 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
     Ok(())
 }
 
+/// CMS.INCRBYLIMIT key limit item increment [item increment …]
+pub fn incrbylimit(call: &mut Call<'_>) -> Result<(), Error> {
+    if call.len() < 5 || call.len().is_multiple_of(2) {
+        return Err(Error::WrongArity);
+    }
+    let found = call.write(1).find(call, Counts::TYPES.iter().copied())?;
+    let mut entry = found.or_missing(NOT_FOUND)?;
+    let limit = limit(call).ok_or(NOT_INTEGER)?;
+    // A copy must accept the accepted increments, whatever it has counted.
+    let mut outcome = Outcome::new(c"CMS.INCRBY", 3).without_options();
+    let mut above_limit = 0;
+    increment(
+        call,
+        &mut entry,
+        3,
+        |_| Err(NOT_INTEGER.into()),
+        limit,
+        |call, pair, by, result| {
+            let (is_accepted, estimate) = match result {
+                Ok(estimate) if by == 0 => {
+                    outcome.replicate_before(call, pair.start);
+                    outcome.add_unchanged();
+                    (true, estimate)
+                }
+                Ok(estimate) => {
+                    outcome.add(call, pair);
+                    (true, estimate)
+                }
+                Err(CountMinError::AboveLimit(estimate)) => {
+                    outcome.replicate_before(call, pair.start);
+                    above_limit += 1;
+                    (false, estimate)
+                }
+                Err(error) => {
+                    outcome.refuse(call, pair.start);
+                    return reply_refusal(call, error);
+                }
+            };
+            call.reply_array(2);
+            call.reply_integer(is_accepted.into());
+            call.reply_count(estimate);
+        },
+    )?;
+    if above_limit > 0 {
+        entry.registration().stats.count_limit_refusals(above_limit);
+    }
+    outcome.finish(call, entry, c"cms.incrby");
+    Ok(())
+}
+
+/// The argument `limit`, if it is a positive integer.
+#[inline]
+fn limit(call: &Call<'_>) -> Option<u64> {
+    let limit = call.arg(LIMIT).integer()?;
+    u64::try_from(limit).ok().filter(|&limit| limit > 0)
+}
+
 /// The error of an increment, as an element of the reply.
-pub fn reply_refusal(call: &mut Call<'_>, error: CountMinError) {
+#[cold]
+fn reply_refusal(call: &mut Call<'_>, error: CountMinError) {
     match error {
-        CountMinError::Underflow => call.reply_error(UNDERFLOW),
-        CountMinError::OutOfMemory(_) => call.reply_memory_error(NO_PANE_MEMORY),
-        _ => call.reply_error(OVERFLOW),
+        CountMinError::OutOfMemory(_) => {
+            call.reply_memory_error(c"CMS: Insufficient memory for a pane");
+        }
+        error => call.reply_error(&text_of(error)),
     }
 }
 
 /// Increments the items of the pairs from argument `first` on, and begins a reply of one element per item. Calls `answer`
 /// with the arguments of each pair, the increment and the result; it writes the element.
 ///
-/// All increments are checked before the first item is counted: `check` is called with the smallest of them, or with 0 if
-/// none is negative. If none of them changes the sketch in a new pane, `unchanged` replies and counts refusals.
+/// All increments are checked before the first item is counted: `check_negative` is called if one of them is negative.
 // Inlined: the callers differ in few instructions, and a command with one item takes few.
 #[inline(always)]
-pub fn increment<'a>(
+fn increment<'a>(
     call: &mut Call<'a>,
     entry: &mut Entry,
     first: usize,
-    check: fn(&Entry, i64) -> Result<(), Error>,
+    check_negative: fn(&Entry) -> Result<(), Error>,
     max: u64,
-    unchanged: fn(&mut Call<'a>, CountsMut<'_>, &Stats, Panes),
-    mut answer: impl FnMut(&mut Call<'a>, Range<usize>, i64, Result<u64, CountMinError>),
+    mut answer: impl FnMut(&mut Call<'a>, Range<usize>, i64, Estimate),
 ) -> Result<(), Error> {
-    let stats = &entry.registration().stats;
     let mut pair = first;
     let mut answer = |call: &mut Call<'a>, by, result| {
         answer(call, pair..pair + 2, by, result);
@@ -110,10 +168,11 @@ pub fn increment<'a>(
     if call.len() == first + 2 {
         // The increment is parsed once.
         let by = call.arg(first + 1).integer().ok_or(NOT_INTEGER)?;
-        check(entry, by)?;
-        work::check(call, entry.get::<CountsMut<'_>>().as_ref(), first, 2)?;
-        if let Some(later) = advance_unless_unchanged(call, entry, first, max) {
-            unchanged(call, entry.get(), stats, later);
+        if by < 0 {
+            check_negative(entry)?;
+        }
+        if let Some(later) = begin(call, entry, first, max)? {
+            answer_unchanged(call, entry, first, max, later, &mut answer);
             return Ok(());
         }
         call.reply_array(1);
@@ -133,10 +192,11 @@ pub fn increment<'a>(
                 *place = by;
             }
         }
-        check(entry, min)?;
-        work::check(call, entry.get::<CountsMut<'_>>().as_ref(), first, 2)?;
-        if let Some(later) = advance_unless_unchanged(call, entry, first, max) {
-            unchanged(call, entry.get(), stats, later);
+        if min < 0 {
+            check_negative(entry)?;
+        }
+        if let Some(later) = begin(call, entry, first, max)? {
+            answer_unchanged(call, entry, first, max, later, &mut answer);
             return Ok(());
         }
         let growth = Growth::of(call.memory());
@@ -156,58 +216,53 @@ pub fn increment<'a>(
     Ok(())
 }
 
-/// Refuses a negative increment of a sketch with a window.
-fn check_sign(entry: &Entry, by: i64) -> Result<(), Error> {
-    if by < 0 && entry.registration().has_window() {
-        return Err(NO_DECREMENTS.into());
-    }
-    Ok(())
-}
-
-/// [`CountsMut::unchanged_by`] for each pair from argument `first` on. The increments are valid.
-pub fn unchanged_by_each<'s, 'v, 'a>(
+/// The increment of each pair from argument `first` on, and its [`CountsMut::unchanged_by`]. The increments are valid.
+fn unchanged_by_each<'s, 'v, 'a>(
     sketch: &'s CountsMut<'v>,
     call: &Call<'a>,
     first: usize,
     max: u64,
     later: Panes,
-) -> impl Iterator<Item = Option<Result<u64, CountMinError>>> + use<'s, 'v, 'a> {
+) -> impl Iterator<Item = (i64, Option<Estimate>)> + use<'s, 'v, 'a> {
     let pairs = call.arguments(first..call.len()).as_chunks().0.iter();
     pairs.map(move |[item, by]| {
         let by = by.integer().unwrap_or_default();
-        sketch.unchanged_by(item.bytes(), by, max, later)
+        (by, sketch.unchanged_by(item.bytes(), by, max, later))
     })
 }
 
-/// Advances the sketch, unless no increment changes it: then returns the panes that are live now.
+/// Checks the work of the command, and advances the sketch, unless no increment changes it: then returns the panes that are live
+/// now.
 #[inline(always)]
-fn advance_unless_unchanged(
+fn begin(
     call: &mut Call<'_>,
     entry: &mut Entry,
     first: usize,
     max: u64,
-) -> Option<Panes> {
-    entry.advance_unless(call, |value, call, later| {
+) -> Result<Option<Panes>, Error> {
+    (entry.get::<CountsMut<'_>>().as_ref()).check_work(call, first, 2)?;
+    Ok(entry.advance_unless(call, |value, call, later| {
         let sketch = value.of_family();
-        let mut unchanged = unchanged_by_each(&sketch, call, first, max, later);
-        unchanged.all(|result| result.is_some()).then_some(later)
-    })
+        let mut results = unchanged_by_each(&sketch, call, first, max, later);
+        results.all(|(_, result)| result.is_some()).then_some(later)
+    }))
 }
 
-/// Replies to a CMS.INCRBY that changes nothing.
+/// Replies to increments that change nothing, without an advance.
 #[cold]
-fn reply_unchanged(call: &mut Call<'_>, sketch: CountsMut<'_>, stats: &Stats, later: Panes) {
-    call.reply_array((call.len() - FIRST_ITEM) / 2);
-    for result in unchanged_by_each(&sketch, call, FIRST_ITEM, NO_LIMIT, later).flatten() {
-        match result {
-            Ok(estimate) => {
-                stats.count_items(1);
-                call.reply_count(estimate);
-            }
-            Err(error) => {
-                stats.count_refusals(1);
-                reply_refusal(call, error);
-            }
+fn answer_unchanged<'a>(
+    call: &mut Call<'a>,
+    entry: &mut Entry,
+    first: usize,
+    max: u64,
+    later: Panes,
+    answer: &mut dyn FnMut(&mut Call<'a>, i64, Estimate),
+) {
+    call.reply_array((call.len() - first) / 2);
+    let sketch = entry.get();
+    for (by, result) in unchanged_by_each(&sketch, call, first, max, later) {
+        if let Some(result) = result {
+            answer(call, by, result);
         }
     }
 }

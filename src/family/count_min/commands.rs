@@ -1,8 +1,7 @@
 //! The commands `CMS.*` as the server describes them (docs/commands).
 
-use super::texts::NOT_FOUND;
-use super::types::Counts;
-use super::{add, create, info, limit, merge, query};
+use super::types::{Counts, NOT_FOUND};
+use super::{add, create, merge, query};
 use crate::family::chunks::{self, Chunks};
 use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler};
 use crate::server::key::OneOf;
@@ -67,7 +66,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.incrbylimit",
-        handler: handler(limit::incrbylimit),
+        handler: handler(add::incrbylimit),
         arity: -5,
         acl: c"write",
         keys: &[KeySpec::ACCESS_UPDATE],
@@ -115,7 +114,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.info",
-        handler: handler(info::info),
+        handler: handler(query::info),
         acl: c"read fast",
         tips: DONT_CACHE,
         summary: c"Returns the width, the depth, and the sum of all counts of a count-min sketch",

@@ -1,7 +1,7 @@
 //! CMS.INITBYDIM and CMS.INITBYPROB.
 
-use crate::family::new_key::{self, NewKey};
-use crate::family::window::{COUNTER, NewWindow, WindowOption, replicate_creation};
+use crate::family::new_key::{NewKey, create_and_store};
+use crate::family::window_option::{COUNTER, NewWindow, WindowOption, replicate_creation};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::NewValue;
 use crate::server::value::Value;
@@ -50,110 +50,79 @@ fn bounds(call: &Call<'_>) -> Result<Dimensions, Error> {
 /// Width and depth, or the error for their calculation.
 type Dimensions = Result<(u64, u64), CountMinError>;
 
-/// A new sketch.
-enum NewSketch {
-    Classic(Size),
-    Windowed(Size, Shape, NewWindow, Seed),
-}
-
-/// The width, the depth, and the cell size.
-type Size = (u64, u64, CellSize);
-
-/// The sketch that the command describes, with the dimensions that `read` parses from arguments 2 and 3.
-fn new_sketch(
-    call: &Call<'_>,
-    (len, option): (usize, Option<WindowOption<'_>>),
-    read: fn(&Call<'_>) -> Result<Dimensions, Error>,
-) -> Result<NewSketch, Error> {
-    let dimensions = read(call)?;
-    let cell_size = cell_size(call, len)?;
-    let (width, depth) = dimensions.map_err(error_text)?;
-    let size = (width, depth, cell_size);
-    let Some(option) = option else {
-        return Ok(NewSketch::Classic(size));
-    };
-    // The arguments before WINDOW are checked first.
-    let shape = Shape::new(width, depth, cell_size).map_err(error_text)?;
-    let window = option.parse::<CountMinWindow>()?.check_allowed(call)?;
-    Ok(NewSketch::Windowed(size, shape, window, window.seed(call)))
+struct NewSketch {
+    shape: Shape,
+    window: Option<(NewWindow, Seed)>,
 }
 
 impl NewKey for NewSketch {
     fn build(&self, call: &Call<'_>) -> Result<NewValue, Error> {
         let budget = call.memory().budget(Purpose::Create);
-        let built = match *self {
-            Self::Classic((width, depth, cell_size)) => {
-                CountMin::new(width, depth, cell_size, budget).map(|sketch| Value::new(sketch) as _)
-            }
-            Self::Windowed(_, shape, window, seed) => {
-                let sketch = CountMinWindow::new(shape, window.window, seed, budget);
-                sketch.map(|sketch| Value::new(sketch) as _)
-            }
+        let shape = self.shape;
+        let built = match self.window {
+            None => CountMin::new(shape.width(), shape.depth(), shape.cell_size(), budget)
+                .map(|sketch| Value::new(sketch) as _),
+            Some((window, seed)) => CountMinWindow::new(shape, window.window, seed, budget)
+                .map(|sketch| Value::new(sketch) as _),
         };
-        built.map_err(error_text)
+        built.map_err(error_of)
     }
 
     /// The dimensions are replicated: releases of RedisBloom differ in the depth that they calculate for some probabilities.
     fn replicate(&self, call: &mut Call<'_>) {
-        let (Self::Classic(size) | Self::Windowed(size, ..)) = *self;
-        let (width, depth, cell_size) = size;
-        let words = match self {
-            Self::Classic(_) => Vec::new(),
-            Self::Windowed(_, _, window, seed) => window.words(Some(*seed)),
-        };
-        let key = call.arg(1).bytes();
-        let [width, depth, bytes] = [width, depth, cell_size.bytes()].map(|n| n.to_string());
-        let mut arguments = vec![key, width.as_bytes(), depth.as_bytes()];
+        let cell_size = self.shape.cell_size();
+        let numbers = [self.shape.width(), self.shape.depth(), cell_size.bytes()];
+        let [width, depth, bytes] = numbers.map(|n| n.to_string());
+        let mut arguments = vec![call.arg(1).bytes(), width.as_bytes(), depth.as_bytes()];
         // RedisBloom up to 8.10 does not accept the keyword.
         if cell_size != CellSize::default() {
             arguments.extend([&b"CELL_SIZE"[..], bytes.as_bytes()]);
         }
+        let words = (self.window).map(|(window, seed)| window.words(Some(seed)));
+        let words = words.unwrap_or_default();
         replicate_creation(call, c"CMS.INITBYDIM", &arguments, &words);
     }
 }
 
-/// Creates a sketch of the dimensions that `read` parses.
+/// Creates a sketch of the dimensions that `read` parses from arguments 2 and 3.
 fn create(
     call: &mut Call<'_>,
     event: &CStr,
     read: fn(&Call<'_>) -> Result<Dimensions, Error>,
 ) -> Result<(), Error> {
-    let option = WindowOption::at_end(call, &ARGUMENTS, COUNTER)?;
+    let (len, option) = WindowOption::at_end(call, &ARGUMENTS, COUNTER)?;
     let key = call.write(1);
     if !key.is_missing() {
         return Err(c"CMS: key already exists".into());
     }
-    let new = new_sketch(call, option, read)?;
-    new_key::create(call, key, &new)?.store();
-    call.signal_changed(1, event);
-    call.reply_ok();
-    Ok(())
+    let dimensions = read(call)?;
+    let cell_size = cell_size(call, len)?;
+    let (width, depth) = dimensions?;
+    let new = NewSketch {
+        shape: Shape::new(width, depth, cell_size)?,
+        // The arguments before WINDOW are checked first.
+        window: option
+            .map(|option| option.create::<CountMinWindow>(call))
+            .transpose()?,
+    };
+    create_and_store(call, key, &new, event)
 }
 
 /// The cell size in arguments 4 and 5; the default if the command has only `len` arguments.
 fn cell_size(call: &Call<'_>, len: usize) -> Result<CellSize, Error> {
-    const INVALID: &CStr = c"CMS: invalid cell size";
     if len == ARGUMENTS[0] {
         return Ok(CellSize::default());
     }
-    if !call.arg(4).is("CELL_SIZE") {
-        return Err(INVALID.into());
-    }
-    let bytes = call
-        .arg(5)
-        .integer()
-        .and_then(|given| given.try_into().ok());
-    bytes
-        .and_then(CellSize::from_bytes)
-        .ok_or_else(|| INVALID.into())
+    let has_keyword = call.arg(4).is("CELL_SIZE");
+    let bytes = call.arg(5).integer().filter(|_| has_keyword);
+    let bytes = bytes.and_then(|bytes| u64::try_from(bytes).ok());
+    let cell_size = bytes.and_then(CellSize::from_bytes);
+    cell_size.ok_or(c"CMS: invalid cell size".into())
 }
 
-fn error_text(error: CountMinError) -> Error {
+fn error_of(error: CountMinError) -> Error {
     match error {
         CountMinError::OutOfMemory(_) => c"CMS: Insufficient memory to create the key".into(),
-        CountMinError::TooDeepForWindow => {
-            c"CMS: a sketch with a window can have at most 32 rows".into()
-        }
-        _ => c"CMS: invalid init arguments".into(),
+        error => error.into(),
     }
 }

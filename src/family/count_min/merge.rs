@@ -1,7 +1,6 @@
 //! CMS.MERGE, the weighted sum of sketches.
 
-use super::texts::{NO_DECREMENTS, NOT_FOUND};
-use super::types::{Counts, CountsMut};
+use super::types::{Counts, CountsMut, NOT_FOUND};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -15,18 +14,13 @@ const NUMKEYS: NumkeysErrors = NumkeysErrors {
     not_positive: c"CMS: Number of keys must be positive",
 };
 const NO_MEMORY: &CStr = c"CMS: Insufficient memory to merge";
-const OTHER_WINDOW: &CStr = c"CMS: window/panes is not equal";
-const OTHER_SEED: &CStr =
-    c"CMS: seeds are not equal, create the sketches with COPY of one empty sketch or the same SEED";
 
 /// CMS.MERGE dest numkeys src [src …] [WEIGHTS w [w …]]
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
     let key = call.write(1);
-    let has_window = match key.get::<Counts<'_>>().or_missing(NOT_FOUND)? {
-        Counts::Classic(_) => false,
-        Counts::Windowed(_) => true,
-    };
+    let destination = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
+    let has_window = matches!(destination, Counts::Windowed(_));
     drop(key);
     let numkeys = numkeys(call)?;
     let end = FIRST_SOURCE + numkeys;
@@ -90,9 +84,9 @@ fn merge_keys(
     let merged = match destination.or_missing(NOT_FOUND)? {
         CountsMut::Classic(sketch) => {
             let sources = weighted(call, end, sources, i64::MIN, |source| match source {
-                Counts::Windowed(_) => Err(OTHER_WINDOW.into()),
+                Counts::Windowed(_) => Err(CountMinError::WindowMismatch.into()),
                 Counts::Classic(source) => {
-                    sketch.check_source(source).map_err(error_text)?;
+                    sketch.check_source(source)?;
                     Ok(source)
                 }
             })?;
@@ -100,9 +94,9 @@ fn merge_keys(
         }
         CountsMut::Windowed(sketch) => {
             let sources = weighted(call, end, sources, 0, |source| match source {
-                Counts::Classic(_) => Err(OTHER_WINDOW.into()),
+                Counts::Classic(_) => Err(CountMinError::WindowMismatch.into()),
                 Counts::Windowed(source) => {
-                    sketch.check_source(source).map_err(error_text)?;
+                    sketch.check_source(source)?;
                     call.check_pane(sketch.timeline(), source.timeline().newest())?;
                     Ok(source)
                 }
@@ -112,7 +106,7 @@ fn merge_keys(
     };
     merged.map_err(|error| match error {
         CountMinError::OutOfMemory(_) => call.memory().error(NO_MEMORY),
-        _ => error_text(error),
+        error => error.into(),
     })
 }
 
@@ -131,7 +125,7 @@ fn weighted<'a, T>(
         let weight = weights.next().map_or(Some(1), Argument::integer);
         let weight = weight.ok_or(c"CMS: invalid weight value")?;
         if weight < min_weight {
-            return Err(NO_DECREMENTS.into());
+            return Err(CountMinError::WindowDecrement.into());
         }
         let sketch = source.or_missing(NOT_FOUND)?.map(&checked).transpose()?;
         weighted.push(MergeSource { sketch, weight });
@@ -157,18 +151,4 @@ fn numkeys(call: &Call<'_>) -> Result<usize, Error> {
     } else {
         c"CMS: wrong number of keys".into()
     })
-}
-
-fn error_text(error: CountMinError) -> Error {
-    match error {
-        CountMinError::DimensionMismatch => c"CMS: width/depth is not equal".into(),
-        CountMinError::CellSizeMismatch => c"CMS: cell size is not equal".into(),
-        CountMinError::WindowMismatch => OTHER_WINDOW.into(),
-        CountMinError::SeedMismatch => OTHER_SEED.into(),
-        CountMinError::OutOfMemory(_) => NO_MEMORY.into(),
-        CountMinError::TooMuchWork(_) => {
-            c"CMS: too much work for one merge, merge fewer sources at a time".into()
-        }
-        _ => c"CMS: MERGE overflow".into(),
-    }
 }

@@ -3,13 +3,9 @@
 mod add;
 mod commands;
 mod create;
-mod info;
-mod limit;
 mod merge;
 mod query;
-mod texts;
 mod types;
-mod work;
 
 use crate::server::command::Since;
 use crate::server::key::OneOf;

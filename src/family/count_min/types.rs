@@ -1,5 +1,8 @@
 //! The types `CMSk-TYPE` and, with a window, `cmswindow`, and what the commands need of them.
 
+use crate::family::errors::{check_work, formatted};
+use crate::server::argument::Argument;
+use crate::server::call::{Call, Error};
 use crate::server::callbacks;
 use crate::server::data_type::{DataType, Registration};
 use crate::server::key::one_of;
@@ -7,6 +10,16 @@ use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, Shape};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Panes;
 use std::ffi::CStr;
+
+/// A command needs a key that does not exist.
+pub const NOT_FOUND: &CStr = c"CMS: key does not exist";
+const TOO_MUCH: &CStr = c"CMS: too much work for the depth of the sketch";
+
+impl From<CountMinError> for Error {
+    fn from(error: CountMinError) -> Self {
+        formatted(error)
+    }
+}
 
 static CLASSIC: Registration = callbacks::registration::<CountMin>("");
 static WINDOWED: Registration = callbacks::registration::<CountMinWindow>("_window");
@@ -55,14 +68,22 @@ impl Counts<'_> {
         }
     }
 
-    /// Whether one command may hash these items; see [`CountMin::within_work_limit`].
+    /// Refuses a command whose items would take too long to hash for all rows; see [`CountMin::within_work_limit`]. The items
+    /// start at argument `first`, and each has `args_per_item` arguments.
     #[inline(always)]
-    pub fn within_work_limit<'b>(self, items: impl Iterator<Item = &'b [u8]>) -> bool {
-        match self {
-            Self::Classic(sketch) => sketch.within_work_limit(items),
+    pub fn check_work(
+        self,
+        call: &Call<'_>,
+        first: usize,
+        args_per_item: usize,
+    ) -> Result<(), Error> {
+        let items = call.args_from(first).step_by(args_per_item);
+        let is_within_limit = match self {
+            Self::Classic(sketch) => sketch.within_work_limit(items.map(Argument::bytes)),
             // The depth is limited.
             Self::Windowed(_) => true,
-        }
+        };
+        check_work(call, is_within_limit, TOO_MUCH)
     }
 
     /// Calls `answer` with the estimated count of each item in these panes, in order.

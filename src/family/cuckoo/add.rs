@@ -4,7 +4,7 @@ use super::config;
 use super::create::{NewFilter, ReserveOptions, insert_options};
 use super::types::{Cuckoo, CuckooMut, IfExists, Insertion, NO_MEMORY, NOT_FOUND};
 use crate::family::filters::{self, Thresholds};
-use crate::family::window::in_log;
+use crate::family::window_option::in_log;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;

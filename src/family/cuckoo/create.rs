@@ -4,7 +4,7 @@ use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS};
 use super::types::{Cuckoo, EXISTS};
 use crate::family::filters::{self, capped};
 use crate::family::new_key::NewKey;
-use crate::family::window::{INSERT, MULTISET, NewWindow, WindowOption, check_others};
+use crate::family::window_option::{INSERT, MULTISET, NewWindow, WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{DataType, NewValue};

@@ -1,13 +1,13 @@
 //! The commands `SKETCH.*` as the server describes them (docs/sliding-windows.md).
 
-use super::{accuracy, age, window, within};
+use super::{advance, age, query};
 use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, KeySpec, handler};
 
 /// The family's commands.
 pub const COMMANDS: &[Command] = &[
     Command {
         name: c"sketch.within",
-        handler: handler(within::within),
+        handler: handler(query::within),
         arity: -4,
         keys: &[KeySpec::READ_THIRD],
         tips: DONT_CACHE,
@@ -33,7 +33,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"sketch.window",
-        handler: handler(window::window),
+        handler: handler(query::window),
         acl: c"read fast",
         tips: DONT_CACHE,
         within: true,
@@ -43,7 +43,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"sketch.accuracy",
-        handler: handler(accuracy::accuracy),
+        handler: handler(query::accuracy),
         tips: DONT_CACHE,
         within: true,
         summary: c"Returns how wrong the answers of a sketch are now, and the figures of the key that this depends on",
@@ -52,7 +52,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"sketch.advance",
-        handler: handler(window::advance),
+        handler: handler(advance::advance),
         flags: c"write fast",
         acl: c"write fast",
         arity: 3,

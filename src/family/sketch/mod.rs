@@ -1,11 +1,9 @@
 //! Commands for the sketches of all families: `SKETCH.*` (docs/sliding-windows.md).
 
-mod accuracy;
+mod advance;
 mod age;
 mod commands;
-mod texts;
-mod window;
-mod within;
+mod query;
 
 use crate::server::command::Since;
 use crate::server::module::Family;

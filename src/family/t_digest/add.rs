@@ -1,8 +1,6 @@
 //! TDIGEST.ADD and TDIGEST.RESET.
 
-use super::numbers::{Numbers, parse_all};
-use super::texts::{NO_MEMORY, NOT_FOUND, OVERFLOW};
-use super::types::{Digest, DigestMut};
+use super::types::{Digest, DigestMut, NO_MEMORY, NOT_FOUND, Numbers, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, OneOf};
@@ -54,8 +52,8 @@ fn refuse(call: &Call<'_>, entry: &Entry, samples: usize, error: DigestError) ->
     let stats = &entry.registration().stats;
     stats.count_refusals(samples as u64);
     match error {
-        DigestError::Overflow => OVERFLOW.into(),
-        _ => call.memory().error(NO_MEMORY),
+        DigestError::OutOfMemory(_) => call.memory().error(NO_MEMORY),
+        error => error.into(),
     }
 }
 
@@ -64,7 +62,7 @@ fn sample(argument: Argument<'_>) -> Result<f64, Error> {
         .double()
         .ok_or(c"ERR T-Digest: error parsing val parameter")?;
     if !value.is_finite() {
-        return Err(c"ERR T-Digest: val parameter needs to be a finite number".into());
+        return Err(DigestError::NotFinite.into());
     }
     Ok(value)
 }

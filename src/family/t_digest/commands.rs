@@ -1,8 +1,7 @@
 //! The commands `TDIGEST.*` as the server describes them (docs/commands).
 
-use super::texts::NOT_FOUND;
-use super::types::Digest;
-use super::{add, create, info, merge, query};
+use super::types::{Digest, NOT_FOUND};
+use super::{add, create, merge, query};
 use crate::family::chunks::{self, BAD_DATA, Chunks};
 use crate::server::command::{
     Arg, ArgKind, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler,
@@ -19,9 +18,11 @@ const COMPRESSION: Arg = Arg::block(
 )
 .optional();
 
+/// Reads the samples of the window, or of its part with SKETCH.WITHIN.
 const READ: Command = Command {
     acl: c"read fast",
     tips: DONT_CACHE,
+    within: true,
     ..Command::READ
 };
 const LOOK_UP: Command = Command {
@@ -86,14 +87,12 @@ pub const COMMANDS: &[Command] = &[
         name: c"tdigest.min",
         handler: handler(query::min),
         summary: c"Returns the smallest sample of a t-digest",
-        within: true,
         ..READ
     },
     Command {
         name: c"tdigest.max",
         handler: handler(query::max),
         summary: c"Returns the largest sample of a t-digest",
-        within: true,
         ..READ
     },
     Command {
@@ -104,28 +103,24 @@ pub const COMMANDS: &[Command] = &[
             Arg::KEY,
             Arg::double(c"quantile").multiple(),
         ],
-        within: true,
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.cdf",
         handler: handler(query::cdf),
         summary: c"For each value, returns the estimated fraction of the samples that are smaller, plus half of the samples that are equal",
-        within: true,
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.rank",
         handler: handler(query::rank),
         summary: c"For each value, returns the estimated number of samples that are smaller, plus half of the samples that are equal",
-        within: true,
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.revrank",
         handler: handler(query::revrank),
         summary: c"For each value, returns the estimated number of samples that are larger, plus half of the samples that are equal",
-        within: true,
         ..LOOK_UP
     },
     Command {
@@ -133,7 +128,6 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(query::byrank),
         summary: c"Returns estimates of the values at the specified ranks, counted from the smallest sample",
         args: &[Arg::KEY, Arg::double(c"rank").multiple()],
-        within: true,
         ..LOOK_UP
     },
     Command {
@@ -141,7 +135,6 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(query::byrevrank),
         summary: c"Returns estimates of the values at the specified ranks, counted from the largest sample",
         args: &[Arg::KEY, Arg::double(c"reverse_rank").multiple()],
-        within: true,
         ..LOOK_UP
     },
     Command {
@@ -161,7 +154,8 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.info",
-        handler: handler(info::info),
+        handler: handler(query::info),
+        within: false,
         summary: c"Returns the compression, the number of samples, and the memory of a t-digest",
         ..READ
     },

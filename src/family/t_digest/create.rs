@@ -1,10 +1,12 @@
 //! TDIGEST.CREATE.
 
-use super::texts::{NO_MEMORY, WRONG_KEYWORD};
-use super::types::Digest;
-use crate::family::window::{DIGEST, WindowOption, replicate_creation};
+use super::types::{Digest, NO_MEMORY, WRONG_KEYWORD};
+use crate::family::new_key::{NewKey, create_and_store, replicate_with_window};
+use crate::family::window_option::{DIGEST, NewWindow, WindowOption};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::data_type::NewValue;
+use crate::server::value::Value;
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::t_digest::{DEFAULT_COMPRESSION, DigestError, TDigest, TDigestWindow};
 use std::ffi::CStr;
@@ -16,6 +18,33 @@ const BAD_COMPRESSION: &CStr = c"ERR T-Digest: error parsing compression paramet
 
 const TOO_LARGE_FOR_WINDOW: &CStr =
     c"ERR T-Digest: the compression of a digest with a window can be at most 200000";
+
+struct NewDigest {
+    compression: i64,
+    /// The number of arguments before WINDOW.
+    len: usize,
+    window: Option<NewWindow>,
+}
+
+impl NewKey for NewDigest {
+    fn build(&self, call: &Call<'_>) -> Result<NewValue, Error> {
+        let budget = call.memory().budget(Purpose::Create);
+        let built = match self.window {
+            None => TDigest::new(self.compression, budget).map(|digest| Value::new(digest) as _),
+            Some(window) => TDigestWindow::new(self.compression, window.window, budget)
+                .map(|digest| Value::new(digest) as _),
+        };
+        Ok(built.map_err(|error| match error {
+            DigestError::CompressionTooLarge if self.window.is_some() => TOO_LARGE_FOR_WINDOW,
+            _ => NO_MEMORY,
+        })?)
+    }
+
+    fn replicate(&self, call: &mut Call<'_>) {
+        let words = self.window.map(|window| window.words(None));
+        replicate_with_window(call, c"TDIGEST.CREATE", self.len, words);
+    }
+}
 
 /// TDIGEST.CREATE key [COMPRESSION compression] [WINDOW ms [PANES n] [FINEST r]]
 pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
@@ -35,41 +64,21 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
     } else {
         return Err(WRONG_KEYWORD.into());
     };
-    let window = option
-        .map(|option| option.parse::<TDigestWindow>()?.check_allowed(call))
-        .transpose()?;
-    let budget = call.memory().budget(Purpose::Create);
-    match window {
-        None => {
-            let digest = TDigest::new(compression, budget);
-            let entry = key.create(call, digest.map_err(|_| NO_MEMORY)?)?;
-            call.replicate_verbatim();
-            entry.store();
-        }
-        Some(window) => {
-            let digest = TDigestWindow::new(compression, window.window, budget);
-            let digest = digest.map_err(|error| match error {
-                DigestError::CompressionTooLarge => TOO_LARGE_FOR_WINDOW,
-                _ => NO_MEMORY,
-            })?;
-            let mut entry = key.create(call, digest)?;
-            let before = call.args_from(1).take(len - 1).map(Argument::bytes);
-            let before: Vec<_> = before.collect();
-            replicate_creation(call, c"TDIGEST.CREATE", &before, &window.words(None));
-            entry.advance(call);
-            entry.store();
-        }
-    }
-    call.signal_changed(1, c"tdigest.create");
-    call.reply_ok();
-    Ok(())
+    let new = NewDigest {
+        compression,
+        len,
+        window: option
+            .map(|option| option.parse::<TDigestWindow>()?.check_allowed(call))
+            .transpose()?,
+    };
+    create_and_store(call, key, &new, c"tdigest.create")
 }
 
 /// Parses a compression: a positive integer. Its maximum is checked by [`TDigest::new`].
 pub fn compression(argument: Argument<'_>) -> Result<i64, Error> {
     let compression = argument.integer().ok_or(BAD_COMPRESSION)?;
     if compression <= 0 {
-        return Err(c"ERR T-Digest: compression parameter needs to be a positive integer".into());
+        return Err(DigestError::CompressionNotPositive.into());
     }
     Ok(compression)
 }

@@ -1,8 +1,7 @@
 //! TDIGEST.MERGE.
 
 use super::create;
-use super::texts::{NOT_FOUND, OVERFLOW, WRONG_KEYWORD};
-use super::types::Digest;
+use super::types::{Digest, NOT_FOUND, WRONG_KEYWORD};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
@@ -73,13 +72,12 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
         destination => destination.is_some(),
     };
     drop(key);
-    let options = MergeOptions::parse(call)?;
-    let destination = (exists && !options.overrides).then_some(1);
-    let sources = options.sources.len();
-    let indexes = options.sources.chain(destination);
-    let keys = call.read_all(indexes);
+    let (sources, compression, overrides) = parse(call)?;
+    let destination = (exists && !overrides).then_some(1);
+    let len = sources.len();
+    let keys = call.read_all(sources.chain(destination));
     let keys = keys.map_err(|_| NO_MEMORY)?;
-    let (sources, destination) = keys.split_at(sources);
+    let (sources, destination) = keys.split_at(len);
     let live = LiveDigests::of(call, sources, call.memory().budget(Purpose::Create))?;
     let mut operands = with_capacity(keys.len()).map_err(|_| NO_MEMORY)?;
     for (key, number) in sources.iter().zip(&live.numbers) {
@@ -95,17 +93,13 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
         Some(Lookup::Found(Digest::Classic(digest))) => Some((&**digest, Some(digest.cache()))),
         _ => None,
     };
-    let largest = || {
-        operands
-            .iter()
-            .map(|(digest, _)| digest.compression())
-            .max()
+    let compressions = operands.iter().map(|(digest, _)| digest.compression());
+    let default = match content {
+        Some((digest, _)) => Some(digest.compression()),
+        None => compressions.max(),
     };
-    let compression = options
-        .compression
-        .or_else(|| content.map(|(digest, _)| i64::from(digest.compression())))
-        .or_else(|| largest().map(i64::from))
-        .ok_or(Error::WrongArity)?;
+    let compression = compression.or(default.map(i64::from));
+    let compression = compression.ok_or(Error::WrongArity)?;
     if let Some(content) = content {
         operands.insert(0, content);
     }
@@ -116,10 +110,7 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
         max_bytes(call),
     );
     let merged = merged.map_err(|error| match error {
-        DigestError::Overflow => OVERFLOW.into(),
-        DigestError::TooMuchWork(_) => {
-            c"ERR T-Digest: too much work for one merge, merge fewer sources at a time".into()
-        }
+        DigestError::Overflow | DigestError::TooMuchWork(_) => error.into(),
         _ => Error::from(NO_MEMORY),
     })?;
     Ok((merged, live.digests.iter().any(Option::is_some)))
@@ -163,34 +154,21 @@ impl LiveDigests {
     }
 }
 
-/// The arguments after the destination.
-struct MergeOptions {
-    /// The arguments of the sources; at least one.
-    sources: Range<usize>,
-    compression: Option<i64>,
-    overrides: bool,
-}
-
-impl MergeOptions {
-    fn parse(call: &Call<'_>) -> Result<Self, Error> {
-        let numkeys = merge::numkeys(call, &NUMKEYS)?;
-        if numkeys > call.len() - FIRST_SOURCE {
-            return Err(Error::WrongArity);
-        }
-        let sources = FIRST_SOURCE..FIRST_SOURCE + numkeys;
-        let mut options = Options::new(call, sources.end);
-        let overrides = options.flag("OVERRIDE");
-        let compression = options.value("COMPRESSION");
-        let compression = compression.map_err(|_| Error::WrongArity)?;
-        let compression = compression.map(create::compression).transpose()?;
-        if compression.is_none() && !overrides && sources.end < call.len() {
-            return Err(WRONG_KEYWORD.into());
-        }
-        options.warn_of_ignored();
-        Ok(Self {
-            sources,
-            compression,
-            overrides,
-        })
+/// The arguments of the sources, at least one, the option COMPRESSION, and whether there is the option OVERRIDE.
+fn parse(call: &Call<'_>) -> Result<(Range<usize>, Option<i64>, bool), Error> {
+    let numkeys = merge::numkeys(call, &NUMKEYS)?;
+    if numkeys > call.len() - FIRST_SOURCE {
+        return Err(Error::WrongArity);
     }
+    let sources = FIRST_SOURCE..FIRST_SOURCE + numkeys;
+    let mut options = Options::new(call, sources.end);
+    let overrides = options.flag("OVERRIDE");
+    let compression = options.value("COMPRESSION");
+    let compression = compression.map_err(|_| Error::WrongArity)?;
+    let compression = compression.map(create::compression).transpose()?;
+    if compression.is_none() && !overrides && sources.end < call.len() {
+        return Err(WRONG_KEYWORD.into());
+    }
+    options.warn_of_ignored();
+    Ok((sources, compression, overrides))
 }

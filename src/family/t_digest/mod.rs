@@ -3,11 +3,8 @@
 mod add;
 mod commands;
 mod create;
-mod info;
 mod merge;
-mod numbers;
 mod query;
-mod texts;
 mod types;
 
 use crate::server::command::Since;

@@ -1,11 +1,9 @@
-//! TDIGEST.MIN, MAX, QUANTILE, CDF, RANK, REVRANK, BYRANK, BYREVRANK and TRIMMED_MEAN.
+//! TDIGEST.MIN, MAX, QUANTILE, CDF, RANK, REVRANK, BYRANK, BYREVRANK, TRIMMED_MEAN and INFO.
 //!
-//! None of them changes the state of the digest. After a write, the first of them other than MIN and MAX creates the
+//! None of them changes the state of the digest. After a write, the first of them other than MIN, MAX and INFO creates the
 //! compressed form. It is kept until the next write and counts as memory of the key.
 
-use super::numbers::{Numbers, parse_all};
-use super::texts::{NO_MEMORY, NOT_FOUND};
-use super::types::Digest;
+use super::types::{Digest, NO_MEMORY, NOT_FOUND, Numbers, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use roughly_sketch::t_digest::Compressed;
@@ -40,45 +38,33 @@ pub fn quantile(call: &mut Call<'_>) -> Result<(), Error> {
         }
         Ok(quantile)
     };
-    reply_each(call, parse, |call, digest, quantile| {
-        call.reply_double(digest.quantile(quantile));
-    })
+    reply_each(call, parse, Compressed::quantile, Call::reply_double)
 }
 
 /// TDIGEST.CDF key value [value …]
 pub fn cdf(call: &mut Call<'_>) -> Result<(), Error> {
     let parse = |argument: Argument<'_>| double(argument, c"ERR T-Digest: error parsing cdf");
-    reply_each(call, parse, |call, digest, value| {
-        call.reply_double(digest.cdf(value));
-    })
+    reply_each(call, parse, Compressed::cdf, Call::reply_double)
 }
 
 /// TDIGEST.RANK key value [value …]
 pub fn rank(call: &mut Call<'_>) -> Result<(), Error> {
-    reply_each(call, value_argument, |call, digest, value| {
-        call.reply_integer(digest.rank(value));
-    })
+    reply_each(call, parse_value, Compressed::rank, Call::reply_integer)
 }
 
 /// TDIGEST.REVRANK key value [value …]
 pub fn revrank(call: &mut Call<'_>) -> Result<(), Error> {
-    reply_each(call, value_argument, |call, digest, value| {
-        call.reply_integer(digest.revrank(value));
-    })
+    reply_each(call, parse_value, Compressed::revrank, Call::reply_integer)
 }
 
 /// TDIGEST.BYRANK key rank [rank …]
 pub fn byrank(call: &mut Call<'_>) -> Result<(), Error> {
-    reply_each(call, rank_argument, |call, digest, rank| {
-        call.reply_double(digest.by_rank(rank));
-    })
+    reply_each(call, parse_rank, Compressed::by_rank, Call::reply_double)
 }
 
 /// TDIGEST.BYREVRANK key rank [rank …]
 pub fn byrevrank(call: &mut Call<'_>) -> Result<(), Error> {
-    reply_each(call, rank_argument, |call, digest, rank| {
-        call.reply_double(digest.by_revrank(rank));
-    })
+    reply_each(call, parse_rank, Compressed::by_revrank, Call::reply_double)
 }
 
 /// TDIGEST.TRIMMED_MEAN key low_cut_quantile high_cut_quantile
@@ -86,14 +72,10 @@ pub fn trimmed_mean(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
     let panes = digest.panes(call)?;
-    let low = double(
-        call.arg(2),
-        c"ERR T-Digest: error parsing low_cut_percentile",
-    )?;
-    let high = double(
-        call.arg(3),
-        c"ERR T-Digest: error parsing high_cut_percentile",
-    )?;
+    let low = call.arg(2).double();
+    let low = low.ok_or(c"ERR T-Digest: error parsing low_cut_percentile")?;
+    let high = call.arg(3).double();
+    let high = high.ok_or(c"ERR T-Digest: error parsing high_cut_percentile")?;
     if ![low, high].iter().all(|cut| (0.0..=1.0).contains(cut)) {
         let text = c"ERR T-Digest: low_cut_percentile and high_cut_percentile should be in [0,1]";
         return Err(text.into());
@@ -111,14 +93,13 @@ fn double(argument: Argument<'_>, error: &'static CStr) -> Result<f64, Error> {
     argument.double().ok_or(error.into())
 }
 
-fn value_argument(argument: Argument<'_>) -> Result<f64, Error> {
+fn parse_value(argument: Argument<'_>) -> Result<f64, Error> {
     double(argument, c"ERR T-Digest: error parsing value")
 }
 
-fn rank_argument(argument: Argument<'_>) -> Result<i64, Error> {
-    let rank = argument
-        .integer()
-        .ok_or(c"ERR T-Digest: error parsing rank")?;
+fn parse_rank(argument: Argument<'_>) -> Result<i64, Error> {
+    let rank = argument.integer();
+    let rank = rank.ok_or(c"ERR T-Digest: error parsing rank")?;
     if rank < 0 {
         return Err(c"ERR T-Digest: rank needs to be non negative".into());
     }
@@ -126,10 +107,11 @@ fn rank_argument(argument: Argument<'_>) -> Result<i64, Error> {
 }
 
 /// Replies with an array of one result for each argument from number 2 on. All arguments must be valid.
-fn reply_each<N: Copy + Default>(
-    call: &mut Call<'_>,
+fn reply_each<'a, N: Copy, R>(
+    call: &mut Call<'a>,
     parse: impl Fn(Argument<'_>) -> Result<N, Error>,
-    reply: impl Fn(&mut Call<'_>, &Compressed, N),
+    answer: impl Fn(&Compressed, N) -> R,
+    reply: impl Fn(&mut Call<'a>, R),
 ) -> Result<(), Error> {
     let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
@@ -139,8 +121,32 @@ fn reply_each<N: Copy + Default>(
     let replied = digest.answers(panes, |digest| {
         call.reply_array(numbers.len());
         for &number in numbers.iter() {
-            reply(call, digest, number);
+            reply(call, answer(digest, number));
         }
     });
     Ok(replied.map_err(|_| NO_MEMORY)?)
+}
+
+/// TDIGEST.INFO key
+pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.read(1);
+    let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
+    let (info, bytes) = (digest.info(digest.panes(call)?), digest.memory_usage());
+    drop(key);
+    call.reply_map(9);
+    for (name, value) in [
+        (c"Compression", info.compression.into()),
+        (c"Capacity", info.capacity.into()),
+        (c"Merged nodes", info.merged_nodes as i64),
+        (c"Unmerged nodes", info.unmerged_nodes as i64),
+        (c"Merged weight", info.merged_weight),
+        (c"Unmerged weight", info.unmerged_weight),
+        (c"Observations", info.observations),
+        (c"Total compressions", info.total_compressions),
+        (c"Memory usage", i64::try_from(bytes).unwrap_or(i64::MAX)),
+    ] {
+        call.reply_simple(name);
+        call.reply_integer(value);
+    }
+    Ok(())
 }

@@ -1,13 +1,30 @@
 //! The types `TDIS-TYPE` and, with a window, `td-window`, and what the commands need of them.
 
+use crate::family::errors::formatted;
+use crate::server::argument::Argument;
+use crate::server::call::{Call, Error};
 use crate::server::callbacks;
 use crate::server::data_type::{AnyValue, DataType, Registration};
 use crate::server::key::one_of;
 use crate::server::value::Value;
 use roughly_sketch::memory::{Budget, OutOfMemory};
+use roughly_sketch::refusable::refusable;
 use roughly_sketch::t_digest::{Compressed, DigestError, Info, TDigest, TDigestWindow};
 use roughly_sketch::window::Panes;
+use smallvec::SmallVec;
 use std::ffi::CStr;
+
+pub const NOT_FOUND: &CStr = c"ERR T-Digest: key does not exist";
+/// Not enough memory.
+pub const NO_MEMORY: &CStr = c"ERR T-Digest: allocation failed";
+/// Unknown option.
+pub const WRONG_KEYWORD: &CStr = c"ERR T-Digest: wrong keyword";
+
+impl From<DigestError> for Error {
+    fn from(error: DigestError) -> Self {
+        formatted(format_args!("ERR {error}"))
+    }
+}
 
 static CLASSIC: Registration = callbacks::registration::<TDigest>("");
 static WINDOWED: Registration = callbacks::registration::<TDigestWindow>("_window");
@@ -139,4 +156,29 @@ impl DigestMut<'_> {
             Self::Windowed(digest) => digest.block_bytes(),
         }
     }
+}
+
+/// The numbers of a command. Up to 16 need no allocation.
+pub type Numbers<T> = SmallVec<[T; 16]>;
+
+/// Parses all arguments from number `first` on, because a command uses none of them unless all are valid. Appends them to
+/// `parsed`, which the caller owns so that it is not moved.
+///
+/// # Errors
+/// The first error of `parse`, or if there is no memory.
+pub fn parse_all<T>(
+    call: &Call<'_>,
+    first: usize,
+    parsed: &mut Numbers<T>,
+    parse: impl Fn(Argument<'_>) -> Result<T, Error>,
+) -> Result<(), Error> {
+    let arguments = call.args_from(first);
+    if arguments.len() > parsed.capacity() - parsed.len() {
+        let bytes = (arguments.len() * size_of::<T>()) as u64;
+        refusable(bytes, || parsed.try_reserve_exact(arguments.len()).ok()).ok_or(NO_MEMORY)?;
+    }
+    for argument in arguments {
+        parsed.push(parse(argument)?);
+    }
+    Ok(())
 }

@@ -1,8 +1,7 @@
 //! TOPK.ADD and TOPK.INCRBY.
 
-use super::texts::{NO_MEMORY, NO_ROOM, NOT_FOUND};
-use super::types::{Top, TopMut};
-use super::work::{self, FIRST_ITEM};
+use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, TOO_MUCH, Top, TopMut};
+use crate::family::errors::check_work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::OneOf;
@@ -13,11 +12,12 @@ use roughly_sketch::memory::{Budget, Purpose};
 use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, MAX_INCREMENT};
 use std::cell::Cell;
 use std::ffi::CStr;
-use std::ops::RangeInclusive;
 
-const INCREMENTS: RangeInclusive<i64> = 0..=MAX_INCREMENT as i64;
-/// The trailing spaces are part of RedisBloom's text.
+/// The spaces in the middle are part of RedisBloom's text.
 const BAD_INCREMENT: &CStr = c"TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000";
+/// The candidates of a sketch with a window have too many bytes for another item.
+const NO_ROOM: &CStr =
+    c"TopK: the items of a sketch with a window can have at most 16 MiB in total";
 
 /// TOPK.ADD key item [item …]
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
@@ -30,36 +30,35 @@ pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity);
     }
     add_all(call, c"TOPK.INCRBY", c"topk.incrby", 2, |increment| {
-        let increment = increment.integer()?;
-        INCREMENTS.contains(&increment).then_some(())?;
-        u32::try_from(increment).ok()
+        let increment = u32::try_from(increment.integer()?).ok()?;
+        (increment <= MAX_INCREMENT).then_some(increment)
     })
 }
 
 /// Adds the items of a command, and replies with an array of the items that were expelled.
 ///
-/// Each item has `args_per_item` arguments. `increment` parses the last of them; `None` is an error and ends the
+/// Each item has `step` arguments. `increment` parses the last of them; `None` is an error and ends the
 /// command.
 fn add_all(
     call: &mut Call<'_>,
     name: &'static CStr,
     event: &CStr,
-    args_per_item: usize,
+    step: usize,
     increment: impl Fn(Argument<'_>) -> Option<u32>,
 ) -> Result<(), Error> {
     let found = call.write(1).find(call, Top::TYPES.iter().copied())?;
     let mut entry = found.or_missing(NOT_FOUND)?;
-    let items = (call.len() - FIRST_ITEM) / args_per_item;
+    let items = (call.len() - FIRST_ITEM) / step;
     let increments = (0..items).map(|number| {
-        let first = FIRST_ITEM + number * args_per_item;
-        let increment = increment(call.arg(first + args_per_item - 1));
+        let first = FIRST_ITEM + number * step;
+        let increment = increment(call.arg(first + step - 1));
         (call.arg(first).bytes(), increment.unwrap_or(0))
     });
     let is_within_limit = entry.get::<TopMut<'_>>().within_work_limit(increments);
-    work::check(call, is_within_limit)?;
+    check_work(call, is_within_limit, TOO_MUCH)?;
     // An invalid increment ends the command.
     let _ = entry.advance_unless(call, |_, call, _| {
-        let first = increment(call.arg(FIRST_ITEM + args_per_item - 1));
+        let first = increment(call.arg(FIRST_ITEM + step - 1));
         first.is_none().then_some(())
     });
     let sketch = entry.get::<TopMut<'_>>();
@@ -67,23 +66,9 @@ fn add_all(
     let mut outcome = Outcome::new(name, FIRST_ITEM);
     call.reply_array(items);
     if items == 1 {
-        add_each::<1>(
-            call,
-            sketch,
-            args_per_item,
-            increment,
-            &mut changes,
-            &mut outcome,
-        );
+        add_each::<1>(call, sketch, step, increment, &mut changes, &mut outcome);
     } else {
-        add_each::<BLOCK_ITEMS>(
-            call,
-            sketch,
-            args_per_item,
-            increment,
-            &mut changes,
-            &mut outcome,
-        );
+        add_each::<BLOCK_ITEMS>(call, sketch, step, increment, &mut changes, &mut outcome);
     }
     entry.count_changes(&changes);
     outcome.finish(call, entry, event);
@@ -94,12 +79,12 @@ fn add_all(
 fn add_each<'a, const N: usize>(
     call: &mut Call<'a>,
     mut sketch: TopMut<'_>,
-    args_per_item: usize,
+    step: usize,
     increment: impl Fn(Argument<'_>) -> Option<u32>,
     changes: &mut BlockChanges<MemoryUsage>,
     outcome: &mut Outcome<'a>,
 ) {
-    let items = (call.len() - FIRST_ITEM) / args_per_item;
+    let items = (call.len() - FIRST_ITEM) / step;
     let mut block = [(&[][..], ItemHash::default(), 0); N];
     let memory = call.memory();
     let is_limited = memory.is_key_limited();
@@ -107,8 +92,8 @@ fn add_each<'a, const N: usize>(
     while start < items {
         let mut len = 0;
         for (place, number) in block.iter_mut().zip(start..items) {
-            let first = FIRST_ITEM + number * args_per_item;
-            let Some(increment) = increment(call.arg(first + args_per_item - 1)) else {
+            let first = FIRST_ITEM + number * step;
+            let Some(increment) = increment(call.arg(first + step - 1)) else {
                 break;
             };
             let item = call.arg(first).bytes();
@@ -116,7 +101,7 @@ fn add_each<'a, const N: usize>(
             len += 1;
         }
         for (number, (item, hash, increment)) in (start..).zip(&block[..len]) {
-            let first = FIRST_ITEM + number * args_per_item;
+            let first = FIRST_ITEM + number * step;
             let so_far = growth(changes);
             let fits = !is_limited || {
                 let more = sketch.growth(item, hash);
@@ -132,7 +117,7 @@ fn add_each<'a, const N: usize>(
             match added {
                 Ok(added) => {
                     match added.changed {
-                        true => outcome.add(call, first..first + args_per_item),
+                        true => outcome.add(call, first..first + step),
                         false => outcome.add_unchanged(),
                     }
                     match added.expelled {
@@ -153,7 +138,7 @@ fn add_each<'a, const N: usize>(
         }
         start += len;
         if len < N && start < items {
-            outcome.replicate_before(call, FIRST_ITEM + start * args_per_item);
+            outcome.replicate_before(call, FIRST_ITEM + start * step);
             for _ in start..items {
                 // RedisBloom also replicates pairs that it refused. The server logs an error as critical.
                 match call.must_obey() {

@@ -1,8 +1,7 @@
 //! The commands `TOPK.*` as the server describes them (docs/commands).
 
-use super::texts::NOT_FOUND;
-use super::types::Top;
-use super::{add, create, info, query};
+use super::types::{NOT_FOUND, Top};
+use super::{add, create, query};
 use crate::family::chunks::{self, Chunks};
 use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler};
 use crate::server::key::OneOf;
@@ -105,7 +104,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"topk.info",
-        handler: handler(info::info),
+        handler: handler(query::info),
         tips: DONT_CACHE,
         acl: c"read fast",
         summary: c"Returns the parameters of a top-k sketch",

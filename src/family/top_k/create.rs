@@ -1,15 +1,18 @@
 //! TOPK.RESERVE.
 
-use crate::family::window::{self, COUNTER, WindowOption, replicate_creation};
-use crate::server::argument::Argument;
+use crate::family::errors::formatted;
+use crate::family::new_key::{NewKey, create_and_store, replicate_with_window};
+use crate::family::window_option::{COUNTER, NewWindow, WindowOption, in_log};
 use crate::server::call::{Call, Error};
+use crate::server::data_type::NewValue;
 use crate::server::log::RateLimit;
 use crate::server::log_text::quoted;
+use crate::server::value::Value;
 use roughly_sketch::memory::Purpose;
+use roughly_sketch::seed::Seed;
 use roughly_sketch::top_k::{
     DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopK, TopKError, TopKWindow,
 };
-use std::ffi::CStr;
 
 /// The number of arguments without and with dimensions and decay, and without a window.
 const ARGUMENTS: [usize; 2] = [3, 6];
@@ -18,6 +21,34 @@ const ARGUMENTS: [usize; 2] = [3, 6];
 /// (docs/families/top-k.md, "Sizing").
 const MAX_K_OF_DEFAULTS: u64 = 10;
 const RECOMMENDED_DEPTH: u64 = 5;
+
+struct NewTopK {
+    /// k, width, depth and decay.
+    parameters: (u64, u64, u64, f64),
+    /// The number of arguments before WINDOW.
+    len: usize,
+    window: Option<(NewWindow, Seed)>,
+}
+
+impl NewKey for NewTopK {
+    fn build(&self, call: &Call<'_>) -> Result<NewValue, Error> {
+        let budget = call.memory().budget(Purpose::Create);
+        let (k, width, depth, decay) = self.parameters;
+        let built = match self.window {
+            None => TopK::new(k, width, depth, decay, budget).map(|sketch| Value::new(sketch) as _),
+            Some((window, seed)) => {
+                TopKWindow::new(k, width, depth, decay, window.window, seed, budget)
+                    .map(|sketch| Value::new(sketch) as _)
+            }
+        };
+        built.map_err(error_of)
+    }
+
+    fn replicate(&self, call: &mut Call<'_>) {
+        let words = (self.window).map(|(window, seed)| window.words(Some(seed)));
+        replicate_with_window(call, c"TOPK.RESERVE", self.len, words);
+    }
+}
 
 /// TOPK.RESERVE key k [width depth decay] [WINDOW ms [PANES n] [FINEST r] [SEED hex]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
@@ -43,36 +74,22 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         (number(3), number(4), decay)
     };
     let k = number(2);
-    let budget = call.memory().budget(Purpose::Create);
-    match option {
-        None => {
-            let sketch = TopK::new(k, width, depth, decay, budget);
-            let entry = key.create(call, sketch.map_err(error_text)?)?;
-            call.replicate_verbatim();
-            entry.store();
-        }
-        Some(option) => {
-            // The parameters are checked before the window.
-            TopK::check(k, width, depth, decay).map_err(error_text)?;
-            let window = option.parse::<TopKWindow>()?.check_allowed(call)?;
-            let seed = window.seed(call);
-            let sketch = TopKWindow::new(k, width, depth, decay, window.window, seed, budget);
-            let mut entry = key.create(call, sketch.map_err(error_text)?)?;
-            let before = call.args_from(1).take(len - 1).map(Argument::bytes);
-            let before: Vec<_> = before.collect();
-            replicate_creation(call, c"TOPK.RESERVE", &before, &window.words(Some(seed)));
-            entry.advance(call);
-            entry.store();
-        }
-    }
-    call.signal_changed(1, c"topk.reserve");
-    call.reply_ok();
+    // The parameters are checked before the window.
+    TopK::check(k, width, depth, decay).map_err(error_of)?;
+    let new = NewTopK {
+        parameters: (k, width, depth, decay),
+        len,
+        window: option
+            .map(|option| option.create::<TopKWindow>(call))
+            .transpose()?,
+    };
+    create_and_store(call, key, &new, c"topk.reserve")?;
     if len == ARGUMENTS[0] && k > MAX_K_OF_DEFAULTS && !call.must_obey() {
         static WARNINGS: RateLimit = RateLimit::per_minute();
         WARNINGS.warning(|| {
             let key = quoted(call.arg(1).bytes());
             let width = (8 * k).min(u32::MAX.into());
-            let window = window::in_log(option.is_some());
+            let window = in_log(option.is_some());
             format!(
                 "key {key} has the default width and depth, {DEFAULT_WIDTH} and {DEFAULT_DEPTH}, which are too small for a k of {k}. Reserve it with TOPK.RESERVE key {k} {width} {RECOMMENDED_DEPTH} {DEFAULT_DECAY}{window}"
             )
@@ -81,16 +98,11 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn error_text(error: TopKError) -> &'static CStr {
+fn error_of(error: TopKError) -> Error {
     match error {
-        TopKError::InvalidK => c"TopK: invalid k",
-        TopKError::InvalidWidth | TopKError::TooWideForWindow => c"TopK: invalid width",
-        TopKError::InvalidDepth => c"TopK: invalid depth",
-        TopKError::InvalidDecay => c"TopK: invalid decay value. must be '<= 1' & '> 0'",
-        TopKError::TooDeepForWindow => c"TopK: a sketch with a window can have at most 32 rows",
-        TopKError::TooManyCandidates => c"TopK: k is too large for a window with this many panes",
-        TopKError::Window(_) | TopKError::OutOfMemory(_) => {
-            c"ERR Insufficient memory to create topk data structure"
+        TopKError::OutOfMemory(_) => {
+            c"ERR Insufficient memory to create topk data structure".into()
         }
+        error => formatted(error),
     }
 }

@@ -3,11 +3,8 @@
 mod add;
 mod commands;
 mod create;
-mod info;
 mod query;
-mod texts;
 mod types;
-mod work;
 
 use crate::server::command::Since;
 use crate::server::key::OneOf;

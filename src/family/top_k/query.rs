@@ -1,8 +1,7 @@
-//! TOPK.QUERY, TOPK.COUNT and TOPK.LIST.
+//! TOPK.QUERY, TOPK.COUNT, TOPK.LIST and TOPK.INFO.
 
-use super::texts::{NO_MEMORY, NOT_FOUND};
-use super::types::Top;
-use super::work::{self, FIRST_ITEM};
+use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, TOO_MUCH, Top};
+use crate::family::errors::check_work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash};
@@ -30,7 +29,7 @@ pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
     let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call)?;
     let items = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
-    work::check(call, sketch.within_work_limit(items))?;
+    check_work(call, sketch.within_work_limit(items), TOO_MUCH)?;
     call.reply_array(call.len() - FIRST_ITEM);
     let mut items = call.args_from(FIRST_ITEM).map(Argument::bytes);
     let mut block = [(&[][..], ItemHash::default()); BLOCK_ITEMS];
@@ -51,6 +50,8 @@ pub fn list(call: &mut Call<'_>) -> Result<(), Error> {
     if call.len() > 3 {
         return Err(Error::WrongArity);
     }
+    // RedisBloom accepts every prefix of WITHCOUNT, even the empty argument. Before another option is added here, its name must be
+    // compared first, and it must not be such a prefix.
     let with_count = call.len() == 3;
     let is_valid = !with_count || is_prefix(call.arg(2).bytes(), b"WITHCOUNT");
     // SKETCH.WITHIN checks the key before it.
@@ -80,23 +81,23 @@ pub fn list(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(listed.map_err(|_| NO_MEMORY)?)
 }
 
-/// Whether an argument is a prefix of a keyword, in any case. As in RedisBloom, the empty argument is one.
+/// Whether an argument is a prefix of a keyword, in any case.
 fn is_prefix(argument: &[u8], keyword: &[u8]) -> bool {
     let prefix = keyword.get(..argument.len());
     prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(argument))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::is_prefix;
-
-    #[test]
-    fn every_prefix_of_a_keyword_is_accepted() {
-        for argument in ["", "w", "WITH", "wIthCount", "WITHCOUNT"] {
-            assert!(is_prefix(argument.as_bytes(), b"WITHCOUNT"), "{argument}");
-        }
-        for argument in ["WITHCOUNTS", "ITH", "WX", "WITHCOUNT "] {
-            assert!(!is_prefix(argument.as_bytes(), b"WITHCOUNT"), "{argument}");
-        }
+/// TOPK.INFO key
+pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.read(1);
+    let (k, width, depth, decay) = key.get::<Top<'_>>().or_missing(NOT_FOUND)?.parameters();
+    drop(key);
+    call.reply_map(4);
+    for (name, value) in [(c"k", k), (c"width", width), (c"depth", depth)] {
+        call.reply_simple(name);
+        call.reply_integer(value.into());
     }
+    call.reply_simple(c"decay");
+    call.reply_double(decay);
+    Ok(())
 }

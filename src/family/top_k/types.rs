@@ -11,6 +11,14 @@ use roughly_sketch::top_k::{Added, ItemHash, TopK, TopKWindow};
 use roughly_sketch::window::Panes;
 use std::ffi::CStr;
 
+/// The argument of the first item.
+pub const FIRST_ITEM: usize = 2;
+
+pub const NOT_FOUND: &CStr = c"TopK: key does not exist";
+/// Not enough memory for an item or a reply.
+pub const NO_MEMORY: &CStr = c"ERR Insufficient memory";
+pub const TOO_MUCH: &CStr = c"TopK: too much work for the depth of the sketch";
+
 static CLASSIC: Registration = callbacks::registration::<TopK>("");
 static WINDOWED: Registration = callbacks::registration::<TopKWindow>("_window");
 
@@ -40,35 +48,12 @@ one_of! {
     }
 }
 
-/// The fields of TOPK.INFO.
-#[derive(Debug, Clone, Copy)]
-pub struct Parameters {
-    /// The maximum number of items in the list.
-    pub k: u32,
-    /// Buckets per row.
-    pub width: u32,
-    /// Number of rows.
-    pub depth: u32,
-    /// The base of the probability with which buckets decay.
-    pub decay: f64,
-}
-
 impl Top<'_> {
-    /// The parameters.
-    pub fn parameters(self) -> Parameters {
+    /// The parameters k, width, depth and decay.
+    pub fn parameters(self) -> (u32, u32, u32, f64) {
         match self {
-            Self::Classic(sketch) => Parameters {
-                k: sketch.k(),
-                width: sketch.width(),
-                depth: sketch.depth(),
-                decay: sketch.decay(),
-            },
-            Self::Windowed(sketch) => Parameters {
-                k: sketch.k(),
-                width: sketch.width(),
-                depth: sketch.depth(),
-                decay: sketch.decay(),
-            },
+            Self::Classic(top) => (top.k(), top.width(), top.depth(), top.decay()),
+            Self::Windowed(top) => (top.k(), top.width(), top.depth(), top.decay()),
         }
     }
 

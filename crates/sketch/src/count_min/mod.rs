@@ -63,10 +63,10 @@ pub const MAX_TOTAL: u64 = i64::MAX as u64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CountMinError {
     /// The width or depth is 0 or not finite, or there are more than 2^63 - 1 cells.
-    #[error("the width and depth of a sketch are at least 1, its cells at most 2^63 - 1")]
+    #[error("CMS: invalid init arguments")]
     InvalidDimensions,
     /// The depth of a sketch with a window is above [`window::MAX_DEPTH`].
-    #[error("a sketch with a window has at most 32 rows")]
+    #[error("CMS: a sketch with a window can have at most 32 rows")]
     TooDeepForWindow,
     /// The window has too many panes for a sketch.
     #[error(transparent)]
@@ -75,36 +75,38 @@ pub enum CountMinError {
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
     /// An increment would take a cell or the total above its maximum.
-    #[error("the increment would take a count above its maximum")]
+    #[error("CMS: INCRBY overflow")]
     Overflow,
     /// An increment would make a cell or the total negative.
-    #[error("the increment would make a count negative")]
+    #[error("CMS: INCRBY underflow")]
     Underflow,
     /// An increment would take the estimate above its limit, or a cell or the total above its maximum. Contains the
     /// estimate.
-    #[error("the increment would take a count above its limit")]
+    #[error("CMS: INCRBY overflow")]
     AboveLimit(u64),
     /// A source of a merge has another width or depth.
-    #[error("a source has another width or depth")]
+    #[error("CMS: width/depth is not equal")]
     DimensionMismatch,
     /// A source of a merge has cells of another size.
-    #[error("a source has cells of another size")]
+    #[error("CMS: cell size is not equal")]
     CellSizeMismatch,
     /// A source of a merge has a window of another length or with other panes.
-    #[error("a source has another window")]
+    #[error("CMS: window/panes is not equal")]
     WindowMismatch,
     /// A source of a merge has another seed.
-    #[error("a source has another seed")]
+    #[error(
+        "CMS: seeds are not equal, create the sketches with COPY of one empty sketch or the same SEED"
+    )]
     SeedMismatch,
     /// A negative increment of a sketch with a window.
-    #[error("a sketch with a window cannot be decremented")]
+    #[error("CMS: a sketch with a window cannot be decremented")]
     WindowDecrement,
     /// A merge would make a cell or the total negative or take it above its maximum, or its sums do not fit in a signed
     /// 64-bit integer.
-    #[error("the merged counts would be outside their range")]
+    #[error("CMS: MERGE overflow")]
     MergeOverflow,
     /// A merge would read more than its limit.
-    #[error(transparent)]
+    #[error("CMS: too much work for one merge, merge fewer sources at a time")]
     TooMuchWork(#[from] TooMuchWork),
 }
 

@@ -47,22 +47,22 @@ use samples::Samples;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DigestError {
     /// The compression is zero or negative.
-    #[error("the compression is not positive")]
+    #[error("T-Digest: compression parameter needs to be a positive integer")]
     CompressionNotPositive,
     /// The capacity for the compression exceeds 2^31 - 1 nodes.
-    #[error("the compression is too large")]
+    #[error("T-Digest: allocation failed")]
     CompressionTooLarge,
     /// The window has too many panes for a digest.
     #[error(transparent)]
     Window(#[from] WindowError),
     /// A value is not a finite number.
-    #[error("the value is not a finite number")]
+    #[error("T-Digest: val parameter needs to be a finite number")]
     NotFinite,
     /// The sum of the weights would exceed 2^63 - 1.
-    #[error("the weights overflow")]
+    #[error("T-Digest: overflow detected")]
     Overflow,
     /// A merge would read more than its limit.
-    #[error(transparent)]
+    #[error("T-Digest: too much work for one merge, merge fewer sources at a time")]
     TooMuchWork(#[from] TooMuchWork),
     /// The memory was refused.
     #[error(transparent)]

@@ -19,26 +19,26 @@ pub(super) const ELEMENT_BYTES: u64 = PAIR_BYTES + RECORD_BYTES as u64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TopKError {
     /// k is not in [1, 2^32 - 1].
-    #[error("k is not in [1, 4294967295]")]
+    #[error("TopK: invalid k")]
     InvalidK,
     /// The width is not in [1, 2^32 - 1].
-    #[error("the width is not in [1, 4294967295]")]
+    #[error("TopK: invalid width")]
     InvalidWidth,
     /// The depth is not in [1, 2^32 - 1].
-    #[error("the depth is not in [1, 4294967295]")]
+    #[error("TopK: invalid depth")]
     InvalidDepth,
     /// The decay is not in (0, 1].
-    #[error("the decay is not in (0, 1]")]
+    #[error("TopK: invalid decay value. must be '<= 1' & '> 0'")]
     InvalidDecay,
     /// The depth of a sketch with a window is above [`MAX_DEPTH`](super::window::MAX_DEPTH).
-    #[error("the depth is above 32")]
+    #[error("TopK: a sketch with a window can have at most 32 rows")]
     TooDeepForWindow,
     /// The table of a pane of a sketch with a window is above [`MAX_TABLE_BYTES`](super::window::MAX_TABLE_BYTES) or
     /// [`MAX_MERGED_TABLE_BYTES`](super::window::MAX_MERGED_TABLE_BYTES).
-    #[error("the table of a pane is too large")]
+    #[error("TopK: invalid width")]
     TooWideForWindow,
     /// k is too large for the number of panes of the window; see [`TopKWindow::new`](super::TopKWindow::new).
-    #[error("k is too large for the number of panes")]
+    #[error("TopK: k is too large for a window with this many panes")]
     TooManyCandidates,
     /// The window has too many panes for a sketch.
     #[error(transparent)]

@@ -20,7 +20,7 @@ pub struct Window {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WindowError {
     /// The length is not in [1, [`Window::MAX_MS`]].
-    #[error("the length of the window is out of range")]
+    #[error("WINDOW must be between 1 and 315360000000 milliseconds")]
     InvalidLength,
     /// The number of panes is not in [1, [`Window::MAX_PANES`]], exceeds the milliseconds of the window, or exceeds
     /// [`Timed::MAX_PANES`] of the sketch.
@@ -28,10 +28,10 @@ pub enum WindowError {
     InvalidPanes,
     /// The length of the newest pane is not in [1, length of the window / number of panes, rounded up], or the panes of
     /// the sketch cannot have different lengths ([`Timed::HAS_LEVELS`]).
-    #[error("the length of the newest pane is out of range")]
+    #[error("FINEST must be between 1 millisecond and the length of WINDOW / PANES")]
     InvalidFinest,
     /// There would be more than [`Window::MAX_LIVE_PANES`] live panes of different lengths.
-    #[error("the window has too many panes")]
+    #[error("WINDOW, PANES and FINEST make more than 255 panes")]
     TooManyPanes,
 }
 

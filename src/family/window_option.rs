@@ -1,13 +1,14 @@
 //! The option `WINDOW ms [PANES n] [FINEST r] [ERROR rate] [SEED hex]` of the commands that create a key
 //! (docs/sliding-windows.md): the only parser, and the description of a window that is checked, created and replicated.
 
+use crate::family::errors::formatted;
 use crate::family::filters;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::options::Options;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::window::{Timed, Window, WindowError};
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 
 const SYNTAX: &CStr = c"ERR syntax error";
 
@@ -132,6 +133,15 @@ impl<'a> WindowOption<'a> {
         self.len
     }
 
+    /// The window of a key of type `T` that the command creates now, and its seed. Must be called as [`WindowOption::parse`].
+    ///
+    /// # Errors
+    /// Those of [`WindowOption::parse`] and [`NewWindow::check_allowed`].
+    pub fn create<T: Timed>(self, call: &Call<'_>) -> Result<(NewWindow, Seed), Error> {
+        let window = self.parse::<T>()?.check_allowed(call)?;
+        Ok((window, window.seed(call)))
+    }
+
     /// The window of a key of type `T`. Must be called when the arguments before the option were checked.
     ///
     /// # Errors
@@ -145,17 +155,11 @@ impl<'a> WindowOption<'a> {
         let ms = number(self.ms);
         let panes = self.panes.map_or(Window::DEFAULT_PANES.min(ms), number);
         let window = Window::of::<T>(ms, panes, self.finest.map(number));
-        let window = window.map_err(|error| match error {
-            WindowError::InvalidLength => {
-                c"ERR WINDOW must be between 1 and 315360000000 milliseconds".into()
-            }
-            WindowError::InvalidPanes => bad_panes(T::MAX_PANES),
-            WindowError::InvalidFinest => {
-                c"ERR FINEST must be between 1 millisecond and the length of WINDOW / PANES".into()
-            }
-            WindowError::TooManyPanes => {
-                Error::from(c"ERR WINDOW, PANES and FINEST make more than 255 panes")
-            }
+        let window = window.map_err(|error| match (error, T::MAX_PANES) {
+            (WindowError::InvalidPanes, max) => formatted(format!(
+                "ERR PANES must be between 1 and {max}, and at most WINDOW"
+            )),
+            (error, _) => formatted(format_args!("ERR {error}")),
         })?;
         let error_rate = self.error.map(filters::error_rate).transpose()?;
         let seed = self.seed.map(|hex| parse_seed(hex.bytes())).transpose()?;
@@ -167,27 +171,13 @@ impl<'a> WindowOption<'a> {
     }
 }
 
-/// The error for a number of panes of a sketch with at most so many.
-fn bad_panes(max: u64) -> Error {
-    let text = format!("ERR PANES must be between 1 and {max}, and at most WINDOW");
-    Error::Formatted(CString::new(text).unwrap_or_default())
-}
-
 fn parse_seed(hex: &[u8]) -> Result<Seed, Error> {
-    const INVALID: &CStr = c"ERR SEED must be 32 hexadecimal digits";
-    let (digits, []) = hex.as_chunks::<2>() else {
-        return Err(INVALID.into());
-    };
-    let mut seed = Seed::default();
-    if digits.len() != seed.0.len() {
-        return Err(INVALID.into());
-    }
-    for (byte, digits) in seed.0.iter_mut().zip(digits) {
-        let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
-        let value = high.zip(low).map(|(high, low)| high * 16 + low);
-        *byte = value.ok_or(INVALID)? as u8;
-    }
-    Ok(seed)
+    // The parser of the standard library also accepts a sign.
+    let is_valid = hex.len() == 2 * Seed::BYTES && hex.iter().all(u8::is_ascii_hexdigit);
+    let digits = str::from_utf8(hex).ok().filter(|_| is_valid);
+    let seed = digits.and_then(|digits| u128::from_str_radix(digits, 16).ok());
+    let seed = seed.ok_or(c"ERR SEED must be 32 hexadecimal digits")?;
+    Ok(Seed(seed.to_be_bytes()))
 }
 
 /// The window of a new key: what the option describes.
@@ -232,8 +222,8 @@ impl NewWindow {
             words.extend(["ERROR".to_owned(), format!("{rate:e}")]);
         }
         if let Some(seed) = seed {
-            let digits = seed.0.iter().map(|byte| format!("{byte:02x}"));
-            words.extend(["SEED".to_owned(), digits.collect()]);
+            let digits = format!("{:032x}", u128::from_be_bytes(seed.0));
+            words.extend(["SEED".to_owned(), digits]);
         }
         words
     }

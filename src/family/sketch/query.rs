@@ -1,16 +1,71 @@
-//! SKETCH.WITHIN.
+//! SKETCH.WINDOW, SKETCH.ACCURACY and SKETCH.WITHIN.
 
 use crate::MODULE;
 use crate::server::acl::Denied;
 use crate::server::call::{Call, Error};
 use crate::server::command::Command;
+use crate::server::module::Family;
 use crate::server::stats;
+use roughly_sketch::accuracy::Figure;
 use roughly_sketch::window::Window;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::sync::LazyLock;
 
-/// Maximum number of bytes of a command's name in an error.
-const MAX_SHOWN_BYTES: usize = 64;
+pub const NO_KEY: &CStr = c"ERR no such key";
+/// Not enough memory for a reply.
+const NO_MEMORY: &CStr = c"ERR Insufficient memory";
+
+/// SKETCH.WINDOW key
+pub fn window(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.read(1);
+    let value = key.value(MODULE.data_types()).or_missing(NO_KEY)?;
+    let panes = call.panes(value.timeline())?;
+    let Some(timeline) = value.timeline() else {
+        call.reply_null();
+        return Ok(());
+    };
+    let (window, unix_ms) = (timeline.window(), call.unix_ms());
+    let spans = timeline.counted_spans(panes).map_err(|_| NO_MEMORY)?;
+    call.reply_map(7);
+    for (name, value) in [
+        (c"window", window.ms()),
+        (c"panes", window.panes()),
+        (c"pane length", window.pane_ms()),
+        (c"newest pane", window.start_of(timeline.newest())),
+        (c"covered", timeline.covered_ms(unix_ms, panes)),
+    ] {
+        call.reply_simple(name);
+        call.reply_count(value);
+    }
+    call.reply_simple(c"items per pane");
+    call.reply_array(spans.len());
+    for span in &spans {
+        call.reply_count(value.pane_total(span.first));
+    }
+    call.reply_simple(c"pane starts");
+    call.reply_array(spans.len());
+    for span in spans {
+        call.reply_count(window.start_of(span.first));
+    }
+    Ok(())
+}
+
+/// SKETCH.ACCURACY key
+pub fn accuracy(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.read(1);
+    let value = key.value(MODULE.data_types()).or_missing(NO_KEY)?;
+    let panes = call.panes(value.timeline())?;
+    let fields = value.accuracy(panes).map_err(|_| NO_MEMORY)?;
+    call.reply_map(fields.len());
+    for (name, figure) in fields {
+        call.reply_simple(name);
+        match figure {
+            Figure::Ratio(ratio) => call.reply_double(ratio),
+            Figure::Count(count) => call.reply_count(count),
+        }
+    }
+    Ok(())
+}
 
 /// A command that reads a part of the window.
 struct Read {
@@ -22,7 +77,7 @@ struct Read {
 
 /// All of them. Fewer than the commands of the module, because each call looks its command up.
 static READS: LazyLock<Vec<Read>> = LazyLock::new(|| {
-    let commands = |(family, each): (usize, &'static crate::server::module::Family)| {
+    let commands = |(family, each): (usize, &'static Family)| {
         let reads = each.commands.iter().filter(|command| command.within);
         reads.map(move |command| Read {
             name: command.name.to_bytes(),
@@ -30,10 +85,7 @@ static READS: LazyLock<Vec<Read>> = LazyLock::new(|| {
             family,
         })
     };
-    MODULE
-        .families
-        .iter()
-        .enumerate()
+    (MODULE.families.iter().enumerate())
         .flat_map(commands)
         .collect()
 });
@@ -80,6 +132,9 @@ fn find(name: &[u8]) -> Option<&'static Read> {
     let read = READS.iter().find(|read| read.name == lower_name)?;
     MODULE.has_family(read.family).then_some(read)
 }
+
+/// Maximum number of bytes of a command's name in an error.
+const MAX_SHOWN_BYTES: usize = 64;
 
 fn cannot_run(name: &[u8]) -> Error {
     let shown = name.get(..MAX_SHOWN_BYTES).unwrap_or(name);
