@@ -1,12 +1,12 @@
-//! A running command: its arguments, the state of the client and of the server, and its pending replies.
+//! A running command: its arguments, the state of the client and of the server, its replies and its replication.
 //!
-//! Further methods of [`Call`] are in `reply.rs`, `replicate.rs`, `window.rs` and `key/`.
+//! Further methods of [`Call`] are in `window.rs`, `key/`, `command/acl.rs` and `command/options.rs`.
 
 use super::argument::Argument;
 use super::context::Context;
-use super::memory::Memory;
+use super::memory::{Memory, key_limit_error};
 use redis_module::raw;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_long};
 use std::ops::Range;
 
 pub use super::error::Error;
@@ -181,5 +181,194 @@ impl<'a> Call<'a> {
     #[inline(always)]
     pub fn memory(&self) -> &'a Memory<'a> {
         self.memory
+    }
+}
+
+/// The server's error for a key of another type.
+pub const WRONG_TYPE: &CStr = c"WRONGTYPE Operation against a key holding the wrong kind of value";
+
+impl Call<'_> {
+    /// An integer.
+    #[inline]
+    pub fn reply_integer(&mut self, value: i64) {
+        self.count_reply(0);
+        // SAFETY: the context is the running command's; so in all methods here.
+        unsafe { api!(RedisModule_ReplyWithLongLong)(self.ctx(), value) };
+    }
+
+    /// A count as an integer, capped at 2^63 - 1.
+    pub fn reply_count(&mut self, value: u64) {
+        self.reply_integer(i64::try_from(value).unwrap_or(i64::MAX));
+    }
+
+    /// A boolean: 1 or 0 in RESP2.
+    #[inline]
+    pub fn reply_boolean(&mut self, value: bool) {
+        self.count_reply(0);
+        // SAFETY: see above.
+        unsafe { api!(RedisModule_ReplyWithBool)(self.ctx(), i32::from(value)) };
+    }
+
+    /// A double: a bulk string in RESP2.
+    pub fn reply_double(&mut self, value: f64) {
+        self.count_reply(0);
+        // SAFETY: see above.
+        unsafe { api!(RedisModule_ReplyWithDouble)(self.ctx(), value) };
+    }
+
+    /// A simple string.
+    pub fn reply_simple(&mut self, text: &CStr) {
+        self.count_reply(0);
+        // SAFETY: the text is a C string, read before the return.
+        unsafe { api!(RedisModule_ReplyWithSimpleString)(self.ctx(), text.as_ptr()) };
+    }
+
+    /// `OK`.
+    pub fn reply_ok(&mut self) {
+        self.reply_simple(c"OK");
+    }
+
+    /// A bulk string.
+    pub fn reply_bulk(&mut self, bytes: &[u8]) {
+        self.count_reply(0);
+        // SAFETY: the bytes are read before the return.
+        unsafe {
+            api!(RedisModule_ReplyWithStringBuffer)(self.ctx(), bytes.as_ptr().cast(), bytes.len())
+        };
+    }
+
+    /// Null, in the client's protocol.
+    pub fn reply_null(&mut self) {
+        self.count_reply(0);
+        // SAFETY: see above.
+        unsafe { api!(RedisModule_ReplyWithNull)(self.ctx()) };
+    }
+
+    /// An error, as the whole reply or as an element. The first word is the error code.
+    pub fn reply_error(&mut self, text: &CStr) {
+        self.count_reply(0);
+        // SAFETY: the text is a C string, read before the return.
+        unsafe { api!(RedisModule_ReplyWithError)(self.ctx(), text.as_ptr()) };
+    }
+
+    /// The error for memory that was refused to an item; see
+    /// [`Memory::error`](super::memory::Memory::error).
+    pub fn reply_memory_error(&mut self, other: &'static CStr) {
+        match self.memory().error(other) {
+            Error::KeyTooLarge { max, .. } => self.reply_error(&key_limit_error(max)),
+            _ => self.reply_error(other),
+        }
+    }
+
+    /// The head of an array; its elements follow as replies.
+    pub fn reply_array(&mut self, len: usize) {
+        self.count_reply(len);
+        // SAFETY: see above. The length fits c_long, because it counts arguments or elements in
+        // memory.
+        unsafe { api!(RedisModule_ReplyWithArray)(self.ctx(), len as c_long) };
+    }
+
+    /// The head of a map: a flat array in RESP2. Keys and values follow alternately.
+    pub fn reply_map(&mut self, pairs: usize) {
+        self.count_reply(pairs * 2);
+        // SAFETY: see `reply_array`.
+        unsafe { api!(RedisModule_ReplyWithMap)(self.ctx(), pairs as c_long) };
+    }
+
+    /// The head of an array whose length [`Call::end_array`] sets.
+    pub fn reply_open_array(&mut self) {
+        self.begin_open_array();
+        // SAFETY: the constant means that the length follows.
+        unsafe {
+            api!(RedisModule_ReplyWithArray)(
+                self.ctx(),
+                c_long::from(redis_module::raw::REDISMODULE_POSTPONED_LEN),
+            )
+        };
+    }
+
+    /// Ends an array begun with [`Call::reply_open_array`].
+    pub fn end_array(&mut self) {
+        if let Some(len) = self.end_open_array() {
+            // SAFETY: an array of unknown length is open.
+            unsafe { api!(RedisModule_ReplySetArrayLength)(self.ctx(), len as c_long) };
+        }
+    }
+}
+
+impl Call<'_> {
+    /// Replicates the command as the client sent it.
+    pub fn replicate_verbatim(&mut self) {
+        // SAFETY: the context is the running command's.
+        unsafe { api!(RedisModule_ReplicateVerbatim)(self.ctx()) };
+    }
+
+    /// Replicates another command with these arguments.
+    pub fn replicate(&mut self, name: &CStr, arguments: &[&[u8]]) {
+        let ctx = self.ctx();
+        let strings: Vec<_> = arguments
+            .iter()
+            // SAFETY: the bytes are copied.
+            .map(|argument| unsafe {
+                api!(RedisModule_CreateString)(ctx, argument.as_ptr().cast(), argument.len())
+            })
+            .collect();
+        // SAFETY: the format "v" takes a vector of strings and its length; the server takes its own references, and
+        // each of these is freed once.
+        unsafe {
+            api!(RedisModule_Replicate)(
+                ctx,
+                name.as_ptr(),
+                c"v".as_ptr(),
+                strings.as_ptr(),
+                strings.len(),
+            );
+            for string in strings {
+                api!(RedisModule_FreeString)(ctx, string);
+            }
+        }
+    }
+
+    /// Replicates `name key [keyword] items`, where the key is argument 1 and the items are arguments of this command.
+    /// Replicates nothing if there are no items.
+    // Not inlined: most commands are replicated verbatim.
+    #[inline(never)]
+    pub fn replicate_items(&self, name: &CStr, keyword: Option<&CStr>, items: &[Argument<'_>]) {
+        if items.is_empty() {
+            return;
+        }
+        let (ctx, name, key) = (self.ctx(), name.as_ptr(), self.arg(1).as_raw());
+        let (strings, len) = (items.as_ptr(), items.len());
+        let replicate = api!(RedisModule_Replicate);
+        // SAFETY: the formats take a string "s", a text "c", and a vector of strings and its length "v"; an argument
+        // is a pointer to a string, and the server takes its own references.
+        unsafe {
+            match (keyword, items) {
+                // The server allocates its list of arguments once, instead of twice.
+                (None, &[item, value]) => {
+                    let (item, value) = (item.as_raw(), value.as_raw());
+                    replicate(ctx, name, c"sss".as_ptr(), key, item, value)
+                }
+                (None, _) => replicate(ctx, name, c"sv".as_ptr(), key, strings, len),
+                (Some(keyword), _) => {
+                    let keyword = keyword.as_ptr();
+                    replicate(ctx, name, c"scv".as_ptr(), key, keyword, strings, len)
+                }
+            }
+        };
+    }
+
+    /// Signals that the key in argument `key` changed, for WATCH and client-side caching, and publishes a keyspace event
+    /// with this name (in the classes module and generic).
+    #[inline]
+    pub fn signal_changed(&mut self, key: usize, event: &CStr) {
+        self.signal_advance();
+        let key = self.arg(key).as_raw();
+        let class = raw::REDISMODULE_NOTIFY_MODULE | raw::REDISMODULE_NOTIFY_GENERIC;
+        // SAFETY: the context and the key's name are the running command's.
+        unsafe {
+            api!(RedisModule_SignalModifiedKey)(self.ctx(), key);
+            api!(RedisModule_NotifyKeyspaceEvent)(self.ctx(), class, event.as_ptr(), key);
+        }
     }
 }

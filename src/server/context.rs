@@ -1,7 +1,19 @@
-//! The server's context of a running command: flags, clock and random bytes.
+//! The server's context of a running command: flags, clock and random bytes; and which operations must be obeyed.
+//!
+//! Operations that must be obeyed were already applied once, so no limit of this server refuses them
+//! (docs/contributing/decisions.md, "Server"). If the allocator has no memory for one, the process ends.
+//!
+//! Commands of an import of cluster slots from another node (`CLUSTER MIGRATION IMPORT` of Redis 8.4 and later, `CLUSTER
+//! MIGRATESLOTS` of Valkey 9) have the flag REPLICATED. RESTORE has a callback without a client, so it has no such flag, and the
+//! module counts the imports that are in progress.
 
-use super::test_clock;
+use super::injected;
+use super::log::{self, quoted, size};
 use redis_module::raw;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// The context of a running command.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +46,15 @@ impl Context {
         self.has_flag(raw::REDISMODULE_CTX_FLAGS_RESP3)
     }
 
+    /// Whether the running command, which has this name, must be obeyed. The commands of other modules, scripts and functions lack
+    /// the flag REPLICATED, and the id of a client shows nothing, because servers use their clients for modules again, with the id
+    /// of a connection. On a read-only replica, the commands that write are part of those of the primary, because no client can
+    /// write.
+    pub(super) fn must_obey(self, name: &[u8]) -> bool {
+        let flags = self.flags();
+        flags_must_obey(flags) || is_read_only_replica(flags) && is_write(name)
+    }
+
     /// The time in milliseconds since the Unix epoch: the time that the server has cached for the running command, so
     /// that all commands of a script or transaction see the same time. Redis 7.0 does not offer the cached time to
     /// modules; there it is the current time.
@@ -45,7 +66,7 @@ impl Context {
                 None => api!(RedisModule_Milliseconds)(),
             }
         };
-        test_clock::adjusted(u64::try_from(ms).unwrap_or(0))
+        injected::time(u64::try_from(ms).unwrap_or(0))
     }
 
     /// Random bytes from the server.
@@ -54,5 +75,138 @@ impl Context {
         // SAFETY: the buffer has N bytes.
         unsafe { api!(RedisModule_GetRandomBytes)(bytes.as_mut_ptr(), N) };
         bytes
+    }
+}
+
+/// The names of the commands that write.
+static WRITES: Mutex<Vec<&'static [u8]>> = Mutex::new(Vec::new());
+
+/// Registers a command that writes.
+pub(super) fn add_write(name: &'static [u8]) {
+    let mut writes = WRITES.lock().unwrap_or_else(PoisonError::into_inner);
+    writes.push(name);
+}
+
+fn is_write(name: &[u8]) -> bool {
+    let writes = WRITES.lock().unwrap_or_else(PoisonError::into_inner);
+    writes.iter().any(|write| name.eq_ignore_ascii_case(write))
+}
+
+/// Whether these flags are those of a replica that refuses the writes of clients.
+fn is_read_only_replica(flags: u32) -> bool {
+    let replica = raw::REDISMODULE_CTX_FLAGS_SLAVE | raw::REDISMODULE_CTX_FLAGS_READONLY;
+    flags & replica == replica
+}
+
+/// Whether the flags show that a command must be obeyed: a primary or the node of imported slots sent it, or the server reads
+/// it from the AOF. During asynchronous loading, which sets LOADING too, the server runs commands of its own clients.
+pub(super) fn flags_must_obey(flags: u32) -> bool {
+    let loading = raw::REDISMODULE_CTX_FLAGS_LOADING | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING;
+    flags & raw::REDISMODULE_CTX_FLAGS_REPLICATED != 0
+        || flags & loading == raw::REDISMODULE_CTX_FLAGS_LOADING
+}
+
+/// As [`Context::must_obey`], for a callback that creates a value (a load or a copy). It has no client, so the state of the
+/// server decides: it loads a file, imports cluster slots, or is a replica that accepts writes only from its primary.
+pub(super) fn callback_must_obey() -> bool {
+    let loading = raw::REDISMODULE_CTX_FLAGS_LOADING | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING;
+    // SAFETY: the function accepts null, for the flags of the server.
+    let flags = unsafe { Context::new(ptr::null_mut()) }.flags();
+    flags & loading != 0 || is_read_only_replica(flags) || imports_slots()
+}
+
+/// Imports that have started and not ended.
+static RUNNING: AtomicU64 = AtomicU64::new(0);
+
+/// The number of the event about migrations, and of its subevents about imports.
+#[derive(Debug)]
+struct Event {
+    id: u64,
+    started: u64,
+    /// The import failed or is complete.
+    ended: [u64; 2],
+}
+
+/// The crate's bindings are older than these events.
+const REDIS: Event = Event {
+    id: 18,
+    started: 0,
+    ended: [1, 2],
+};
+const VALKEY: Event = Event {
+    id: 19,
+    started: 0,
+    ended: [2, 4],
+};
+
+impl Event {
+    fn count(&self, subevent: u64) {
+        if subevent == self.started {
+            RUNNING.fetch_add(1, Ordering::Relaxed);
+        } else if self.ended.contains(&subevent) {
+            let ended = |running: u64| Some(running.saturating_sub(1));
+            let _ = RUNNING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, ended);
+        }
+    }
+}
+
+/// Whether slots are being imported.
+pub(super) fn imports_slots() -> bool {
+    RUNNING.load(Ordering::Relaxed) > 0
+}
+
+/// Subscribes to the events of imports. A server that has none refuses.
+///
+/// # Safety
+/// `ctx` must be that of the running load function.
+pub(super) unsafe fn watch_slot_imports(ctx: *mut raw::RedisModuleCtx, is_valkey: bool) {
+    let Event { id, .. } = if is_valkey { VALKEY } else { REDIS };
+    let event = raw::RedisModuleEvent { id, dataver: 1 };
+    // SAFETY: by the function's contract; the callback has the type that the server expects.
+    unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, Some(on_event)) };
+}
+
+unsafe extern "C" fn on_event(
+    _ctx: *mut raw::RedisModuleCtx,
+    event: raw::RedisModuleEvent,
+    subevent: u64,
+    _data: *mut c_void,
+) {
+    let known = [REDIS, VALKEY].into_iter();
+    known
+        .filter(|known| known.id == event.id)
+        .for_each(|known| known.count(subevent));
+}
+
+/// Ends the process, as the server does when it has no memory for a value of its own types: a copy that lacks a key would not
+/// be noticed. `operation` is the command or callback.
+pub(super) fn end_without_memory(operation: &str, key: &[u8], bytes: u64) -> ! {
+    log::warning(&format!(
+        "{operation} must be obeyed, and the allocator has no {} for key {}: the server ends",
+        size(bytes),
+        quoted(key)
+    ));
+    std::process::abort()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_import_runs_from_its_start_to_its_end() {
+        for event in [REDIS, VALKEY] {
+            for end in event.ended {
+                event.count(event.started);
+                assert!(imports_slots());
+                event.count(event.started + 100);
+                assert!(imports_slots());
+                event.count(end);
+                assert!(!imports_slots());
+                // A server that loads the module during an import.
+                event.count(end);
+                assert!(!imports_slots());
+            }
+        }
     }
 }

@@ -6,19 +6,15 @@
 //! huge pages where most of a huge page is in use, however the memory was written to: by commands, a load, or during a save.
 
 mod arrays;
-mod collapse;
 mod collapser;
-mod pace;
-mod pagemap;
-mod pages;
-mod status;
+mod kernel;
 
-use super::info::InfoWriter;
 use super::log;
+use super::stats::InfoWriter;
 use arrays::ARRAYS;
 pub(super) use collapser::{end, watch_children};
-pub(super) use status::SETTINGS;
-use status::{Status, status};
+pub(super) use kernel::SETTINGS;
+use kernel::{Status, status};
 
 /// The minimum size of a large array.
 const MIN_BYTES: usize = 32 << 20;

@@ -1,12 +1,11 @@
 //! A value that a command changes or creates.
 
-use super::access::Writer;
-use super::one_of::{AnyMut, OneOfMut};
-use super::opened::OpenedKey;
-use crate::server::call::{Call, Error};
-use crate::server::data_type::{AnyValue, DataType, NewValue, Registration};
-use crate::server::memory_usage::MemoryUsage;
-use crate::server::value::Value;
+use super::lookup::{AnyMut, OneOfMut};
+use super::opened::{OpenedKey, Writer};
+use crate::server::call::Call;
+use crate::server::data_type::{AnyValue, DataType, NewValue, Registration, Value};
+use crate::server::error::Error;
+use crate::server::memory::MemoryUsage;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::window::Panes;
 use std::ffi::c_void;
@@ -142,7 +141,7 @@ impl Entry {
     /// If the value has another type.
     #[inline(always)]
     pub fn get<'a, F: OneOfMut<'a>>(&'a mut self) -> F {
-        // SAFETY: the value has this type. It lives while the entry does, no other key is open (see `access`), and `self` is
+        // SAFETY: the value has this type. It lives while the entry does, no other key is open (see `opened.rs`), and `self` is
         // borrowed mutably.
         unsafe { AnyMut::new(self.value, self.of) }.of_family()
     }

@@ -1,11 +1,17 @@
-//! The memory that the machine, the control group and `maxmemory` leave for a command.
+//! The limits of the memory that a command or a key may take: those of the machine, the control group and `maxmemory`, and the
+//! setting `sketch-max-key-bytes`.
+//!
+//! The setting lets an operator limit users who may write. It applies to commands of clients. It does not apply to commands that
+//! must be obeyed (from a primary or the AOF), nor to RDB files, RESTORE and COPY, with which the server creates keys.
 
 use super::control_group;
+use crate::server::config::{Setting, store_integer};
 use crate::server::context::Context;
-use crate::server::fault;
+use crate::server::injected;
 use crate::server::stats::MemoryRefusal;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The limits are not checked for commands that take less than this in total: the server refuses writes above
 /// `maxmemory` (deny-oom), and reading the limits costs too much for a small command.
@@ -134,11 +140,11 @@ pub(super) struct MemoryLimit {
 /// Cost: as [`control_group::limit_bytes`].
 pub(super) fn of_process() -> MemoryLimit {
     let machine = MemoryLimit {
-        bytes: fault::machine_bytes().unwrap_or_else(machine_bytes),
+        bytes: injected::bytes_of("machine").unwrap_or_else(machine_bytes),
         source: LimitSource::Machine,
     };
     let control_group = MemoryLimit {
-        bytes: fault::control_group_bytes().unwrap_or_else(control_group::limit_bytes),
+        bytes: injected::bytes_of("control-group").unwrap_or_else(control_group::limit_bytes),
         source: LimitSource::ControlGroup,
     };
     machine.or_less(control_group)
@@ -164,6 +170,33 @@ impl MemoryLimit {
             false => self,
         }
     }
+}
+
+/// The setting: bytes from 1 to 2^63 - 1, or 0 for no limit.
+pub(in crate::server) const SETTINGS: &[Setting] = &[Setting {
+    name: c"sketch-max-key-bytes",
+    old_name: None,
+    default: c"0",
+    set: |text| store_integer(text, 0..=i64::MAX, &MAX_BYTES),
+    ..Setting::TEMPLATE
+}];
+
+/// 0: no limit.
+static MAX_BYTES: AtomicI64 = AtomicI64::new(0);
+
+/// Bytes that a key may take; `None` if there is no limit. Counted as by MEMORY USAGE, including the allocator's
+/// rounding, but without the key's name and the server's own objects.
+#[inline]
+pub(in crate::server) fn max_key_bytes() -> Option<u64> {
+    let max = MAX_BYTES.load(Ordering::Relaxed).unsigned_abs();
+    (max > 0).then_some(max)
+}
+
+/// The error of a command whose key would take more than `max` bytes.
+pub(in crate::server) fn key_limit_error(max: u64) -> CString {
+    let text =
+        format!("ERR the key would hold more bytes than sketch-max-key-bytes allows ({max})");
+    CString::new(text).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -4,19 +4,23 @@
 //! compared with what the machine, its control group and `maxmemory` leave (`limit.rs`), and with the limit of a key
 //! (`sketch-max-key-bytes`). The log reports which limit refused a request.
 
+mod allocator;
 mod control_group;
-pub(super) mod key_limit;
-pub(super) mod limit;
+mod limit;
+
+#[cfg(debug_assertions)]
+pub(super) use allocator::set_refusals;
+pub use allocator::{MemoryUsage, ServerAllocator};
+pub(super) use allocator::{NATURAL_ALIGNMENT, has_refused, take_refused_bytes};
+use limit::MemoryLimit;
+pub(super) use limit::{SETTINGS, key_limit_error, process_bytes};
 
 use super::argument::Argument;
 use super::context::Context;
 use super::error::Error;
-use super::fault;
-use super::log::{self, RateLimit};
-use super::log_text::{quoted, size, sizes};
-use super::obeyed;
+use super::injected;
+use super::log::{self, RateLimit, quoted, size, sizes};
 use super::stats::{self, MemoryRefusal};
-use limit::MemoryLimit;
 use roughly_sketch::memory::{Budget, Grants, Purpose};
 use std::cell::{Cell, OnceCell};
 use std::ffi::CStr;
@@ -83,7 +87,7 @@ impl<'a> Memory<'a> {
     /// Requests bytes before they are allocated. Returns whether the command may take them.
     #[must_use]
     pub fn request(&self, purpose: Purpose, bytes: u64) -> bool {
-        if fault::refuses_request() {
+        if injected::refuses_request() {
             return self.must_obey();
         }
         match purpose {
@@ -124,7 +128,7 @@ impl<'a> Memory<'a> {
     /// See [`Call::must_obey`](super::call::Call::must_obey).
     pub(super) fn must_obey(&self) -> bool {
         let name = self.args.first().map_or(&[][..], |name| name.bytes());
-        obeyed::command_must_obey(self.ctx, name)
+        self.ctx.must_obey(name)
     }
 
     fn unless_obeyed(&self, bytes: u64) -> u64 {
@@ -208,7 +212,7 @@ impl<'a> Memory<'a> {
     /// one load if there is no limit.
     #[inline]
     pub(super) fn max_key_bytes(&self) -> Option<u64> {
-        key_limit::max_bytes().filter(|_| !self.must_obey())
+        limit::max_key_bytes().filter(|_| !self.must_obey())
     }
 
     pub(super) fn set_key_bytes(&self, bytes: u64) {

@@ -1,5 +1,6 @@
 //! The server and its version, and the newest versions that the tests have run on.
 
+use crate::server::injected;
 use redis_module::raw;
 use std::ffi::CStr;
 
@@ -41,7 +42,7 @@ impl ServerVersion {
             let is_valkey = valkey.is_some();
             let version = valkey.or_else(|| field(c"redis_version"));
             api!(RedisModule_FreeServerInfo)(ctx, info);
-            Self::parse(is_valkey, &simulated().or(version)?)
+            Self::parse(is_valkey, &injected::server_version().or(version)?)
         }
     }
 
@@ -81,14 +82,6 @@ impl ServerVersion {
         format!(
             "{name} {major}.{minor} is newer than every version that this module was tested on: the newest is {tested_major}.{tested_minor}"
         )
-    }
-}
-
-/// The version that a test simulates with the file `roughly-server-version` in the server's working directory. Not in release builds.
-fn simulated() -> Option<String> {
-    match cfg!(debug_assertions) {
-        true => std::fs::read_to_string("roughly-server-version").ok(),
-        false => None,
     }
 }
 

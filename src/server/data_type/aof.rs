@@ -1,7 +1,7 @@
 //! AOF rewrite: the commands that recreate a key (docs/contributing/decisions.md, "Replication and persistence").
 
-use crate::server::data_type::DataType;
-use crate::server::fault;
+use super::registration::DataType;
+use crate::server::injected;
 use redis_module::raw;
 use roughly_dump::{Writer, type_id};
 use roughly_sketch::memory::OutOfMemory;
@@ -43,7 +43,7 @@ pub trait Emit {
 
 impl Emit for AofWriter {
     fn emit(&mut self, command: &CStr, number: i64, bytes: &[u8]) {
-        fault::point(match number {
+        injected::point(match number {
             0 | 1 => "aof_rewrite first",
             _ => "aof_rewrite second",
         });
@@ -63,7 +63,7 @@ impl Emit for AofWriter {
     }
 
     fn emit_payload(&mut self, command: &CStr, payload: &[u8]) {
-        fault::point("aof_rewrite first");
+        injected::point("aof_rewrite first");
         // SAFETY: the format takes the key and a buffer with its length, in this order; both live until the return.
         unsafe {
             api!(RedisModule_EmitAOF)(

@@ -5,10 +5,10 @@
 //! So this load succeeds as a module without commands, types and settings. As soon as the server runs, the first module
 //! unloads it, so that CONFIG REWRITE writes no line for it.
 
-use super::argument::Argument;
-use super::guard::guarded;
-use super::log;
 use super::module_list;
+use crate::server::argument::Argument;
+use crate::server::guard::guarded;
+use crate::server::log;
 use redis_module::raw;
 use std::ffi::{CString, c_int, c_void};
 use std::ptr;

@@ -1,6 +1,4 @@
-//! Faults that tests inject into a server. Not in release builds.
-//!
-//! There are three kinds:
+//! What tests inject into a server. Not in release builds.
 //!
 //! - The tests write the names of the enabled faults to the file `roughly-faults` in the server's working directory,
 //!   one per line.
@@ -8,12 +6,20 @@
 //!   `first` to number `last`. It replies with what happened since its last call.
 //! - The files `roughly-machine-bytes` and `roughly-control-group-bytes` contain the memory of the machine and the limit of the
 //!   control group in bytes.
+//! - The file `roughly-clock` contains a time in milliseconds. With a sign in front, it is added to the time of the server; without
+//!   a sign, it replaces it. The rate limits of the log use the same clock.
+//! - The file `roughly-server-version` contains the version of the server.
 //!
 //! A request is an allocation whose failure is an error ([`roughly_sketch::refusable`]), or one to the
 //! memory limit of a command. The other allocations are not refused, because their failure ends the process, and are measured.
 
 #[cfg(debug_assertions)]
-mod injected {
+pub(super) use debug::*;
+#[cfg(not(debug_assertions))]
+pub(super) use release::*;
+
+#[cfg(debug_assertions)]
+mod debug {
     use redis_module::raw;
     use roughly_sketch::refusable::is_refusable;
     use std::ffi::{c_int, c_longlong};
@@ -35,19 +41,29 @@ mod injected {
         assert!(!is_wanted(fault), "injected fault: {fault}");
     }
 
-    /// The memory in this file, if the tests wrote it.
-    fn bytes_in(file: &str) -> Option<u64> {
-        std::fs::read_to_string(file).ok()?.trim().parse().ok()
+    /// A memory size: `machine` or `control-group`.
+    pub fn bytes_of(limit: &str) -> Option<u64> {
+        let text = std::fs::read_to_string(format!("roughly-{limit}-bytes")).ok()?;
+        text.trim().parse().ok()
     }
 
-    /// The memory of the machine, if the tests specify it.
-    pub fn machine_bytes() -> Option<u64> {
-        bytes_in("roughly-machine-bytes")
+    /// The time of a test in milliseconds since the Unix epoch, or `ms` if there is none.
+    pub fn time(ms: u64) -> u64 {
+        let Ok(text) = std::fs::read_to_string("roughly-clock") else {
+            return ms;
+        };
+        let text = text.trim();
+        let number = |text: &str| text.parse().unwrap_or(0);
+        match (text.strip_prefix('+'), text.strip_prefix('-')) {
+            (Some(later), _) => ms.saturating_add(number(later)),
+            (_, Some(earlier)) => ms.saturating_sub(number(earlier)),
+            _ => number(text),
+        }
     }
 
-    /// The limit of the control group, if the tests specify it.
-    pub fn control_group_bytes() -> Option<u64> {
-        bytes_in("roughly-control-group-bytes")
+    /// The version of the server.
+    pub fn server_version() -> Option<String> {
+        std::fs::read_to_string("roughly-server-version").ok()
     }
 
     /// Runs `body`. All allocations fail if the tests have enabled this fault.
@@ -157,41 +173,36 @@ mod injected {
     }
 }
 
-#[cfg(debug_assertions)]
-pub(super) use injected::{
-    control_group_bytes, machine_bytes, point, refuses_allocation, refuses_request, register,
-    without_memory,
-};
-
 #[cfg(not(debug_assertions))]
-pub(super) fn machine_bytes() -> Option<u64> {
-    None
-}
+mod release {
+    pub fn bytes_of(_limit: &str) -> Option<u64> {
+        None
+    }
 
-#[cfg(not(debug_assertions))]
-pub(super) fn control_group_bytes() -> Option<u64> {
-    None
-}
+    #[inline(always)]
+    pub fn time(ms: u64) -> u64 {
+        ms
+    }
 
-#[cfg(not(debug_assertions))]
-pub(super) fn point(_fault: &str) {}
+    pub fn server_version() -> Option<String> {
+        None
+    }
 
-#[cfg(not(debug_assertions))]
-#[inline(always)]
-pub(super) fn refuses_allocation(_bytes: usize) -> bool {
-    false
-}
+    pub fn point(_fault: &str) {}
 
-#[cfg(not(debug_assertions))]
-#[inline(always)]
-pub(super) fn refuses_request() -> bool {
-    false
-}
+    #[inline(always)]
+    pub fn refuses_allocation(_bytes: usize) -> bool {
+        false
+    }
 
-#[cfg(not(debug_assertions))]
-pub(super) unsafe fn register(_ctx: *mut redis_module::raw::RedisModuleCtx) {}
+    #[inline(always)]
+    pub fn refuses_request() -> bool {
+        false
+    }
 
-#[cfg(not(debug_assertions))]
-pub(super) fn without_memory<R>(_fault: &str, body: impl FnOnce() -> R) -> R {
-    body()
+    pub unsafe fn register(_ctx: *mut redis_module::raw::RedisModuleCtx) {}
+
+    pub fn without_memory<R>(_fault: &str, body: impl FnOnce() -> R) -> R {
+        body()
+    }
 }

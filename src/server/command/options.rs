@@ -3,10 +3,10 @@
 //! RedisBloom accepts surplus and misspelled arguments of some commands, and so does Roughly. A warning in the
 //! log names the first of them, because the sender may expect it to have an effect.
 
-use super::argument::Argument;
-use super::call::{Call, Error};
-use super::log;
-use super::log_text::quoted;
+use crate::server::argument::Argument;
+use crate::server::call::Call;
+use crate::server::error::Error;
+use crate::server::log::{self, quoted};
 
 /// An option without its value: its keyword is the last argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! Permissions of the user that runs a command.
 
-use super::argument::Argument;
-use super::call::{Call, Error};
-use super::obeyed;
+use crate::server::argument::Argument;
+use crate::server::call::Call;
+use crate::server::context::flags_must_obey;
+use crate::server::error::Error;
 use redis_module::raw;
 use std::ffi::{CStr, CString, c_int};
 use std::io;
@@ -153,7 +154,7 @@ impl Call<'_> {
     /// use their clients for modules again, with the id of a connection. So the server is asked: for a call as the user, it
     /// looks for the user before it looks for the command.
     fn has_user(&self) -> bool {
-        if obeyed::flags_must_obey(self.context().flags()) {
+        if flags_must_obey(self.context().flags()) {
             return false;
         }
         // SAFETY: the context is the running command's. There is no command without a name, so the server runs none.

@@ -1,26 +1,24 @@
 //! Loading: registers types, commands and settings with the server.
 
-#[cfg(debug_assertions)]
-use super::allocator;
+mod module_list;
+mod repeated_load;
+pub mod server_version;
+
 use super::argument::Argument;
-use super::callbacks::save;
 use super::command::{self, Command, Since, Unregistered};
-use super::config::{self, Setting};
-use super::data_type::Registration;
-use super::fault;
+use super::config::{self, InvalidSelection, Selection, Setting};
+use super::context;
+use super::data_type::{Registration, watch_files};
 use super::guard::{self, guarded};
 use super::huge_pages;
-use super::info::InfoWriter;
+use super::injected;
 use super::log;
-use super::memory::{key_limit, limit};
-use super::module_list::{self, Owner};
-use super::repeated_load;
-use super::selection::{self, InvalidSelection, Selection};
-use super::server_version::ServerVersion;
-use super::slot_import;
-use super::stats::{self, ExtraCounter};
+use super::memory;
+use super::stats::{self, ExtraCounter, InfoWriter};
 use super::window;
+use module_list::Owner;
 use redis_module::raw;
+use server_version::ServerVersion;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_int};
 use std::ptr;
@@ -307,15 +305,15 @@ impl Module {
         // SAFETY: see above.
         unsafe { log::name_module(ctx) };
         // SAFETY: see above.
-        unsafe { slot_import::watch(ctx, is_valkey) };
+        unsafe { context::watch_slot_imports(ctx, is_valkey) };
         log_missing();
         if let Some(server) = server.filter(|server| server.is_newer_than_tested()) {
             log::notice(&server.untested());
         }
         // SAFETY: see above.
-        unsafe { fault::register(ctx) };
+        unsafe { injected::register(ctx) };
         #[cfg(debug_assertions)]
-        allocator::set_refusals();
+        memory::set_refusals();
         let asks_for_keys = server.is_none_or(ServerVersion::asks_for_keys);
         let mut all_categories = true;
         for (number, family) in self.families.iter().enumerate() {
@@ -334,7 +332,7 @@ impl Module {
         if !all_categories {
             log::notice("this server accepted only some ACL categories: run ACL CAT to list them");
         }
-        let module = [key_limit::SETTINGS, huge_pages::SETTINGS, window::SETTINGS];
+        let module = [memory::SETTINGS, huge_pages::SETTINGS, window::SETTINGS];
         let module = module.map(|settings| (true, settings));
         let families = self.families.iter().enumerate();
         let settings: Vec<_> = families
@@ -368,7 +366,7 @@ impl Module {
         let is_loaded = self.is_loaded();
         if !is_loaded {
             // SAFETY: the context is that of the running load function.
-            unsafe { selection::prepare_arguments(ctx) };
+            unsafe { config::prepare_arguments(ctx) };
         }
         let len = usize::try_from(argc).unwrap_or(0);
         let strings = match len {
@@ -449,7 +447,7 @@ impl Module {
                     // that is no longer in memory.
                     // SAFETY: as above.
                     unsafe {
-                        save::watch_files(ctx);
+                        watch_files(ctx);
                         huge_pages::watch_children(ctx);
                         api!(RedisModule_RegisterInfoFunc)(ctx, info);
                     }
@@ -482,7 +480,8 @@ impl Module {
     /// `ctx` must be that of the running callback.
     pub unsafe fn write_info(&self, ctx: *mut raw::RedisModuleInfoCtx) {
         // SAFETY: by the function's contract.
-        unsafe { super::info::run(ctx, |info| self.write_sections(info)) };
+        let mut info = unsafe { InfoWriter::new(ctx) };
+        guarded("info", || self.write_sections(&mut info));
     }
 
     /// Writes the sections `version` and `stats`. The server puts the module's name before each name.
@@ -513,7 +512,7 @@ impl Module {
             for (name, value) in stats::module_fields() {
                 info.number(name, value);
             }
-            let bytes = i64::try_from(limit::process_bytes()).unwrap_or(i64::MAX);
+            let bytes = i64::try_from(memory::process_bytes()).unwrap_or(i64::MAX);
             info.number("memory_limit_bytes", bytes);
             huge_pages::write_info(info);
         }

@@ -1,15 +1,13 @@
 //! Handlers: the functions that the server calls for commands.
 
-use super::allocator;
-use super::call::{Call, Error};
-use super::context::Context;
-use super::end;
-use super::guard::guarded;
-use super::key_spec::KeySpec;
-use super::log_text::size;
-use super::memory::{Memory, key_limit};
-use super::reply::WRONG_TYPE;
-use super::stats::MemoryRefusal;
+use super::args::KeySpec;
+use crate::server::call::{Call, WRONG_TYPE};
+use crate::server::context::{Context, end_without_memory};
+use crate::server::error::Error;
+use crate::server::guard::guarded;
+use crate::server::log::size;
+use crate::server::memory::{Memory, has_refused, key_limit_error, take_refused_bytes};
+use crate::server::stats::MemoryRefusal;
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
 use std::ptr;
@@ -104,10 +102,10 @@ where
     let (ctx, args) = unsafe { (Context::new(ctx), slice::from_raw_parts(argv.cast(), len)) };
     let memory = Memory::new(ctx, args);
     let mut call = Call::new(ctx, args, &memory);
-    allocator::take_refused_bytes();
+    take_refused_bytes();
     let result = guarded("a command", || run::<H>(&mut call));
     let is_done = matches!(result, Some(Ok(()))) && call.is_complete();
-    if !is_done || allocator::has_refused() {
+    if !is_done || has_refused() {
         complete(&mut call, result);
     }
     raw::REDISMODULE_OK as c_int
@@ -117,10 +115,10 @@ where
 /// panic.
 #[cold]
 fn complete(call: &mut Call<'_>, result: Option<Result<(), Error>>) {
-    if let Some(bytes) = allocator::take_refused_bytes() {
+    if let Some(bytes) = take_refused_bytes() {
         if call.must_obey() {
             let (command, key) = call.memory().command_and_key();
-            end::without_memory(&command, key, bytes as u64);
+            end_without_memory(&command, key, bytes as u64);
         }
         call.memory()
             .report_refusal(MemoryRefusal::Allocator, |key| {
@@ -140,7 +138,7 @@ fn complete(call: &mut Call<'_>, result: Option<Result<(), Error>>) {
         Some(Err(Error::Formatted(text))) => call.reply_error(&text),
         Some(Err(Error::KeyTooLarge { bytes, max })) => {
             call.memory().report_key_too_large(bytes, max);
-            call.reply_error(&key_limit::error_text(max));
+            call.reply_error(&key_limit_error(max));
         }
         None => {}
     }
