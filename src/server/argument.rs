@@ -2,6 +2,8 @@
 
 use redis_module::raw;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ptr::{self, NonNull};
 use std::slice;
 
 /// An argument of a command, of the load line or of CONFIG SET. Lives as long as the call.
@@ -73,9 +75,53 @@ impl<'a> Argument<'a> {
     }
 }
 
-/// The double nearest to a decimal number. `None` for texts that the server must parse.
+/// A string of the server that the module owns.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(super) struct OwnedString(NonNull<raw::RedisModuleString>);
+
+impl OwnedString {
+    /// A string with these bytes. May be called only where functions of the server may be called.
+    pub(super) fn new(bytes: &[u8]) -> Self {
+        // SAFETY: without a context the caller owns the string. The server copies the bytes.
+        unsafe {
+            let start = bytes.as_ptr().cast();
+            let string = api!(RedisModule_CreateString)(ptr::null_mut(), start, bytes.len());
+            Self::from_raw(string).expect("the server ends if it has no memory for a string")
+        }
+    }
+
+    /// `None` for null.
+    ///
+    /// # Safety
+    /// `string` must be null or a string with a reference that nothing else frees.
+    pub(super) unsafe fn from_raw(string: *mut raw::RedisModuleString) -> Option<Self> {
+        NonNull::new(string).map(Self)
+    }
+
+    pub(super) fn as_argument(&self) -> Argument<'_> {
+        // SAFETY: the string lives as long as `self`.
+        unsafe { Argument::new(self.0.as_ptr()) }
+    }
+
+    /// The string with its reference, which the caller frees.
+    pub(super) fn into_raw(self) -> *mut raw::RedisModuleString {
+        ManuallyDrop::new(self).0.as_ptr()
+    }
+}
+
+impl Drop for OwnedString {
+    fn drop(&mut self) {
+        // SAFETY: the reference is freed once. Without a context, because automatic memory management is off.
+        unsafe { api!(RedisModule_FreeString)(ptr::null_mut(), self.0.as_ptr()) };
+    }
+}
+
+/// The double nearest to a decimal number, without a call into the server, which a command with many numbers would need for each.
+/// `None` for texts that the server must parse: Rust's parser and the server's round to the nearest double, and can differ in what
+/// they accept (a sign `+`, hexadecimal digits, `inf`, `nan`, overflow, underflow).
 #[inline]
-pub(super) fn parse_decimal(text: &[u8]) -> Option<f64> {
+fn parse_decimal(text: &[u8]) -> Option<f64> {
     if text.first() == Some(&b'+') || !text.is_ascii() {
         return None;
     }

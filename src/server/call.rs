@@ -2,7 +2,7 @@
 //!
 //! Further methods of [`Call`] are in `window.rs`, `key/`, `command/acl.rs` and `command/options.rs`.
 
-use super::argument::Argument;
+use super::argument::{Argument, OwnedString};
 use super::context::Context;
 use super::memory::{Memory, key_limit_error};
 use redis_module::raw;
@@ -305,27 +305,18 @@ impl Call<'_> {
 
     /// Replicates another command with these arguments.
     pub fn replicate(&mut self, name: &CStr, arguments: &[&[u8]]) {
-        let ctx = self.ctx();
-        let strings: Vec<_> = arguments
-            .iter()
-            // SAFETY: the bytes are copied.
-            .map(|argument| unsafe {
-                api!(RedisModule_CreateString)(ctx, argument.as_ptr().cast(), argument.len())
-            })
-            .collect();
-        // SAFETY: the format "v" takes a vector of strings and its length; the server takes its own references, and
-        // each of these is freed once.
+        let strings = arguments.iter().map(|argument| OwnedString::new(argument));
+        let strings: Vec<_> = strings.collect();
+        // SAFETY: the format "v" takes a vector of strings and its length; an `OwnedString` is a pointer to a string, and the server
+        // takes its own references.
         unsafe {
             api!(RedisModule_Replicate)(
-                ctx,
+                self.ctx(),
                 name.as_ptr(),
                 c"v".as_ptr(),
                 strings.as_ptr(),
                 strings.len(),
             );
-            for string in strings {
-                api!(RedisModule_FreeString)(ctx, string);
-            }
         }
     }
 

@@ -6,7 +6,7 @@
 //! The argument `families` of the load line is no setting: it selects which families of commands are loaded
 //! (docs/configuration.md#families).
 
-use super::argument::Argument;
+use super::argument::{Argument, OwnedString};
 use super::guard::guarded;
 use super::log;
 use redis_module::raw;
@@ -142,15 +142,6 @@ fn rejection_text(name: &CStr, rejection: &Rejection) -> String {
     }
 }
 
-/// A string of the server, owned by the caller.
-///
-/// # Safety
-/// Must be called only where functions of the server may be called.
-unsafe fn new_string(text: &[u8]) -> *mut raw::RedisModuleString {
-    // SAFETY: with a null context the caller owns the string; the bytes are copied.
-    unsafe { api!(RedisModule_CreateString)(ptr::null_mut(), text.as_ptr().cast(), text.len()) }
-}
-
 impl Shown {
     /// Sets the setting, whatever the values of the others: [`Shown::check`] checks them.
     fn take(&self, text: Argument<'_>) -> Result<(), Rejection> {
@@ -163,25 +154,26 @@ impl Shown {
                 number.as_bytes()
             }
         };
-        // SAFETY: the server may be called; nothing else refers to the old text.
-        unsafe {
-            let old = self.text.swap(new_string(shown), Ordering::Relaxed);
-            if !old.is_null() {
-                api!(RedisModule_FreeString)(ptr::null_mut(), old);
-            }
-        }
+        let shown = OwnedString::new(shown).into_raw();
+        let old = self.text.swap(shown, Ordering::Relaxed);
+        // SAFETY: null, or the reference of an earlier call.
+        drop(unsafe { OwnedString::from_raw(old) });
         Ok(())
     }
 
-    /// The text that CONFIG GET shows.
-    fn text(&self) -> Argument<'_> {
-        // SAFETY: [`register`] sets the text before anything reads it, and only [`Shown::take`] changes it.
-        unsafe { Argument::new(self.text.load(Ordering::Relaxed)) }
+    /// The text that CONFIG GET shows. Another one may be set while the caller has it.
+    fn text(&self) -> OwnedString {
+        let text = self.text.load(Ordering::Relaxed);
+        // SAFETY: [`register`] sets the text before anything reads it. The caller gets another reference to it.
+        unsafe {
+            api!(RedisModule_RetainString)(ptr::null_mut(), text);
+            OwnedString::from_raw(text).expect("a text")
+        }
     }
 
     /// Checks the value against the values of other settings.
     fn check(&self) -> Result<(), Rejection> {
-        (self.setting.fits)(self.text())
+        (self.setting.fits)(self.text().as_argument())
     }
 }
 
@@ -230,7 +222,7 @@ unsafe fn run(
         Some(Ok(())) => raw::REDISMODULE_OK as c_int,
         Some(Err(text)) => {
             // SAFETY: the server takes ownership of the string.
-            unsafe { *error = new_string(text.as_bytes()) };
+            unsafe { *error = OwnedString::new(text.as_bytes()).into_raw() };
             raw::REDISMODULE_ERR as c_int
         }
         None => raw::REDISMODULE_ERR as c_int,
@@ -263,13 +255,9 @@ pub(super) unsafe fn register(
             .collect()
     });
     for one in shown {
-        // SAFETY: the server may be called; the string is freed below.
-        unsafe {
-            let text = new_string(one.setting.default.to_bytes());
-            let taken = one.take(Argument::new(text));
-            api!(RedisModule_FreeString)(ptr::null_mut(), text);
-            taken.map_err(|rejection| rejection_text(one.setting.name, &rejection))?;
-        }
+        let default = OwnedString::new(one.setting.default.to_bytes());
+        one.take(default.as_argument())
+            .map_err(|rejection| rejection_text(one.setting.name, &rejection))?;
     }
     let is_loaded = settings
         .iter()
@@ -322,7 +310,7 @@ pub(super) unsafe fn register(
     for one in shown {
         one.check()
             .map_err(|rejection| rejection_text(one.setting.name, &rejection))?;
-        if one.text().bytes() != one.setting.default.to_bytes()
+        if one.text().as_argument().bytes() != one.setting.default.to_bytes()
             && let Some(notice) = (one.setting.notice)()
         {
             log::notice(notice);

@@ -6,7 +6,7 @@ mod handler;
 mod options;
 mod outcome;
 
-pub use acl::Denied;
+pub use acl::{Denied, User};
 pub use args::{Arg, ArgKind, KeySpec};
 use args::{NO_KEY_SPEC, raw_args};
 pub use handler::{Handler, handler, merge_handler};

@@ -13,6 +13,7 @@ mod present;
 pub use entry::Entry;
 pub(crate) use lookup::one_of;
 pub use lookup::{AnyMut, AnyRef, Lookup, OneOf, OneOfMut};
+pub(super) use opened::assert_none_open;
 use opened::{FOR_WRITING, OpenedKey, Reader, Writer, try_collect};
 
 use super::call::Call;
@@ -26,10 +27,10 @@ impl Call<'_> {
     /// Opens the key in argument `index` for reading, whatever it holds. For several keys at once, see [`Call::read_all`].
     ///
     /// # Panics
-    /// If a key is open for writing.
+    /// If a key is open.
     #[must_use]
     pub fn read(&self, index: usize) -> ReadKey {
-        Reader::check();
+        assert_none_open();
         let opened = OpenedKey::new(self, index, raw::REDISMODULE_READ);
         Key {
             opened,
@@ -43,12 +44,12 @@ impl Call<'_> {
     /// [`OutOfMemory`] if there is no memory for a list of the keys.
     ///
     /// # Panics
-    /// If a key is open for writing.
+    /// If a key is open.
     pub fn read_all(
         &self,
         indexes: impl Iterator<Item = usize> + Clone,
     ) -> Result<Vec<ReadKey>, OutOfMemory> {
-        Reader::check();
+        assert_none_open();
         let opened = OpenedKey::all(self, indexes)?.into_iter();
         try_collect(opened.map(|opened| Key {
             opened,
@@ -59,10 +60,10 @@ impl Call<'_> {
     /// As [`Call::read`], for writing. A command that also reads other keys reads them first, or uses [`Call::merge`].
     ///
     /// # Panics
-    /// If another key is open.
+    /// If a key is open.
     #[must_use]
     pub fn write(&self, index: usize) -> WriteKey {
-        Writer::check();
+        assert_none_open();
         let opened = OpenedKey::new(self, index, FOR_WRITING);
         Key {
             opened,
@@ -77,14 +78,14 @@ impl Call<'_> {
     /// [`OutOfMemory`] if there is no memory for a list of the keys.
     ///
     /// # Panics
-    /// If another key is open.
+    /// If a key is open.
     pub fn merge(
         &self,
         types: &'static [&'static Registration],
         destination: usize,
         sources: Range<usize>,
     ) -> Result<MergeKeys, OutOfMemory> {
-        Writer::check();
+        assert_none_open();
         // Opened and closed first, so that an expired destination is deleted now: see `OpenedKey::all`.
         drop(OpenedKey::new(self, destination, FOR_WRITING));
         let sources = OpenedKey::all(self, sources)?;

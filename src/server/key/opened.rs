@@ -115,29 +115,27 @@ pub(super) fn try_collect<T>(elements: impl Iterator<Item = T>) -> Result<Vec<T>
     Ok(vec)
 }
 
-/// The number of keys that are open for reading, or [`WRITING`].
+/// The number of open keys.
 ///
-/// It ensures that no reference to a value exists beside a mutable one, even if another module runs one command of this
+/// It ensures that a key is opened only if none is open: opening a key can run other modules, which may delete other keys. So no
+/// reference to a value exists beside a mutable one, or after the value is freed, even if another module runs one command of this
 /// module from inside another. Commands run one at a time, so the counter is atomic only because statics must be.
 static OPEN: AtomicI32 = AtomicI32::new(0);
 
-/// The value of [`OPEN`] while a key is open for writing.
-const WRITING: i32 = -1;
+/// Must be called before keys are opened, and before other code that can run other modules.
+///
+/// # Panics
+/// If a key is open.
+#[inline]
+pub(in crate::server) fn assert_none_open() {
+    assert!(OPEN.load(Ordering::Relaxed) == 0, "a key is open");
+}
 
 /// Token: a key is open for reading.
 #[derive(Debug)]
 pub struct Reader;
 
 impl Reader {
-    /// # Panics
-    /// If a key is open for writing.
-    pub(super) fn check() {
-        assert!(
-            OPEN.load(Ordering::Relaxed) >= 0,
-            "a key is open for writing"
-        );
-    }
-
     /// Must be called after the key was opened: opening it can run another module, which can run a command of this
     /// module. That command leaves the count as it was.
     pub(super) fn begin() -> Self {
@@ -152,20 +150,14 @@ impl Drop for Reader {
     }
 }
 
-/// Token: a key is open for writing, and no other key is open.
+/// Token: a key is open for writing, and no other key is open, except for the sources of a merge.
 #[derive(Debug)]
 pub struct Writer;
 
 impl Writer {
-    /// # Panics
-    /// If a key is open.
-    pub(super) fn check() {
-        assert!(OPEN.load(Ordering::Relaxed) == 0, "a key is open");
-    }
-
     /// Must be called after the key was opened; see [`Reader::begin`].
     pub(super) fn begin() -> Self {
-        OPEN.store(WRITING, Ordering::Relaxed);
+        OPEN.store(1, Ordering::Relaxed);
         Self
     }
 }
@@ -173,5 +165,26 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         OPEN.store(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::catch_unwind;
+
+    #[test]
+    fn keys_are_opened_only_while_none_is_open() {
+        let is_refused = || catch_unwind(assert_none_open).is_err();
+        assert!(!is_refused());
+        let [first, second] = [Reader::begin(), Reader::begin()];
+        drop(first);
+        assert!(is_refused());
+        drop(second);
+        assert!(!is_refused());
+        let writer = Writer::begin();
+        assert!(is_refused());
+        drop(writer);
+        assert!(!is_refused());
     }
 }

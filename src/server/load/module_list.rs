@@ -1,9 +1,9 @@
 //! The modules that the server has loaded.
 
+use crate::server::argument::OwnedString;
 use redis_module::raw;
 use std::ffi::{CStr, CString, c_void};
 use std::mem::MaybeUninit;
-use std::ptr;
 use std::slice;
 
 /// A reply of the server, freed on drop.
@@ -20,29 +20,20 @@ impl Reply {
         command: &CStr,
         arguments: &[&CStr],
     ) -> Option<Self> {
-        let mut strings: Vec<_> = arguments
+        let strings = arguments
             .iter()
-            // SAFETY: by the function's contract; the bytes are copied, and without a context the caller owns the string.
-            .map(|text| unsafe {
-                let bytes = text.to_bytes();
-                api!(RedisModule_CreateString)(ptr::null_mut(), bytes.as_ptr().cast(), bytes.len())
-            })
-            .collect();
-        let format = c"v";
-        // SAFETY: by the function's contract; the format takes an array of strings and its length. The module needs no name
-        // for a call. The strings are freed once, after the call.
+            .map(|text| OwnedString::new(text.to_bytes()));
+        let strings: Vec<_> = strings.collect();
+        // SAFETY: by the function's contract; the format takes an array of strings and its length. An `OwnedString` is a pointer to
+        // a string. The module needs no name for a call.
         let reply = unsafe {
-            let reply = api!(RedisModule_Call)(
+            api!(RedisModule_Call)(
                 ctx,
                 command.as_ptr(),
-                format.as_ptr(),
-                strings.as_mut_ptr(),
+                c"v".as_ptr(),
+                strings.as_ptr(),
                 strings.len(),
-            );
-            for string in strings {
-                api!(RedisModule_FreeString)(ptr::null_mut(), string);
-            }
-            reply
+            )
         };
         (!reply.is_null()).then(|| Self(reply))
     }
