@@ -339,7 +339,7 @@ fn take_load_line(
         );
     }
     for pair in args.chunks_exact(2) {
-        if is_families(pair[0]) {
+        if pair[0].is(FAMILIES) {
             continue;
         }
         let given = String::from_utf8_lossy(pair[0].bytes());
@@ -359,7 +359,7 @@ fn take_load_line(
         let Some(index) = shown.iter().position(|one| is_new(one) || is_old(one)) else {
             let known = shown.iter().map(|one| one.setting.name.to_string_lossy());
             let known = known
-                .chain(["families".into()])
+                .chain([FAMILIES.into()])
                 .collect::<Vec<_>>()
                 .join(", ");
             return Err(format!(
@@ -382,8 +382,8 @@ fn take_load_line(
     Ok(values)
 }
 
-/// The name of the argument.
-const ARGUMENT: &str = "families";
+/// The argument of the load line that selects families.
+const FAMILIES: &str = "families";
 
 /// A set of families: bit i is the family i of [`Module::families`](super::load::Module::families).
 #[derive(Debug)]
@@ -418,19 +418,16 @@ impl Selection {
     ///
     /// # Errors
     /// [`InvalidSelection`]; then all families are selected.
-    pub(super) fn set<'a>(
+    pub(super) fn set(
         &self,
         names: impl Iterator<Item = Option<&'static str>> + Clone,
-        arguments: impl Iterator<Item = Argument<'a>>,
+        arguments: &[Argument<'_>],
     ) -> Result<(), InvalidSelection> {
         self.0.store(u32::MAX, Ordering::Relaxed);
         let unnamed = bits(names.clone(), |name| name.is_none());
         let mut selected = None;
-        let mut arguments = arguments;
-        while let (Some(name), Some(list)) = (arguments.next(), arguments.next()) {
-            if !is_families(name) {
-                continue;
-            }
+        let (pairs, _) = arguments.as_chunks::<2>();
+        for [_, list] in pairs.iter().filter(|[name, _]| name.is(FAMILIES)) {
             if selected.is_some() {
                 return Err(InvalidSelection::Duplicate);
             }
@@ -462,11 +459,6 @@ fn bits(
         .enumerate()
         .filter(|&(_, name)| condition(name))
         .fold(0, |bits, (number, _)| bits | 1 << number)
-}
-
-/// Whether an argument of the load line is the name of this one.
-pub(super) fn is_families(name: Argument<'_>) -> bool {
-    name.is(ARGUMENT)
 }
 
 /// Fills the one function of the module API that reads arguments. The module's name depends on its arguments, and all other

@@ -115,6 +115,12 @@ pub(super) fn callback_must_obey() -> bool {
     flags & loading != 0 || is_read_only_replica(flags) || imports_slots()
 }
 
+/// The number of a server event, and the function that the server calls for its subevents.
+pub(super) type Subscription = (
+    u64,
+    unsafe extern "C" fn(*mut raw::RedisModuleCtx, raw::RedisModuleEvent, u64, *mut c_void),
+);
+
 /// Imports that have started and not ended.
 static RUNNING: AtomicU64 = AtomicU64::new(0);
 
@@ -155,15 +161,10 @@ pub(super) fn imports_slots() -> bool {
     RUNNING.load(Ordering::Relaxed) > 0
 }
 
-/// Subscribes to the events of imports. A server that has none refuses.
-///
-/// # Safety
-/// `ctx` must be that of the running load function.
-pub(super) unsafe fn watch_slot_imports(ctx: *mut raw::RedisModuleCtx, is_valkey: bool) {
+/// The subscription to the events of imports. A server that has none refuses it.
+pub(super) const fn slot_imports(is_valkey: bool) -> Subscription {
     let Event { id, .. } = if is_valkey { VALKEY } else { REDIS };
-    let event = raw::RedisModuleEvent { id, dataver: 1 };
-    // SAFETY: by the function's contract; the callback has the type that the server expects.
-    unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, Some(on_event)) };
+    (id, on_event)
 }
 
 unsafe extern "C" fn on_event(

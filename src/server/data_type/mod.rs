@@ -7,6 +7,6 @@ mod registration;
 mod value;
 
 pub use callbacks::registration;
-pub(super) use rdb::watch_files;
+pub(super) use rdb::FILE_EVENTS;
 pub use registration::{AnyValue, DataType, NewValue, PayloadCommand, Registration};
 pub use value::Value;

@@ -11,6 +11,7 @@
 //! - A payload in memory (DUMP, MIGRATE) ends with a value that RESTORE refuses.
 
 use crate::server::argument::Argument;
+use crate::server::context::Subscription;
 use crate::server::huge_pages;
 use crate::server::injected;
 use crate::server::log::{self, line_of_input, quoted};
@@ -160,18 +161,9 @@ impl Sink for RdbWriter {
 /// Whether the main process writes a file now.
 static WRITES_FILE: AtomicBool = AtomicBool::new(false);
 
-/// Subscribes to the server events that set [`WRITES_FILE`].
-///
-/// # Safety
-/// `ctx` must be that of the running load function.
-pub(in crate::server) unsafe fn watch_files(ctx: *mut raw::RedisModuleCtx) {
-    let event = raw::RedisModuleEvent {
-        id: raw::REDISMODULE_EVENT_PERSISTENCE,
-        dataver: 1,
-    };
-    // SAFETY: by the function's contract; the callback has the type that the server expects.
-    unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, Some(on_persistence)) };
-}
+/// The subscription to the server event that sets [`WRITES_FILE`].
+pub(in crate::server) const FILE_EVENTS: Subscription =
+    (raw::REDISMODULE_EVENT_PERSISTENCE, on_persistence);
 
 unsafe extern "C" fn on_persistence(
     _ctx: *mut raw::RedisModuleCtx,

@@ -8,6 +8,7 @@
 
 use super::arrays::{ARRAYS, Pages, State};
 use super::kernel::{Pagemap, Status, collapse, is_used, page_bytes, status};
+use crate::server::context::Subscription;
 use redis_module::raw;
 use std::ffi::c_void;
 use std::io;
@@ -36,7 +37,7 @@ const MAX_END_MS: u32 = 1000;
 static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
 
 /// The process that loaded the module. Its child processes start no thread.
-static PROCESS: OnceLock<u32> = OnceLock::new();
+pub(super) static PROCESS: OnceLock<u32> = OnceLock::new();
 
 /// Whether the thread waits for the first array, or has not started.
 static IS_IDLE: AtomicBool = AtomicBool::new(true);
@@ -286,19 +287,9 @@ pub(in crate::server) fn end() {
     }
 }
 
-/// Subscribes to the start and the end of child processes.
-///
-/// # Safety
-/// `ctx` must be that of the running load function.
-pub(in crate::server) unsafe fn watch_children(ctx: *mut raw::RedisModuleCtx) {
-    PROCESS.get_or_init(process::id);
-    let event = raw::RedisModuleEvent {
-        id: raw::REDISMODULE_EVENT_FORK_CHILD,
-        dataver: 1,
-    };
-    // SAFETY: by the function's contract; the callback has the type that the server expects.
-    unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, Some(on_child)) };
-}
+/// The subscription to the start and the end of child processes.
+pub(in crate::server) const CHILD_EVENTS: Subscription =
+    (raw::REDISMODULE_EVENT_FORK_CHILD, on_child);
 
 unsafe extern "C" fn on_child(
     _ctx: *mut raw::RedisModuleCtx,

@@ -12,9 +12,10 @@ mod kernel;
 use super::log;
 use super::stats::InfoWriter;
 use arrays::ARRAYS;
-pub(super) use collapser::{end, watch_children};
+pub(super) use collapser::{CHILD_EVENTS, end};
 pub(super) use kernel::SETTINGS;
 use kernel::{Status, status};
+use std::process;
 
 /// The minimum size of a large array.
 const MIN_BYTES: usize = 32 << 20;
@@ -65,8 +66,10 @@ fn add(block: *mut u8, bytes: usize, continued: Option<usize>) {
     }
 }
 
-/// Logs at load why arrays get no huge pages, and the remedy.
-pub(super) fn log_status() {
+/// Call this when the module is loaded. Lets the thread start in this process, and logs why arrays get no huge pages, and the
+/// remedy.
+pub(super) fn begin() {
+    collapser::PROCESS.get_or_init(process::id);
     let why = match status() {
         Status::Active | Status::Setting => return,
         Status::Missing => "the kernel does not support them or /sys is not mounted",

@@ -7,8 +7,8 @@ pub mod server_version;
 use super::argument::Argument;
 use super::command::{self, Command, Since, Unregistered};
 use super::config::{self, InvalidSelection, Selection, Setting};
-use super::context;
-use super::data_type::{Registration, watch_files};
+use super::context::slot_imports;
+use super::data_type::{FILE_EVENTS, Registration};
 use super::guard::{self, guarded};
 use super::huge_pages;
 use super::injected;
@@ -288,7 +288,7 @@ impl Module {
         options as c_int
     }
 
-    /// Registers what the server removes again if loading fails: types, commands and settings.
+    /// Registers types, commands and settings, which the server removes again if loading fails, and then what it would keep.
     ///
     /// # Safety
     /// `ctx` and `args` must be those of the running load function, and the API initialized.
@@ -296,6 +296,7 @@ impl Module {
         &'static self,
         ctx: *mut raw::RedisModuleCtx,
         args: &[Argument<'_>],
+        info: raw::RedisModuleInfoFunc,
     ) -> Result<(), String> {
         // SAFETY: by the function's contract.
         let server = unsafe { ServerVersion::of(ctx) };
@@ -304,8 +305,6 @@ impl Module {
         unsafe { api!(RedisModule_SetModuleOptions)(ctx, Self::options(is_valkey)) };
         // SAFETY: see above.
         unsafe { log::name_module(ctx) };
-        // SAFETY: see above.
-        unsafe { context::watch_slot_imports(ctx, is_valkey) };
         log_missing();
         if let Some(server) = server.filter(|server| server.is_newer_than_tested()) {
             log::notice(&server.untested());
@@ -347,7 +346,23 @@ impl Module {
         let prefixed = is_valkey || version < REDIS_WITH_UNPREFIXED_SETTINGS;
         // SAFETY: see above.
         unsafe { config::register(ctx, &settings, args, self.loaded_name(), prefixed)? };
-        huge_pages::log_status();
+        huge_pages::begin();
+        // Redis 7.0 keeps the subscriptions of a module that failed to load, and would call code that is no longer in memory.
+        for (id, on_event) in [
+            slot_imports(is_valkey),
+            FILE_EVENTS,
+            huge_pages::CHILD_EVENTS,
+        ] {
+            let event = raw::RedisModuleEvent { id, dataver: 1 };
+            // SAFETY: see above; the function has the type that the server expects.
+            unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, Some(on_event)) };
+        }
+        // SAFETY: see above.
+        unsafe { api!(RedisModule_RegisterInfoFunc)(ctx, info) };
+        let Release { version, revision } = self.release;
+        log::notice(&format!("Roughly {version} ({revision}) is ready"));
+        repeated_load::keep_arguments(args);
+        IS_LOADED.store(true, Ordering::Relaxed);
         Ok(())
     }
 
@@ -362,38 +377,33 @@ impl Module {
         argc: c_int,
         info: raw::RedisModuleInfoFunc,
     ) -> c_int {
-        let refused = raw::REDISMODULE_ERR as c_int;
+        let (ok, refused) = (raw::REDISMODULE_OK as c_int, raw::REDISMODULE_ERR as c_int);
         let is_loaded = self.is_loaded();
         if !is_loaded {
             // SAFETY: the context is that of the running load function.
             unsafe { config::prepare_arguments(ctx) };
         }
-        let len = usize::try_from(argc).unwrap_or(0);
-        let strings = match len {
+        let args: &[Argument<'_>] = match usize::try_from(argc).unwrap_or(0) {
             0 => &[],
-            // SAFETY: argv holds argc strings, valid until the return; it may be null where there are none.
-            len => unsafe { slice::from_raw_parts(argv, len) },
+            // SAFETY: argv holds argc strings, valid until the return; it may be null where there are none. An argument is a
+            // pointer to a string.
+            len => unsafe { slice::from_raw_parts(argv.cast(), len) },
         };
-        // SAFETY: see above.
-        let args = strings
-            .iter()
-            .map(|&string| unsafe { Argument::new(string) });
         if is_loaded {
             // The server opens a library once, so a second load must not change the state of the first.
             let loaded = guarded("loading", || {
                 let name = self.loaded_name().to_string_lossy();
-                let args: Vec<_> = args.collect();
                 // SAFETY: the context is that of the running load function, and the first load has succeeded.
                 unsafe {
                     let server = ServerVersion::of(ctx);
                     let options = Self::options(server.is_some_and(|server| server.is_valkey));
-                    repeated_load::load(ctx, &name, self.version, options, &args)
+                    repeated_load::load(ctx, &name, self.version, options, args)
                 }
             });
             return loaded.unwrap_or(refused);
         }
         let names = self.families.iter().map(|family| family.name);
-        let selected = self.selection.set(names, args.clone());
+        let selected = self.selection.set(names, args);
         let name = self.loaded_name();
         // Until this call returns, all other API pointers are null and the global allocator is the system's, so the module
         // must not allocate before it.
@@ -407,66 +417,51 @@ impl Module {
             )
         };
         guard::replace_report();
-        if initialized != raw::REDISMODULE_OK as c_int {
-            // The call has set the API pointers. It fails only if a module has the name.
-            guarded("loading", || {
-                if let Err(why) = selected {
-                    return log::warning(&format!("not loaded: {}", self.invalid_selection(why)));
-                }
-                // SAFETY: the context is that of the running load function.
-                let other = unsafe { module_list::description(ctx, name) };
-                let mut line = format!(
-                    "not loaded: another module with the name {} is loaded{other}. Remove its loadmodule line or the one of Roughly{}",
-                    name.to_string_lossy(),
-                    module_list::own_file()
-                );
-                // SAFETY: as above.
-                let owners = unsafe { module_list::owners(ctx) };
-                if self.has_family(0)
-                    && let Some(left) = self.families_left(&owners, true)
-                {
-                    line += &format!(
-                        ", or load only the families that no other module has: families {left}"
-                    );
-                }
-                log::warning(&line);
-            });
-            return refused;
-        }
         let loaded = guarded("loading", || {
-            if let Err(why) = selected {
-                log::warning(&format!("not loaded: {}", self.invalid_selection(why)));
-                return refused;
+            let loaded = match selected {
+                Err(why) => Err(self.invalid_selection(why)),
+                // SAFETY: the context is that of the running load function, and the call has set the API pointers.
+                Ok(()) if initialized != ok => Err(unsafe { self.name_taken(ctx) }),
+                // SAFETY: as above.
+                Ok(()) => unsafe { self.register(ctx, args, info) },
+            };
+            if let Err(why) = &loaded {
+                log::warning(&format!("not loaded: {why}"));
             }
-            let args: Vec<_> = args.collect();
-            // SAFETY: the context is that of the running load function.
-            let registered = unsafe { self.register(ctx, &args) };
-            match registered {
-                Ok(()) => {
-                    // Subscriptions are last: Redis 7.0 keeps those of a module that failed to load, and would call code
-                    // that is no longer in memory.
-                    // SAFETY: as above.
-                    unsafe {
-                        watch_files(ctx);
-                        huge_pages::watch_children(ctx);
-                        api!(RedisModule_RegisterInfoFunc)(ctx, info);
-                    }
-                    let Release { version, revision } = self.release;
-                    log::notice(&format!("Roughly {version} ({revision}) is ready"));
-                    repeated_load::keep_arguments(&args);
-                    IS_LOADED.store(true, Ordering::Relaxed);
-                    raw::REDISMODULE_OK as c_int
-                }
-                Err(why) => {
-                    log::warning(&format!("not loaded: {why}"));
-                    refused
-                }
-            }
+            loaded.is_ok()
         });
-        if loaded != Some(raw::REDISMODULE_OK as c_int) {
-            log::forget_module();
+        if loaded == Some(true) {
+            return ok;
         }
-        loaded.unwrap_or(refused)
+        log::forget_module();
+        refused
+    }
+
+    /// Why the module is not loaded if a module has its name, which is the only reason why its initialization fails.
+    ///
+    /// # Safety
+    /// As [`Module::register`].
+    unsafe fn name_taken(&self, ctx: *mut raw::RedisModuleCtx) -> String {
+        let name = self.loaded_name();
+        // SAFETY: by the function's contract.
+        let (other, owners) = unsafe {
+            (
+                module_list::description(ctx, name),
+                module_list::owners(ctx),
+            )
+        };
+        let mut line = format!(
+            "another module with the name {} is loaded{other}. Remove its loadmodule line or the one of Roughly{}",
+            name.to_string_lossy(),
+            module_list::own_file()
+        );
+        if self.has_family(0)
+            && let Some(left) = self.families_left(&owners, true)
+        {
+            line +=
+                &format!(", or load only the families that no other module has: families {left}");
+        }
+        line
     }
 
     /// Ends the threads of the module, for the memory test of a crash report. Allocates no memory.
