@@ -17,8 +17,6 @@ pub struct MissingValue;
 pub struct Options<'call, 'a> {
     call: &'call Call<'a>,
     first: usize,
-    /// Keywords that were looked up as options with a value.
-    options: Vec<&'static str>,
     /// Keywords that were looked up as options without a value.
     flags: Vec<&'static str>,
     /// Positions of the keywords that were found and have a value after them.
@@ -32,7 +30,6 @@ impl<'call, 'a> Options<'call, 'a> {
         Self {
             call,
             first,
-            options: Vec::new(),
             flags: Vec::new(),
             keywords: Vec::new(),
         }
@@ -41,9 +38,7 @@ impl<'call, 'a> Options<'call, 'a> {
     /// Whether the keyword is specified.
     pub fn flag(&mut self, keyword: &'static str) -> bool {
         self.flags.push(keyword);
-        self.call
-            .args_from(self.first)
-            .any(|argument| argument.is(keyword))
+        self.position(keyword).is_some()
     }
 
     /// The argument after the first occurrence of the keyword; `None` if the keyword is not specified.
@@ -51,22 +46,20 @@ impl<'call, 'a> Options<'call, 'a> {
     /// # Errors
     /// [`MissingValue`] if there is no argument after it.
     pub fn value(&mut self, keyword: &'static str) -> Result<Option<Argument<'a>>, MissingValue> {
-        self.options.push(keyword);
-        let mut arguments = self.call.args_from(self.first);
-        let Some(position) = arguments.position(|argument| argument.is(keyword)) else {
+        let Some(position) = self.position(keyword) else {
             return Ok(None);
         };
-        self.keywords.push(self.first + position);
-        arguments.next().map(Some).ok_or(MissingValue)
+        self.keywords.push(position);
+        let value = self.call.args_from(position + 1).next();
+        value.map(Some).ok_or(MissingValue)
     }
 
     /// The number of the first argument that is this keyword, the first of an option with several arguments. The caller reports
     /// them with [`Options::take`].
-    pub fn position(&mut self, keyword: &'static str) -> Option<usize> {
-        self.options.push(keyword);
-        let mut arguments = self.call.args_from(self.first);
-        let position = arguments.position(|argument| argument.is(keyword))?;
-        Some(self.first + position)
+    pub fn position(&self, keyword: &'static str) -> Option<usize> {
+        let arguments = self.call.args_from(self.first);
+        let mut numbered = (self.first..).zip(arguments);
+        numbered.find_map(|(number, argument)| argument.is(keyword).then_some(number))
     }
 
     /// Arguments that belong to an option: `len` from number `index` on, pairs of a keyword and a value.
@@ -97,81 +90,19 @@ impl<'call, 'a> Options<'call, 'a> {
     }
 
     /// Logs a warning, at most once a second, if an argument is neither an option that was looked up nor the
-    /// value of one. The warning shows the first of them that is similar to an option, or the first.
+    /// value of one. The warning shows the first of them.
     pub fn warn_of_ignored(&self) {
-        let Some(first) = self.ignored().next() else {
+        let mut ignored = self.ignored();
+        let Some(first) = ignored.next() else {
             return;
-        };
-        let with_option = |argument| {
-            self.similar_option(argument)
-                .map(|option| (argument, option))
-        };
-        let (argument, perhaps) = match self.ignored().find_map(with_option) {
-            Some((argument, option)) => (argument, format!(" (perhaps {option})")),
-            None => (first, String::new()),
         };
         let command = self.call.arg(0).bytes().to_ascii_uppercase();
         let command = command.escape_ascii();
-        let argument = quoted(argument.bytes());
-        let more = match self.ignored().count() - 1 {
+        let argument = quoted(first.bytes());
+        let more = match ignored.count() {
             0 => String::new(),
             count => format!(" and {count} more"),
         };
-        let text = format!("{command} ignores the argument {argument}{perhaps}{more}");
-        log::warning_of_input(&text);
-    }
-
-    /// The option of which an argument is probably a misspelling.
-    fn similar_option(&self, argument: Argument<'_>) -> Option<&'static str> {
-        let options = self.options.iter().chain(&self.flags).copied();
-        let distance = |option: &str| edit_distance(argument.bytes(), option.as_bytes());
-        let distances = options.map(|option| (distance(option), option));
-        let (distance, option) = distances.min_by_key(|&(distance, _)| distance)?;
-        // An option that is specified twice has the distance 0.
-        (1..=MAX_DISTANCE).contains(&distance).then_some(option)
-    }
-}
-
-/// The largest edit distance of a misspelled option.
-const MAX_DISTANCE: usize = 2;
-
-/// The number of characters to insert, delete or replace to get `option`, in upper case, from `text` in any case; more than
-/// [`MAX_DISTANCE`] if it may be more (Wagner and Fischer, "The String-to-String Correction Problem", JACM 1974).
-fn edit_distance(text: &[u8], option: &[u8]) -> usize {
-    if text.len().abs_diff(option.len()) > MAX_DISTANCE {
-        return usize::MAX;
-    }
-    // The distances of a prefix of `text` to each prefix of `option`.
-    let mut row: Vec<usize> = (0..=option.len()).collect();
-    for (number, letter) in text.iter().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], number + 1);
-        for (place, other) in option.iter().enumerate() {
-            let replaced = diagonal + usize::from(!letter.eq_ignore_ascii_case(other));
-            diagonal = row[place + 1];
-            row[place + 1] = replaced.min(diagonal + 1).min(row[place] + 1);
-        }
-    }
-    row[option.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::edit_distance;
-
-    #[test]
-    fn the_distance_is_the_number_of_different_letters() {
-        for (text, option, distance) in [
-            ("WINDOW", "WINDOW", 0),
-            ("windo", "WINDOW", 1),
-            ("WINDWO", "WINDOW", 2),
-            ("BUCKETSZE", "BUCKETSIZE", 1),
-            ("NOSCALING", "NONSCALING", 1),
-            ("WINODWS", "WINDOW", 3),
-            ("1000", "PANES", 5),
-        ] {
-            let found = edit_distance(text.as_bytes(), option.as_bytes());
-            assert_eq!(found, distance, "{text} {option}");
-        }
-        assert_eq!(edit_distance(b"WIN", b"WINDOW"), usize::MAX);
+        log::warning_of_input(&format!("{command} ignores the argument {argument}{more}"));
     }
 }

@@ -178,6 +178,7 @@ macro_rules! one_of {
             /// # Errors
             /// Those of [`Call::panes`](crate::server::call::Call::panes).
             #[inline(always)]
+            #[allow(dead_code)] // Not all families have commands that read.
             pub fn panes(
                 self,
                 call: &$crate::server::call::Call<'_>,
