@@ -4,6 +4,7 @@
 
 use super::argument::{Argument, OwnedString};
 use super::context::Context;
+use super::injected;
 use super::memory::{Memory, key_limit_error};
 use redis_module::raw;
 use std::ffi::{CStr, c_long};
@@ -14,7 +15,7 @@ pub use super::error::Error;
 /// A command as a handler sees it. Argument 0 is the name of the command.
 #[derive(Debug)]
 pub struct Call<'a> {
-    ctx: Context,
+    pub(super) ctx: Context,
     args: &'a [Argument<'a>],
     memory: &'a Memory<'a>,
     /// The milliseconds that a read of a window covers (SKETCH.WITHIN); 0 for the whole window.
@@ -47,10 +48,6 @@ impl<'a> Call<'a> {
         self.ctx.as_raw()
     }
 
-    pub(super) fn context(&self) -> Context {
-        self.ctx
-    }
-
     /// Counts a written reply. `elements` is the number of replies that follow as its elements.
     #[inline]
     pub(super) fn count_reply(&mut self, elements: usize) {
@@ -61,21 +58,6 @@ impl<'a> Call<'a> {
             }
             None => self.pending_replies = (self.pending_replies + elements).saturating_sub(1),
         }
-    }
-
-    /// Begins an array of unknown length. Its elements must not be arrays.
-    pub(super) fn begin_open_array(&mut self) {
-        assert!(
-            self.open_array_len.is_none(),
-            "arrays of unknown length do not nest"
-        );
-        self.count_reply(0);
-        self.open_array_len = Some(0);
-    }
-
-    /// Ends the array of unknown length, if there is one, and returns its length.
-    pub(super) fn end_open_array(&mut self) -> Option<usize> {
-        self.open_array_len.take()
     }
 
     /// Whether all replies are written and no advance is left to be signaled.
@@ -154,19 +136,31 @@ impl<'a> Call<'a> {
     /// Random bytes from the server.
     #[must_use]
     pub fn random_bytes<const N: usize>(&self) -> [u8; N] {
-        Context::random_bytes()
+        let mut bytes = [0; N];
+        // SAFETY: the buffer has N bytes.
+        unsafe { api!(RedisModule_GetRandomBytes)(bytes.as_mut_ptr(), N) };
+        bytes
     }
 
-    /// The time in milliseconds since the Unix epoch, which is the same for all commands of a script or transaction.
+    /// The time in milliseconds since the Unix epoch: the time that the server has cached for the running command, so
+    /// that all commands of a script or transaction see the same time. Redis 7.0 does not offer the cached time to
+    /// modules; there it is the current time.
     #[must_use]
     pub fn unix_ms(&self) -> u64 {
-        Context::unix_ms()
+        // SAFETY: both functions take no arguments.
+        let ms = unsafe {
+            match optional_api!(RedisModule_CachedMicroseconds) {
+                Some(cached) => cached() / 1000,
+                None => api!(RedisModule_Milliseconds)(),
+            }
+        };
+        injected::time(u64::try_from(ms).unwrap_or(0))
     }
 
     /// Whether the client speaks RESP3.
     #[must_use]
     pub fn is_resp3(&self) -> bool {
-        self.ctx.is_resp3()
+        self.ctx.flags() & raw::REDISMODULE_CTX_FLAGS_RESP3 != 0
     }
 
     /// Whether the command must be obeyed: a primary or the node of imported slots sent it, or the server reads it from
@@ -275,21 +269,24 @@ impl Call<'_> {
         unsafe { api!(RedisModule_ReplyWithMap)(self.ctx(), pairs as c_long) };
     }
 
-    /// The head of an array whose length [`Call::end_array`] sets.
+    /// The head of an array whose length [`Call::end_array`] sets. Its elements must not be arrays.
     pub fn reply_open_array(&mut self) {
-        self.begin_open_array();
+        assert!(
+            self.open_array_len.is_none(),
+            "arrays of unknown length do not nest"
+        );
+        self.count_reply(0);
+        self.open_array_len = Some(0);
         // SAFETY: the constant means that the length follows.
         unsafe {
-            api!(RedisModule_ReplyWithArray)(
-                self.ctx(),
-                c_long::from(redis_module::raw::REDISMODULE_POSTPONED_LEN),
-            )
+            let unknown = c_long::from(raw::REDISMODULE_POSTPONED_LEN);
+            api!(RedisModule_ReplyWithArray)(self.ctx(), unknown)
         };
     }
 
     /// Ends an array begun with [`Call::reply_open_array`].
     pub fn end_array(&mut self) {
-        if let Some(len) = self.end_open_array() {
+        if let Some(len) = self.open_array_len.take() {
             // SAFETY: an array of unknown length is open.
             unsafe { api!(RedisModule_ReplySetArrayLength)(self.ctx(), len as c_long) };
         }

@@ -1,4 +1,4 @@
-//! The server's context of a running command: flags, clock and random bytes; and which operations must be obeyed.
+//! The server's context of a running command: its flags, and which operations must be obeyed.
 //!
 //! Operations that must be obeyed were already applied once, so no limit of this server refuses them
 //! (docs/contributing/decisions.md, "Server"). If the allocator has no memory for one, the process ends.
@@ -7,7 +7,6 @@
 //! MIGRATESLOTS` of Valkey 9) have the flag REPLICATED. RESTORE has a callback without a client, so it has no such flag, and the
 //! module counts the imports that are in progress.
 
-use super::injected;
 use super::log::{self, quoted, size};
 use redis_module::raw;
 use std::ffi::c_void;
@@ -31,19 +30,10 @@ impl Context {
         self.0
     }
 
-    fn has_flag(self, flags: u32) -> bool {
-        self.flags() & flags != 0
-    }
-
     /// The flags of RedisModule_GetContextFlags. It takes the server about a hundred instructions.
     pub(super) fn flags(self) -> u32 {
         // SAFETY: the context is the running command's.
         unsafe { api!(RedisModule_GetContextFlags)(self.0) }.cast_unsigned()
-    }
-
-    /// Whether the client speaks RESP3.
-    pub(super) fn is_resp3(self) -> bool {
-        self.has_flag(raw::REDISMODULE_CTX_FLAGS_RESP3)
     }
 
     /// Whether the running command, which has this name, must be obeyed. The commands of other modules, scripts and functions lack
@@ -53,28 +43,6 @@ impl Context {
     pub(super) fn must_obey(self, name: &[u8]) -> bool {
         let flags = self.flags();
         flags_must_obey(flags) || is_read_only_replica(flags) && is_write(name)
-    }
-
-    /// The time in milliseconds since the Unix epoch: the time that the server has cached for the running command, so
-    /// that all commands of a script or transaction see the same time. Redis 7.0 does not offer the cached time to
-    /// modules; there it is the current time.
-    pub(super) fn unix_ms() -> u64 {
-        // SAFETY: both functions take no arguments.
-        let ms = unsafe {
-            match optional_api!(RedisModule_CachedMicroseconds) {
-                Some(cached) => cached() / 1000,
-                None => api!(RedisModule_Milliseconds)(),
-            }
-        };
-        injected::time(u64::try_from(ms).unwrap_or(0))
-    }
-
-    /// Random bytes from the server.
-    pub(super) fn random_bytes<const N: usize>() -> [u8; N] {
-        let mut bytes = [0; N];
-        // SAFETY: the buffer has N bytes.
-        unsafe { api!(RedisModule_GetRandomBytes)(bytes.as_mut_ptr(), N) };
-        bytes
     }
 }
 
@@ -124,35 +92,19 @@ pub(super) type Subscription = (
 /// Imports that have started and not ended.
 static RUNNING: AtomicU64 = AtomicU64::new(0);
 
-/// The number of the event about migrations, and of its subevents about imports.
-#[derive(Debug)]
-struct Event {
-    id: u64,
-    started: u64,
-    /// The import failed or is complete.
-    ended: [u64; 2],
-}
+/// The numbers of the events about migrations. The crate's bindings are older than these events.
+const REDIS: u64 = 18;
+const VALKEY: u64 = 19;
 
-/// The crate's bindings are older than these events.
-const REDIS: Event = Event {
-    id: 18,
-    started: 0,
-    ended: [1, 2],
-};
-const VALKEY: Event = Event {
-    id: 19,
-    started: 0,
-    ended: [2, 4],
-};
-
-impl Event {
-    fn count(&self, subevent: u64) {
-        if subevent == self.started {
-            RUNNING.fetch_add(1, Ordering::Relaxed);
-        } else if self.ended.contains(&subevent) {
+/// Counts the start of an import (0), and its end: it failed or is complete.
+fn count_import(event: u64, subevent: u64) {
+    match (event, subevent) {
+        (REDIS | VALKEY, 0) => _ = RUNNING.fetch_add(1, Ordering::Relaxed),
+        (REDIS, 1 | 2) | (VALKEY, 2 | 4) => {
             let ended = |running: u64| Some(running.saturating_sub(1));
-            let _ = RUNNING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, ended);
+            _ = RUNNING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, ended);
         }
+        _ => {}
     }
 }
 
@@ -163,8 +115,7 @@ pub(super) fn imports_slots() -> bool {
 
 /// The subscription to the events of imports. A server that has none refuses it.
 pub(super) const fn slot_imports(is_valkey: bool) -> Subscription {
-    let Event { id, .. } = if is_valkey { VALKEY } else { REDIS };
-    (id, on_event)
+    (if is_valkey { VALKEY } else { REDIS }, on_event)
 }
 
 unsafe extern "C" fn on_event(
@@ -173,10 +124,7 @@ unsafe extern "C" fn on_event(
     subevent: u64,
     _data: *mut c_void,
 ) {
-    let known = [REDIS, VALKEY].into_iter();
-    known
-        .filter(|known| known.id == event.id)
-        .for_each(|known| known.count(subevent));
+    count_import(event.id, subevent);
 }
 
 /// Ends the process, as the server does when it has no memory for a value of its own types: a copy that lacks a key would not
@@ -196,16 +144,16 @@ mod tests {
 
     #[test]
     fn an_import_runs_from_its_start_to_its_end() {
-        for event in [REDIS, VALKEY] {
-            for end in event.ended {
-                event.count(event.started);
+        for (event, ends) in [(REDIS, [1, 2]), (VALKEY, [2, 4])] {
+            for end in ends {
+                count_import(event, 0);
                 assert!(imports_slots());
-                event.count(event.started + 100);
+                count_import(event, 100);
                 assert!(imports_slots());
-                event.count(end);
+                count_import(event, end);
                 assert!(!imports_slots());
                 // A server that loads the module during an import.
-                event.count(end);
+                count_import(event, end);
                 assert!(!imports_slots());
             }
         }

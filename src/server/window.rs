@@ -22,7 +22,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The setting `sketch-windows`: yes or no.
 pub(super) const SETTINGS: &[Setting] = &[Setting {
     name: c"sketch-windows",
-    old_name: None,
     default: c"yes",
     set: |text| store_boolean(text, &ENABLED),
     ..Setting::TEMPLATE

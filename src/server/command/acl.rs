@@ -76,7 +76,7 @@ impl<'a> Call<'a> {
     /// use their clients for modules again, with the id of a connection. So the server is asked: for a call as the user, it
     /// looks for the user before it looks for the command.
     fn has_user(&self) -> bool {
-        if flags_must_obey(self.context().flags()) {
+        if flags_must_obey(self.ctx.flags()) {
             return false;
         }
         // SAFETY: the context is the running command's. There is no command without a name, so the server runs none.

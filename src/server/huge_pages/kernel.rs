@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 /// The setting.
 pub(in crate::server) const SETTINGS: &[Setting] = &[Setting {
     name: c"sketch-huge-pages",
-    old_name: None,
     default: c"yes",
     set: |text| store_boolean(text, &IS_ENABLED),
     ..Setting::TEMPLATE

@@ -507,7 +507,7 @@ impl Module {
             for (name, value) in stats::module_fields() {
                 info.number(name, value);
             }
-            let bytes = i64::try_from(memory::process_bytes()).unwrap_or(i64::MAX);
+            let bytes = i64::try_from(memory::of_process().bytes).unwrap_or(i64::MAX);
             info.number("memory_limit_bytes", bytes);
             huge_pages::write_info(info);
         }

@@ -29,11 +29,6 @@ fn server_is_there() -> bool {
     optional_api!(RedisModule_Alloc).is_some()
 }
 
-/// A size that the server's allocator aligns naturally.
-fn natural_size(layout: Layout) -> usize {
-    layout.size().max(layout.align())
-}
-
 /// Bytes of the last block that the server's allocator refused; 0 if there is none.
 static REFUSED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
@@ -149,6 +144,21 @@ fn alloc_aligned(layout: Layout, get: fn(usize) -> *mut u8) -> *mut u8 {
     }
 }
 
+/// A block with this layout. `get` returns one of a size, with natural alignment.
+#[inline(always)]
+fn new_block(layout: Layout, get: fn(usize) -> *mut u8) -> *mut u8 {
+    if is_refused_by_test(layout.size()) {
+        return ptr::null_mut();
+    }
+    let block = match layout.align() > NATURAL_ALIGNMENT {
+        true => alloc_aligned(layout, get),
+        // The server's allocator aligns such a size naturally.
+        false => get(layout.size().max(layout.align())),
+    };
+    huge_pages::track(block, layout.size());
+    block
+}
+
 // SAFETY: every path returns blocks of the requested size and alignment from one of two allocators and frees them with
 // the same one. The choice is fixed before the module's first allocation, and the form of a block depends only on its
 // layout. On failure, every path returns null and does not unwind.
@@ -158,16 +168,7 @@ unsafe impl GlobalAlloc for ServerAllocator {
             // SAFETY: the caller's contract is that of the system allocator.
             return unsafe { System.alloc(layout) };
         }
-        if is_refused_by_test(layout.size()) {
-            return ptr::null_mut();
-        }
-        let block = if layout.align() > NATURAL_ALIGNMENT {
-            alloc_aligned(layout, try_alloc)
-        } else {
-            try_alloc(natural_size(layout))
-        };
-        huge_pages::track(block, layout.size());
-        block
+        new_block(layout, try_alloc)
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
@@ -175,16 +176,7 @@ unsafe impl GlobalAlloc for ServerAllocator {
             // SAFETY: the caller's contract is that of the system allocator.
             return unsafe { System.alloc_zeroed(layout) };
         }
-        if is_refused_by_test(layout.size()) {
-            return ptr::null_mut();
-        }
-        let block = if layout.align() > NATURAL_ALIGNMENT {
-            alloc_aligned(layout, try_calloc)
-        } else {
-            try_calloc(natural_size(layout))
-        };
-        huge_pages::track(block, layout.size());
-        block
+        new_block(layout, try_calloc)
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {

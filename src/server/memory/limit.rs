@@ -10,7 +10,6 @@ use crate::server::context::Context;
 use crate::server::injected;
 use crate::server::stats::MemoryRefusal;
 use std::ffi::{CStr, CString};
-use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The limits are not checked for commands that take less than this in total: the server refuses writes above
@@ -92,60 +91,28 @@ impl ServerMemory {
     }
 }
 
-/// What limits the memory of a command. In the log, a size follows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LimitSource {
-    Machine,
-    ControlGroup,
-    Maxmemory,
-}
-
-impl fmt::Display for LimitSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Machine => "the machine has",
-            Self::ControlGroup => "the control group allows",
-            Self::Maxmemory => "maxmemory leaves",
-        })
-    }
-}
-
-impl From<LimitSource> for MemoryRefusal {
-    fn from(source: LimitSource) -> Self {
-        match source {
-            LimitSource::Machine => Self::Machine,
-            LimitSource::ControlGroup => Self::ControlGroup,
-            LimitSource::Maxmemory => Self::Maxmemory,
-        }
-    }
-}
-
-/// Bytes that the process can have at most: those of the machine, or fewer if a control group limits it.
-///
-/// Cost: as [`control_group::limit_bytes`].
-pub(in crate::server) fn process_bytes() -> u64 {
-    of_process().bytes
-}
-
 /// The memory that a command may take in total.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct MemoryLimit {
-    pub(super) bytes: u64,
-    /// What sets this limit.
-    pub(super) source: LimitSource,
+#[derive(Debug, Clone, Copy)]
+pub(in crate::server) struct MemoryLimit {
+    pub(in crate::server) bytes: u64,
+    /// What sets this limit. In the log, the bytes follow it.
+    pub(super) source: &'static str,
+    pub(super) refusal: MemoryRefusal,
 }
 
 /// The memory that the process can have at most: that of the machine, or less if a control group limits it.
 ///
 /// Cost: as [`control_group::limit_bytes`].
-pub(super) fn of_process() -> MemoryLimit {
+pub(in crate::server) fn of_process() -> MemoryLimit {
     let machine = MemoryLimit {
         bytes: injected::bytes_of("machine").unwrap_or_else(machine_bytes),
-        source: LimitSource::Machine,
+        source: "the machine has",
+        refusal: MemoryRefusal::Machine,
     };
     let control_group = MemoryLimit {
         bytes: injected::bytes_of("control-group").unwrap_or_else(control_group::limit_bytes),
-        source: LimitSource::ControlGroup,
+        source: "the control group allows",
+        refusal: MemoryRefusal::ControlGroup,
     };
     machine.or_less(control_group)
 }
@@ -158,7 +125,8 @@ pub(super) fn read(ctx: Context, taken: u64) -> MemoryLimit {
     let memory = ServerMemory::read(ctx);
     of_process().or_less(MemoryLimit {
         bytes: memory.map_or(u64::MAX, |memory| memory.max_bytes(taken)),
-        source: LimitSource::Maxmemory,
+        source: "maxmemory leaves",
+        refusal: MemoryRefusal::Maxmemory,
     })
 }
 
@@ -175,7 +143,6 @@ impl MemoryLimit {
 /// The setting: bytes from 1 to 2^63 - 1, or 0 for no limit.
 pub(in crate::server) const SETTINGS: &[Setting] = &[Setting {
     name: c"sketch-max-key-bytes",
-    old_name: None,
     default: c"0",
     set: |text| store_integer(text, 0..=i64::MAX, &MAX_BYTES),
     ..Setting::TEMPLATE

@@ -13,7 +13,7 @@ pub(super) use allocator::set_refusals;
 pub use allocator::{MemoryUsage, ServerAllocator};
 pub(super) use allocator::{NATURAL_ALIGNMENT, has_refused, take_refused_bytes};
 use limit::MemoryLimit;
-pub(super) use limit::{SETTINGS, key_limit_error, process_bytes};
+pub(super) use limit::{SETTINGS, key_limit_error, of_process};
 
 use super::argument::Argument;
 use super::context::Context;
@@ -106,9 +106,7 @@ impl<'a> Memory<'a> {
             }
             Purpose::Add => self.take_for_key(bytes, 0, purpose),
             Purpose::Temporary => {
-                bytes < limit::MIN_CHECKED_BYTES
-                    || bytes <= limit::of_process().bytes
-                    || self.must_obey()
+                bytes < limit::MIN_CHECKED_BYTES || bytes <= of_process().bytes || self.must_obey()
             }
         }
     }
@@ -222,11 +220,11 @@ impl<'a> Memory<'a> {
     /// Warns, before the allocation, that a command that must be obeyed takes more than the process can have, once per
     /// command: the kernel may end the process, and nothing is logged then.
     #[cold]
-    fn warn_of_obeyed(&self, needed: u64, MemoryLimit { bytes, source }: MemoryLimit) {
+    fn warn_of_obeyed(&self, needed: u64, limit: MemoryLimit) {
         if !self.is_refusal_reported.replace(true) {
             let (command, key) = self.command_and_key();
-            let (needed, bytes) = sizes(needed, bytes);
-            let key = quoted(key);
+            let (needed, bytes) = sizes(needed, limit.bytes);
+            let (key, source) = (quoted(key), limit.source);
             log::warning(&format!(
                 "{command} must be obeyed: key {key} needs {needed}, {source} {bytes}. The kernel may end the server"
             ));
@@ -238,16 +236,16 @@ impl<'a> Memory<'a> {
         let taken = self.taken.get().saturating_add(bytes);
         if taken >= limit::MIN_CHECKED_BYTES {
             let read = || match self.must_obey() {
-                true => limit::of_process(),
+                true => of_process(),
                 false => limit::read(self.ctx, self.taken.get()),
             };
             let limit = *self.limit.get_or_init(read);
-            let MemoryLimit { bytes, source } = limit;
+            let MemoryLimit { bytes, source, .. } = limit;
             let needed = taken.saturating_add(spare);
             if needed > bytes && self.must_obey() {
                 self.warn_of_obeyed(needed, limit);
             } else if needed > bytes {
-                self.report_refusal(source.into(), |key| {
+                self.report_refusal(limit.refusal, |key| {
                     let (needed, bytes) = sizes(needed, bytes);
                     let (verb, value) = words(purpose);
                     let parts = match spare {
