@@ -1,6 +1,14 @@
 //! The arguments of a command as the server describes them: `COMMAND DOCS`, and which of them are keys.
 
-use redis_module::raw;
+use redis_module::raw::{
+    self, RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_BLOCK as BLOCK,
+    RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_DOUBLE as DOUBLE,
+    RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER as INTEGER,
+    RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY as KEY,
+    RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_ONEOF as ONE_OF,
+    RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN as PURE_TOKEN,
+    RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING as STRING,
+};
 use std::ffi::{CStr, c_int};
 use std::ptr;
 
@@ -176,39 +184,21 @@ pub(super) fn raw_args(
     let mut level: Vec<_> = args
         .iter()
         .map(|arg| {
-            let (kind, key_spec_index) = match arg.kind {
-                ArgKind::Key(spec) => (
-                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY,
-                    spec,
-                ),
-                ArgKind::String => (
-                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING,
-                    -1,
-                ),
-                ArgKind::Integer => (
-                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER,
-                    -1,
-                ),
-                ArgKind::Double => (
-                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_DOUBLE,
-                    -1,
-                ),
-                ArgKind::Token => (
-                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN,
-                    -1,
-                ),
-                ArgKind::OneOf => (
-                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_ONEOF,
-                    -1,
-                ),
-                ArgKind::Block => (
-                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_BLOCK,
-                    -1,
-                ),
+            let key_spec_index = match arg.kind {
+                ArgKind::Key(spec) => spec,
+                _ => -1,
             };
             raw::RedisModuleCommandArg {
                 name: arg.name.as_ptr(),
-                type_: kind,
+                type_: match arg.kind {
+                    ArgKind::Key(_) => KEY,
+                    ArgKind::String => STRING,
+                    ArgKind::Integer => INTEGER,
+                    ArgKind::Double => DOUBLE,
+                    ArgKind::Token => PURE_TOKEN,
+                    ArgKind::OneOf => ONE_OF,
+                    ArgKind::Block => BLOCK,
+                },
                 key_spec_index,
                 token: arg.token.map_or(ptr::null(), CStr::as_ptr),
                 flags: arg.flags as c_int,

@@ -16,7 +16,7 @@ pub use outcome::Outcome;
 use super::context;
 use super::error::Error;
 use redis_module::raw;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::ptr;
 
 /// The flag of commands that report the positions of their keys, on servers that need it
@@ -216,14 +216,6 @@ pub(super) unsafe fn register(
     Ok(true)
 }
 
-/// An entry of the list of a command's changes.
-fn history_entry(
-    since: *const c_char,
-    changes: *const c_char,
-) -> raw::RedisModuleCommandHistoryEntry {
-    raw::RedisModuleCommandHistoryEntry { since, changes }
-}
-
 /// # Safety
 /// `proxy` must be a command of this module, in the running load function.
 unsafe fn set_info(
@@ -235,13 +227,13 @@ unsafe fn set_info(
     let args = raw_args(command.args, &mut levels);
     let mut keys: Vec<_> = command.keys.iter().map(|spec| spec.to_raw()).collect();
     keys.push(NO_KEY_SPEC);
-    let mut history: Vec<_> = command
-        .history
-        .iter()
-        .map(|(since, changes)| history_entry(since.as_ptr(), changes.as_ptr()))
+    let history = command.history.iter();
+    let history = history.map(|(since, changes)| (since.as_ptr(), changes.as_ptr()));
+    // An empty entry ends the list.
+    let history = history.chain([(ptr::null(), ptr::null())]);
+    let mut history: Vec<_> = history
+        .map(|(since, changes)| raw::RedisModuleCommandHistoryEntry { since, changes })
         .collect();
-    // Ends the list.
-    history.push(history_entry(ptr::null(), ptr::null()));
     let version = raw::RedisModuleCommandInfoVersion {
         version: 1,
         sizeof_historyentry: size_of::<raw::RedisModuleCommandHistoryEntry>(),

@@ -11,21 +11,28 @@ use crate::server::huge_pages;
 use crate::server::injected;
 use crate::server::log;
 use crate::server::memory::{NATURAL_ALIGNMENT, take_refused_bytes};
+use crate::server::stats::Stats;
 use redis_module::raw;
 use roughly_sketch::blocks::BlockMover;
 use std::ffi::{c_int, c_ulong, c_void};
 use std::mem::ManuallyDrop;
-use std::ptr::{self, NonNull};
+use std::ptr;
+use std::sync::atomic::AtomicPtr;
 
 /// The registration of `T`. Its fields in INFO have `info_suffix` after the category of the family.
 #[must_use]
 pub const fn registration<T: DataType>(info_suffix: &'static str) -> Registration {
-    Registration::new::<T>(
+    Registration {
+        name: T::TYPE_NAME,
         info_suffix,
-        register::<T>,
-        |value| value.cast::<Value<T>>(),
-        |header, budget| Ok(Value::new(T::from_header(header, budget)?)),
-    )
+        max_panes: T::MAX_PANES,
+        header_mark: T::HEADER_MARK,
+        register: register::<T>,
+        value: |value| value.cast::<Value<T>>(),
+        from_header: |header, budget| Ok(Value::new(T::from_header(header, budget)?)),
+        handle: AtomicPtr::new(ptr::null_mut()),
+        stats: Stats::new(),
+    }
 }
 
 /// Registers `T`. Returns false if the server refuses it, because another module owns the name.
@@ -234,18 +241,17 @@ struct Defragmenter {
 }
 
 impl Defragmenter {
-    /// Moves a block of the server's allocator with this size. Returns `None` if the block stays.
+    /// Moves a block of the server's allocator with this size. Returns its address, which is the same if the block stays.
     ///
     /// # Safety
     /// `block` must be a live block of the global allocator with an alignment of at most [`NATURAL_ALIGNMENT`]. If
     /// another block is returned, it has the same size and contents, and `block` is freed.
-    unsafe fn moved(&mut self, block: NonNull<u8>, bytes: usize) -> Option<NonNull<u8>> {
-        let moved = huge_pages::track_resize(block.as_ptr(), [bytes, bytes], || {
+    unsafe fn moved(&mut self, block: *mut u8, bytes: usize) -> *mut u8 {
+        let moved = huge_pages::track_resize(block, [bytes, bytes], || {
             // SAFETY: the context is the running callback's; the block is live by the function's contract.
-            let moved = unsafe { api!(RedisModule_DefragAlloc)(self.ctx, block.as_ptr().cast()) };
-            moved.cast()
+            unsafe { api!(RedisModule_DefragAlloc)(self.ctx, block.cast()) }.cast()
         });
-        NonNull::new(moved)
+        if moved.is_null() { block } else { moved }
     }
 }
 
@@ -261,10 +267,8 @@ impl BlockMover for Defragmenter {
         // alignment. Whether it moves or stays, the block has the vector's layout and contents, and no other
         // owner, because the old vector is not dropped.
         unsafe {
-            let moved = NonNull::new(start.cast())
-                .and_then(|block| self.moved(block, capacity * size_of::<T>()));
-            let start = moved.map_or(start, |block| block.cast().as_ptr());
-            *vec = Vec::from_raw_parts(start, len, capacity);
+            let start = self.moved(start.cast(), capacity * size_of::<T>());
+            *vec = Vec::from_raw_parts(start.cast(), len, capacity);
         }
     }
 }
@@ -274,7 +278,7 @@ impl BlockMover for Defragmenter {
 ///
 /// # Safety
 /// `value` must point to a `Value<T>` created by [`Value::new`] and be the server's only pointer to it.
-pub(super) unsafe fn defragment_value<T: DataType>(
+unsafe fn defragment_value<T: DataType>(
     ctx: *mut raw::RedisModuleDefragCtx,
     value: *mut *mut c_void,
 ) -> c_int {
@@ -286,11 +290,8 @@ pub(super) unsafe fn defragment_value<T: DataType>(
             cursor = 0;
         }
         // The value's own block is moved first, and only once.
-        if cursor == 0
-            && let Some(own) = NonNull::new((*value).cast())
-            && let Some(moved) = defragmenter.moved(own, size_of::<Value<T>>())
-        {
-            *value = moved.as_ptr().cast();
+        if cursor == 0 {
+            *value = (defragmenter.moved((*value).cast(), size_of::<Value<T>>())).cast();
         }
         let value = &mut *(*value).cast::<Value<T>>();
         while value.relocate_blocks(cursor as usize, &mut defragmenter) {

@@ -47,16 +47,8 @@ pub struct Family {
 impl Family {
     /// The names of the commands that another module has, too.
     fn names_in(&self, owner: &Owner) -> impl Iterator<Item = Cow<'static, str>> {
-        let names = self
-            .commands
-            .iter()
-            .map(|command| command.name.to_string_lossy());
-        names.filter(|name| {
-            owner
-                .commands
-                .iter()
-                .any(|other| other.eq_ignore_ascii_case(name))
-        })
+        let names = (self.commands.iter()).map(|command| command.name.to_string_lossy());
+        names.filter(|name| (owner.commands.iter()).any(|other| other.eq_ignore_ascii_case(name)))
     }
 
     fn has_command_of(&self, owner: &Owner) -> bool {
@@ -169,29 +161,24 @@ impl Module {
         }
     }
 
-    /// The names that the argument `families` accepts: `bf,cf,cms`.
-    fn family_names(&self) -> String {
-        let names = self.families.iter().filter_map(|family| family.name);
-        names.collect::<Vec<_>>().join(",")
-    }
-
-    /// The selected families of whose commands other modules have none, as the argument `families`: `cf,cms`. Without the first
-    /// family if its name, which is also that of the module, `is_name_taken`. `None` if there are none, or if another module has
-    /// commands that belong to no family.
-    fn families_left(&self, owners: &[Owner], is_name_taken: bool) -> Option<String> {
-        let is_free = |family: &Family| !owners.iter().any(|owner| family.has_command_of(owner));
-        let families = self.families.iter().enumerate();
-        let selected = families.filter(|&(number, _)| self.has_family(number));
-        let (named, others): (Vec<_>, Vec<_>) =
-            selected.partition(|(_, family)| family.name.is_some());
-        if !others.into_iter().all(|(_, family)| is_free(family)) {
-            return None;
+    /// The advice to load only the families of whose commands other modules have none. Without the first family if its name, which
+    /// is also that of the module, `is_name_taken`. Empty if there are none, or if another module has commands that belong to no
+    /// family.
+    fn families_left(&self, owners: &[Owner], is_name_taken: bool) -> String {
+        let is_free = |family: &&Family| !owners.iter().any(|owner| family.has_command_of(owner));
+        let mut others = self
+            .loaded_families()
+            .filter(|family| family.name.is_none());
+        let is_possible = others.all(|family| is_free(&family));
+        let families = self.loaded_families().skip(usize::from(is_name_taken));
+        let left = families.filter(is_free).filter_map(|family| family.name);
+        match left.collect::<Vec<_>>() {
+            left if is_possible && !left.is_empty() => format!(
+                ", or load only the families that no other module has: families {}",
+                left.join(",")
+            ),
+            _ => String::new(),
         }
-        let left = named
-            .into_iter()
-            .filter(|&(number, family)| is_free(family) && !(is_name_taken && number == 0));
-        let left: Vec<_> = left.filter_map(|(_, family)| family.name).collect();
-        (!left.is_empty()).then(|| left.join(","))
     }
 
     /// Why a command or a type is not registered, for the log: with the module that has it, what else that module has, and which
@@ -211,27 +198,22 @@ impl Module {
             return format!("{taken} was refused by the server: another module has it");
         }
         let owned = owners.iter().map(|owner| {
-            let families = self.loaded_families();
-            let commands: Vec<_> = families
-                .filter_map(|family| family.commands_of(owner))
-                .collect();
-            format!("{} has {}", owner.module, commands.join(", "))
+            let commands = (self.loaded_families()).filter_map(|family| family.commands_of(owner));
+            let commands = commands.collect::<Vec<_>>().join(", ");
+            format!("{} has {commands}", owner.module)
         });
         let owned: Vec<_> = owned.collect();
-        let mut line = format!(
-            "{taken} was refused by the server: {}. Remove the other loadmodule line",
-            owned.join(", ")
-        );
-        if let Some(left) = self.families_left(&owners, false) {
-            line +=
-                &format!(", or load only the families that no other module has: families {left}");
-        }
-        line
+        format!(
+            "{taken} was refused by the server: {}. Remove the other loadmodule line{}",
+            owned.join(", "),
+            self.families_left(&owners, false)
+        )
     }
 
     /// Why the load line selects no families, for the log.
     fn invalid_selection(&self, why: InvalidSelection) -> String {
-        let names = self.family_names();
+        let names = self.families.iter().filter_map(|family| family.name);
+        let names = names.collect::<Vec<_>>().join(",");
         match why {
             InvalidSelection::UnknownName => {
                 format!("families must be one or more of {names}, separated by commas")
@@ -450,30 +432,26 @@ impl Module {
                 module_list::owners(ctx),
             )
         };
-        let mut line = format!(
-            "another module with the name {} is loaded{other}. Remove its loadmodule line or the one of Roughly{}",
+        let left = match self.has_family(0) {
+            true => self.families_left(&owners, true),
+            false => String::new(),
+        };
+        format!(
+            "another module with the name {} is loaded{other}. Remove its loadmodule line or the one of Roughly{}{left}",
             name.to_string_lossy(),
             module_list::own_file()
-        );
-        if self.has_family(0)
-            && let Some(left) = self.families_left(&owners, true)
-        {
-            line +=
-                &format!(", or load only the families that no other module has: families {left}");
-        }
-        line
-    }
-
-    /// Ends the threads of the module, for the memory test of a crash report. Allocates no memory.
-    pub fn end_threads(&self) {
-        huge_pages::end();
+        )
     }
 
     /// Implements the INFO callback.
     ///
     /// # Safety
-    /// `ctx` must be that of the running callback.
-    pub unsafe fn write_info(&self, ctx: *mut raw::RedisModuleInfoCtx) {
+    /// The arguments must be those of the running callback.
+    pub unsafe fn write_info(&self, ctx: *mut raw::RedisModuleInfoCtx, for_crash_report: c_int) {
+        if for_crash_report != 0 {
+            // A crash report is written in a signal handler, which must not allocate. The server tests all memory afterwards.
+            return huge_pages::end();
+        }
         // SAFETY: by the function's contract.
         let mut info = unsafe { InfoWriter::new(ctx) };
         guarded("info", || self.write_sections(&mut info));
@@ -533,12 +511,8 @@ macro_rules! export_module {
                 ctx: *mut redis_module::raw::RedisModuleInfoCtx,
                 for_crash_report: std::ffi::c_int,
             ) {
-                // A crash report is written in a signal handler, which must not allocate.
-                match for_crash_report {
-                    // SAFETY: the context is this callback's.
-                    0 => unsafe { $module.write_info(ctx) },
-                    _ => $module.end_threads(),
-                }
+                // SAFETY: the arguments are this callback's.
+                unsafe { $module.write_info(ctx, for_crash_report) }
             }
             // SAFETY: the pointers are those of the server.
             unsafe { $module.load(ctx, argv, argc, Some(info)) }

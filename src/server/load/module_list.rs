@@ -87,8 +87,8 @@ unsafe fn text(reply: *mut raw::RedisModuleCallReply) -> String {
 /// A loaded module.
 struct Loaded {
     name: String,
-    path: Option<String>,
-    version: Option<String>,
+    /// File and version: ` (/lib/other.so, version 81000)`. Empty if the server reports neither.
+    description: String,
 }
 
 impl Loaded {
@@ -108,27 +108,23 @@ impl Loaded {
         let modules = modules.iter().map(|module| {
             // Each module is a list of names and values of fields.
             let field = |wanted: &str| {
-                let mut pairs = module.chunks_exact(2);
-                let pair = pairs.find(|pair| pair[0] == wanted);
-                pair.map(|pair| pair[1].clone())
+                let (pairs, _) = module.as_chunks();
+                let pair = pairs.iter().find(|[name, _]| name == wanted);
+                pair.map(|[_, value]| value.clone())
                     .filter(|value| !value.is_empty())
+            };
+            let version = field("ver").map(|version| format!("version {version}"));
+            let parts: Vec<_> = [field("path"), version].into_iter().flatten().collect();
+            let description = match parts.is_empty() {
+                true => String::new(),
+                false => format!(" ({})", parts.join(", ")),
             };
             Self {
                 name: field("name").unwrap_or_default(),
-                path: field("path"),
-                version: field("ver").map(|version| format!("version {version}")),
+                description,
             }
         });
         modules.collect()
-    }
-
-    /// File and version: ` (/lib/other.so, version 81000)`. Empty if the server reports neither.
-    fn description(self) -> String {
-        let parts: Vec<_> = [self.path, self.version].into_iter().flatten().collect();
-        match parts.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", parts.join(", ")),
-        }
     }
 }
 
@@ -158,7 +154,7 @@ pub(super) fn own_file() -> String {
     }
 }
 
-/// File and version of the loaded module with this name, see [`Loaded::description`].
+/// File and version of the loaded module with this name, as in [`Owner::module`].
 ///
 /// # Safety
 /// `ctx` must be that of the running load function, and the API initialized.
@@ -166,7 +162,7 @@ pub(super) unsafe fn description(ctx: *mut raw::RedisModuleCtx, name: &CStr) -> 
     // SAFETY: by the function's contract.
     let mut modules = unsafe { Loaded::all(ctx) }.into_iter();
     let module = modules.find(|module| module.name.as_bytes() == name.to_bytes());
-    module.map(Loaded::description).unwrap_or_default()
+    module.map(|module| module.description).unwrap_or_default()
 }
 
 /// A module and its commands.
@@ -190,7 +186,7 @@ pub(super) unsafe fn owners(ctx: *mut raw::RedisModuleCtx) -> Vec<Owner> {
             let list = Reply::of(ctx, c"COMMAND", &[c"LIST", c"FILTERBY", c"MODULE", &name])?;
             elements(list.0).map(|name| text(name)).collect()
         };
-        let module = format!("module {}{}", module.name.clone(), module.description());
+        let module = format!("module {}{}", module.name, module.description);
         Some(Owner { module, commands })
     });
     owners.collect()
