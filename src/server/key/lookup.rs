@@ -277,9 +277,8 @@ impl<V> Lookup<V> {
     #[inline(always)]
     pub fn lenient(self, call: &Call<'_>) -> Result<Option<V>, Error> {
         match self {
-            Self::Found(value) => Ok(Some(value)),
             Self::WrongType if call.is_within() => Err(Error::WrongType),
-            _ => Ok(None),
+            other => Ok(other.found()),
         }
     }
 

@@ -15,6 +15,7 @@ pub(crate) use lookup::one_of;
 pub use lookup::{AnyMut, AnyRef, Lookup, OneOf, OneOfMut};
 pub(super) use opened::assert_none_open;
 use opened::{FOR_WRITING, OpenedKey, Reader, Writer, try_collect};
+pub use opened::{Key, ReadKey, WriteKey};
 
 use super::call::Call;
 use super::data_type::{AnyValue, DataType, NewValue, Registration, Value};
@@ -90,28 +91,20 @@ impl Call<'_> {
         drop(OpenedKey::new(self, destination, FOR_WRITING));
         let sources = OpenedKey::all(self, sources)?;
         let destination = OpenedKey::new(self, destination, FOR_WRITING);
-        Ok(MergeKeys::new(
-            self,
+        let mut keys = MergeKeys {
             types,
             destination,
             sources,
-            Writer::begin(),
-        ))
+            _writer: Writer::begin(),
+        };
+        if self.memory().is_key_limited()
+            && let Some(value) = keys.destination()
+        {
+            self.memory().set_key_bytes(value.live_bytes());
+        }
+        Ok(keys)
     }
 }
-
-/// An open key that can hold any type.
-#[derive(Debug)]
-pub struct Key<Access> {
-    opened: OpenedKey,
-    access: Access,
-}
-
-/// A key of any type, open for reading.
-pub type ReadKey = Key<Reader>;
-
-/// A key of any type, open for writing.
-pub type WriteKey = Key<Writer>;
 
 impl<Access> Key<Access> {
     /// Whether the key is missing.
@@ -155,7 +148,7 @@ impl Key<Writer> {
             Lookup::WrongType => Err(Error::WrongType),
             Lookup::Found((of, value)) => {
                 // SAFETY: the key holds a value of this type at this address.
-                let mut entry = unsafe { Entry::existing((self.opened, self.access), of, value) };
+                let mut entry = unsafe { Entry::existing(self, of, value) };
                 entry.set_key_bytes(call);
                 Ok(Found::Entry(entry))
             }
@@ -169,7 +162,7 @@ impl Key<Writer> {
     /// [`Error::KeyTooLarge`] if the value takes more bytes than a key may (`sketch-max-key-bytes`). The value is
     /// dropped.
     pub fn create<T: DataType>(self, call: &Call<'_>, value: T) -> Result<Entry, Error> {
-        Entry::new(call, (self.opened, self.access), Value::new(value))
+        self.create_boxed(call, Value::new(value))
     }
 
     /// Replaces the value of the key, if it is a `T`, and keeps its time to live. If the key is missing,
@@ -206,7 +199,7 @@ impl Key<Writer> {
     /// # Errors
     /// As [`Key::create`].
     pub fn create_boxed(self, call: &Call<'_>, value: NewValue) -> Result<Entry, Error> {
-        Entry::new(call, (self.opened, self.access), value)
+        Entry::new(call, self, value)
     }
 }
 
@@ -243,27 +236,6 @@ pub struct MergeKeys {
 }
 
 impl MergeKeys {
-    fn new(
-        call: &Call<'_>,
-        types: &'static [&'static Registration],
-        destination: OpenedKey,
-        sources: Vec<OpenedKey>,
-        writer: Writer,
-    ) -> Self {
-        let mut keys = Self {
-            types,
-            destination,
-            sources,
-            _writer: writer,
-        };
-        if call.memory().is_key_limited()
-            && let Some(value) = keys.destination()
-        {
-            call.memory().set_key_bytes(value.live_bytes());
-        }
-        keys
-    }
-
     /// What the destination and each source hold, for a family. A source that is the destination itself is `Found(None)`.
     ///
     /// # Panics

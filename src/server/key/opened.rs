@@ -16,7 +16,7 @@ pub(super) const FOR_WRITING: u32 = raw::REDISMODULE_READ | raw::REDISMODULE_WRI
 ///
 /// It may have no value: a key that is open for writing can be missing. What needs a value is in [`Present`].
 #[derive(Debug)]
-pub(super) struct OpenedKey {
+pub struct OpenedKey {
     /// `None` if the key is missing and open for reading.
     key: Option<NonNull<raw::RedisModuleKey>>,
 }
@@ -102,6 +102,19 @@ impl Drop for OpenedKey {
         }
     }
 }
+
+/// An open key that can hold any type.
+#[derive(Debug)]
+pub struct Key<Access> {
+    pub(super) opened: OpenedKey,
+    pub(super) access: Access,
+}
+
+/// A key of any type, open for reading.
+pub type ReadKey = Key<Reader>;
+
+/// A key of any type, open for writing.
+pub type WriteKey = Key<Writer>;
 
 /// Collects elements, whose number a client chose, into a vector.
 ///
