@@ -79,34 +79,24 @@ mod debug {
         body()
     }
 
-    /// What was requested since the last `ROUGHLY.FAULT`.
-    struct Requests {
-        /// The requests that can be refused.
-        count: AtomicU64,
-        /// Those that were refused.
-        refused: AtomicU64,
-        /// Bytes of the largest allocation that cannot be refused.
-        largest_other: AtomicU64,
-        /// The first and last request to refuse; 0 for none.
-        first: AtomicU64,
-        last: AtomicU64,
-    }
+    /// The requests since the last `ROUGHLY.FAULT` that can be refused, and those of them that were refused.
+    static REQUESTS: AtomicU64 = AtomicU64::new(0);
+    static REFUSED: AtomicU64 = AtomicU64::new(0);
 
-    static REQUESTS: Requests = Requests {
-        count: AtomicU64::new(0),
-        refused: AtomicU64::new(0),
-        largest_other: AtomicU64::new(0),
-        first: AtomicU64::new(0),
-        last: AtomicU64::new(0),
-    };
+    /// Bytes of the largest allocation since then that cannot be refused.
+    static LARGEST_OTHER: AtomicU64 = AtomicU64::new(0);
+
+    /// The first and last request to refuse; 0 for none.
+    static FIRST: AtomicU64 = AtomicU64::new(0);
+    static LAST: AtomicU64 = AtomicU64::new(0);
 
     /// Counts a request for memory. Whether it is one to refuse.
     pub fn refuses_request() -> bool {
-        let number = REQUESTS.count.fetch_add(1, Ordering::Relaxed) + 1;
-        let first = REQUESTS.first.load(Ordering::Relaxed);
-        let refuses = (first..=REQUESTS.last.load(Ordering::Relaxed)).contains(&number);
+        let number = REQUESTS.fetch_add(1, Ordering::Relaxed) + 1;
+        let first = FIRST.load(Ordering::Relaxed);
+        let refuses = (first..=LAST.load(Ordering::Relaxed)).contains(&number);
         if refuses {
-            REQUESTS.refused.fetch_add(1, Ordering::Relaxed);
+            REFUSED.fetch_add(1, Ordering::Relaxed);
         }
         refuses
     }
@@ -114,8 +104,7 @@ mod debug {
     /// Measures an allocation of this size. Whether the allocator refuses it.
     pub fn refuses_allocation(bytes: usize) -> bool {
         if !is_refusable() {
-            let other = &REQUESTS.largest_other;
-            other.fetch_max(bytes as u64, Ordering::Relaxed);
+            LARGEST_OTHER.fetch_max(bytes as u64, Ordering::Relaxed);
         }
         REFUSES_MEMORY.load(Ordering::Relaxed)
     }
@@ -158,16 +147,16 @@ mod debug {
                     return api!(RedisModule_ReplyWithError)(ctx, text);
                 }
             }
-            REQUESTS.first.store(0, Ordering::Relaxed);
-            REQUESTS.last.store(0, Ordering::Relaxed);
+            FIRST.store(0, Ordering::Relaxed);
+            LAST.store(0, Ordering::Relaxed);
             api!(RedisModule_ReplyWithArray)(ctx, 3);
-            for counter in [&REQUESTS.count, &REQUESTS.refused, &REQUESTS.largest_other] {
+            for counter in [&REQUESTS, &REFUSED, &LARGEST_OTHER] {
                 let number = counter.swap(0, Ordering::Relaxed) as c_longlong;
                 api!(RedisModule_ReplyWithLongLong)(ctx, number);
             }
             let [first, last] = range.map(c_longlong::unsigned_abs);
-            REQUESTS.first.store(first, Ordering::Relaxed);
-            REQUESTS.last.store(last, Ordering::Relaxed);
+            FIRST.store(first, Ordering::Relaxed);
+            LAST.store(last, Ordering::Relaxed);
         }
         ok
     }

@@ -79,19 +79,13 @@ pub fn warning(text: &str) {
     write(c"warning", text);
 }
 
+/// The limit of the lines about the input of clients.
+pub(super) static OF_INPUT: RateLimit = RateLimit::per_second();
+
 /// As [`warning`], for a problem that a client can cause repeatedly: at most one line per second, so that clients cannot
 /// fill the disk.
 pub fn warning_of_input(text: &str) {
-    if let Some(text) = line_of_input(|| text.to_owned()) {
-        warning(&text);
-    }
-}
-
-/// The line of [`warning_of_input`] with the number of lines that were suppressed before it; `None` if this one is
-/// suppressed.
-pub(super) fn line_of_input(text: impl FnOnce() -> String) -> Option<String> {
-    static LIMIT: RateLimit = RateLimit::per_second();
-    LIMIT.line(text)
+    OF_INPUT.warning(|| text.to_owned());
 }
 
 /// Limits lines of one kind to one per interval. Lines of different kinds do not suppress each other.
@@ -134,7 +128,7 @@ impl RateLimit {
     }
 
     /// A line with the number of lines that were suppressed before it; `None` if this one is suppressed.
-    fn line(&self, text: impl FnOnce() -> String) -> Option<String> {
+    pub(super) fn line(&self, text: impl FnOnce() -> String) -> Option<String> {
         static START: LazyLock<Instant> = LazyLock::new(Instant::now);
         let ms = u64::try_from(START.elapsed().as_millis()).unwrap_or(u64::MAX);
         let suppressed = self.passes(injected::time(ms) / 1000)?;

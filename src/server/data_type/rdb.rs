@@ -14,7 +14,7 @@ use crate::server::argument::Argument;
 use crate::server::context::Subscription;
 use crate::server::huge_pages;
 use crate::server::injected;
-use crate::server::log::{self, line_of_input, quoted};
+use crate::server::log::{self, quoted};
 use redis_module::raw;
 use roughly_sketch::buffer::Buffer;
 use roughly_sketch::format::{FormatError, Sink, Source};
@@ -58,7 +58,7 @@ impl RdbReader {
             .key()
             .map(|key| format!(" of key {}", quoted(key.bytes())));
         let text = || format!("value{} refused: {why}", key.as_deref().unwrap_or_default());
-        let Some(line) = line_of_input(text) else {
+        let Some(line) = log::OF_INPUT.line(text) else {
             return;
         };
         let line = CString::new(line).unwrap_or_default();

@@ -9,6 +9,7 @@
 use super::arrays::{ARRAYS, Pages, State};
 use super::kernel::{Pagemap, Status, collapse, is_used, page_bytes, status};
 use crate::server::context::Subscription;
+use crate::server::stats::InfoWriter;
 use redis_module::raw;
 use std::ffi::c_void;
 use std::io;
@@ -61,14 +62,17 @@ static IS_RUNNING: AtomicU32 = AtomicU32::new(0);
 /// System calls that failed.
 static ERRORS: AtomicI64 = AtomicI64::new(0);
 
-/// The number of failed attempts to get a huge page.
-pub(super) fn errors() -> i64 {
-    ERRORS.load(Ordering::Relaxed)
-}
-
-/// Bytes of arrays in huge pages, and bytes in use that wait for them.
-pub(super) fn bytes() -> [usize; 2] {
-    [&HUGE, &WAITING].map(|pages| pages.load(Ordering::Relaxed) * page_bytes())
+/// Writes the fields of INFO: bytes of arrays in huge pages, and bytes in use that wait for them.
+pub(in crate::server) fn write_info(info: &mut InfoWriter) {
+    info.text("huge_pages", status().name());
+    for (name, pages) in [
+        ("huge_page_bytes", &HUGE),
+        ("huge_page_bytes_waiting", &WAITING),
+    ] {
+        let bytes = pages.load(Ordering::Relaxed) * page_bytes();
+        info.number(name, i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+    info.number("huge_page_errors", ERRORS.load(Ordering::Relaxed));
 }
 
 /// Call this after an array was added. Starts or wakes the thread if it has none yet.

@@ -10,9 +10,8 @@ mod collapser;
 mod kernel;
 
 use super::log;
-use super::stats::InfoWriter;
 use arrays::ARRAYS;
-pub(super) use collapser::{CHILD_EVENTS, end};
+pub(super) use collapser::{CHILD_EVENTS, end, write_info};
 pub(super) use kernel::SETTINGS;
 use kernel::{Status, status};
 use std::process;
@@ -84,13 +83,4 @@ pub(super) fn begin() {
         Status::Pagemap => "the server's user cannot read /proc/self/pagemap",
     };
     log::notice(&format!("large keys do not use huge pages: {why}"));
-}
-
-/// Writes the fields of INFO.
-pub(super) fn write_info(info: &mut InfoWriter) {
-    info.text("huge_pages", status().name());
-    let [huge, waiting] = collapser::bytes().map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
-    info.number("huge_page_bytes", huge);
-    info.number("huge_page_bytes_waiting", waiting);
-    info.number("huge_page_errors", collapser::errors());
 }

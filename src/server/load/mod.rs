@@ -288,8 +288,8 @@ impl Module {
         // SAFETY: see above.
         unsafe { log::name_module(ctx) };
         log_missing();
-        if let Some(server) = server.filter(|server| server.is_newer_than_tested()) {
-            log::notice(&server.untested());
+        if let Some(line) = server.and_then(ServerVersion::untested) {
+            log::notice(&line);
         }
         // SAFETY: see above.
         unsafe { injected::register(ctx) };

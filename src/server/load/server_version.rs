@@ -54,14 +54,6 @@ impl ServerVersion {
         })
     }
 
-    /// The newest tested version of this server.
-    fn newest_tested(self) -> (u32, u32) {
-        match self.is_valkey {
-            true => NEWEST_VALKEY,
-            false => NEWEST_REDIS,
-        }
-    }
-
     /// Whether a cluster of this server asks a module's command with the flag `getkeys-api` for its keys, and looks only at the
     /// first key of a command without it. Redis 8.6 goes by the key specs. While a slot moves to another node (`CLUSTER
     /// MIGRATION`, since 8.4), it asks again for the keys of each command that it sends to this node, sends the command once
@@ -70,18 +62,16 @@ impl ServerVersion {
         self.is_valkey || self.number < REDIS_WITH_SLOT_MIGRATION
     }
 
-    /// Whether no test ran on this version or a newer one.
-    pub(super) fn is_newer_than_tested(self) -> bool {
-        self.number > self.newest_tested()
-    }
-
     /// The log line for a version that is newer than every tested one.
-    pub(super) fn untested(self) -> String {
-        let name = if self.is_valkey { "Valkey" } else { "Redis" };
-        let ((major, minor), (tested_major, tested_minor)) = (self.number, self.newest_tested());
-        format!(
+    pub(super) fn untested(self) -> Option<String> {
+        let (name, tested) = match self.is_valkey {
+            true => ("Valkey", NEWEST_VALKEY),
+            false => ("Redis", NEWEST_REDIS),
+        };
+        let ((major, minor), (tested_major, tested_minor)) = (self.number, tested);
+        (self.number > tested).then(|| format!(
             "{name} {major}.{minor} is newer than every version that this module was tested on: the newest is {tested_major}.{tested_minor}"
-        )
+        ))
     }
 }
 
@@ -103,11 +93,11 @@ mod tests {
             (true, "255.255.255", true),
         ] {
             let version = ServerVersion::parse(is_valkey, version).expect("a version");
-            assert_eq!(version.is_newer_than_tested(), expected, "{version:?}");
+            assert_eq!(version.untested().is_some(), expected, "{version:?}");
         }
         let version = ServerVersion::parse(false, "8.8.0").expect("a version");
         let line = "Redis 8.8 is newer than every version that this module was tested on: the newest is 8.6";
-        assert_eq!(version.untested(), line);
+        assert_eq!(version.untested().as_deref(), Some(line));
         assert_eq!(ServerVersion::parse(false, "unstable"), None);
     }
 }
