@@ -6,7 +6,7 @@ use redis_module::raw;
 use roughly_dump::{Writer, type_id};
 use roughly_sketch::memory::OutOfMemory;
 use roughly_sketch::refusable::refusable;
-use std::ffi::{CStr, c_longlong};
+use std::ffi::CStr;
 
 /// Maximum number of bytes per LOADCHUNK command. The server copies the argument of a command when it writes and when it loads the
 /// file. By default, jemalloc returns blocks above 8 MiB to the operating system when they are freed, so that each
@@ -47,10 +47,10 @@ impl Emit for AofWriter {
         let (io, key, command) = (self.io, self.key, command.as_ptr());
         let (start, len) = (bytes.as_ptr(), bytes.len());
         let emit = api!(RedisModule_EmitAOF);
-        // SAFETY: the formats take the key "s", a long long "l" and a buffer with its length "b", in this order; all live until the
+        // SAFETY: the formats take the key "s", a long long "l" (i64) and a buffer with its length "b", in this order; all live until the
         // return.
         unsafe {
-            match number.map(c_longlong::from) {
+            match number {
                 Some(number) => emit(io, command, c"slb".as_ptr(), key, number, start, len),
                 None => emit(io, command, c"sb".as_ptr(), key, start, len),
             }
