@@ -131,22 +131,23 @@ struct Shown {
 
 static SHOWN: OnceLock<Vec<Shown>> = OnceLock::new();
 
-fn rejection_text(name: &CStr, rejection: &Rejection) -> String {
-    let name = name.to_string_lossy();
-    match rejection {
-        Rejection::Invalid => format!("Invalid value for `{name}`"),
-        Rejection::OutOfRange(range) => {
-            format!("Value for `{name}` must be in the range {range}")
-        }
-        Rejection::Because(text) => text.clone(),
-    }
-}
-
 impl Shown {
+    /// The text of the error for a rejected text.
+    fn rejected(&self, rejection: Rejection) -> String {
+        let name = self.setting.name.to_string_lossy();
+        match rejection {
+            Rejection::Invalid => format!("Invalid value for `{name}`"),
+            Rejection::OutOfRange(range) => {
+                format!("Value for `{name}` must be in the range {range}")
+            }
+            Rejection::Because(text) => text,
+        }
+    }
+
     /// Sets the setting, whatever the values of the others: [`Shown::check`] checks them.
-    fn take(&self, text: Argument<'_>) -> Result<(), Rejection> {
+    fn take(&self, text: Argument<'_>) -> Result<(), String> {
         let number;
-        let shown: &[u8] = match (self.setting.set)(text)? {
+        let shown: &[u8] = match (self.setting.set)(text).map_err(|why| self.rejected(why))? {
             Accepted::AsGiven => text.bytes(),
             Accepted::Instead(other) => other.as_bytes(),
             Accepted::Number(value) => {
@@ -172,8 +173,8 @@ impl Shown {
     }
 
     /// Checks the value against the values of other settings.
-    fn check(&self) -> Result<(), Rejection> {
-        (self.setting.fits)(self.text().as_argument())
+    fn check(&self) -> Result<(), String> {
+        (self.setting.fits)(self.text().as_argument()).map_err(|why| self.rejected(why))
     }
 }
 
@@ -211,12 +212,11 @@ unsafe extern "C" fn apply(
 unsafe fn run(
     data: *mut c_void,
     error: *mut *mut raw::RedisModuleString,
-    body: impl FnOnce(&Shown) -> Result<(), Rejection>,
+    body: impl FnOnce(&Shown) -> Result<(), String>,
 ) -> c_int {
     let done = guarded("a setting", || {
         // SAFETY: as in `get`.
-        let shown = unsafe { &*data.cast::<Shown>() };
-        body(shown).map_err(|rejection| rejection_text(shown.setting.name, &rejection))
+        body(unsafe { &*data.cast() })
     });
     match done {
         Some(Ok(())) => raw::REDISMODULE_OK as c_int,
@@ -240,32 +240,24 @@ unsafe fn run(
 /// `ctx` and `args` must be those of the running load function.
 pub(super) unsafe fn register(
     ctx: *mut raw::RedisModuleCtx,
-    settings: &[(bool, &'static [Setting])],
+    settings: &[(bool, &'static Setting)],
     args: &[Argument<'_>],
     module: &CStr,
     prefixed: bool,
 ) -> Result<(), String> {
     let shown = SHOWN.get_or_init(|| {
-        let settings = settings.iter().flat_map(|&(_, settings)| settings);
-        settings
-            .map(|setting| Shown {
-                setting,
-                text: AtomicPtr::new(ptr::null_mut()),
-            })
-            .collect()
+        let settings = settings.iter().map(|&(_, setting)| Shown {
+            setting,
+            text: AtomicPtr::new(ptr::null_mut()),
+        });
+        settings.collect()
     });
     for one in shown {
-        let default = OwnedString::new(one.setting.default.to_bytes());
-        one.take(default.as_argument())
-            .map_err(|rejection| rejection_text(one.setting.name, &rejection))?;
+        one.take(OwnedString::new(one.setting.default.to_bytes()).as_argument())?;
     }
-    let is_loaded = settings
-        .iter()
-        .flat_map(|&(is_loaded, settings)| settings.iter().map(move |_| is_loaded));
+    let shown = shown.iter().zip(settings);
     let shown: Vec<_> = shown
-        .iter()
-        .zip(is_loaded)
-        .filter_map(|(one, is_loaded)| is_loaded.then_some(one))
+        .filter_map(|(one, (is_loaded, _))| is_loaded.then_some(one))
         .collect();
     let prefix = format!("{}.", module.to_string_lossy());
     let values = take_load_line(&shown, args, &prefix)?;
@@ -308,8 +300,7 @@ pub(super) unsafe fn register(
         );
     }
     for one in shown {
-        one.check()
-            .map_err(|rejection| rejection_text(one.setting.name, &rejection))?;
+        one.check()?;
         if one.text().as_argument().bytes() != one.setting.default.to_bytes()
             && let Some(notice) = (one.setting.notice)()
         {
@@ -332,18 +323,16 @@ fn take_load_line(
     {
         return Ok(values);
     }
-    if !args.len().is_multiple_of(2) {
+    let (pairs, rest) = args.as_chunks();
+    if !rest.is_empty() {
         return Err(
             "module arguments must be pairs of a name and a value, for example bf-error-rate 0.001"
                 .to_owned(),
         );
     }
-    for pair in args.chunks_exact(2) {
-        if pair[0].is(FAMILIES) {
-            continue;
-        }
-        let given = String::from_utf8_lossy(pair[0].bytes());
-        let value = String::from_utf8_lossy(pair[1].bytes());
+    for [given, value] in pairs.iter().filter(|[given, _]| !given.is(FAMILIES)) {
+        let text = value.bytes();
+        let given = String::from_utf8_lossy(given.bytes());
         let is_old = |one: &&Shown| {
             let old = one.setting.old_name;
             old.is_some_and(|old| old.eq_ignore_ascii_case(&given))
@@ -358,26 +347,23 @@ fn take_load_line(
         };
         let Some(index) = shown.iter().position(|one| is_new(one) || is_old(one)) else {
             let known = shown.iter().map(|one| one.setting.name.to_string_lossy());
-            let known = known
-                .chain([FAMILIES.into()])
-                .collect::<Vec<_>>()
-                .join(", ");
+            let known: Vec<_> = known.chain([FAMILIES.into()]).collect();
             return Err(format!(
-                "unknown module argument {given}. Known arguments: {known}"
+                "unknown module argument {given}. Known arguments: {}",
+                known.join(", ")
             ));
         };
-        let name = shown[index].setting.name;
         if !is_new(&shown[index]) {
             log::warning(&format!(
                 "{given} is a deprecated module argument, use {}",
-                name.to_string_lossy()
+                shown[index].setting.name.to_string_lossy()
             ));
         }
-        shown[index].take(pair[1]).map_err(|rejection| {
-            let why = rejection_text(name, &rejection);
+        shown[index].take(*value).map_err(|why| {
+            let value = String::from_utf8_lossy(text);
             format!("invalid module argument {given} {value}: {why}")
         })?;
-        values[index] = CString::new(pair[1].bytes()).ok();
+        values[index] = CString::new(text).ok();
     }
     Ok(values)
 }

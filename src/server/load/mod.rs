@@ -128,11 +128,7 @@ static IS_LOADED: AtomicBool = AtomicBool::new(false);
 impl Module {
     /// Whether the server has this library loaded as a module.
     fn is_loaded(&self) -> bool {
-        if !IS_LOADED.load(Ordering::Relaxed) {
-            return false;
-        }
-        // SAFETY: a load has initialized the API; the name is a constant.
-        unsafe { api!(RedisModule_IsModuleNameBusy)(self.loaded_name().as_ptr()) != 0 }
+        IS_LOADED.load(Ordering::Relaxed) && module_list::is_loaded(self.loaded_name())
     }
 
     /// Whether the family with this number in [`Module::families`] is loaded.
@@ -313,16 +309,14 @@ impl Module {
         if !all_categories {
             log::notice("this server accepted only some ACL categories: run ACL CAT to list them");
         }
-        let module = [memory::SETTINGS, huge_pages::SETTINGS, window::SETTINGS];
-        let module = module.map(|settings| (true, settings));
         let families = self.families.iter().enumerate();
-        let settings: Vec<_> = families
-            .flat_map(|(number, family)| {
-                let settings = family.settings.iter();
-                settings.map(move |settings| (self.has_family(number), *settings))
-            })
-            .chain(module)
-            .collect();
+        let families = families.flat_map(|(number, family)| {
+            let settings = family.settings.iter().copied().flatten();
+            settings.map(move |setting| (self.has_family(number), setting))
+        });
+        let module = [memory::SETTINGS, huge_pages::SETTINGS, window::SETTINGS];
+        let module = module.into_iter().flatten().map(|setting| (true, setting));
+        let settings: Vec<_> = families.chain(module).collect();
         // SAFETY: the API is initialized.
         let version = unsafe { api!(RedisModule_GetServerVersion)() };
         let prefixed = is_valkey || version < REDIS_WITH_UNPREFIXED_SETTINGS;

@@ -128,6 +128,12 @@ impl Loaded {
     }
 }
 
+/// Whether the server has a module with this name. The API must be initialized.
+pub(super) fn is_loaded(name: &CStr) -> bool {
+    // SAFETY: the name is a C string.
+    unsafe { api!(RedisModule_IsModuleNameBusy)(name.as_ptr()) != 0 }
+}
+
 /// Runs MODULE UNLOAD. The server may refuse it.
 ///
 /// # Safety

@@ -5,7 +5,7 @@
 //! So this load succeeds as a module without commands, types and settings. As soon as the server runs, the first module
 //! unloads it, so that CONFIG REWRITE writes no line for it.
 
-use super::module_list;
+use super::module_list::{self, is_loaded};
 use crate::server::argument::Argument;
 use crate::server::guard::guarded;
 use crate::server::log;
@@ -34,11 +34,6 @@ fn copied(arguments: &[Argument<'_>]) -> Vec<Vec<u8>> {
 /// The name of the module of the load with this number, counted from the first load of the file.
 fn name_of_load(number: u32) -> CString {
     CString::new(format!("roughly-load-{number}")).unwrap_or_default()
-}
-
-fn is_loaded(name: &CString) -> bool {
-    // SAFETY: the API is initialized, and the name is a C string.
-    unsafe { api!(RedisModule_IsModuleNameBusy)(name.as_ptr()) != 0 }
 }
 
 /// Whether no client is connected, as while the server starts: it accepts connections after it has loaded all modules. MODULE
@@ -123,7 +118,7 @@ fn shown(arguments: &[Vec<u8>]) -> String {
 unsafe extern "C" fn unload(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
     guarded("unloading", || {
         IS_TIMER_SET.store(false, Ordering::Relaxed);
-        let names = (2..).map(name_of_load).take_while(is_loaded);
+        let names = (2..).map(name_of_load).take_while(|name| is_loaded(name));
         for name in names.collect::<Vec<_>>() {
             // SAFETY: the context is that of the running timer.
             unsafe { module_list::unload(ctx, &name) };
