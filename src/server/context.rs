@@ -1,4 +1,4 @@
-//! The server's context of a running command: its flags, and which operations must be obeyed.
+//! The server's context of a running command: its flags, the server's INFO, and which operations must be obeyed.
 //!
 //! Operations that must be obeyed were already applied once, so no limit of this server refuses them
 //! (docs/contributing/decisions.md, "Server"). If the allocator has no memory for one, the process ends.
@@ -9,8 +9,8 @@
 
 use super::log::{self, quoted, size};
 use redis_module::raw;
-use std::ffi::c_void;
-use std::ptr;
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -43,6 +43,45 @@ impl Context {
     pub(super) fn must_obey(self, name: &[u8]) -> bool {
         let flags = self.flags();
         flags_must_obey(flags) || is_read_only_replica(flags) && is_write(name)
+    }
+}
+
+/// A section of the server's INFO, as of the time when it was read.
+#[derive(Debug)]
+pub(super) struct ServerInfo(NonNull<raw::RedisModuleServerInfoData>);
+
+impl ServerInfo {
+    /// # Safety
+    /// `ctx` must be that of the running command or load function, and the API initialized.
+    pub(super) unsafe fn of(ctx: *mut raw::RedisModuleCtx, section: &CStr) -> Option<Self> {
+        // SAFETY: by the function's contract.
+        let data = unsafe { api!(RedisModule_GetServerInfo)(ctx, section.as_ptr()) };
+        NonNull::new(data).map(Self)
+    }
+
+    /// A field without a sign; `None` if it is missing or not a number.
+    pub(super) fn number(&self, field: &CStr) -> Option<u64> {
+        let mut error = 0;
+        let read = api!(RedisModule_ServerInfoGetFieldUnsigned);
+        // SAFETY: the data are freed on drop.
+        let number = unsafe { read(self.0.as_ptr(), field.as_ptr(), &raw mut error) };
+        (error == raw::REDISMODULE_OK as c_int).then_some(number)
+    }
+
+    /// The text of a field; `None` if it is missing.
+    pub(super) fn text(&self, field: &CStr) -> Option<&CStr> {
+        // SAFETY: the data, and the text in them, are freed on drop.
+        unsafe {
+            let text = api!(RedisModule_ServerInfoGetFieldC)(self.0.as_ptr(), field.as_ptr());
+            (!text.is_null()).then(|| CStr::from_ptr(text))
+        }
+    }
+}
+
+impl Drop for ServerInfo {
+    fn drop(&mut self) {
+        // SAFETY: the data are freed once. Without a context, because automatic memory management is off.
+        unsafe { api!(RedisModule_FreeServerInfo)(ptr::null_mut(), self.0.as_ptr()) };
     }
 }
 

@@ -32,7 +32,6 @@ static ENABLED: AtomicBool = AtomicBool::new(true);
 /// Replicates, after an advance of the key in argument 1, the command that advances its copies.
 pub const ADVANCE: &CStr = c"SKETCH.ADVANCE";
 
-/// The keyspace event of an advance.
 const ADVANCE_EVENT: &CStr = c"sketch.advance";
 
 impl Call<'_> {

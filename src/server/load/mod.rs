@@ -137,7 +137,6 @@ impl Module {
         self.selection.contains(number)
     }
 
-    /// The loaded families.
     fn loaded_families(&self) -> impl Iterator<Item = &'static Family> {
         let families = self.families.iter().enumerate();
         families.filter_map(|(number, family)| self.has_family(number).then_some(family))
@@ -255,7 +254,6 @@ impl Module {
         Ok(all_categories)
     }
 
-    /// The options that the module declares.
     fn options(is_valkey: bool) -> c_int {
         let mut options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
             | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED

@@ -84,7 +84,6 @@ unsafe fn text(reply: *mut raw::RedisModuleCallReply) -> String {
     }
 }
 
-/// A loaded module.
 struct Loaded {
     name: String,
     /// File and version: ` (/lib/other.so, version 81000)`. Empty if the server reports neither.

@@ -7,6 +7,7 @@
 
 use super::module_list::{self, is_loaded};
 use crate::server::argument::Argument;
+use crate::server::context::ServerInfo;
 use crate::server::guard::guarded;
 use crate::server::log;
 use redis_module::raw;
@@ -42,16 +43,9 @@ fn name_of_load(number: u32) -> CString {
 /// # Safety
 /// `ctx` must be that of the running load function, and the API initialized.
 unsafe fn is_starting(ctx: *mut raw::RedisModuleCtx) -> bool {
-    let mut error = 0;
-    // SAFETY: by the function's contract. The data is freed once, after its last use.
-    let clients = unsafe {
-        let info = api!(RedisModule_GetServerInfo)(ctx, c"clients".as_ptr());
-        let field = c"connected_clients".as_ptr();
-        let clients = api!(RedisModule_ServerInfoGetFieldUnsigned)(info, field, &raw mut error);
-        api!(RedisModule_FreeServerInfo)(ctx, info);
-        clients
-    };
-    error == raw::REDISMODULE_OK as c_int && clients == 0
+    // SAFETY: by the function's contract.
+    let info = unsafe { ServerInfo::of(ctx, c"clients") };
+    info.and_then(|info| info.number(c"connected_clients")) == Some(0)
 }
 
 /// Implements a load of the file that is loaded already as the module `name`. Returns OK or ERR of the module API.

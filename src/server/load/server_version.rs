@@ -1,8 +1,8 @@
 //! The server and its version, and the newest versions that the tests have run on.
 
+use crate::server::context::ServerInfo;
 use crate::server::injected;
 use redis_module::raw;
-use std::ffi::CStr;
 
 /// The newest tested version of Redis, major and minor: that of the table in docs/versioning.md (tests/documents/versions.rs).
 pub const NEWEST_REDIS: (u32, u32) = (8, 6);
@@ -28,22 +28,12 @@ impl ServerVersion {
     /// # Safety
     /// `ctx` must be that of the running load function, and the API initialized.
     pub(super) unsafe fn of(ctx: *mut raw::RedisModuleCtx) -> Option<Self> {
-        // SAFETY: by the function's contract; the data are freed once, after their last use.
-        unsafe {
-            let info = api!(RedisModule_GetServerInfo)(ctx, c"server".as_ptr());
-            if info.is_null() {
-                return None;
-            }
-            let field = |name: &CStr| {
-                let text = api!(RedisModule_ServerInfoGetFieldC)(info, name.as_ptr());
-                (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
-            };
-            let valkey = field(c"valkey_version");
-            let is_valkey = valkey.is_some();
-            let version = valkey.or_else(|| field(c"redis_version"));
-            api!(RedisModule_FreeServerInfo)(ctx, info);
-            Self::parse(is_valkey, &injected::server_version().or(version)?)
-        }
+        // SAFETY: by the function's contract.
+        let info = unsafe { ServerInfo::of(ctx, c"server") }?;
+        let valkey = info.text(c"valkey_version");
+        let version = valkey.or_else(|| info.text(c"redis_version"));
+        let version = version.map(|text| text.to_string_lossy().into_owned());
+        Self::parse(valkey.is_some(), &injected::server_version().or(version)?)
     }
 
     fn parse(is_valkey: bool, version: &str) -> Option<Self> {

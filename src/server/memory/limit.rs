@@ -6,10 +6,10 @@
 
 use super::control_group;
 use crate::server::config::{Setting, store_integer};
-use crate::server::context::Context;
+use crate::server::context::{Context, ServerInfo};
 use crate::server::injected;
 use crate::server::stats::MemoryRefusal;
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The limits are not checked for commands that take less than this in total: the server refuses writes above
@@ -44,36 +44,17 @@ struct ServerMemory {
 impl ServerMemory {
     /// `None` if `maxmemory` is 0 (no limit) or cannot be read.
     fn read(ctx: Context) -> Option<Self> {
-        let ctx = ctx.as_raw();
-        // SAFETY: the context is the running command's; the data, and the text in them, are freed once,
-        // below, after their last use.
-        unsafe {
-            let info = api!(RedisModule_GetServerInfo)(ctx, c"memory".as_ptr());
-            if info.is_null() {
-                return None;
-            }
-            let number = |field: &CStr| {
-                let mut error = 0;
-                let number = api!(RedisModule_ServerInfoGetFieldUnsigned)(
-                    info,
-                    field.as_ptr(),
-                    &raw mut error,
-                );
-                (error == 0).then_some(number)
-            };
-            let policy = api!(RedisModule_ServerInfoGetFieldC)(info, c"maxmemory_policy".as_ptr());
-            let memory = number(c"maxmemory")
-                .filter(|&bytes| bytes > 0)
-                .map(|maxmemory| Self {
-                    maxmemory,
-                    used: number(c"used_memory")
-                        .unwrap_or(0)
-                        .saturating_sub(number(c"mem_not_counted_for_evict").unwrap_or(0)),
-                    evicts: !policy.is_null() && CStr::from_ptr(policy) != c"noeviction",
-                });
-            api!(RedisModule_FreeServerInfo)(ctx, info);
-            memory
-        }
+        // SAFETY: the context is the running command's.
+        let info = unsafe { ServerInfo::of(ctx.as_raw(), c"memory") }?;
+        let number = |field| info.number(field);
+        let maxmemory = number(c"maxmemory").filter(|&bytes| bytes > 0)?;
+        let not_counted = number(c"mem_not_counted_for_evict").unwrap_or(0);
+        let policy = info.text(c"maxmemory_policy");
+        Some(Self {
+            maxmemory,
+            used: (number(c"used_memory").unwrap_or(0)).saturating_sub(not_counted),
+            evicts: policy.is_some_and(|policy| policy != c"noeviction"),
+        })
     }
 
     /// Bytes that a command may take in total if it has taken `taken` already.
