@@ -1,9 +1,8 @@
 //! SKETCH.WITHIN.
 
 use crate::MODULE;
-use crate::server::acl::Denied;
 use crate::server::call::{Call, Error};
-use crate::server::command::Command;
+use crate::server::command::{Command, Denied};
 use crate::server::stats;
 use roughly_sketch::window::Window;
 use std::ffi::CString;
@@ -22,7 +21,7 @@ struct Read {
 
 /// All of them. Fewer than the commands of the module, because each call looks its command up.
 static READS: LazyLock<Vec<Read>> = LazyLock::new(|| {
-    let commands = |(family, each): (usize, &'static crate::server::module::Family)| {
+    let commands = |(family, each): (usize, &'static crate::server::load::Family)| {
         let reads = each.commands.iter().filter(|command| command.within);
         reads.map(move |command| Read {
             name: command.name.to_bytes(),
@@ -47,7 +46,8 @@ pub fn within(call: &mut Call<'_>) -> Result<(), Error> {
     let name = call.arg(2).bytes();
     let read = find(name).ok_or_else(|| cannot_run(name))?;
     let command = read.command;
-    let permission = call.check_permission(command.name, call.arguments(2..call.len()));
+    let arguments = call.arguments(2..call.len());
+    let permission = call.user().check_permission(command.name, arguments);
     permission.map_err(|denied| match denied {
         Denied::UnknownCommand => cannot_run(name),
         Denied::WrongArity => command.wrong_arity(),
