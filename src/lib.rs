@@ -10,9 +10,9 @@ pub mod family;
 pub mod server;
 
 use family::{bloom, count_min, cuckoo, sketch, t_digest, top_k};
-use server::allocator::ServerAllocator;
-use server::module::{Module, Release};
-use server::selection::Selection;
+use server::config::Selection;
+use server::load::{Module, Release};
+use server::memory::ServerAllocator;
 
 #[global_allocator]
 static ALLOCATOR: ServerAllocator = ServerAllocator;

@@ -5,7 +5,7 @@ use crate::family::errors::formatted;
 use crate::family::filters;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::options::Options;
+use crate::server::command::Options;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::window::{Timed, Window, WindowError};
 use std::ffi::CStr;

@@ -1,12 +1,13 @@
-//! A running command: its arguments, the state of the client and of the server, and its pending replies.
+//! A running command: its arguments, the state of the client and of the server, its replies and its replication.
 //!
-//! Further methods of [`Call`] are in `reply.rs`, `replicate.rs`, `window.rs` and `key/`.
+//! Further methods of [`Call`] are in `window.rs`, `key/`, `command/acl.rs` and `command/options.rs`.
 
-use super::argument::Argument;
+use super::argument::{Argument, OwnedString};
 use super::context::Context;
-use super::memory::Memory;
+use super::injected;
+use super::memory::{Memory, key_limit_error};
 use redis_module::raw;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_long};
 use std::ops::Range;
 
 pub use super::error::Error;
@@ -14,7 +15,7 @@ pub use super::error::Error;
 /// A command as a handler sees it. Argument 0 is the name of the command.
 #[derive(Debug)]
 pub struct Call<'a> {
-    ctx: Context,
+    pub(super) ctx: Context,
     args: &'a [Argument<'a>],
     memory: &'a Memory<'a>,
     /// The milliseconds that a read of a window covers (SKETCH.WITHIN); 0 for the whole window.
@@ -47,10 +48,6 @@ impl<'a> Call<'a> {
         self.ctx.as_raw()
     }
 
-    pub(super) fn context(&self) -> Context {
-        self.ctx
-    }
-
     /// Counts a written reply. `elements` is the number of replies that follow as its elements.
     #[inline]
     pub(super) fn count_reply(&mut self, elements: usize) {
@@ -61,21 +58,6 @@ impl<'a> Call<'a> {
             }
             None => self.pending_replies = (self.pending_replies + elements).saturating_sub(1),
         }
-    }
-
-    /// Begins an array of unknown length. Its elements must not be arrays.
-    pub(super) fn begin_open_array(&mut self) {
-        assert!(
-            self.open_array_len.is_none(),
-            "arrays of unknown length do not nest"
-        );
-        self.count_reply(0);
-        self.open_array_len = Some(0);
-    }
-
-    /// Ends the array of unknown length, if there is one, and returns its length.
-    pub(super) fn end_open_array(&mut self) -> Option<usize> {
-        self.open_array_len.take()
     }
 
     /// Whether all replies are written and no advance is left to be signaled.
@@ -154,19 +136,31 @@ impl<'a> Call<'a> {
     /// Random bytes from the server.
     #[must_use]
     pub fn random_bytes<const N: usize>(&self) -> [u8; N] {
-        Context::random_bytes()
+        let mut bytes = [0; N];
+        // SAFETY: the buffer has N bytes.
+        unsafe { api!(RedisModule_GetRandomBytes)(bytes.as_mut_ptr(), N) };
+        bytes
     }
 
-    /// The time in milliseconds since the Unix epoch, which is the same for all commands of a script or transaction.
+    /// The time in milliseconds since the Unix epoch: the time that the server has cached for the running command, so
+    /// that all commands of a script or transaction see the same time. Redis 7.0 does not offer the cached time to
+    /// modules; there it is the current time.
     #[must_use]
     pub fn unix_ms(&self) -> u64 {
-        Context::unix_ms()
+        // SAFETY: both functions take no arguments.
+        let ms = unsafe {
+            match optional_api!(RedisModule_CachedMicroseconds) {
+                Some(cached) => cached() / 1000,
+                None => api!(RedisModule_Milliseconds)(),
+            }
+        };
+        injected::time(u64::try_from(ms).unwrap_or(0))
     }
 
     /// Whether the client speaks RESP3.
     #[must_use]
     pub fn is_resp3(&self) -> bool {
-        self.ctx.is_resp3()
+        self.ctx.flags() & raw::REDISMODULE_CTX_FLAGS_RESP3 != 0
     }
 
     /// Whether the command must be obeyed: a primary or the node of imported slots sent it, or the server reads it from
@@ -181,5 +175,188 @@ impl<'a> Call<'a> {
     #[inline(always)]
     pub fn memory(&self) -> &'a Memory<'a> {
         self.memory
+    }
+}
+
+/// The server's error for a key of another type.
+pub const WRONG_TYPE: &CStr = c"WRONGTYPE Operation against a key holding the wrong kind of value";
+
+impl Call<'_> {
+    /// An integer.
+    #[inline]
+    pub fn reply_integer(&mut self, value: i64) {
+        self.count_reply(0);
+        // SAFETY: the context is the running command's; so in all methods here.
+        unsafe { api!(RedisModule_ReplyWithLongLong)(self.ctx(), value) };
+    }
+
+    /// A count as an integer, capped at 2^63 - 1.
+    pub fn reply_count(&mut self, value: u64) {
+        self.reply_integer(i64::try_from(value).unwrap_or(i64::MAX));
+    }
+
+    /// A boolean: 1 or 0 in RESP2.
+    #[inline]
+    pub fn reply_boolean(&mut self, value: bool) {
+        self.count_reply(0);
+        // SAFETY: see above.
+        unsafe { api!(RedisModule_ReplyWithBool)(self.ctx(), i32::from(value)) };
+    }
+
+    /// A double: a bulk string in RESP2.
+    pub fn reply_double(&mut self, value: f64) {
+        self.count_reply(0);
+        // SAFETY: see above.
+        unsafe { api!(RedisModule_ReplyWithDouble)(self.ctx(), value) };
+    }
+
+    /// A simple string.
+    pub fn reply_simple(&mut self, text: &CStr) {
+        self.count_reply(0);
+        // SAFETY: the text is a C string, read before the return.
+        unsafe { api!(RedisModule_ReplyWithSimpleString)(self.ctx(), text.as_ptr()) };
+    }
+
+    /// `OK`.
+    pub fn reply_ok(&mut self) {
+        self.reply_simple(c"OK");
+    }
+
+    /// A bulk string.
+    pub fn reply_bulk(&mut self, bytes: &[u8]) {
+        self.count_reply(0);
+        // SAFETY: the bytes are read before the return.
+        unsafe {
+            api!(RedisModule_ReplyWithStringBuffer)(self.ctx(), bytes.as_ptr().cast(), bytes.len())
+        };
+    }
+
+    /// Null, in the client's protocol.
+    pub fn reply_null(&mut self) {
+        self.count_reply(0);
+        // SAFETY: see above.
+        unsafe { api!(RedisModule_ReplyWithNull)(self.ctx()) };
+    }
+
+    /// An error, as the whole reply or as an element. The first word is the error code.
+    pub fn reply_error(&mut self, text: &CStr) {
+        self.count_reply(0);
+        // SAFETY: the text is a C string, read before the return.
+        unsafe { api!(RedisModule_ReplyWithError)(self.ctx(), text.as_ptr()) };
+    }
+
+    /// The error for memory that was refused to an item; see
+    /// [`Memory::error`](super::memory::Memory::error).
+    pub fn reply_memory_error(&mut self, other: &'static CStr) {
+        match self.memory().error(other) {
+            Error::KeyTooLarge { max, .. } => self.reply_error(&key_limit_error(max)),
+            _ => self.reply_error(other),
+        }
+    }
+
+    /// The head of an array; its elements follow as replies.
+    pub fn reply_array(&mut self, len: usize) {
+        self.count_reply(len);
+        // SAFETY: see above. The length fits c_long, because it counts arguments or elements in
+        // memory.
+        unsafe { api!(RedisModule_ReplyWithArray)(self.ctx(), len as c_long) };
+    }
+
+    /// The head of a map: a flat array in RESP2. Keys and values follow alternately.
+    pub fn reply_map(&mut self, pairs: usize) {
+        self.count_reply(pairs * 2);
+        // SAFETY: see `reply_array`.
+        unsafe { api!(RedisModule_ReplyWithMap)(self.ctx(), pairs as c_long) };
+    }
+
+    /// The head of an array whose length [`Call::end_array`] sets. Its elements must not be arrays.
+    pub fn reply_open_array(&mut self) {
+        assert!(
+            self.open_array_len.is_none(),
+            "arrays of unknown length do not nest"
+        );
+        self.count_reply(0);
+        self.open_array_len = Some(0);
+        // SAFETY: the constant means that the length follows.
+        unsafe {
+            let unknown = c_long::from(raw::REDISMODULE_POSTPONED_LEN);
+            api!(RedisModule_ReplyWithArray)(self.ctx(), unknown)
+        };
+    }
+
+    /// Ends an array begun with [`Call::reply_open_array`].
+    pub fn end_array(&mut self) {
+        if let Some(len) = self.open_array_len.take() {
+            // SAFETY: an array of unknown length is open.
+            unsafe { api!(RedisModule_ReplySetArrayLength)(self.ctx(), len as c_long) };
+        }
+    }
+}
+
+impl Call<'_> {
+    /// Replicates the command as the client sent it.
+    pub fn replicate_verbatim(&mut self) {
+        // SAFETY: the context is the running command's.
+        unsafe { api!(RedisModule_ReplicateVerbatim)(self.ctx()) };
+    }
+
+    /// Replicates another command with these arguments.
+    pub fn replicate(&mut self, name: &CStr, arguments: &[&[u8]]) {
+        let strings = arguments.iter().map(|argument| OwnedString::new(argument));
+        let strings: Vec<_> = strings.collect();
+        // SAFETY: the format "v" takes a vector of strings and its length; an `OwnedString` is a pointer to a string, and the server
+        // takes its own references.
+        unsafe {
+            api!(RedisModule_Replicate)(
+                self.ctx(),
+                name.as_ptr(),
+                c"v".as_ptr(),
+                strings.as_ptr(),
+                strings.len(),
+            );
+        }
+    }
+
+    /// Replicates `name key [keyword] items`, where the key is argument 1 and the items are arguments of this command.
+    /// Replicates nothing if there are no items.
+    // Not inlined: most commands are replicated verbatim.
+    #[inline(never)]
+    pub fn replicate_items(&self, name: &CStr, keyword: Option<&CStr>, items: &[Argument<'_>]) {
+        if items.is_empty() {
+            return;
+        }
+        let (ctx, name, key) = (self.ctx(), name.as_ptr(), self.arg(1).as_raw());
+        let (strings, len) = (items.as_ptr(), items.len());
+        let replicate = api!(RedisModule_Replicate);
+        // SAFETY: the formats take a string "s", a text "c", and a vector of strings and its length "v"; an argument
+        // is a pointer to a string, and the server takes its own references.
+        unsafe {
+            match (keyword, items) {
+                // The server allocates its list of arguments once, instead of twice.
+                (None, &[item, value]) => {
+                    let (item, value) = (item.as_raw(), value.as_raw());
+                    replicate(ctx, name, c"sss".as_ptr(), key, item, value)
+                }
+                (None, _) => replicate(ctx, name, c"sv".as_ptr(), key, strings, len),
+                (Some(keyword), _) => {
+                    let keyword = keyword.as_ptr();
+                    replicate(ctx, name, c"scv".as_ptr(), key, keyword, strings, len)
+                }
+            }
+        };
+    }
+
+    /// Signals that the key in argument `key` changed, for WATCH and client-side caching, and publishes a keyspace event
+    /// with this name (in the classes module and generic).
+    #[inline]
+    pub fn signal_changed(&mut self, key: usize, event: &CStr) {
+        self.signal_advance();
+        let key = self.arg(key).as_raw();
+        let class = raw::REDISMODULE_NOTIFY_MODULE | raw::REDISMODULE_NOTIFY_GENERIC;
+        // SAFETY: the context and the key's name are the running command's.
+        unsafe {
+            api!(RedisModule_SignalModifiedKey)(self.ctx(), key);
+            api!(RedisModule_NotifyKeyspaceEvent)(self.ctx(), class, event.as_ptr(), key);
+        }
     }
 }

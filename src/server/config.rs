@@ -2,17 +2,20 @@
 //!
 //! The server handles the value of a setting as text. The family that owns the setting parses the text and stores the
 //! value. Redis 8 uses the name as it is; other servers put the module's name and a dot before it.
+//!
+//! The argument `families` of the load line is no setting: it selects which families of commands are loaded
+//! (docs/configuration.md#families).
 
-use super::argument::Argument;
+use super::argument::{Argument, OwnedString};
 use super::guard::guarded;
 use super::log;
-use super::selection::is_families;
 use redis_module::raw;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::mem;
 use std::ops::RangeInclusive;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, Ordering};
 
 /// Why a setting rejects a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,31 +131,23 @@ struct Shown {
 
 static SHOWN: OnceLock<Vec<Shown>> = OnceLock::new();
 
-fn rejection_text(name: &CStr, rejection: &Rejection) -> String {
-    let name = name.to_string_lossy();
-    match rejection {
-        Rejection::Invalid => format!("Invalid value for `{name}`"),
-        Rejection::OutOfRange(range) => {
-            format!("Value for `{name}` must be in the range {range}")
-        }
-        Rejection::Because(text) => text.clone(),
-    }
-}
-
-/// A string of the server, owned by the caller.
-///
-/// # Safety
-/// Must be called only where functions of the server may be called.
-unsafe fn new_string(text: &[u8]) -> *mut raw::RedisModuleString {
-    // SAFETY: with a null context the caller owns the string; the bytes are copied.
-    unsafe { api!(RedisModule_CreateString)(ptr::null_mut(), text.as_ptr().cast(), text.len()) }
-}
-
 impl Shown {
+    /// The text of the error for a rejected text.
+    fn rejected(&self, rejection: Rejection) -> String {
+        let name = self.setting.name.to_string_lossy();
+        match rejection {
+            Rejection::Invalid => format!("Invalid value for `{name}`"),
+            Rejection::OutOfRange(range) => {
+                format!("Value for `{name}` must be in the range {range}")
+            }
+            Rejection::Because(text) => text,
+        }
+    }
+
     /// Sets the setting, whatever the values of the others: [`Shown::check`] checks them.
-    fn take(&self, text: Argument<'_>) -> Result<(), Rejection> {
+    fn take(&self, text: Argument<'_>) -> Result<(), String> {
         let number;
-        let shown: &[u8] = match (self.setting.set)(text)? {
+        let shown: &[u8] = match (self.setting.set)(text).map_err(|why| self.rejected(why))? {
             Accepted::AsGiven => text.bytes(),
             Accepted::Instead(other) => other.as_bytes(),
             Accepted::Number(value) => {
@@ -160,25 +155,26 @@ impl Shown {
                 number.as_bytes()
             }
         };
-        // SAFETY: the server may be called; nothing else refers to the old text.
-        unsafe {
-            let old = self.text.swap(new_string(shown), Ordering::Relaxed);
-            if !old.is_null() {
-                api!(RedisModule_FreeString)(ptr::null_mut(), old);
-            }
-        }
+        let shown = OwnedString::new(shown).into_raw();
+        let old = self.text.swap(shown, Ordering::Relaxed);
+        // SAFETY: null, or the reference of an earlier call.
+        drop(unsafe { OwnedString::from_raw(old) });
         Ok(())
     }
 
-    /// The text that CONFIG GET shows.
-    fn text(&self) -> Argument<'_> {
-        // SAFETY: [`register`] sets the text before anything reads it, and only [`Shown::take`] changes it.
-        unsafe { Argument::new(self.text.load(Ordering::Relaxed)) }
+    /// The text that CONFIG GET shows. Another one may be set while the caller has it.
+    fn text(&self) -> OwnedString {
+        let text = self.text.load(Ordering::Relaxed);
+        // SAFETY: [`register`] sets the text before anything reads it. The caller gets another reference to it.
+        unsafe {
+            api!(RedisModule_RetainString)(ptr::null_mut(), text);
+            OwnedString::from_raw(text).expect("a text")
+        }
     }
 
     /// Checks the value against the values of other settings.
-    fn check(&self) -> Result<(), Rejection> {
-        (self.setting.fits)(self.text())
+    fn check(&self) -> Result<(), String> {
+        (self.setting.fits)(self.text().as_argument()).map_err(|why| self.rejected(why))
     }
 }
 
@@ -216,18 +212,17 @@ unsafe extern "C" fn apply(
 unsafe fn run(
     data: *mut c_void,
     error: *mut *mut raw::RedisModuleString,
-    body: impl FnOnce(&Shown) -> Result<(), Rejection>,
+    body: impl FnOnce(&Shown) -> Result<(), String>,
 ) -> c_int {
     let done = guarded("a setting", || {
         // SAFETY: as in `get`.
-        let shown = unsafe { &*data.cast::<Shown>() };
-        body(shown).map_err(|rejection| rejection_text(shown.setting.name, &rejection))
+        body(unsafe { &*data.cast() })
     });
     match done {
         Some(Ok(())) => raw::REDISMODULE_OK as c_int,
         Some(Err(text)) => {
             // SAFETY: the server takes ownership of the string.
-            unsafe { *error = new_string(text.as_bytes()) };
+            unsafe { *error = OwnedString::new(text.as_bytes()).into_raw() };
             raw::REDISMODULE_ERR as c_int
         }
         None => raw::REDISMODULE_ERR as c_int,
@@ -245,36 +240,24 @@ unsafe fn run(
 /// `ctx` and `args` must be those of the running load function.
 pub(super) unsafe fn register(
     ctx: *mut raw::RedisModuleCtx,
-    settings: &[(bool, &'static [Setting])],
+    settings: &[(bool, &'static Setting)],
     args: &[Argument<'_>],
     module: &CStr,
     prefixed: bool,
 ) -> Result<(), String> {
     let shown = SHOWN.get_or_init(|| {
-        let settings = settings.iter().flat_map(|&(_, settings)| settings);
-        settings
-            .map(|setting| Shown {
-                setting,
-                text: AtomicPtr::new(ptr::null_mut()),
-            })
-            .collect()
+        let settings = settings.iter().map(|&(_, setting)| Shown {
+            setting,
+            text: AtomicPtr::new(ptr::null_mut()),
+        });
+        settings.collect()
     });
     for one in shown {
-        // SAFETY: the server may be called; the string is freed below.
-        unsafe {
-            let text = new_string(one.setting.default.to_bytes());
-            let taken = one.take(Argument::new(text));
-            api!(RedisModule_FreeString)(ptr::null_mut(), text);
-            taken.map_err(|rejection| rejection_text(one.setting.name, &rejection))?;
-        }
+        one.take(OwnedString::new(one.setting.default.to_bytes()).as_argument())?;
     }
-    let is_loaded = settings
-        .iter()
-        .flat_map(|&(is_loaded, settings)| settings.iter().map(move |_| is_loaded));
+    let shown = shown.iter().zip(settings);
     let shown: Vec<_> = shown
-        .iter()
-        .zip(is_loaded)
-        .filter_map(|(one, is_loaded)| is_loaded.then_some(one))
+        .filter_map(|(one, (is_loaded, _))| is_loaded.then_some(one))
         .collect();
     let prefix = format!("{}.", module.to_string_lossy());
     let values = take_load_line(&shown, args, &prefix)?;
@@ -317,9 +300,8 @@ pub(super) unsafe fn register(
         );
     }
     for one in shown {
-        one.check()
-            .map_err(|rejection| rejection_text(one.setting.name, &rejection))?;
-        if one.text().bytes() != one.setting.default.to_bytes()
+        one.check()?;
+        if one.text().as_argument().bytes() != one.setting.default.to_bytes()
             && let Some(notice) = (one.setting.notice)()
         {
             log::notice(notice);
@@ -341,18 +323,16 @@ fn take_load_line(
     {
         return Ok(values);
     }
-    if !args.len().is_multiple_of(2) {
+    let (pairs, rest) = args.as_chunks();
+    if !rest.is_empty() {
         return Err(
             "module arguments must be pairs of a name and a value, for example bf-error-rate 0.001"
                 .to_owned(),
         );
     }
-    for pair in args.chunks_exact(2) {
-        if is_families(pair[0]) {
-            continue;
-        }
-        let given = String::from_utf8_lossy(pair[0].bytes());
-        let value = String::from_utf8_lossy(pair[1].bytes());
+    for [given, value] in pairs.iter().filter(|[given, _]| !given.is(FAMILIES)) {
+        let text = value.bytes();
+        let given = String::from_utf8_lossy(given.bytes());
         let is_old = |one: &&Shown| {
             let old = one.setting.old_name;
             old.is_some_and(|old| old.eq_ignore_ascii_case(&given))
@@ -367,26 +347,121 @@ fn take_load_line(
         };
         let Some(index) = shown.iter().position(|one| is_new(one) || is_old(one)) else {
             let known = shown.iter().map(|one| one.setting.name.to_string_lossy());
-            let known = known
-                .chain(["families".into()])
-                .collect::<Vec<_>>()
-                .join(", ");
+            let known: Vec<_> = known.chain([FAMILIES.into()]).collect();
             return Err(format!(
-                "unknown module argument {given}. Known arguments: {known}"
+                "unknown module argument {given}. Known arguments: {}",
+                known.join(", ")
             ));
         };
-        let name = shown[index].setting.name;
         if !is_new(&shown[index]) {
             log::warning(&format!(
                 "{given} is a deprecated module argument, use {}",
-                name.to_string_lossy()
+                shown[index].setting.name.to_string_lossy()
             ));
         }
-        shown[index].take(pair[1]).map_err(|rejection| {
-            let why = rejection_text(name, &rejection);
+        shown[index].take(*value).map_err(|why| {
+            let value = String::from_utf8_lossy(text);
             format!("invalid module argument {given} {value}: {why}")
         })?;
-        values[index] = CString::new(pair[1].bytes()).ok();
+        values[index] = CString::new(text).ok();
     }
     Ok(values)
+}
+
+/// The argument of the load line that selects families.
+const FAMILIES: &str = "families";
+
+/// A set of families: bit i is the family i of [`Module::families`](super::load::Module::families).
+#[derive(Debug)]
+pub struct Selection(AtomicU32);
+
+/// Why a load line selects no families.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum InvalidSelection {
+    /// The list is empty, or has an empty or unknown name.
+    UnknownName,
+    /// The list has a name twice, or the load line has the argument twice.
+    Duplicate,
+}
+
+impl Selection {
+    /// All families.
+    #[must_use]
+    pub const fn all() -> Self {
+        Self(AtomicU32::new(u32::MAX))
+    }
+
+    /// Whether the family with this number is loaded.
+    #[inline]
+    pub(super) fn contains(&self, family: usize) -> bool {
+        self.0.load(Ordering::Relaxed) & 1 << family != 0
+    }
+
+    /// Replaces the selection by that of a load line: arguments in pairs of a name and a value. `names` are those of the
+    /// families; a family without a name is always loaded. Without the argument `families`, all are loaded.
+    ///
+    /// Allocates no memory, so that it can run before the module is initialized.
+    ///
+    /// # Errors
+    /// [`InvalidSelection`]; then all families are selected.
+    pub(super) fn set(
+        &self,
+        names: impl Iterator<Item = Option<&'static str>> + Clone,
+        arguments: &[Argument<'_>],
+    ) -> Result<(), InvalidSelection> {
+        self.0.store(u32::MAX, Ordering::Relaxed);
+        let unnamed = bits(names.clone(), |name| name.is_none());
+        let mut selected = None;
+        let (pairs, _) = arguments.as_chunks::<2>();
+        for [_, list] in pairs.iter().filter(|[name, _]| name.is(FAMILIES)) {
+            if selected.is_some() {
+                return Err(InvalidSelection::Duplicate);
+            }
+            let mut families = unnamed;
+            for given in list.bytes().split(|&byte| byte == b',') {
+                let same = |name: Option<&str>| {
+                    name.is_some_and(|name| name.as_bytes().eq_ignore_ascii_case(given))
+                };
+                match bits(names.clone(), same) {
+                    0 => return Err(InvalidSelection::UnknownName),
+                    family if families & family != 0 => return Err(InvalidSelection::Duplicate),
+                    family => families |= family,
+                }
+            }
+            selected = Some(families);
+        }
+        self.0
+            .store(selected.unwrap_or(u32::MAX), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// The numbers of the families whose name satisfies `condition`, as bits.
+fn bits(
+    names: impl Iterator<Item = Option<&'static str>>,
+    condition: impl Fn(Option<&'static str>) -> bool,
+) -> u32 {
+    names
+        .enumerate()
+        .filter(|&(_, name)| condition(name))
+        .fold(0, |bits, (number, _)| bits | 1 << number)
+}
+
+/// Fills the one function of the module API that reads arguments. The module's name depends on its arguments, and all other
+/// functions are filled when the module takes its name.
+///
+/// # Safety
+/// `ctx` must be that of the running load function.
+pub(super) unsafe fn prepare_arguments(ctx: *mut raw::RedisModuleCtx) {
+    type GetApi = unsafe extern "C" fn(*const c_char, *mut c_void) -> c_int;
+    let name: &CStr = c"RedisModule_StringPtrLen";
+    // SAFETY: the first field of the context is the server's function that returns a function by its name, as
+    // RedisModule_Init in redismodule.h uses it. The pointer that it writes has the type of the function of this name.
+    unsafe {
+        let get: GetApi = mem::transmute(*ctx.cast::<*const c_void>());
+        get(
+            name.as_ptr(),
+            (&raw mut raw::RedisModule_StringPtrLen).cast(),
+        );
+    }
 }

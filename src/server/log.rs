@@ -1,6 +1,6 @@
-//! The server's log.
+//! The server's log, and keys, arguments and sizes as it shows them.
 
-use super::test_clock;
+use super::injected;
 use redis_module::raw;
 use std::ffi::{CStr, CString};
 use std::ptr::{self, NonNull};
@@ -79,19 +79,13 @@ pub fn warning(text: &str) {
     write(c"warning", text);
 }
 
+/// The limit of the lines about the input of clients.
+pub(super) static OF_INPUT: RateLimit = RateLimit::per_second();
+
 /// As [`warning`], for a problem that a client can cause repeatedly: at most one line per second, so that clients cannot
 /// fill the disk.
 pub fn warning_of_input(text: &str) {
-    if let Some(text) = line_of_input(|| text.to_owned()) {
-        warning(&text);
-    }
-}
-
-/// The line of [`warning_of_input`] with the number of lines that were suppressed before it; `None` if this one is
-/// suppressed.
-pub(super) fn line_of_input(text: impl FnOnce() -> String) -> Option<String> {
-    static LIMIT: RateLimit = RateLimit::per_second();
-    LIMIT.line(text)
+    OF_INPUT.warning(|| text.to_owned());
 }
 
 /// Limits lines of one kind to one per interval. Lines of different kinds do not suppress each other.
@@ -134,10 +128,10 @@ impl RateLimit {
     }
 
     /// A line with the number of lines that were suppressed before it; `None` if this one is suppressed.
-    fn line(&self, text: impl FnOnce() -> String) -> Option<String> {
+    pub(super) fn line(&self, text: impl FnOnce() -> String) -> Option<String> {
         static START: LazyLock<Instant> = LazyLock::new(Instant::now);
         let ms = u64::try_from(START.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let suppressed = self.passes(test_clock::adjusted(ms) / 1000)?;
+        let suppressed = self.passes(injected::time(ms) / 1000)?;
         Some(match suppressed {
             0 => text(),
             lines => format!("{} ({lines} similar lines were suppressed)", text()),
@@ -164,9 +158,53 @@ impl RateLimit {
     }
 }
 
+/// Maximum number of bytes of a key or an argument in a log line.
+const MAX_QUOTED_BYTES: usize = 64;
+
+/// A key or an argument, quoted and short. Bytes that are not printable ASCII are escaped, so that it cannot begin
+/// another line or control a terminal. The CLI reads the same escapes.
+#[must_use]
+pub fn quoted(bytes: &[u8]) -> String {
+    let start = &bytes[..bytes.len().min(MAX_QUOTED_BYTES)];
+    let dots = if start.len() < bytes.len() { "..." } else { "" };
+    format!("\"{}\"{dots}", start.escape_ascii())
+}
+
+/// A number of bytes in the largest unit of which it has at least one, with one decimal. As in the server's settings and
+/// INFO, 1 KB is 1,024 bytes.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KB", "MB", "GB", "TB", "PB", "EB"];
+    if bytes < 1024 {
+        return format!("{bytes} bytes");
+    }
+    let mut size = bytes as f64 / 1024.0;
+    let mut units = UNITS.into_iter();
+    let mut unit = units.next().unwrap_or_default();
+    // One decimal would show 1024.0 of a unit.
+    while size >= 1023.95
+        && let Some(larger) = units.next()
+    {
+        size /= 1024.0;
+        unit = larger;
+    }
+    format!("{size:.1} {unit}")
+}
+
+/// Two sizes of which one is larger. In exact bytes if one decimal does not show the difference.
+#[must_use]
+pub fn sizes(one: u64, other: u64) -> (String, String) {
+    let texts = (size(one), size(other));
+    if one != other && texts.0 == texts.1 {
+        return (format!("{one} bytes"), format!("{other} bytes"));
+    }
+    texts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use super::{quoted, size, sizes};
 
     #[test]
     fn control_characters_are_escaped() {
@@ -189,5 +227,41 @@ mod tests {
         let limit = RateLimit::per_minute();
         assert_eq!((limit.passes(0), limit.passes(59)), (Some(0), None));
         assert_eq!(limit.passes(60), Some(1));
+    }
+
+    #[test]
+    fn a_key_is_shown_in_one_short_line_of_printable_characters() {
+        assert_eq!(quoted(b"NOSCALING"), "\"NOSCALING\"");
+        assert_eq!(quoted(b""), "\"\"");
+        let bytes = b"a\r\n\"b\" \\ \x1b[2J\0\xc3\xa9";
+        let text = r#""a\r\n\"b\" \\ \x1b[2J\x00\xc3\xa9""#;
+        assert_eq!(quoted(bytes), text);
+        assert_eq!(quoted(&[b'x'; 64]), format!("\"{}\"", "x".repeat(64)));
+        let long = format!("\"{}\"...", r"\xff".repeat(64));
+        assert_eq!(quoted(&[0xff; 1000]), long);
+    }
+
+    #[test]
+    fn a_size_is_shown_in_the_largest_unit_with_one_decimal() {
+        for (bytes, text) in [
+            (0, "0 bytes"),
+            (1023, "1023 bytes"),
+            (1024, "1.0 KB"),
+            (1_048_524, "1023.9 KB"),
+            (1_048_525, "1.0 MB"),
+            (32_715_571, "31.2 MB"),
+            (8_128_000_000_000, "7.4 TB"),
+            (u64::MAX, "16.0 EB"),
+        ] {
+            assert_eq!(size(bytes), text, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn two_sizes_are_shown_in_bytes_if_they_would_look_equal() {
+        assert_eq!(sizes(2048, 1024), ("2.0 KB".into(), "1.0 KB".into()));
+        let exact = ("1048577 bytes".into(), "1048576 bytes".into());
+        assert_eq!(sizes(1_048_577, 1_048_576), exact);
+        assert_eq!(sizes(1024, 1024), ("1.0 KB".into(), "1.0 KB".into()));
     }
 }

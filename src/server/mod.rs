@@ -1,7 +1,7 @@
 //! The server layer: everything about Redis and Valkey, behind safe types.
 //!
 //! A family uses [`call::Call`] (arguments, replies, keys, replication), implements [`data_type::DataType`] for its value
-//! type, and describes its commands and settings in static tables. [`module::Module::load`] registers all of it.
+//! type, and describes its commands and settings in static tables. [`load::Module::load`] registers all of it.
 //!
 //! The module API is a table of function pointers that the server fills when it loads the module. A function that the
 //! server lacks stays null. The macro `api!` calls a function of the table.
@@ -34,43 +34,21 @@ macro_rules! optional_api {
     }};
 }
 
-pub mod acl;
-pub mod allocator;
 pub mod argument;
 pub mod call;
-pub mod callbacks;
 pub mod command;
 pub mod config;
 mod context;
 pub mod data_type;
-mod decimal;
-mod end;
 mod error;
-mod fault;
 mod guard;
-mod handler;
 mod huge_pages;
-pub mod info;
+mod injected;
 pub mod key;
-mod key_spec;
+pub mod load;
 pub mod log;
-pub mod log_text;
 pub mod memory;
-pub mod memory_usage;
-pub mod module;
-mod module_list;
-mod obeyed;
-pub mod options;
-pub mod outcome;
-mod repeated_load;
-mod replicate;
-pub mod reply;
-pub mod selection;
-pub mod server_version;
-mod slot_import;
 pub mod stats;
-mod test_clock;
-pub mod value;
 pub mod window;
 
 #[cold]

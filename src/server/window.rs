@@ -13,8 +13,7 @@ use super::call::{Call, Error};
 use super::config::{Setting, store_boolean};
 use super::data_type::AnyValue;
 use super::key::Entry;
-use super::log::RateLimit;
-use super::log_text::quoted;
+use super::log::{RateLimit, quoted};
 use super::stats;
 use roughly_sketch::window::{Panes, Timeline, Window};
 use std::ffi::{CStr, CString};
@@ -23,7 +22,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The setting `sketch-windows`: yes or no.
 pub(super) const SETTINGS: &[Setting] = &[Setting {
     name: c"sketch-windows",
-    old_name: None,
     default: c"yes",
     set: |text| store_boolean(text, &ENABLED),
     ..Setting::TEMPLATE
@@ -34,7 +32,6 @@ static ENABLED: AtomicBool = AtomicBool::new(true);
 /// Replicates, after an advance of the key in argument 1, the command that advances its copies.
 pub const ADVANCE: &CStr = c"SKETCH.ADVANCE";
 
-/// The keyspace event of an advance.
 const ADVANCE_EVENT: &CStr = c"sketch.advance";
 
 impl Call<'_> {

@@ -2,7 +2,7 @@
 
 use crate::support::page;
 use crate::support::tested::{self, ON_EVERY_CHANGE};
-use roughly::server::server_version::{NEWEST_REDIS, NEWEST_VALKEY};
+use roughly::server::load::server_version::{NEWEST_REDIS, NEWEST_VALKEY};
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
@@ -139,7 +139,7 @@ fn the_tested_versions_are_those_of_the_test_matrix() {
         assert_eq!(
             versions.last(),
             Some(&newest),
-            "{kind}: src/server/server_version.rs"
+            "{kind}: src/server/load/server_version.rs"
         );
         let listed = tested::listed(kind);
         assert!(

@@ -20,8 +20,8 @@ pub fn prepare(server: &Server) {
     assert!(reply.is_ok(), "{reply}");
 }
 
-/// The kinds of the server, if it has a sender, which is another node of its cluster, or none. Replicas have no jobs after
-/// notifications.
+/// The kinds of the server in which [`run`] can run any command, if the server has a sender, which is another node of its cluster,
+/// or none. Replicas have no jobs after notifications.
 #[must_use]
 pub fn kinds(server: &Server, has_sender: bool) -> Vec<String> {
     let reply = server.call("CONTEXTS.KINDS");
@@ -30,6 +30,7 @@ pub fn kinds(server: &Server, has_sender: bool) -> Vec<String> {
     let is_replica = server.info("role").as_deref() == Some("slave");
     let has = |kind: &String| match kind.as_str() {
         "cluster" => has_sender,
+        "unnamed" => false,
         "job" => !is_replica,
         _ => true,
     };

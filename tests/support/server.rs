@@ -78,7 +78,7 @@ impl Options {
     }
 
     /// Uses the module as `cargo test` builds it, without optimization: only debug builds support injected faults
-    /// (src/server/fault.rs) and the test clock (src/server/test_clock.rs).
+    /// and the test clock (src/server/injected.rs).
     #[allow(dead_code)] // Not all test programs use it.
     pub fn debug_module(mut self) -> Self {
         self.debug_module = true;

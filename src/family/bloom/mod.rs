@@ -12,7 +12,7 @@ mod types;
 
 use crate::server::command::Since;
 use crate::server::key::OneOf;
-use crate::server::module::Family;
+use crate::server::load::Family;
 use crate::server::stats::ExtraCounter;
 use types::Filter;
 

@@ -3,8 +3,7 @@
 
 use super::config;
 use crate::server::call::{Call, Error};
-use crate::server::callbacks;
-use crate::server::data_type::{DataType, PayloadCommand, Registration};
+use crate::server::data_type::{DataType, PayloadCommand, Registration, registration};
 use crate::server::key::{Entry, one_of};
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::chain::batch;
@@ -17,9 +16,9 @@ use std::ffi::CStr;
 use std::ops::ControlFlow;
 use std::ptr;
 
-static CLASSIC: Registration = callbacks::registration::<Chain>("");
-static WINDOWED: Registration = callbacks::registration::<BloomWindow>("_window");
-static VALKEY: Registration = callbacks::registration::<ValkeyChain>("_valkey");
+static CLASSIC: Registration = registration::<Chain>("");
+static WINDOWED: Registration = registration::<BloomWindow>("_window");
+static VALKEY: Registration = registration::<ValkeyChain>("_valkey");
 
 const LOADCHUNK: &CStr = c"BF.LOADCHUNK";
 

@@ -3,8 +3,7 @@
 use crate::family::new_key::{NewKey, create_and_store};
 use crate::family::window_option::{COUNTER, NewWindow, WindowOption, replicate_creation};
 use crate::server::call::{Call, Error};
-use crate::server::data_type::NewValue;
-use crate::server::value::Value;
+use crate::server::data_type::{NewValue, Value};
 use roughly_sketch::count_min::{
     CellSize, CountMin, CountMinError, CountMinWindow, Shape, dimensions_for,
 };

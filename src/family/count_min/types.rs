@@ -3,8 +3,7 @@
 use crate::family::errors::{check_work, formatted};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::callbacks;
-use crate::server::data_type::{DataType, Registration};
+use crate::server::data_type::{DataType, Registration, registration};
 use crate::server::key::one_of;
 use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, Shape};
 use roughly_sketch::memory::Budget;
@@ -21,8 +20,8 @@ impl From<CountMinError> for Error {
     }
 }
 
-static CLASSIC: Registration = callbacks::registration::<CountMin>("");
-static WINDOWED: Registration = callbacks::registration::<CountMinWindow>("_window");
+static CLASSIC: Registration = registration::<CountMin>("");
+static WINDOWED: Registration = registration::<CountMinWindow>("_window");
 
 impl DataType for CountMin {
     const REGISTRATION: &'static Registration = &CLASSIC;

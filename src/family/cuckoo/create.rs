@@ -7,10 +7,9 @@ use crate::family::new_key::NewKey;
 use crate::family::window_option::{INSERT, MULTISET, NewWindow, WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::data_type::{DataType, NewValue};
+use crate::server::command::Options;
+use crate::server::data_type::{DataType, NewValue, Value};
 use crate::server::key::{Found, OneOf};
-use crate::server::options::Options;
-use crate::server::value::Value;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::window_filter::{

@@ -2,8 +2,7 @@
 //! descriptions, and error texts.
 
 use super::config;
-use crate::server::callbacks;
-use crate::server::data_type::{DataType, Registration};
+use crate::server::data_type::{DataType, Registration, registration};
 use crate::server::key::one_of;
 use roughly_sketch::accuracy::{Accuracy, Figure};
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
@@ -12,8 +11,8 @@ use roughly_sketch::window::Panes;
 use roughly_sketch::window_filter::{self, CuckooWindow};
 use std::ffi::CStr;
 
-static CLASSIC: Registration = callbacks::registration::<CuckooFilter>("");
-static WINDOWED: Registration = callbacks::registration::<CuckooWindow>("_window");
+static CLASSIC: Registration = registration::<CuckooFilter>("");
+static WINDOWED: Registration = registration::<CuckooWindow>("_window");
 
 /// A command needs a key that does not exist.
 pub const NOT_FOUND: &CStr = c"ERR not found";

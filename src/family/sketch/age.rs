@@ -64,6 +64,8 @@ impl Filter<'_> {
 /// SKETCH.AGE key item [item …]
 pub fn age(call: &mut Call<'_>) -> Result<(), Error> {
     let items = call.args_from(2);
+    // Before the key is opened, because finding the user can run other modules.
+    let user = call.user();
     let key = call.read(1);
     let filter = match key.get::<Filter<'_>>() {
         Lookup::Found(filter) => filter,
@@ -81,7 +83,7 @@ pub fn age(call: &mut Call<'_>) -> Result<(), Error> {
         }
     };
     // The command has one item; Redis 8.0 checks the number of arguments.
-    call.check_permission_for(filter.command(), call.arguments(1..3))?;
+    user.check_permission_for(filter.command(), call.arguments(1..3))?;
     let (timeline, unix_ms) = (filter.timeline(), call.unix_ms());
     let panes = timeline.panes_at(unix_ms);
     call.reply_array(items.len());

@@ -6,7 +6,7 @@ mod commands;
 mod query;
 
 use crate::server::command::Since;
-use crate::server::module::Family;
+use crate::server::load::Family;
 
 /// The family, for the module's list. It has no type of its own.
 pub const FAMILY: Family = Family {

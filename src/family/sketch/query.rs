@@ -1,10 +1,9 @@
 //! SKETCH.WINDOW, SKETCH.ACCURACY and SKETCH.WITHIN.
 
 use crate::MODULE;
-use crate::server::acl::Denied;
 use crate::server::call::{Call, Error};
-use crate::server::command::Command;
-use crate::server::module::Family;
+use crate::server::command::{Command, Denied};
+use crate::server::load::Family;
 use crate::server::stats;
 use roughly_sketch::accuracy::Figure;
 use roughly_sketch::window::Window;
@@ -99,7 +98,8 @@ pub fn within(call: &mut Call<'_>) -> Result<(), Error> {
     let name = call.arg(2).bytes();
     let read = find(name).ok_or_else(|| cannot_run(name))?;
     let command = read.command;
-    let permission = call.check_permission(command.name, call.arguments(2..call.len()));
+    let arguments = call.arguments(2..call.len());
+    let permission = call.user().check_permission(command.name, arguments);
     permission.map_err(|denied| match denied {
         Denied::UnknownCommand => cannot_run(name),
         Denied::WrongArity => command.wrong_arity(),

@@ -3,10 +3,8 @@
 use crate::family::errors::formatted;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::callbacks;
-use crate::server::data_type::{AnyValue, DataType, Registration};
+use crate::server::data_type::{AnyValue, DataType, Registration, Value, registration};
 use crate::server::key::one_of;
-use crate::server::value::Value;
 use roughly_sketch::memory::{Budget, OutOfMemory};
 use roughly_sketch::refusable::refusable;
 use roughly_sketch::t_digest::{Compressed, DigestError, Info, TDigest, TDigestWindow};
@@ -26,8 +24,8 @@ impl From<DigestError> for Error {
     }
 }
 
-static CLASSIC: Registration = callbacks::registration::<TDigest>("");
-static WINDOWED: Registration = callbacks::registration::<TDigestWindow>("_window");
+static CLASSIC: Registration = registration::<TDigest>("");
+static WINDOWED: Registration = registration::<TDigestWindow>("_window");
 
 impl DataType for TDigest {
     const REGISTRATION: &'static Registration = &CLASSIC;

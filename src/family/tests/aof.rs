@@ -1,7 +1,7 @@
 //! AOF rewrite of every family's values.
 
-use crate::server::callbacks::aof::{CHUNK_BYTES, Emit, rewrite};
 use crate::server::data_type::DataType;
+use crate::server::data_type::aof::{CHUNK_BYTES, Emit, rewrite};
 use roughly_dump::{Values, type_id};
 use roughly_sketch::bloom::{Chain, Parameters};
 use roughly_sketch::count_min::{CellSize, CountMin};
@@ -16,13 +16,9 @@ use std::ffi::CStr;
 struct Recorder(Vec<(String, i64, Vec<u8>)>);
 
 impl Emit for Recorder {
-    fn emit(&mut self, command: &CStr, number: i64, bytes: &[u8]) {
+    fn emit(&mut self, command: &CStr, number: Option<i64>, bytes: &[u8]) {
         let command = command.to_str().expect("ASCII").to_owned();
-        self.0.push((command, number, bytes.to_vec()));
-    }
-
-    fn emit_payload(&mut self, command: &CStr, payload: &[u8]) {
-        self.emit(command, 0, payload);
+        (self.0).push((command, number.unwrap_or(0), bytes.to_vec()));
     }
 }
 

@@ -1,8 +1,7 @@
 //! Values that are saved on one thread and read on another.
 
 use crate::MODULE;
-use crate::server::data_type::DataType;
-use crate::server::value::Value;
+use crate::server::data_type::{DataType, Value};
 use roughly_dump::Values;
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Shape};

@@ -4,10 +4,8 @@ use crate::family::errors::formatted;
 use crate::family::new_key::{NewKey, create_and_store, replicate_with_window};
 use crate::family::window_option::{COUNTER, NewWindow, WindowOption, in_log};
 use crate::server::call::{Call, Error};
-use crate::server::data_type::NewValue;
-use crate::server::log::RateLimit;
-use crate::server::log_text::quoted;
-use crate::server::value::Value;
+use crate::server::data_type::{NewValue, Value};
+use crate::server::log::{RateLimit, quoted};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::top_k::{

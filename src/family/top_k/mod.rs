@@ -8,7 +8,7 @@ mod types;
 
 use crate::server::command::Since;
 use crate::server::key::OneOf;
-use crate::server::module::Family;
+use crate::server::load::Family;
 use types::Top;
 
 /// The family, for the module's list.

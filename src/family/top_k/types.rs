@@ -1,10 +1,8 @@
 //! The types `TopK-TYPE` and, with a window, `tk-window`, and what the commands need of them.
 
-use crate::server::callbacks;
-use crate::server::data_type::{DataType, Registration};
+use crate::server::data_type::{DataType, Registration, Value, registration};
 use crate::server::key::one_of;
-use crate::server::memory_usage::MemoryUsage;
-use crate::server::value::Value;
+use crate::server::memory::MemoryUsage;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::{Budget, OutOfMemory};
 use roughly_sketch::top_k::{Added, ItemHash, TopK, TopKWindow};
@@ -19,8 +17,8 @@ pub const NOT_FOUND: &CStr = c"TopK: key does not exist";
 pub const NO_MEMORY: &CStr = c"ERR Insufficient memory";
 pub const TOO_MUCH: &CStr = c"TopK: too much work for the depth of the sketch";
 
-static CLASSIC: Registration = callbacks::registration::<TopK>("");
-static WINDOWED: Registration = callbacks::registration::<TopKWindow>("_window");
+static CLASSIC: Registration = registration::<TopK>("");
+static WINDOWED: Registration = registration::<TopKWindow>("_window");
 
 impl DataType for TopK {
     const REGISTRATION: &'static Registration = &CLASSIC;

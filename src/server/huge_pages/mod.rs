@@ -6,19 +6,15 @@
 //! huge pages where most of a huge page is in use, however the memory was written to: by commands, a load, or during a save.
 
 mod arrays;
-mod collapse;
 mod collapser;
-mod pace;
-mod pagemap;
-mod pages;
-mod status;
+mod kernel;
 
-use super::info::InfoWriter;
 use super::log;
 use arrays::ARRAYS;
-pub(super) use collapser::{end, watch_children};
-pub(super) use status::SETTINGS;
-use status::{Status, status};
+pub(super) use collapser::{CHILD_EVENTS, end, write_info};
+pub(super) use kernel::SETTINGS;
+use kernel::{Status, status};
+use std::process;
 
 /// The minimum size of a large array.
 const MIN_BYTES: usize = 32 << 20;
@@ -69,8 +65,10 @@ fn add(block: *mut u8, bytes: usize, continued: Option<usize>) {
     }
 }
 
-/// Logs at load why arrays get no huge pages, and the remedy.
-pub(super) fn log_status() {
+/// Call this when the module is loaded. Lets the thread start in this process, and logs why arrays get no huge pages, and the
+/// remedy.
+pub(super) fn begin() {
+    collapser::PROCESS.get_or_init(process::id);
     let why = match status() {
         Status::Active | Status::Setting => return,
         Status::Missing => "the kernel does not support them or /sys is not mounted",
@@ -85,13 +83,4 @@ pub(super) fn log_status() {
         Status::Pagemap => "the server's user cannot read /proc/self/pagemap",
     };
     log::notice(&format!("large keys do not use huge pages: {why}"));
-}
-
-/// Writes the fields of INFO.
-pub(super) fn write_info(info: &mut InfoWriter) {
-    info.text("huge_pages", status().name());
-    let [huge, waiting] = collapser::bytes().map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
-    info.number("huge_page_bytes", huge);
-    info.number("huge_page_bytes_waiting", waiting);
-    info.number("huge_page_errors", collapser::errors());
 }

@@ -1,12 +1,11 @@
 //! A value that a command changes or creates.
 
-use super::access::Writer;
-use super::one_of::{AnyMut, OneOfMut};
-use super::opened::OpenedKey;
-use crate::server::call::{Call, Error};
-use crate::server::data_type::{AnyValue, DataType, NewValue, Registration};
-use crate::server::memory_usage::MemoryUsage;
-use crate::server::value::Value;
+use super::lookup::{AnyMut, OneOfMut};
+use super::opened::WriteKey;
+use crate::server::call::Call;
+use crate::server::data_type::{AnyValue, DataType, NewValue, Registration, Value};
+use crate::server::error::Error;
+use crate::server::memory::MemoryUsage;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::window::Panes;
 use std::ffi::c_void;
@@ -21,8 +20,7 @@ pub struct Entry {
     of: &'static Registration,
     /// The owner of a value that is not in its key yet.
     new: Option<Owned>,
-    opened: OpenedKey,
-    writer: Writer,
+    key: WriteKey,
 }
 
 /// A value that is not in a key.
@@ -54,16 +52,16 @@ impl Entry {
     /// `key` must hold a value of the type `of` at the address `value`.
     #[inline(always)]
     pub(super) unsafe fn existing(
-        (opened, writer): (OpenedKey, Writer),
+        key: WriteKey,
         of: &'static Registration,
         value: NonNull<c_void>,
     ) -> Self {
+        let new = None;
         Self {
             value,
             of,
-            new: None,
-            opened,
-            writer,
+            new,
+            key,
         }
     }
 
@@ -77,33 +75,22 @@ impl Entry {
 
     /// The entry of a new value.
     #[cold]
-    pub(super) fn new(
-        call: &Call<'_>,
-        key: (OpenedKey, Writer),
-        value: NewValue,
-    ) -> Result<Self, Error> {
+    pub(super) fn new(call: &Call<'_>, key: WriteKey, value: NewValue) -> Result<Self, Error> {
         let (of, bytes) = (value.registration(), value.bytes());
         check_size(call, of, bytes)?;
         if call.memory().is_key_limited() {
             call.memory().set_key_bytes(bytes);
         }
-        Ok(Self::checked(key, value))
-    }
-
-    /// The entry of a new value that is not too large for its key.
-    pub(super) fn checked((opened, writer): (OpenedKey, Writer), value: NewValue) -> Self {
-        let of = value.registration();
         let value = NonNull::from(Box::leak(value));
-        Self {
+        Ok(Self {
             value: value.cast(),
             of,
             new: Some(Owned(value)),
-            opened,
-            writer,
-        }
+            key,
+        })
     }
 
-    /// Replaces the value, which is a `T`, by a new one; see [`Key::replace`].
+    /// Replaces the value, which is a `T`, by a new one; see [`Key::replace`](super::Key::replace).
     pub(super) fn replace<T: DataType>(
         &mut self,
         call: &Call<'_>,
@@ -142,7 +129,7 @@ impl Entry {
     /// If the value has another type.
     #[inline(always)]
     pub fn get<'a, F: OneOfMut<'a>>(&'a mut self) -> F {
-        // SAFETY: the value has this type. It lives while the entry does, no other key is open (see `access`), and `self` is
+        // SAFETY: the value has this type. It lives while the entry does, no other key is open (see `opened.rs`), and `self` is
         // borrowed mutably.
         unsafe { AnyMut::new(self.value, self.of) }.of_family()
     }
@@ -228,31 +215,18 @@ impl Entry {
     /// If the server does not take the value.
     #[inline(always)]
     pub fn store(self) {
-        let Self {
-            value,
-            of,
-            new,
-            opened,
-            writer,
-        } = self;
-        match new {
-            None => drop((opened, writer)),
-            Some(new) => Self::store_new(new, of, value, opened, writer),
+        match self.new {
+            None => drop(self.key),
+            Some(new) => Self::store_new(new, self.of, self.value, self.key),
         }
     }
 
     #[cold]
-    fn store_new(
-        new: Owned,
-        of: &Registration,
-        value: NonNull<c_void>,
-        opened: OpenedKey,
-        writer: Writer,
-    ) {
-        drop(writer);
+    fn store_new(new: Owned, of: &Registration, value: NonNull<c_void>, key: WriteKey) {
+        drop(key.access);
         // SAFETY: as in `get`.
         unsafe { new.0.as_ref() }.count_creation();
-        if opened.set(of, value) {
+        if key.opened.set(of, value) {
             // The value belongs to the server now.
             std::mem::forget(new);
         } else {

@@ -2,29 +2,24 @@
 //!
 //! A handler opens a key for reading ([`Call::read`], [`Call::read_all`]), for writing ([`Call::write`]), or a
 //! destination and its sources ([`Call::merge`]). References to values live only while their key is open, and no other
-//! code runs while a reference exists: `access` counts the open keys, and a new value is put into its key by
+//! code runs while a reference exists: `Reader` and `Writer` count the open keys, and a new value is put into its key by
 //! [`Entry::store`], after the last use of a reference.
 
-mod access;
 mod entry;
 mod lookup;
-mod lookup_result;
-mod merge;
-mod one_of;
 mod opened;
 mod present;
 
 pub use entry::Entry;
-pub use lookup::{Found, Key, ReadKey, WriteKey};
-pub use lookup_result::Lookup;
-pub use merge::MergeKeys;
-pub(crate) use one_of::one_of;
-pub use one_of::{AnyMut, AnyRef, OneOf, OneOfMut};
+pub(crate) use lookup::one_of;
+pub use lookup::{AnyMut, AnyRef, Lookup, OneOf, OneOfMut};
+pub(super) use opened::assert_none_open;
+use opened::{FOR_WRITING, OpenedKey, Reader, Writer, try_collect};
+pub use opened::{Key, ReadKey, WriteKey};
 
 use super::call::Call;
-use super::data_type::Registration;
-use access::{Reader, Writer};
-use opened::{FOR_WRITING, OpenedKey, try_collect};
+use super::data_type::{AnyValue, DataType, NewValue, Registration, Value};
+use super::error::Error;
 use redis_module::raw;
 use roughly_sketch::memory::OutOfMemory;
 use std::ops::Range;
@@ -33,10 +28,10 @@ impl Call<'_> {
     /// Opens the key in argument `index` for reading, whatever it holds. For several keys at once, see [`Call::read_all`].
     ///
     /// # Panics
-    /// If a key is open for writing.
+    /// If a key is open.
     #[must_use]
     pub fn read(&self, index: usize) -> ReadKey {
-        Reader::check();
+        assert_none_open();
         let opened = OpenedKey::new(self, index, raw::REDISMODULE_READ);
         Key {
             opened,
@@ -50,12 +45,12 @@ impl Call<'_> {
     /// [`OutOfMemory`] if there is no memory for a list of the keys.
     ///
     /// # Panics
-    /// If a key is open for writing.
+    /// If a key is open.
     pub fn read_all(
         &self,
         indexes: impl Iterator<Item = usize> + Clone,
     ) -> Result<Vec<ReadKey>, OutOfMemory> {
-        Reader::check();
+        assert_none_open();
         let opened = OpenedKey::all(self, indexes)?.into_iter();
         try_collect(opened.map(|opened| Key {
             opened,
@@ -66,10 +61,10 @@ impl Call<'_> {
     /// As [`Call::read`], for writing. A command that also reads other keys reads them first, or uses [`Call::merge`].
     ///
     /// # Panics
-    /// If another key is open.
+    /// If a key is open.
     #[must_use]
     pub fn write(&self, index: usize) -> WriteKey {
-        Writer::check();
+        assert_none_open();
         let opened = OpenedKey::new(self, index, FOR_WRITING);
         Key {
             opened,
@@ -84,24 +79,215 @@ impl Call<'_> {
     /// [`OutOfMemory`] if there is no memory for a list of the keys.
     ///
     /// # Panics
-    /// If another key is open.
+    /// If a key is open.
     pub fn merge(
         &self,
         types: &'static [&'static Registration],
         destination: usize,
         sources: Range<usize>,
     ) -> Result<MergeKeys, OutOfMemory> {
-        Writer::check();
+        assert_none_open();
         // Opened and closed first, so that an expired destination is deleted now: see `OpenedKey::all`.
         drop(OpenedKey::new(self, destination, FOR_WRITING));
         let sources = OpenedKey::all(self, sources)?;
         let destination = OpenedKey::new(self, destination, FOR_WRITING);
-        Ok(MergeKeys::new(
-            self,
+        let mut keys = MergeKeys {
             types,
             destination,
             sources,
-            Writer::begin(),
-        ))
+            _writer: Writer::begin(),
+        };
+        if self.memory().is_key_limited()
+            && let Some(value) = keys.destination()
+        {
+            self.memory().set_key_bytes(value.live_bytes());
+        }
+        Ok(keys)
+    }
+}
+
+impl<Access> Key<Access> {
+    /// Whether the key is missing.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.opened.present().is_none()
+    }
+
+    /// What the key holds, for a family.
+    #[must_use]
+    #[inline(always)]
+    pub fn get<'a, F: OneOf<'a>>(&'a self) -> Lookup<F> {
+        self.opened.get()
+    }
+
+    /// The value of the key, if it has one of these types.
+    pub fn value(
+        &self,
+        types: impl IntoIterator<Item = &'static Registration>,
+    ) -> Lookup<&dyn AnyValue> {
+        // SAFETY: the value lives while the key is open, and no key is open for writing beside it (see `opened.rs`).
+        self.opened
+            .find(types)
+            .map(|(of, value)| unsafe { (of.value)(value).as_ref() })
+    }
+}
+
+impl Key<Writer> {
+    /// The value of the key, if it has one of these types, or the key itself if it is missing.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] for another type.
+    #[inline(always)]
+    pub fn find(
+        self,
+        call: &Call<'_>,
+        types: impl IntoIterator<Item = &'static Registration>,
+    ) -> Result<Found, Error> {
+        match self.opened.find(types) {
+            Lookup::Missing => Ok(Found::Missing(self)),
+            Lookup::WrongType => Err(Error::WrongType),
+            Lookup::Found((of, value)) => {
+                // SAFETY: the key holds a value of this type at this address.
+                let mut entry = unsafe { Entry::existing(self, of, value) };
+                entry.set_key_bytes(call);
+                Ok(Found::Entry(entry))
+            }
+        }
+    }
+
+    /// An entry with a new value for the key. [`Entry::store`] puts the value into the key, in place of any value that
+    /// the key holds by then, and removes the time to live.
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLarge`] if the value takes more bytes than a key may (`sketch-max-key-bytes`). The value is
+    /// dropped.
+    pub fn create<T: DataType>(self, call: &Call<'_>, value: T) -> Result<Entry, Error> {
+        self.create_boxed(call, Value::new(value))
+    }
+
+    /// Replaces the value of the key, if it is a `T`, and keeps its time to live. If the key is missing,
+    /// [`Entry::store`] puts the value into it.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] for another type; [`Error::KeyTooLarge`] if the new value takes more bytes than a key may
+    /// (`sketch-max-key-bytes`) and more than the old value. In both cases the key keeps its old value.
+    pub fn replace<T: DataType>(self, call: &Call<'_>, value: T) -> Result<Entry, Error> {
+        match self.find(call, [T::REGISTRATION])? {
+            Found::Missing(key) => key.create(call, value),
+            Found::Entry(mut entry) => {
+                entry.replace(call, &mut Value::new(value))?;
+                Ok(entry)
+            }
+        }
+    }
+
+    /// When the key expires, in milliseconds since the Unix epoch; `None` if it does not.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<i64> {
+        self.opened.present()?.expires_at()
+    }
+
+    /// Removes the time to live.
+    pub fn persist(&mut self) {
+        if let Some(value) = self.opened.present() {
+            value.persist();
+        }
+    }
+
+    /// As [`Key::create`], for the value that the header of a type describes.
+    ///
+    /// # Errors
+    /// As [`Key::create`].
+    pub fn create_boxed(self, call: &Call<'_>, value: NewValue) -> Result<Entry, Error> {
+        Entry::new(call, self, value)
+    }
+}
+
+/// What [`Key::find`] found.
+#[derive(Debug)]
+pub enum Found {
+    /// A value.
+    Entry(Entry),
+    /// The key is missing.
+    Missing(Key<Writer>),
+}
+
+impl Found {
+    /// The value.
+    ///
+    /// # Errors
+    /// `missing` if the key is missing.
+    #[inline(always)]
+    pub fn or_missing(self, missing: impl Into<Error>) -> Result<Entry, Error> {
+        match self {
+            Self::Entry(entry) => Ok(entry),
+            Self::Missing(_) => Err(missing.into()),
+        }
+    }
+}
+
+/// A destination that is open for writing and sources that are open for reading. Some of them may be the same key.
+#[derive(Debug)]
+pub struct MergeKeys {
+    types: &'static [&'static Registration],
+    destination: OpenedKey,
+    sources: Vec<OpenedKey>,
+    _writer: Writer,
+}
+
+impl MergeKeys {
+    /// What the destination and each source hold, for a family. A source that is the destination itself is `Found(None)`.
+    ///
+    /// # Panics
+    /// If `D` lacks one of the types.
+    pub fn get<'a, D: OneOfMut<'a>, S: OneOf<'a>>(
+        &'a mut self,
+    ) -> (Lookup<D>, impl Iterator<Item = Lookup<Option<S>>>) {
+        let destination = self.destination.find(self.types.iter().copied());
+        let own = match destination {
+            Lookup::Found((_, value)) => Some(value),
+            Lookup::Missing | Lookup::WrongType => None,
+        };
+        let sources = self.sources.iter().map(move |source| {
+            let address = |source: &OpenedKey| source.of_module()?.1.address();
+            if own.is_some() && address(source) == own {
+                return Lookup::Found(None);
+            }
+            source.get().map(Some)
+        });
+        let destination = destination.map(|(of, value)| {
+            // SAFETY: the value lives while the key is open, no key is open besides these (see `opened.rs`), `self` is borrowed
+            // mutably, and no source refers to this value.
+            unsafe { AnyMut::new(value, of) }.of_family()
+        });
+        (destination, sources)
+    }
+
+    /// The value of the destination, if it has one of the types.
+    pub fn destination(&mut self) -> Option<&mut dyn AnyValue> {
+        let (of, value) = self.destination.find(self.types.iter().copied()).found()?;
+        // SAFETY: as in `get`.
+        Some(unsafe { (of.value)(value).as_mut() })
+    }
+
+    /// As [`Entry::advance`], for the destination, which is the key in argument 1: unless `check`, which is called with
+    /// the pane, returns an error.
+    ///
+    /// # Errors
+    /// That of `check`.
+    pub fn advance_if<E>(
+        &mut self,
+        call: &mut Call<'_>,
+        check: impl FnOnce(&mut Self, &Call<'_>, u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let pane = self.destination().and_then(|value| call.begin_write(value));
+        let Some(pane) = pane else {
+            return Ok(());
+        };
+        check(self, call, pane)?;
+        if let Some(destination) = self.destination() {
+            call.advance(destination, pane);
+        }
+        Ok(())
     }
 }

@@ -1,6 +1,5 @@
-//! An open key of the server.
+//! An open key of the server, and the number of open keys: many for reading, or one for writing.
 
-use super::lookup_result::Lookup;
 use super::present::Present;
 use crate::server::call::Call;
 use crate::server::data_type::Registration;
@@ -8,15 +7,16 @@ use redis_module::raw;
 use roughly_sketch::memory::{OutOfMemory, try_push, with_capacity};
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// The mode that opens a key for writing.
 pub(super) const FOR_WRITING: u32 = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
 
-/// An open key, which is closed when dropped. Code that uses its value must hold a token of [`super::access`].
+/// An open key, which is closed when dropped. Code that uses its value must hold a [`Reader`] or a [`Writer`].
 ///
 /// It may have no value: a key that is open for writing can be missing. What needs a value is in [`Present`].
 #[derive(Debug)]
-pub(super) struct OpenedKey {
+pub struct OpenedKey {
     /// `None` if the key is missing and open for reading.
     key: Option<NonNull<raw::RedisModuleKey>>,
 }
@@ -75,28 +75,11 @@ impl OpenedKey {
         NonNull::new(handle).map(|handle| (handle, unsafe { Present::new(key) }))
     }
 
-    /// What the key holds: `found` returns it for the value and the handle of its type.
-    #[inline(always)]
-    pub(super) fn lookup_of<'a, V>(
-        &'a self,
-        found: impl FnOnce(NonNull<raw::RedisModuleType>, Present<'a>) -> Option<V>,
-    ) -> Lookup<V> {
-        if let Some((handle, value)) = self.of_module()
-            && let Some(found) = found(handle, value)
-        {
-            return Lookup::Found(found);
-        }
-        match self.present() {
-            None => Lookup::Missing,
-            Some(_) => Lookup::WrongType,
-        }
-    }
-
     /// Puts a value of the type `of`, which is at this address, into a key that is open for writing, and closes the key. The
     /// value belongs to the server then. Returns false if the server does not take it.
     ///
     /// This runs the handlers of other modules for new keys, which may run commands of this module and may replace or
-    /// delete the value. So the caller must have dropped its [`super::access::Writer`], and must not use any address of
+    /// delete the value. So the caller must have dropped its [`Writer`], and must not use any address of
     /// the value afterwards.
     #[must_use]
     pub(super) fn set(self, of: &Registration, value: NonNull<c_void>) -> bool {
@@ -120,6 +103,19 @@ impl Drop for OpenedKey {
     }
 }
 
+/// An open key that can hold any type.
+#[derive(Debug)]
+pub struct Key<Access> {
+    pub(super) opened: OpenedKey,
+    pub(super) access: Access,
+}
+
+/// A key of any type, open for reading.
+pub type ReadKey = Key<Reader>;
+
+/// A key of any type, open for writing.
+pub type WriteKey = Key<Writer>;
+
 /// Collects elements, whose number a client chose, into a vector.
 ///
 /// # Errors
@@ -130,4 +126,78 @@ pub(super) fn try_collect<T>(elements: impl Iterator<Item = T>) -> Result<Vec<T>
         try_push(&mut vec, element)?;
     }
     Ok(vec)
+}
+
+/// The number of open keys.
+///
+/// It ensures that a key is opened only if none is open: opening a key can run other modules, which may delete other keys. So no
+/// reference to a value exists beside a mutable one, or after the value is freed, even if another module runs one command of this
+/// module from inside another. Commands run one at a time, so the counter is atomic only because statics must be.
+static OPEN: AtomicI32 = AtomicI32::new(0);
+
+/// Must be called before keys are opened, and before other code that can run other modules.
+///
+/// # Panics
+/// If a key is open.
+#[inline]
+pub(in crate::server) fn assert_none_open() {
+    assert!(OPEN.load(Ordering::Relaxed) == 0, "a key is open");
+}
+
+/// Token: a key is open for reading.
+#[derive(Debug)]
+pub struct Reader;
+
+impl Reader {
+    /// Must be called after the key was opened: opening it can run another module, which can run a command of this
+    /// module. That command leaves the count as it was.
+    pub(super) fn begin() -> Self {
+        OPEN.store(OPEN.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        OPEN.store(OPEN.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+    }
+}
+
+/// Token: a key is open for writing, and no other key is open, except for the sources of a merge.
+#[derive(Debug)]
+pub struct Writer;
+
+impl Writer {
+    /// Must be called after the key was opened; see [`Reader::begin`].
+    pub(super) fn begin() -> Self {
+        OPEN.store(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        OPEN.store(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::catch_unwind;
+
+    #[test]
+    fn keys_are_opened_only_while_none_is_open() {
+        let is_refused = || catch_unwind(assert_none_open).is_err();
+        assert!(!is_refused());
+        let [first, second] = [Reader::begin(), Reader::begin()];
+        drop(first);
+        assert!(is_refused());
+        drop(second);
+        assert!(!is_refused());
+        let writer = Writer::begin();
+        assert!(is_refused());
+        drop(writer);
+        assert!(!is_refused());
+    }
 }

@@ -1,11 +1,16 @@
-//! The memory that the machine, the control group and `maxmemory` leave for a command.
+//! The limits of the memory that a command or a key may take: those of the machine, the control group and `maxmemory`, and the
+//! setting `sketch-max-key-bytes`.
+//!
+//! The setting lets an operator limit users who may write. It applies to commands of clients. It does not apply to commands that
+//! must be obeyed (from a primary or the AOF), nor to RDB files, RESTORE and COPY, with which the server creates keys.
 
 use super::control_group;
-use crate::server::context::Context;
-use crate::server::fault;
+use crate::server::config::{Setting, store_integer};
+use crate::server::context::{Context, ServerInfo};
+use crate::server::injected;
 use crate::server::stats::MemoryRefusal;
-use std::ffi::CStr;
-use std::fmt;
+use std::ffi::CString;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The limits are not checked for commands that take less than this in total: the server refuses writes above
 /// `maxmemory` (deny-oom), and reading the limits costs too much for a small command.
@@ -39,36 +44,17 @@ struct ServerMemory {
 impl ServerMemory {
     /// `None` if `maxmemory` is 0 (no limit) or cannot be read.
     fn read(ctx: Context) -> Option<Self> {
-        let ctx = ctx.as_raw();
-        // SAFETY: the context is the running command's; the data, and the text in them, are freed once,
-        // below, after their last use.
-        unsafe {
-            let info = api!(RedisModule_GetServerInfo)(ctx, c"memory".as_ptr());
-            if info.is_null() {
-                return None;
-            }
-            let number = |field: &CStr| {
-                let mut error = 0;
-                let number = api!(RedisModule_ServerInfoGetFieldUnsigned)(
-                    info,
-                    field.as_ptr(),
-                    &raw mut error,
-                );
-                (error == 0).then_some(number)
-            };
-            let policy = api!(RedisModule_ServerInfoGetFieldC)(info, c"maxmemory_policy".as_ptr());
-            let memory = number(c"maxmemory")
-                .filter(|&bytes| bytes > 0)
-                .map(|maxmemory| Self {
-                    maxmemory,
-                    used: number(c"used_memory")
-                        .unwrap_or(0)
-                        .saturating_sub(number(c"mem_not_counted_for_evict").unwrap_or(0)),
-                    evicts: !policy.is_null() && CStr::from_ptr(policy) != c"noeviction",
-                });
-            api!(RedisModule_FreeServerInfo)(ctx, info);
-            memory
-        }
+        // SAFETY: the context is the running command's.
+        let info = unsafe { ServerInfo::of(ctx.as_raw(), c"memory") }?;
+        let number = |field| info.number(field);
+        let maxmemory = number(c"maxmemory").filter(|&bytes| bytes > 0)?;
+        let not_counted = number(c"mem_not_counted_for_evict").unwrap_or(0);
+        let policy = info.text(c"maxmemory_policy");
+        Some(Self {
+            maxmemory,
+            used: (number(c"used_memory").unwrap_or(0)).saturating_sub(not_counted),
+            evicts: policy.is_some_and(|policy| policy != c"noeviction"),
+        })
     }
 
     /// Bytes that a command may take in total if it has taken `taken` already.
@@ -86,60 +72,28 @@ impl ServerMemory {
     }
 }
 
-/// What limits the memory of a command. In the log, a size follows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LimitSource {
-    Machine,
-    ControlGroup,
-    Maxmemory,
-}
-
-impl fmt::Display for LimitSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Machine => "the machine has",
-            Self::ControlGroup => "the control group allows",
-            Self::Maxmemory => "maxmemory leaves",
-        })
-    }
-}
-
-impl From<LimitSource> for MemoryRefusal {
-    fn from(source: LimitSource) -> Self {
-        match source {
-            LimitSource::Machine => Self::Machine,
-            LimitSource::ControlGroup => Self::ControlGroup,
-            LimitSource::Maxmemory => Self::Maxmemory,
-        }
-    }
-}
-
-/// Bytes that the process can have at most: those of the machine, or fewer if a control group limits it.
-///
-/// Cost: as [`control_group::limit_bytes`].
-pub(in crate::server) fn process_bytes() -> u64 {
-    of_process().bytes
-}
-
 /// The memory that a command may take in total.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct MemoryLimit {
-    pub(super) bytes: u64,
-    /// What sets this limit.
-    pub(super) source: LimitSource,
+#[derive(Debug, Clone, Copy)]
+pub(in crate::server) struct MemoryLimit {
+    pub(in crate::server) bytes: u64,
+    /// What sets this limit. In the log, the bytes follow it.
+    pub(super) source: &'static str,
+    pub(super) refusal: MemoryRefusal,
 }
 
 /// The memory that the process can have at most: that of the machine, or less if a control group limits it.
 ///
 /// Cost: as [`control_group::limit_bytes`].
-pub(super) fn of_process() -> MemoryLimit {
+pub(in crate::server) fn of_process() -> MemoryLimit {
     let machine = MemoryLimit {
-        bytes: fault::machine_bytes().unwrap_or_else(machine_bytes),
-        source: LimitSource::Machine,
+        bytes: injected::bytes_of("machine").unwrap_or_else(machine_bytes),
+        source: "the machine has",
+        refusal: MemoryRefusal::Machine,
     };
     let control_group = MemoryLimit {
-        bytes: fault::control_group_bytes().unwrap_or_else(control_group::limit_bytes),
-        source: LimitSource::ControlGroup,
+        bytes: injected::bytes_of("control-group").unwrap_or_else(control_group::limit_bytes),
+        source: "the control group allows",
+        refusal: MemoryRefusal::ControlGroup,
     };
     machine.or_less(control_group)
 }
@@ -152,7 +106,8 @@ pub(super) fn read(ctx: Context, taken: u64) -> MemoryLimit {
     let memory = ServerMemory::read(ctx);
     of_process().or_less(MemoryLimit {
         bytes: memory.map_or(u64::MAX, |memory| memory.max_bytes(taken)),
-        source: LimitSource::Maxmemory,
+        source: "maxmemory leaves",
+        refusal: MemoryRefusal::Maxmemory,
     })
 }
 
@@ -164,6 +119,32 @@ impl MemoryLimit {
             false => self,
         }
     }
+}
+
+/// The setting: bytes from 1 to 2^63 - 1, or 0 for no limit.
+pub(in crate::server) const SETTINGS: &[Setting] = &[Setting {
+    name: c"sketch-max-key-bytes",
+    default: c"0",
+    set: |text| store_integer(text, 0..=i64::MAX, &MAX_BYTES),
+    ..Setting::TEMPLATE
+}];
+
+/// 0: no limit.
+static MAX_BYTES: AtomicI64 = AtomicI64::new(0);
+
+/// Bytes that a key may take; `None` if there is no limit. Counted as by MEMORY USAGE, including the allocator's
+/// rounding, but without the key's name and the server's own objects.
+#[inline]
+pub(in crate::server) fn max_key_bytes() -> Option<u64> {
+    let max = MAX_BYTES.load(Ordering::Relaxed).unsigned_abs();
+    (max > 0).then_some(max)
+}
+
+/// The error of a command whose key would take more than `max` bytes.
+pub(in crate::server) fn key_limit_error(max: u64) -> CString {
+    let text =
+        format!("ERR the key would hold more bytes than sketch-max-key-bytes allows ({max})");
+    CString::new(text).unwrap_or_default()
 }
 
 #[cfg(test)]

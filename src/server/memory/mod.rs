@@ -4,19 +4,23 @@
 //! compared with what the machine, its control group and `maxmemory` leave (`limit.rs`), and with the limit of a key
 //! (`sketch-max-key-bytes`). The log reports which limit refused a request.
 
+mod allocator;
 mod control_group;
-pub(super) mod key_limit;
-pub(super) mod limit;
+mod limit;
+
+#[cfg(debug_assertions)]
+pub(super) use allocator::set_refusals;
+pub use allocator::{MemoryUsage, ServerAllocator};
+pub(super) use allocator::{NATURAL_ALIGNMENT, has_refused, take_refused_bytes};
+use limit::MemoryLimit;
+pub(super) use limit::{SETTINGS, key_limit_error, of_process};
 
 use super::argument::Argument;
 use super::context::Context;
 use super::error::Error;
-use super::fault;
-use super::log::{self, RateLimit};
-use super::log_text::{quoted, size, sizes};
-use super::obeyed;
+use super::injected;
+use super::log::{self, RateLimit, quoted, size, sizes};
 use super::stats::{self, MemoryRefusal};
-use limit::MemoryLimit;
 use roughly_sketch::memory::{Budget, Grants, Purpose};
 use std::cell::{Cell, OnceCell};
 use std::ffi::CStr;
@@ -83,7 +87,7 @@ impl<'a> Memory<'a> {
     /// Requests bytes before they are allocated. Returns whether the command may take them.
     #[must_use]
     pub fn request(&self, purpose: Purpose, bytes: u64) -> bool {
-        if fault::refuses_request() {
+        if injected::refuses_request() {
             return self.must_obey();
         }
         match purpose {
@@ -102,9 +106,7 @@ impl<'a> Memory<'a> {
             }
             Purpose::Add => self.take_for_key(bytes, 0, purpose),
             Purpose::Temporary => {
-                bytes < limit::MIN_CHECKED_BYTES
-                    || bytes <= limit::of_process().bytes
-                    || self.must_obey()
+                bytes < limit::MIN_CHECKED_BYTES || bytes <= of_process().bytes || self.must_obey()
             }
         }
     }
@@ -124,7 +126,7 @@ impl<'a> Memory<'a> {
     /// See [`Call::must_obey`](super::call::Call::must_obey).
     pub(super) fn must_obey(&self) -> bool {
         let name = self.args.first().map_or(&[][..], |name| name.bytes());
-        obeyed::command_must_obey(self.ctx, name)
+        self.ctx.must_obey(name)
     }
 
     fn unless_obeyed(&self, bytes: u64) -> u64 {
@@ -208,7 +210,7 @@ impl<'a> Memory<'a> {
     /// one load if there is no limit.
     #[inline]
     pub(super) fn max_key_bytes(&self) -> Option<u64> {
-        key_limit::max_bytes().filter(|_| !self.must_obey())
+        limit::max_key_bytes().filter(|_| !self.must_obey())
     }
 
     pub(super) fn set_key_bytes(&self, bytes: u64) {
@@ -218,11 +220,11 @@ impl<'a> Memory<'a> {
     /// Warns, before the allocation, that a command that must be obeyed takes more than the process can have, once per
     /// command: the kernel may end the process, and nothing is logged then.
     #[cold]
-    fn warn_of_obeyed(&self, needed: u64, MemoryLimit { bytes, source }: MemoryLimit) {
+    fn warn_of_obeyed(&self, needed: u64, limit: MemoryLimit) {
         if !self.is_refusal_reported.replace(true) {
             let (command, key) = self.command_and_key();
-            let (needed, bytes) = sizes(needed, bytes);
-            let key = quoted(key);
+            let (needed, bytes) = sizes(needed, limit.bytes);
+            let (key, source) = (quoted(key), limit.source);
             log::warning(&format!(
                 "{command} must be obeyed: key {key} needs {needed}, {source} {bytes}. The kernel may end the server"
             ));
@@ -234,16 +236,16 @@ impl<'a> Memory<'a> {
         let taken = self.taken.get().saturating_add(bytes);
         if taken >= limit::MIN_CHECKED_BYTES {
             let read = || match self.must_obey() {
-                true => limit::of_process(),
+                true => of_process(),
                 false => limit::read(self.ctx, self.taken.get()),
             };
             let limit = *self.limit.get_or_init(read);
-            let MemoryLimit { bytes, source } = limit;
+            let MemoryLimit { bytes, source, .. } = limit;
             let needed = taken.saturating_add(spare);
             if needed > bytes && self.must_obey() {
                 self.warn_of_obeyed(needed, limit);
             } else if needed > bytes {
-                self.report_refusal(source.into(), |key| {
+                self.report_refusal(limit.refusal, |key| {
                     let (needed, bytes) = sizes(needed, bytes);
                     let (verb, value) = words(purpose);
                     let parts = match spare {

@@ -1,7 +1,7 @@
 //! Values that cannot be saved: an incomplete file or payload is never kept, and existing files remain.
 //!
 //! The servers run the module as `cargo test` builds it, because only debug builds support fault injection
-//! (src/server/fault.rs).
+//! (src/server/injected.rs).
 
 mod needs_rdb_save;
 

@@ -10,7 +10,8 @@
 //   CONTEXTS.REPLY                                  the reply, once, in RESP2; null if there is none yet
 //
 // Kinds that need more than CONTEXTS.RUN: "auth" needs an AUTH, "disconnect" the end of the connection, "filter" another
-// command, "cluster" a CONTEXTS.SEND to another node. "keys" waits for the key, which must have a module's type.
+// command, "unnamed" one that calls a command without a name, "cluster" a CONTEXTS.SEND to another node. "keys" waits for the
+// key, which must have a module's type.
 //
 // The module declares the few functions of the module API that it uses, so that no header is needed.
 
@@ -70,6 +71,7 @@ static int (*ExitFromChild)(int);
 static void (*RegisterClusterMessageReceiver)(Ctx *, uint8_t, void (*)(Ctx *, const char *, uint8_t, const unsigned char *, uint32_t));
 static int (*SendClusterMessage)(Ctx *, const char *, uint8_t, const char *, uint32_t);
 static void *(*RegisterCommandFilter)(Ctx *, void (*)(void *), int);
+static const String *(*CommandFilterArgGet)(void *, int);
 static Cursor *(*ScanCursorCreate)(void);
 static void (*ScanCursorDestroy)(Cursor *);
 static int (*Scan)(Ctx *, Cursor *, void (*)(Ctx *, String *, Key *, void *), void *);
@@ -392,8 +394,9 @@ static void on_message(Ctx *ctx, const char *sender, uint8_t type, const unsigne
 }
 
 static void on_filter(void *filter) {
-    (void)filter;
-    run_without("filter");
+    size_t length;
+    StringPtrLen(CommandFilterArgGet(filter, 0), &length);
+    run_without(length ? "filter" : "unnamed");
 }
 
 static int in_nothing(Ctx *ctx) {
@@ -429,6 +432,7 @@ static const struct {
     {"auth", in_nothing, &RegisterAuthCallback},
     {"cluster", in_nothing, &RegisterClusterMessageReceiver},
     {"filter", in_nothing, &RegisterCommandFilter},
+    {"unnamed", in_nothing, &CommandFilterArgGet},
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
 
@@ -531,6 +535,7 @@ int RedisModule_OnLoad(Ctx *ctx, String **argv, int argc) {
     API(RegisterClusterMessageReceiver);
     API(SendClusterMessage);
     API(RegisterCommandFilter);
+    API(CommandFilterArgGet);
     API(ScanCursorCreate);
     API(ScanCursorDestroy);
     API(Scan);

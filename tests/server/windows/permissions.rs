@@ -292,3 +292,37 @@ fn other_modules_run_the_commands_in_every_context_of_a_cluster() {
     node.call("CMS.INCRBY k a 3");
     run_in_every_context(&mut node, Some(&sender));
 }
+
+/// To find the user, the module calls a command without a name. Filters of other modules can run commands then.
+#[test]
+fn commands_can_run_while_the_user_is_looked_up() {
+    let mut server = contexts::options().start();
+    create(&server);
+    assert_eq!(server.call("BF.ADD bf a"), Reply::Integer(1));
+    for (read, missing) in [
+        ("SKETCH.AGE bf a", "*[$-1]"),
+        ("SKETCH.WITHIN 315360000000 BF.EXISTS bf a", ":0"),
+    ] {
+        for (command, reply, deletes) in [
+            ("BF.ADD other-bf x", ":1", false),
+            ("BF.EXISTS bf a", ":1", false),
+            ("DEL bf other-bf", ":2", true),
+        ] {
+            let mut run = vec!["CONTEXTS.RUN", contexts::KEY, "unnamed", ""];
+            run.extend(command.split(' '));
+            let started = server.resp2().send(&run);
+            assert!(started.is_ok(), "{started}");
+            let read_reply = server.resp2().call(read).to_string();
+            let got = contexts::wait_for_reply(&mut server, command);
+            assert_eq!(got.split("\\r").next(), Some(reply), "{read}, {command}");
+            assert_eq!(
+                read_reply == missing,
+                deletes,
+                "{read}, {command}: {read_reply}"
+            );
+        }
+        server.call(&with_window("BF.RESERVE bf 0.01 10", WINDOW));
+        server.call("BF.ADD bf a");
+    }
+    assert!(!server.log().contains("internal error"));
+}

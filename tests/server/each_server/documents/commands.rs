@@ -7,7 +7,7 @@ use crate::support::page::Page;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use roughly::server::command::{Command, Since};
-use roughly::server::module::Family;
+use roughly::server::load::Family;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{env, fs};

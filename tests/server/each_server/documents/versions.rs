@@ -43,7 +43,7 @@ fn the_servers_of_the_matrix_are_listed_as_tested() {
     if in_matrix.is_some_and(|parent| parent.ends_with("target/servers")) {
         assert!(
             listed.contains(&number),
-            "add {kind} {}.{} to docs/versioning.md, and the newest version to src/server/server_version.rs",
+            "add {kind} {}.{} to docs/versioning.md, and the newest version to src/server/load/server_version.rs",
             number.0,
             number.1
         );

@@ -1,7 +1,7 @@
 //! Every request for memory of every command is refused once.
 //!
 //! For each type, state of a key and command, the sweep counts the requests n of the successful command. Then it repeats
-//! the command 2n times: the i-th request is refused, or all from the i-th on (`ROUGHLY.FAULT`, src/server/fault.rs). Each
+//! the command 2n times: the i-th request is refused, or all from the i-th on (`ROUGHLY.FAULT`, src/server/injected.rs). Each
 //! run has a key of its own. Afterwards:
 //!
 //! - The reply is an error of the command's page and the key is unchanged, or the reply and the key are those of the

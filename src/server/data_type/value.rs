@@ -1,9 +1,9 @@
 //! A value: its state, the cache of its reads, and its counted memory usage.
 
-use super::allocator::NATURAL_ALIGNMENT;
-use super::call::{Call, Error};
-use super::data_type::{AnyValue, DataType, Registration};
-use super::memory_usage::MemoryUsage;
+use super::registration::{AnyValue, DataType, Registration};
+use crate::server::call::Call;
+use crate::server::error::Error;
+use crate::server::memory::{MemoryUsage, NATURAL_ALIGNMENT};
 use roughly_sketch::accuracy::Field;
 use roughly_sketch::blocks::{BlockChanges, BlockMover, Blocks};
 use roughly_sketch::cache::{Cache, with_taken};
@@ -25,7 +25,7 @@ const EFFORT_BYTES: usize = 4096;
 /// Code that may run on another thread than the commands, which are callbacks that save or copy, uses only the state: it has
 /// no reference to the whole value.
 pub struct Value<T: DataType> {
-    pub(super) state: T,
+    pub(in crate::server) state: T,
     cache: Cell<T::Cache>,
     // Cells, because reads allocate memory for the cache.
     bytes: Cell<usize>,
@@ -49,7 +49,7 @@ impl<T: DataType> Value<T> {
     }
 
     /// As [`Value::new`], for a value that is put into a key without a check of its size.
-    pub(super) fn of_key(state: T) -> Box<Self> {
+    pub(in crate::server) fn of_key(state: T) -> Box<Self> {
         let value = Self::new(state);
         value.raise_peak();
         value
@@ -93,7 +93,7 @@ impl<T: DataType> Value<T> {
 
     /// The state, for writing. Frees what the cache cannot use any more.
     #[inline(always)]
-    pub(super) fn state_mut(&mut self) -> &mut T {
+    pub(in crate::server) fn state_mut(&mut self) -> &mut T {
         self.forget();
         &mut self.state
     }
@@ -111,7 +111,11 @@ impl<T: DataType> Value<T> {
     }
 
     /// Passes the blocks with this number of the state and of the cache to `mover`. Returns false if there are none.
-    pub(super) fn relocate_blocks(&mut self, number: usize, mover: &mut impl BlockMover) -> bool {
+    pub(in crate::server) fn relocate_blocks(
+        &mut self,
+        number: usize,
+        mover: &mut impl BlockMover,
+    ) -> bool {
         let in_state = self.state.relocate_block(number, mover);
         self.cache.get_mut().relocate_block(number, mover) || in_state
     }
@@ -136,7 +140,7 @@ impl<T: DataType> Value<T> {
     }
 
     /// The effort to free or defragment it, in the server's units.
-    pub(super) fn effort(&self) -> usize {
+    pub(in crate::server) fn effort(&self) -> usize {
         self.blocks.get() + self.bytes.get() / EFFORT_BYTES
     }
 }

@@ -1,34 +1,38 @@
 //! The callbacks with which the server handles the values of a type, and the registration of types.
 
-pub mod aof;
-pub mod defrag;
-pub mod rdb;
-pub mod save;
-
-use super::allocator;
-use super::argument::Argument;
-use super::data_type::{AnyValue, DataType, Registration};
-use super::end;
-use super::fault;
-use super::guard::guarded;
-use super::log;
-use super::obeyed;
+use super::aof::{self, AofWriter};
+use super::rdb::{self, RdbReader, RdbWriter};
+use super::registration::{AnyValue, DataType, Registration};
 use super::value::Value;
-use aof::AofWriter;
-use rdb::{RdbReader, RdbWriter};
+use crate::server::argument::Argument;
+use crate::server::context::{callback_must_obey, end_without_memory};
+use crate::server::guard::guarded;
+use crate::server::huge_pages;
+use crate::server::injected;
+use crate::server::log;
+use crate::server::memory::{NATURAL_ALIGNMENT, take_refused_bytes};
+use crate::server::stats::Stats;
 use redis_module::raw;
-use std::ffi::{c_int, c_void};
+use roughly_sketch::blocks::BlockMover;
+use std::ffi::{c_int, c_ulong, c_void};
+use std::mem::ManuallyDrop;
 use std::ptr;
+use std::sync::atomic::AtomicPtr;
 
 /// The registration of `T`. Its fields in INFO have `info_suffix` after the category of the family.
 #[must_use]
 pub const fn registration<T: DataType>(info_suffix: &'static str) -> Registration {
-    Registration::new::<T>(
+    Registration {
+        name: T::TYPE_NAME,
         info_suffix,
-        register::<T>,
-        |value| value.cast::<Value<T>>(),
-        |header, budget| Ok(Value::new(T::from_header(header, budget)?)),
-    )
+        max_panes: T::MAX_PANES,
+        header_mark: T::HEADER_MARK,
+        register: register::<T>,
+        value: |value| value.cast::<Value<T>>(),
+        from_header: |header, budget| Ok(Value::new(T::from_header(header, budget)?)),
+        handle: AtomicPtr::new(ptr::null_mut()),
+        stats: Stats::new(),
+    }
 }
 
 /// Registers `T`. Returns false if the server refuses it, because another module owns the name.
@@ -109,14 +113,14 @@ unsafe extern "C" fn rdb_load<T: DataType>(
         let mut reader = unsafe { RdbReader::new(io) };
         // The version has ten bits in the type's id, so the conversion does not fail.
         let version = u16::try_from(encoding_version).unwrap_or(u16::MAX);
-        let is_obeyed = obeyed::callback_must_obey();
-        allocator::take_refused_bytes();
+        let is_obeyed = callback_must_obey();
+        take_refused_bytes();
         match T::load_limited(&mut reader, version, !is_obeyed) {
             Ok(value) => Box::into_raw(Value::of_key(value)).cast(),
             Err(error) => {
-                if is_obeyed && let Some(bytes) = allocator::take_refused_bytes() {
+                if is_obeyed && let Some(bytes) = take_refused_bytes() {
                     let key = reader.key().map_or(&[][..], |key| key.bytes());
-                    end::without_memory("the load of a value", key, bytes as u64);
+                    end_without_memory("the load of a value", key, bytes as u64);
                 }
                 T::REGISTRATION.stats.count_refused_load();
                 reader.log_refusal(&error.to_string());
@@ -131,11 +135,11 @@ unsafe extern "C" fn rdb_save<T: DataType>(io: *mut raw::RedisModuleIO, value: *
     let saved = guarded("rdb_save", || {
         // SAFETY: the stream is this callback's, the value a `Value<T>`.
         let (state, mut writer) = unsafe { (state::<T>(value), RdbWriter::new(io)) };
-        fault::without_memory("rdb_save memory", || state.save(&mut writer));
+        injected::without_memory("rdb_save memory", || state.save(&mut writer));
     });
     if saved.is_none() {
         // SAFETY: as above.
-        guarded("a failed save", || unsafe { save::fail_rdb(io) });
+        guarded("a failed save", || unsafe { rdb::fail_rdb(io) });
     }
 }
 
@@ -148,12 +152,12 @@ unsafe extern "C" fn aof_rewrite<T: DataType>(
         // SAFETY: stream and key are this callback's, the value a `Value<T>`.
         let (state, mut writer) = unsafe { (state::<T>(value), AofWriter::new(io, key)) };
         let rewrite = || aof::rewrite(state, &mut writer, T::MAX_RESTORE_BYTES);
-        fault::without_memory("aof_rewrite memory", rewrite)
+        injected::without_memory("aof_rewrite memory", rewrite)
             .inspect_err(|why| log::warning(&format!("cannot write a key to the new AOF: {why}")))
     });
     if !matches!(rewritten, Some(Ok(()))) {
         // SAFETY: as above.
-        guarded("a failed rewrite", || unsafe { save::fail_aof(io) });
+        guarded("a failed rewrite", || unsafe { rdb::fail_aof(io) });
     }
 }
 
@@ -207,10 +211,10 @@ unsafe extern "C" fn copy<T: DataType>(
         match unsafe { state::<T>(value) }.try_clone() {
             Ok(copy) => Box::into_raw(Value::of_key(copy)).cast(),
             Err(refused) => {
-                if obeyed::callback_must_obey() {
+                if callback_must_obey() {
                     // SAFETY: the name lives as long as the callback.
                     let key = unsafe { Argument::new(from) };
-                    end::without_memory("COPY", key.bytes(), refused.bytes);
+                    end_without_memory("COPY", key.bytes(), refused.bytes);
                 }
                 ptr::null_mut()
             }
@@ -228,5 +232,76 @@ unsafe extern "C" fn defragment<T: DataType>(
         return 0;
     }
     // SAFETY: `value` is the address of the server's pointer to a `Value<T>` box.
-    guarded("defrag", || unsafe { defrag::defragment::<T>(ctx, value) }).unwrap_or(0)
+    guarded("defrag", || unsafe { defragment_value::<T>(ctx, value) }).unwrap_or(0)
+}
+
+/// The server's defragmenter for one value.
+struct Defragmenter {
+    ctx: *mut raw::RedisModuleDefragCtx,
+}
+
+impl Defragmenter {
+    /// Moves a block of the server's allocator with this size. Returns its address, which is the same if the block stays.
+    ///
+    /// # Safety
+    /// `block` must be a live block of the global allocator with an alignment of at most [`NATURAL_ALIGNMENT`]. If
+    /// another block is returned, it has the same size and contents, and `block` is freed.
+    unsafe fn moved(&mut self, block: *mut u8, bytes: usize) -> *mut u8 {
+        let moved = huge_pages::track_resize(block, [bytes, bytes], || {
+            // SAFETY: the context is the running callback's; the block is live by the function's contract.
+            unsafe { api!(RedisModule_DefragAlloc)(self.ctx, block.cast()) }.cast()
+        });
+        if moved.is_null() { block } else { moved }
+    }
+}
+
+impl BlockMover for Defragmenter {
+    fn relocate<T>(&mut self, vec: &mut Vec<T>) {
+        const { assert!(align_of::<T>() <= NATURAL_ALIGNMENT) };
+        if vec.capacity() == 0 || size_of::<T>() == 0 {
+            return;
+        }
+        let mut old = ManuallyDrop::new(std::mem::take(vec));
+        let (start, len, capacity) = (old.as_mut_ptr(), old.len(), old.capacity());
+        // SAFETY: a vector with capacity has a block of the global allocator, here of natural
+        // alignment. Whether it moves or stays, the block has the vector's layout and contents, and no other
+        // owner, because the old vector is not dropped.
+        unsafe {
+            let start = self.moved(start.cast(), capacity * size_of::<T>());
+            *vec = Vec::from_raw_parts(start.cast(), len, capacity);
+        }
+    }
+}
+
+/// Defragments a value: moves its blocks one by one, stops when the server's time limit is reached, and continues from
+/// there in the next call. Returns 0 when all blocks were moved, 1 otherwise.
+///
+/// # Safety
+/// `value` must point to a `Value<T>` created by [`Value::new`] and be the server's only pointer to it.
+unsafe fn defragment_value<T: DataType>(
+    ctx: *mut raw::RedisModuleDefragCtx,
+    value: *mut *mut c_void,
+) -> c_int {
+    let mut defragmenter = Defragmenter { ctx };
+    let mut cursor: c_ulong = 0;
+    // SAFETY: the context is the running callback's. If there is no cursor yet, it is 0.
+    unsafe {
+        if api!(RedisModule_DefragCursorGet)(ctx, &raw mut cursor) != raw::REDISMODULE_OK as c_int {
+            cursor = 0;
+        }
+        // The value's own block is moved first, and only once.
+        if cursor == 0 {
+            *value = (defragmenter.moved((*value).cast(), size_of::<Value<T>>())).cast();
+        }
+        let value = &mut *(*value).cast::<Value<T>>();
+        while value.relocate_blocks(cursor as usize, &mut defragmenter) {
+            cursor += 1;
+            if api!(RedisModule_DefragShouldStop)(ctx) != 0
+                && api!(RedisModule_DefragCursorSet)(ctx, cursor) == raw::REDISMODULE_OK as c_int
+            {
+                return 1;
+            }
+        }
+    }
+    0
 }

@@ -1,29 +1,25 @@
 //! Handlers: the functions that the server calls for commands.
 
-use super::allocator;
-use super::call::{Call, Error};
-use super::context::Context;
-use super::end;
-use super::guard::guarded;
-use super::key_spec::KeySpec;
-use super::log_text::size;
-use super::memory::{Memory, key_limit};
-use super::reply::WRONG_TYPE;
-use super::stats::MemoryRefusal;
+use super::args::KeySpec;
+use crate::server::call::{Call, WRONG_TYPE};
+use crate::server::context::{Context, end_without_memory};
+use crate::server::error::Error;
+use crate::server::guard::guarded;
+use crate::server::log::size;
+use crate::server::memory::{Memory, has_refused, key_limit_error, take_refused_bytes};
+use crate::server::stats::MemoryRefusal;
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
 use std::ptr;
 use std::slice;
 
-/// A function that the server calls for a command.
-pub type RawHandler = unsafe extern "C" fn(
-    *mut raw::RedisModuleCtx,
-    *mut *mut raw::RedisModuleString,
-    c_int,
-) -> c_int;
-
 /// A handler for a caller inside of the module.
-pub type Run = fn(&mut Call<'_>) -> Result<(), Error>;
+pub type RunFn = fn(&mut Call<'_>) -> Result<(), Error>;
+
+/// A handler as a family writes it: a function, not a pointer to one.
+pub trait Run: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static {}
+
+impl<H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static> Run for H {}
 
 /// The reply if a handler panics; the log has the details.
 const INTERNAL_ERROR: &CStr = c"ERR internal error, see the server's log";
@@ -32,9 +28,9 @@ const INTERNAL_ERROR: &CStr = c"ERR internal error, see the server's log";
 #[derive(Debug, Clone, Copy)]
 pub struct Handler {
     /// `None` only in the templates of [`super::command::Command`].
-    pub(super) raw: Option<RawHandler>,
+    pub(super) raw: raw::RedisModuleCmdFunc,
     /// The same for a caller inside of the module; `None` as `raw`.
-    pub run: Option<Run>,
+    pub run: Option<RunFn>,
     /// Whether the server can ask it for the positions of the keys.
     pub(super) reports_keys: bool,
 }
@@ -53,10 +49,7 @@ impl Handler {
 /// A function's type has size zero and exactly one value, so the compiler can generate one shim per function, which
 /// needs no pointer to the function.
 #[must_use]
-pub const fn handler<H>(_handler: H) -> Handler
-where
-    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
-{
+pub const fn handler<H: Run>(_handler: H) -> Handler {
     const { assert!(size_of::<H>() == 0, "a handler is a plain function") };
     Handler {
         raw: Some(shim::<H>),
@@ -68,10 +61,7 @@ where
 /// As [`handler`], for a command whose keys are [`KeySpec::MERGE`]. The server also calls such a handler for the
 /// positions of the keys, so each call first asks the server which kind of call it is.
 #[must_use]
-pub const fn merge_handler<H>(handler: H) -> Handler
-where
-    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
-{
+pub const fn merge_handler<H: Run>(handler: H) -> Handler {
     let mut handler = self::handler(handler);
     handler.raw = Some(merge_shim::<H>);
     handler.reports_keys = true;
@@ -80,34 +70,28 @@ where
 
 /// Calls a handler.
 #[inline(always)]
-fn run<H>(call: &mut Call<'_>) -> Result<(), Error>
-where
-    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
-{
+fn run<H: Run>(call: &mut Call<'_>) -> Result<(), Error> {
     // SAFETY: H has no size (asserted in `handler`), so any aligned address is valid for a reference to a value of H;
     // and such a value exists: `handler` received it.
     let handler = unsafe { ptr::NonNull::<H>::dangling().as_ref() };
     handler(call)
 }
 
-unsafe extern "C" fn shim<H>(
+unsafe extern "C" fn shim<H: Run>(
     ctx: *mut raw::RedisModuleCtx,
     argv: *mut *mut raw::RedisModuleString,
     argc: c_int,
-) -> c_int
-where
-    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
-{
+) -> c_int {
     let len = usize::try_from(argc).unwrap_or(0);
     // SAFETY: the pointers are those of the command that the server runs now: argv holds argc pointers, and an argument is
     // such a pointer.
     let (ctx, args) = unsafe { (Context::new(ctx), slice::from_raw_parts(argv.cast(), len)) };
     let memory = Memory::new(ctx, args);
     let mut call = Call::new(ctx, args, &memory);
-    allocator::take_refused_bytes();
+    take_refused_bytes();
     let result = guarded("a command", || run::<H>(&mut call));
     let is_done = matches!(result, Some(Ok(()))) && call.is_complete();
-    if !is_done || allocator::has_refused() {
+    if !is_done || has_refused() {
         complete(&mut call, result);
     }
     raw::REDISMODULE_OK as c_int
@@ -117,10 +101,10 @@ where
 /// panic.
 #[cold]
 fn complete(call: &mut Call<'_>, result: Option<Result<(), Error>>) {
-    if let Some(bytes) = allocator::take_refused_bytes() {
+    if let Some(bytes) = take_refused_bytes() {
         if call.must_obey() {
             let (command, key) = call.memory().command_and_key();
-            end::without_memory(&command, key, bytes as u64);
+            end_without_memory(&command, key, bytes as u64);
         }
         call.memory()
             .report_refusal(MemoryRefusal::Allocator, |key| {
@@ -140,43 +124,23 @@ fn complete(call: &mut Call<'_>, result: Option<Result<(), Error>>) {
         Some(Err(Error::Formatted(text))) => call.reply_error(&text),
         Some(Err(Error::KeyTooLarge { bytes, max })) => {
             call.memory().report_key_too_large(bytes, max);
-            call.reply_error(&key_limit::error_text(max));
+            call.reply_error(&key_limit_error(max));
         }
         None => {}
     }
     call.finish_replies(INTERNAL_ERROR);
 }
 
-unsafe extern "C" fn merge_shim<H>(
+/// The server asks only commands with the flag `getkeys-api` for the positions of their keys.
+unsafe extern "C" fn merge_shim<H: Run>(
     ctx: *mut raw::RedisModuleCtx,
     argv: *mut *mut raw::RedisModuleString,
     argc: c_int,
-) -> c_int
-where
-    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
-{
-    // SAFETY: the pointers are those of the command that the server runs or asks about.
-    if unsafe { report_keys(ctx, argv, argc) } {
-        return raw::REDISMODULE_OK as c_int;
-    }
-    // SAFETY: as above, and the server runs the command.
-    unsafe { shim::<H>(ctx, argv, argc) }
-}
-
-/// If the server only asks for the positions of the command's keys, reports them and returns true. It asks only commands
-/// with the flag `getkeys-api`.
-///
-/// # Safety
-/// The pointers must be those of a command that the server runs or asks about.
-unsafe fn report_keys(
-    ctx: *mut raw::RedisModuleCtx,
-    argv: *mut *mut raw::RedisModuleString,
-    argc: c_int,
-) -> bool {
-    // SAFETY: by the function's contract. Argument 2 is read only if there is one.
+) -> c_int {
+    // SAFETY: the pointers are those of the command that the server runs or asks about. Argument 2 is read only if there is one.
     unsafe {
         if api!(RedisModule_IsKeysPositionRequest)(ctx) == 0 {
-            return false;
+            return shim::<H>(ctx, argv, argc);
         }
         let report = api!(RedisModule_KeyAtPosWithFlags);
         let [destination, sources] = KeySpec::MERGE;
@@ -190,6 +154,6 @@ unsafe fn report_keys(
                 report(ctx, index, sources.flags as c_int);
             }
         }
-        true
+        ok
     }
 }

@@ -1,7 +1,8 @@
 //! The server and its version, and the newest versions that the tests have run on.
 
+use crate::server::context::ServerInfo;
+use crate::server::injected;
 use redis_module::raw;
-use std::ffi::CStr;
 
 /// The newest tested version of Redis, major and minor: that of the table in docs/versioning.md (tests/documents/versions.rs).
 pub const NEWEST_REDIS: (u32, u32) = (8, 6);
@@ -27,22 +28,12 @@ impl ServerVersion {
     /// # Safety
     /// `ctx` must be that of the running load function, and the API initialized.
     pub(super) unsafe fn of(ctx: *mut raw::RedisModuleCtx) -> Option<Self> {
-        // SAFETY: by the function's contract; the data are freed once, after their last use.
-        unsafe {
-            let info = api!(RedisModule_GetServerInfo)(ctx, c"server".as_ptr());
-            if info.is_null() {
-                return None;
-            }
-            let field = |name: &CStr| {
-                let text = api!(RedisModule_ServerInfoGetFieldC)(info, name.as_ptr());
-                (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
-            };
-            let valkey = field(c"valkey_version");
-            let is_valkey = valkey.is_some();
-            let version = valkey.or_else(|| field(c"redis_version"));
-            api!(RedisModule_FreeServerInfo)(ctx, info);
-            Self::parse(is_valkey, &simulated().or(version)?)
-        }
+        // SAFETY: by the function's contract.
+        let info = unsafe { ServerInfo::of(ctx, c"server") }?;
+        let valkey = info.text(c"valkey_version");
+        let version = valkey.or_else(|| info.text(c"redis_version"));
+        let version = version.map(|text| text.to_string_lossy().into_owned());
+        Self::parse(valkey.is_some(), &injected::server_version().or(version)?)
     }
 
     fn parse(is_valkey: bool, version: &str) -> Option<Self> {
@@ -53,14 +44,6 @@ impl ServerVersion {
         })
     }
 
-    /// The newest tested version of this server.
-    fn newest_tested(self) -> (u32, u32) {
-        match self.is_valkey {
-            true => NEWEST_VALKEY,
-            false => NEWEST_REDIS,
-        }
-    }
-
     /// Whether a cluster of this server asks a module's command with the flag `getkeys-api` for its keys, and looks only at the
     /// first key of a command without it. Redis 8.6 goes by the key specs. While a slot moves to another node (`CLUSTER
     /// MIGRATION`, since 8.4), it asks again for the keys of each command that it sends to this node, sends the command once
@@ -69,26 +52,16 @@ impl ServerVersion {
         self.is_valkey || self.number < REDIS_WITH_SLOT_MIGRATION
     }
 
-    /// Whether no test ran on this version or a newer one.
-    pub(super) fn is_newer_than_tested(self) -> bool {
-        self.number > self.newest_tested()
-    }
-
     /// The log line for a version that is newer than every tested one.
-    pub(super) fn untested(self) -> String {
-        let name = if self.is_valkey { "Valkey" } else { "Redis" };
-        let ((major, minor), (tested_major, tested_minor)) = (self.number, self.newest_tested());
-        format!(
+    pub(super) fn untested(self) -> Option<String> {
+        let (name, tested) = match self.is_valkey {
+            true => ("Valkey", NEWEST_VALKEY),
+            false => ("Redis", NEWEST_REDIS),
+        };
+        let ((major, minor), (tested_major, tested_minor)) = (self.number, tested);
+        (self.number > tested).then(|| format!(
             "{name} {major}.{minor} is newer than every version that this module was tested on: the newest is {tested_major}.{tested_minor}"
-        )
-    }
-}
-
-/// The version that a test simulates with the file `roughly-server-version` in the server's working directory. Not in release builds.
-fn simulated() -> Option<String> {
-    match cfg!(debug_assertions) {
-        true => std::fs::read_to_string("roughly-server-version").ok(),
-        false => None,
+        ))
     }
 }
 
@@ -110,11 +83,11 @@ mod tests {
             (true, "255.255.255", true),
         ] {
             let version = ServerVersion::parse(is_valkey, version).expect("a version");
-            assert_eq!(version.is_newer_than_tested(), expected, "{version:?}");
+            assert_eq!(version.untested().is_some(), expected, "{version:?}");
         }
         let version = ServerVersion::parse(false, "8.8.0").expect("a version");
         let line = "Redis 8.8 is newer than every version that this module was tested on: the newest is 8.6";
-        assert_eq!(version.untested(), line);
+        assert_eq!(version.untested().as_deref(), Some(line));
         assert_eq!(ServerVersion::parse(false, "unstable"), None);
     }
 }

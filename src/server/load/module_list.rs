@@ -1,9 +1,9 @@
 //! The modules that the server has loaded.
 
+use crate::server::argument::OwnedString;
 use redis_module::raw;
 use std::ffi::{CStr, CString, c_void};
 use std::mem::MaybeUninit;
-use std::ptr;
 use std::slice;
 
 /// A reply of the server, freed on drop.
@@ -20,29 +20,20 @@ impl Reply {
         command: &CStr,
         arguments: &[&CStr],
     ) -> Option<Self> {
-        let mut strings: Vec<_> = arguments
+        let strings = arguments
             .iter()
-            // SAFETY: by the function's contract; the bytes are copied, and without a context the caller owns the string.
-            .map(|text| unsafe {
-                let bytes = text.to_bytes();
-                api!(RedisModule_CreateString)(ptr::null_mut(), bytes.as_ptr().cast(), bytes.len())
-            })
-            .collect();
-        let format = c"v";
-        // SAFETY: by the function's contract; the format takes an array of strings and its length. The module needs no name
-        // for a call. The strings are freed once, after the call.
+            .map(|text| OwnedString::new(text.to_bytes()));
+        let strings: Vec<_> = strings.collect();
+        // SAFETY: by the function's contract; the format takes an array of strings and its length. An `OwnedString` is a pointer to
+        // a string. The module needs no name for a call.
         let reply = unsafe {
-            let reply = api!(RedisModule_Call)(
+            api!(RedisModule_Call)(
                 ctx,
                 command.as_ptr(),
-                format.as_ptr(),
-                strings.as_mut_ptr(),
+                c"v".as_ptr(),
+                strings.as_ptr(),
                 strings.len(),
-            );
-            for string in strings {
-                api!(RedisModule_FreeString)(ptr::null_mut(), string);
-            }
-            reply
+            )
         };
         (!reply.is_null()).then(|| Self(reply))
     }
@@ -93,11 +84,10 @@ unsafe fn text(reply: *mut raw::RedisModuleCallReply) -> String {
     }
 }
 
-/// A loaded module.
 struct Loaded {
     name: String,
-    path: Option<String>,
-    version: Option<String>,
+    /// File and version: ` (/lib/other.so, version 81000)`. Empty if the server reports neither.
+    description: String,
 }
 
 impl Loaded {
@@ -117,28 +107,30 @@ impl Loaded {
         let modules = modules.iter().map(|module| {
             // Each module is a list of names and values of fields.
             let field = |wanted: &str| {
-                let mut pairs = module.chunks_exact(2);
-                let pair = pairs.find(|pair| pair[0] == wanted);
-                pair.map(|pair| pair[1].clone())
+                let (pairs, _) = module.as_chunks();
+                let pair = pairs.iter().find(|[name, _]| name == wanted);
+                pair.map(|[_, value]| value.clone())
                     .filter(|value| !value.is_empty())
+            };
+            let version = field("ver").map(|version| format!("version {version}"));
+            let parts: Vec<_> = [field("path"), version].into_iter().flatten().collect();
+            let description = match parts.is_empty() {
+                true => String::new(),
+                false => format!(" ({})", parts.join(", ")),
             };
             Self {
                 name: field("name").unwrap_or_default(),
-                path: field("path"),
-                version: field("ver").map(|version| format!("version {version}")),
+                description,
             }
         });
         modules.collect()
     }
+}
 
-    /// File and version: ` (/lib/other.so, version 81000)`. Empty if the server reports neither.
-    fn description(self) -> String {
-        let parts: Vec<_> = [self.path, self.version].into_iter().flatten().collect();
-        match parts.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", parts.join(", ")),
-        }
-    }
+/// Whether the server has a module with this name. The API must be initialized.
+pub(super) fn is_loaded(name: &CStr) -> bool {
+    // SAFETY: the name is a C string.
+    unsafe { api!(RedisModule_IsModuleNameBusy)(name.as_ptr()) != 0 }
 }
 
 /// Runs MODULE UNLOAD. The server may refuse it.
@@ -167,7 +159,7 @@ pub(super) fn own_file() -> String {
     }
 }
 
-/// File and version of the loaded module with this name, see [`Loaded::description`].
+/// File and version of the loaded module with this name, as in [`Owner::module`].
 ///
 /// # Safety
 /// `ctx` must be that of the running load function, and the API initialized.
@@ -175,7 +167,7 @@ pub(super) unsafe fn description(ctx: *mut raw::RedisModuleCtx, name: &CStr) -> 
     // SAFETY: by the function's contract.
     let mut modules = unsafe { Loaded::all(ctx) }.into_iter();
     let module = modules.find(|module| module.name.as_bytes() == name.to_bytes());
-    module.map(Loaded::description).unwrap_or_default()
+    module.map(|module| module.description).unwrap_or_default()
 }
 
 /// A module and its commands.
@@ -199,7 +191,7 @@ pub(super) unsafe fn owners(ctx: *mut raw::RedisModuleCtx) -> Vec<Owner> {
             let list = Reply::of(ctx, c"COMMAND", &[c"LIST", c"FILTERBY", c"MODULE", &name])?;
             elements(list.0).map(|name| text(name)).collect()
         };
-        let module = format!("module {}{}", module.name.clone(), module.description());
+        let module = format!("module {}{}", module.name, module.description);
         Some(Owner { module, commands })
     });
     owners.collect()

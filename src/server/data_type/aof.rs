@@ -1,12 +1,12 @@
 //! AOF rewrite: the commands that recreate a key (docs/contributing/decisions.md, "Replication and persistence").
 
-use crate::server::data_type::DataType;
-use crate::server::fault;
+use super::registration::DataType;
+use crate::server::injected;
 use redis_module::raw;
 use roughly_dump::{Writer, type_id};
 use roughly_sketch::memory::OutOfMemory;
 use roughly_sketch::refusable::refusable;
-use std::ffi::{CStr, c_longlong};
+use std::ffi::CStr;
 
 /// Maximum number of bytes per LOADCHUNK command. The server copies the argument of a command when it writes and when it loads the
 /// file. By default, jemalloc returns blocks above 8 MiB to the operating system when they are freed, so that each
@@ -33,48 +33,28 @@ impl AofWriter {
 
 /// Receives the commands that recreate a value.
 pub trait Emit {
-    /// Emits `command key number bytes`, where `key` is the key of the value. LOADCHUNK (iterator, chunk) and RESTORE
-    /// (time to live, payload) have this form.
-    fn emit(&mut self, command: &CStr, number: i64, bytes: &[u8]);
-
-    /// Emits `command key payload`.
-    fn emit_payload(&mut self, command: &CStr, payload: &[u8]);
+    /// Emits `command key [number] bytes`, where `key` is the key of the value. LOADCHUNK (iterator, chunk) and RESTORE
+    /// (time to live, payload) have a number.
+    fn emit(&mut self, command: &CStr, number: Option<i64>, bytes: &[u8]);
 }
 
 impl Emit for AofWriter {
-    fn emit(&mut self, command: &CStr, number: i64, bytes: &[u8]) {
-        fault::point(match number {
-            0 | 1 => "aof_rewrite first",
+    fn emit(&mut self, command: &CStr, number: Option<i64>, bytes: &[u8]) {
+        injected::point(match number {
+            None | Some(0 | 1) => "aof_rewrite first",
             _ => "aof_rewrite second",
         });
-        // SAFETY: the format takes the key, a long long and a buffer with its length, in this order;
-        // all live until the return.
+        let (io, key, command) = (self.io, self.key, command.as_ptr());
+        let (start, len) = (bytes.as_ptr(), bytes.len());
+        let emit = api!(RedisModule_EmitAOF);
+        // SAFETY: the formats take the key "s", a long long "l" (i64) and a buffer with its length "b", in this order; all live until the
+        // return.
         unsafe {
-            api!(RedisModule_EmitAOF)(
-                self.io,
-                command.as_ptr(),
-                c"slb".as_ptr(),
-                self.key,
-                c_longlong::from(number),
-                bytes.as_ptr(),
-                bytes.len(),
-            );
-        }
-    }
-
-    fn emit_payload(&mut self, command: &CStr, payload: &[u8]) {
-        fault::point("aof_rewrite first");
-        // SAFETY: the format takes the key and a buffer with its length, in this order; both live until the return.
-        unsafe {
-            api!(RedisModule_EmitAOF)(
-                self.io,
-                command.as_ptr(),
-                c"sb".as_ptr(),
-                self.key,
-                payload.as_ptr(),
-                payload.len(),
-            );
-        }
+            match number {
+                Some(number) => emit(io, command, c"slb".as_ptr(), key, number, start, len),
+                None => emit(io, command, c"sb".as_ptr(), key, start, len),
+            }
+        };
     }
 }
 
@@ -93,7 +73,7 @@ pub fn rewrite<T: DataType>(
         if (command.payload_bytes)(value) <= max_restore_bytes
             && let Ok(payload) = (command.payload)(value)
         {
-            out.emit_payload(command.name, &payload);
+            out.emit(command.name, None, &payload);
             return Ok(());
         }
         return rewrite_in_chunks(value, out);
@@ -102,7 +82,7 @@ pub fn rewrite<T: DataType>(
     if bytes <= max_restore_bytes || !value.has_header() {
         match payload(value, bytes) {
             Ok(payload) => {
-                out.emit(c"RESTORE", 0, &payload);
+                out.emit(c"RESTORE", Some(0), &payload);
                 return Ok(());
             }
             Err(refused) if !value.has_header() => return Err(refused),
@@ -113,10 +93,10 @@ pub fn rewrite<T: DataType>(
 }
 
 fn rewrite_in_chunks<T: DataType>(value: &T, out: &mut impl Emit) -> Result<(), OutOfMemory> {
-    out.emit(T::LOADCHUNK, 1, &value.header()?);
+    out.emit(T::LOADCHUNK, Some(1), &value.header()?);
     let mut iterator = 1;
     while let Some((next, chunk)) = value.chunk(iterator, CHUNK_BYTES) {
-        out.emit(T::LOADCHUNK, next, chunk);
+        out.emit(T::LOADCHUNK, Some(next), chunk);
         iterator = next;
     }
     Ok(())

@@ -1,177 +1,27 @@
 //! The command table: name, flags, ACL categories, keys and documentation of each command, and their registration.
 
+mod acl;
+mod args;
+mod handler;
+mod options;
+mod outcome;
+
+pub use acl::{Denied, User};
+pub use args::{Arg, ArgKind, KeySpec};
+use args::{NO_KEY_SPEC, raw_args};
+pub use handler::{Handler, handler, merge_handler};
+pub use options::{MissingValue, Options};
+pub use outcome::Outcome;
+
+use super::context;
 use super::error::Error;
-pub use super::handler::{Handler, handler, merge_handler};
-pub use super::key_spec::KeySpec;
-use super::key_spec::NO_KEY_SPEC;
-use super::obeyed;
 use redis_module::raw;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::ptr;
 
 /// The flag of commands that report the positions of their keys, on servers that need it
 /// ([`ServerVersion::asks_for_keys`](super::server_version::ServerVersion::asks_for_keys)). All other uses go by the key specs.
 const GETKEYS: &[u8] = b" getkeys-api";
-
-/// The type of an argument, for `COMMAND DOCS`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ArgKind {
-    /// A key, with the number of its key spec.
-    Key(c_int),
-    /// A string.
-    String,
-    /// An integer.
-    Integer,
-    /// A double.
-    Double,
-    /// A keyword.
-    Token,
-    /// One of [`Arg::parts`].
-    OneOf,
-    /// All of [`Arg::parts`], in order.
-    Block,
-}
-
-/// An argument, for `COMMAND DOCS` and the hints of redis-cli.
-#[derive(Debug, Clone, Copy)]
-pub struct Arg {
-    name: &'static CStr,
-    kind: ArgKind,
-    token: Option<&'static CStr>,
-    flags: u32,
-    parts: &'static [Arg],
-}
-
-impl Arg {
-    /// A required argument that occurs once.
-    #[must_use]
-    pub const fn new(name: &'static CStr, kind: ArgKind) -> Self {
-        Self {
-            name,
-            kind,
-            token: None,
-            flags: 0,
-            parts: &[],
-        }
-    }
-
-    /// The key of a command with one key.
-    pub const KEY: Self = Self::new(c"key", ArgKind::Key(0));
-    /// An item.
-    pub const ITEM: Self = Self::new(c"item", ArgKind::String);
-    /// One or more items.
-    pub const ITEMS: Self = Self::ITEM.multiple();
-    /// The keyword before [`Arg::ITEMS`] of a command with options.
-    pub const ITEMS_KEYWORD: Self = Self::keyword(c"items", c"ITEMS");
-    const WINDOW_MS: Self = Self::integer(c"milliseconds").token(c"WINDOW");
-    const PANES: Self = Self::integer(c"panes").token(c"PANES").optional();
-    const FINEST: Self = Self::integer(c"finest").token(c"FINEST").optional();
-    const ERROR: Self = Self::double(c"error").token(c"ERROR").optional();
-    const SEED: Self = Self::new(c"hex", ArgKind::String).token(c"SEED").optional();
-    /// The option `WINDOW` of the commands that insert items and create the key.
-    pub const WINDOW: Self = Self::block(c"window", &[Self::WINDOW_MS, Self::PANES]).optional();
-    /// The option of the command that creates a Bloom filter.
-    pub const WINDOW_OF_FILTER: Self =
-        Self::block(c"window", &[Self::WINDOW_MS, Self::PANES, Self::SEED]).optional();
-    /// The option of the command that creates a cuckoo filter.
-    pub const WINDOW_OF_MULTISET: Self = Self::block(
-        c"window",
-        &[Self::WINDOW_MS, Self::PANES, Self::ERROR, Self::SEED],
-    )
-    .optional();
-    /// The option of the commands that create a count-min sketch or a top-k.
-    pub const WINDOW_OF_COUNTER: Self = Self::block(
-        c"window",
-        &[Self::WINDOW_MS, Self::PANES, Self::FINEST, Self::SEED],
-    )
-    .optional();
-    /// The option of the command that creates a t-digest.
-    pub const WINDOW_OF_DIGEST: Self =
-        Self::block(c"window", &[Self::WINDOW_MS, Self::PANES, Self::FINEST]).optional();
-    /// The first arguments of a command whose keys are [`KeySpec::MERGE`].
-    pub const DESTINATION: Self = Self::new(c"destination", ArgKind::Key(0));
-    /// The number of [`Arg::SOURCES`].
-    pub const NUMKEYS: Self = Self::integer(c"numkeys");
-    /// The sources of a merge.
-    pub const SOURCES: Self = Self::new(c"source", ArgKind::Key(1)).multiple();
-
-    /// An integer.
-    #[must_use]
-    pub const fn integer(name: &'static CStr) -> Self {
-        Self::new(name, ArgKind::Integer)
-    }
-
-    /// A double.
-    #[must_use]
-    pub const fn double(name: &'static CStr) -> Self {
-        Self::new(name, ArgKind::Double)
-    }
-
-    /// An optional keyword.
-    #[must_use]
-    pub const fn flag(name: &'static CStr, token: &'static CStr) -> Self {
-        Self::keyword(name, token).optional()
-    }
-
-    /// A keyword.
-    #[must_use]
-    pub const fn keyword(name: &'static CStr, token: &'static CStr) -> Self {
-        Self::new(name, ArgKind::Token).token(token)
-    }
-
-    /// An optional keyword with values, in the form that RedisBloom uses for most of its options.
-    #[must_use]
-    pub const fn option(name: &'static CStr, token: &'static CStr, values: &'static [Arg]) -> Self {
-        Self::block(name, values).token(token).optional()
-    }
-
-    /// Several arguments that belong together.
-    #[must_use]
-    pub const fn block(name: &'static CStr, parts: &'static [Arg]) -> Self {
-        Self::new(name, ArgKind::Block).parts(parts)
-    }
-
-    /// Preceded by a keyword.
-    #[must_use]
-    pub const fn token(mut self, token: &'static CStr) -> Self {
-        self.token = Some(token);
-        self
-    }
-
-    /// Optional.
-    #[must_use]
-    pub const fn optional(mut self) -> Self {
-        self.flags |= raw::REDISMODULE_CMD_ARG_OPTIONAL;
-        self
-    }
-
-    /// One or more times.
-    #[must_use]
-    pub const fn multiple(mut self) -> Self {
-        self.flags |= raw::REDISMODULE_CMD_ARG_MULTIPLE;
-        self
-    }
-
-    /// Consists of these, for [`ArgKind::OneOf`] and [`ArgKind::Block`].
-    #[must_use]
-    pub const fn parts(mut self, parts: &'static [Arg]) -> Self {
-        self.parts = parts;
-        self
-    }
-}
-
-const NO_ARG: raw::RedisModuleCommandArg = raw::RedisModuleCommandArg {
-    name: ptr::null(),
-    type_: 0,
-    key_spec_index: 0,
-    token: ptr::null(),
-    summary: ptr::null(),
-    since: ptr::null(),
-    flags: 0,
-    deprecated_since: ptr::null(),
-    subargs: ptr::null_mut(),
-    display_text: ptr::null(),
-};
 
 /// A command. The constants are templates: they have no name, handler or summary.
 #[derive(Debug, Clone, Copy)]
@@ -303,66 +153,6 @@ impl Command {
     };
 }
 
-/// The arguments of a command in the form of the module API. `levels` owns all levels until the server has copied them;
-/// each level ends with an empty element.
-fn raw_args(
-    args: &'static [Arg],
-    levels: &mut Vec<Box<[raw::RedisModuleCommandArg]>>,
-) -> *mut raw::RedisModuleCommandArg {
-    if args.is_empty() {
-        return ptr::null_mut();
-    }
-    let mut level: Vec<_> = args
-        .iter()
-        .map(|arg| {
-            let (kind, key_spec_index) = match arg.kind {
-                ArgKind::Key(spec) => (
-                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY,
-                    spec,
-                ),
-                ArgKind::String => (
-                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING,
-                    -1,
-                ),
-                ArgKind::Integer => (
-                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER,
-                    -1,
-                ),
-                ArgKind::Double => (
-                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_DOUBLE,
-                    -1,
-                ),
-                ArgKind::Token => (
-                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN,
-                    -1,
-                ),
-                ArgKind::OneOf => (
-                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_ONEOF,
-                    -1,
-                ),
-                ArgKind::Block => (
-                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_BLOCK,
-                    -1,
-                ),
-            };
-            raw::RedisModuleCommandArg {
-                name: arg.name.as_ptr(),
-                type_: kind,
-                key_spec_index,
-                token: arg.token.map_or(ptr::null(), CStr::as_ptr),
-                flags: arg.flags as c_int,
-                subargs: raw_args(arg.parts, levels),
-                ..NO_ARG
-            }
-        })
-        .collect();
-    level.push(NO_ARG);
-    let mut level = level.into_boxed_slice();
-    let start = level.as_mut_ptr();
-    levels.push(level);
-    start
-}
-
 /// Why a command or a type is not registered.
 #[derive(Debug)]
 pub(super) enum Unregistered {
@@ -393,7 +183,7 @@ pub(super) unsafe fn register(
         assert!(handler.is_some(), "{:?} has no handler", command.name);
         let mut flags = command.flags.to_bytes().to_vec();
         if flags.starts_with(b"write") {
-            obeyed::add_write(command.name.to_bytes());
+            context::add_write(command.name.to_bytes());
         }
         if command.handler.reports_keys && asks_for_keys {
             flags.extend_from_slice(GETKEYS);
@@ -426,14 +216,6 @@ pub(super) unsafe fn register(
     Ok(true)
 }
 
-/// An entry of the list of a command's changes.
-fn history_entry(
-    since: *const c_char,
-    changes: *const c_char,
-) -> raw::RedisModuleCommandHistoryEntry {
-    raw::RedisModuleCommandHistoryEntry { since, changes }
-}
-
 /// # Safety
 /// `proxy` must be a command of this module, in the running load function.
 unsafe fn set_info(
@@ -445,13 +227,13 @@ unsafe fn set_info(
     let args = raw_args(command.args, &mut levels);
     let mut keys: Vec<_> = command.keys.iter().map(|spec| spec.to_raw()).collect();
     keys.push(NO_KEY_SPEC);
-    let mut history: Vec<_> = command
-        .history
-        .iter()
-        .map(|(since, changes)| history_entry(since.as_ptr(), changes.as_ptr()))
+    let history = command.history.iter();
+    let history = history.map(|(since, changes)| (since.as_ptr(), changes.as_ptr()));
+    // An empty entry ends the list.
+    let history = history.chain([(ptr::null(), ptr::null())]);
+    let mut history: Vec<_> = history
+        .map(|(since, changes)| raw::RedisModuleCommandHistoryEntry { since, changes })
         .collect();
-    // Ends the list.
-    history.push(history_entry(ptr::null(), ptr::null()));
     let version = raw::RedisModuleCommandInfoVersion {
         version: 1,
         sizeof_historyentry: size_of::<raw::RedisModuleCommandHistoryEntry>(),

@@ -1,9 +1,9 @@
 //! The effects of commands that add items: statistics, replication and keyspace events.
 
-use super::allocator;
-use super::argument::Argument;
-use super::call::Call;
-use super::key::Entry;
+use crate::server::argument::Argument;
+use crate::server::call::Call;
+use crate::server::key::Entry;
+use crate::server::memory::has_refused;
 use roughly_sketch::memory::reserve_for;
 use std::ffi::CStr;
 use std::ops::Range;
@@ -156,7 +156,7 @@ impl<'a> Outcome<'a> {
         if self.refused > 0 {
             stats.count_refusals(self.refused);
             // A refused growth may have enlarged the list of the sub-filters.
-            if allocator::has_refused() {
+            if has_refused() {
                 entry.recount();
             }
         }

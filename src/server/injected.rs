@@ -1,6 +1,4 @@
-//! Faults that tests inject into a server. Not in release builds.
-//!
-//! There are three kinds:
+//! What tests inject into a server. Not in release builds.
 //!
 //! - The tests write the names of the enabled faults to the file `roughly-faults` in the server's working directory,
 //!   one per line.
@@ -8,12 +6,20 @@
 //!   `first` to number `last`. It replies with what happened since its last call.
 //! - The files `roughly-machine-bytes` and `roughly-control-group-bytes` contain the memory of the machine and the limit of the
 //!   control group in bytes.
+//! - The file `roughly-clock` contains a time in milliseconds. With a sign in front, it is added to the time of the server; without
+//!   a sign, it replaces it. The rate limits of the log use the same clock.
+//! - The file `roughly-server-version` contains the version of the server.
 //!
 //! A request is an allocation whose failure is an error ([`roughly_sketch::refusable`]), or one to the
 //! memory limit of a command. The other allocations are not refused, because their failure ends the process, and are measured.
 
 #[cfg(debug_assertions)]
-mod injected {
+pub(super) use debug::*;
+#[cfg(not(debug_assertions))]
+pub(super) use release::*;
+
+#[cfg(debug_assertions)]
+mod debug {
     use redis_module::raw;
     use roughly_sketch::refusable::is_refusable;
     use std::ffi::{c_int, c_longlong};
@@ -35,19 +41,29 @@ mod injected {
         assert!(!is_wanted(fault), "injected fault: {fault}");
     }
 
-    /// The memory in this file, if the tests wrote it.
-    fn bytes_in(file: &str) -> Option<u64> {
-        std::fs::read_to_string(file).ok()?.trim().parse().ok()
+    /// A memory size: `machine` or `control-group`.
+    pub fn bytes_of(limit: &str) -> Option<u64> {
+        let text = std::fs::read_to_string(format!("roughly-{limit}-bytes")).ok()?;
+        text.trim().parse().ok()
     }
 
-    /// The memory of the machine, if the tests specify it.
-    pub fn machine_bytes() -> Option<u64> {
-        bytes_in("roughly-machine-bytes")
+    /// The time of a test in milliseconds since the Unix epoch, or `ms` if there is none.
+    pub fn time(ms: u64) -> u64 {
+        let Ok(text) = std::fs::read_to_string("roughly-clock") else {
+            return ms;
+        };
+        let text = text.trim();
+        let number = |text: &str| text.parse().unwrap_or(0);
+        match (text.strip_prefix('+'), text.strip_prefix('-')) {
+            (Some(later), _) => ms.saturating_add(number(later)),
+            (_, Some(earlier)) => ms.saturating_sub(number(earlier)),
+            _ => number(text),
+        }
     }
 
-    /// The limit of the control group, if the tests specify it.
-    pub fn control_group_bytes() -> Option<u64> {
-        bytes_in("roughly-control-group-bytes")
+    /// The version of the server.
+    pub fn server_version() -> Option<String> {
+        std::fs::read_to_string("roughly-server-version").ok()
     }
 
     /// Runs `body`. All allocations fail if the tests have enabled this fault.
@@ -63,34 +79,24 @@ mod injected {
         body()
     }
 
-    /// What was requested since the last `ROUGHLY.FAULT`.
-    struct Requests {
-        /// The requests that can be refused.
-        count: AtomicU64,
-        /// Those that were refused.
-        refused: AtomicU64,
-        /// Bytes of the largest allocation that cannot be refused.
-        largest_other: AtomicU64,
-        /// The first and last request to refuse; 0 for none.
-        first: AtomicU64,
-        last: AtomicU64,
-    }
+    /// The requests since the last `ROUGHLY.FAULT` that can be refused, and those of them that were refused.
+    static REQUESTS: AtomicU64 = AtomicU64::new(0);
+    static REFUSED: AtomicU64 = AtomicU64::new(0);
 
-    static REQUESTS: Requests = Requests {
-        count: AtomicU64::new(0),
-        refused: AtomicU64::new(0),
-        largest_other: AtomicU64::new(0),
-        first: AtomicU64::new(0),
-        last: AtomicU64::new(0),
-    };
+    /// Bytes of the largest allocation since then that cannot be refused.
+    static LARGEST_OTHER: AtomicU64 = AtomicU64::new(0);
+
+    /// The first and last request to refuse; 0 for none.
+    static FIRST: AtomicU64 = AtomicU64::new(0);
+    static LAST: AtomicU64 = AtomicU64::new(0);
 
     /// Counts a request for memory. Whether it is one to refuse.
     pub fn refuses_request() -> bool {
-        let number = REQUESTS.count.fetch_add(1, Ordering::Relaxed) + 1;
-        let first = REQUESTS.first.load(Ordering::Relaxed);
-        let refuses = (first..=REQUESTS.last.load(Ordering::Relaxed)).contains(&number);
+        let number = REQUESTS.fetch_add(1, Ordering::Relaxed) + 1;
+        let first = FIRST.load(Ordering::Relaxed);
+        let refuses = (first..=LAST.load(Ordering::Relaxed)).contains(&number);
         if refuses {
-            REQUESTS.refused.fetch_add(1, Ordering::Relaxed);
+            REFUSED.fetch_add(1, Ordering::Relaxed);
         }
         refuses
     }
@@ -98,8 +104,7 @@ mod injected {
     /// Measures an allocation of this size. Whether the allocator refuses it.
     pub fn refuses_allocation(bytes: usize) -> bool {
         if !is_refusable() {
-            let other = &REQUESTS.largest_other;
-            other.fetch_max(bytes as u64, Ordering::Relaxed);
+            LARGEST_OTHER.fetch_max(bytes as u64, Ordering::Relaxed);
         }
         REFUSES_MEMORY.load(Ordering::Relaxed)
     }
@@ -142,56 +147,51 @@ mod injected {
                     return api!(RedisModule_ReplyWithError)(ctx, text);
                 }
             }
-            REQUESTS.first.store(0, Ordering::Relaxed);
-            REQUESTS.last.store(0, Ordering::Relaxed);
+            FIRST.store(0, Ordering::Relaxed);
+            LAST.store(0, Ordering::Relaxed);
             api!(RedisModule_ReplyWithArray)(ctx, 3);
-            for counter in [&REQUESTS.count, &REQUESTS.refused, &REQUESTS.largest_other] {
+            for counter in [&REQUESTS, &REFUSED, &LARGEST_OTHER] {
                 let number = counter.swap(0, Ordering::Relaxed) as c_longlong;
                 api!(RedisModule_ReplyWithLongLong)(ctx, number);
             }
             let [first, last] = range.map(c_longlong::unsigned_abs);
-            REQUESTS.first.store(first, Ordering::Relaxed);
-            REQUESTS.last.store(last, Ordering::Relaxed);
+            FIRST.store(first, Ordering::Relaxed);
+            LAST.store(last, Ordering::Relaxed);
         }
         ok
     }
 }
 
-#[cfg(debug_assertions)]
-pub(super) use injected::{
-    control_group_bytes, machine_bytes, point, refuses_allocation, refuses_request, register,
-    without_memory,
-};
-
 #[cfg(not(debug_assertions))]
-pub(super) fn machine_bytes() -> Option<u64> {
-    None
-}
+mod release {
+    pub fn bytes_of(_limit: &str) -> Option<u64> {
+        None
+    }
 
-#[cfg(not(debug_assertions))]
-pub(super) fn control_group_bytes() -> Option<u64> {
-    None
-}
+    #[inline(always)]
+    pub fn time(ms: u64) -> u64 {
+        ms
+    }
 
-#[cfg(not(debug_assertions))]
-pub(super) fn point(_fault: &str) {}
+    pub fn server_version() -> Option<String> {
+        None
+    }
 
-#[cfg(not(debug_assertions))]
-#[inline(always)]
-pub(super) fn refuses_allocation(_bytes: usize) -> bool {
-    false
-}
+    pub fn point(_fault: &str) {}
 
-#[cfg(not(debug_assertions))]
-#[inline(always)]
-pub(super) fn refuses_request() -> bool {
-    false
-}
+    #[inline(always)]
+    pub fn refuses_allocation(_bytes: usize) -> bool {
+        false
+    }
 
-#[cfg(not(debug_assertions))]
-pub(super) unsafe fn register(_ctx: *mut redis_module::raw::RedisModuleCtx) {}
+    #[inline(always)]
+    pub fn refuses_request() -> bool {
+        false
+    }
 
-#[cfg(not(debug_assertions))]
-pub(super) fn without_memory<R>(_fault: &str, body: impl FnOnce() -> R) -> R {
-    body()
+    pub unsafe fn register(_ctx: *mut redis_module::raw::RedisModuleCtx) {}
+
+    pub fn without_memory<R>(_fault: &str, body: impl FnOnce() -> R) -> R {
+        body()
+    }
 }

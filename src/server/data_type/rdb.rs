@@ -1,15 +1,26 @@
-//! The value streams of RDB files, DUMP payloads and full synchronizations.
+//! The value streams of RDB files, DUMP payloads and full synchronizations, and saves that fail.
+//!
+//! A save fails when a value cannot be saved.
+//! The module API cannot report such an error, so a file or payload that lacks values would look complete. Instead:
+//!
+//! - A child process (BGSAVE, full synchronization, AOF rewrite) ends with an error. The server keeps the old file, or
+//!   ends the synchronization.
+//! - A file that the main process writes (SAVE, SHUTDOWN, DEBUG RELOAD) is removed while it still has its temporary
+//!   name. The server then fails to rename it, reports the error, and keeps the old file. If there is no such file, the
+//!   process aborts.
+//! - A payload in memory (DUMP, MIGRATE) ends with a value that RESTORE refuses.
 
 use crate::server::argument::Argument;
-use crate::server::fault;
+use crate::server::context::Subscription;
 use crate::server::huge_pages;
-use crate::server::log::line_of_input;
-use crate::server::log_text::quoted;
+use crate::server::injected;
+use crate::server::log::{self, quoted};
 use redis_module::raw;
 use roughly_sketch::buffer::Buffer;
 use roughly_sketch::format::{FormatError, Sink, Source};
-use std::ffi::CString;
+use std::ffi::{CString, c_int, c_void};
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Reads values. The module handles I/O errors (HANDLE_IO_ERRORS): each read reports whether it failed.
 #[derive(Debug)]
@@ -47,7 +58,7 @@ impl RdbReader {
             .key()
             .map(|key| format!(" of key {}", quoted(key.bytes())));
         let text = || format!("value{} refused: {why}", key.as_deref().unwrap_or_default());
-        let Some(line) = line_of_input(text) else {
+        let Some(line) = log::OF_INPUT.line(text) else {
             return;
         };
         let line = CString::new(line).unwrap_or_default();
@@ -123,19 +134,19 @@ impl RdbWriter {
 
 impl Sink for RdbWriter {
     fn write_unsigned(&mut self, value: u64) {
-        fault::point("rdb_save integer");
+        injected::point("rdb_save integer");
         // SAFETY: the stream is the running callback's.
         unsafe { api!(RedisModule_SaveUnsigned)(self.io, value) }
     }
 
     fn write_double(&mut self, value: f64) {
-        fault::point("rdb_save double");
+        injected::point("rdb_save double");
         // SAFETY: as above.
         unsafe { api!(RedisModule_SaveDouble)(self.io, value) }
     }
 
     fn write_bytes(&mut self, value: &[u8]) {
-        fault::point("rdb_save bytes");
+        injected::point("rdb_save bytes");
         // The pointer of an empty slice may dangle; the server gets a null pointer instead.
         let start = if value.is_empty() {
             ptr::null()
@@ -145,4 +156,89 @@ impl Sink for RdbWriter {
         // SAFETY: as above; the bytes are read before the return.
         unsafe { api!(RedisModule_SaveStringBuffer)(self.io, start.cast(), value.len()) }
     }
+}
+
+/// Whether the main process writes a file now.
+static WRITES_FILE: AtomicBool = AtomicBool::new(false);
+
+/// The subscription to the server event that sets [`WRITES_FILE`].
+pub(in crate::server) const FILE_EVENTS: Subscription =
+    (raw::REDISMODULE_EVENT_PERSISTENCE, on_persistence);
+
+unsafe extern "C" fn on_persistence(
+    _ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    subevent: u64,
+    _data: *mut c_void,
+) {
+    let starts = [
+        raw::REDISMODULE_SUBEVENT_PERSISTENCE_SYNC_RDB_START,
+        raw::REDISMODULE_SUBEVENT_PERSISTENCE_SYNC_AOF_START,
+    ];
+    WRITES_FILE.store(starts.contains(&subevent), Ordering::Relaxed);
+}
+
+/// Call this when a value could not be written to an RDB stream, after logging the reason. Does not return in a child
+/// process.
+///
+/// # Safety
+/// `io` must be that of the running save callback.
+pub(super) unsafe fn fail_rdb(io: *mut raw::RedisModuleIO) {
+    // SAFETY: by the function's contract, as in all calls here.
+    unsafe {
+        end_child(io);
+        // No type of the module contains a float, so every loader rejects the value, whatever was written before.
+        api!(RedisModule_SaveFloat)(io, 0.0);
+    }
+    if !WRITES_FILE.load(Ordering::Relaxed) {
+        log::warning("a value could not be saved: RESTORE will refuse this payload");
+    } else if remove_temporary_file() {
+        log::warning(
+            "a value could not be saved: the new file is discarded and the old file is kept",
+        );
+    } else {
+        log::warning(
+            "a value could not be saved, and the incomplete file cannot be removed: ending the process",
+        );
+        std::process::abort();
+    }
+}
+
+/// Call this when a value could not be written to an AOF, after logging the reason. Does not return in a child
+/// process.
+///
+/// # Safety
+/// `io` must be that of the running rewrite callback.
+pub(super) unsafe fn fail_aof(io: *mut raw::RedisModuleIO) {
+    // SAFETY: by the function's contract; the format takes no arguments. The server fails the rewrite because there is
+    // no such command.
+    unsafe {
+        end_child(io);
+        api!(RedisModule_EmitAOF)(io, c"ROUGHLY.FAILED".as_ptr(), c"".as_ptr());
+    }
+}
+
+/// Ends the process with an error if it is a child of the server.
+///
+/// # Safety
+/// `io` must be that of a running callback.
+unsafe fn end_child(io: *mut raw::RedisModuleIO) {
+    // SAFETY: by the function's contract.
+    let flags = unsafe {
+        let ctx = api!(RedisModule_GetContextFromIO)(io);
+        api!(RedisModule_GetContextFlags)(ctx)
+    };
+    if flags & raw::REDISMODULE_CTX_FLAGS_IS_CHILD as c_int == 0 {
+        return;
+    }
+    // The server expects a child that ends with an error to remove its RDB file itself.
+    remove_temporary_file();
+    log::warning("a value could not be saved: this child process ends with an error");
+    // SAFETY: ends the process; nothing of it is left to clean up.
+    unsafe { libc::_exit(1) };
+}
+
+/// Removes the temporary file that this process writes. Returns false if there is none.
+fn remove_temporary_file() -> bool {
+    std::fs::remove_file(format!("temp-{}.rdb", std::process::id())).is_ok()
 }

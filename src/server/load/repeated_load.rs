@@ -5,10 +5,11 @@
 //! So this load succeeds as a module without commands, types and settings. As soon as the server runs, the first module
 //! unloads it, so that CONFIG REWRITE writes no line for it.
 
-use super::argument::Argument;
-use super::guard::guarded;
-use super::log;
-use super::module_list;
+use super::module_list::{self, is_loaded};
+use crate::server::argument::Argument;
+use crate::server::context::ServerInfo;
+use crate::server::guard::guarded;
+use crate::server::log;
 use redis_module::raw;
 use std::ffi::{CString, c_int, c_void};
 use std::ptr;
@@ -36,27 +37,15 @@ fn name_of_load(number: u32) -> CString {
     CString::new(format!("roughly-load-{number}")).unwrap_or_default()
 }
 
-fn is_loaded(name: &CString) -> bool {
-    // SAFETY: the API is initialized, and the name is a C string.
-    unsafe { api!(RedisModule_IsModuleNameBusy)(name.as_ptr()) != 0 }
-}
-
 /// Whether no client is connected, as while the server starts: it accepts connections after it has loaded all modules. MODULE
 /// LOAD has a client, except if a module calls it in a callback of its own.
 ///
 /// # Safety
 /// `ctx` must be that of the running load function, and the API initialized.
 unsafe fn is_starting(ctx: *mut raw::RedisModuleCtx) -> bool {
-    let mut error = 0;
-    // SAFETY: by the function's contract. The data is freed once, after its last use.
-    let clients = unsafe {
-        let info = api!(RedisModule_GetServerInfo)(ctx, c"clients".as_ptr());
-        let field = c"connected_clients".as_ptr();
-        let clients = api!(RedisModule_ServerInfoGetFieldUnsigned)(info, field, &raw mut error);
-        api!(RedisModule_FreeServerInfo)(ctx, info);
-        clients
-    };
-    error == raw::REDISMODULE_OK as c_int && clients == 0
+    // SAFETY: by the function's contract.
+    let info = unsafe { ServerInfo::of(ctx, c"clients") };
+    info.and_then(|info| info.number(c"connected_clients")) == Some(0)
 }
 
 /// Implements a load of the file that is loaded already as the module `name`. Returns OK or ERR of the module API.
@@ -123,7 +112,7 @@ fn shown(arguments: &[Vec<u8>]) -> String {
 unsafe extern "C" fn unload(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
     guarded("unloading", || {
         IS_TIMER_SET.store(false, Ordering::Relaxed);
-        let names = (2..).map(name_of_load).take_while(is_loaded);
+        let names = (2..).map(name_of_load).take_while(|name| is_loaded(name));
         for name in names.collect::<Vec<_>>() {
             // SAFETY: the context is that of the running timer.
             unsafe { module_list::unload(ctx, &name) };

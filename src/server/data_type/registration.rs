@@ -1,8 +1,9 @@
 //! A data type of the module: what the server layer needs of a sketch, and its registration with the server.
 
-use super::call::{Call, Error};
-use super::memory_usage::MemoryUsage;
-use super::stats::Stats;
+use crate::server::call::Call;
+use crate::server::error::Error;
+use crate::server::memory::MemoryUsage;
+use crate::server::stats::Stats;
 use redis_module::raw;
 use roughly_sketch::accuracy::{Accuracy, Field};
 use roughly_sketch::blocks::BlockChanges;
@@ -12,11 +13,8 @@ use roughly_sketch::memory::{Budget, OutOfMemory};
 use roughly_sketch::stored::Stored;
 use roughly_sketch::window::{Panes, Timeline};
 use std::ffi::{CStr, c_void};
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
-
-/// Creates the value that a header describes.
-pub(super) type FromHeader = fn(&[u8], Budget<'_>) -> Result<NewValue, FormatError>;
 
 /// The registration of a type: its handle in the server, its counters, and its functions.
 #[derive(Debug)]
@@ -28,46 +26,26 @@ pub struct Registration {
     /// [`Timed::MAX_PANES`](roughly_sketch::window::Timed::MAX_PANES).
     pub max_panes: u64,
     /// [`Stored::HEADER_MARK`].
-    header_mark: &'static [u8],
+    pub(super) header_mark: &'static [u8],
     /// Registers the type with the server.
-    pub(super) register: unsafe fn(*mut raw::RedisModuleCtx) -> bool,
+    pub(in crate::server) register: unsafe fn(*mut raw::RedisModuleCtx) -> bool,
     /// The value at an address, which must be that of a value of the type.
-    pub(super) value: unsafe fn(NonNull<c_void>) -> NonNull<dyn AnyValue>,
+    pub(in crate::server) value: unsafe fn(NonNull<c_void>) -> NonNull<dyn AnyValue>,
     /// [`Stored::from_header`].
-    from_header: FromHeader,
-    handle: AtomicPtr<raw::RedisModuleType>,
+    pub(super) from_header: fn(&[u8], Budget<'_>) -> Result<NewValue, FormatError>,
+    pub(super) handle: AtomicPtr<raw::RedisModuleType>,
     /// Its counters.
     pub stats: Stats,
 }
 
 impl Registration {
-    /// A registration for `T`, which is not registered with the server yet.
-    pub(super) const fn new<T: DataType>(
-        info_suffix: &'static str,
-        register: unsafe fn(*mut raw::RedisModuleCtx) -> bool,
-        value: unsafe fn(NonNull<c_void>) -> NonNull<dyn AnyValue>,
-        from_header: FromHeader,
-    ) -> Self {
-        Self {
-            name: T::TYPE_NAME,
-            info_suffix,
-            max_panes: T::MAX_PANES,
-            header_mark: T::HEADER_MARK,
-            register,
-            value,
-            from_header,
-            handle: AtomicPtr::new(ptr::null_mut()),
-            stats: Stats::new(),
-        }
-    }
-
     /// The server's handle of the type; null before it is registered.
     #[inline]
-    pub(super) fn handle(&self) -> *mut raw::RedisModuleType {
+    pub(in crate::server) fn handle(&self) -> *mut raw::RedisModuleType {
         self.handle.load(Ordering::Relaxed)
     }
 
-    pub(super) fn set_handle(&self, handle: *mut raw::RedisModuleType) {
+    pub(in crate::server) fn set_handle(&self, handle: *mut raw::RedisModuleType) {
         self.handle.store(handle, Ordering::Relaxed);
     }
 

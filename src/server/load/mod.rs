@@ -1,26 +1,24 @@
 //! Loading: registers types, commands and settings with the server.
 
-#[cfg(debug_assertions)]
-use super::allocator;
+mod module_list;
+mod repeated_load;
+pub mod server_version;
+
 use super::argument::Argument;
-use super::callbacks::save;
 use super::command::{self, Command, Since, Unregistered};
-use super::config::{self, Setting};
-use super::data_type::Registration;
-use super::fault;
+use super::config::{self, InvalidSelection, Selection, Setting};
+use super::context::slot_imports;
+use super::data_type::{FILE_EVENTS, Registration};
 use super::guard::{self, guarded};
 use super::huge_pages;
-use super::info::InfoWriter;
+use super::injected;
 use super::log;
-use super::memory::{key_limit, limit};
-use super::module_list::{self, Owner};
-use super::repeated_load;
-use super::selection::{self, InvalidSelection, Selection};
-use super::server_version::ServerVersion;
-use super::slot_import;
-use super::stats::{self, ExtraCounter};
+use super::memory;
+use super::stats::{self, ExtraCounter, InfoWriter};
 use super::window;
+use module_list::Owner;
 use redis_module::raw;
+use server_version::ServerVersion;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_int};
 use std::ptr;
@@ -49,16 +47,8 @@ pub struct Family {
 impl Family {
     /// The names of the commands that another module has, too.
     fn names_in(&self, owner: &Owner) -> impl Iterator<Item = Cow<'static, str>> {
-        let names = self
-            .commands
-            .iter()
-            .map(|command| command.name.to_string_lossy());
-        names.filter(|name| {
-            owner
-                .commands
-                .iter()
-                .any(|other| other.eq_ignore_ascii_case(name))
-        })
+        let names = (self.commands.iter()).map(|command| command.name.to_string_lossy());
+        names.filter(|name| (owner.commands.iter()).any(|other| other.eq_ignore_ascii_case(name)))
     }
 
     fn has_command_of(&self, owner: &Owner) -> bool {
@@ -138,11 +128,7 @@ static IS_LOADED: AtomicBool = AtomicBool::new(false);
 impl Module {
     /// Whether the server has this library loaded as a module.
     fn is_loaded(&self) -> bool {
-        if !IS_LOADED.load(Ordering::Relaxed) {
-            return false;
-        }
-        // SAFETY: a load has initialized the API; the name is a constant.
-        unsafe { api!(RedisModule_IsModuleNameBusy)(self.loaded_name().as_ptr()) != 0 }
+        IS_LOADED.load(Ordering::Relaxed) && module_list::is_loaded(self.loaded_name())
     }
 
     /// Whether the family with this number in [`Module::families`] is loaded.
@@ -151,7 +137,6 @@ impl Module {
         self.selection.contains(number)
     }
 
-    /// The loaded families.
     fn loaded_families(&self) -> impl Iterator<Item = &'static Family> {
         let families = self.families.iter().enumerate();
         families.filter_map(|(number, family)| self.has_family(number).then_some(family))
@@ -171,29 +156,24 @@ impl Module {
         }
     }
 
-    /// The names that the argument `families` accepts: `bf,cf,cms`.
-    fn family_names(&self) -> String {
-        let names = self.families.iter().filter_map(|family| family.name);
-        names.collect::<Vec<_>>().join(",")
-    }
-
-    /// The selected families of whose commands other modules have none, as the argument `families`: `cf,cms`. Without the first
-    /// family if its name, which is also that of the module, `is_name_taken`. `None` if there are none, or if another module has
-    /// commands that belong to no family.
-    fn families_left(&self, owners: &[Owner], is_name_taken: bool) -> Option<String> {
-        let is_free = |family: &Family| !owners.iter().any(|owner| family.has_command_of(owner));
-        let families = self.families.iter().enumerate();
-        let selected = families.filter(|&(number, _)| self.has_family(number));
-        let (named, others): (Vec<_>, Vec<_>) =
-            selected.partition(|(_, family)| family.name.is_some());
-        if !others.into_iter().all(|(_, family)| is_free(family)) {
-            return None;
+    /// The advice to load only the families of whose commands other modules have none. Without the first family if its name, which
+    /// is also that of the module, `is_name_taken`. Empty if there are none, or if another module has commands that belong to no
+    /// family.
+    fn families_left(&self, owners: &[Owner], is_name_taken: bool) -> String {
+        let is_free = |family: &&Family| !owners.iter().any(|owner| family.has_command_of(owner));
+        let mut others = self
+            .loaded_families()
+            .filter(|family| family.name.is_none());
+        let is_possible = others.all(|family| is_free(&family));
+        let families = self.loaded_families().skip(usize::from(is_name_taken));
+        let left = families.filter(is_free).filter_map(|family| family.name);
+        match left.collect::<Vec<_>>() {
+            left if is_possible && !left.is_empty() => format!(
+                ", or load only the families that no other module has: families {}",
+                left.join(",")
+            ),
+            _ => String::new(),
         }
-        let left = named
-            .into_iter()
-            .filter(|&(number, family)| is_free(family) && !(is_name_taken && number == 0));
-        let left: Vec<_> = left.filter_map(|(_, family)| family.name).collect();
-        (!left.is_empty()).then(|| left.join(","))
     }
 
     /// Why a command or a type is not registered, for the log: with the module that has it, what else that module has, and which
@@ -213,27 +193,22 @@ impl Module {
             return format!("{taken} was refused by the server: another module has it");
         }
         let owned = owners.iter().map(|owner| {
-            let families = self.loaded_families();
-            let commands: Vec<_> = families
-                .filter_map(|family| family.commands_of(owner))
-                .collect();
-            format!("{} has {}", owner.module, commands.join(", "))
+            let commands = (self.loaded_families()).filter_map(|family| family.commands_of(owner));
+            let commands = commands.collect::<Vec<_>>().join(", ");
+            format!("{} has {commands}", owner.module)
         });
         let owned: Vec<_> = owned.collect();
-        let mut line = format!(
-            "{taken} was refused by the server: {}. Remove the other loadmodule line",
-            owned.join(", ")
-        );
-        if let Some(left) = self.families_left(&owners, false) {
-            line +=
-                &format!(", or load only the families that no other module has: families {left}");
-        }
-        line
+        format!(
+            "{taken} was refused by the server: {}. Remove the other loadmodule line{}",
+            owned.join(", "),
+            self.families_left(&owners, false)
+        )
     }
 
     /// Why the load line selects no families, for the log.
     fn invalid_selection(&self, why: InvalidSelection) -> String {
-        let names = self.family_names();
+        let names = self.families.iter().filter_map(|family| family.name);
+        let names = names.collect::<Vec<_>>().join(",");
         match why {
             InvalidSelection::UnknownName => {
                 format!("families must be one or more of {names}, separated by commas")
@@ -279,7 +254,6 @@ impl Module {
         Ok(all_categories)
     }
 
-    /// The options that the module declares.
     fn options(is_valkey: bool) -> c_int {
         let mut options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
             | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED
@@ -290,7 +264,7 @@ impl Module {
         options as c_int
     }
 
-    /// Registers what the server removes again if loading fails: types, commands and settings.
+    /// Registers types, commands and settings, which the server removes again if loading fails, and then what it would keep.
     ///
     /// # Safety
     /// `ctx` and `args` must be those of the running load function, and the API initialized.
@@ -298,6 +272,7 @@ impl Module {
         &'static self,
         ctx: *mut raw::RedisModuleCtx,
         args: &[Argument<'_>],
+        info: raw::RedisModuleInfoFunc,
     ) -> Result<(), String> {
         // SAFETY: by the function's contract.
         let server = unsafe { ServerVersion::of(ctx) };
@@ -306,16 +281,14 @@ impl Module {
         unsafe { api!(RedisModule_SetModuleOptions)(ctx, Self::options(is_valkey)) };
         // SAFETY: see above.
         unsafe { log::name_module(ctx) };
-        // SAFETY: see above.
-        unsafe { slot_import::watch(ctx, is_valkey) };
         log_missing();
-        if let Some(server) = server.filter(|server| server.is_newer_than_tested()) {
-            log::notice(&server.untested());
+        if let Some(line) = server.and_then(ServerVersion::untested) {
+            log::notice(&line);
         }
         // SAFETY: see above.
-        unsafe { fault::register(ctx) };
+        unsafe { injected::register(ctx) };
         #[cfg(debug_assertions)]
-        allocator::set_refusals();
+        memory::set_refusals();
         let asks_for_keys = server.is_none_or(ServerVersion::asks_for_keys);
         let mut all_categories = true;
         for (number, family) in self.families.iter().enumerate() {
@@ -334,22 +307,36 @@ impl Module {
         if !all_categories {
             log::notice("this server accepted only some ACL categories: run ACL CAT to list them");
         }
-        let module = [key_limit::SETTINGS, huge_pages::SETTINGS, window::SETTINGS];
-        let module = module.map(|settings| (true, settings));
         let families = self.families.iter().enumerate();
-        let settings: Vec<_> = families
-            .flat_map(|(number, family)| {
-                let settings = family.settings.iter();
-                settings.map(move |settings| (self.has_family(number), *settings))
-            })
-            .chain(module)
-            .collect();
+        let families = families.flat_map(|(number, family)| {
+            let settings = family.settings.iter().copied().flatten();
+            settings.map(move |setting| (self.has_family(number), setting))
+        });
+        let module = [memory::SETTINGS, huge_pages::SETTINGS, window::SETTINGS];
+        let module = module.into_iter().flatten().map(|setting| (true, setting));
+        let settings: Vec<_> = families.chain(module).collect();
         // SAFETY: the API is initialized.
         let version = unsafe { api!(RedisModule_GetServerVersion)() };
         let prefixed = is_valkey || version < REDIS_WITH_UNPREFIXED_SETTINGS;
         // SAFETY: see above.
         unsafe { config::register(ctx, &settings, args, self.loaded_name(), prefixed)? };
-        huge_pages::log_status();
+        huge_pages::begin();
+        // Redis 7.0 keeps the subscriptions of a module that failed to load, and would call code that is no longer in memory.
+        for (id, on_event) in [
+            slot_imports(is_valkey),
+            FILE_EVENTS,
+            huge_pages::CHILD_EVENTS,
+        ] {
+            let event = raw::RedisModuleEvent { id, dataver: 1 };
+            // SAFETY: see above; the function has the type that the server expects.
+            unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, Some(on_event)) };
+        }
+        // SAFETY: see above.
+        unsafe { api!(RedisModule_RegisterInfoFunc)(ctx, info) };
+        let Release { version, revision } = self.release;
+        log::notice(&format!("Roughly {version} ({revision}) is ready"));
+        repeated_load::keep_arguments(args);
+        IS_LOADED.store(true, Ordering::Relaxed);
         Ok(())
     }
 
@@ -364,38 +351,33 @@ impl Module {
         argc: c_int,
         info: raw::RedisModuleInfoFunc,
     ) -> c_int {
-        let refused = raw::REDISMODULE_ERR as c_int;
+        let (ok, refused) = (raw::REDISMODULE_OK as c_int, raw::REDISMODULE_ERR as c_int);
         let is_loaded = self.is_loaded();
         if !is_loaded {
             // SAFETY: the context is that of the running load function.
-            unsafe { selection::prepare_arguments(ctx) };
+            unsafe { config::prepare_arguments(ctx) };
         }
-        let len = usize::try_from(argc).unwrap_or(0);
-        let strings = match len {
+        let args: &[Argument<'_>] = match usize::try_from(argc).unwrap_or(0) {
             0 => &[],
-            // SAFETY: argv holds argc strings, valid until the return; it may be null where there are none.
-            len => unsafe { slice::from_raw_parts(argv, len) },
+            // SAFETY: argv holds argc strings, valid until the return; it may be null where there are none. An argument is a
+            // pointer to a string.
+            len => unsafe { slice::from_raw_parts(argv.cast(), len) },
         };
-        // SAFETY: see above.
-        let args = strings
-            .iter()
-            .map(|&string| unsafe { Argument::new(string) });
         if is_loaded {
             // The server opens a library once, so a second load must not change the state of the first.
             let loaded = guarded("loading", || {
                 let name = self.loaded_name().to_string_lossy();
-                let args: Vec<_> = args.collect();
                 // SAFETY: the context is that of the running load function, and the first load has succeeded.
                 unsafe {
                     let server = ServerVersion::of(ctx);
                     let options = Self::options(server.is_some_and(|server| server.is_valkey));
-                    repeated_load::load(ctx, &name, self.version, options, &args)
+                    repeated_load::load(ctx, &name, self.version, options, args)
                 }
             });
             return loaded.unwrap_or(refused);
         }
         let names = self.families.iter().map(|family| family.name);
-        let selected = self.selection.set(names, args.clone());
+        let selected = self.selection.set(names, args);
         let name = self.loaded_name();
         // Until this call returns, all other API pointers are null and the global allocator is the system's, so the module
         // must not allocate before it.
@@ -409,80 +391,62 @@ impl Module {
             )
         };
         guard::replace_report();
-        if initialized != raw::REDISMODULE_OK as c_int {
-            // The call has set the API pointers. It fails only if a module has the name.
-            guarded("loading", || {
-                if let Err(why) = selected {
-                    return log::warning(&format!("not loaded: {}", self.invalid_selection(why)));
-                }
-                // SAFETY: the context is that of the running load function.
-                let other = unsafe { module_list::description(ctx, name) };
-                let mut line = format!(
-                    "not loaded: another module with the name {} is loaded{other}. Remove its loadmodule line or the one of Roughly{}",
-                    name.to_string_lossy(),
-                    module_list::own_file()
-                );
-                // SAFETY: as above.
-                let owners = unsafe { module_list::owners(ctx) };
-                if self.has_family(0)
-                    && let Some(left) = self.families_left(&owners, true)
-                {
-                    line += &format!(
-                        ", or load only the families that no other module has: families {left}"
-                    );
-                }
-                log::warning(&line);
-            });
-            return refused;
-        }
         let loaded = guarded("loading", || {
-            if let Err(why) = selected {
-                log::warning(&format!("not loaded: {}", self.invalid_selection(why)));
-                return refused;
+            let loaded = match selected {
+                Err(why) => Err(self.invalid_selection(why)),
+                // SAFETY: the context is that of the running load function, and the call has set the API pointers.
+                Ok(()) if initialized != ok => Err(unsafe { self.name_taken(ctx) }),
+                // SAFETY: as above.
+                Ok(()) => unsafe { self.register(ctx, args, info) },
+            };
+            if let Err(why) = &loaded {
+                log::warning(&format!("not loaded: {why}"));
             }
-            let args: Vec<_> = args.collect();
-            // SAFETY: the context is that of the running load function.
-            let registered = unsafe { self.register(ctx, &args) };
-            match registered {
-                Ok(()) => {
-                    // Subscriptions are last: Redis 7.0 keeps those of a module that failed to load, and would call code
-                    // that is no longer in memory.
-                    // SAFETY: as above.
-                    unsafe {
-                        save::watch_files(ctx);
-                        huge_pages::watch_children(ctx);
-                        api!(RedisModule_RegisterInfoFunc)(ctx, info);
-                    }
-                    let Release { version, revision } = self.release;
-                    log::notice(&format!("Roughly {version} ({revision}) is ready"));
-                    repeated_load::keep_arguments(&args);
-                    IS_LOADED.store(true, Ordering::Relaxed);
-                    raw::REDISMODULE_OK as c_int
-                }
-                Err(why) => {
-                    log::warning(&format!("not loaded: {why}"));
-                    refused
-                }
-            }
+            loaded.is_ok()
         });
-        if loaded != Some(raw::REDISMODULE_OK as c_int) {
-            log::forget_module();
+        if loaded == Some(true) {
+            return ok;
         }
-        loaded.unwrap_or(refused)
+        log::forget_module();
+        refused
     }
 
-    /// Ends the threads of the module, for the memory test of a crash report. Allocates no memory.
-    pub fn end_threads(&self) {
-        huge_pages::end();
+    /// Why the module is not loaded if a module has its name, which is the only reason why its initialization fails.
+    ///
+    /// # Safety
+    /// As [`Module::register`].
+    unsafe fn name_taken(&self, ctx: *mut raw::RedisModuleCtx) -> String {
+        let name = self.loaded_name();
+        // SAFETY: by the function's contract.
+        let (other, owners) = unsafe {
+            (
+                module_list::description(ctx, name),
+                module_list::owners(ctx),
+            )
+        };
+        let left = match self.has_family(0) {
+            true => self.families_left(&owners, true),
+            false => String::new(),
+        };
+        format!(
+            "another module with the name {} is loaded{other}. Remove its loadmodule line or the one of Roughly{}{left}",
+            name.to_string_lossy(),
+            module_list::own_file()
+        )
     }
 
     /// Implements the INFO callback.
     ///
     /// # Safety
-    /// `ctx` must be that of the running callback.
-    pub unsafe fn write_info(&self, ctx: *mut raw::RedisModuleInfoCtx) {
+    /// The arguments must be those of the running callback.
+    pub unsafe fn write_info(&self, ctx: *mut raw::RedisModuleInfoCtx, for_crash_report: c_int) {
+        if for_crash_report != 0 {
+            // A crash report is written in a signal handler, which must not allocate. The server tests all memory afterwards.
+            return huge_pages::end();
+        }
         // SAFETY: by the function's contract.
-        unsafe { super::info::run(ctx, |info| self.write_sections(info)) };
+        let mut info = unsafe { InfoWriter::new(ctx) };
+        guarded("info", || self.write_sections(&mut info));
     }
 
     /// Writes the sections `version` and `stats`. The server puts the module's name before each name.
@@ -513,7 +477,7 @@ impl Module {
             for (name, value) in stats::module_fields() {
                 info.number(name, value);
             }
-            let bytes = i64::try_from(limit::process_bytes()).unwrap_or(i64::MAX);
+            let bytes = i64::try_from(memory::of_process().bytes).unwrap_or(i64::MAX);
             info.number("memory_limit_bytes", bytes);
             huge_pages::write_info(info);
         }
@@ -539,12 +503,8 @@ macro_rules! export_module {
                 ctx: *mut redis_module::raw::RedisModuleInfoCtx,
                 for_crash_report: std::ffi::c_int,
             ) {
-                // A crash report is written in a signal handler, which must not allocate.
-                match for_crash_report {
-                    // SAFETY: the context is this callback's.
-                    0 => unsafe { $module.write_info(ctx) },
-                    _ => $module.end_threads(),
-                }
+                // SAFETY: the arguments are this callback's.
+                unsafe { $module.write_info(ctx, for_crash_report) }
             }
             // SAFETY: the pointers are those of the server.
             unsafe { $module.load(ctx, argv, argc, Some(info)) }

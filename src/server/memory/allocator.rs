@@ -4,15 +4,16 @@
 //! benchmarks and fuzz targets that link the library run without a server. Where an allocation function of the server
 //! would end the process on failure, this allocator returns null, so that callers can refuse a command.
 
-use super::fault;
-use super::huge_pages;
+use crate::server::huge_pages;
+use crate::server::injected;
+use roughly_sketch::blocks::BlockVisitor;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Every block of the server's allocator with at least this many bytes has this alignment. (Most allocators align to
 /// 16. If the allocator does not report the size of a block, the server stores it in eight bytes before the block.)
-pub(super) const NATURAL_ALIGNMENT: usize = 8;
+pub(in crate::server) const NATURAL_ALIGNMENT: usize = 8;
 
 /// Servers without `RedisModule_TryCalloc` and `RedisModule_TryRealloc` (Redis 7.0) have only `RedisModule_Calloc` and
 /// `RedisModule_Realloc`, which end the process on failure. For at least this many bytes, a block of the same size is
@@ -28,22 +29,17 @@ fn server_is_there() -> bool {
     optional_api!(RedisModule_Alloc).is_some()
 }
 
-/// A size that the server's allocator aligns naturally.
-fn natural_size(layout: Layout) -> usize {
-    layout.size().max(layout.align())
-}
-
 /// Bytes of the last block that the server's allocator refused; 0 if there is none.
 static REFUSED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether the server's allocator refused a block since the last call of [`take_refused_bytes`].
 #[inline]
-pub(super) fn has_refused() -> bool {
+pub(in crate::server) fn has_refused() -> bool {
     REFUSED_BYTES.load(Ordering::Relaxed) != 0
 }
 
 /// Bytes of the last block that the server's allocator refused since the last call of this function, if any.
-pub(super) fn take_refused_bytes() -> Option<usize> {
+pub(in crate::server) fn take_refused_bytes() -> Option<usize> {
     let bytes = REFUSED_BYTES.load(Ordering::Relaxed);
     if bytes == 0 {
         return None;
@@ -84,14 +80,14 @@ fn free(block: *mut u8) {
 /// Whether tests refuse this block.
 #[inline(always)]
 fn is_refused_by_test(size: usize) -> bool {
-    recorded(fault::refuses_allocation(size), size)
+    recorded(injected::refuses_allocation(size), size)
 }
 
 /// Lets tests refuse the allocations whose failure is an error.
 #[cfg(debug_assertions)]
-pub(super) fn set_refusals() {
+pub(in crate::server) fn set_refusals() {
     use roughly_sketch::refusable::set_refuses;
-    set_refuses(|bytes| recorded(fault::refuses_request(), bytes as usize));
+    set_refuses(|bytes| recorded(injected::refuses_request(), bytes as usize));
 }
 
 /// Whether a block of this size can be allocated now: allocates it with `RedisModule_TryAlloc`, and frees it.
@@ -148,6 +144,21 @@ fn alloc_aligned(layout: Layout, get: fn(usize) -> *mut u8) -> *mut u8 {
     }
 }
 
+/// A block with this layout. `get` returns one of a size, with natural alignment.
+#[inline(always)]
+fn new_block(layout: Layout, get: fn(usize) -> *mut u8) -> *mut u8 {
+    if is_refused_by_test(layout.size()) {
+        return ptr::null_mut();
+    }
+    let block = match layout.align() > NATURAL_ALIGNMENT {
+        true => alloc_aligned(layout, get),
+        // The server's allocator aligns such a size naturally.
+        false => get(layout.size().max(layout.align())),
+    };
+    huge_pages::track(block, layout.size());
+    block
+}
+
 // SAFETY: every path returns blocks of the requested size and alignment from one of two allocators and frees them with
 // the same one. The choice is fixed before the module's first allocation, and the form of a block depends only on its
 // layout. On failure, every path returns null and does not unwind.
@@ -157,16 +168,7 @@ unsafe impl GlobalAlloc for ServerAllocator {
             // SAFETY: the caller's contract is that of the system allocator.
             return unsafe { System.alloc(layout) };
         }
-        if is_refused_by_test(layout.size()) {
-            return ptr::null_mut();
-        }
-        let block = if layout.align() > NATURAL_ALIGNMENT {
-            alloc_aligned(layout, try_alloc)
-        } else {
-            try_alloc(natural_size(layout))
-        };
-        huge_pages::track(block, layout.size());
-        block
+        new_block(layout, try_alloc)
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
@@ -174,16 +176,7 @@ unsafe impl GlobalAlloc for ServerAllocator {
             // SAFETY: the caller's contract is that of the system allocator.
             return unsafe { System.alloc_zeroed(layout) };
         }
-        if is_refused_by_test(layout.size()) {
-            return ptr::null_mut();
-        }
-        let block = if layout.align() > NATURAL_ALIGNMENT {
-            alloc_aligned(layout, try_calloc)
-        } else {
-            try_calloc(natural_size(layout))
-        };
-        huge_pages::track(block, layout.size());
-        block
+        new_block(layout, try_calloc)
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
@@ -224,6 +217,45 @@ unsafe impl GlobalAlloc for ServerAllocator {
                 self.dealloc(block, layout);
             }
             new
+        }
+    }
+}
+
+/// Adds up the sizes of blocks of the global allocator, including its rounding.
+#[derive(Debug, Default)]
+pub struct MemoryUsage {
+    /// Bytes of all blocks. 0 without a server.
+    pub(in crate::server) bytes: usize,
+    /// The number of blocks.
+    pub(in crate::server) blocks: usize,
+}
+
+impl MemoryUsage {
+    /// Bytes of all blocks that were added.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
+    /// Adds a block.
+    ///
+    /// # Safety
+    /// `block` must be a live block of the global allocator with an alignment of at most [`NATURAL_ALIGNMENT`].
+    pub(in crate::server) unsafe fn add(&mut self, block: *const u8) {
+        self.blocks += 1;
+        if let Some(size) = optional_api!(RedisModule_MallocSize) {
+            // SAFETY: by the function's contract; the API function only reads.
+            self.bytes += unsafe { size(block.cast_mut().cast()) };
+        }
+    }
+}
+
+impl BlockVisitor for MemoryUsage {
+    fn visit<T>(&mut self, vec: &Vec<T>) {
+        const { assert!(align_of::<T>() <= NATURAL_ALIGNMENT) };
+        if vec.capacity() > 0 && size_of::<T>() > 0 {
+            // SAFETY: a vector with capacity has a block of the global allocator, here of natural alignment.
+            unsafe { self.add(vec.as_ptr().cast()) }
         }
     }
 }

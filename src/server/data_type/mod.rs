@@ -1,0 +1,12 @@
+//! The data types of the module: a type, its values, and the callbacks with which the server handles them.
+
+pub mod aof;
+mod callbacks;
+mod rdb;
+mod registration;
+mod value;
+
+pub use callbacks::registration;
+pub(super) use rdb::FILE_EVENTS;
+pub use registration::{AnyValue, DataType, NewValue, PayloadCommand, Registration};
+pub use value::Value;
