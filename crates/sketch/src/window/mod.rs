@@ -23,7 +23,7 @@ mod timeline;
 
 use crate::blocks::{BlockChanges, BlockVisitor, Blocks};
 pub use length::{Window, WindowError};
-pub use levels::Span;
+pub use levels::UnitRange;
 pub use list::{PaneList, StoredPane};
 pub use timeline::{Panes, Timeline};
 

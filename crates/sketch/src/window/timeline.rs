@@ -1,7 +1,7 @@
 //! A window and its newest pane.
 
 use super::levels::Levels;
-use super::{Span, Timed, Window, WindowError};
+use super::{Timed, UnitRange, Window, WindowError};
 use crate::format::{Fields, FormatError, Sink, Source};
 use crate::memory::{OutOfMemory, with_capacity};
 use std::ops::RangeInclusive;
@@ -96,36 +96,36 @@ impl Timeline {
     }
 
     /// The live panes while the newest one is the current one, oldest first. At most [`Window::live_panes`].
-    pub fn spans(&self) -> impl Iterator<Item = Span> {
-        self.levels().spans()
+    pub fn panes(&self) -> impl Iterator<Item = UnitRange> {
+        self.levels().panes()
     }
 
     /// The live panes that count, also those without increments, oldest first.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses.
-    pub fn counted_spans(&self, panes: Panes) -> Result<Vec<Span>, OutOfMemory> {
-        let mut spans = with_capacity(self.window.live_panes())?;
-        spans.extend(self.spans().filter(|span| span.first >= panes.oldest()));
-        Ok(spans)
+    pub fn counted_panes(&self, panes: Panes) -> Result<Vec<UnitRange>, OutOfMemory> {
+        let mut ranges = with_capacity(self.window.live_panes())?;
+        ranges.extend(self.panes().filter(|range| range.first >= panes.oldest()));
+        Ok(ranges)
     }
 
     /// The live pane that contains this unit.
     #[must_use]
-    pub fn pane_of(&self, unit: u64) -> Option<Span> {
-        self.levels().pane_of(unit).map(|(span, _)| span)
+    pub fn pane_of(&self, unit: u64) -> Option<UnitRange> {
+        self.levels().pane_of(unit).map(|(range, _)| range)
     }
 
     /// The level of the live pane that begins with this unit; `None` if none does.
     #[must_use]
     pub fn level_of(&self, first: u64) -> Option<u32> {
-        let (span, level) = self.levels().pane_of(first)?;
-        (span.first == first).then_some(level)
+        let (range, level) = self.levels().pane_of(first)?;
+        (range.first == first).then_some(level)
     }
 
     /// A function that returns the live pane that contains a unit, and its level, for units in ascending order. Cheaper than
     /// [`Timeline::pane_of`] for each.
-    pub fn ascending(&self) -> impl FnMut(u64) -> Option<(Span, u32)> + use<> {
+    pub fn ascending(&self) -> impl FnMut(u64) -> Option<(UnitRange, u32)> + use<> {
         self.levels().ascending()
     }
 

@@ -8,10 +8,9 @@
 //! of eight bytes, except that the bucket size has one byte, the maximum of iterations two, the expansion and the number
 //! of sub-filters four. The chunks are parts of the slots and generations.
 
-use super::ring::Ring;
 use super::shape::Shape;
 use super::sub_filter::SubFilter;
-use super::ticks::{LiveTicks, Ticks};
+use super::ticks::{LiveTicks, Ring, Ticks};
 use super::{Kind, MAX_SUB_FILTERS, Parameters, Seed, WindowFilter};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError, Sink, Source};
@@ -326,6 +325,13 @@ impl<K: Kind> Stored for WindowFilter<K> {
             0 => sub_filter.slots_mut(),
             _ => sub_filter.generations_mut(),
         })
+    }
+
+    fn chunk_loaded(&mut self, array: usize, end: usize) {
+        let live = self.ticks.live();
+        if let Some(sub_filter) = self.sub_filters.get_mut(array / 2) {
+            sub_filter.loaded(array % 2 == 1, end, live);
+        }
     }
 
     /// Feeds the header, which determines the length of the rest, and the arrays.

@@ -111,7 +111,7 @@ fn becomes_longer_alone(panes: &[StoredPane<Pane>], position: usize, later: &Tim
     let is_sibling = |at: usize| panes.get(at).is_some_and(|pane| pane.first == first ^ 1);
     let becomes_longer = later
         .pane_of(first)
-        .is_some_and(|span| span.end - span.first > 1);
+        .is_some_and(|range| range.end - range.first > 1);
     becomes_longer && !is_sibling(position.wrapping_sub(1)) && !is_sibling(position + 1)
 }
 
@@ -129,15 +129,15 @@ enum Change {
 impl Change {
     /// That of the pane at a position, if the timeline becomes `later`.
     fn of(panes: &[StoredPane<Pane>], position: usize, later: &Timeline) -> Self {
-        let Some(span) = later.pane_of(panes[position].first) else {
+        let Some(range) = later.pane_of(panes[position].first) else {
             return Self::Expires;
         };
         let before = position.checked_sub(1);
-        if before.is_some_and(|before| panes[before].first >= span.first) {
+        if before.is_some_and(|before| panes[before].first >= range.first) {
             return Self::IsAdded;
         }
         match panes.get(position + 1) {
-            Some(next) if next.first < span.end => Self::Grows,
+            Some(next) if next.first < range.end => Self::Grows,
             _ => Self::Stays,
         }
     }

@@ -44,8 +44,8 @@ fn full() -> TopKWindow {
         sketch
     };
     let mut sketch = leveled((K, 300, 2, 1.0), 12, 100_000);
-    for span in at_end.timeline().spans() {
-        sketch.advance(span.first);
+    for range in at_end.timeline().panes() {
+        sketch.advance(range.first);
         fill(&mut sketch);
     }
     assert!(sketch.panes.all().len() > 160);
