@@ -218,6 +218,7 @@ impl Chain {
 impl Stored for Chain {
     const TYPE_NAME: &'static CStr = c"MBbloom--";
     const ENCODING_VERSION: u16 = 4;
+    const MIN_ENCODING_VERSION: u16 = 0;
     type Cache = ();
     type Defaults = ();
 

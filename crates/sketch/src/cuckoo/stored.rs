@@ -117,6 +117,7 @@ impl Unchecked {
 impl Stored for CuckooFilter {
     const TYPE_NAME: &'static CStr = c"MBbloomCF";
     const ENCODING_VERSION: u16 = 4;
+    const MIN_ENCODING_VERSION: u16 = 0;
     /// The configured parameters, which encodings before 4 do not store.
     type Cache = ();
     type Defaults = Parameters;

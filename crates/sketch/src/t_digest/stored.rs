@@ -181,11 +181,7 @@ impl Stored for TDigest {
     type Cache = DigestCache;
     type Defaults = ();
 
-    fn load_values(
-        source: &mut dyn Source,
-        _encoding_version: u16,
-        (): &Self::Defaults,
-    ) -> Result<Self, FormatError> {
+    fn load_values(source: &mut dyn Source, _: u16, (): &()) -> Result<Self, FormatError> {
         Ok(Unchecked::decode(source)?.validate()?.digest()?)
     }
 

@@ -86,11 +86,7 @@ impl Stored for TopK {
     /// Fingerprints are recomputed: RedisBloom cuts items at a NUL after hashing them, and such an item could not be
     /// found by its stored fingerprint. A duplicate item keeps the larger count. Without a stored random state, the
     /// state is derived from the content.
-    fn load_values(
-        source: &mut dyn Source,
-        _encoding_version: u16,
-        (): &Self::Defaults,
-    ) -> Result<Self, FormatError> {
+    fn load_values(source: &mut dyn Source, _: u16, (): &()) -> Result<Self, FormatError> {
         let [k, width, depth] = [
             source.read_unsigned()?,
             source.read_unsigned()?,

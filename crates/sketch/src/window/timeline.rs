@@ -2,7 +2,7 @@
 
 use super::levels::Levels;
 use super::{Timed, UnitRange, Window, WindowError};
-use crate::format::{Fields, FormatError, Sink, Source};
+use crate::format::{FormatError, Sink, Source};
 use crate::memory::{OutOfMemory, with_capacity};
 use std::ops::RangeInclusive;
 
@@ -59,9 +59,6 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// The bytes of [`Timeline::to_bytes`].
-    pub const BYTES: usize = 24;
-
     /// The timeline of a sketch of type `T`, which begins with pane 0.
     ///
     /// # Errors
@@ -211,9 +208,7 @@ impl Timeline {
     /// Writes the length of the window, the number of panes and the newest pane, and for a sketch of type `T` with levels the
     /// length of a unit: three or four unsigned integers.
     pub fn save<T: Timed>(&self, sink: &mut dyn Sink) {
-        sink.write_unsigned(self.window.ms());
-        sink.write_unsigned(self.window.panes());
-        sink.write_unsigned(self.newest);
+        sink.write_three([self.window.ms(), self.window.panes(), self.newest]);
         if T::HAS_LEVELS {
             sink.write_unsigned(self.window.pane_ms());
         }
@@ -224,39 +219,10 @@ impl Timeline {
     /// # Errors
     /// [`FormatError::Invalid`] if a number is out of range, and the errors of the source.
     pub fn load<T: Timed>(source: &mut dyn Source) -> Result<Self, FormatError> {
-        let numbers = [
-            source.read_unsigned()?,
-            source.read_unsigned()?,
-            source.read_unsigned()?,
-        ];
+        let (ms, panes) = (source.read_unsigned()?, source.read_unsigned()?);
+        let newest = source.read_unsigned()?;
         let finest = T::HAS_LEVELS.then(|| source.read_unsigned());
-        Self::checked::<T>(numbers, finest.transpose()?)
-    }
-
-    /// The three numbers of a uniform timeline, little-endian, as headers and digests of filters contain them.
-    #[must_use]
-    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
-        let mut bytes = [0; Self::BYTES];
-        let numbers = [self.window.ms(), self.window.panes(), self.newest];
-        for (place, number) in bytes.as_chunks_mut().0.iter_mut().zip(numbers) {
-            *place = number.to_le_bytes();
-        }
-        bytes
-    }
-
-    /// Reads what [`Timeline::to_bytes`] returns, for a sketch of type `T`.
-    ///
-    /// # Errors
-    /// [`FormatError`] if a number is out of range or missing.
-    pub fn from_fields<T: Timed>(fields: &mut Fields<'_>) -> Result<Self, FormatError> {
-        Self::checked::<T>([fields.u64()?, fields.u64()?, fields.u64()?], None)
-    }
-
-    fn checked<T: Timed>(
-        [ms, panes, newest]: [u64; 3],
-        finest: Option<u64>,
-    ) -> Result<Self, FormatError> {
-        let window = Window::of::<T>(ms, panes, finest)
+        let window = Window::of::<T>(ms, panes, finest.transpose()?)
             .map_err(|_| FormatError::Invalid("the window is out of range"))?;
         if window.panes() != panes {
             return Err(FormatError::Invalid(

@@ -50,50 +50,57 @@ impl SubFilter {
     /// # Errors
     /// [`OutOfMemory`].
     pub fn empty(shape: Shape, bucket_size: u8, panes: u64) -> Result<Self, OutOfMemory> {
-        let slots = Buffer::zeroed(shape.slot_bytes(bucket_size, panes))?;
-        Ok(Self {
-            shape,
-            layout: SlotLayout::new(&shape, panes),
-            bucket_size,
-            log2_group_buckets: log2_group_buckets(bucket_size),
-            slots,
-            generations: Buffer::zeroed(shape.generation_bytes(bucket_size))?,
-            counts: Ring::zeroed(panes as usize + 1)?,
-            live: 0,
-            is_sound: true,
-        })
+        let counts = Ring::zeroed(panes as usize + 1)?;
+        let mut sub_filter = Self::with_counts(shape, bucket_size, panes, counts, 0);
+        sub_filter.allocate(panes)?;
+        Ok(sub_filter)
     }
 
-    /// A sub-filter of a valid shape with these arrays. `None` if an array has a wrong length, a tick that is not live
-    /// has a count, or the counts exceed the slots. The slots themselves can contain anything.
+    /// A sub-filter of a valid shape with these counts, without arrays. `None` if the counts have a wrong length or exceed the
+    /// slots, or a tick that is not live has a count.
     pub fn checked(
         shape: Shape,
         bucket_size: u8,
         panes: u64,
-        [slots, generations, counts]: [Buffer; 3],
+        counts: Buffer,
         live: LiveTicks,
     ) -> Option<Self> {
         let counts = Ring::from_bytes(counts, panes as usize + 1)?;
         let of_live = (live.oldest..=live.newest).map(|tick| counts.get(tick));
         let non_zero = of_live.clone().filter(|&count| count > 0).count();
         let sum = of_live.into_iter().try_fold(0u64, u64::checked_add)?;
-        let valid = slots.len() as u64 == shape.slot_bytes(bucket_size, panes)
-            && generations.len() as u64 == shape.generation_bytes(bucket_size)
-            && non_zero == counts.non_zero()
-            && sum <= shape.slots(bucket_size);
-        let mut sub_filter = valid.then(|| Self {
+        let valid = non_zero == counts.non_zero() && sum <= shape.slots(bucket_size);
+        valid.then(|| Self::with_counts(shape, bucket_size, panes, counts, sum))
+    }
+
+    fn with_counts(shape: Shape, bucket_size: u8, panes: u64, counts: Ring, live: u64) -> Self {
+        Self {
             shape,
             layout: SlotLayout::new(&shape, panes),
             bucket_size,
             log2_group_buckets: log2_group_buckets(bucket_size),
-            slots,
-            generations,
+            slots: Buffer::default(),
+            generations: Buffer::default(),
             counts,
-            live: sum,
-            is_sound: false,
-        })?;
-        sub_filter.is_sound = sub_filter.has_sound_groups(live);
-        Some(sub_filter)
+            live,
+            is_sound: true,
+        }
+    }
+
+    /// Allocates the arrays, which are zeros.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    pub fn allocate(&mut self, panes: u64) -> Result<(), OutOfMemory> {
+        self.slots = Buffer::zeroed(self.shape.slot_bytes(self.bucket_size, panes))?;
+        self.generations = Buffer::zeroed(self.shape.generation_bytes(self.bucket_size))?;
+        Ok(())
+    }
+
+    /// Sets arrays that were stored. They can contain anything, and are empty if they are allocated later.
+    pub fn set_arrays(&mut self, slots: Buffer, generations: Buffer, live: LiveTicks) {
+        (self.slots, self.generations) = (slots, generations);
+        self.is_sound = self.slots.is_empty() || self.has_sound_groups(live);
     }
 
     /// Called after bytes up to `end` were loaded into the generations, otherwise into the slots. In the order of SCANDUMP, the

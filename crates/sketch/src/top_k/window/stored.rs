@@ -9,7 +9,7 @@ use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::format::{FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::seed::Seed;
-use crate::stored::{Stored, load_header};
+use crate::stored::Stored;
 use crate::top_k::pairs::{PAIR_BYTES, Pairs};
 use crate::top_k::random::Random;
 use crate::top_k::stored::shape_of;
@@ -150,15 +150,7 @@ impl Stored for TopKWindow {
     type Cache = RankingCache;
     type Defaults = ();
 
-    fn load_values(
-        source: &mut dyn Source,
-        encoding_version: u16,
-        (): &Self::Defaults,
-    ) -> Result<Self, FormatError> {
-        // Versions 1 to 3 were never published.
-        if encoding_version < Self::ENCODING_VERSION {
-            return Err(FormatError::UnknownVersion(encoding_version));
-        }
+    fn load_values(source: &mut dyn Source, _: u16, (): &()) -> Result<Self, FormatError> {
         let timeline = Timeline::load::<Self>(source)?;
         let [k, width, depth] = [
             source.read_unsigned()?,
@@ -210,10 +202,6 @@ impl Stored for TopKWindow {
             sink.write_bytes(self.candidates.item(number));
             sink.write_unsigned(self.candidates.apart(number).closed());
         }
-    }
-
-    fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
-        load_header(header, budget)
     }
 
     /// The tables, that of the oldest pane first.
