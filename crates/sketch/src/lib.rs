@@ -44,7 +44,6 @@ pub mod count_min;
 pub mod cuckoo;
 pub mod format;
 pub mod hash;
-pub mod hash_limit;
 pub mod math;
 pub mod memory;
 pub mod merge;
@@ -52,9 +51,7 @@ pub mod modulus;
 #[allow(unsafe_code)] // prefetch instructions and vector extensions
 pub mod prefetch;
 pub mod refusable;
-mod retired;
 pub mod rows;
-mod scratch;
 pub mod seed;
 pub mod seeded_rows;
 pub mod stored;

@@ -3,9 +3,9 @@
 //! Both are decoded to [`Unchecked`], which one function validates.
 
 use super::CuckooFilter;
-use super::excess::Excess;
+
 use super::shape::{MAX_SUB_FILTERS, Parameters, Shape};
-use super::sub_filter::SubFilter;
+use super::sub_filter::{Excess, SubFilter};
 use crate::format::chunks::{ChunkError, ChunkPosition};
 use crate::format::{Fields, FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, capacity_for, reserve_for};

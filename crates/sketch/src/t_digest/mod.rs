@@ -25,7 +25,6 @@ mod samples;
 mod stored;
 #[cfg(test)]
 mod tests;
-mod unstored;
 mod window;
 
 pub use cache::DigestCache;

@@ -6,13 +6,12 @@
 //! doubles by each compression.
 //!
 //! RedisBloom 2.6 and 2.8 store a digest of one sample without a node, and a digest that continued from it with a node of
-//! weight 0 in place of that sample. unstored.rs restores the sample.
+//! weight 0 in place of that sample. fields.rs restores the sample.
 
 use super::{
     Centroid, DigestCache, Extent, Nodes, TDigest, Unmerged,
     centroid::{in_order, stored_weight},
-    fields::DigestFields,
-    unstored::{self, Restored},
+    fields::{self, DigestFields, Restored},
 };
 use crate::cache::Stamp;
 use crate::format::packed::{PayloadSize, packed_header};
@@ -71,7 +70,7 @@ impl Unchecked {
                 centroid.weight = integer_weight(weight)?;
             }
         }
-        let restored = unstored::restore(&mut fields, &mut centroids)?;
+        let restored = fields::restore(&mut fields, &mut centroids)?;
         Ok(Self {
             fields,
             centroids,

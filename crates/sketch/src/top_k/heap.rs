@@ -10,12 +10,12 @@
 //! algorithm. It only sifts down, as RedisBloom does: an element whose count dropped stays below parents with larger
 //! counts, and the root need not be the smallest element.
 
-use super::compare::are_equal;
 use super::index::Index;
+use super::item_hash::are_equal;
 use super::item_hash::fingerprint_of;
-use super::pairs::{PAIR_BYTES, Pairs};
+use super::pairs::{PAIR_BYTES, Pairs, sift_down};
 use super::records::Records;
-use super::sift::sift_down;
+
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::memory::{
     Budget, OutOfMemory, capacity_for, reserve_exact, reserve_for, shrink, with_capacity,

@@ -15,7 +15,6 @@
 //! Counts saturate at 2^32 - 1.
 
 mod accuracy;
-mod compare;
 mod decay;
 mod heap;
 mod index;
@@ -24,7 +23,6 @@ mod pairs;
 pub(crate) mod random;
 mod records;
 mod shape;
-mod sift;
 pub mod stored;
 mod table;
 #[cfg(test)]

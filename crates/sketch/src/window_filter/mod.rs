@@ -23,6 +23,7 @@ mod bloom;
 mod cuckoo;
 mod evict;
 mod growth;
+mod retired;
 mod shape;
 mod slot;
 mod stored;
@@ -37,9 +38,9 @@ pub use cuckoo::{Cuckoo, CuckooWindow, CuckooWindowParameters};
 
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::memory::{Budget, OutOfMemory, shrink};
-use crate::retired::Retired;
 use crate::window::{Panes, Timed, Timeline, Window};
 use evict::SearchBudget;
+use retired::Retired;
 use std::ffi::CStr;
 use std::marker::PhantomData;
 use sub_filter::SubFilter;

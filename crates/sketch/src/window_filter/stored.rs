@@ -1,5 +1,6 @@
 //! The stored forms (docs/contributing/formats.md, "Bloom filters with a window").
 
+use super::retired::Retired;
 use super::shape::Shape;
 use super::sub_filter::SubFilter;
 use super::ticks::{LiveTicks, Ring, Ticks};
@@ -7,7 +8,6 @@ use super::{Kind, MAX_SUB_FILTERS, Parameters, Seed, WindowFilter};
 use crate::format::packed::{PackedSource, feed_header};
 use crate::format::{FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, reserve_for};
-use crate::retired::Retired;
 use crate::stored::Stored;
 use crate::window::Timeline;
 use std::ffi::CStr;

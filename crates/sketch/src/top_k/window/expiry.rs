@@ -3,11 +3,11 @@
 //! The newest pane is closed: its heap becomes its list, with the steady items of the window if panes grow with age. Then panes
 //! are merged and expire, and the candidates that no pane lists are removed. The sums of the others, and the list, are computed once, after all that.
 
+use super::candidates::select_largest;
 use super::candidates::{Candidate, Candidates};
-use super::heap_index::{HeapIndex, NONE};
+use super::candidates::{HeapIndex, NONE};
 use super::members::Members;
 use super::order;
-use super::ranking::select_largest;
 use super::{Pane, TopKWindow, saturated, sum_of_estimates};
 use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::window::{StoredPane, Timeline, Window};

@@ -1,11 +1,10 @@
 //! A min-heap of candidates by count.
 
 use super::candidates::Candidates;
-use super::heap_index::{HeapIndex, NONE};
+use super::candidates::{HeapIndex, NONE};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::OutOfMemory;
-use crate::top_k::pairs::Pairs;
-use crate::top_k::sift::sift_down;
+use crate::top_k::pairs::{Pairs, sift_down};
 
 /// k elements in the heap order of the sketch without a window (see [`crate::top_k::heap`]). Each candidate in it stores
 /// its position.

@@ -9,7 +9,7 @@
 //! candidates are free.
 
 use super::candidates::{Candidate, Candidates};
-use super::heap_index::{HeapIndex, NONE};
+use super::candidates::{HeapIndex, NONE};
 use std::cmp::Ordering;
 
 /// The position that holds the next candidate in a sorted list; [`NONE`] for the last one.
@@ -122,6 +122,6 @@ fn common_prefix(one: &[u8], other: &[u8], from: usize) -> usize {
     let bytes = one[equal..].iter().zip(&other[equal..]);
     let prefix = from + equal + bytes.take_while(|(one, other)| one == other).count();
     #[cfg(test)]
-    crate::top_k::compare::count(prefix - from);
+    crate::top_k::item_hash::count(prefix - from);
     prefix
 }

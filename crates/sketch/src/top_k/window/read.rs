@@ -6,12 +6,12 @@
 
 use super::cache::{Ranking, RankingCache};
 use super::candidates::saturated;
+use super::candidates::select_largest;
+use super::candidates::{HeapIndex, NONE};
 use super::expiry::closing;
-use super::heap_index::{HeapIndex, NONE};
-use super::ranking::select_largest;
 use super::{ItemHash, TopKWindow, sum_of_estimates};
 use crate::memory::{OutOfMemory, with_capacity};
-use crate::top_k::compare::order;
+use crate::top_k::item_hash::order;
 use crate::top_k::pairs::Pairs;
 use crate::window::Panes;
 

@@ -1,7 +1,7 @@
 //! The order of items with equal counts, and the bytes that comparisons read.
 
 use super::super::candidates::Candidates;
-use super::super::heap_index::NONE;
+use super::super::candidates::NONE;
 use super::super::{TopKWindow, order};
 use super::{RankingCache, leveled, listed_with, saved, sketch, through_chunks, through_values};
 use crate::stored::Stored;
