@@ -184,6 +184,15 @@ impl<'a> Fields<'a> {
         Ok(bytes)
     }
 
+    /// A length of 64 bits, and as many bytes.
+    ///
+    /// # Errors
+    /// [`FormatError::Truncated`].
+    pub fn string(&mut self) -> Result<&'a [u8], FormatError> {
+        let len = usize::try_from(self.u64()?).map_err(|_| FormatError::Truncated)?;
+        self.take(len)
+    }
+
     /// A byte.
     ///
     /// # Errors

@@ -63,11 +63,6 @@ impl<'a> PackedSource<'a> {
             _ => Err(FormatError::Invalid("bytes after the end")),
         }
     }
-
-    fn string(&mut self) -> Result<&'a [u8], FormatError> {
-        let len = usize::try_from(self.fields.u64()?).map_err(|_| FormatError::Truncated)?;
-        self.fields.take(len)
-    }
 }
 
 impl Source for PackedSource<'_> {
@@ -80,7 +75,7 @@ impl Source for PackedSource<'_> {
     }
 
     fn read_bytes(&mut self) -> Result<Buffer, FormatError> {
-        Ok(Buffer::copy_of(self.string()?)?)
+        Ok(Buffer::copy_of(self.fields.string()?)?)
     }
 
     fn read_small(&mut self, bytes: usize) -> Result<u64, FormatError> {

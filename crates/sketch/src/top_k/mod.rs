@@ -224,7 +224,7 @@ impl TopK {
             || within_work_limit(
                 add_work(items, rows, &self.decay),
                 rows,
-                self.table.bytes().len() as u64,
+                self.table.buffer().len() as u64,
             )
     }
 
@@ -355,13 +355,13 @@ impl TopK {
     /// The bucket array, which the chunks of a dump hold. Any contents are valid.
     #[must_use]
     pub fn bucket_bytes(&self) -> &[u8] {
-        self.table.bytes()
+        self.table.buffer()
     }
 
     /// [`Stored::digest`](crate::stored::Stored::digest) without the random state.
     fn digest_content(&self, feed: &mut dyn FnMut(&[u8])) {
         self.shape().digest(feed);
-        feed(self.table.bytes());
+        feed(self.table.buffer());
         for element in self.heap.iter() {
             feed(&element.position.to_le_bytes());
             feed(&element.count.to_le_bytes());
@@ -386,14 +386,14 @@ impl Timed for TopK {}
 
 impl Blocks for TopK {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        self.table.visit(visitor);
+        self.table.buffer().visit(visitor);
         self.heap.for_each_block(visitor);
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         match index.checked_sub(1) {
             None => {
-                self.table.relocate(mover);
+                self.table.buffer_mut().relocate(mover);
                 true
             }
             Some(index) => self.heap.relocate_block(index, mover),

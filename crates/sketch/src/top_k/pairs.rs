@@ -1,7 +1,6 @@
 //! An array of pairs of 32-bit numbers in zeroed memory. Buckets, heap elements and index entries are such pairs; for
 //! buckets this is also the stored form.
 
-use crate::blocks::{BlockMover, BlockVisitor};
 use crate::buffer::Buffer;
 use crate::memory::OutOfMemory;
 use std::cmp::Ordering;
@@ -58,23 +57,13 @@ impl Pairs {
     }
 
     /// The stored form.
-    pub fn bytes(&self) -> &[u8] {
+    pub fn buffer(&self) -> &Buffer {
         &self.bytes
     }
 
     /// The stored form, mutable. Any contents are valid.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
+    pub fn buffer_mut(&mut self) -> &mut Buffer {
         &mut self.bytes
-    }
-
-    /// Passes the block to `visitor`, if there is one.
-    pub fn visit(&self, visitor: &mut impl BlockVisitor) {
-        self.bytes.visit(visitor);
-    }
-
-    /// Passes the block to `mover`, which may move it.
-    pub fn relocate(&mut self, mover: &mut impl BlockMover) {
-        self.bytes.relocate(mover);
     }
 }
 

@@ -134,7 +134,7 @@ impl Stored for TopK {
         sink.write_unsigned(shape.width.into());
         sink.write_unsigned(shape.depth.into());
         sink.write_double(shape.decay);
-        sink.write_bytes(self.table.bytes());
+        sink.write_bytes(self.table.buffer());
         let records = self.heap.records();
         records.write(
             |position| self.record(position),
@@ -202,11 +202,11 @@ impl Stored for TopK {
     }
 
     fn arrays(&self) -> impl Iterator<Item = &[u8]> {
-        std::iter::once(self.table.bytes())
+        std::iter::once(&**self.table.buffer())
     }
 
     fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
-        (number == 0).then(|| self.table.bytes_mut())
+        (number == 0).then(|| &mut **self.table.buffer_mut())
     }
 
     /// Feeds the logical state: equal for sketches that give equal replies to all further commands, whatever memory
@@ -248,15 +248,9 @@ impl TopK {
 fn header_elements(
     mut fields: Fields<'_>,
 ) -> impl Iterator<Item = Result<(u32, u32, &[u8]), FormatError>> {
-    std::iter::from_fn(move || (!fields.rest().is_empty()).then(|| header_element(&mut fields)))
-}
-
-fn header_element<'a>(fields: &mut Fields<'a>) -> Result<(u32, u32, &'a [u8]), FormatError> {
-    let (position, count, length) = (fields.u32()?, fields.u32()?, fields.u64()?);
-    let (item, rest) = usize::try_from(length)
-        .ok()
-        .and_then(|length| fields.rest().split_at_checked(length))
-        .ok_or(FormatError::Truncated)?;
-    *fields = Fields::new(rest);
-    Ok((position, count, item))
+    std::iter::from_fn(move || {
+        let is_empty = fields.rest().is_empty();
+        let mut element = || Ok((fields.u32()?, fields.u32()?, fields.string()?));
+        (!is_empty).then(&mut element)
+    })
 }

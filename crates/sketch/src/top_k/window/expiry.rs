@@ -255,7 +255,7 @@ impl TopKWindow {
             candidate.positions = [NONE; 2];
         }
         for members in [&mut self.heap, &mut self.list] {
-            members.elements.bytes_mut().fill(0);
+            members.elements.buffer_mut().fill(0);
         }
     }
 

@@ -99,11 +99,11 @@ impl Members {
 
     /// Passes the block to `visitor`.
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
-        self.elements.visit(visitor);
+        self.elements.buffer().visit(visitor);
     }
 
     /// Passes the block to `mover`, which may move it.
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
-        self.elements.relocate(mover);
+        self.elements.buffer_mut().relocate(mover);
     }
 }

@@ -77,7 +77,7 @@ struct Pane {
 
 impl Pane {
     fn visit(&self, visitor: &mut impl BlockVisitor) {
-        self.table.visit(visitor);
+        self.table.buffer().visit(visitor);
         visitor.visit(&self.listed);
     }
 }
@@ -549,7 +549,9 @@ impl Blocks for TopKWindow {
             _ => {
                 let (index, panes) = (index - FIRST_OF_PANES, self.panes.all().len());
                 match self.panes.contents_mut().nth(index / 2) {
-                    Some(pane) if index.is_multiple_of(2) => pane.table.relocate(mover),
+                    Some(pane) if index.is_multiple_of(2) => {
+                        pane.table.buffer_mut().relocate(mover)
+                    }
                     Some(pane) => mover.relocate(&mut pane.listed),
                     None => return self.candidates.relocate_block(index - 2 * panes, mover),
                 }

@@ -178,7 +178,7 @@ impl TopKWindow {
                 false => sum_of_estimates(counted, item),
             };
         }
-        top.bytes_mut().fill(0);
+        top.buffer_mut().fill(0);
         let counts = sums.iter().copied().map(saturated).zip(0..);
         let used = select_largest(top, counts, &self.candidates);
         sums.fill(0);
