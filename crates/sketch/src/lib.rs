@@ -47,13 +47,10 @@ pub mod hash;
 pub mod math;
 pub mod memory;
 pub mod merge;
-pub mod modulus;
 #[allow(unsafe_code)] // prefetch instructions and vector extensions
 pub mod prefetch;
 pub mod refusable;
-pub mod rows;
 pub mod seed;
-pub mod seeded_rows;
 pub mod stored;
 pub mod t_digest;
 pub mod top_k;

@@ -7,8 +7,7 @@ mod stored;
 
 use crate::accuracy::{Accuracy, Field};
 use crate::buffer::Buffer;
-use crate::chain::MAX_FILTERS;
-use crate::chain::{self, FilterShape, ItemHash, Probes};
+use crate::chain::{self, FilterShape, ItemHash, MAX_FILTERS, Probes};
 use crate::hash::{murmur2, murmur64a};
 use crate::memory::{Budget, OutOfMemory, reserve_exact};
 use crate::window::Panes;

@@ -139,7 +139,7 @@ impl Checked {
     }
 }
 
-/// The weight that a stored double stands for. It is 0 in a node without a sample; see unstored.rs.
+/// The weight that a stored double stands for. It is 0 in a node without a sample; see fields.rs.
 fn integer_weight(stored: f64) -> Result<i64, FormatError> {
     // The conversion saturates. A stored 2^63 becomes the largest double below it; larger values, fractions and nan change
     // and are refused.

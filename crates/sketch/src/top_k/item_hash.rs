@@ -1,8 +1,8 @@
 //! The hash of an item: its fingerprint, and its bucket in each row (docs/contributing/formats.md, "Top-k").
 
 use crate::hash::murmur2_lanes;
+use crate::hash::rows::{LANES, MAX_PASS_GROUPS, Rows};
 use crate::prefetch::with_wide_vectors;
-use crate::rows::{LANES, MAX_PASS_GROUPS, Rows};
 use std::cmp::Ordering;
 
 /// Seed of the hash that is an item's fingerprint.
@@ -205,8 +205,8 @@ pub(super) fn count(bytes: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hash::modulus::Modulus;
     use crate::hash::murmur2;
-    use crate::modulus::Modulus;
     use proptest::prelude::*;
 
     proptest! {

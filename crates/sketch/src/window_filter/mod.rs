@@ -9,6 +9,10 @@
 //! overwrite it, so nothing needs to happen when a pane expires, apart from a bounded number of slots per write
 //! (`sweep.rs`). The number of live entries per pane is exact.
 //!
+//! Besides the nouns of [`window`](crate::window), there are *ticks* and *generations*. The panes with additions have consecutive
+//! numbers, the ticks (`ticks.rs`). A slot stores a fingerprint and its state: empty, or a tick modulo a cycle (`slot.rs`). A
+//! generation is a number of consecutive ticks, and each group of buckets stores the generation of its last sweep.
+//!
 //! If no slot can be made free, or the items exceed the capacity, the filter adds a sub-filter. A sub-filter without
 //! live entries is removed. Insertions prefer the largest sub-filter, so after an overload of a window the filter
 //! consists of few sub-filters of a suitable size.

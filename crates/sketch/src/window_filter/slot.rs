@@ -6,7 +6,7 @@
 
 use super::shape::Shape;
 use super::ticks::LiveTicks;
-use crate::modulus::Modulus;
+use crate::hash::modulus::Modulus;
 
 /// The layout of the slots of a sub-filter. Its shape and the number of panes determine it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,11 @@
 //! Sweeping of expired entries.
 //!
-//! States are numbers of ticks modulo a cycle, which is a few ticks longer than the window. An expired entry must be
+//! The states of entries are ticks modulo a cycle, which is a few ticks longer than the window. An expired entry must be
 //! removed before its state is used again. The ticks are divided into generations, and the buckets into groups. The first
-//! write to a group in a generation sweeps the group: it empties all expired slots and stores the generation. A group of generation `g` therefore contains only ticks that were live when `g` began, or
-//! that are in `g`. These have different states, so each state has one tick, for any number of later ticks. A group that
-//! is not written needs no sweep, and a jump by years is no special case.
+//! write to a group in a generation sweeps the group: it empties all expired slots and stores the generation. A group of
+//! generation `g` therefore contains only ticks that were live when `g` began, or that are in `g`. These have different
+//! states, so each state has one tick, for any number of later ticks. A group that is not written needs no sweep, and a jump
+//! by years is no special case.
 //!
 //! The stored generation has 16 bits, so its group must be swept before 2^16 further generations. Each new tick visits a
 //! few groups in turn and sweeps those whose generation is old. The cost of a write is bounded by the size of a group,

@@ -3,8 +3,7 @@
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
 use crate::memory::{Budget, OutOfMemory, reserve_exact, with_capacity};
 use crate::top_k::index::Index;
-use crate::top_k::item_hash::are_equal;
-use crate::top_k::item_hash::order;
+use crate::top_k::item_hash::{are_equal, order};
 use crate::top_k::pairs::Pairs;
 use std::cmp::Ordering;
 

@@ -3,12 +3,9 @@
 //! The newest pane is closed: its heap becomes its list, with the steady items of the window if panes grow with age. Then panes
 //! are merged and expire, and the candidates that no pane lists are removed. The sums of the others, and the list, are computed once, after all that.
 
-use super::candidates::select_largest;
-use super::candidates::{Candidate, Candidates};
-use super::candidates::{HeapIndex, NONE};
+use super::candidates::{Candidate, Candidates, HeapIndex, NONE, select_largest};
 use super::members::Members;
-use super::order;
-use super::{Pane, TopKWindow, saturated, sum_of_estimates};
+use super::{Pane, TopKWindow, order, saturated, sum_of_estimates};
 use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::window::{StoredPane, Timeline, Window};
 

@@ -1,7 +1,6 @@
 //! A min-heap of candidates by count.
 
-use super::candidates::Candidates;
-use super::candidates::{HeapIndex, NONE};
+use super::candidates::{Candidates, HeapIndex, NONE};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::OutOfMemory;
 use crate::top_k::pairs::{Pairs, sift_down};

@@ -8,8 +8,7 @@
 //! in common. It allocates nothing, because a step cannot fail: during a step no candidate is in a heap, so the positions of the
 //! candidates are free.
 
-use super::candidates::{Candidate, Candidates};
-use super::candidates::{HeapIndex, NONE};
+use super::candidates::{Candidate, Candidates, HeapIndex, NONE};
 use std::cmp::Ordering;
 
 /// The position that holds the next candidate in a sorted list; [`NONE`] for the last one.

@@ -5,9 +5,7 @@
 //! ends with the newest pane.
 
 use super::cache::{Ranking, RankingCache};
-use super::candidates::saturated;
-use super::candidates::select_largest;
-use super::candidates::{HeapIndex, NONE};
+use super::candidates::{HeapIndex, NONE, saturated, select_largest};
 use super::expiry::closing;
 use super::{ItemHash, TopKWindow, sum_of_estimates};
 use crate::memory::{OutOfMemory, with_capacity};

@@ -1,7 +1,6 @@
 //! The stored forms (docs/contributing/formats.md): the values of an RDB file or DUMP payload, and a header with chunks of the tables.
 
-use super::candidates::MAX_SUM;
-use super::candidates::{HeapIndex, NONE};
+use super::candidates::{HeapIndex, MAX_SUM, NONE};
 use super::members::Members;
 use super::table::{Buckets, Table};
 use super::{Pane, RankingCache, TopKWindow, check_limits, max_listed};

@@ -7,9 +7,9 @@
 //! with a window").
 
 use crate::buffer::Buffer;
+use crate::hash::seeded_rows::{column, finalize, scale};
 use crate::memory::OutOfMemory;
 use crate::prefetch::prefetch;
-use crate::seeded_rows::{column, finalize, scale};
 use crate::top_k::decay::{Decay, Decayed};
 use crate::top_k::random::Random;
 use crate::top_k::{MIN_PREFETCH_BYTES, Shape};
