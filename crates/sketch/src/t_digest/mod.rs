@@ -463,7 +463,6 @@ impl TDigest {
         }
     }
 
-    /// The number of nodes.
     fn nodes(&self) -> usize {
         self.centroids.len() + self.samples.len()
     }

@@ -413,7 +413,6 @@ impl Heap {
         }
     }
 
-    /// Bytes of the index.
     pub fn index_bytes(&self) -> usize {
         self.index.bytes()
     }

@@ -33,7 +33,6 @@ struct Simulation {
     expansion: u32,
     /// The capacity of the next filter.
     capacity: u64,
-    /// The number of filters.
     filters: u64,
     /// The sum of their capacities.
     total: u64,

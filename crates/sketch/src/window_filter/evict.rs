@@ -22,12 +22,16 @@ const PREFETCHED: u64 = 8;
 #[derive(Debug)]
 pub struct SearchBudget {
     slots: u64,
+    max_evictions: u16,
 }
 
 impl SearchBudget {
-    /// The budget of an item.
-    pub fn new() -> Self {
-        Self { slots: MAX_SLOTS }
+    /// The budget of an item, for which at most `max_evictions` entries move.
+    pub fn new(max_evictions: u16) -> Self {
+        Self {
+            slots: MAX_SLOTS,
+            max_evictions,
+        }
     }
 
     /// Takes the slots of a bucket. Returns false if the budget has less.
@@ -51,14 +55,13 @@ struct Node {
 }
 
 impl SubFilter {
-    /// A free slot in one of the item's buckets, after at most `max_evictions` moves of other entries if they are full.
+    /// A free slot in one of the item's buckets, after moves of other entries if they are full.
     /// `None`, and nothing has changed, if there is none, or if the budget does not suffice to find one.
     #[inline]
     pub fn make_room(
         &mut self,
         ticks: &StoredTicks,
         place: &Place,
-        max_evictions: u16,
         budget: &mut SearchBudget,
     ) -> Option<u64> {
         let free = place.buckets.map(|bucket| self.free_slots(ticks, bucket));
@@ -73,17 +76,11 @@ impl SubFilter {
         if budget.slots == 0 {
             return None;
         }
-        self.evict(ticks, place, max_evictions, budget)
+        self.evict(ticks, place, budget)
     }
 
     /// Whether [`SubFilter::make_room`] would find a slot.
-    pub fn has_room(
-        &self,
-        ticks: &StoredTicks,
-        place: &Place,
-        max_evictions: u16,
-        budget: &mut SearchBudget,
-    ) -> bool {
+    pub fn has_room(&self, ticks: &StoredTicks, place: &Place, budget: &mut SearchBudget) -> bool {
         let mut buckets = place.buckets.into_iter();
         if buckets.any(|bucket| self.free_slot(ticks, bucket).is_some()) {
             return true;
@@ -91,9 +88,8 @@ impl SubFilter {
         if budget.slots == 0 {
             return false;
         }
-        let few = self.find_path::<FEW_BUCKETS>(ticks, place, max_evictions, budget);
-        few.is_some()
-            || (self.find_path::<MAX_BUCKETS>(ticks, place, max_evictions, budget)).is_some()
+        let few = self.find_path::<FEW_BUCKETS>(ticks, place, budget);
+        few.is_some() || (self.find_path::<MAX_BUCKETS>(ticks, place, budget)).is_some()
     }
 
     #[inline(never)]
@@ -101,11 +97,10 @@ impl SubFilter {
         &mut self,
         ticks: &StoredTicks,
         place: &Place,
-        max_evictions: u16,
         budget: &mut SearchBudget,
     ) -> Option<u64> {
-        self.evict_within::<FEW_BUCKETS>(ticks, place, max_evictions, budget)
-            .or_else(|| self.evict_within::<MAX_BUCKETS>(ticks, place, max_evictions, budget))
+        self.evict_within::<FEW_BUCKETS>(ticks, place, budget)
+            .or_else(|| self.evict_within::<MAX_BUCKETS>(ticks, place, budget))
     }
 
     /// Moves entries along the shortest path among the first `N` buckets, and returns the slot that is then free.
@@ -113,10 +108,9 @@ impl SubFilter {
         &mut self,
         ticks: &StoredTicks,
         place: &Place,
-        max_evictions: u16,
         budget: &mut SearchBudget,
     ) -> Option<u64> {
-        let (slots, len) = self.find_path::<N>(ticks, place, max_evictions, budget)?;
+        let (slots, len) = self.find_path::<N>(ticks, place, budget)?;
         for step in slots[..len].windows(2) {
             if let [to, from] = *step {
                 let value = self.layout().get(self.slots(), from);
@@ -132,7 +126,6 @@ impl SubFilter {
         &self,
         ticks: &StoredTicks,
         place: &Place,
-        max_evictions: u16,
         budget: &mut SearchBudget,
     ) -> Option<([u64; N], usize)> {
         let mut nodes = [Node::default(); N];
@@ -142,7 +135,7 @@ impl SubFilter {
         let (mut len, mut number) = (2, 0);
         while number < len {
             let node = nodes[number];
-            if node.moves == max_evictions {
+            if node.moves == budget.max_evictions {
                 return None;
             }
             let first = self.first_slot(node.bucket);

@@ -120,12 +120,10 @@ impl<K: Kind> WindowFilter<K> {
 
     /// The error with which [`WindowFilter::insert`] refuses an entry, whatever memory there is.
     pub(super) fn refusal(&self, hash: u64, live: LiveTicks) -> Option<Error> {
-        let mut searches = SearchBudget::new();
+        let mut searches = SearchBudget::new(self.parameters.max_iterations);
         let has_room = self.kept(live).rev().any(|(each, count)| {
             let (ticks, place) = (each.stored_ticks(live), each.place(hash));
-            let max_iterations = self.parameters.max_iterations;
-            !each.is_full_with(count)
-                && each.has_room(&ticks, &place, max_iterations, &mut searches)
+            !each.is_full_with(count) && each.has_room(&ticks, &place, &mut searches)
         });
         match has_room {
             true => None,

@@ -329,7 +329,7 @@ impl<K: Kind> WindowFilter<K> {
 
     /// Stores an entry at the newest tick. Adds a sub-filter if there is no free slot.
     fn insert(&mut self, hash: u64, live: LiveTicks, budget: Budget<'_>) -> Result<(), Error> {
-        let mut searches = SearchBudget::new();
+        let mut searches = SearchBudget::new(self.parameters.max_iterations);
         if !self.insert_in_existing(hash, live, &mut searches) {
             self.grow(budget)?;
             // A new sub-filter is empty, so it needs no search.
@@ -345,7 +345,6 @@ impl<K: Kind> WindowFilter<K> {
         live: LiveTicks,
         searches: &mut SearchBudget,
     ) -> bool {
-        let max_iterations = self.parameters.max_iterations;
         for index in (0..self.sub_filters.len()).rev() {
             let sub_filter = &mut self.sub_filters[index];
             if sub_filter.is_full() {
@@ -353,7 +352,7 @@ impl<K: Kind> WindowFilter<K> {
             }
             let ticks = sub_filter.stored_ticks(live);
             let place = sub_filter.place(hash);
-            let slot = sub_filter.make_room(&ticks, &place, max_iterations, searches);
+            let slot = sub_filter.make_room(&ticks, &place, searches);
             if let Some(slot) = slot {
                 sub_filter.store(&ticks, slot, place.fingerprint, live.newest);
                 self.begin_tick(live);

@@ -109,7 +109,6 @@ impl Shape {
         panes + self.generation_ticks + 1
     }
 
-    /// Number of slots.
     pub fn slots(&self, bucket_size: u8) -> u64 {
         self.buckets * u64::from(bucket_size)
     }
@@ -125,7 +124,6 @@ impl Shape {
         bits.div_ceil(8) as u64 + 8
     }
 
-    /// Number of groups.
     pub fn groups(&self, bucket_size: u8) -> u64 {
         self.buckets.div_ceil(1 << log2_group_buckets(bucket_size))
     }

@@ -13,14 +13,12 @@ use std::ops::Range;
 pub struct Place {
     /// Its two buckets. They differ.
     pub buckets: [u64; 2],
-    /// Its fingerprint.
     pub fingerprint: u64,
 }
 
 /// A live entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveEntry {
-    /// The number of its slot.
     pub slot: u64,
     /// The tick at which it was added or refreshed.
     pub tick: u64,
@@ -46,9 +44,6 @@ pub struct SubFilter {
 
 impl SubFilter {
     /// An empty sub-filter of a valid shape.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`].
     pub fn empty(shape: Shape, bucket_size: u8, panes: u64) -> Result<Self, OutOfMemory> {
         let counts = Ring::zeroed(panes as usize + 1)?;
         let mut sub_filter = Self::with_counts(shape, bucket_size, panes, counts, 0);
@@ -88,9 +83,6 @@ impl SubFilter {
     }
 
     /// Allocates the arrays, which are zeros.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`].
     pub fn allocate(&mut self, panes: u64) -> Result<(), OutOfMemory> {
         self.slots = Buffer::zeroed(self.shape.slot_bytes(self.bucket_size, panes))?;
         self.generations = Buffer::zeroed(self.shape.generation_bytes(self.bucket_size))?;
@@ -128,10 +120,6 @@ impl SubFilter {
             .saturating_add((panes + 1) * 8)
     }
 
-    /// A copy.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`].
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         Ok(Self {
             slots: Buffer::copy_of(&self.slots)?,
@@ -141,17 +129,14 @@ impl SubFilter {
         })
     }
 
-    /// The parameters.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// The layout of the slots.
     pub fn layout(&self) -> &SlotLayout {
         &self.layout
     }
 
-    /// The slots.
     pub fn slots(&self) -> &Buffer {
         &self.slots
     }
@@ -161,7 +146,6 @@ impl SubFilter {
         self.slots
     }
 
-    /// The slots, for writing.
     pub fn slots_mut(&mut self) -> &mut Buffer {
         &mut self.slots
     }
@@ -186,7 +170,6 @@ impl SubFilter {
         &mut self.counts
     }
 
-    /// Live entries.
     pub fn live(&self) -> u64 {
         self.live
     }
@@ -291,14 +274,12 @@ impl SubFilter {
         bucket >> self.log2_group_buckets
     }
 
-    /// The slots of a group.
     pub fn slots_of_group(&self, group: u64) -> Range<u64> {
         let end = (group + 1) << self.log2_group_buckets;
         let end = end.min(self.shape.buckets);
         self.first_slot(group << self.log2_group_buckets)..self.first_slot(end)
     }
 
-    /// Number of groups.
     pub fn groups(&self) -> u64 {
         self.shape.groups(self.bucket_size)
     }
@@ -312,7 +293,6 @@ impl SubFilter {
         prefetch(&self.slots, self.layout.byte_of(last) + 2);
     }
 
-    /// Prefetches both buckets of an item.
     #[inline(always)]
     pub fn prefetch(&self, place: &Place) {
         place

@@ -26,9 +26,6 @@ pub struct Ticks {
 
 impl Ticks {
     /// No ticks. The first will be number `next`, which is at least 1. `live_panes` is the largest number of live panes.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`] if the allocator refuses.
     pub fn new(next: u64, live_panes: usize) -> Result<Self, OutOfMemory> {
         Ok(Self {
             live: LiveTicks {
@@ -62,10 +59,6 @@ impl Ticks {
         (newest <= most).then_some(ticks)
     }
 
-    /// A copy.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`].
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         Ok(Self {
             panes: self.panes.try_clone()?,
@@ -153,9 +146,6 @@ pub struct Ring(Buffer);
 
 impl Ring {
     /// A ring of zeros for this many live panes.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`].
     pub fn zeroed(live_panes: usize) -> Result<Self, OutOfMemory> {
         Buffer::zeroed(live_panes as u64 * 8).map(Self)
     }
@@ -165,10 +155,6 @@ impl Ring {
         (bytes.len() == live_panes * 8).then_some(Self(bytes))
     }
 
-    /// A copy.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`].
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         Buffer::copy_of(&self.0).map(Self)
     }

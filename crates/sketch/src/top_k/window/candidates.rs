@@ -167,7 +167,6 @@ impl Candidates {
         self.index.prefetch(hash as u32);
     }
 
-    /// Bytes of the index.
     pub fn index_bytes(&self) -> usize {
         self.index.bytes()
     }
