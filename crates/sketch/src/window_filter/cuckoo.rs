@@ -237,7 +237,7 @@ impl CuckooWindow {
         self.refusal(self.hash(item), self.live_in(later))
     }
 
-    /// As [`BloomWindow::unchanged_by`], for [`CuckooWindow::insert_unique`]: `Ok(false)` if the filter contains the item.
+    /// As [`BloomWindow::unchanged_by`](super::BloomWindow::unchanged_by), for [`CuckooWindow::insert_unique`]: `Ok(false)` if the filter contains the item.
     #[must_use]
     pub fn unchanged_by_unique(&self, item: &[u8], later: Panes) -> Option<Result<bool, Error>> {
         let (hash, live) = (self.hash(item), self.live_in(later));
