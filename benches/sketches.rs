@@ -350,8 +350,8 @@ fn t_digest_window(criterion: &mut Criterion) {
     };
     let mut timeline = *digest.timeline();
     timeline.advance(1_700_000_000);
-    for span in timeline.spans() {
-        digest.advance(span.first);
+    for range in timeline.panes() {
+        digest.advance(range.first);
         add(&mut digest, 1000);
     }
     let mut caches = [(); 2].map(|()| WindowCache::default());

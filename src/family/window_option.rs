@@ -16,9 +16,9 @@ const SYNTAX: &CStr = c"ERR syntax error";
 pub type Words = &'static [&'static str];
 
 /// The words of a Bloom filter that a command reserves.
-pub const FILTER: Words = &["PANES", "SEED"];
+pub const BLOOM: Words = &["PANES", "SEED"];
 /// The words of a cuckoo filter that a command reserves.
-pub const MULTISET: Words = &["PANES", "ERROR", "SEED"];
+pub const CUCKOO: Words = &["PANES", "ERROR", "SEED"];
 /// The words of BF.INSERT and CF.INSERT.
 pub const INSERT: Words = &["PANES"];
 /// The words of count-min sketches and top-k.

@@ -4,8 +4,8 @@ use super::allows;
 use super::input::{Input, bits, with_refusal};
 use super::sequence::Model;
 use super::stored::{self, Subject, from_chunks, reloads};
+use roughly_sketch::chain::MAX_TOTAL_HASHES;
 use roughly_sketch::chain::batch::Additions;
-use roughly_sketch::hash_limit::MAX_TOTAL_HASHES;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::valkey_bloom::{

@@ -84,13 +84,13 @@ impl Texts {
 /// Compares the list and the live panes with those of the model.
 fn check(texts: &Texts, model: &PanesModel<String>) {
     let live = model.live();
-    let spans: Vec<_> = texts
+    let ranges: Vec<_> = texts
         .timeline
-        .spans()
-        .map(|span| (span.first.into(), span.end.into()))
+        .panes()
+        .map(|range| (range.first.into(), range.end.into()))
         .collect();
     assert_eq!(
-        spans,
+        ranges,
         live.iter()
             .map(|pane| (pane.first, pane.end))
             .collect::<Vec<(i128, i128)>>()
@@ -101,13 +101,13 @@ fn check(texts: &Texts, model: &PanesModel<String>) {
         .filter_map(|pane| Some((pane.first, pane.content.clone()?)));
     let stored = stored.map(|(first, text)| (u64::try_from(first).unwrap(), text));
     assert_eq!(texts.contents(), stored.collect::<Vec<_>>());
-    let mut levels = texts.timeline.spans().peekable();
+    let mut levels = texts.timeline.panes().peekable();
     for unit in texts.timeline.oldest()..=texts.timeline.newest() {
-        let span = levels.peek().copied().unwrap();
-        assert_eq!(texts.timeline.pane_of(unit), Some(span));
-        let level = (span.first == unit).then(|| (span.end - span.first).ilog2());
+        let range = levels.peek().copied().unwrap();
+        assert_eq!(texts.timeline.pane_of(unit), Some(range));
+        let level = (range.first == unit).then(|| (range.end - range.first).ilog2());
         assert_eq!(texts.timeline.level_of(unit), level);
-        levels.next_if(|span| span.end == unit + 1);
+        levels.next_if(|range| range.end == unit + 1);
     }
     for unit in [
         texts.timeline.oldest().wrapping_sub(1),
@@ -249,6 +249,6 @@ proptest! {
         timeline.save::<Leveled>(&mut values);
         prop_assert_eq!(values.values.len(), 4);
         prop_assert_eq!(Timeline::load::<Leveled>(&mut values), Ok(timeline));
-        prop_assert!(timeline.spans().count() <= window.live_panes());
+        prop_assert!(timeline.panes().count() <= window.live_panes());
     }
 }

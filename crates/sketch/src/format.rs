@@ -72,6 +72,23 @@ pub trait Source {
         }
     }
 
+    /// The next value, an unsigned integer that [`Sink::write_small`] wrote.
+    ///
+    /// # Errors
+    /// As [`Source::read_unsigned`].
+    fn read_small(&mut self, _bytes: usize) -> Result<u64, FormatError> {
+        self.read_unsigned()
+    }
+
+    /// The next value, a byte string that [`Sink::write_fixed`] wrote. A header has these many bytes; otherwise, the caller
+    /// checks the length.
+    ///
+    /// # Errors
+    /// As [`Source::read_bytes`].
+    fn read_fixed(&mut self, _len: usize) -> Result<Buffer, FormatError> {
+        self.read_bytes()
+    }
+
     /// The next value, an array of this length that [`Sink::write_array`] wrote. Zeros if chunks contain it.
     ///
     /// # Errors
@@ -101,6 +118,20 @@ pub trait Sink {
     fn write_double(&mut self, value: f64);
     /// Appends a byte string.
     fn write_bytes(&mut self, value: &[u8]);
+    /// Appends three unsigned integers. They are one element of a digest that consists of a header and arrays.
+    fn write_three(&mut self, values: [u64; 3]) {
+        values
+            .into_iter()
+            .for_each(|value| self.write_unsigned(value));
+    }
+    /// Appends an unsigned integer, for which a header has only these many bytes.
+    fn write_small(&mut self, value: u64, _bytes: usize) {
+        self.write_unsigned(value);
+    }
+    /// Appends a byte string, whose length follows from values before it: a header does not have it.
+    fn write_fixed(&mut self, value: &[u8]) {
+        self.write_bytes(value);
+    }
     /// Appends an array, whose length follows from values before it. Chunks contain it if there is a header.
     fn write_array(&mut self, array: &[u8]) {
         self.write_bytes(array);
@@ -151,6 +182,15 @@ impl<'a> Fields<'a> {
             .ok_or(FormatError::Truncated)?;
         self.rest = rest;
         Ok(bytes)
+    }
+
+    /// A length of 64 bits, and as many bytes.
+    ///
+    /// # Errors
+    /// [`FormatError::Truncated`].
+    pub fn string(&mut self) -> Result<&'a [u8], FormatError> {
+        let len = usize::try_from(self.u64()?).map_err(|_| FormatError::Truncated)?;
+        self.take(len)
     }
 
     /// A byte.

@@ -2,6 +2,14 @@
 //!
 //! The hash of an item decides which bits, slots and cells it uses, so these functions are part of the data formats
 //! (docs/contributing/formats.md) and must not change.
+//!
+//! - [`rows`]: the cell of an item in each row of a count-min or top-k sketch
+//! - [`seeded_rows`]: the same under a secret seed, for sketches with a window
+//! - [`modulus`]: remainders without a division
+
+pub mod modulus;
+pub mod rows;
+pub mod seeded_rows;
 
 const M64: u64 = 0xc6a4_a793_5bd1_e995;
 const R64: u32 = 47;

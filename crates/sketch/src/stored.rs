@@ -21,6 +21,8 @@ pub trait Stored: Blocks + Timed + Send + Sync + Sized {
     const TYPE_NAME: &'static CStr;
     /// The encoding version that [`Stored::save`] writes.
     const ENCODING_VERSION: u16;
+    /// The lowest encoding version that [`Stored::load`] reads.
+    const MIN_ENCODING_VERSION: u16 = Self::ENCODING_VERSION;
     /// The highest encoding version that [`Stored::load`] reads.
     const MAX_ENCODING_VERSION: u16 = Self::ENCODING_VERSION;
 
@@ -32,25 +34,27 @@ pub trait Stored: Blocks + Timed + Send + Sync + Sized {
     type Cache: Cache<Self>;
 
     /// Parameters that old encoding versions do not store. The caller supplies them.
-    type Defaults;
+    type Defaults: Default;
 
     /// Reads the values of an encoding version. Takes memory in proportion to the bytes read.
     ///
     /// # Errors
-    /// [`FormatError`]: an encoding version above [`Stored::MAX_ENCODING_VERSION`], values that end early or
+    /// [`FormatError`]: an unknown encoding version, values that end early or
     /// contradict the format, or memory that was refused.
     fn load(
         source: &mut dyn Source,
         encoding_version: u16,
         defaults: &Self::Defaults,
     ) -> Result<Self, FormatError> {
-        if encoding_version > Self::MAX_ENCODING_VERSION {
+        let versions = Self::MIN_ENCODING_VERSION..=Self::MAX_ENCODING_VERSION;
+        if !versions.contains(&encoding_version) {
             return Err(FormatError::UnknownVersion(encoding_version));
         }
         Self::load_values(source, encoding_version, defaults)
     }
 
-    /// [`Stored::load`] for an encoding version that is at most [`Stored::MAX_ENCODING_VERSION`].
+    /// [`Stored::load`] for an encoding version from [`Stored::MIN_ENCODING_VERSION`] to
+    /// [`Stored::MAX_ENCODING_VERSION`].
     ///
     /// # Errors
     /// [`FormatError`]: values that end early or contradict the format, or memory that was refused.
@@ -73,8 +77,7 @@ pub trait Stored: Blocks + Timed + Send + Sync + Sized {
         true
     }
 
-    /// The header: everything except the arrays. By default the mark and the values of [`Stored::save`], which
-    /// [`load_header`] reads.
+    /// The header: everything except the arrays. By default the mark and the values of [`Stored::save`].
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses the bytes.
@@ -82,12 +85,14 @@ pub trait Stored: Blocks + Timed + Send + Sync + Sized {
         packed_header(Self::HEADER_MARK, |sink| self.save(sink))
     }
 
-    /// The sketch that a header describes, with zeroed arrays. Requests their bytes from `budget` after the header was
-    /// checked and before it allocates them.
+    /// The sketch that a header describes, with zeroed arrays. Requests their bytes from `budget` before it allocates them. By
+    /// default, reads the values of a default header as [`Stored::load`] does.
     ///
     /// # Errors
     /// [`FormatError`]: anything but what [`Stored::header`] writes, or memory that was refused.
-    fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError>;
+    fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
+        load_header(header, budget)
+    }
 
     /// The arrays that chunks are cut from, in order.
     fn arrays(&self) -> impl Iterator<Item = &[u8]>;
@@ -127,8 +132,12 @@ pub trait Stored: Blocks + Timed + Send + Sync + Sized {
             .and_then(|array| array.get_mut(position.offset..)?.get_mut(..chunk.len()))
             .ok_or(ChunkError::TooLong)?
             .copy_from_slice(chunk);
+        self.chunk_loaded(position.array, position.offset + chunk.len());
         Ok(())
     }
+
+    /// Called after a chunk was copied to this array, where it ends before the byte `end`.
+    fn chunk_loaded(&mut self, _array: usize, _end: usize) {}
 
     /// Feeds the whole state to a digest: equal states feed equal bytes. By default the values of [`Stored::save`].
     fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
@@ -142,17 +151,13 @@ pub trait Stored: Blocks + Timed + Send + Sync + Sized {
     fn try_clone(&self) -> Result<Self, OutOfMemory>;
 }
 
-/// [`Stored::from_header`] for the header of [`packed_header`]: reads its values as [`Stored::load`] does, with zeroed
-/// arrays.
+/// [`Stored::from_header`] for the header of [`packed_header`].
 ///
 /// # Errors
 /// [`FormatError`]: anything but such a header, or memory that was refused.
-pub fn load_header<T: Stored<Defaults = ()>>(
-    header: &[u8],
-    budget: Budget<'_>,
-) -> Result<T, FormatError> {
-    let mut source = PackedSource::new(header, T::HEADER_MARK, budget)?;
-    let sketch = T::load(&mut source, T::ENCODING_VERSION, &())?;
+pub fn load_header<T: Stored>(header: &[u8], budget: Budget<'_>) -> Result<T, FormatError> {
+    let mut source = PackedSource::new(header, T::HEADER_MARK, Some(budget))?;
+    let sketch = T::load(&mut source, T::ENCODING_VERSION, &T::Defaults::default())?;
     source.finish()?;
     Ok(sketch)
 }

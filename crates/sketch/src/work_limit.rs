@@ -3,7 +3,7 @@
 //! Work is counted in bytes that are hashed for [`LANES`] rows. Without a limit, a single large item in a sketch of a
 //! million rows could block the server for hours.
 
-use crate::rows::{LANES, MAX_PASS_GROUPS};
+use crate::hash::rows::{LANES, MAX_PASS_GROUPS};
 
 /// Sketches of up to this many rows have no limit: an item needs at most two passes.
 pub const MAX_ROWS_WITHOUT_LIMIT: u64 = 32;

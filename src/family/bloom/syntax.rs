@@ -4,7 +4,7 @@
 use super::config::{self, CAPACITIES, Dialect, EXPANSIONS, double};
 use super::types::Filter;
 use crate::family::filters;
-use crate::family::window_option::{FILTER, INSERT, NewWindow, WindowOption, check_others};
+use crate::family::window_option::{BLOOM, INSERT, NewWindow, WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::{MissingValue, Options};
@@ -128,7 +128,7 @@ fn redisbloom_reserve(call: &Call<'_>) -> Result<Request, Error> {
         return Err(Error::WrongArity);
     }
     let mut options = Options::new(call, 4);
-    let window = WindowOption::in_options(&mut options, call, FILTER)?;
+    let window = WindowOption::in_options(&mut options, call, BLOOM)?;
     // With a window, an unknown word is a syntax error.
     if window.is_none() && call.len() > 7 {
         return Err(Error::WrongArity);

@@ -4,7 +4,7 @@ use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS};
 use super::types::{Cuckoo, EXISTS};
 use crate::family::filters::{self, capped};
 use crate::family::new_key::NewKey;
-use crate::family::window_option::{INSERT, MULTISET, NewWindow, WindowOption, check_others};
+use crate::family::window_option::{CUCKOO, INSERT, NewWindow, WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::Options;
@@ -12,9 +12,7 @@ use crate::server::data_type::{DataType, NewValue, Value};
 use crate::server::key::{Found, OneOf};
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
 use roughly_sketch::memory::Purpose;
-use roughly_sketch::window_filter::{
-    self, CuckooWindow, CuckooWindowParameters, Kind, Multiset, Seed,
-};
+use roughly_sketch::window_filter::{self, CuckooWindow, CuckooWindowParameters, Kind, Seed};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
@@ -96,7 +94,7 @@ fn reserve_options(call: &Call<'_>) -> Result<ReserveOptions, Error> {
     let max_iterations = value("MAXITERATIONS")?;
     let bucket_size = value("BUCKETSIZE")?;
     let expansion = value("EXPANSION")?;
-    let window = WindowOption::in_options(&mut options, call, MULTISET)?;
+    let window = WindowOption::in_options(&mut options, call, CUCKOO)?;
     // With a window, an unknown word is a syntax error.
     if window.is_none() && call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
@@ -151,7 +149,8 @@ impl NewFilter {
             return Ok(Self::Classic(options.capacity, parameters));
         };
         let mut window = window.check_allowed(call)?;
-        let is_default = |rate: &f64| Multiset::is_rate_of_each(*rate, parameters.bucket_size);
+        let is_default =
+            |rate: &f64| window_filter::Cuckoo::is_rate_of_each(*rate, parameters.bucket_size);
         window.error_rate = window
             .error_rate
             .map(capped)

@@ -24,7 +24,7 @@ pub fn window(call: &mut Call<'_>) -> Result<(), Error> {
         return Ok(());
     };
     let (window, unix_ms) = (timeline.window(), call.unix_ms());
-    let spans = timeline.counted_spans(panes).map_err(|_| NO_MEMORY)?;
+    let ranges = timeline.counted_panes(panes).map_err(|_| NO_MEMORY)?;
     call.reply_map(7);
     for (name, value) in [
         (c"window", window.ms()),
@@ -37,14 +37,14 @@ pub fn window(call: &mut Call<'_>) -> Result<(), Error> {
         call.reply_count(value);
     }
     call.reply_simple(c"items per pane");
-    call.reply_array(spans.len());
-    for span in &spans {
-        call.reply_count(value.pane_total(span.first));
+    call.reply_array(ranges.len());
+    for range in &ranges {
+        call.reply_count(value.pane_total(range.first));
     }
     call.reply_simple(c"pane starts");
-    call.reply_array(spans.len());
-    for span in spans {
-        call.reply_count(window.start_of(span.first));
+    call.reply_array(ranges.len());
+    for range in ranges {
+        call.reply_count(window.start_of(range.first));
     }
     Ok(())
 }

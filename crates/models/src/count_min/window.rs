@@ -69,8 +69,8 @@ impl Subject for CountMinWindow {
             estimates.push(estimate)
         });
         assert_eq!(estimates, items.map(|item| self.query(item, panes)));
-        let spans = self.timeline().counted_spans(panes).expect("a short list");
-        let totals = spans.iter().map(|pane| self.pane_total(pane.first));
+        let ranges = self.timeline().counted_panes(panes).expect("a short list");
+        let totals = ranges.iter().map(|pane| self.pane_total(pane.first));
         assert_eq!(self.total(panes), totals.sum());
         (self.total(panes), estimates)
     }

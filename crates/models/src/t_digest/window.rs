@@ -47,9 +47,9 @@ fn read_with(digest: &TDigestWindow, cache: &mut WindowCache, current: u64) -> V
     let panes = digest.panes_in(current);
     let all = digest.observations_at(panes);
     assert_eq!(digest.info_at(panes).observations, all);
-    let spans = digest.timeline().counted_spans(panes);
-    let spans = spans.expect("enough memory").into_iter();
-    let totals = spans.map(|span| digest.pane_total(span.first));
+    let ranges = digest.timeline().counted_panes(panes);
+    let ranges = ranges.expect("enough memory").into_iter();
+    let totals = ranges.map(|range| digest.pane_total(range.first));
     assert_eq!(totals.sum::<u64>(), all.cast_unsigned());
     let source = digest
         .digest_at(panes, cache, Budget::UNLIMITED)

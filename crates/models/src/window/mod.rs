@@ -1,7 +1,7 @@
 //! Sketches with a window: what the models of all types share, and the models of the filters.
 
-pub mod multiset;
-pub mod set;
+pub mod bloom;
+pub mod cuckoo;
 
 use super::input::Input;
 use super::sequence::Model;
@@ -80,12 +80,12 @@ impl<M: WindowedModel> Model for M {
         for current in times(value) {
             self.check_at(value, current);
         }
-        for span in timeline.spans() {
-            let units = (span.first..span.end).map(|unit| self.pane_total(unit));
+        for range in timeline.panes() {
+            let units = (range.first..range.end).map(|unit| self.pane_total(unit));
             if let Some(total) = units.sum::<Option<u64>>() {
-                assert_eq!(value.pane_total(span.first), total);
+                assert_eq!(value.pane_total(range.first), total);
             }
-            (span.first + 1..span.end).for_each(|unit| assert_eq!(value.pane_total(unit), 0));
+            (range.first + 1..range.end).for_each(|unit| assert_eq!(value.pane_total(unit), 0));
         }
         let ends = [
             timeline.oldest().checked_sub(1),

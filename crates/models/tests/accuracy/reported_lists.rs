@@ -151,8 +151,8 @@ fn windowed(
     let part = timeline.panes_within(timeline.newest(), units / 4);
     let mut cache = Default::default();
     [Panes::ALL, part].map(|panes| {
-        let mut spans = timeline.spans();
-        let first = spans.find(|span| span.first >= panes.oldest());
+        let mut ranges = timeline.panes();
+        let first = ranges.find(|range| range.first >= panes.oldest());
         let start = first.expect("a pane").first as usize * of_unit;
         let list = sketch.list_at(panes, &mut cache).expect("memory");
         let items = items_of(list, &stream[start..], k, |item, _| {

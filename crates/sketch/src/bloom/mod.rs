@@ -2,15 +2,13 @@
 //! one. Layout, hashing and growth determine the stored bits (docs/contributing/formats.md, "Bloom filters").
 
 pub mod merge;
-pub mod options;
 pub mod shape;
 mod stored;
 
 use crate::accuracy::{Accuracy, Field};
 use crate::buffer::Buffer;
-use crate::chain::{self, FilterShape, ItemHash, Probes};
+use crate::chain::{self, FilterShape, ItemHash, MAX_FILTERS, Probes};
 use crate::hash::{murmur2, murmur64a};
-use crate::hash_limit::MAX_FILTERS;
 use crate::memory::{Budget, OutOfMemory, reserve_exact};
 use crate::window::Panes;
 use shape::{Shape, Sizing};
@@ -19,6 +17,21 @@ use shape::{Shape, Sizing};
 const SEED_64: u64 = 0xc6a4_a793_5bd1_e995;
 /// Seed of the first 32-bit hash, which old chains use.
 const SEED_32: u32 = 0x9747_b28c;
+
+pub mod options {
+    //! The stored option bits of a chain (docs/contributing/formats.md, "Bloom filters").
+
+    /// Bit counts are not rounded to a power of two.
+    pub const NO_ROUNDING: u32 = 1;
+    /// The stored capacity is the exponent of a power of two (only in old files).
+    pub const ENTRIES_IS_BITS: u32 = 2;
+    /// Items are hashed to 64 bits; without this bit to 32 (only in old files).
+    pub const HASH_64_BITS: u32 = 4;
+    /// The chain does not grow.
+    pub const NONSCALING: u32 = 8;
+    /// All valid bits; a chain with others does not load.
+    pub const ALL: u32 = NO_ROUNDING | ENTRIES_IS_BITS | HASH_64_BITS | NONSCALING;
+}
 
 /// The largest error rate of new chains. The caller replaces higher rates with it, except for replicated commands.
 pub const MAX_ERROR_RATE: f64 = 0.25;

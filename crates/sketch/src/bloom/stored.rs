@@ -5,8 +5,8 @@
 use super::shape::{Shape, hashes_for};
 use super::{Chain, Filter, Layout, MAX_ITEMS, options};
 use crate::buffer::Buffer;
+use crate::chain::MAX_FILTERS;
 use crate::format::{Fields, FormatError, Sink, Source};
-use crate::hash_limit::MAX_FILTERS;
 use crate::memory::{Budget, OutOfMemory};
 use crate::stored::Stored;
 use std::ffi::CStr;
@@ -14,7 +14,7 @@ use std::ffi::CStr;
 /// Expansion of chains of encoding versions below 4, which do not store it.
 const OLD_EXPANSION: u64 = 2;
 /// Bits per item at the smallest rate above 0 (2^-1074), rounded up. A filter has at most
-/// [`MAX_HASHES_PER_FILTER`](crate::hash_limit::MAX_HASHES_PER_FILTER) hash functions.
+/// [`MAX_HASHES_PER_FILTER`](crate::chain::MAX_HASHES_PER_FILTER) hash functions.
 pub(super) const MAX_BITS_PER_ENTRY: f64 = 1550.0;
 /// Bytes of a header before its filters.
 const HEADER_FIXED_BYTES: usize = 20;
@@ -218,6 +218,7 @@ impl Chain {
 impl Stored for Chain {
     const TYPE_NAME: &'static CStr = c"MBbloom--";
     const ENCODING_VERSION: u16 = 4;
+    const MIN_ENCODING_VERSION: u16 = 0;
     type Cache = ();
     type Defaults = ();
 

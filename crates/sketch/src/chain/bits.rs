@@ -1,7 +1,7 @@
 //! [`Bits`]: tests of the bits of items in a Bloom filter (Bloom, "Space/Time Trade-offs in Hash Coding with Allowable
 //! Errors", CACM 13(7), 1970; double hashing: Kirsch & Mitzenmacher, "Less Hashing, Same Performance", ESA 2006).
 
-use crate::modulus::Modulus;
+use crate::hash::modulus::Modulus;
 use crate::prefetch::prefetch;
 use std::marker::PhantomData;
 use std::ops::Range;

@@ -2,8 +2,8 @@
 
 use super::bits::{Bits, ItemHash, Probes};
 use crate::buffer::Buffer;
+use crate::hash::modulus::Modulus;
 use crate::memory::OutOfMemory;
-use crate::modulus::Modulus;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 

@@ -5,8 +5,8 @@
 
 use super::CountMin;
 use crate::accuracy::{Accuracy, Field, Figure, share};
+use crate::hash::rows::Rows;
 use crate::memory::{OutOfMemory, with_capacity};
-use crate::rows::Rows;
 use crate::window::Panes;
 
 /// The largest number of cells that are read.

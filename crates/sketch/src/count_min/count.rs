@@ -5,8 +5,8 @@
 
 use super::cell::{Cell, with_cell};
 use super::{CountMin, CountMinError, MAX_TOTAL, NO_LIMIT};
+use crate::hash::rows::{LANES, MAX_PASS_GROUPS, RowGroups, Rows};
 use crate::prefetch::{prefetch, with_wide_vectors};
-use crate::rows::{LANES, MAX_PASS_GROUPS, RowGroups, Rows};
 
 /// Items per batch. Their cells exceed the number of memory requests that a core can have in flight.
 const BATCH: usize = 8;

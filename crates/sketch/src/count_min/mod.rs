@@ -47,10 +47,9 @@ use super::blocks::{BlockMover, BlockVisitor, Blocks};
 use super::buffer::Buffer;
 use super::merge::TooMuchWork;
 use super::work_limit::{MAX_ROWS_WITHOUT_LIMIT, hash_work, within_work_limit};
+use crate::hash::modulus::Modulus;
 use crate::memory::{Budget, OutOfMemory};
-use crate::modulus::Modulus;
-use crate::window::Timed;
-use crate::window::WindowError;
+use crate::window::{Timed, WindowError};
 
 /// The limit of increments without a limit. A count never exceeds its limit, because an estimate is never too low. An estimate
 /// can be too high, so that an increment is refused early.

@@ -17,7 +17,6 @@ mod accuracy;
 mod batch;
 mod bucket;
 mod compact;
-mod excess;
 mod item;
 mod shape;
 mod stored;
@@ -34,10 +33,9 @@ use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::memory::{Budget, OutOfMemory, reserve_for};
 use crate::window::Timed;
 use compact::{FreeSlots, Scope};
-use excess::Excess;
 use item::HashedItem;
 use shape::Shape;
-use sub_filter::SubFilter;
+use sub_filter::{Excess, SubFilter};
 
 /// An error of creating a filter or inserting an item. (Loading stored bytes returns
 /// [`FormatError`](super::format::FormatError).)

@@ -3,9 +3,9 @@
 //! Both are decoded to [`Unchecked`], which one function validates.
 
 use super::CuckooFilter;
-use super::excess::Excess;
+
 use super::shape::{MAX_SUB_FILTERS, Parameters, Shape};
-use super::sub_filter::SubFilter;
+use super::sub_filter::{Excess, SubFilter};
 use crate::format::chunks::{ChunkError, ChunkPosition};
 use crate::format::{Fields, FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, capacity_for, reserve_for};
@@ -117,6 +117,7 @@ impl Unchecked {
 impl Stored for CuckooFilter {
     const TYPE_NAME: &'static CStr = c"MBbloomCF";
     const ENCODING_VERSION: u16 = 4;
+    const MIN_ENCODING_VERSION: u16 = 0;
     /// The configured parameters, which encodings before 4 do not store.
     type Cache = ();
     type Defaults = Parameters;

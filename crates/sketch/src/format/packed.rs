@@ -2,7 +2,8 @@
 //!
 //! The fields of a sketch with a window are described once, by [`Stored::save`](crate::stored::Stored::save) and
 //! [`Stored::load`](crate::stored::Stored::load). Its header and its digest contain the same values: a number as eight
-//! little-endian bytes, a string as its length and its bytes. A header has no arrays; they are sent as chunks.
+//! little-endian bytes, a string as its length and its bytes. A header has no arrays; they are sent as chunks. The headers of
+//! the filters with a window have some numbers with fewer bytes, and strings without their length.
 
 use super::{Fields, FormatError, Sink, Source};
 use crate::buffer::Buffer;
@@ -13,31 +14,42 @@ use crate::memory::{Budget, OutOfMemory, with_capacity};
 /// # Errors
 /// [`OutOfMemory`] if the allocator refuses the bytes.
 pub fn packed_header(mark: &[u8], save: impl Fn(&mut dyn Sink)) -> Result<Vec<u8>, OutOfMemory> {
-    let mut size = PackedSize(mark.len());
-    save(&mut size);
-    let mut packed = Packed(with_capacity(size.0)?);
-    packed.0.extend_from_slice(mark);
-    save(&mut packed);
-    Ok(packed.0)
+    let mut size = 0;
+    feed_header(mark, &save, &mut |bytes| size += bytes.len());
+    let mut header = with_capacity(size)?;
+    feed_header(mark, &save, &mut |bytes| header.extend_from_slice(bytes));
+    Ok(header)
+}
+
+/// Passes the bytes of [`packed_header`] to `feed`.
+pub fn feed_header(mark: &[u8], save: impl Fn(&mut dyn Sink), feed: &mut dyn FnMut(&[u8])) {
+    feed(mark);
+    save(&mut Packed(feed));
 }
 
 /// The values of a header, in the order in which they were saved.
 #[derive(Debug)]
 pub struct PackedSource<'a> {
     fields: Fields<'a>,
-    budget: Budget<'a>,
+    /// `None`: the arrays are empty.
+    budget: Option<Budget<'a>>,
 }
 
 impl<'a> PackedSource<'a> {
-    /// Reads the values of a header that begins with `mark`. Requests the bytes of arrays from `budget`.
+    /// Reads the values of a header that begins with `mark`. Requests the bytes of arrays from `budget`; without one, arrays are
+    /// empty, and the caller allocates them after the header was checked.
     ///
     /// # Errors
     /// [`FormatError::Invalid`] if the header begins with something else.
-    pub fn new(header: &'a [u8], mark: &[u8], budget: Budget<'a>) -> Result<Self, FormatError> {
+    pub fn new(
+        header: &'a [u8],
+        mark: &[u8],
+        budget: Option<Budget<'a>>,
+    ) -> Result<Self, FormatError> {
         let mut fields = Fields::new(header);
         match fields.skip(mark) {
             true => Ok(Self { fields, budget }),
-            false => Err(FormatError::Invalid("the header of another type")),
+            false => Err(FormatError::Invalid("not a header of this type")),
         }
     }
 
@@ -51,11 +63,6 @@ impl<'a> PackedSource<'a> {
             _ => Err(FormatError::Invalid("bytes after the end")),
         }
     }
-
-    fn string(&mut self) -> Result<&'a [u8], FormatError> {
-        let len = usize::try_from(self.fields.u64()?).map_err(|_| FormatError::Truncated)?;
-        self.fields.take(len)
-    }
 }
 
 impl Source for PackedSource<'_> {
@@ -68,49 +75,56 @@ impl Source for PackedSource<'_> {
     }
 
     fn read_bytes(&mut self) -> Result<Buffer, FormatError> {
-        Ok(Buffer::copy_of(self.string()?)?)
+        Ok(Buffer::copy_of(self.fields.string()?)?)
+    }
+
+    fn read_small(&mut self, bytes: usize) -> Result<u64, FormatError> {
+        let mut number = [0; 8];
+        number[..bytes].copy_from_slice(self.fields.take(bytes)?);
+        Ok(u64::from_le_bytes(number))
+    }
+
+    fn read_fixed(&mut self, len: usize) -> Result<Buffer, FormatError> {
+        Ok(Buffer::copy_of(self.fields.take(len)?)?)
     }
 
     /// An array of zeros.
     fn read_array(&mut self, len: u64) -> Result<Buffer, FormatError> {
-        self.budget.request(len)?;
+        let Some(budget) = self.budget else {
+            return Ok(Buffer::default());
+        };
+        budget.request(len)?;
         Ok(Buffer::zeroed(len)?)
     }
 }
 
-struct Packed(Vec<u8>);
+/// Feeds the values of a header.
+struct Packed<'a>(&'a mut dyn FnMut(&[u8]));
 
-impl Sink for Packed {
+impl Sink for Packed<'_> {
     fn write_unsigned(&mut self, value: u64) {
-        self.0.extend_from_slice(&value.to_le_bytes());
+        (self.0)(&value.to_le_bytes());
+    }
+
+    fn write_three(&mut self, values: [u64; 3]) {
+        (self.0)(values.map(u64::to_le_bytes).as_flattened());
+    }
+
+    fn write_small(&mut self, value: u64, bytes: usize) {
+        (self.0)(&value.to_le_bytes()[..bytes]);
     }
 
     fn write_double(&mut self, value: f64) {
-        self.0.extend_from_slice(&value.to_le_bytes());
+        (self.0)(&value.to_le_bytes());
     }
 
     fn write_bytes(&mut self, value: &[u8]) {
         self.write_unsigned(value.len() as u64);
-        self.0.extend_from_slice(value);
+        (self.0)(value);
     }
 
-    fn write_array(&mut self, _: &[u8]) {}
-}
-
-/// Counts the bytes of a [`Packed`] form.
-struct PackedSize(usize);
-
-impl Sink for PackedSize {
-    fn write_unsigned(&mut self, _: u64) {
-        self.0 += 8;
-    }
-
-    fn write_double(&mut self, _: f64) {
-        self.0 += 8;
-    }
-
-    fn write_bytes(&mut self, value: &[u8]) {
-        self.0 += 8 + value.len();
+    fn write_fixed(&mut self, value: &[u8]) {
+        (self.0)(value);
     }
 
     fn write_array(&mut self, _: &[u8]) {}
@@ -174,6 +188,8 @@ mod tests {
         sink.write_double(1.0);
         sink.write_bytes(b"ab");
         sink.write_array(b"array");
+        sink.write_small(258, 2);
+        sink.write_fixed(b"cd");
         sink.write_signed(-1);
     }
 
@@ -181,20 +197,26 @@ mod tests {
     fn a_header_has_all_values_except_for_arrays() {
         let header = packed_header(b"MARK", save).unwrap();
         let numbers = [258u64.to_le_bytes(), 1f64.to_le_bytes(), 2u64.to_le_bytes()].concat();
-        assert_eq!(header, [b"MARK", &numbers[..], b"ab", &[255; 8]].concat());
-        let mut source = PackedSource::new(&header, b"MARK", Budget::UNLIMITED).unwrap();
+        assert_eq!(
+            header,
+            [b"MARK", &numbers[..], b"ab", &[2, 1], b"cd", &[255; 8]].concat()
+        );
+        let mut source = PackedSource::new(&header, b"MARK", Some(Budget::UNLIMITED)).unwrap();
         assert_eq!(source.read_unsigned(), Ok(258));
         assert_eq!(source.read_double(), Ok(1.0));
         assert_eq!(*source.read_bytes().unwrap(), *b"ab");
         assert_eq!(*source.read_array(5).unwrap(), [0; 5]);
+        assert_eq!(source.read_small(2), Ok(258));
+        assert_eq!(*source.read_fixed(2).unwrap(), *b"cd");
         assert_eq!(source.read_signed(), Ok(-1));
         source.finish().unwrap();
 
-        assert!(PackedSource::new(&header, b"MORE", Budget::UNLIMITED).is_err());
-        let mut refused = PackedSource::new(&header, b"MARK", Budget::new(&|_| false)).unwrap();
+        assert!(PackedSource::new(&header, b"MORE", None).is_err());
+        let mut refused =
+            PackedSource::new(&header, b"MARK", Some(Budget::new(&|_| false))).unwrap();
         assert!(refused.read_array(5).is_err());
         assert!(refused.finish().is_err());
-        let mut long = PackedSource::new(&[255; 8], b"", Budget::UNLIMITED).unwrap();
+        let mut long = PackedSource::new(&[255; 8], b"", None).unwrap();
         assert_eq!(long.read_bytes(), Err(FormatError::Truncated));
     }
 
@@ -204,7 +226,14 @@ mod tests {
         save(&mut Feed(&mut |bytes| fed.extend_from_slice(bytes)));
         let header = packed_header(b"", save).unwrap();
         let array = [&5u64.to_le_bytes()[..], b"array"].concat();
-        assert_eq!(fed, [&header[..26], &array, &header[26..]].concat());
+        let rest = [
+            &258u64.to_le_bytes()[..],
+            &2u64.to_le_bytes(),
+            b"cd",
+            &[255; 8],
+        ]
+        .concat();
+        assert_eq!(fed, [&header[..26], &array, &rest].concat());
     }
 
     #[test]

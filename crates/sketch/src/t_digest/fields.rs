@@ -2,6 +2,7 @@
 
 use super::{Centroid, Extent, MAX_COMPRESSION, capacity};
 use crate::format::{FormatError, Sink, Source};
+use crate::memory::{OutOfMemory, try_push};
 
 /// The fields before the nodes.
 pub(super) struct DigestFields {
@@ -82,4 +83,87 @@ impl DigestFields {
             _ => Err(FormatError::Invalid("the number of nodes is out of range")),
         }
     }
+}
+
+// RedisBloom 2.6 and 2.8 compress a digest before they store its nodes, except for a digest whose weight is at most 1: they
+// store none of its nodes. When they load it, they have nodes of weight 0 in place of the sample. These are stored by the next
+// compression, and TDIGEST.MERGE copies them with the mean 0 (docs/contributing/formats.md, "t-digests").
+
+/// Larger doubles do not represent all integers, and one sample is within their tolerance.
+const MAX_EXACT: i128 = 1 << 53;
+
+/// What [`restore`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Restored {
+    /// The only sample, which is unmerged.
+    UnmergedSample,
+    /// Nothing, or something else.
+    Other,
+}
+
+/// Removes the nodes of weight 0, and adds a node for the sample that is missing. If it is neither the smallest nor the largest
+/// sample, its value is unknown, and the weight is reduced instead.
+pub(super) fn restore(
+    fields: &mut DigestFields,
+    nodes: &mut Vec<Centroid>,
+) -> Result<Restored, FormatError> {
+    let is_unmerged = fields.unmerged_nodes != 0;
+    if is_unmerged {
+        let weight = unmerged_weight(fields, nodes)?;
+        (fields.weight, fields.unmerged_nodes) = (weight, 0);
+    }
+    let before = nodes.len();
+    nodes.retain(|node| node.weight != 0);
+    let stored: i128 = nodes.iter().map(|node| i128::from(node.weight)).sum();
+    let may_lack_sample = (is_unmerged || nodes.len() < before) && stored < MAX_EXACT;
+    if may_lack_sample && fields.weight == stored as f64 + 1.0 {
+        let (min, max) = (fields.min, fields.max);
+        if !(min.is_finite() && max.is_finite() && min <= max) {
+            return Err(FormatError::Invalid("minimum and maximum are no range"));
+        }
+        match missing_sample(fields, nodes) {
+            Some(value) => insert(nodes, value)?,
+            None => fields.weight -= 1.0,
+        }
+        if let [only] = nodes[..]
+            && only.weight == 1
+        {
+            (fields.min, fields.max) = (only.mean, only.mean);
+        }
+    }
+    Ok(match is_unmerged && nodes.len() == 1 {
+        true => Restored::UnmergedSample,
+        false => Restored::Other,
+    })
+}
+
+/// The weight of a digest whose nodes are all unmerged: 0 or 1.
+fn unmerged_weight(fields: &DigestFields, nodes: &[Centroid]) -> Result<f64, FormatError> {
+    let weight = fields.unmerged_weight;
+    let is_valid = fields.unmerged_nodes > 0 && nodes.is_empty() && fields.weight == 0.0;
+    match is_valid && (weight == 0.0 || weight == 1.0) {
+        true => Ok(weight),
+        false => Err(FormatError::Invalid("there are unmerged nodes")),
+    }
+}
+
+/// The sample that the nodes lack; `None` if its value is unknown.
+fn missing_sample(fields: &DigestFields, nodes: &[Centroid]) -> Option<f64> {
+    let (min, max) = (fields.min, fields.max);
+    match nodes {
+        // Copies of nodes without a sample have set the other bound to 0.
+        [] if min < 0.0 => Some(min),
+        [] => Some(max),
+        [first, ..] if min < first.mean => Some(min),
+        [.., last] if max > last.mean || min == max => Some(max),
+        _ => None,
+    }
+}
+
+/// Inserts a node of weight 1 in order.
+fn insert(nodes: &mut Vec<Centroid>, mean: f64) -> Result<(), OutOfMemory> {
+    let at = nodes.partition_point(|node| node.mean <= mean);
+    try_push(nodes, Centroid { mean, weight: 1 })?;
+    nodes[at..].rotate_right(1);
+    Ok(())
 }

@@ -25,7 +25,6 @@ mod samples;
 mod stored;
 #[cfg(test)]
 mod tests;
-mod unstored;
 mod window;
 
 pub use cache::DigestCache;
@@ -464,7 +463,6 @@ impl TDigest {
         }
     }
 
-    /// The number of nodes.
     fn nodes(&self) -> usize {
         self.centroids.len() + self.samples.len()
     }

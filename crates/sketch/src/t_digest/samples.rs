@@ -2,8 +2,7 @@
 
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::cache::Stamp;
-use crate::memory::{OutOfMemory, capacity_for, reserve_for};
-use crate::scratch::Scratch;
+use crate::memory::{OutOfMemory, Scratch, capacity_for, reserve_for};
 use std::cmp::Ordering;
 
 /// For sorted copies during a save: 1 MiB, for digests with a compression of at most 21,843.

@@ -6,13 +6,12 @@
 //! doubles by each compression.
 //!
 //! RedisBloom 2.6 and 2.8 store a digest of one sample without a node, and a digest that continued from it with a node of
-//! weight 0 in place of that sample. unstored.rs restores the sample.
+//! weight 0 in place of that sample. fields.rs restores the sample.
 
 use super::{
     Centroid, DigestCache, Extent, Nodes, TDigest, Unmerged,
     centroid::{in_order, stored_weight},
-    fields::DigestFields,
-    unstored::{self, Restored},
+    fields::{self, DigestFields, Restored},
 };
 use crate::cache::Stamp;
 use crate::format::packed::{PayloadSize, packed_header};
@@ -71,7 +70,7 @@ impl Unchecked {
                 centroid.weight = integer_weight(weight)?;
             }
         }
-        let restored = unstored::restore(&mut fields, &mut centroids)?;
+        let restored = fields::restore(&mut fields, &mut centroids)?;
         Ok(Self {
             fields,
             centroids,
@@ -140,7 +139,7 @@ impl Checked {
     }
 }
 
-/// The weight that a stored double stands for. It is 0 in a node without a sample; see unstored.rs.
+/// The weight that a stored double stands for. It is 0 in a node without a sample; see fields.rs.
 fn integer_weight(stored: f64) -> Result<i64, FormatError> {
     // The conversion saturates. A stored 2^63 becomes the largest double below it; larger values, fractions and nan change
     // and are refused.
@@ -181,11 +180,7 @@ impl Stored for TDigest {
     type Cache = DigestCache;
     type Defaults = ();
 
-    fn load_values(
-        source: &mut dyn Source,
-        _encoding_version: u16,
-        (): &Self::Defaults,
-    ) -> Result<Self, FormatError> {
+    fn load_values(source: &mut dyn Source, _: u16, (): &()) -> Result<Self, FormatError> {
         Ok(Unchecked::decode(source)?.validate()?.digest()?)
     }
 

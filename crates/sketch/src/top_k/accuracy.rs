@@ -54,7 +54,7 @@ impl Accuracy for TopK {
         _: Panes,
         (): &mut <Self as Stored>::Cache,
     ) -> Result<Vec<Field>, OutOfMemory> {
-        let (depth, bytes) = (u64::from(self.depth), self.table.bytes().len() as u64);
+        let (depth, bytes) = (u64::from(self.depth), self.table.buffer().len() as u64);
         let mut work = 0u64;
         Ok(fields(self.list()?, |item, count| {
             work = work.saturating_add(hash_work(item, depth));

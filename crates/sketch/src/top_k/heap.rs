@@ -1,21 +1,19 @@
 //! The k items with the largest counts: a min-heap in an array, with lookup by item.
 //!
 //! The heap array holds counts and slot numbers only, so that sifting moves eight bytes and follows no pointer. Items
-//! stay in their slots. An [`Index`] maps a tag to the slot, and the slot holds the position in the heap.
+//! stay in their slots. An [`Index`] maps a hash to the slot, and the slot holds the position in the heap.
 //!
-//! The first item with a fingerprint has it as its tag. Further items with the same one have a hash with a secret key: a client
+//! The first item with a fingerprint has it as its hash in the index. Further items with the same one have a hash with a secret key: a client
 //! can choose long items with equal fingerprints, and a lookup must not compare all of them.
 //!
 //! The order of equal counts is part of the format, so the sifting must not be replaced by another
 //! algorithm. It only sifts down, as RedisBloom does: an element whose count dropped stays below parents with larger
 //! counts, and the root need not be the smallest element.
 
-use super::compare::are_equal;
 use super::index::Index;
-use super::item_hash::fingerprint_of;
-use super::pairs::{PAIR_BYTES, Pairs};
+use super::item_hash::{are_equal, fingerprint_of};
+use super::pairs::{PAIR_BYTES, Pairs, sift_down};
 use super::records::Records;
-use super::sift::sift_down;
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::memory::{
     Budget, OutOfMemory, capacity_for, reserve_exact, reserve_for, shrink, with_capacity,
@@ -26,9 +24,9 @@ use std::hash::{BuildHasher, RandomState};
 /// Up to this many bytes, the memory of an expelled item is kept for the next item.
 const MAX_SPARE_BYTES: usize = 4096;
 
-/// In larger heaps, all tags are keyed hashes: a client can choose items whose fingerprints are next to each other in the index,
+/// In larger heaps, all items have hashes with a secret key: a client can choose items whose fingerprints are next to each other in the index,
 /// and a lookup then reads the entries of all of them.
-const MAX_FINGERPRINT_TAGS: u32 = 4096;
+const MAX_FINGERPRINT_HASHES: u32 = 4096;
 
 /// An item of the heap.
 #[derive(Debug)]
@@ -70,8 +68,8 @@ pub(super) struct Heap {
     index: Index,
     /// The hash with a secret key.
     keyed_hash: RandomState,
-    /// The number of tags that are keyed hashes.
-    keyed_tags: usize,
+    /// The number of hashes in the index that have the secret key.
+    keyed_hashes: usize,
     /// Receives the next item and its NUL, and then holds the item that it expelled.
     spare: Vec<u8>,
     /// Memory for the elements in the RDB format.
@@ -89,7 +87,7 @@ impl Heap {
             slots: Vec::new(),
             index: Index::default(),
             keyed_hash: RandomState::new(),
-            keyed_tags: 0,
+            keyed_hashes: 0,
             spare: Vec::new(),
             records: Records::new(k)?,
         })
@@ -110,7 +108,7 @@ impl Heap {
             slots,
             index: self.index.try_clone()?,
             keyed_hash: self.keyed_hash.clone(),
-            keyed_tags: self.keyed_tags,
+            keyed_hashes: self.keyed_hashes,
             spare: Vec::new(),
             // The number of elements is k, which has 32 bits.
             records: Records::new(self.elements.len() as u32)?,
@@ -149,8 +147,8 @@ impl Heap {
         if self.uses_fingerprints() {
             found = self.index.find(fingerprint, is_item);
         }
-        if found.is_none() && self.keyed_tags > 0 {
-            found = self.index.find(self.keyed_tag(item), is_item);
+        if found.is_none() && self.keyed_hashes > 0 {
+            found = self.index.find(self.keyed_hash(item), is_item);
         }
         found.map(|slot| self.slots[slot as usize].position as usize)
     }
@@ -300,8 +298,8 @@ impl Heap {
                 let slot = &mut self.slots[number as usize];
                 std::mem::swap(&mut slot.terminated, &mut self.spare);
                 let before = std::mem::replace(&mut slot.fingerprint, fingerprint);
-                self.remove_tag(before, number);
-                self.insert_tag(item, fingerprint, number);
+                self.remove_from_index(before, number);
+                self.insert_in_index(item, fingerprint, number);
                 (number, true)
             }
         };
@@ -378,44 +376,43 @@ impl Heap {
     pub fn prefetch(&self, item: &[u8], fingerprint: u32) {
         self.index.prefetch(match self.uses_fingerprints() {
             true => fingerprint,
-            false => self.keyed_tag(item),
+            false => self.keyed_hash(item),
         });
     }
 
-    /// Whether tags can be fingerprints.
+    /// Whether the hashes in the index can be fingerprints.
     #[inline]
     fn uses_fingerprints(&self) -> bool {
-        self.elements.len() <= MAX_FINGERPRINT_TAGS as usize
+        self.elements.len() <= MAX_FINGERPRINT_HASHES as usize
     }
 
     #[inline]
-    fn keyed_tag(&self, item: &[u8]) -> u32 {
+    fn keyed_hash(&self, item: &[u8]) -> u32 {
         self.keyed_hash.hash_one(item) as u32
     }
 
     /// Adds the index entry of a slot. The caller has reserved it.
     #[inline]
-    fn insert_tag(&mut self, item: &[u8], fingerprint: u32, slot: u32) {
+    fn insert_in_index(&mut self, item: &[u8], fingerprint: u32, slot: u32) {
         let is_keyed =
             !self.uses_fingerprints() || self.index.find(fingerprint, |_| true).is_some();
-        let tag = match is_keyed {
-            true => self.keyed_tag(item),
+        let hash = match is_keyed {
+            true => self.keyed_hash(item),
             false => fingerprint,
         };
-        self.keyed_tags += usize::from(is_keyed);
-        self.index.insert(tag, slot);
+        self.keyed_hashes += usize::from(is_keyed);
+        self.index.insert(hash, slot);
     }
 
     /// Removes the index entry of a slot whose item, now the spare one, had this fingerprint.
     #[inline]
-    fn remove_tag(&mut self, fingerprint: u32, slot: u32) {
+    fn remove_from_index(&mut self, fingerprint: u32, slot: u32) {
         if !self.uses_fingerprints() || !self.index.remove(fingerprint, slot) {
-            let tag = self.keyed_tag(unterminated(&self.spare));
-            self.keyed_tags -= usize::from(self.index.remove(tag, slot));
+            let hash = self.keyed_hash(unterminated(&self.spare));
+            self.keyed_hashes -= usize::from(self.index.remove(hash, slot));
         }
     }
 
-    /// Bytes of the index.
     pub fn index_bytes(&self) -> usize {
         self.index.bytes()
     }
@@ -424,7 +421,7 @@ impl Heap {
     fn push_slot(&mut self, terminated: Vec<u8>, fingerprint: u32, position: u32) -> u32 {
         // Fewer slots than k, which has 32 bits.
         let slot = self.slots.len() as u32;
-        self.insert_tag(unterminated(&terminated), fingerprint, slot);
+        self.insert_in_index(unterminated(&terminated), fingerprint, slot);
         self.slots.push(HeapItem {
             terminated,
             fingerprint,
@@ -459,7 +456,7 @@ impl Heap {
 /// Blocks 0 to 4 are the arrays and the spare memory; block 5 + i is the item in slot i.
 impl Blocks for Heap {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        self.elements.visit(visitor);
+        self.elements.buffer().visit(visitor);
         visitor.visit(&self.slots);
         self.index.visit(visitor);
         visitor.visit(&self.spare);
@@ -471,7 +468,7 @@ impl Blocks for Heap {
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         match index {
-            0 => self.elements.relocate(mover),
+            0 => self.elements.buffer_mut().relocate(mover),
             1 => mover.relocate(&mut self.slots),
             2 => self.index.relocate(mover),
             3 => mover.relocate(&mut self.spare),

@@ -1,7 +1,7 @@
-//! The index: a hash table from tags to heap slots, with linear probing.
+//! The index: a hash table from hashes to heap slots, with linear probing.
 //!
-//! Tags are hashes. The low bits of a tag are its home: the entry where the search for it starts. An entry contains its
-//! tag, and items are compared only if the tags are equal.
+//! The low bits of a hash are its home: the entry where the search for it starts. An entry contains its
+//! hash, and items are compared only if the hashes are equal.
 //!
 //! hashbrown's `HashTable` is not suitable. It does not expose its memory as a vector, so neither the defragmenter nor
 //! the memory accounting could treat it as a block (see [`crate::blocks`]). It also does not report the bytes of its
@@ -15,7 +15,7 @@ use crate::prefetch::prefetch;
 /// Entries of the smallest table, which fills one cache line.
 const MIN_ENTRIES: u64 = 8;
 
-/// A table of (tag, slot + 1); the second number is 0 in a vacant entry. At most `QUARTERS` quarters of the entries are
+/// A table of (hash, slot + 1); the second number is 0 in a vacant entry. At most `QUARTERS` quarters of the entries are
 /// occupied. With two, a search usually ends after one or two entries.
 #[derive(Debug, Default)]
 pub(super) struct Index<const QUARTERS: usize = 2> {
@@ -93,8 +93,8 @@ impl<const QUARTERS: usize> Index<QUARTERS> {
             occupied: 0,
         };
         for at in 0..self.entries.len() {
-            if let (tag, slot_plus_1 @ 1..) = self.entries.get(at) {
-                resized.insert(tag, slot_plus_1 - 1);
+            if let (hash, slot_plus_1 @ 1..) = self.entries.get(at) {
+                resized.insert(hash, slot_plus_1 - 1);
             }
         }
         self.visit(&mut changes.freed);
@@ -103,16 +103,16 @@ impl<const QUARTERS: usize> Index<QUARTERS> {
         Ok(())
     }
 
-    /// The slot with this tag for which `is_match` returns true.
+    /// The slot with this hash for which `is_match` returns true.
     #[inline]
-    pub fn find(&self, tag: u32, is_match: impl Fn(u32) -> bool) -> Option<u32> {
+    pub fn find(&self, hash: u32, is_match: impl Fn(u32) -> bool) -> Option<u32> {
         if self.occupied == 0 {
             return None;
         }
-        for at in self.probe(self.home(tag)) {
+        for at in self.probe(self.home(hash)) {
             match self.entries.get(at) {
                 (_, 0) => return None,
-                (found, slot_plus_1) if found == tag && is_match(slot_plus_1 - 1) => {
+                (found, slot_plus_1) if found == hash && is_match(slot_plus_1 - 1) => {
                     return Some(slot_plus_1 - 1);
                 }
                 _ => {}
@@ -122,29 +122,29 @@ impl<const QUARTERS: usize> Index<QUARTERS> {
     }
 
     /// Adds an entry. The caller has reserved it ([`Index::reserve_one`]).
-    pub fn insert(&mut self, tag: u32, slot: u32) {
-        let mut probe = self.probe(self.home(tag));
+    pub fn insert(&mut self, hash: u32, slot: u32) {
+        let mut probe = self.probe(self.home(hash));
         if let Some(vacant) = probe.find(|&at| self.entries.get(at).1 == 0) {
-            self.entries.set(vacant, (tag, slot + 1));
+            self.entries.set(vacant, (hash, slot + 1));
             self.occupied += 1;
         }
     }
 
     /// Removes all entries.
     pub fn clear(&mut self) {
-        self.entries.bytes_mut().fill(0);
+        self.entries.buffer_mut().fill(0);
         self.occupied = 0;
     }
 
     /// Removes the entry of `slot` and moves later entries into the gap, so that every search still reaches its entry.
     /// Returns whether there was such an entry.
-    pub fn remove(&mut self, tag: u32, slot: u32) -> bool {
+    pub fn remove(&mut self, hash: u32, slot: u32) -> bool {
         if self.occupied == 0 {
             return false;
         }
-        let probe = self.probe(self.home(tag));
+        let probe = self.probe(self.home(hash));
         let mut occupied = probe.take_while(|&at| self.entries.get(at).1 != 0);
-        let entry = (tag, slot + 1);
+        let entry = (hash, slot + 1);
         let Some(mut gap) = occupied.find(|&at| self.entries.get(at) == entry) else {
             return false;
         };
@@ -168,13 +168,13 @@ impl<const QUARTERS: usize> Index<QUARTERS> {
     }
 
     /// Replaces the slot of an entry. If there is no such entry, nothing changes.
-    pub fn renumber(&mut self, tag: u32, from: u32, to: u32) {
+    pub fn renumber(&mut self, hash: u32, from: u32, to: u32) {
         if self.occupied == 0 {
             return;
         }
-        let mut probe = self.probe(self.home(tag));
-        if let Some(at) = probe.find(|&at| self.entries.get(at) == (tag, from + 1)) {
-            self.entries.set(at, (tag, to + 1));
+        let mut probe = self.probe(self.home(hash));
+        if let Some(at) = probe.find(|&at| self.entries.get(at) == (hash, from + 1)) {
+            self.entries.set(at, (hash, to + 1));
         }
     }
 
@@ -188,34 +188,34 @@ impl<const QUARTERS: usize> Index<QUARTERS> {
         }
     }
 
-    /// Prefetches the home entry of `tag`.
+    /// Prefetches the home entry of `hash`.
     #[inline]
-    pub fn prefetch(&self, tag: u32) {
+    pub fn prefetch(&self, hash: u32) {
         if self.occupied != 0 {
-            let home = self.home(tag);
-            prefetch(self.entries.bytes(), home * PAIR_BYTES as usize);
+            let home = self.home(hash);
+            prefetch(self.entries.buffer(), home * PAIR_BYTES as usize);
         }
     }
 
     /// Bytes of the table.
     pub fn bytes(&self) -> usize {
-        self.entries.bytes().len()
+        self.entries.buffer().len()
     }
 
     /// Passes the block to `visitor`, if there is one.
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
-        self.entries.visit(visitor);
+        self.entries.buffer().visit(visitor);
     }
 
     /// Passes the block to `mover`, which may move it.
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
-        self.entries.relocate(mover);
+        self.entries.buffer_mut().relocate(mover);
     }
 
-    /// The entry where the search for a tag starts. The table is not empty.
+    /// The entry where the search for a hash starts. The table is not empty.
     #[inline]
-    fn home(&self, tag: u32) -> usize {
-        tag as usize & (self.entries.len() - 1)
+    fn home(&self, hash: u32) -> usize {
+        hash as usize & (self.entries.len() - 1)
     }
 
     /// Every entry once, starting with `first`, so that a search ends even in a full table without a match.
@@ -257,8 +257,8 @@ mod tests {
             index.insert(5, slot);
         }
         let before = entries(&index);
-        for (tag, slot) in [(5, 7), (6, 1), (0, 0)] {
-            assert!(!index.remove(tag, slot));
+        for (hash, slot) in [(5, 7), (6, 1), (0, 0)] {
+            assert!(!index.remove(hash, slot));
             assert_eq!((entries(&index), index.occupied), (before.clone(), 4));
         }
     }
@@ -286,7 +286,7 @@ mod tests {
     }
 
     proptest! {
-        /// Tags are often equal, in whole or in their low bits.
+        /// Hashes are often equal, in whole or in their low bits.
         #[test]
         fn it_finds_the_same_entries_as_a_list(
             steps in prop::collection::vec((any::<bool>(), 0u32..6, 0u32..40), 0..200),
@@ -294,26 +294,26 @@ mod tests {
             let mut index = <Index>::default();
             let mut model: Vec<(u32, u32)> = Vec::new();
             for (insert, high, slot) in steps {
-                let tag = (high << 8) | (slot % 3);
+                let hash = (high << 8) | (slot % 3);
                 let at = model.iter().position(|&(_, present)| present == slot);
                 match at {
                     None if insert => {
                         index.reserve_one(Budget::UNLIMITED, &mut BlockChanges::<()>::default()).unwrap();
-                        index.insert(tag, slot);
-                        model.push((tag, slot));
+                        index.insert(hash, slot);
+                        model.push((hash, slot));
                     }
                     Some(at) if !insert => {
-                        let (tag, slot) = model.swap_remove(at);
-                        prop_assert!(index.remove(tag, slot));
+                        let (hash, slot) = model.swap_remove(at);
+                        prop_assert!(index.remove(hash, slot));
                     }
                     _ => {}
                 }
                 for slot in 0..40 {
                     let present = model.iter().find(|&&(_, present)| present == slot);
                     for high in 0..6 {
-                        let tag = (high << 8) | (slot % 3);
-                        let expected = present.filter(|entry| entry.0 == tag).map(|entry| entry.1);
-                        prop_assert_eq!(index.find(tag, |found| found == slot), expected);
+                        let hash = (high << 8) | (slot % 3);
+                        let expected = present.filter(|entry| entry.0 == hash).map(|entry| entry.1);
+                        prop_assert_eq!(index.find(hash, |found| found == slot), expected);
                     }
                 }
             }

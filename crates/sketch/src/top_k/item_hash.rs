@@ -1,8 +1,9 @@
 //! The hash of an item: its fingerprint, and its bucket in each row (docs/contributing/formats.md, "Top-k").
 
 use crate::hash::murmur2_lanes;
+use crate::hash::rows::{LANES, MAX_PASS_GROUPS, Rows};
 use crate::prefetch::with_wide_vectors;
-use crate::rows::{LANES, MAX_PASS_GROUPS, Rows};
+use std::cmp::Ordering;
 
 /// Seed of the hash that is an item's fingerprint.
 const FINGERPRINT_SEED: u32 = 1919;
@@ -176,11 +177,36 @@ fn later_columns<const G: usize>(item: &[u8], rows: Rows, first_row: usize) -> [
     )
 }
 
+/// Whether two items are equal. Items can have a mebibyte and differ in the last byte only. Reads no bytes if their lengths
+/// differ.
+#[inline]
+pub(super) fn are_equal(one: &[u8], other: &[u8]) -> bool {
+    #[cfg(test)]
+    if one.len() == other.len() {
+        count(one.len());
+    }
+    one == other
+}
+
+/// The order of two items by their bytes.
+#[inline]
+pub(super) fn order(one: &[u8], other: &[u8]) -> Ordering {
+    #[cfg(test)]
+    count(one.len().min(other.len()));
+    one.cmp(other)
+}
+
+/// Counts a comparison of up to this many bytes.
+#[cfg(test)]
+pub(super) fn count(bytes: usize) {
+    crate::testing::COMPARED_BYTES.with(|work| work.add(1 + bytes as u64));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hash::modulus::Modulus;
     use crate::hash::murmur2;
-    use crate::modulus::Modulus;
     use proptest::prelude::*;
 
     proptest! {

@@ -15,7 +15,6 @@
 //! Counts saturate at 2^32 - 1.
 
 mod accuracy;
-mod compare;
 mod decay;
 mod heap;
 mod index;
@@ -24,7 +23,6 @@ mod pairs;
 pub(crate) mod random;
 mod records;
 mod shape;
-mod sift;
 pub mod stored;
 mod table;
 #[cfg(test)]
@@ -34,10 +32,10 @@ pub mod window;
 use super::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use super::hash::murmur64a;
 use super::work_limit::{MAX_ROWS_WITHOUT_LIMIT, hash_work, within_work_limit};
+use crate::hash::modulus::Modulus;
+use crate::hash::rows::Rows;
 use crate::memory::{Budget, OutOfMemory};
-use crate::modulus::Modulus;
 use crate::prefetch::prefetch;
-use crate::rows::Rows;
 use crate::window::Timed;
 use decay::Decay;
 use heap::Heap;
@@ -226,7 +224,7 @@ impl TopK {
             || within_work_limit(
                 add_work(items, rows, &self.decay),
                 rows,
-                self.table.bytes().len() as u64,
+                self.table.buffer().len() as u64,
             )
     }
 
@@ -357,13 +355,13 @@ impl TopK {
     /// The bucket array, which the chunks of a dump hold. Any contents are valid.
     #[must_use]
     pub fn bucket_bytes(&self) -> &[u8] {
-        self.table.bytes()
+        self.table.buffer()
     }
 
     /// [`Stored::digest`](crate::stored::Stored::digest) without the random state.
     fn digest_content(&self, feed: &mut dyn FnMut(&[u8])) {
         self.shape().digest(feed);
-        feed(self.table.bytes());
+        feed(self.table.buffer());
         for element in self.heap.iter() {
             feed(&element.position.to_le_bytes());
             feed(&element.count.to_le_bytes());
@@ -388,14 +386,14 @@ impl Timed for TopK {}
 
 impl Blocks for TopK {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        self.table.visit(visitor);
+        self.table.buffer().visit(visitor);
         self.heap.for_each_block(visitor);
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         match index.checked_sub(1) {
             None => {
-                self.table.relocate(mover);
+                self.table.buffer_mut().relocate(mover);
                 true
             }
             Some(index) => self.heap.relocate_block(index, mover),

@@ -2,8 +2,7 @@
 
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::buffer::Buffer;
-use crate::memory::OutOfMemory;
-use crate::scratch::{Scratch, try_lock};
+use crate::memory::{OutOfMemory, Scratch, try_lock};
 use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a heap element in the RDB format: fingerprint, length of the item, eight bytes that RedisBloom ignores,

@@ -86,11 +86,7 @@ impl Stored for TopK {
     /// Fingerprints are recomputed: RedisBloom cuts items at a NUL after hashing them, and such an item could not be
     /// found by its stored fingerprint. A duplicate item keeps the larger count. Without a stored random state, the
     /// state is derived from the content.
-    fn load_values(
-        source: &mut dyn Source,
-        _encoding_version: u16,
-        (): &Self::Defaults,
-    ) -> Result<Self, FormatError> {
+    fn load_values(source: &mut dyn Source, _: u16, (): &()) -> Result<Self, FormatError> {
         let [k, width, depth] = [
             source.read_unsigned()?,
             source.read_unsigned()?,
@@ -138,7 +134,7 @@ impl Stored for TopK {
         sink.write_unsigned(shape.width.into());
         sink.write_unsigned(shape.depth.into());
         sink.write_double(shape.decay);
-        sink.write_bytes(self.table.bytes());
+        sink.write_bytes(self.table.buffer());
         let records = self.heap.records();
         records.write(
             |position| self.record(position),
@@ -206,11 +202,11 @@ impl Stored for TopK {
     }
 
     fn arrays(&self) -> impl Iterator<Item = &[u8]> {
-        std::iter::once(self.table.bytes())
+        std::iter::once(&**self.table.buffer())
     }
 
     fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
-        (number == 0).then(|| self.table.bytes_mut())
+        (number == 0).then(|| &mut **self.table.buffer_mut())
     }
 
     /// Feeds the logical state: equal for sketches that give equal replies to all further commands, whatever memory
@@ -252,15 +248,9 @@ impl TopK {
 fn header_elements(
     mut fields: Fields<'_>,
 ) -> impl Iterator<Item = Result<(u32, u32, &[u8]), FormatError>> {
-    std::iter::from_fn(move || (!fields.rest().is_empty()).then(|| header_element(&mut fields)))
-}
-
-fn header_element<'a>(fields: &mut Fields<'a>) -> Result<(u32, u32, &'a [u8]), FormatError> {
-    let (position, count, length) = (fields.u32()?, fields.u32()?, fields.u64()?);
-    let (item, rest) = usize::try_from(length)
-        .ok()
-        .and_then(|length| fields.rest().split_at_checked(length))
-        .ok_or(FormatError::Truncated)?;
-    *fields = Fields::new(rest);
-    Ok((position, count, item))
+    std::iter::from_fn(move || {
+        let is_empty = fields.rest().is_empty();
+        let mut element = || Ok((fields.u32()?, fields.u32()?, fields.string()?));
+        (!is_empty).then(&mut element)
+    })
 }

@@ -5,7 +5,6 @@ use super::item_hash::Buckets;
 use super::pairs::{PAIR_BYTES, Pairs};
 use super::random::Random;
 use super::{MIN_PREFETCH_BYTES, Shape};
-use crate::blocks::{BlockMover, BlockVisitor};
 use crate::buffer::Buffer;
 use crate::memory::OutOfMemory;
 use crate::prefetch::prefetch;
@@ -147,7 +146,7 @@ impl Table {
     /// Prefetches the buckets with these numbers if the table is larger than the caches.
     #[inline]
     pub fn prefetch(&self, buckets: impl Iterator<Item = usize>) {
-        let bytes = self.buckets.bytes();
+        let bytes = self.buckets.buffer();
         if bytes.len() > MIN_PREFETCH_BYTES {
             for bucket in buckets {
                 prefetch(bytes, bucket * PAIR_BYTES as usize);
@@ -156,23 +155,13 @@ impl Table {
     }
 
     /// The stored form.
-    pub fn bytes(&self) -> &[u8] {
-        self.buckets.bytes()
+    pub fn buffer(&self) -> &Buffer {
+        self.buckets.buffer()
     }
 
     /// The stored form, mutable.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        self.buckets.bytes_mut()
-    }
-
-    /// Passes the block to `visitor`, if there is one.
-    pub fn visit(&self, visitor: &mut impl BlockVisitor) {
-        self.buckets.visit(visitor);
-    }
-
-    /// Passes the block to `mover`, which may move it.
-    pub fn relocate(&mut self, mover: &mut impl BlockMover) {
-        self.buckets.relocate(mover);
+    pub fn buffer_mut(&mut self) -> &mut Buffer {
+        self.buckets.buffer_mut()
     }
 }
 

@@ -48,10 +48,8 @@ impl From<FormatError> for LoadError {
 
 /// Reads the next filter: its numbers and its stored form.
 fn read_filter<'a>(fields: &mut Fields<'a>) -> Result<(FilterParts, &'a [u8]), LoadError> {
-    let len = usize::try_from(fields.u64()?).map_err(|_| LoadError::Invalid)?;
-    let (blob, rest) = (fields.rest().split_at_checked(len)).ok_or(LoadError::Invalid)?;
+    let blob = fields.string()?;
     let header = BlobHeader::of_blob(blob)?;
-    *fields = Fields::new(rest);
     let items = fields.u64()?;
     let capacity = fields.u64()?;
     let parts = FilterParts {

@@ -13,8 +13,7 @@ pub mod shape;
 mod stored;
 
 use crate::accuracy::{Accuracy, Field};
-use crate::chain::{self, ItemHash};
-use crate::hash_limit::{MAX_TOTAL_HASHES, allows_hashes};
+use crate::chain::{self, ItemHash, MAX_TOTAL_HASHES, allows_hashes};
 use crate::memory::{Budget, OutOfMemory, reserve_for};
 use crate::window::Panes;
 use filter::{BlobHeader, Filter, Seed, Shape};

@@ -6,7 +6,7 @@ use super::shape::{
     MAX_CAPACITY, bit_array_bytes, hashes_for, is_rate_allowed, rate_of, size, slots_for,
 };
 use super::{Error, Parameters};
-use crate::hash_limit::MAX_TOTAL_HASHES;
+use crate::chain::MAX_TOTAL_HASHES;
 
 /// The largest number of runs of equal filters that are simulated. A chain has at most about √(2 · limit) runs, so
 /// the result is exact for limits up to 8 GiB. It bounds the time of BF.INFO for a crafted chain under a larger limit.
@@ -33,7 +33,6 @@ struct Simulation {
     expansion: u32,
     /// The capacity of the next filter.
     capacity: u64,
-    /// The number of filters.
     filters: u64,
     /// The sum of their capacities.
     total: u64,

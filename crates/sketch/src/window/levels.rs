@@ -9,14 +9,14 @@ use super::Window;
 
 /// The units of a live pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub struct UnitRange {
     /// The first unit.
     pub first: u64,
     /// The unit after the last one.
     pub end: u64,
 }
 
-impl Span {
+impl UnitRange {
     /// The pane of this level that contains this unit.
     fn of(unit: u64, level: u32) -> Self {
         let first = unit >> level << level;
@@ -51,18 +51,18 @@ impl Levels {
     }
 
     /// The pane that contains this unit, if it is live, and its level.
-    pub(super) fn pane_of(&self, unit: u64) -> Option<(Span, u32)> {
+    pub(super) fn pane_of(&self, unit: u64) -> Option<(UnitRange, u32)> {
         if unit >= self.bounds[0] || unit < self.bounds[self.highest + 1] {
             return None;
         }
         let below = self.bounds[1..=self.highest + 1].iter();
         let level = below.take_while(|&&bound| unit < bound).count();
-        Some((Span::of(unit, level as u32), level as u32))
+        Some((UnitRange::of(unit, level as u32), level as u32))
     }
 
     /// A function that returns what [`Levels::pane_of`] returns, for units in ascending order. Cost of all calls together: one
     /// step per call and per level.
-    pub(super) fn ascending(self) -> impl FnMut(u64) -> Option<(Span, u32)> {
+    pub(super) fn ascending(self) -> impl FnMut(u64) -> Option<(UnitRange, u32)> {
         let mut level = self.highest;
         move |unit| {
             while unit >= self.bounds[level] {
@@ -71,17 +71,17 @@ impl Levels {
             if unit < self.bounds[level + 1] {
                 return self.pane_of(unit);
             }
-            Some((Span::of(unit, level as u32), level as u32))
+            Some((UnitRange::of(unit, level as u32), level as u32))
         }
     }
 
     /// The live panes, oldest first.
-    pub(super) fn spans(self) -> impl Iterator<Item = Span> {
+    pub(super) fn panes(self) -> impl Iterator<Item = UnitRange> {
         let mut next = self.bounds[self.highest + 1];
         std::iter::from_fn(move || {
-            let (span, _) = self.pane_of(next)?;
-            next = span.end;
-            Some(span)
+            let (range, _) = self.pane_of(next)?;
+            next = range.end;
+            Some(range)
         })
     }
 }

@@ -1,6 +1,6 @@
 //! The stored panes of a sketch, and the step to a later pane.
 
-use super::{Panes, Span, Timeline};
+use super::{Panes, Timeline, UnitRange};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::format::{FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, capacity_for, with_capacity};
@@ -165,9 +165,9 @@ impl<T> PaneList<T> {
 
     /// Those inside the units of a later pane, oldest first. Cost: logarithmic in the number of panes.
     #[must_use]
-    pub fn in_span(&self, span: Span) -> &[StoredPane<T>] {
+    pub fn within(&self, range: UnitRange) -> &[StoredPane<T>] {
         let at = |unit| self.panes.partition_point(|pane| pane.first < unit);
-        &self.panes[at(span.first)..at(span.end)]
+        &self.panes[at(range.first)..at(range.end)]
     }
 
     /// Adds a pane, which is not in the list. Allocates nothing if it was reserved.
@@ -266,13 +266,13 @@ impl<T: Default> PaneList<T> {
         let (mut len, mut start, mut current) = (0, 0, None);
         for next in 0..self.panes.len() {
             let first = self.panes[next].first;
-            let Some((span, _)) = pane_of(first) else {
+            let Some((range, _)) = pane_of(first) else {
                 expire(std::mem::take(&mut self.panes[next].content));
                 continue;
             };
-            if current != Some(span.first) {
+            if current != Some(range.first) {
                 self.finish_pane(&mut len, start, current, &mut merge);
-                (start, current) = (len, Some(span.first));
+                (start, current) = (len, Some(range.first));
             } else {
                 let level = common_level(self.panes[len - 1].first, first);
                 self.merge_last(&mut len, start, level, &mut merge);

@@ -1,10 +1,15 @@
 //! Sliding windows: the panes of a sketch that forgets what is older than its window (docs/sliding-windows.md).
 //!
-//! Time is divided into units of equal length, which are aligned to the Unix epoch. A pane is one unit, or 2, 4, 8 … units,
-//! and a sketch with a window keeps the counts of each pane apart. In a *uniform* window, each pane is one unit. In
-//! another window, the panes grow with age, so that a read of a part of the window is as exact as a read of a window of that
-//! length. Whatever was added at most one window ago counts, and whatever was added more than one window and one pane
-//! ago does not.
+//! Five nouns describe a window:
+//!
+//! - *Unit*: the shortest period of time. All units have the same length and are aligned to the Unix epoch.
+//! - *Pane*: one unit, or 2, 4, 8 … units. A sketch keeps the counts of each pane apart. The newest pane is one unit.
+//! - *Level*: a pane of level j has 2^j units. In a *uniform* window, all panes have level 0. In another window, the panes grow
+//!   with age, so that a read of a part of the window is as exact as a read of a window of that length.
+//! - *Tick*: the number of a pane with additions, and *generation*: a number of consecutive ticks. Only the filters have them, see
+//!   [`window_filter`](crate::window_filter).
+//!
+//! Whatever was added at most one window ago counts, and whatever was added more than one window and one pane ago does not.
 //!
 //! - `length`: the parameters of a window
 //! - `levels`: the live panes, a function of the window and the newest pane
@@ -23,7 +28,7 @@ mod timeline;
 
 use crate::blocks::{BlockChanges, BlockVisitor, Blocks};
 pub use length::{Window, WindowError};
-pub use levels::Span;
+pub use levels::UnitRange;
 pub use list::{PaneList, StoredPane};
 pub use timeline::{Panes, Timeline};
 

@@ -1,8 +1,8 @@
 //! A window and its newest pane.
 
 use super::levels::Levels;
-use super::{Span, Timed, Window, WindowError};
-use crate::format::{Fields, FormatError, Sink, Source};
+use super::{Timed, UnitRange, Window, WindowError};
+use crate::format::{FormatError, Sink, Source};
 use crate::memory::{OutOfMemory, with_capacity};
 use std::ops::RangeInclusive;
 
@@ -59,9 +59,6 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// The bytes of [`Timeline::to_bytes`].
-    pub const BYTES: usize = 24;
-
     /// The timeline of a sketch of type `T`, which begins with pane 0.
     ///
     /// # Errors
@@ -96,36 +93,36 @@ impl Timeline {
     }
 
     /// The live panes while the newest one is the current one, oldest first. At most [`Window::live_panes`].
-    pub fn spans(&self) -> impl Iterator<Item = Span> {
-        self.levels().spans()
+    pub fn panes(&self) -> impl Iterator<Item = UnitRange> {
+        self.levels().panes()
     }
 
     /// The live panes that count, also those without increments, oldest first.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses.
-    pub fn counted_spans(&self, panes: Panes) -> Result<Vec<Span>, OutOfMemory> {
-        let mut spans = with_capacity(self.window.live_panes())?;
-        spans.extend(self.spans().filter(|span| span.first >= panes.oldest()));
-        Ok(spans)
+    pub fn counted_panes(&self, panes: Panes) -> Result<Vec<UnitRange>, OutOfMemory> {
+        let mut ranges = with_capacity(self.window.live_panes())?;
+        ranges.extend(self.panes().filter(|range| range.first >= panes.oldest()));
+        Ok(ranges)
     }
 
     /// The live pane that contains this unit.
     #[must_use]
-    pub fn pane_of(&self, unit: u64) -> Option<Span> {
-        self.levels().pane_of(unit).map(|(span, _)| span)
+    pub fn pane_of(&self, unit: u64) -> Option<UnitRange> {
+        self.levels().pane_of(unit).map(|(range, _)| range)
     }
 
     /// The level of the live pane that begins with this unit; `None` if none does.
     #[must_use]
     pub fn level_of(&self, first: u64) -> Option<u32> {
-        let (span, level) = self.levels().pane_of(first)?;
-        (span.first == first).then_some(level)
+        let (range, level) = self.levels().pane_of(first)?;
+        (range.first == first).then_some(level)
     }
 
     /// A function that returns the live pane that contains a unit, and its level, for units in ascending order. Cheaper than
     /// [`Timeline::pane_of`] for each.
-    pub fn ascending(&self) -> impl FnMut(u64) -> Option<(Span, u32)> + use<> {
+    pub fn ascending(&self) -> impl FnMut(u64) -> Option<(UnitRange, u32)> + use<> {
         self.levels().ascending()
     }
 
@@ -211,9 +208,7 @@ impl Timeline {
     /// Writes the length of the window, the number of panes and the newest pane, and for a sketch of type `T` with levels the
     /// length of a unit: three or four unsigned integers.
     pub fn save<T: Timed>(&self, sink: &mut dyn Sink) {
-        sink.write_unsigned(self.window.ms());
-        sink.write_unsigned(self.window.panes());
-        sink.write_unsigned(self.newest);
+        sink.write_three([self.window.ms(), self.window.panes(), self.newest]);
         if T::HAS_LEVELS {
             sink.write_unsigned(self.window.pane_ms());
         }
@@ -224,39 +219,10 @@ impl Timeline {
     /// # Errors
     /// [`FormatError::Invalid`] if a number is out of range, and the errors of the source.
     pub fn load<T: Timed>(source: &mut dyn Source) -> Result<Self, FormatError> {
-        let numbers = [
-            source.read_unsigned()?,
-            source.read_unsigned()?,
-            source.read_unsigned()?,
-        ];
+        let (ms, panes) = (source.read_unsigned()?, source.read_unsigned()?);
+        let newest = source.read_unsigned()?;
         let finest = T::HAS_LEVELS.then(|| source.read_unsigned());
-        Self::checked::<T>(numbers, finest.transpose()?)
-    }
-
-    /// The three numbers of a uniform timeline, little-endian, as headers and digests of filters contain them.
-    #[must_use]
-    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
-        let mut bytes = [0; Self::BYTES];
-        let numbers = [self.window.ms(), self.window.panes(), self.newest];
-        for (place, number) in bytes.as_chunks_mut().0.iter_mut().zip(numbers) {
-            *place = number.to_le_bytes();
-        }
-        bytes
-    }
-
-    /// Reads what [`Timeline::to_bytes`] returns, for a sketch of type `T`.
-    ///
-    /// # Errors
-    /// [`FormatError`] if a number is out of range or missing.
-    pub fn from_fields<T: Timed>(fields: &mut Fields<'_>) -> Result<Self, FormatError> {
-        Self::checked::<T>([fields.u64()?, fields.u64()?, fields.u64()?], None)
-    }
-
-    fn checked<T: Timed>(
-        [ms, panes, newest]: [u64; 3],
-        finest: Option<u64>,
-    ) -> Result<Self, FormatError> {
-        let window = Window::of::<T>(ms, panes, finest)
+        let window = Window::of::<T>(ms, panes, finest.transpose()?)
             .map_err(|_| FormatError::Invalid("the window is out of range"))?;
         if window.panes() != panes {
             return Err(FormatError::Invalid(

@@ -30,7 +30,7 @@ impl<K: Kind> WindowFilter<K> {
         self.sub_filters
             .iter()
             .rev()
-            .any(|each| each.contains(&each.view(live), &each.place(hash)))
+            .any(|each| each.contains(&each.stored_ticks(live), &each.place(hash)))
     }
 
     /// [`WindowFilter::contains`] for each item, in order. Calls `on_result` once per item.
@@ -44,10 +44,10 @@ impl<K: Kind> WindowFilter<K> {
         for_each_block(self.seed(), items, |hashes| {
             let mut found = [false; BLOCK_ITEMS];
             for sub_filter in self.sub_filters.iter().rev() {
-                let view = sub_filter.view(live);
+                let ticks = sub_filter.stored_ticks(live);
                 let places = places(sub_filter, hashes);
                 for (place, found) in places[..hashes.len()].iter().zip(&mut found) {
-                    *found = *found || sub_filter.contains(&view, place);
+                    *found = *found || sub_filter.contains(&ticks, place);
                 }
             }
             found[..hashes.len()]
@@ -131,7 +131,8 @@ impl CuckooWindow {
         for_each_block(self.seed(), items, |hashes| {
             self.prefetch_largest(hashes);
             for &hash in hashes {
-                on_result(self.insert(hash, self.live_for_write(), budget));
+                let live = self.live_for_write();
+                on_result(self.insert(hash, live, budget));
             }
         });
     }

@@ -4,7 +4,7 @@
 //! the sub-filter as it was (Li et al., "Algorithmic Improvements for Fast Concurrent Cuckoo Hashing", EuroSys 2014,
 //! section 4.3.2). The order of the search depends on the slots only, so equal filters make equal moves.
 
-use super::slot::View;
+use super::slot::StoredTicks;
 use super::sub_filter::{Place, SubFilter};
 
 /// Buckets that a first search visits. Almost all insertions need no more.
@@ -22,12 +22,16 @@ const PREFETCHED: u64 = 8;
 #[derive(Debug)]
 pub struct SearchBudget {
     slots: u64,
+    max_evictions: u16,
 }
 
 impl SearchBudget {
-    /// The budget of an item.
-    pub fn new() -> Self {
-        Self { slots: MAX_SLOTS }
+    /// The budget of an item, for which at most `max_evictions` entries move.
+    pub fn new(max_evictions: u16) -> Self {
+        Self {
+            slots: MAX_SLOTS,
+            max_evictions,
+        }
     }
 
     /// Takes the slots of a bucket. Returns false if the budget has less.
@@ -51,17 +55,16 @@ struct Node {
 }
 
 impl SubFilter {
-    /// A free slot in one of the item's buckets, after at most `max_evictions` moves of other entries if they are full.
+    /// A free slot in one of the item's buckets, after moves of other entries if they are full.
     /// `None`, and nothing has changed, if there is none, or if the budget does not suffice to find one.
     #[inline]
     pub fn make_room(
         &mut self,
-        view: &View,
+        ticks: &StoredTicks,
         place: &Place,
-        max_evictions: u16,
         budget: &mut SearchBudget,
     ) -> Option<u64> {
-        let free = place.buckets.map(|bucket| self.free_slots(view, bucket));
+        let free = place.buckets.map(|bucket| self.free_slots(ticks, bucket));
         // The emptier bucket: fewer buckets are full, so fewer insertions evict.
         match free {
             [Some((count, slot)), second] if second.is_none_or(|(other, _)| count >= other) => {
@@ -73,54 +76,45 @@ impl SubFilter {
         if budget.slots == 0 {
             return None;
         }
-        self.evict(view, place, max_evictions, budget)
+        self.evict(ticks, place, budget)
     }
 
     /// Whether [`SubFilter::make_room`] would find a slot.
-    pub fn has_room(
-        &self,
-        view: &View,
-        place: &Place,
-        max_evictions: u16,
-        budget: &mut SearchBudget,
-    ) -> bool {
+    pub fn has_room(&self, ticks: &StoredTicks, place: &Place, budget: &mut SearchBudget) -> bool {
         let mut buckets = place.buckets.into_iter();
-        if buckets.any(|bucket| self.free_slot(view, bucket).is_some()) {
+        if buckets.any(|bucket| self.free_slot(ticks, bucket).is_some()) {
             return true;
         }
         if budget.slots == 0 {
             return false;
         }
-        let few = self.find_path::<FEW_BUCKETS>(view, place, max_evictions, budget);
-        few.is_some()
-            || (self.find_path::<MAX_BUCKETS>(view, place, max_evictions, budget)).is_some()
+        let few = self.find_path::<FEW_BUCKETS>(ticks, place, budget);
+        few.is_some() || (self.find_path::<MAX_BUCKETS>(ticks, place, budget)).is_some()
     }
 
     #[inline(never)]
     fn evict(
         &mut self,
-        view: &View,
+        ticks: &StoredTicks,
         place: &Place,
-        max_evictions: u16,
         budget: &mut SearchBudget,
     ) -> Option<u64> {
-        self.evict_within::<FEW_BUCKETS>(view, place, max_evictions, budget)
-            .or_else(|| self.evict_within::<MAX_BUCKETS>(view, place, max_evictions, budget))
+        self.evict_within::<FEW_BUCKETS>(ticks, place, budget)
+            .or_else(|| self.evict_within::<MAX_BUCKETS>(ticks, place, budget))
     }
 
     /// Moves entries along the shortest path among the first `N` buckets, and returns the slot that is then free.
     fn evict_within<const N: usize>(
         &mut self,
-        view: &View,
+        ticks: &StoredTicks,
         place: &Place,
-        max_evictions: u16,
         budget: &mut SearchBudget,
     ) -> Option<u64> {
-        let (slots, len) = self.find_path::<N>(view, place, max_evictions, budget)?;
+        let (slots, len) = self.find_path::<N>(ticks, place, budget)?;
         for step in slots[..len].windows(2) {
             if let [to, from] = *step {
                 let value = self.layout().get(self.slots(), from);
-                self.write(view, to, value);
+                self.write(ticks, to, value);
             }
         }
         slots[..len].last().copied()
@@ -130,9 +124,8 @@ impl SubFilter {
     /// Each but the first contains an entry that fits in the one before it. Both buckets of the item are full.
     fn find_path<const N: usize>(
         &self,
-        view: &View,
+        ticks: &StoredTicks,
         place: &Place,
-        max_evictions: u16,
         budget: &mut SearchBudget,
     ) -> Option<([u64; N], usize)> {
         let mut nodes = [Node::default(); N];
@@ -142,7 +135,7 @@ impl SubFilter {
         let (mut len, mut number) = (2, 0);
         while number < len {
             let node = nodes[number];
-            if node.moves == max_evictions {
+            if node.moves == budget.max_evictions {
                 return None;
             }
             let first = self.first_slot(node.bucket);
@@ -169,7 +162,7 @@ impl SubFilter {
                     }
                     #[cfg(test)]
                     reads::count();
-                    if let Some(free) = self.free_slot(view, other) {
+                    if let Some(free) = self.free_slot(ticks, other) {
                         return Some(Self::path(&nodes, number, slot, free));
                     }
                     if len < N {

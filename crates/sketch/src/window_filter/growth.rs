@@ -1,10 +1,15 @@
 //! Growth: the next sub-filter of a filter without a free slot.
+//!
+//! A caller advances a filter before a write. If the write then changes nothing, the filter should not advance either. So
+//! the caller asks first (`unchanged_by`): the functions take the ticks that are live in the later pane.
 
+use super::evict::SearchBudget;
 use super::shape::Shape;
 use super::sub_filter::SubFilter;
 use super::ticks::LiveTicks;
 use super::{Error, Kind, MAX_SUB_FILTERS, MIN_OVERFLOW_LIMIT, WindowFilter};
 use crate::memory::{Budget, OutOfMemory, reserve_for};
+use crate::window::Panes;
 
 impl<K: Kind> WindowFilter<K> {
     /// Adds the next sub-filter.
@@ -97,5 +102,32 @@ impl<K: Kind> WindowFilter<K> {
             .partition_point(|each| each.shape().limit <= shape.limit);
         self.sub_filters.insert(place, sub_filter);
         Ok(())
+    }
+
+    /// The number of sub-filters after an advance, if these panes are live then.
+    #[must_use]
+    pub fn num_sub_filters_in(&self, later: Panes) -> usize {
+        self.kept(self.live_in(later)).count()
+    }
+
+    /// The live ticks that have entries after an advance, if these panes are live then.
+    pub(super) fn live_in(&self, later: Panes) -> LiveTicks {
+        LiveTicks {
+            oldest: self.ticks.oldest_from(later.oldest()),
+            newest: self.ticks.live().newest,
+        }
+    }
+
+    /// The error with which [`WindowFilter::insert`] refuses an entry, whatever memory there is.
+    pub(super) fn refusal(&self, hash: u64, live: LiveTicks) -> Option<Error> {
+        let mut searches = SearchBudget::new(self.parameters.max_iterations);
+        let has_room = self.kept(live).rev().any(|(each, count)| {
+            let (ticks, place) = (each.stored_ticks(live), each.place(hash));
+            !each.is_full_with(count) && each.has_room(&ticks, &place, &mut searches)
+        });
+        match has_room {
+            true => None,
+            false => self.next_shape(live).err(),
+        }
     }
 }

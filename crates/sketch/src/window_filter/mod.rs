@@ -9,6 +9,10 @@
 //! overwrite it, so nothing needs to happen when a pane expires, apart from a bounded number of slots per write
 //! (`sweep.rs`). The number of live entries per pane is exact.
 //!
+//! Besides the nouns of [`window`](crate::window), there are *ticks* and *generations*. The panes with additions have consecutive
+//! numbers, the ticks (`ticks.rs`). A slot stores a fingerprint and its state: empty, or a tick modulo a cycle (`slot.rs`). A
+//! generation is a number of consecutive ticks, and each group of buckets stores the generation of its last sweep.
+//!
 //! If no slot can be made free, or the items exceed the capacity, the filter adds a sub-filter. A sub-filter without
 //! live entries is removed. Insertions prefer the largest sub-filter, so after an overload of a window the filter
 //! consists of few sub-filters of a suitable size.
@@ -18,14 +22,12 @@
 //! The state is a function of the seed and the operations: there is no other randomness.
 
 mod accuracy;
-mod age;
 mod batch;
+mod bloom;
+mod cuckoo;
 mod evict;
 mod growth;
-mod later;
-mod multiset;
-mod ring;
-mod set;
+mod retired;
 mod shape;
 mod slot;
 mod stored;
@@ -35,14 +37,14 @@ mod ticks;
 
 pub use crate::seed::Seed;
 pub use batch::{Additions, BLOCK_ITEMS};
-pub use multiset::{CuckooWindow, CuckooWindowParameters, Multiset};
-pub use set::{Addition, BloomWindow, BloomWindowParameters, IfPresent};
+pub use bloom::{Addition, Bloom, BloomWindow, BloomWindowParameters, IfPresent};
+pub use cuckoo::{Cuckoo, CuckooWindow, CuckooWindowParameters};
 
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::memory::{Budget, OutOfMemory, shrink};
-use crate::retired::Retired;
 use crate::window::{Panes, Timed, Timeline, Window};
 use evict::SearchBudget;
+use retired::Retired;
 use std::ffi::CStr;
 use std::marker::PhantomData;
 use sub_filter::SubFilter;
@@ -174,6 +176,16 @@ impl<K: Kind> WindowFilter<K> {
         }
     }
 
+    /// The pane in which an item was last added or refreshed, if it is one of these panes. A false positive has the pane
+    /// of another item. Cost: that of [`WindowFilter::contains`] for an item that the filter does not contain.
+    #[must_use]
+    pub fn last_pane(&self, item: &[u8], panes: Panes) -> Option<u64> {
+        let (hash, live) = (self.hash(item), self.ticks_in(panes));
+        let ticks = (self.sub_filters.iter())
+            .filter_map(|each| each.newest_tick(&each.stored_ticks(live), &each.place(hash)));
+        Some(self.ticks.pane_of(ticks.max()?))
+    }
+
     /// Its window and newest pane.
     #[must_use]
     pub fn timeline(&self) -> &Timeline {
@@ -280,11 +292,21 @@ impl<K: Kind> WindowFilter<K> {
     }
 
     /// The live ticks of a write, which include that of the newest pane.
-    fn live_for_write(&self) -> LiveTicks {
-        LiveTicks {
-            oldest: self.ticks.live().oldest,
-            newest: self.ticks.tick_for(self.timeline.newest()),
+    #[inline]
+    fn live_for_write(&mut self) -> LiveTicks {
+        let live = self.ticks.live();
+        let newest = self.ticks.tick_for(self.timeline.newest());
+        if newest > live.newest {
+            self.free_unsound(live);
         }
+        LiveTicks { newest, ..live }
+    }
+
+    /// Frees the slots that a tick after the live ones would make live. See [`sweep`].
+    #[cold]
+    fn free_unsound(&mut self, live: LiveTicks) {
+        let sub_filters = self.sub_filters.iter_mut();
+        sub_filters.for_each(|each| each.free_unsound(live));
     }
 
     /// The live items that fit in a sub-filter for the capacity. The window has `panes` full panes and the current one,
@@ -299,15 +321,15 @@ impl<K: Kind> WindowFilter<K> {
     fn begin_tick(&mut self, live: LiveTicks) {
         if self.ticks.begin(live.newest, self.timeline.newest()) {
             for sub_filter in &mut self.sub_filters {
-                let view = sub_filter.view(live);
-                sub_filter.sweep_due(&view, live.newest);
+                let ticks = sub_filter.stored_ticks(live);
+                sub_filter.sweep_due(&ticks, live.newest);
             }
         }
     }
 
     /// Stores an entry at the newest tick. Adds a sub-filter if there is no free slot.
     fn insert(&mut self, hash: u64, live: LiveTicks, budget: Budget<'_>) -> Result<(), Error> {
-        let mut searches = SearchBudget::new();
+        let mut searches = SearchBudget::new(self.parameters.max_iterations);
         if !self.insert_in_existing(hash, live, &mut searches) {
             self.grow(budget)?;
             // A new sub-filter is empty, so it needs no search.
@@ -323,17 +345,16 @@ impl<K: Kind> WindowFilter<K> {
         live: LiveTicks,
         searches: &mut SearchBudget,
     ) -> bool {
-        let max_iterations = self.parameters.max_iterations;
         for index in (0..self.sub_filters.len()).rev() {
             let sub_filter = &mut self.sub_filters[index];
             if sub_filter.is_full() {
                 continue;
             }
-            let view = sub_filter.view(live);
+            let ticks = sub_filter.stored_ticks(live);
             let place = sub_filter.place(hash);
-            let slot = sub_filter.make_room(&view, &place, max_iterations, searches);
+            let slot = sub_filter.make_room(&ticks, &place, searches);
             if let Some(slot) = slot {
-                sub_filter.store(&view, slot, place.fingerprint, live.newest);
+                sub_filter.store(&ticks, slot, place.fingerprint, live.newest);
                 self.begin_tick(live);
                 return true;
             }

@@ -1,4 +1,4 @@
-//! The size of a sub-filter: buckets, fingerprints and tags from the number of items, the error rate and the panes.
+//! The size of a sub-filter: buckets, fingerprints and states from the number of items, the error rate and the panes.
 
 /// Slots are read as parts of 64-bit words that begin at a byte, so at most 57 bits are available.
 const MAX_SLOT_BITS: u32 = 57;
@@ -10,12 +10,12 @@ const MIN_FINGERPRINTS: u64 = 16;
 /// Buckets in addition to those that the load requires. A few items may share two buckets by chance. In a small
 /// sub-filter that would otherwise be likely enough to matter; see the tests of accuracy.
 const EXTRA_BUCKETS: u64 = 12;
-/// Slots per region, at most, so that the time to sweep one is limited. See [`super::sweep`].
-const REGION_SLOTS: u32 = 512;
+/// Slots per group, at most, so that the time to sweep one is limited. See [`super::sweep`].
+const GROUP_SLOTS: u32 = 512;
 
-/// The binary logarithm of the number of buckets per region.
-pub fn log2_region_buckets(bucket_size: u8) -> u32 {
-    (REGION_SLOTS / u32::from(bucket_size.max(1))).ilog2()
+/// The binary logarithm of the number of buckets per group.
+pub fn log2_group_buckets(bucket_size: u8) -> u32 {
+    (GROUP_SLOTS / u32::from(bucket_size.max(1))).ilog2()
 }
 
 /// The share of slots that the items of a full sub-filter use, per thousand. Higher shares save memory, but insertions
@@ -40,7 +40,7 @@ pub struct Shape {
     pub buckets: u64,
     /// Number of different fingerprints, at least 1.
     pub fingerprints: u64,
-    /// Ticks per generation, at least 1. A region is swept before its first write in a generation.
+    /// Ticks per generation, at least 1. A group is swept before its first write in a generation.
     pub generation_ticks: u64,
 }
 
@@ -64,13 +64,13 @@ impl Shape {
         // The fewest generations that keep the cost of sweeping at about 20 slots per addition. If the slot has a spare
         // bit, twice as many.
         let fewest = (panes / 16).max(1);
-        let states = fingerprints.checked_mul(panes + 1 + fewest)?;
-        let slot_bits = u64::BITS - (states - 1).leading_zeros();
+        let values = fingerprints.checked_mul(panes + 1 + fewest)?;
+        let slot_bits = u64::BITS - (values - 1).leading_zeros();
         if slot_bits > MAX_SLOT_BITS {
             return None;
         }
-        let tags = (1u64 << slot_bits) / fingerprints;
-        let generation_ticks = (tags - panes - 1).min((panes / 8).max(2));
+        let states = (1u64 << slot_bits) / fingerprints;
+        let generation_ticks = (states - panes - 1).min((panes / 8).max(2));
         let shape = Self {
             limit,
             buckets,
@@ -95,28 +95,27 @@ impl Shape {
         let Some(hashes) = self.buckets.checked_mul(self.fingerprints) else {
             return false;
         };
-        let Some(states) = self.fingerprints.checked_mul(self.tags(panes)) else {
+        let Some(values) = self.fingerprints.checked_mul(self.states(panes)) else {
             return false;
         };
         hashes <= 1 << MAX_HASH_BITS
-            && states <= 1 << MAX_SLOT_BITS
+            && values <= 1 << MAX_SLOT_BITS
             && self.slots(bucket_size) < 1 << 56
             && self.limit <= self.slots(bucket_size)
     }
 
     /// The number of states of a slot per fingerprint: one for each tick that can be stored, and one for an empty slot.
-    pub fn tags(&self, panes: u64) -> u64 {
+    pub fn states(&self, panes: u64) -> u64 {
         panes + self.generation_ticks + 1
     }
 
-    /// Number of slots.
     pub fn slots(&self, bucket_size: u8) -> u64 {
         self.buckets * u64::from(bucket_size)
     }
 
     /// Bits per slot.
     pub fn slot_bits(&self, panes: u64) -> u32 {
-        u64::BITS - (self.fingerprints * self.tags(panes) - 1).leading_zeros()
+        u64::BITS - (self.fingerprints * self.states(panes) - 1).leading_zeros()
     }
 
     /// Bytes of the slots. They end with eight unused bytes, so that each slot is part of a 64-bit word.
@@ -125,14 +124,13 @@ impl Shape {
         bits.div_ceil(8) as u64 + 8
     }
 
-    /// Number of regions.
-    pub fn regions(&self, bucket_size: u8) -> u64 {
-        self.buckets.div_ceil(1 << log2_region_buckets(bucket_size))
+    pub fn groups(&self, bucket_size: u8) -> u64 {
+        self.buckets.div_ceil(1 << log2_group_buckets(bucket_size))
     }
 
-    /// Bytes of the generations: two per region.
+    /// Bytes of the generations: two per group.
     pub fn generation_bytes(&self, bucket_size: u8) -> u64 {
-        self.regions(bucket_size) * 2
+        self.groups(bucket_size) * 2
     }
 
     /// The probability of a false positive in a full sub-filter.
@@ -162,10 +160,10 @@ mod tests {
     }
 
     #[test]
-    fn regions_have_a_limited_number_of_slots() {
+    fn groups_have_a_limited_number_of_slots() {
         for bucket_size in 1..=255 {
-            let slots = u32::from(bucket_size) << log2_region_buckets(bucket_size);
-            assert!(slots <= REGION_SLOTS && slots * 2 > REGION_SLOTS);
+            let slots = u32::from(bucket_size) << log2_group_buckets(bucket_size);
+            assert!(slots <= GROUP_SLOTS && slots * 2 > GROUP_SLOTS);
         }
     }
 

@@ -1,9 +1,8 @@
 //! One sub-filter: buckets of slots, and the operations on the two buckets of an item.
 
-use super::ring::Ring;
-use super::shape::{Shape, log2_region_buckets};
-use super::slot::{LiveTags, SlotLayout, View};
-use super::ticks::LiveTicks;
+use super::shape::{Shape, log2_group_buckets};
+use super::slot::{LiveStates, SlotLayout, StoredTicks};
+use super::ticks::{LiveTicks, Ring};
 use crate::buffer::Buffer;
 use crate::memory::OutOfMemory;
 use crate::prefetch::prefetch;
@@ -14,14 +13,12 @@ use std::ops::Range;
 pub struct Place {
     /// Its two buckets. They differ.
     pub buckets: [u64; 2],
-    /// Its fingerprint.
     pub fingerprint: u64,
 }
 
 /// A live entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveEntry {
-    /// The number of its slot.
     pub slot: u64,
     /// The tick at which it was added or refreshed.
     pub tick: u64,
@@ -33,62 +30,86 @@ pub struct SubFilter {
     shape: Shape,
     layout: SlotLayout,
     bucket_size: u8,
-    log2_region_buckets: u32,
+    log2_group_buckets: u32,
     slots: Buffer,
-    /// Per region the low 16 bits of the generation in which it was swept, little-endian. See [`super::sweep`].
+    /// Per group the low 16 bits of the generation in which it was swept, little-endian. See [`super::sweep`].
     generations: Buffer,
     /// Live entries per live tick.
     counts: Ring,
     /// The sum of `counts`.
     live: u64,
+    /// Whether the arrays are known to be those of a filter, not of a crafted payload. See [`super::sweep`].
+    is_sound: bool,
 }
 
 impl SubFilter {
     /// An empty sub-filter of a valid shape.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`].
     pub fn empty(shape: Shape, bucket_size: u8, panes: u64) -> Result<Self, OutOfMemory> {
-        let slots = Buffer::zeroed(shape.slot_bytes(bucket_size, panes))?;
-        Ok(Self {
-            shape,
-            layout: SlotLayout::new(&shape, panes),
-            bucket_size,
-            log2_region_buckets: log2_region_buckets(bucket_size),
-            slots,
-            generations: Buffer::zeroed(shape.generation_bytes(bucket_size))?,
-            counts: Ring::zeroed(panes as usize + 1)?,
-            live: 0,
-        })
+        let counts = Ring::zeroed(panes as usize + 1)?;
+        let mut sub_filter = Self::with_counts(shape, bucket_size, panes, counts, 0);
+        sub_filter.allocate(panes)?;
+        Ok(sub_filter)
     }
 
-    /// A sub-filter of a valid shape with these arrays. `None` if an array has a wrong length, a tick that is not live
-    /// has a count, or the counts exceed the slots. The slots themselves can contain anything.
+    /// A sub-filter of a valid shape with these counts, without arrays. `None` if the counts have a wrong length or exceed the
+    /// slots, or a tick that is not live has a count.
     pub fn checked(
         shape: Shape,
         bucket_size: u8,
         panes: u64,
-        [slots, generations, counts]: [Buffer; 3],
+        counts: Buffer,
         live: LiveTicks,
     ) -> Option<Self> {
         let counts = Ring::from_bytes(counts, panes as usize + 1)?;
         let of_live = (live.oldest..=live.newest).map(|tick| counts.get(tick));
         let non_zero = of_live.clone().filter(|&count| count > 0).count();
         let sum = of_live.into_iter().try_fold(0u64, u64::checked_add)?;
-        let valid = slots.len() as u64 == shape.slot_bytes(bucket_size, panes)
-            && generations.len() as u64 == shape.generation_bytes(bucket_size)
-            && non_zero == counts.non_zero()
-            && sum <= shape.slots(bucket_size);
-        valid.then(|| Self {
+        let valid = non_zero == counts.non_zero() && sum <= shape.slots(bucket_size);
+        valid.then(|| Self::with_counts(shape, bucket_size, panes, counts, sum))
+    }
+
+    fn with_counts(shape: Shape, bucket_size: u8, panes: u64, counts: Ring, live: u64) -> Self {
+        Self {
             shape,
             layout: SlotLayout::new(&shape, panes),
             bucket_size,
-            log2_region_buckets: log2_region_buckets(bucket_size),
-            slots,
-            generations,
+            log2_group_buckets: log2_group_buckets(bucket_size),
+            slots: Buffer::default(),
+            generations: Buffer::default(),
             counts,
-            live: sum,
-        })
+            live,
+            is_sound: true,
+        }
+    }
+
+    /// Allocates the arrays, which are zeros.
+    pub fn allocate(&mut self, panes: u64) -> Result<(), OutOfMemory> {
+        self.slots = Buffer::zeroed(self.shape.slot_bytes(self.bucket_size, panes))?;
+        self.generations = Buffer::zeroed(self.shape.generation_bytes(self.bucket_size))?;
+        Ok(())
+    }
+
+    /// Sets arrays that were stored. They can contain anything, and are empty if they are allocated later.
+    pub fn set_arrays(&mut self, slots: Buffer, generations: Buffer, live: LiveTicks) {
+        (self.slots, self.generations) = (slots, generations);
+        self.is_sound = self.slots.is_empty() || self.has_sound_groups(live);
+    }
+
+    /// Called after bytes up to `end` were loaded into the generations, otherwise into the slots. In the order of SCANDUMP, the
+    /// end of the generations is loaded last.
+    pub fn loaded(&mut self, into_generations: bool, end: usize, live: LiveTicks) {
+        let is_last = into_generations && end == self.generations.len();
+        self.is_sound = is_last && self.has_sound_groups(live);
+    }
+
+    /// Sweeps all groups if they are not sound. Cost: constant, unless the arrays were loaded in chunks or are not sound.
+    pub fn free_unsound(&mut self, live: LiveTicks) {
+        if !self.is_sound {
+            if !self.has_sound_groups(live) {
+                self.sweep_all(&self.stored_ticks(live));
+            }
+            self.is_sound = true;
+        }
     }
 
     /// The bytes that [`SubFilter::empty`] allocates.
@@ -99,10 +120,6 @@ impl SubFilter {
             .saturating_add((panes + 1) * 8)
     }
 
-    /// A copy.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`].
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         Ok(Self {
             slots: Buffer::copy_of(&self.slots)?,
@@ -112,17 +129,14 @@ impl SubFilter {
         })
     }
 
-    /// The parameters.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// The layout of the slots.
     pub fn layout(&self) -> &SlotLayout {
         &self.layout
     }
 
-    /// The slots.
     pub fn slots(&self) -> &Buffer {
         &self.slots
     }
@@ -132,17 +146,16 @@ impl SubFilter {
         self.slots
     }
 
-    /// The slots, for writing.
     pub fn slots_mut(&mut self) -> &mut Buffer {
         &mut self.slots
     }
 
-    /// The generations of the regions.
+    /// The generations of the groups.
     pub fn generations(&self) -> &Buffer {
         &self.generations
     }
 
-    /// The generations of the regions, for writing.
+    /// The generations of the groups, for writing.
     pub fn generations_mut(&mut self) -> &mut Buffer {
         &mut self.generations
     }
@@ -157,7 +170,6 @@ impl SubFilter {
         &mut self.counts
     }
 
-    /// Live entries.
     pub fn live(&self) -> u64 {
         self.live
     }
@@ -212,10 +224,10 @@ impl SubFilter {
         }
     }
 
-    /// The live ticks as its regions store them.
+    /// The live ticks as its groups store them.
     #[inline]
-    pub fn view(&self, live: LiveTicks) -> View {
-        self.layout.view(live)
+    pub fn stored_ticks(&self, live: LiveTicks) -> StoredTicks {
+        self.layout.stored_ticks(live)
     }
 
     /// The place of an item with this hash. The bucket is the high part of `hash * buckets`, and the fingerprint uses
@@ -256,22 +268,20 @@ impl SubFilter {
         bucket * self.bucket_size()
     }
 
-    /// The region of a bucket. See [`super::sweep`].
+    /// The group of a bucket. See [`super::sweep`].
     #[inline(always)]
-    pub fn region_of(&self, bucket: u64) -> u64 {
-        bucket >> self.log2_region_buckets
+    pub fn group_of(&self, bucket: u64) -> u64 {
+        bucket >> self.log2_group_buckets
     }
 
-    /// The slots of a region.
-    pub fn slots_of_region(&self, region: u64) -> Range<u64> {
-        let end = (region + 1) << self.log2_region_buckets;
+    pub fn slots_of_group(&self, group: u64) -> Range<u64> {
+        let end = (group + 1) << self.log2_group_buckets;
         let end = end.min(self.shape.buckets);
-        self.first_slot(region << self.log2_region_buckets)..self.first_slot(end)
+        self.first_slot(group << self.log2_group_buckets)..self.first_slot(end)
     }
 
-    /// Number of regions.
-    pub fn regions(&self) -> u64 {
-        self.shape.regions(self.bucket_size)
+    pub fn groups(&self) -> u64 {
+        self.shape.groups(self.bucket_size)
     }
 
     /// Prefetches a bucket, which may continue in a second cache line.
@@ -283,7 +293,6 @@ impl SubFilter {
         prefetch(&self.slots, self.layout.byte_of(last) + 2);
     }
 
-    /// Prefetches both buckets of an item.
     #[inline(always)]
     pub fn prefetch(&self, place: &Place) {
         place
@@ -292,17 +301,17 @@ impl SubFilter {
             .for_each(|&bucket| self.prefetch_bucket(bucket));
     }
 
-    /// The live tags in the region of a bucket.
+    /// The live states in the group of a bucket.
     #[inline(always)]
-    pub fn live_tags(&self, view: &View, bucket: u64) -> LiveTags {
+    pub fn live_states(&self, ticks: &StoredTicks, bucket: u64) -> LiveStates {
         self.layout
-            .live_tags(view, self.generation_of(self.region_of(bucket)))
+            .live_states(ticks, self.generation_of(self.group_of(bucket)))
     }
 
-    /// The stored generation of a region.
+    /// The stored generation of a group.
     #[inline(always)]
-    pub fn generation_of(&self, region: u64) -> u16 {
-        let bytes = &self.generations[region as usize * 2..][..2];
+    pub fn generation_of(&self, group: u64) -> u16 {
+        let bytes = &self.generations[group as usize * 2..][..2];
         bytes
             .first_chunk()
             .map_or(0, |bytes| u16::from_le_bytes(*bytes))
@@ -312,13 +321,13 @@ impl SubFilter {
     #[inline(always)]
     fn for_each_match(
         &self,
-        view: &View,
+        ticks: &StoredTicks,
         place: &Place,
         mut on_entry: impl FnMut(LiveEntry) -> bool,
     ) {
         let base = self.layout.base(place.fingerprint);
         for bucket in place.buckets {
-            let live = self.live_tags(view, bucket);
+            let live = self.live_states(ticks, bucket);
             let first = self.first_slot(bucket);
             for slot in first..first + self.bucket_size() {
                 let value = self.layout.get(&self.slots, slot);
@@ -333,15 +342,15 @@ impl SubFilter {
 
     /// Whether the item has a live entry.
     #[inline]
-    pub fn contains(&self, view: &View, place: &Place) -> bool {
-        self.first_match(view, place).is_some()
+    pub fn contains(&self, ticks: &StoredTicks, place: &Place) -> bool {
+        self.first_match(ticks, place).is_some()
     }
 
     /// The item's first live entry.
     #[inline]
-    pub fn first_match(&self, view: &View, place: &Place) -> Option<LiveEntry> {
+    pub fn first_match(&self, ticks: &StoredTicks, place: &Place) -> Option<LiveEntry> {
         let mut found = None;
-        self.for_each_match(view, place, |entry| {
+        self.for_each_match(ticks, place, |entry| {
             found = Some(entry);
             true
         });
@@ -349,9 +358,9 @@ impl SubFilter {
     }
 
     /// The item's oldest live entry; of several, the first.
-    pub fn oldest_match(&self, view: &View, place: &Place) -> Option<LiveEntry> {
+    pub fn oldest_match(&self, ticks: &StoredTicks, place: &Place) -> Option<LiveEntry> {
         let mut oldest: Option<LiveEntry> = None;
-        self.for_each_match(view, place, |entry| {
+        self.for_each_match(ticks, place, |entry| {
             if oldest.is_none_or(|oldest| entry.tick < oldest.tick) {
                 oldest = Some(entry);
             }
@@ -361,9 +370,9 @@ impl SubFilter {
     }
 
     /// The tick of the item's newest live entry.
-    pub fn newest_tick(&self, view: &View, place: &Place) -> Option<u64> {
+    pub fn newest_tick(&self, ticks: &StoredTicks, place: &Place) -> Option<u64> {
         let mut newest = None;
-        self.for_each_match(view, place, |entry| {
+        self.for_each_match(ticks, place, |entry| {
             newest = newest.max(Some(entry.tick));
             false
         });
@@ -371,9 +380,9 @@ impl SubFilter {
     }
 
     /// The number of live entries of the item.
-    pub fn count(&self, view: &View, place: &Place) -> u64 {
+    pub fn count(&self, ticks: &StoredTicks, place: &Place) -> u64 {
         let mut count = 0;
-        self.for_each_match(view, place, |_| {
+        self.for_each_match(ticks, place, |_| {
             count += 1;
             false
         });
@@ -382,8 +391,8 @@ impl SubFilter {
 
     /// The first slot of a bucket that is empty or expired.
     #[inline]
-    pub fn free_slot(&self, view: &View, bucket: u64) -> Option<u64> {
-        let live = self.live_tags(view, bucket);
+    pub fn free_slot(&self, ticks: &StoredTicks, bucket: u64) -> Option<u64> {
+        let live = self.live_states(ticks, bucket);
         let first = self.first_slot(bucket);
         (first..first + self.bucket_size()).find(|&slot| {
             let value = self.layout.get(&self.slots, slot);
@@ -393,8 +402,8 @@ impl SubFilter {
 
     /// How many slots of a bucket are empty or expired, and the last of them. `None` if there is none.
     #[inline]
-    pub fn free_slots(&self, view: &View, bucket: u64) -> Option<(u64, u64)> {
-        let live = self.live_tags(view, bucket);
+    pub fn free_slots(&self, ticks: &StoredTicks, bucket: u64) -> Option<(u64, u64)> {
+        let live = self.live_states(ticks, bucket);
         let first = self.first_slot(bucket);
         let free = (first..first + self.bucket_size()).filter(|&slot| {
             let value = self.layout.get(&self.slots, slot);
@@ -405,15 +414,15 @@ impl SubFilter {
         })
     }
 
-    /// Writes an entry to a slot that is free. `view` contains its tick.
-    pub fn store(&mut self, view: &View, slot: u64, fingerprint: u64, tick: u64) {
-        self.write(view, slot, self.layout.entry(fingerprint, tick));
+    /// Writes an entry to a slot that is free. `ticks` contains its tick.
+    pub fn store(&mut self, ticks: &StoredTicks, slot: u64, fingerprint: u64, tick: u64) {
+        self.write(ticks, slot, self.layout.entry(fingerprint, tick));
         self.add_to_count(tick);
     }
 
     /// Changes the tick of a live entry.
-    pub fn refresh(&mut self, view: &View, entry: LiveEntry, fingerprint: u64, tick: u64) {
-        self.write(view, entry.slot, self.layout.entry(fingerprint, tick));
+    pub fn refresh(&mut self, ticks: &StoredTicks, entry: LiveEntry, fingerprint: u64, tick: u64) {
+        self.write(ticks, entry.slot, self.layout.entry(fingerprint, tick));
         self.subtract_from_count(entry.tick);
         self.add_to_count(tick);
     }
@@ -424,9 +433,9 @@ impl SubFilter {
         self.subtract_from_count(entry.tick);
     }
 
-    /// Writes a slot, after its region was swept in this generation.
-    pub fn write(&mut self, view: &View, slot: u64, value: u64) {
-        self.sweep_if_old(view, self.region_of(slot / self.bucket_size()));
+    /// Writes a slot, after its group was swept in this generation.
+    pub fn write(&mut self, ticks: &StoredTicks, slot: u64, value: u64) {
+        self.sweep_if_old(ticks, self.group_of(slot / self.bucket_size()));
         self.layout.set(&mut self.slots, slot, value);
     }
 }

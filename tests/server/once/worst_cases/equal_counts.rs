@@ -58,8 +58,8 @@ fn payload(newest: u64, items: &[Vec<u8>], items_of: impl Fn(usize) -> Range<usi
     at_end.advance(newest);
     let mut sketch = new();
     let hashes: Vec<_> = items.iter().map(|item| sketch.hash(item)).collect();
-    for (pane, span) in at_end.timeline().spans().enumerate() {
-        sketch.advance(span.first);
+    for (pane, range) in at_end.timeline().panes().enumerate() {
+        sketch.advance(range.first);
         for number in items_of(pane) {
             let mut uncounted = BlockChanges::<()>::default();
             let (item, hash) = (&items[number], &hashes[number]);

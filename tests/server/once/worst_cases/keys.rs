@@ -4,7 +4,7 @@ use super::arguments::long_item;
 use crate::support::resp::{Connection, Reply, request};
 use crate::support::server::{Options, Server};
 use crate::workload::{Command, words};
-use roughly_sketch::rows::LANES;
+use roughly_sketch::hash::rows::LANES;
 use roughly_sketch::work_limit::{hash_work, within_work_limit};
 use std::collections::BTreeMap;
 use std::fs;

@@ -3,8 +3,8 @@
 use super::*;
 use crate::bloom::shape::hashes_for;
 use crate::bloom::stored::MAX_BITS_PER_ENTRY;
+use crate::chain::{MAX_HASHES_PER_FILTER, MAX_TOTAL_HASHES};
 use crate::format::FormatError;
-use crate::hash_limit::{MAX_HASHES_PER_FILTER, MAX_TOTAL_HASHES};
 use crate::testing::{check_header_rules, check_rules, with};
 use roughly_dump::Value::{self, Bytes, Double, Integer};
 

@@ -8,7 +8,7 @@ use super::pane::Grid;
 use super::*;
 use crate::memory::{Purpose, with_capacity};
 use crate::merge::{Distinct, check_work};
-use crate::window::Span;
+use crate::window::UnitRange;
 use std::ptr;
 
 type Source<'a> = MergeSource<'a, CountMinWindow>;
@@ -24,23 +24,23 @@ struct Operand<'a> {
 
 impl Operand<'_> {
     /// Its pane in a pane of the result.
-    fn pane_in(&self, span: Span) -> Option<&Pane> {
-        match self.sketch.panes.in_span(span) {
+    fn pane_in(&self, range: UnitRange) -> Option<&Pane> {
+        match self.sketch.panes.within(range) {
             [] => None,
             [pane] => Some(&pane.content),
-            _ => self.merged.get(span.first),
+            _ => self.merged.get(range.first),
         }
     }
 
     /// Computes [`Operand::merged`].
     fn merge_panes<C: Cell>(
         &mut self,
-        spans: &[Span],
+        ranges: &[UnitRange],
         newest: u64,
         budget: Budget<'_>,
     ) -> Result<(), OutOfMemory> {
         let mut timeline = self.sketch.timeline;
-        let panes = spans.iter().map(|&span| self.sketch.panes.in_span(span));
+        let panes = ranges.iter().map(|&range| self.sketch.panes.within(range));
         let several = panes.filter(|panes| panes.len() > 1);
         let len = several.clone().map(<[_]>::len).sum();
         self.merged.reserve(len, &timeline, budget)?;
@@ -67,7 +67,7 @@ struct Plan<'a> {
     /// The destination, with weight 0 if it is no source, and the sources.
     operands: Vec<Operand<'a>>,
     /// The panes of the result.
-    spans: Vec<Span>,
+    ranges: Vec<UnitRange>,
     /// The total of the result.
     total: u64,
 }
@@ -108,12 +108,12 @@ impl<'a> Plan<'a> {
                 }
             }
         }
-        let spans = timeline.counted_spans(Panes::ALL)?;
+        let ranges = timeline.counted_panes(Panes::ALL)?;
         let (mut bytes, mut total) = (0u64, 0u128);
         for operand in operands.iter().filter(|operand| operand.weight > 0) {
-            let panes = spans
+            let panes = ranges
                 .iter()
-                .flat_map(|&span| operand.sketch.panes.in_span(span));
+                .flat_map(|&range| operand.sketch.panes.within(range));
             for StoredPane { content, .. } in panes {
                 bytes = bytes.saturating_add(content.bytes_read(destination.grid));
                 let weighted = u128::from(content.total) * u128::from(operand.weight);
@@ -131,7 +131,7 @@ impl<'a> Plan<'a> {
             timeline,
             grid: destination.grid,
             operands,
-            spans,
+            ranges,
             total,
         })
     }
@@ -143,29 +143,33 @@ impl<'a> Plan<'a> {
             .iter_mut()
             .filter(|operand| operand.weight > 0)
         {
-            operand.merge_panes::<C>(&self.spans, self.timeline.newest(), budget)?;
+            operand.merge_panes::<C>(&self.ranges, self.timeline.newest(), budget)?;
         }
         Ok(())
     }
 
     /// The operands with a weight above 0 that have a pane in a pane of the result, and these panes.
-    fn panes_in(&self, span: Span) -> impl Iterator<Item = (&Operand<'a>, &Pane)> {
+    fn panes_in(&self, range: UnitRange) -> impl Iterator<Item = (&Operand<'a>, &Pane)> {
         let operands = self.operands.iter().filter(|operand| operand.weight > 0);
-        operands.filter_map(move |operand| Some((operand, operand.pane_in(span)?)))
+        operands.filter_map(move |operand| Some((operand, operand.pane_in(range)?)))
     }
 
     /// A pane of the result, and whether it has a count above the maximum of a cell, which became the maximum.
-    fn pane<C: Cell>(&self, span: Span, budget: Budget<'_>) -> Result<(Pane, bool), OutOfMemory> {
+    fn pane<C: Cell>(
+        &self,
+        range: UnitRange,
+        budget: Budget<'_>,
+    ) -> Result<(Pane, bool), OutOfMemory> {
         let (mut pane, mut is_saturated) = (Pane::default(), false);
-        for (operand, other) in self.panes_in(span) {
+        for (operand, other) in self.panes_in(range) {
             is_saturated |= pane.add::<C, _>(other, operand.weight, self.grid, budget)?;
         }
         Ok((pane, is_saturated))
     }
 
     /// The pane of the destination that is also that of the result, because it is the only operand and has the weight 1.
-    fn unchanged_pane(&self, span: Span) -> Option<&Pane> {
-        let mut panes = self.panes_in(span);
+    fn unchanged_pane(&self, range: UnitRange) -> Option<&Pane> {
+        let mut panes = self.panes_in(range);
         let (operand, pane) = panes.next()?;
         let is_own = operand.weight == 1 && ptr::eq(operand, &raw const self.operands[0]);
         (is_own && panes.next().is_none()).then_some(pane)
@@ -174,10 +178,10 @@ impl<'a> Plan<'a> {
     /// The number of panes of the result that the destination does not have.
     fn new_panes(&self) -> usize {
         let destination = &self.operands[0].sketch.panes;
-        let spans = self.spans.iter();
-        spans
-            .filter(|&&span| destination.in_span(span).is_empty())
-            .filter(|&&span| self.panes_in(span).next().is_some())
+        let ranges = self.ranges.iter();
+        ranges
+            .filter(|&&range| destination.within(range).is_empty())
+            .filter(|&&range| self.panes_in(range).next().is_some())
             .count()
     }
 
@@ -189,7 +193,7 @@ impl<'a> Plan<'a> {
     fn changed_panes<C: Cell>(
         &self,
         budget: Budget<'_>,
-        mut visit: impl FnMut(Span, Pane),
+        mut visit: impl FnMut(UnitRange, Pane),
     ) -> Result<(), CountMinError> {
         let is_large = self.total > C::MAX_COUNT;
         let mut sum = 0u64;
@@ -202,13 +206,13 @@ impl<'a> Plan<'a> {
                 false => Ok(()),
             }
         };
-        for &span in &self.spans {
-            match self.unchanged_pane(span) {
+        for &range in &self.ranges {
+            match self.unchanged_pane(range) {
                 Some(pane) => check(pane, false)?,
                 None => {
-                    let (pane, is_saturated) = self.pane::<C>(span, budget)?;
+                    let (pane, is_saturated) = self.pane::<C>(range, budget)?;
                     check(&pane, is_saturated)?;
-                    visit(span, pane);
+                    visit(range, pane);
                 }
             }
         }
@@ -252,16 +256,16 @@ impl CountMinWindow {
         budget: Budget<'_>,
     ) -> Result<bool, CountMinError> {
         let mut plan = Plan::new(self, sources, self.timeline.newest(), max_bytes)?;
-        let mut panes = with_capacity(plan.spans.len())?;
+        let mut panes = with_capacity(plan.ranges.len())?;
         let (mut bytes, mut replaced) = (0, 0);
         with_cell!(self.shape.cell_size(), C => {
             plan.merge_panes::<C>(budget)?;
-            plan.changed_panes::<C>(budget, |span, content| {
-                let own = self.panes.in_span(span).iter();
+            plan.changed_panes::<C>(budget, |range, content| {
+                let own = self.panes.within(range).iter();
                 replaced += own.map(|pane| pane.content.block_bytes()).sum::<u64>();
                 bytes += content.block_bytes();
                 panes.push(StoredPane {
-                    first: span.first,
+                    first: range.first,
                     content,
                 });
             })?;

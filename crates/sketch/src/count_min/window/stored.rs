@@ -11,7 +11,7 @@ use crate::buffer::Buffer;
 use crate::format::chunks::{ChunkError, ChunkPosition};
 use crate::format::{FormatError, Sink, Source};
 use crate::memory::with_capacity;
-use crate::stored::{Stored, load_header};
+use crate::stored::Stored;
 use std::ffi::CStr;
 
 const ABOVE_TOTAL: &str = "a cell above the total of its pane";
@@ -82,14 +82,7 @@ impl Stored for CountMinWindow {
     type Defaults = ();
 
     /// Cost: one pass over all cells.
-    fn load_values(
-        source: &mut dyn Source,
-        encoding_version: u16,
-        (): &Self::Defaults,
-    ) -> Result<Self, FormatError> {
-        if encoding_version != Self::ENCODING_VERSION {
-            return Err(FormatError::UnknownVersion(encoding_version));
-        }
+    fn load_values(source: &mut dyn Source, _: u16, (): &()) -> Result<Self, FormatError> {
         let timeline = Timeline::load::<Self>(source)?;
         let (width, depth) = (source.read_unsigned()?, source.read_unsigned()?);
         let cell_size = CellSize::from_bytes(source.read_unsigned()?)
@@ -148,10 +141,6 @@ impl Stored for CountMinWindow {
                 }
             }
         });
-    }
-
-    fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
-        load_header(header, budget)
     }
 
     fn arrays(&self) -> impl Iterator<Item = &[u8]> {

@@ -8,7 +8,6 @@ mod bitmap;
 mod first_free;
 mod free_slots;
 mod passes;
-mod plane;
 mod probe;
 mod unions;
 

@@ -1,7 +1,7 @@
 //! An index of empty slots over sub-filters of different sizes.
 
+use super::bitmap::plane_of;
 use super::passes::BitIndex;
-use super::plane::plane_of;
 use crate::cuckoo::sub_filter::SubFilter;
 use crate::memory::{Budget, with_capacity};
 use std::hint::select_unpredictable;

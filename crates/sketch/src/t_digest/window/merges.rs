@@ -70,7 +70,7 @@ fn groups_of<'a>(panes: &'a [Pane], timeline: &Timeline) -> Result<Vec<Group<'a>
     let (mut start, mut previous) = (0, None);
     for (at, pane) in panes.iter().enumerate() {
         // Each stored pane is live.
-        let Some((span, level)) = level_of(pane.first) else {
+        let Some((range, level)) = level_of(pane.first) else {
             continue;
         };
         let number = (level, (pane.first >> level) / group_len);
@@ -82,7 +82,7 @@ fn groups_of<'a>(panes: &'a [Pane], timeline: &Timeline) -> Result<Vec<Group<'a>
         }
         let key = Key {
             first: panes[start].first,
-            end: span.end,
+            end: range.end,
             len: at + 1 - start,
         };
         groups.push(Group {

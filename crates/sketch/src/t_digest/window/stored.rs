@@ -196,14 +196,7 @@ impl Stored for TDigestWindow {
     type Cache = WindowCache;
     type Defaults = ();
 
-    fn load_values(
-        source: &mut dyn Source,
-        encoding_version: u16,
-        (): &Self::Defaults,
-    ) -> Result<Self, FormatError> {
-        if encoding_version != Self::ENCODING_VERSION {
-            return Err(FormatError::UnknownVersion(encoding_version));
-        }
+    fn load_values(source: &mut dyn Source, _: u16, (): &()) -> Result<Self, FormatError> {
         let timeline = Timeline::load::<Self>(source)?;
         let compression = source.read_unsigned()?;
         let compression = u32::try_from(compression)

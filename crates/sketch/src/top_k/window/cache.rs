@@ -30,7 +30,7 @@ impl Cache<TopKWindow> for RankingCache {
     fn forget(&mut self, _: &TopKWindow, freed: &mut impl BlockVisitor) {
         if let Some(ranking) = self.ranking.take() {
             freed.visit(&ranking.sums);
-            ranking.top.visit(freed);
+            ranking.top.buffer().visit(freed);
         }
     }
 
@@ -44,7 +44,7 @@ impl Blocks for RankingCache {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         if let Some(ranking) = &self.ranking {
             visitor.visit(&ranking.sums);
-            ranking.top.visit(visitor);
+            ranking.top.buffer().visit(visitor);
         }
     }
 
@@ -54,7 +54,7 @@ impl Blocks for RankingCache {
         };
         match index {
             0 => mover.relocate(&mut ranking.sums),
-            1 => ranking.top.relocate(mover),
+            1 => ranking.top.buffer_mut().relocate(mover),
             _ => return false,
         }
         true

@@ -3,12 +3,9 @@
 //! The newest pane is closed: its heap becomes its list, with the steady items of the window if panes grow with age. Then panes
 //! are merged and expire, and the candidates that no pane lists are removed. The sums of the others, and the list, are computed once, after all that.
 
-use super::candidates::{Candidate, Candidates};
-use super::heap_index::{HeapIndex, NONE};
+use super::candidates::{Candidate, Candidates, HeapIndex, NONE, select_largest};
 use super::members::Members;
-use super::order;
-use super::ranking::select_largest;
-use super::{Pane, TopKWindow, saturated, sum_of_estimates};
+use super::{Pane, TopKWindow, order, saturated, sum_of_estimates};
 use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::window::{StoredPane, Timeline, Window};
 
@@ -111,7 +108,7 @@ fn becomes_longer_alone(panes: &[StoredPane<Pane>], position: usize, later: &Tim
     let is_sibling = |at: usize| panes.get(at).is_some_and(|pane| pane.first == first ^ 1);
     let becomes_longer = later
         .pane_of(first)
-        .is_some_and(|span| span.end - span.first > 1);
+        .is_some_and(|range| range.end - range.first > 1);
     becomes_longer && !is_sibling(position.wrapping_sub(1)) && !is_sibling(position + 1)
 }
 
@@ -129,15 +126,15 @@ enum Change {
 impl Change {
     /// That of the pane at a position, if the timeline becomes `later`.
     fn of(panes: &[StoredPane<Pane>], position: usize, later: &Timeline) -> Self {
-        let Some(span) = later.pane_of(panes[position].first) else {
+        let Some(range) = later.pane_of(panes[position].first) else {
             return Self::Expires;
         };
         let before = position.checked_sub(1);
-        if before.is_some_and(|before| panes[before].first >= span.first) {
+        if before.is_some_and(|before| panes[before].first >= range.first) {
             return Self::IsAdded;
         }
         match panes.get(position + 1) {
-            Some(next) if next.first < span.end => Self::Grows,
+            Some(next) if next.first < range.end => Self::Grows,
             _ => Self::Stays,
         }
     }
@@ -255,7 +252,7 @@ impl TopKWindow {
             candidate.positions = [NONE; 2];
         }
         for members in [&mut self.heap, &mut self.list] {
-            members.elements.bytes_mut().fill(0);
+            members.elements.buffer_mut().fill(0);
         }
     }
 

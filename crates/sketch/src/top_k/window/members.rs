@@ -1,11 +1,9 @@
 //! A min-heap of candidates by count.
 
-use super::candidates::Candidates;
-use super::heap_index::{HeapIndex, NONE};
+use super::candidates::{Candidates, HeapIndex, NONE};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::OutOfMemory;
-use crate::top_k::pairs::Pairs;
-use crate::top_k::sift::sift_down;
+use crate::top_k::pairs::{Pairs, sift_down};
 
 /// k elements in the heap order of the sketch without a window (see [`crate::top_k::heap`]). Each candidate in it stores
 /// its position.
@@ -100,11 +98,11 @@ impl Members {
 
     /// Passes the block to `visitor`.
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
-        self.elements.visit(visitor);
+        self.elements.buffer().visit(visitor);
     }
 
     /// Passes the block to `mover`, which may move it.
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
-        self.elements.relocate(mover);
+        self.elements.buffer_mut().relocate(mover);
     }
 }

@@ -21,11 +21,9 @@
 mod cache;
 mod candidates;
 mod expiry;
-mod heap_index;
 mod members;
 mod merge;
 mod order;
-mod ranking;
 mod read;
 mod stored;
 mod table;
@@ -43,8 +41,7 @@ use crate::seed::Seed;
 use crate::window::{PaneList, StoredPane, Timeline, Window};
 use crate::work_limit::{MAX_ROWS_WITHOUT_LIMIT, within_work_limit};
 pub use cache::RankingCache;
-use candidates::{Candidates, saturated};
-use heap_index::{HeapIndex, NONE};
+use candidates::{Candidates, HeapIndex, NONE, saturated};
 use members::Members;
 use merge::Merger;
 use table::{Buckets, Places, Table};
@@ -80,7 +77,7 @@ struct Pane {
 
 impl Pane {
     fn visit(&self, visitor: &mut impl BlockVisitor) {
-        self.table.visit(visitor);
+        self.table.buffer().visit(visitor);
         visitor.visit(&self.listed);
     }
 }
@@ -552,7 +549,9 @@ impl Blocks for TopKWindow {
             _ => {
                 let (index, panes) = (index - FIRST_OF_PANES, self.panes.all().len());
                 match self.panes.contents_mut().nth(index / 2) {
-                    Some(pane) if index.is_multiple_of(2) => pane.table.relocate(mover),
+                    Some(pane) if index.is_multiple_of(2) => {
+                        pane.table.buffer_mut().relocate(mover)
+                    }
                     Some(pane) => mover.relocate(&mut pane.listed),
                     None => return self.candidates.relocate_block(index - 2 * panes, mover),
                 }

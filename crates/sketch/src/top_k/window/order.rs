@@ -8,8 +8,7 @@
 //! in common. It allocates nothing, because a step cannot fail: during a step no candidate is in a heap, so the positions of the
 //! candidates are free.
 
-use super::candidates::{Candidate, Candidates};
-use super::heap_index::{HeapIndex, NONE};
+use super::candidates::{Candidate, Candidates, HeapIndex, NONE};
 use std::cmp::Ordering;
 
 /// The position that holds the next candidate in a sorted list; [`NONE`] for the last one.
@@ -122,6 +121,6 @@ fn common_prefix(one: &[u8], other: &[u8], from: usize) -> usize {
     let bytes = one[equal..].iter().zip(&other[equal..]);
     let prefix = from + equal + bytes.take_while(|(one, other)| one == other).count();
     #[cfg(test)]
-    crate::top_k::compare::count(prefix - from);
+    crate::top_k::item_hash::count(prefix - from);
     prefix
 }

@@ -5,13 +5,11 @@
 //! ends with the newest pane.
 
 use super::cache::{Ranking, RankingCache};
-use super::candidates::saturated;
+use super::candidates::{HeapIndex, NONE, saturated, select_largest};
 use super::expiry::closing;
-use super::heap_index::{HeapIndex, NONE};
-use super::ranking::select_largest;
 use super::{ItemHash, TopKWindow, sum_of_estimates};
 use crate::memory::{OutOfMemory, with_capacity};
-use crate::top_k::compare::order;
+use crate::top_k::item_hash::order;
 use crate::top_k::pairs::Pairs;
 use crate::window::Panes;
 
@@ -178,7 +176,7 @@ impl TopKWindow {
                 false => sum_of_estimates(counted, item),
             };
         }
-        top.bytes_mut().fill(0);
+        top.buffer_mut().fill(0);
         let counts = sums.iter().copied().map(saturated).zip(0..);
         let used = select_largest(top, counts, &self.candidates);
         sums.fill(0);

@@ -1,7 +1,6 @@
 //! The stored forms (docs/contributing/formats.md): the values of an RDB file or DUMP payload, and a header with chunks of the tables.
 
-use super::candidates::MAX_SUM;
-use super::heap_index::{HeapIndex, NONE};
+use super::candidates::{HeapIndex, MAX_SUM, NONE};
 use super::members::Members;
 use super::table::{Buckets, Table};
 use super::{Pane, RankingCache, TopKWindow, check_limits, max_listed};
@@ -9,7 +8,7 @@ use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::format::{FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::seed::Seed;
-use crate::stored::{Stored, load_header};
+use crate::stored::Stored;
 use crate::top_k::pairs::{PAIR_BYTES, Pairs};
 use crate::top_k::random::Random;
 use crate::top_k::stored::shape_of;
@@ -19,7 +18,7 @@ use std::ffi::CStr;
 impl Pane {
     fn save(&self, sink: &mut dyn Sink) {
         sink.write_unsigned(self.total);
-        sink.write_array(self.table.bytes());
+        sink.write_array(self.table.buffer());
         sink.write_unsigned(self.listed.len() as u64);
         for &number in &self.listed {
             sink.write_unsigned(number.into());
@@ -150,15 +149,7 @@ impl Stored for TopKWindow {
     type Cache = RankingCache;
     type Defaults = ();
 
-    fn load_values(
-        source: &mut dyn Source,
-        encoding_version: u16,
-        (): &Self::Defaults,
-    ) -> Result<Self, FormatError> {
-        // Versions 1 to 3 were never published.
-        if encoding_version < Self::ENCODING_VERSION {
-            return Err(FormatError::UnknownVersion(encoding_version));
-        }
+    fn load_values(source: &mut dyn Source, _: u16, (): &()) -> Result<Self, FormatError> {
         let timeline = Timeline::load::<Self>(source)?;
         let [k, width, depth] = [
             source.read_unsigned()?,
@@ -202,7 +193,7 @@ impl Stored for TopKWindow {
         self.seed().save(sink);
         sink.write_unsigned(self.random.to_stored());
         for members in [&self.heap, &self.list] {
-            sink.write_bytes(members.elements.bytes());
+            sink.write_bytes(members.elements.buffer());
         }
         self.panes.save(sink, Pane::save);
         sink.write_unsigned(self.candidates.len().into());
@@ -212,22 +203,18 @@ impl Stored for TopKWindow {
         }
     }
 
-    fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
-        load_header(header, budget)
-    }
-
     /// The tables, that of the oldest pane first.
     fn arrays(&self) -> impl Iterator<Item = &[u8]> {
         self.panes
             .all()
             .iter()
-            .map(|pane| pane.content.table.bytes())
+            .map(|pane| &**pane.content.table.buffer())
     }
 
     fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
         self.stamp.change();
         let pane = self.panes.contents_mut().nth(number)?;
-        Some(pane.table.bytes_mut())
+        Some(pane.table.buffer_mut())
     }
 
     /// A copy that continues with the same random numbers.

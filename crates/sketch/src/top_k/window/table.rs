@@ -6,11 +6,10 @@
 //! cells do not. A lobby that exceeds the smallest heavy cell of both buckets takes its place (docs/contributing/formats.md, "Top-k
 //! with a window").
 
-use crate::blocks::{BlockMover, BlockVisitor};
 use crate::buffer::Buffer;
+use crate::hash::seeded_rows::{column, finalize, scale};
 use crate::memory::OutOfMemory;
 use crate::prefetch::prefetch;
-use crate::seeded_rows::{column, finalize, scale};
 use crate::top_k::decay::{Decay, Decayed};
 use crate::top_k::random::Random;
 use crate::top_k::{MIN_PREFETCH_BYTES, Shape};
@@ -435,23 +434,13 @@ impl Table {
     }
 
     /// The stored form.
-    pub fn bytes(&self) -> &[u8] {
+    pub fn buffer(&self) -> &Buffer {
         &self.bytes
     }
 
     /// The stored form, mutable.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
+    pub fn buffer_mut(&mut self) -> &mut Buffer {
         &mut self.bytes
-    }
-
-    /// Passes the block to `visitor`, if there is one.
-    pub fn visit(&self, visitor: &mut impl BlockVisitor) {
-        self.bytes.visit(visitor);
-    }
-
-    /// Passes the block to `mover`, which may move it.
-    pub fn relocate(&mut self, mover: &mut impl BlockMover) {
-        self.bytes.relocate(mover);
     }
 }
 

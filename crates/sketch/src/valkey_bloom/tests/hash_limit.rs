@@ -2,7 +2,7 @@
 
 use super::parts::{FilterParts, Parts};
 use super::*;
-use crate::hash_limit::MAX_TOTAL_HASHES;
+use crate::chain::MAX_TOTAL_HASHES;
 
 /// A chain of full filters of one item and one byte, which all have one bit set, with `hashes` hash functions in total, at
 /// most 2048 per filter. Further filters have about the error rate of the first one, 0.9, and one hash function each.

@@ -1,4 +1,4 @@
-//! The stored generation of a region has 16 bits.
+//! The stored generation of a group has 16 bits.
 
 use super::*;
 
@@ -16,11 +16,11 @@ fn filled() -> BloomWindow {
     let mut filter = set(ITEMS, EXACT, 0, 1);
     filter.advance(0);
     add_all(&mut filter, 0, ITEMS);
-    assert!(filter.sub_filters[0].regions() > 10);
+    assert!(filter.sub_filters[0].groups() > 10);
     filter
 }
 
-/// Every pane has one addition, always of the same item, so most regions are not written. The window has one pane and a
+/// Every pane has one addition, always of the same item, so most groups are not written. The window has one pane and a
 /// generation at most two, so the generations wrap several times.
 #[test]
 fn no_expired_item_returns_when_the_generations_wrap() {

@@ -240,10 +240,10 @@ fn a_multiset_has_any_error_rate_between_0_and_1() {
 fn with_false_counts<K: Kind>(filter: &mut WindowFilter<K>, sub_filters: usize) {
     let live = filter.ticks.live();
     let mut fill = filter.sub_filters.pop().expect("one");
-    let (view, count) = (fill.view(live), fill.counts().buffer().to_vec());
+    let (ticks, count) = (fill.stored_ticks(live), fill.counts().buffer().to_vec());
     for slot in 0..fill.shape().slots(filter.parameters.bucket_size) {
         let fingerprint = SEED.hash(&slot.to_le_bytes()) % fill.shape().fingerprints;
-        fill.store(&view, slot, fingerprint, live.newest);
+        fill.store(&ticks, slot, fingerprint, live.newest);
     }
     fill.counts_mut().buffer_mut().copy_from_slice(&count);
     for _ in 0..sub_filters {
@@ -275,6 +275,108 @@ fn an_insertion_reads_a_limited_number_of_slots_whatever_the_counts() {
     for bucket_size in [1, 2, 4, 255] {
         check(multiset(100, bucket_size, 2, 5), |filter, number| {
             let _ = filter.insert_item(&number.to_le_bytes(), ANY);
+        });
+    }
+}
+
+/// The number of slots that are live.
+fn live_slots<K: Kind>(filter: &WindowFilter<K>) -> u64 {
+    let of_sub_filters = filter.sub_filters.iter().map(|each| {
+        let (ticks, layout) = (each.stored_ticks(filter.ticks.live()), each.layout());
+        let slots = 0..each.shape().slots(filter.parameters.bucket_size);
+        let live = slots.filter(|slot| {
+            let states = each.live_states(&ticks, slot / each.bucket_size());
+            let value = layout.get(each.slots(), *slot);
+            layout.live_tick(&states, value).is_some()
+        });
+        live.count() as u64
+    });
+    of_sub_filters.sum()
+}
+
+/// The filter from its header and its chunks, the last one first.
+fn from_reversed_chunks<K: Kind>(filter: &WindowFilter<K>) -> WindowFilter<K> {
+    let mut copy = WindowFilter::from_header(&filter.header().unwrap(), ANY).unwrap();
+    let (mut chunks, mut iterator) = (Vec::new(), 1);
+    while let Some((next, chunk)) = filter.chunk(iterator, 7) {
+        chunks.push((next, chunk));
+        iterator = next;
+    }
+    for (next, chunk) in chunks.into_iter().rev() {
+        copy.load_chunk(next, chunk).unwrap();
+    }
+    copy
+}
+
+/// Fills all slots that are not live with entries that no filter has: of a tick after the newest one, or in a group with the
+/// generation after the newest one.
+fn with_later_entries<K: Kind>(
+    filter: &mut WindowFilter<K>,
+    ticks_later: u64,
+    generations_later: u64,
+) {
+    let live = filter.ticks.live();
+    let bucket_size = filter.parameters.bucket_size;
+    for each in &mut filter.sub_filters {
+        let (ticks, layout, shape) = (each.stored_ticks(live), *each.layout(), *each.shape());
+        for slot in 0..shape.slots(bucket_size) {
+            let states = each.live_states(&ticks, slot / u64::from(bucket_size));
+            if layout
+                .live_tick(&states, layout.get(each.slots(), slot))
+                .is_none()
+            {
+                let entry = layout.entry(slot % shape.fingerprints, live.newest + ticks_later);
+                layout.set(each.slots_mut(), slot, entry);
+            }
+        }
+        let generation = (ticks.generation + generations_later) as u16;
+        for place in each.generations_mut().as_chunks_mut().0 {
+            *place = generation.to_le_bytes();
+        }
+    }
+}
+
+/// Slots that no live tick has are free, in whatever way they are loaded: no addition makes them live.
+#[test]
+fn no_addition_makes_stored_slots_live() {
+    fn check<K: Kind>(filter: WindowFilter<K>, add: fn(&mut WindowFilter<K>, u64)) {
+        let panes = filter.timeline().window().panes();
+        let cases = [(1, 0), (0, 1), (1, 1), (1, 2)].into_iter();
+        for ((ticks_later, generations_later), more) in
+            cases.flat_map(|case| (0..4).map(move |more| (case, more)))
+        {
+            let mut filter = filter.try_clone().unwrap();
+            // The oldest live tick is not in generation 0, and the newest one any of its generation.
+            for pane in 1..=3 * panes + 10 + more {
+                filter.advance(pane);
+                add(&mut filter, pane);
+            }
+            with_later_entries(&mut filter, ticks_later, generations_later);
+            let live = live_slots(&filter);
+            let loaded = [
+                reloaded(&filter),
+                from_chunks(&filter, 100),
+                from_reversed_chunks(&filter),
+                reloaded(&filter).try_clone().unwrap(),
+                reloaded(&from_reversed_chunks(&filter)),
+            ];
+            for mut loaded in loaded {
+                assert_eq!(digest(&loaded), digest(&filter));
+                let newest = filter.timeline().newest();
+                for added in 1..=5 {
+                    loaded.advance(newest + added);
+                    add(&mut loaded, newest + added);
+                    assert!(live_slots(&loaded) <= live + added);
+                }
+            }
+        }
+    }
+    for panes in [1, 2, 5, 30] {
+        check(set(20, EXACT, 2, panes), |filter, number| {
+            filter.add(&number.to_le_bytes(), ANY).unwrap();
+        });
+        check(multiset(20, 4, 2, panes), |filter, number| {
+            filter.insert_item(&number.to_le_bytes(), ANY).unwrap();
         });
     }
 }

@@ -292,17 +292,17 @@ fn a_set_can_have_many_sub_filters() {
     assert_eq!(filter.num_sub_filters(), 1);
 }
 
-/// Expired entries are not read as live when their tags are used again, in regions that are not written either.
+/// Expired entries are not read as live when their states are used again, in groups that are not written either.
 #[test]
 fn expired_entries_stay_expired_when_ticks_and_generations_wrap() {
     for panes in [1, 3] {
         let mut filter = set(4000, EXACT, 0, panes);
         add_all(&mut filter, 0, 4000);
-        let in_first_region = |number: &u64| {
+        let in_first_group = |number: &u64| {
             let place = filter.sub_filters[0].place(SEED.hash(&number.to_le_bytes()));
-            filter.sub_filters[0].region_of(place.buckets[0]) == 0
+            filter.sub_filters[0].group_of(place.buckets[0]) == 0
         };
-        let items: Vec<u64> = (1 << 40..).filter(in_first_region).take(100).collect();
+        let items: Vec<u64> = (1 << 40..).filter(in_first_group).take(100).collect();
         let mut pane = 0;
         for round in 0..300_000u64 {
             pane += 1 + u64::from(round % 1000 == 0) * (round % 7) * 1_000_000_007;
@@ -363,7 +363,7 @@ fn a_compaction_in_a_later_generation_is_a_change() {
     let mut changes = 0;
     for pane in 1..=20 {
         filter.advance(pane);
-        // In a new generation, it sweeps its own region. In the other regions, which are empty, only the generation changes.
+        // In a new generation, it sweeps its own group. In the other groups, which are empty, only the generation changes.
         filter.insert_item(b"a", ANY).unwrap();
         let before = digest(&filter);
         let changed = filter.compact();

@@ -83,12 +83,12 @@ fn the_rank_error_after_11_levels_of_merges_is_at_most_1_5_times_that_of_one_dig
                 add(&mut digest, &added);
                 samples.extend(added);
             }
-            let spans: Vec<_> = digest.timeline().spans().collect();
+            let ranges: Vec<_> = digest.timeline().panes().collect();
             for (at, ms) in parts.into_iter().enumerate() {
                 let panes = digest.timeline().panes_within(newest, ms);
-                let first = spans
+                let first = ranges
                     .iter()
-                    .find(|span| span.first >= panes.oldest())
+                    .find(|range| range.first >= panes.oldest())
                     .unwrap();
                 let mut live = samples[4 * first.first as usize..].to_vec();
                 let mut one = TDigest::new(100, Budget::UNLIMITED).unwrap();

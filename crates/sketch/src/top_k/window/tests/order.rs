@@ -1,7 +1,7 @@
 //! The order of items with equal counts, and the bytes that comparisons read.
 
 use super::super::candidates::Candidates;
-use super::super::heap_index::NONE;
+use super::super::candidates::NONE;
 use super::super::{TopKWindow, order};
 use super::{RankingCache, leveled, listed_with, saved, sketch, through_chunks, through_values};
 use crate::stored::Stored;
@@ -44,8 +44,8 @@ fn full() -> TopKWindow {
         sketch
     };
     let mut sketch = leveled((K, 300, 2, 1.0), 12, 100_000);
-    for span in at_end.timeline().spans() {
-        sketch.advance(span.first);
+    for range in at_end.timeline().panes() {
+        sketch.advance(range.first);
         fill(&mut sketch);
     }
     assert!(sketch.panes.all().len() > 160);

@@ -4,7 +4,7 @@ use super::sub_filter::LiveEntry;
 use super::ticks::LiveTicks;
 use super::{Error, Kind, Parameters, Seed, WindowFilter};
 use crate::memory::Budget;
-use crate::window::Window;
+use crate::window::{Panes, Window};
 use std::ffi::CStr;
 
 /// Slots per bucket.
@@ -45,11 +45,11 @@ const MAX_ITERATIONS: u16 = 1024;
 /// # Ok(())
 /// # }
 /// ```
-pub type BloomWindow = WindowFilter<Set>;
+pub type BloomWindow = WindowFilter<Bloom>;
 
 /// The kind of [`BloomWindow`].
 #[derive(Debug, PartialEq)]
-pub struct Set;
+pub struct Bloom;
 
 /// Parameters of a new [`BloomWindow`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -85,7 +85,7 @@ pub enum IfPresent {
     Skip,
 }
 
-impl Kind for Set {
+impl Kind for Bloom {
     const TYPE_NAME: &'static CStr = c"bf-window";
     const ENCODING_VERSION: u16 = 2;
     /// As the first number of the header of a Bloom filter, the number of items, it is out of range.
@@ -148,7 +148,7 @@ impl BloomWindow {
         for index in (0..self.sub_filters.len()).rev() {
             let sub_filter = &self.sub_filters[index];
             let place = sub_filter.place(hash);
-            if let Some(entry) = sub_filter.first_match(&sub_filter.view(live), &place) {
+            if let Some(entry) = sub_filter.first_match(&sub_filter.stored_ticks(live), &place) {
                 return Ok(match if_present {
                     IfPresent::Refresh => self.refresh(index, entry, place.fingerprint, live),
                     IfPresent::Skip => Addition::Unchanged,
@@ -170,9 +170,26 @@ impl BloomWindow {
             return Addition::Unchanged;
         }
         let sub_filter = &mut self.sub_filters[index];
-        let view = sub_filter.view(live);
-        sub_filter.refresh(&view, entry, fingerprint, live.newest);
+        let ticks = sub_filter.stored_ticks(live);
+        sub_filter.refresh(&ticks, entry, fingerprint, live.newest);
         self.begin_tick(live);
         Addition::Refreshed
+    }
+
+    /// The result that an addition will have after an advance, if these panes are live then and the addition changes nothing.
+    /// `None` if it changes the set, or if that depends on the memory that is available.
+    #[must_use]
+    pub fn unchanged_by(
+        &self,
+        item: &[u8],
+        if_present: IfPresent,
+        later: Panes,
+    ) -> Option<Result<Addition, Error>> {
+        let (hash, live) = (self.hash(item), self.live_in(later));
+        match (self.contains_hashed(hash, live), if_present) {
+            (true, IfPresent::Refresh) => None,
+            (true, IfPresent::Skip) => Some(Ok(Addition::Unchanged)),
+            (false, _) => self.refusal(hash, live).map(Err),
+        }
     }
 }

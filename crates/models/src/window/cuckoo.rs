@@ -71,14 +71,14 @@ impl Subject for CuckooWindow {
 }
 
 /// The occurrences of the items, and the number of occurrences per pane.
-pub struct MultisetModel {
+pub struct CuckooModel {
     /// The panes of each item, in order. The filter has at least these occurrences.
     panes: HashMap<Vec<u8>, Vec<u64>>,
     /// `None` after a deletion, because it may have deleted an occurrence of another item.
     per_pane: Option<BTreeMap<u64, u64>>,
 }
 
-impl MultisetModel {
+impl CuckooModel {
     fn insert(&mut self, filter: &mut CuckooWindow, item: &[u8], is_unique: bool) {
         let (before, count) = (digest(filter), filter.count(item, Panes::ALL));
         let result = match is_unique {
@@ -145,7 +145,7 @@ impl MultisetModel {
     }
 }
 
-impl WindowedModel for MultisetModel {
+impl WindowedModel for CuckooModel {
     type Value = CuckooWindow;
 
     fn create(window: Window, input: &mut Input<'_>) -> Option<(CuckooWindow, Self)> {

@@ -57,13 +57,13 @@ impl Subject for BloomWindow {
 }
 
 /// The pane of the last addition of each item.
-pub struct SetModel {
+pub struct BloomModel {
     panes: HashMap<Vec<u8>, u64>,
     /// Whether the filter has no false positives among the items of a sequence.
     is_exact: bool,
 }
 
-impl SetModel {
+impl BloomModel {
     /// Adds an item and compares the result.
     fn add(&mut self, filter: &mut BloomWindow, item: &[u8]) {
         let timeline = *filter.timeline();
@@ -97,7 +97,7 @@ impl SetModel {
     }
 }
 
-impl SetModel {
+impl BloomModel {
     /// Adds an item without a refresh, and compares the result with the filter before.
     fn add_new(&mut self, filter: &mut BloomWindow, item: &[u8]) {
         let is_present = filter.contains(item, Panes::ALL);
@@ -118,7 +118,7 @@ impl SetModel {
     }
 }
 
-impl WindowedModel for SetModel {
+impl WindowedModel for BloomModel {
     type Value = BloomWindow;
 
     fn create(window: Window, input: &mut Input<'_>) -> Option<(BloomWindow, Self)> {

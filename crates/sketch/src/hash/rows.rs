@@ -3,8 +3,8 @@
 //! Row `i` hashes items with 32-bit MurmurHash2 under seed `i`. The column is the hash modulo the width. Cells are
 //! numbered row by row (docs/contributing/formats.md, "Count-min sketches" and "Top-k").
 
+use crate::hash::modulus::Modulus;
 use crate::hash::murmur2_groups;
-use crate::modulus::Modulus;
 
 /// Rows whose hashes are computed in the same vector register.
 pub const LANES: usize = 8;

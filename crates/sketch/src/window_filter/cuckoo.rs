@@ -49,11 +49,11 @@ const MAX_DEFAULT_RATE: f64 = 0.5;
 /// # Ok(())
 /// # }
 /// ```
-pub type CuckooWindow = WindowFilter<Multiset>;
+pub type CuckooWindow = WindowFilter<Cuckoo>;
 
 /// The kind of [`CuckooWindow`].
 #[derive(Debug, PartialEq)]
-pub struct Multiset;
+pub struct Cuckoo;
 
 /// Parameters of a new [`CuckooWindow`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,7 +74,7 @@ pub struct CuckooWindowParameters {
     pub expansion: u32,
 }
 
-impl Kind for Multiset {
+impl Kind for Cuckoo {
     const TYPE_NAME: &'static CStr = c"cf-window";
     const ENCODING_VERSION: u16 = 3;
     /// The header of a cuckoo filter has 38 bytes, a header with this mark has more.
@@ -126,7 +126,7 @@ impl CuckooWindow {
             bucket_size,
             ..
         } = self.parameters;
-        (!Multiset::is_rate_of_each(error_rate, bucket_size)).then_some(error_rate)
+        (!Cuckoo::is_rate_of_each(error_rate, bucket_size)).then_some(error_rate)
     }
 
     /// Slots per bucket.
@@ -153,7 +153,8 @@ impl CuckooWindow {
     /// [`Error::Full`] if the filter has reached its capacity, or no slot can be made free, and the filter does not grow; [`Error::Shape`] or
     /// [`Error::OutOfMemory`] if a further sub-filter cannot be created. Nothing has changed then.
     pub fn insert_item(&mut self, item: &[u8], budget: Budget<'_>) -> Result<(), Error> {
-        self.insert(self.hash(item), self.live_for_write(), budget)
+        let (hash, live) = (self.hash(item), self.live_for_write());
+        self.insert(hash, live, budget)
     }
 
     /// Stores an occurrence unless the filter contains the item. Returns whether it did. An item that is already in the
@@ -183,8 +184,8 @@ impl CuckooWindow {
     pub fn count(&self, item: &[u8], panes: Panes) -> u64 {
         let (hash, live) = (self.hash(item), self.ticks_in(panes));
         let counts = self.sub_filters.iter().map(|each| {
-            let (view, place) = (each.view(live), each.place(hash));
-            each.count(&view, &place)
+            let (ticks, place) = (each.stored_ticks(live), each.place(hash));
+            each.count(&ticks, &place)
         });
         counts.sum()
     }
@@ -198,8 +199,8 @@ impl CuckooWindow {
             .iter()
             .enumerate()
             .filter_map(|(index, each)| {
-                let (view, place) = (each.view(live), each.place(hash));
-                Some((index, each.oldest_match(&view, &place)?))
+                let (ticks, place) = (each.stored_ticks(live), each.place(hash));
+                Some((index, each.oldest_match(&ticks, &place)?))
             });
         let Some((index, entry)) = entries.min_by_key(|(_, entry)| entry.tick) else {
             return false;
@@ -218,8 +219,8 @@ impl CuckooWindow {
         let live = self.ticks.live();
         let mut changed = self.deletes > 0;
         for sub_filter in &mut self.sub_filters {
-            let view = sub_filter.view(live);
-            changed |= sub_filter.sweep_all(&view);
+            let ticks = sub_filter.stored_ticks(live);
+            changed |= sub_filter.sweep_all(&ticks);
         }
         self.deletes = 0;
         let before = self.sub_filters.len();
@@ -227,5 +228,22 @@ impl CuckooWindow {
         self.remove_empty();
         self.retired = retired;
         changed || self.sub_filters.len() < before
+    }
+
+    /// The error of an insertion after an advance, if these panes are live then. `None` if the item is stored, or if that
+    /// depends on the memory that is available.
+    #[must_use]
+    pub fn insertion_error(&self, item: &[u8], later: Panes) -> Option<Error> {
+        self.refusal(self.hash(item), self.live_in(later))
+    }
+
+    /// As [`BloomWindow::unchanged_by`](super::BloomWindow::unchanged_by), for [`CuckooWindow::insert_unique`]: `Ok(false)` if the filter contains the item.
+    #[must_use]
+    pub fn unchanged_by_unique(&self, item: &[u8], later: Panes) -> Option<Result<bool, Error>> {
+        let (hash, live) = (self.hash(item), self.live_in(later));
+        match self.contains_hashed(hash, live) {
+            true => Some(Ok(false)),
+            false => self.refusal(hash, live).map(Err),
+        }
     }
 }
