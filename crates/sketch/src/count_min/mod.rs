@@ -58,7 +58,7 @@ pub const NO_LIMIT: u64 = u64::MAX;
 /// The largest total of a sketch.
 pub const MAX_TOTAL: u64 = i64::MAX as u64;
 
-/// Why an operation failed. The sketch has not changed.
+/// Why an operation failed, with the text that a command replies. The sketch has not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CountMinError {
     /// The width or depth is 0 or not finite, or there are more than 2^63 - 1 cells.

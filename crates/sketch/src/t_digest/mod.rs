@@ -42,7 +42,7 @@ use centroid::{compress_to_vec, in_order, merge_lightest_if_full, round_weights}
 use compressed::Extent;
 use samples::Samples;
 
-/// Why an operation failed.
+/// Why an operation failed, with the text that a command replies after the error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DigestError {
     /// The compression is zero or negative.

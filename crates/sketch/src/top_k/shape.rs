@@ -15,7 +15,7 @@ pub const DEFAULT_DECAY: f64 = 0.9;
 /// Bytes of a heap element in memory and in the RDB format, see [`super::TopK::new`].
 pub(super) const ELEMENT_BYTES: u64 = PAIR_BYTES + RECORD_BYTES as u64;
 
-/// Why a sketch was not created.
+/// Why a sketch was not created, with the text that a command replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TopKError {
     /// k is not in [1, 2^32 - 1].

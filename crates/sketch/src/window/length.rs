@@ -16,7 +16,7 @@ pub struct Window {
     levels: u32,
 }
 
-/// Why there is no such window.
+/// Why there is no such window, with the text that a command replies after the error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WindowError {
     /// The length is not in [1, [`Window::MAX_MS`]].
