@@ -36,7 +36,7 @@ pub const COMMANDS: &[Command] = &[
             Arg::integer(c"capacity"),
             EXPANSION,
             NONSCALING,
-            Arg::WINDOW_OF_FILTER,
+            Arg::WINDOW_OF_BLOOM,
         ],
         ..Command::CREATE
     },

@@ -52,7 +52,7 @@ pub const COMMANDS: &[Command] = &[
             Arg::option(c"bucketsize", c"BUCKETSIZE", &[Arg::integer(c"bucketsize")]),
             Arg::option(c"maxiterations", c"MAXITERATIONS", &[Arg::integer(c"maxiterations")]),
             Arg::option(c"expansion", c"EXPANSION", &[Arg::integer(c"expansion")]),
-            Arg::WINDOW_OF_MULTISET,
+            Arg::WINDOW_OF_CUCKOO,
         ],
         ..Command::CREATE
     },

@@ -149,12 +149,10 @@ impl NewFilter {
             return Ok(Self::Classic(options.capacity, parameters));
         };
         let mut window = window.check_allowed(call)?;
-        let is_default =
-            |rate: &f64| window_filter::Cuckoo::is_rate_of_each(*rate, parameters.bucket_size);
-        window.error_rate = window
-            .error_rate
-            .map(capped)
-            .filter(|rate| !is_default(rate));
+        // The rate that follows from the bucket size is the default, so it is not replicated.
+        let size = parameters.bucket_size;
+        let is_other = |rate: &f64| !window_filter::Cuckoo::is_rate_of_each(*rate, size);
+        window.error_rate = window.error_rate.map(capped).filter(is_other);
         let seed = window.seed(call);
         Ok(Self::Windowed(options.capacity, parameters, window, seed))
     }

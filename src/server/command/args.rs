@@ -70,10 +70,10 @@ impl Arg {
     /// The option `WINDOW` of the commands that insert items and create the key.
     pub const WINDOW: Self = Self::block(c"window", &[Self::WINDOW_MS, Self::PANES]).optional();
     /// The option of the command that creates a Bloom filter.
-    pub const WINDOW_OF_FILTER: Self =
+    pub const WINDOW_OF_BLOOM: Self =
         Self::block(c"window", &[Self::WINDOW_MS, Self::PANES, Self::SEED]).optional();
     /// The option of the command that creates a cuckoo filter.
-    pub const WINDOW_OF_MULTISET: Self = Self::block(
+    pub const WINDOW_OF_CUCKOO: Self = Self::block(
         c"window",
         &[Self::WINDOW_MS, Self::PANES, Self::ERROR, Self::SEED],
     )
