@@ -1,14 +1,10 @@
-//! What Bloom filters and cuckoo filters share: the option of the error rate, the creation of missing keys by commands that add
-//! items, and the warnings about filters that have grown many times (docs/troubleshooting.md).
+//! What Bloom filters and cuckoo filters share: the option of the error rate, and the warnings about filters that have grown many
+//! times (docs/troubleshooting.md).
 
-use crate::family::new_key::{self, NewKey};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Entry, Found, WriteKey};
 use crate::server::log::{self, RateLimit};
 use roughly_sketch::bloom::MAX_ERROR_RATE;
-use std::ffi::CStr;
-use std::iter;
 use std::ops::RangeInclusive;
 
 /// Parses an error rate, as BF.RESERVE and, with a window, CF.RESERVE take it.
@@ -31,46 +27,6 @@ pub fn capped(rate: f64) -> f64 {
         ));
     }
     rate.min(MAX_ERROR_RATE)
-}
-
-/// The filter that was found. If the key is missing, creates what `new` decides.
-///
-/// # Errors
-/// Those of `new` and of [`new_key::create`].
-#[inline(always)]
-pub fn entry_of<N: NewKey>(
-    call: &mut Call<'_>,
-    found: Found,
-    new: impl FnOnce(&Call<'_>) -> Result<N, Error>,
-) -> Result<Entry, Error> {
-    match found {
-        Found::Entry(entry) => Ok(entry),
-        Found::Missing(key) => create(call, key, new),
-    }
-}
-
-/// Creates the filter of a missing key as `new` decides, and replicates the creation.
-///
-/// # Errors
-/// As [`entry_of`].
-#[cold]
-pub fn create<N: NewKey>(
-    call: &mut Call<'_>,
-    key: WriteKey,
-    new: impl FnOnce(&Call<'_>) -> Result<N, Error>,
-) -> Result<Entry, Error> {
-    let new = new(call)?;
-    new_key::create(call, key, &new)
-}
-
-/// Replicates a creation with the command `name key parameters window`. The parameters are separated by spaces.
-pub fn replicate_reserve(call: &mut Call<'_>, name: &CStr, parameters: &str, window: &[String]) {
-    let words = parameters
-        .split(' ')
-        .chain(window.iter().map(String::as_str));
-    let key = call.arg(1).bytes();
-    let arguments: Vec<_> = iter::once(key).chain(words.map(str::as_bytes)).collect();
-    call.replicate(name, &arguments);
 }
 
 /// Numbers of sub-filters that a filter with a suitable capacity does not reach, each with the limit of its warnings, the largest

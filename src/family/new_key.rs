@@ -4,8 +4,9 @@ use crate::family::window_option::replicate_creation;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::NewValue;
-use crate::server::key::{Entry, WriteKey};
+use crate::server::key::{Entry, Found, WriteKey};
 use std::ffi::CStr;
+use std::iter;
 
 /// A new key: all that options, settings, the dialect, the sender and random bytes decide.
 pub trait NewKey {
@@ -30,6 +31,36 @@ pub fn create(call: &mut Call<'_>, key: WriteKey, new: &impl NewKey) -> Result<E
     new.replicate(call);
     entry.advance(call);
     Ok(entry)
+}
+
+/// The value that was found. If the key is missing, creates what `new` decides.
+///
+/// # Errors
+/// Those of `new` and of [`create`].
+#[inline(always)]
+pub fn entry_of<N: NewKey>(
+    call: &mut Call<'_>,
+    found: Found,
+    new: impl FnOnce(&Call<'_>) -> Result<N, Error>,
+) -> Result<Entry, Error> {
+    match found {
+        Found::Entry(entry) => Ok(entry),
+        Found::Missing(key) => create_with(call, key, new),
+    }
+}
+
+/// As [`create`], for the key that `new` decides.
+///
+/// # Errors
+/// As [`entry_of`].
+#[cold]
+pub fn create_with<N: NewKey>(
+    call: &mut Call<'_>,
+    key: WriteKey,
+    new: impl FnOnce(&Call<'_>) -> Result<N, Error>,
+) -> Result<Entry, Error> {
+    let new = new(call)?;
+    create(call, key, &new)
 }
 
 /// Creates and stores the value of a missing key, and replies OK.
@@ -62,4 +93,14 @@ pub fn replicate_with_window(
         .map(Argument::bytes)
         .collect();
     replicate_creation(call, name, &before, &words);
+}
+
+/// Replicates a creation with the command `name key parameters window`. The parameters are separated by spaces.
+pub fn replicate_reserve(call: &mut Call<'_>, name: &CStr, parameters: &str, window: &[String]) {
+    let words = parameters
+        .split(' ')
+        .chain(window.iter().map(String::as_str));
+    let key = call.arg(1).bytes();
+    let arguments: Vec<_> = iter::once(key).chain(words.map(str::as_bytes)).collect();
+    call.replicate(name, &arguments);
 }

@@ -8,6 +8,7 @@ use super::types::{
     VALKEY_CREATION_EVENT, is_valkey,
 };
 use crate::family::filters::{self, Thresholds};
+use crate::family::new_key;
 use crate::family::window_option::in_log;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -52,7 +53,7 @@ fn events(entry: &Entry, event: &'static CStr) -> (&'static CStr, Option<&'stati
 #[inline(always)]
 fn find_or_create(call: &mut Call<'_>) -> Result<Entry, Error> {
     let found = call.write(1).find(call, Filter::TYPES.iter().copied())?;
-    filters::entry_of(call, found, |call| NewFilter::of(call, &Request::default()))
+    new_key::entry_of(call, found, |call| NewFilter::of(call, &Request::default()))
 }
 
 /// BF.ADD key item
@@ -101,7 +102,7 @@ pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.write(1);
     let options = syntax::insert(call, &key.get())?;
     let found = key.find(call, Filter::TYPES.iter().copied())?;
-    let entry = filters::entry_of(call, found, |call| match options.create {
+    let entry = new_key::entry_of(call, found, |call| match options.create {
         true => NewFilter::of(call, &options.request),
         false => Err(NOT_FOUND.into()),
     })?;

@@ -5,8 +5,8 @@ use super::config::{
 };
 use super::syntax::{self, BAD_CAPACITY, BAD_EXPANSION, Request};
 use super::types::{AddError, Filter, NO_MEMORY, TOO_LARGE, VALKEY_CREATION_EVENT, is_valkey};
-use crate::family::filters::{self, capped};
-use crate::family::new_key::NewKey;
+use crate::family::filters::capped;
+use crate::family::new_key::{self, NewKey};
 use crate::family::window_option::NewWindow;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{NewValue, Value};
@@ -29,7 +29,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let Found::Missing(key) = found else {
         return Err(c"ERR item exists".into());
     };
-    let entry = match filters::create(call, key, |call| NewFilter::of(call, &request)) {
+    let entry = match new_key::create_with(call, key, |call| NewFilter::of(call, &request)) {
         // RedisBloom 2.6 also replicates a filter that it could not create. The server logs an error as critical.
         Err(error) if call.must_obey() && error == NOT_CREATED.into() => {
             call.reply_ok();
@@ -201,7 +201,7 @@ fn replicate_reserve(call: &mut Call<'_>, parameters: &Parameters, window: &[Str
         "{:e} {} {growth}",
         parameters.error_rate, parameters.capacity
     );
-    filters::replicate_reserve(call, c"BF.RESERVE", &parameters, window);
+    new_key::replicate_reserve(call, c"BF.RESERVE", &parameters, window);
 }
 
 /// Replicates the creation of a filter of valkey-bloom's type as valkey-bloom does, with all parameters.

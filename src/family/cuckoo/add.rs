@@ -4,6 +4,7 @@ use super::config;
 use super::create::{NewFilter, ReserveOptions, insert_options};
 use super::types::{Cuckoo, CuckooMut, IfExists, Insertion, NO_MEMORY, NOT_FOUND};
 use crate::family::filters::{self, Thresholds};
+use crate::family::new_key;
 use crate::family::window_option::in_log;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -80,7 +81,7 @@ pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
 
 fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(), Error> {
     let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
-    let mut entry = filters::entry_of(call, found, |call| {
+    let mut entry = new_key::entry_of(call, found, |call| {
         NewFilter::of(call, &ReserveOptions::defaults())
     })?;
     let unchanged = entry.advance_unless(call, |value, call, later| {
@@ -151,7 +152,7 @@ pub fn insertnx(call: &mut Call<'_>) -> Result<(), Error> {
 fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> Result<(), Error> {
     let options = insert_options(call)?;
     let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
-    let mut entry = filters::entry_of(call, found, |call| match options.create {
+    let mut entry = new_key::entry_of(call, found, |call| match options.create {
         true => NewFilter::of(call, &options.reserve),
         false => Err(NOT_FOUND.into()),
     })?;

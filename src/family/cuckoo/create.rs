@@ -2,8 +2,8 @@
 
 use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS};
 use super::types::{Cuckoo, EXISTS};
-use crate::family::filters::{self, capped};
-use crate::family::new_key::NewKey;
+use crate::family::filters::capped;
+use crate::family::new_key::{self, NewKey};
 use crate::family::window_option::{CUCKOO, INSERT, NewWindow, WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -59,7 +59,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let Found::Missing(key) = found else {
         return Err(EXISTS.into());
     };
-    filters::create(call, key, |call| NewFilter::of(call, &options))?.store();
+    new_key::create_with(call, key, |call| NewFilter::of(call, &options))?.store();
     call.signal_changed(1, c"cf.reserve");
     call.reply_ok();
     Ok(())
@@ -203,7 +203,7 @@ impl NewKey for NewFilter {
         let parameters = format!(
             "{capacity} BUCKETSIZE {bucket_size} MAXITERATIONS {max_iterations} EXPANSION {expansion}"
         );
-        filters::replicate_reserve(call, c"CF.RESERVE", &parameters, &words);
+        new_key::replicate_reserve(call, c"CF.RESERVE", &parameters, &words);
     }
 }
 
