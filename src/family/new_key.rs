@@ -1,6 +1,5 @@
 //! The creation of a key. A command decides once what the new key is; the description is then built, replicated and stored.
 
-use crate::family::window_option::replicate_creation;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::NewValue;
@@ -89,14 +88,13 @@ pub fn replicate_with_window(
     let Some(words) = words else {
         return call.replicate_verbatim();
     };
-    let before: Vec<_> = (call.args_from(1).take(len - 1))
-        .map(Argument::bytes)
-        .collect();
-    replicate_creation(call, name, &before, &words);
+    let before = call.args_from(1).take(len - 1).map(Argument::bytes);
+    let arguments: Vec<_> = before.chain(words.iter().map(String::as_bytes)).collect();
+    call.replicate(name, &arguments);
 }
 
 /// Replicates a creation with the command `name key parameters window`. The parameters are separated by spaces.
-pub fn replicate_reserve(call: &mut Call<'_>, name: &CStr, parameters: &str, window: &[String]) {
+pub fn replicate_parameters(call: &mut Call<'_>, name: &CStr, parameters: &str, window: &[String]) {
     let words = parameters
         .split(' ')
         .chain(window.iter().map(String::as_str));

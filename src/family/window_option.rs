@@ -229,13 +229,6 @@ impl NewWindow {
     }
 }
 
-/// Replicates a creation: the arguments before the option, then its words.
-pub fn replicate_creation(call: &mut Call<'_>, name: &CStr, before: &[&[u8]], words: &[String]) {
-    let words = words.iter().map(String::as_bytes);
-    let arguments: Vec<_> = before.iter().copied().chain(words).collect();
-    call.replicate(name, &arguments);
-}
-
 /// Handles arguments that are no options. RedisBloom accepts them, and it has no windows, so they are refused only if there
 /// is a window.
 ///

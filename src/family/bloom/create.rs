@@ -201,7 +201,7 @@ fn replicate_reserve(call: &mut Call<'_>, parameters: &Parameters, window: &[Str
         "{:e} {} {growth}",
         parameters.error_rate, parameters.capacity
     );
-    new_key::replicate_reserve(call, c"BF.RESERVE", &parameters, window);
+    new_key::replicate_parameters(call, c"BF.RESERVE", &parameters, window);
 }
 
 /// Replicates the creation of a filter of valkey-bloom's type as valkey-bloom does, with all parameters.

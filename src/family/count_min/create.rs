@@ -1,7 +1,7 @@
 //! CMS.INITBYDIM and CMS.INITBYPROB.
 
-use crate::family::new_key::{NewKey, create_and_store};
-use crate::family::window_option::{COUNTER, NewWindow, WindowOption, replicate_creation};
+use crate::family::new_key::{NewKey, create_and_store, replicate_parameters};
+use crate::family::window_option::{COUNTER, NewWindow, WindowOption};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{NewValue, Value};
 use roughly_sketch::count_min::{
@@ -69,17 +69,19 @@ impl NewKey for NewSketch {
 
     /// The dimensions are replicated: releases of RedisBloom differ in the depth that they calculate for some probabilities.
     fn replicate(&self, call: &mut Call<'_>) {
-        let cell_size = self.shape.cell_size();
-        let numbers = [self.shape.width(), self.shape.depth(), cell_size.bytes()];
-        let [width, depth, bytes] = numbers.map(|n| n.to_string());
-        let mut arguments = vec![call.arg(1).bytes(), width.as_bytes(), depth.as_bytes()];
+        let (width, depth) = (self.shape.width(), self.shape.depth());
         // RedisBloom up to 8.10 does not accept the keyword.
-        if cell_size != CellSize::default() {
-            arguments.extend([&b"CELL_SIZE"[..], bytes.as_bytes()]);
-        }
+        let parameters = match self.shape.cell_size() {
+            size if size == CellSize::default() => format!("{width} {depth}"),
+            size => format!("{width} {depth} CELL_SIZE {}", size.bytes()),
+        };
         let words = (self.window).map(|(window, seed)| window.words(Some(seed)));
-        let words = words.unwrap_or_default();
-        replicate_creation(call, c"CMS.INITBYDIM", &arguments, &words);
+        replicate_parameters(
+            call,
+            c"CMS.INITBYDIM",
+            &parameters,
+            &words.unwrap_or_default(),
+        );
     }
 }
 

@@ -203,7 +203,7 @@ impl NewKey for NewFilter {
         let parameters = format!(
             "{capacity} BUCKETSIZE {bucket_size} MAXITERATIONS {max_iterations} EXPANSION {expansion}"
         );
-        new_key::replicate_reserve(call, c"CF.RESERVE", &parameters, &words);
+        new_key::replicate_parameters(call, c"CF.RESERVE", &parameters, &words);
     }
 }
 
