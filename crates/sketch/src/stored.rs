@@ -132,12 +132,8 @@ pub trait Stored: Blocks + Timed + Send + Sync + Sized {
             .and_then(|array| array.get_mut(position.offset..)?.get_mut(..chunk.len()))
             .ok_or(ChunkError::TooLong)?
             .copy_from_slice(chunk);
-        self.chunk_loaded(position.array, position.offset + chunk.len());
         Ok(())
     }
-
-    /// Called after a chunk was copied to this array, where it ends before the byte `end`.
-    fn chunk_loaded(&mut self, _array: usize, _end: usize) {}
 
     /// Feeds the whole state to a digest: equal states feed equal bytes. By default the values of [`Stored::save`].
     fn digest(&self, feed: &mut dyn FnMut(&[u8])) {

@@ -293,20 +293,11 @@ impl<K: Kind> WindowFilter<K> {
 
     /// The live ticks of a write, which include that of the newest pane.
     #[inline]
-    fn live_for_write(&mut self) -> LiveTicks {
-        let live = self.ticks.live();
-        let newest = self.ticks.tick_for(self.timeline.newest());
-        if newest > live.newest {
-            self.free_unsound(live);
+    fn live_for_write(&self) -> LiveTicks {
+        LiveTicks {
+            newest: self.ticks.tick_for(self.timeline.newest()),
+            ..self.ticks.live()
         }
-        LiveTicks { newest, ..live }
-    }
-
-    /// Frees the slots that a tick after the live ones would make live. See [`sweep`].
-    #[cold]
-    fn free_unsound(&mut self, live: LiveTicks) {
-        let sub_filters = self.sub_filters.iter_mut();
-        sub_filters.for_each(|each| each.free_unsound(live));
     }
 
     /// The live items that fit in a sub-filter for the capacity. The window has `panes` full panes and the current one,

@@ -45,7 +45,7 @@ impl<K: Kind> WindowFilter<K> {
         };
         let slots = array(shape.slot_bytes(bucket_size, panes))?;
         let generations = array(shape.generation_bytes(bucket_size))?;
-        sub_filter.set_arrays(slots, generations, live);
+        sub_filter.set_arrays(slots, generations);
         let len = self.sub_filters.len() + 1;
         reserve_for(&mut self.sub_filters, len, MAX_SUB_FILTERS)?;
         self.sub_filters.push(sub_filter);
@@ -168,13 +168,6 @@ impl<K: Kind> Stored for WindowFilter<K> {
             0 => sub_filter.slots_mut(),
             _ => sub_filter.generations_mut(),
         })
-    }
-
-    fn chunk_loaded(&mut self, array: usize, end: usize) {
-        let live = self.ticks.live();
-        if let Some(sub_filter) = self.sub_filters.get_mut(array / 2) {
-            sub_filter.loaded(array % 2 == 1, end, live);
-        }
     }
 
     /// Feeds the header, which determines the length of the rest, and the arrays.

@@ -38,8 +38,6 @@ pub struct SubFilter {
     counts: Ring,
     /// The sum of `counts`.
     live: u64,
-    /// Whether the arrays are known to be those of a filter, not of a crafted payload. See [`super::sweep`].
-    is_sound: bool,
 }
 
 impl SubFilter {
@@ -78,7 +76,6 @@ impl SubFilter {
             generations: Buffer::default(),
             counts,
             live,
-            is_sound: true,
         }
     }
 
@@ -90,26 +87,8 @@ impl SubFilter {
     }
 
     /// Sets arrays that were stored. They can contain anything, and are empty if they are allocated later.
-    pub fn set_arrays(&mut self, slots: Buffer, generations: Buffer, live: LiveTicks) {
+    pub fn set_arrays(&mut self, slots: Buffer, generations: Buffer) {
         (self.slots, self.generations) = (slots, generations);
-        self.is_sound = self.slots.is_empty() || self.has_sound_groups(live);
-    }
-
-    /// Called after bytes up to `end` were loaded into the generations, otherwise into the slots. In the order of SCANDUMP, the
-    /// end of the generations is loaded last.
-    pub fn loaded(&mut self, into_generations: bool, end: usize, live: LiveTicks) {
-        let is_last = into_generations && end == self.generations.len();
-        self.is_sound = is_last && self.has_sound_groups(live);
-    }
-
-    /// Sweeps all groups if they are not sound. Cost: constant, unless the arrays were loaded in chunks or are not sound.
-    pub fn free_unsound(&mut self, live: LiveTicks) {
-        if !self.is_sound {
-            if !self.has_sound_groups(live) {
-                self.sweep_all(&self.stored_ticks(live));
-            }
-            self.is_sound = true;
-        }
     }
 
     /// The bytes that [`SubFilter::empty`] allocates.

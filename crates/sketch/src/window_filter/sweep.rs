@@ -15,24 +15,15 @@
 //! only by a write that stores an entry, one at a time. Each visits the groups of all sub-filters, so a group is visited
 //! at least every 2^15 ticks, and swept if it is 2^14 generations old or more. Its age is therefore below
 //! 2^14 + 2^15 generations, at which it is exact. Panes without additions, however many, have no tick.
-//!
-//! The arrays of a crafted payload can contain ticks and generations that are later than the newest. Such slots are free
-//! until a later tick makes them live. The first write of a new tick therefore sweeps a sub-filter that has any. The arrays
-//! are tested when they are loaded: those of a filter are sound, and no write makes them unsound. A payload is not refused,
-//! and not changed before that write: chunks can be loaded in any order, and a value must not depend on how it was
-//! loaded.
 
 use super::slot::StoredTicks;
 use super::sub_filter::SubFilter;
-use super::ticks::LiveTicks;
 
 /// Each group is visited at least once in this many ticks.
 const MAX_TICKS_UNTIL_VISIT: u64 = 1 << 15;
 /// A visit sweeps a group whose generation is so many generations old. With the ticks until the next visit, the age is
 /// below 2^16.
 const MIN_AGE: u16 = 1 << 14;
-/// The ages of the groups that have entries are below this one.
-const MAX_AGE: u16 = MIN_AGE + MAX_TICKS_UNTIL_VISIT as u16;
 
 impl SubFilter {
     /// Sweeps a group, unless it was swept in this generation.
@@ -72,31 +63,6 @@ impl SubFilter {
                 self.sweep(ticks, group);
             }
         }
-    }
-
-    /// Whether no later tick makes a slot live that is not live now: no group of the newest generation has a later tick, and
-    /// no group with entries has a generation that is later or too old. Cost: linear in the slots.
-    pub fn has_sound_groups(&self, live: LiveTicks) -> bool {
-        let layout = self.layout();
-        let ticks = self.stored_ticks(live);
-        let newest = (ticks.generation + 1) * self.shape().generation_ticks - 1;
-        let later = self.stored_ticks(LiveTicks { newest, ..live });
-        (0..self.groups()).all(|group| {
-            let mut values = self
-                .slots_of_group(group)
-                .map(|slot| layout.get(self.slots(), slot));
-            let stored = self.generation_of(group);
-            match (ticks.generation as u16).wrapping_sub(stored) {
-                0 if newest == live.newest => true,
-                0 => {
-                    let states = layout.live_states(&later, stored);
-                    let mut ticks = values.filter_map(|value| layout.live_tick(&states, value));
-                    ticks.all(|tick| tick <= live.newest)
-                }
-                age if age < MAX_AGE && u64::from(age) <= ticks.generation => true,
-                _ => values.all(|value| value == 0),
-            }
-        })
     }
 
     /// Sweeps all groups. Returns whether a slot or a generation changed.
