@@ -131,8 +131,7 @@ impl CuckooWindow {
         for_each_block(self.seed(), items, |hashes| {
             self.prefetch_largest(hashes);
             for &hash in hashes {
-                let live = self.live_for_write();
-                on_result(self.insert(hash, live, budget));
+                on_result(self.insert(hash, self.live_for_write(), budget));
             }
         });
     }
