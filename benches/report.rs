@@ -278,6 +278,29 @@ impl HugePages {
     }
 }
 
+/// Small keys: memory, and the ratios to RedisBloom, which is the second module.
+fn small_keys(results: &Value) -> String {
+    const MEASURES: [&str; 4] = ["creation", "random write", "random read", "deletion"];
+    let mut table = format!(
+        "| key | keys | bytes | ratio | {} |\n|---|---:|---:|---:|{}\n",
+        MEASURES.join(" | "),
+        "---:|".repeat(MEASURES.len())
+    );
+    for (name, kind) in results["kinds"].as_object().expect("kinds") {
+        let [ours, theirs] = [0, 1].map(|i| number(&kind["memory"]["bytes"][i]));
+        let ratios = MEASURES.map(|measure| shown(number(&kind[measure]["ratios"][0])));
+        let _ = writeln!(
+            table,
+            "| {name} | {} | {} | {} | {} |",
+            grouped(number(&kind["keys"])),
+            grouped(ours),
+            shown(ours / theirs),
+            ratios.join(" | ")
+        );
+    }
+    table
+}
+
 /// The points of a curve of memory.json: items and bytes.
 fn curve(curve: &Value) -> Vec<(f64, f64)> {
     let points = curve["points"].as_array().expect("points").iter();
@@ -372,6 +395,7 @@ fn main() {
         ("peers", &*table(&redisbloom, &valkey_bloom)),
         ("huge pages", &huge_pages.table()),
         ("memory", &memory_table(curves)),
+        ("small keys", &small_keys(&recorded("small-keys.json"))),
     ];
     replace("docs/performance.md", &page);
     let charts = [

@@ -3,6 +3,9 @@
 #
 #   scripts/bench.sh server [--quick] [CASE...]    CPU time per command (benches/server), beside RedisBloom and the modules of
 #                                                  the variables below
+#   scripts/bench.sh small-keys [KIND...]          memory per key, and CPU time of creation, random access and deletion of a
+#                                                  million small keys, beside the same modules
+#   scripts/bench.sh batches [COMMAND...]          the worst ratios of commands with 1 to 1,000 items of 4 to 4,096 bytes
 #   scripts/bench.sh huge-pages [CASE...] [pauses]  CPU time and pauses of large keys with and without huge pages
 #   scripts/bench.sh sketches [NAME]               the sketches without a server (benches/sketches.rs)
 #   scripts/bench.sh pauses                        latency of BF.ADD without and during BGSAVE, and the time to load, of
@@ -26,10 +29,11 @@ part=${1:-server}
 [ $# -eq 0 ] || shift
 scripts/install.sh build server
 case $part in
-    server)
+    server | small-keys | batches)
         ROUGHLY_REDISBLOOM=${ROUGHLY_REDISBLOOM:-$(scripts/fetch.sh redisbloom)}
         export ROUGHLY_REDISBLOOM
         cargo build --release --lib -p roughly
+        [ "$part" = server ] || set -- "--$part" "$@"
         exec cargo bench -p benches --bench server -- "$@"
         ;;
     sketches) exec cargo bench -p benches --bench sketches -- "$@" ;;

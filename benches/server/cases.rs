@@ -44,6 +44,8 @@ impl Case {
 
 /// A range so wide that few numbers are repeated within a case.
 const WIDE: u64 = 1_000_000_000;
+/// The number of items in a filter whose look-ups find all of them.
+const PRESENT: u64 = 5_000_000;
 /// A window that does not end during a benchmark.
 const DAY: &str = "WINDOW 86400000";
 
@@ -156,6 +158,7 @@ fn built_in() -> Vec<Case> {
 fn bloom() -> Vec<Case> {
     let small = "BF.RESERVE k 0.001 10000000";
     let large = "BF.RESERVE k 0.001 200000000";
+    let present = many("BF.MADD k", PRESENT as usize / 100, 100, "item:@", 1);
     vec![
         Case::new("BF.ADD", small, one("BF.ADD k item:#", WIDE)),
         Case::new("BF.ADD, 200M", large, one("BF.ADD k item:#", WIDE)),
@@ -164,6 +167,24 @@ fn bloom() -> Vec<Case> {
             50_000,
             10_000_000,
         )),
+        Case::new(
+            "BF.EXISTS, present",
+            small,
+            one("BF.EXISTS k item:#", PRESENT),
+        )
+        .after(present.clone()),
+        Case::new(
+            "BF.MEXISTS, present",
+            small,
+            one("BF.MEXISTS k item:#", PRESENT),
+        )
+        .after(present.clone()),
+        Case::new(
+            "BF.MEXISTS ×100, present",
+            small,
+            hundred("BF.MEXISTS k", 10_000, PRESENT),
+        )
+        .after(present),
         Case::new("BF.MADD ×100", large, hundred("BF.MADD k", 30_000, WIDE)),
         Case::new(
             "BF.MADD ×100, pages present",

@@ -13,10 +13,12 @@ const CONNECTIONS: usize = 8;
 const MAX_PIPELINED_COMMANDS: usize = 64;
 /// Maximum number of pipelined arguments per connection. Fewer commands with many arguments are pipelined.
 const MAX_PIPELINED_ARGUMENTS: usize = 6_400;
-/// Digits of a generated number.
+/// Digits of a generated number, unless a load has fewer.
 const DIGITS: usize = 12;
-/// Placeholder of a generated number in a command.
-const NUMBER: u8 = b'#';
+/// Placeholder of a random number in a command.
+const RANDOM: u8 = b'#';
+/// Placeholder of the next number of the connections' sequence.
+const NEXT: u8 = b'@';
 
 /// A command that is sent with different numbers each time, such as `BF.ADD key item:#`.
 #[derive(Debug, Clone)]
@@ -24,19 +26,28 @@ pub struct Load {
     arguments: Vec<String>,
     /// Number of times to send the command.
     pub commands: usize,
-    /// Numbers are uniform in `0..range`.
+    /// Random numbers are uniform in `0..range`.
     range: u64,
+    /// Digits of a number.
+    digits: usize,
 }
 
 impl Load {
-    /// Creates a load of `commands` times this command, with arguments separated by spaces. Each `#` is
-    /// replaced by a number in `0..range` with twelve digits.
+    /// Creates a load of `commands` times this command, with arguments separated by spaces. Each `#` is replaced by a random
+    /// number in `0..range`, each `@` by the next number from 0 on; both have twelve digits.
     pub fn new(command: &str, commands: usize, range: u64) -> Self {
         Self {
             arguments: command.split(' ').map(str::to_owned).collect(),
             commands,
             range,
+            digits: DIGITS,
         }
+    }
+
+    /// The same load, whose numbers have this many digits.
+    pub fn with_digits(mut self, digits: usize) -> Self {
+        self.digits = digits;
+        self
     }
 
     /// Appends the arguments `times` times.
@@ -58,10 +69,11 @@ impl Load {
     }
 }
 
-/// A batch of one command in RESP, and the offsets of its numbers.
+/// A batch of one command in RESP.
 struct Batch {
     bytes: Vec<u8>,
-    numbers: Vec<usize>,
+    /// The offset of each number, and whether it is random.
+    numbers: Vec<(usize, bool)>,
     command_bytes: usize,
 }
 
@@ -70,12 +82,14 @@ impl Batch {
         let mut bytes = format!("*{}\r\n", load.arguments.len()).into_bytes();
         let mut numbers = Vec::new();
         for argument in &load.arguments {
-            let more = argument.bytes().filter(|&byte| byte == NUMBER).count() * (DIGITS - 1);
-            bytes.extend_from_slice(format!("${}\r\n", argument.len() + more).as_bytes());
+            let is_number = |byte| byte == RANDOM || byte == NEXT;
+            let in_argument = argument.bytes().filter(|&byte| is_number(byte)).count();
+            let len = argument.len() + in_argument * (load.digits - 1);
+            bytes.extend_from_slice(format!("${len}\r\n").as_bytes());
             for byte in argument.bytes() {
-                if byte == NUMBER {
-                    numbers.push(bytes.len());
-                    bytes.extend_from_slice(&[b'0'; DIGITS]);
+                if is_number(byte) {
+                    numbers.push((bytes.len(), byte == RANDOM));
+                    bytes.resize(bytes.len() + load.digits, b'0');
                 } else {
                     bytes.push(byte);
                 }
@@ -84,7 +98,9 @@ impl Batch {
         }
         let command_bytes = bytes.len();
         let places = (0..load.depth())
-            .flat_map(|i| numbers.iter().map(move |at| i * command_bytes + at))
+            .flat_map(|i| {
+                (numbers.iter()).map(move |&(at, random)| (i * command_bytes + at, random))
+            })
             .collect();
         Self {
             bytes: bytes.repeat(load.depth()),
@@ -93,16 +109,29 @@ impl Batch {
         }
     }
 
-    /// Replaces the numbers and returns the bytes of the first `commands` commands.
-    fn next(&mut self, commands: usize, range: u64, numbers: &mut Numbers) -> &[u8] {
-        for &at in &self.numbers {
-            let mut number = numbers.below(range);
-            for digit in self.bytes[at..at + DIGITS].iter_mut().rev() {
+    /// Replaces the numbers of the first `commands` commands and returns the bytes of these commands.
+    fn next(
+        &mut self,
+        commands: usize,
+        load: &Load,
+        numbers: &mut Numbers,
+        next: &mut u64,
+    ) -> &[u8] {
+        let end = commands * self.command_bytes;
+        for &(at, is_random) in self.numbers.iter().take_while(|(at, _)| *at < end) {
+            let mut number = match is_random {
+                true => numbers.below(load.range),
+                false => {
+                    *next += 1;
+                    *next - 1
+                }
+            };
+            for digit in self.bytes[at..at + load.digits].iter_mut().rev() {
                 *digit = b'0' + (number % 10) as u8;
                 number /= 10;
             }
         }
-        &self.bytes[..commands * self.command_bytes]
+        &self.bytes[..end]
     }
 }
 
@@ -127,6 +156,8 @@ impl Replies {
 pub struct Connections {
     streams: Vec<BufReader<TcpStream>>,
     numbers: Numbers,
+    /// The next number of the sequence.
+    next: u64,
     /// The replies to all loads.
     pub replies: Replies,
 }
@@ -145,8 +176,14 @@ impl Connections {
         Self {
             streams: streams.collect(),
             numbers: Numbers(seed),
+            next: 0,
             replies: Replies::default(),
         }
+    }
+
+    /// Begins the sequence of numbers again.
+    pub fn restart_sequence(&mut self) {
+        self.next = 0;
     }
 
     /// Sends the whole load and waits for the last reply.
@@ -165,7 +202,7 @@ impl Connections {
                 unread -= *pending;
                 *pending = unsent.min(load.depth());
                 if *pending > 0 {
-                    let bytes = batch.next(*pending, load.range, &mut self.numbers);
+                    let bytes = batch.next(*pending, load, &mut self.numbers, &mut self.next);
                     stream.get_mut().write_all(bytes).expect("a connection");
                 }
                 unsent -= *pending;

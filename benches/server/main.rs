@@ -15,7 +15,13 @@
 //! order. The time of a module is that of its fastest pass: other work makes a pass slower, never faster. CPU time is that of the
 //! whole process, user and system (INFO cpu), so it includes reading, parsing and replying.
 //!
-//! `--huge-pages` measures the cases on large arrays instead, with `sketch-huge-pages yes` and `no` ([`huge_pages`]).
+//! Other measurements instead of the cases:
+//!
+//! | argument | measures |
+//! |---|---|
+//! | `--huge-pages` | the cases on large arrays, with `sketch-huge-pages yes` and `no` ([`huge_pages`]) |
+//! | `--small-keys` | memory, creation, random access and deletion of many small keys ([`small_keys`]) |
+//! | `--batches` | commands with several items, by number and length of the items ([`batches`]) |
 //!
 //! Arguments select the cases whose names contain one of them; `--quick` runs one pass with a twentieth of the commands. Both
 //! write no file.
@@ -27,12 +33,15 @@ mod stream;
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
+mod batches;
 mod cases;
 mod huge_pages;
 mod load;
 mod modules;
+mod small_keys;
 
 use cases::Case;
+use load::Load;
 use modules::{Group, Prepared};
 use serde_json::{Map, Value, json};
 
@@ -51,25 +60,37 @@ fn measure(group: &Group, case: &Case, is_quick: bool) -> Times {
     let mut times = vec![Vec::new(); group.modules.len()];
     for pass in 0..passes {
         let mut servers = group.prepare(case, pass % 2 == 1, divisor);
-        let mut burst = case.load.clone();
-        burst.commands = burst.commands.div_ceil(BURSTS * divisor);
-        for i in 0..BURSTS {
-            let mut order: Vec<_> = servers.iter_mut().zip(&mut times).collect();
-            if i % 2 == 1 {
-                order.reverse();
-            }
-            for (prepared, times) in order {
-                times.push(prepared.ns_per_command(&burst));
-            }
-        }
-        let replies: Vec<_> = servers.iter().map(Prepared::replies).collect();
-        assert!(
-            replies.iter().all(|other| replies[0].are_similar(*other)),
-            "{}: the modules reply differently: {replies:?}",
-            case.name
-        );
+        let mut load = case.load.clone();
+        load.commands = load.commands.div_ceil(divisor);
+        alternate(&mut servers, &load, BURSTS, &mut times);
+        check_replies(case.name, &servers);
     }
     times
+}
+
+/// Sends the load to each of the servers in this many parts, and appends the times of the parts to those of the module.
+fn alternate(servers: &mut [Prepared], load: &Load, bursts: usize, times: &mut Times) {
+    let mut burst = load.clone();
+    burst.commands = burst.commands.div_ceil(bursts);
+    for i in 0..bursts {
+        let mut order: Vec<_> = servers.iter_mut().zip(times.iter_mut()).collect();
+        if i % 2 == 1 {
+            order.reverse();
+        }
+        for (prepared, times) in order {
+            times.push(prepared.ns_per_command(&burst));
+        }
+    }
+}
+
+/// # Panics
+/// If the servers have replied differently.
+fn check_replies(name: &str, servers: &[Prepared]) {
+    let replies: Vec<_> = servers.iter().map(Prepared::replies).collect();
+    assert!(
+        replies.iter().all(|other| replies[0].are_similar(*other)),
+        "{name}: the modules reply differently: {replies:?}"
+    );
 }
 
 /// The mean of the bursts of the fastest pass.
@@ -135,8 +156,13 @@ fn main() {
         let mut arguments = arguments.iter();
         arguments.len() == 0 || arguments.any(|argument| name.contains(argument.as_str()))
     };
-    if std::env::args().any(|argument| argument == "--huge-pages") {
-        return huge_pages::run(selects, !arguments.is_empty(), load_before);
+    for argument in std::env::args() {
+        match argument.as_str() {
+            "--huge-pages" => return huge_pages::run(selects, !arguments.is_empty(), load_before),
+            "--small-keys" => return small_keys::run(selects, arguments.is_empty(), load_before),
+            "--batches" => return batches::run(selects),
+            _ => {}
+        }
     }
     for group in Group::all() {
         let (server, versions) = group.versions();

@@ -161,37 +161,51 @@ impl Group {
         (server_version, of_modules)
     }
 
-    /// Starts a server for each module and prepares it for a case. With `is_reversed`, begins with the last module. The load before
-    /// the measurement is divided by `divisor`.
+    /// Starts a server for each module, and prepares each before the next one is started. With `is_reversed`, begins with the last
+    /// module.
+    ///
+    /// # Panics
+    /// If a server does not start.
+    pub fn start_all(
+        &self,
+        is_reversed: bool,
+        prepare: impl Fn(&Module, &mut Prepared),
+    ) -> Vec<Prepared> {
+        let start = |module: &Module| {
+            let server = self.start(module);
+            let connections = Connections::open(server.port(), 1);
+            let mut prepared = Prepared {
+                server,
+                connections,
+            };
+            prepare(module, &mut prepared);
+            prepared
+        };
+        if is_reversed {
+            let mut prepared: Vec<_> = self.modules.iter().rev().map(start).collect();
+            prepared.reverse();
+            return prepared;
+        }
+        self.modules.iter().map(start).collect()
+    }
+
+    /// Starts a server for each module and prepares it for a case; see [`Group::start_all`]. The load before the measurement is
+    /// divided by `divisor`.
     ///
     /// # Panics
     /// If a server does not start or a reply is an error.
     pub fn prepare(&self, case: &Case, is_reversed: bool, divisor: usize) -> Vec<Prepared> {
-        let prepare = |module: &Module| {
-            let server = self.start(module);
-            if !case.setup.is_empty() {
-                send(&server, case.setup);
-            }
-            let mut connections = Connections::open(server.port(), 1);
+        self.start_all(is_reversed, |module, prepared| {
+            prepared.send(case.setup);
             if let Some(prefill) = &case.prefill {
                 let mut prefill = prefill.clone();
                 prefill.commands = prefill.commands.div_ceil(divisor);
-                connections.run(&prefill);
+                prepared.run(&prefill);
                 if module.arguments == WITH_HUGE_PAGES {
-                    wait_for_huge_pages(&server);
+                    wait_for_huge_pages(&prepared.server);
                 }
             }
-            Prepared {
-                server,
-                connections,
-            }
-        };
-        if is_reversed {
-            let mut prepared: Vec<_> = self.modules.iter().rev().map(prepare).collect();
-            prepared.reverse();
-            return prepared;
-        }
-        self.modules.iter().map(prepare).collect()
+        })
     }
 }
 
@@ -203,7 +217,31 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Sends a load. Returns the server's CPU time per command, in ns.
+    /// Runs a command, unless it is empty.
+    ///
+    /// # Panics
+    /// If the reply is an error.
+    pub fn send(&self, command: &str) {
+        if !command.is_empty() {
+            send(&self.server, command);
+        }
+    }
+
+    /// Sends a load. Its sequence of numbers begins with 0.
+    ///
+    /// # Panics
+    /// If a connection breaks or a reply is an error.
+    pub fn run(&mut self, load: &Load) {
+        self.restart_sequence();
+        self.connections.run(load);
+    }
+
+    /// Begins the sequence of numbers again.
+    pub fn restart_sequence(&mut self) {
+        self.connections.restart_sequence();
+    }
+
+    /// Sends a part of a load. Returns the server's CPU time per command, in ns.
     ///
     /// # Panics
     /// If a connection breaks or a reply is an error.
@@ -213,6 +251,11 @@ impl Prepared {
         (self.cpu_seconds() - before) * 1e9 / load.commands as f64
     }
 
+    /// The bytes that the server has allocated.
+    pub fn used_memory(&self) -> f64 {
+        self.info("memory", "used_memory")
+    }
+
     /// The replies to all loads since the server started.
     pub fn replies(&self) -> Replies {
         self.connections.replies
@@ -220,15 +263,20 @@ impl Prepared {
 
     /// User and system CPU time of the server process, in seconds.
     fn cpu_seconds(&self) -> f64 {
-        let info = self.server.call("INFO cpu");
+        ["used_cpu_user", "used_cpu_sys"]
+            .map(|field| self.info("cpu", field))
+            .iter()
+            .sum()
+    }
+
+    /// A field of a section of INFO.
+    fn info(&self, section: &str, name: &str) -> f64 {
+        let info = self.server.call(&format!("INFO {section}"));
         let text = String::from_utf8_lossy(info.text().expect("a text")).into_owned();
-        let field = |name: &str| -> f64 {
-            text.lines()
-                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-                .and_then(|number| number.parse().ok())
-                .expect("a number")
-        };
-        field("used_cpu_user") + field("used_cpu_sys")
+        text.lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+            .and_then(|number| number.parse().ok())
+            .expect("a number")
     }
 }
 
