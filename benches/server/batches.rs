@@ -12,7 +12,7 @@ const LENGTHS: [usize; 7] = [4, 8, 16, 32, 128, 1024, 4096];
 /// The largest command, in bytes of items.
 const MAX_BYTES: usize = 1 << 20;
 /// Bytes and items that a measurement sends.
-const ALL_BYTES: usize = 1 << 23;
+const ALL_BYTES: usize = 1 << 25;
 const ALL_ITEMS: usize = 60_000;
 /// Parts of a load. Even, so that each module is first equally often.
 const BURSTS: usize = 10;
@@ -109,8 +109,12 @@ fn item(number: &str, len: usize) -> String {
 }
 
 /// Prints the worst ratios of the commands that `selects` accepts.
+///
+/// # Panics
+/// Without a module to compare with.
 pub fn run(selects: impl Fn(&str) -> bool) {
     let group = Group::all().swap_remove(0);
+    assert!(group.modules.len() > 1, "no module to compare with");
     let (server, versions) = group.versions();
     println!(
         "{server}, Roughly {}: ratio of CPU times for {} to {} items of {} to {} bytes",
