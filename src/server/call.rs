@@ -323,6 +323,7 @@ impl Call<'_> {
         unsafe {
             match (keyword, items) {
                 // The server allocates its list of arguments once, instead of twice.
+                (None, &[item]) => replicate(ctx, name, c"ss".as_ptr(), key, item.as_raw()),
                 (None, &[item, value]) => {
                     let (item, value) = (item.as_raw(), value.as_raw());
                     replicate(ctx, name, c"sss".as_ptr(), key, item, value)
