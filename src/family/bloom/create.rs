@@ -55,6 +55,8 @@ pub enum NewFilter {
         parameters: Parameters,
         /// Whether the command must be obeyed.
         is_obeyed: bool,
+        /// Whether the command is replicated verbatim, if there is no header.
+        is_complete: bool,
         /// The header of the filter, for parameters that BF.RESERVE cannot specify; `build` sets it.
         header: OnceCell<Vec<u8>>,
     },
@@ -84,6 +86,7 @@ impl NewFilter {
         Ok(Self::Classic {
             parameters: parameters(request, is_obeyed)?,
             is_obeyed,
+            is_complete: request.is_complete,
             header: OnceCell::new(),
         })
     }
@@ -131,6 +134,7 @@ impl NewKey for NewFilter {
                 parameters,
                 is_obeyed,
                 header,
+                ..
             } => {
                 let chain = match is_obeyed {
                     true => Chain::new_replicated(parameters, budget),
@@ -167,12 +171,16 @@ impl NewKey for NewFilter {
         static LOADCHUNK: ReplicatedCommand = ReplicatedCommand::new(Chain::LOADCHUNK);
         match self {
             Self::Classic {
-                parameters, header, ..
+                parameters,
+                is_complete,
+                header,
+                ..
             } => match header.get() {
                 Some(header) => {
                     let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
                     call.replicate(&LOADCHUNK, arguments.integer(1).bytes(header));
                 }
+                None if *is_complete => call.replicate_verbatim(),
                 None => replicate_reserve(call, parameters, None),
             },
             Self::Windowed(parameters, window, seed) => {

@@ -12,17 +12,27 @@ const COMMANDS: &[(&str, Option<&[&str]>)] = &[
         Some(&["BF.RESERVE a 1e-2 100 EXPANSION 2", "BF.ADD a x"]),
     ),
     (
-        "BF.RESERVE b .001 7 EXPANSION 4",
-        Some(&["BF.RESERVE b 1e-3 7 EXPANSION 4"]),
+        "BF.RESERVE b .001 7",
+        Some(&["BF.RESERVE b 1e-3 7 EXPANSION 2"]),
     ),
     (
         "BF.MADD c x y",
         Some(&["BF.RESERVE c 1e-2 100 EXPANSION 2", "BF.MADD c x y"]),
     ),
+    ("BF.RESERVE b0 .001 7 expansion 4", None),
     (
-        "BF.RESERVE d 0.01 100 NONSCALING",
-        Some(&["BF.RESERVE d 1e-2 100 NONSCALING"]),
+        "BF.RESERVE b1 1e-3 7 EXPANSION 4",
+        Some(&["BF.RESERVE b1 1e-3 7 EXPANSION 4"]),
     ),
+    (
+        "BF.RESERVE b2 0.5 7 EXPANSION 4",
+        Some(&["BF.RESERVE b2 2.5e-1 7 EXPANSION 4"]),
+    ),
+    (
+        "BF.RESERVE b4 0.25 7 EXPANSION 2 MORE",
+        Some(&["BF.RESERVE b4 2.5e-1 7 EXPANSION 2"]),
+    ),
+    ("BF.RESERVE d 0.01 100 NONSCALING", None),
     (
         "BF.RESERVE e 0.25 100 WINDOW 3600000 PANES 4 SEED S",
         Some(&["BF.RESERVE e 2.5e-1 100 EXPANSION 2 WINDOW 3600000 PANES 4 SEED S"]),
