@@ -1,11 +1,12 @@
 //! The creation of a key. A command decides once what the new key is; the description is then built, replicated and stored.
 
-use crate::server::argument::Argument;
+use crate::family::window_option::NewWindow;
 use crate::server::call::{Call, Error};
+use crate::server::command::{ReplicatedArguments, ReplicatedCommand};
 use crate::server::data_type::NewValue;
 use crate::server::key::{Entry, Found, WriteKey};
+use roughly_sketch::seed::Seed;
 use std::ffi::CStr;
-use std::iter;
 
 /// A new key: all that options, settings, the dialect, the sender and random bytes decide.
 pub trait NewKey {
@@ -78,27 +79,17 @@ pub fn create_and_store(
     Ok(())
 }
 
-/// Replicates a creation verbatim, or, with a window, the command with its first `len` arguments and the words of the window.
+/// Replicates a creation verbatim, or, with a window, the command with its first `len` arguments and the arguments of the window.
 pub fn replicate_with_window(
     call: &mut Call<'_>,
-    name: &CStr,
+    command: &ReplicatedCommand,
     len: usize,
-    words: Option<Vec<String>>,
+    window: Option<(NewWindow, Option<Seed>)>,
 ) {
-    let Some(words) = words else {
+    let Some((window, seed)) = window else {
         return call.replicate_verbatim();
     };
-    let before = call.args_from(1).take(len - 1).map(Argument::bytes);
-    let arguments: Vec<_> = before.chain(words.iter().map(String::as_bytes)).collect();
-    call.replicate(name, &arguments);
-}
-
-/// Replicates a creation with the command `name key parameters window`. The parameters are separated by spaces.
-pub fn replicate_parameters(call: &mut Call<'_>, name: &CStr, parameters: &str, window: &[String]) {
-    let words = parameters
-        .split(' ')
-        .chain(window.iter().map(String::as_str));
-    let key = call.arg(1).bytes();
-    let arguments: Vec<_> = iter::once(key).chain(words.map(str::as_bytes)).collect();
-    call.replicate(name, &arguments);
+    let mut arguments = ReplicatedArguments::new(call.arguments(1..len));
+    window.add_to(&mut arguments, seed);
+    call.replicate(command, &arguments);
 }

@@ -5,7 +5,7 @@ use crate::family::errors::formatted;
 use crate::family::filters;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::command::Options;
+use crate::server::command::{Options, ReplicatedArguments};
 use roughly_sketch::seed::Seed;
 use roughly_sketch::window::{Timed, Window, WindowError};
 use std::ffi::CStr;
@@ -209,23 +209,21 @@ impl NewWindow {
         }
     }
 
-    /// The arguments of the option for a window with this seed, for the replicated form of a creation.
-    #[must_use]
-    pub fn words(self, seed: Option<Seed>) -> Vec<String> {
+    /// Adds the option for a window with this seed to the replicated form of a creation.
+    pub fn add_to(self, arguments: &mut ReplicatedArguments<'_>, seed: Option<Seed>) {
         let window = self.window;
-        let mut words = vec!["WINDOW".to_owned(), window.ms().to_string()];
-        words.extend(["PANES".to_owned(), window.panes().to_string()]);
+        arguments.keyword("WINDOW").integer(window.ms());
+        arguments.keyword("PANES").integer(window.panes());
         if !window.is_uniform() {
-            words.extend(["FINEST".to_owned(), window.pane_ms().to_string()]);
+            arguments.keyword("FINEST").integer(window.pane_ms());
         }
         if let Some(rate) = self.error_rate {
-            words.extend(["ERROR".to_owned(), format!("{rate:e}")]);
+            arguments.keyword("ERROR").scientific(rate);
         }
         if let Some(seed) = seed {
-            let digits = format!("{:032x}", u128::from_be_bytes(seed.0));
-            words.extend(["SEED".to_owned(), digits]);
+            let number = u128::from_be_bytes(seed.0);
+            arguments.keyword("SEED").hexadecimal(number);
         }
-        words
     }
 }
 

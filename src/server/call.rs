@@ -2,7 +2,7 @@
 //!
 //! Further methods of [`Call`] are in `window.rs`, `key/`, `command/acl.rs` and `command/options.rs`.
 
-use super::argument::{Argument, OwnedString};
+use super::argument::Argument;
 use super::context::Context;
 use super::injected;
 use super::memory::{Memory, key_limit_error};
@@ -133,12 +133,19 @@ impl<'a> Call<'a> {
         self.within_ms != 0
     }
 
-    /// Random bytes from the server.
+    /// Random bytes from the kernel, or from the server if the kernel has no such function: the server computes two SHA-256 sums
+    /// of two blocks for each 32 bytes.
     #[must_use]
     pub fn random_bytes<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];
-        // SAFETY: the buffer has N bytes.
-        unsafe { api!(RedisModule_GetRandomBytes)(bytes.as_mut_ptr(), N) };
+        let start = bytes.as_mut_ptr();
+        // SAFETY: the buffer has N bytes. The C libraries of older systems lack getrandom.
+        unsafe {
+            let len = libc::syscall(libc::SYS_getrandom, start, N, libc::GRND_NONBLOCK);
+            if usize::try_from(len) != Ok(N) {
+                api!(RedisModule_GetRandomBytes)(start, N);
+            }
+        }
         bytes
     }
 
@@ -300,23 +307,6 @@ impl Call<'_> {
         unsafe { api!(RedisModule_ReplicateVerbatim)(self.ctx()) };
     }
 
-    /// Replicates another command with these arguments.
-    pub fn replicate(&mut self, name: &CStr, arguments: &[&[u8]]) {
-        let strings = arguments.iter().map(|argument| OwnedString::new(argument));
-        let strings: Vec<_> = strings.collect();
-        // SAFETY: the format "v" takes a vector of strings and its length; an `OwnedString` is a pointer to a string, and the server
-        // takes its own references.
-        unsafe {
-            api!(RedisModule_Replicate)(
-                self.ctx(),
-                name.as_ptr(),
-                c"v".as_ptr(),
-                strings.as_ptr(),
-                strings.len(),
-            );
-        }
-    }
-
     /// Replicates `name key [keyword] items`, where the key is argument 1 and the items are arguments of this command.
     /// Replicates nothing if there are no items.
     // Not inlined: most commands are replicated verbatim.
@@ -333,6 +323,7 @@ impl Call<'_> {
         unsafe {
             match (keyword, items) {
                 // The server allocates its list of arguments once, instead of twice.
+                (None, &[item]) => replicate(ctx, name, c"ss".as_ptr(), key, item.as_raw()),
                 (None, &[item, value]) => {
                     let (item, value) = (item.as_raw(), value.as_raw());
                     replicate(ctx, name, c"sss".as_ptr(), key, item, value)

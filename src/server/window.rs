@@ -10,6 +10,7 @@
 //! freed.
 
 use super::call::{Call, Error};
+use super::command::{ReplicatedArguments, ReplicatedCommand};
 use super::config::{Setting, store_boolean};
 use super::data_type::AnyValue;
 use super::key::Entry;
@@ -29,8 +30,8 @@ pub(super) const SETTINGS: &[Setting] = &[Setting {
 
 static ENABLED: AtomicBool = AtomicBool::new(true);
 
-/// Replicates, after an advance of the key in argument 1, the command that advances its copies.
-pub const ADVANCE: &CStr = c"SKETCH.ADVANCE";
+/// Replicated after an advance of the key in argument 1: advances its copies.
+static ADVANCE: ReplicatedCommand = ReplicatedCommand::new(c"SKETCH.ADVANCE");
 
 const ADVANCE_EVENT: &CStr = c"sketch.advance";
 
@@ -108,8 +109,9 @@ impl Call<'_> {
     /// advance.
     pub(super) fn advance(&mut self, value: &mut dyn AnyValue, pane: u64) {
         if value.advance(pane) {
-            let newest = value.timeline().map_or(pane, Timeline::newest).to_string();
-            self.replicate(ADVANCE, &[self.arg(1).bytes(), newest.as_bytes()]);
+            let newest = value.timeline().map_or(pane, Timeline::newest);
+            let mut arguments = ReplicatedArguments::new(self.arguments(1..2));
+            self.replicate(&ADVANCE, arguments.integer(newest));
             self.pending_advance = true;
         }
         if self.memory().is_key_limited() {

@@ -4,5 +4,6 @@ mod faults;
 mod formats;
 mod huge_pages;
 mod recipes;
+mod replicated_creations;
 mod samples;
 mod worst_cases;

@@ -19,7 +19,7 @@ use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
 
 /// The arguments of a command.
-type Words = Vec<Vec<u8>>;
+pub type Words = Vec<Vec<u8>>;
 
 /// A server that replaces valkey-bloom: it creates keys of its type and replies as it does.
 fn with_random_seeds() -> Options {
@@ -34,7 +34,7 @@ fn replacement() -> Options {
 
 /// Logs commands without a preamble. The server then writes the file before it replies, which it may postpone while it
 /// synchronizes the file.
-const AOF: &[&str] = &[
+pub const AOF: &[&str] = &[
     "--appendonly",
     "yes",
     "--appendfsync",
@@ -99,6 +99,6 @@ fn line(bytes: &[u8]) -> (&str, &[u8]) {
 }
 
 /// The commands since the start or the last rewrite.
-fn logged(server: &Server) -> Vec<Words> {
+pub fn logged(server: &Server) -> Vec<Words> {
     logged_in(server, ".incr.aof")
 }

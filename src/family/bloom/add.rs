@@ -107,9 +107,12 @@ pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
         false => Err(NOT_FOUND.into()),
     })?;
     let first = options.first_item;
+    let mut outcome = Outcome::new(ADD_ITEMS, first);
     // The options have different syntaxes for keys of different types, and a new key has been replicated with all
     // parameters.
-    let outcome = Outcome::new(ADD_ITEMS, first).without_options();
+    if first != 3 || !call.arg(2).is("ITEMS") {
+        outcome = outcome.without_options();
+    }
     add_all(
         call,
         entry,

@@ -9,7 +9,8 @@ use crate::family::filters::capped;
 use crate::family::new_key::{self, NewKey};
 use crate::family::window_option::NewWindow;
 use crate::server::call::{Call, Error};
-use crate::server::data_type::{NewValue, Value};
+use crate::server::command::{ReplicatedArguments, ReplicatedCommand};
+use crate::server::data_type::{DataType, NewValue, Value};
 use crate::server::key::{Found, Lookup, OneOf};
 use roughly_sketch::bloom::{Chain, Parameters};
 use roughly_sketch::memory::Purpose;
@@ -54,6 +55,8 @@ pub enum NewFilter {
         parameters: Parameters,
         /// Whether the command must be obeyed.
         is_obeyed: bool,
+        /// Whether the command is replicated verbatim, if there is no header.
+        is_complete: bool,
         /// The header of the filter, for parameters that BF.RESERVE cannot specify; `build` sets it.
         header: OnceCell<Vec<u8>>,
     },
@@ -83,6 +86,7 @@ impl NewFilter {
         Ok(Self::Classic {
             parameters: parameters(request, is_obeyed)?,
             is_obeyed,
+            is_complete: request.is_complete,
             header: OnceCell::new(),
         })
     }
@@ -130,6 +134,7 @@ impl NewKey for NewFilter {
                 parameters,
                 is_obeyed,
                 header,
+                ..
             } => {
                 let chain = match is_obeyed {
                     true => Chain::new_replicated(parameters, budget),
@@ -163,18 +168,23 @@ impl NewKey for NewFilter {
     }
 
     fn replicate(&self, call: &mut Call<'_>) {
+        static LOADCHUNK: ReplicatedCommand = ReplicatedCommand::new(Chain::LOADCHUNK);
         match self {
             Self::Classic {
-                parameters, header, ..
+                parameters,
+                is_complete,
+                header,
+                ..
             } => match header.get() {
                 Some(header) => {
-                    let arguments = [call.arg(1).bytes(), b"1", header];
-                    call.replicate(c"BF.LOADCHUNK", &arguments);
+                    let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
+                    call.replicate(&LOADCHUNK, arguments.integer(1).bytes(header));
                 }
-                None => replicate_reserve(call, parameters, &[]),
+                None if *is_complete => call.replicate_verbatim(),
+                None => replicate_reserve(call, parameters, None),
             },
             Self::Windowed(parameters, window, seed) => {
-                replicate_reserve(call, parameters, &window.words(Some(*seed)));
+                replicate_reserve(call, parameters, Some((*window, *seed)));
             }
             Self::Valkey(parameters, _) => replicate_valkey(call, parameters),
         }
@@ -189,37 +199,44 @@ fn not_created(error: impl Into<AddError>) -> Error {
     }
 }
 
-/// Replicates a creation as BF.RESERVE, with the words of its window.
-fn replicate_reserve(call: &mut Call<'_>, parameters: &Parameters, window: &[String]) {
-    let growth = match (parameters.scaling, parameters.expansion) {
-        (false, _) => "NONSCALING".to_owned(),
+/// Replicates a creation as BF.RESERVE, with its window.
+fn replicate_reserve(
+    call: &mut Call<'_>,
+    parameters: &Parameters,
+    window: Option<(NewWindow, Seed)>,
+) {
+    static RESERVE: ReplicatedCommand = ReplicatedCommand::new(c"BF.RESERVE");
+    let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
+    arguments
+        .scientific(parameters.error_rate)
+        .integer(parameters.capacity);
+    match (parameters.scaling, parameters.expansion) {
+        (false, _) => arguments.keyword("NONSCALING"),
         // A factor of 0 stands for a non-scaling filter. 2^32 has the same lower 32 bits, which are stored.
-        (true, 0) => format!("EXPANSION {}", 1u64 << 32),
-        (true, factor) => format!("EXPANSION {factor}"),
+        (true, 0) => arguments.keyword("EXPANSION").integer(1 << 32),
+        (true, factor) => arguments.keyword("EXPANSION").integer(factor.into()),
     };
-    let parameters = format!(
-        "{:e} {} {growth}",
-        parameters.error_rate, parameters.capacity
-    );
-    new_key::replicate_parameters(call, c"BF.RESERVE", &parameters, window);
+    if let Some((window, seed)) = window {
+        window.add_to(&mut arguments, Some(seed));
+    }
+    call.replicate(&RESERVE, &arguments);
 }
 
 /// Replicates the creation of a filter of valkey-bloom's type as valkey-bloom does, with all parameters.
 fn replicate_valkey(call: &mut Call<'_>, parameters: &valkey_bloom::Parameters) {
-    // The shortest decimals that parse to the same numbers, without an exponent.
-    let before = format!(
-        "CAPACITY {} ERROR {} TIGHTENING {} SEED",
-        parameters.capacity, parameters.error_rate, parameters.tightening
-    );
-    let growth = match parameters.expansion {
-        0 => "NONSCALING".to_owned(),
-        factor => format!("EXPANSION {factor}"),
+    static INSERT: ReplicatedCommand = ReplicatedCommand::new(c"BF.INSERT");
+    let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
+    arguments.keyword("CAPACITY").integer(parameters.capacity);
+    arguments.keyword("ERROR").decimal(parameters.error_rate);
+    arguments
+        .keyword("TIGHTENING")
+        .decimal(parameters.tightening);
+    arguments.keyword("SEED").bytes(&parameters.seed);
+    match parameters.expansion {
+        0 => arguments.keyword("NONSCALING"),
+        factor => arguments.keyword("EXPANSION").integer(factor.into()),
     };
-    let mut arguments = vec![call.arg(1).bytes()];
-    arguments.extend(before.split(' ').map(str::as_bytes));
-    arguments.push(&parameters.seed);
-    arguments.extend(growth.split(' ').map(str::as_bytes));
-    call.replicate(c"BF.INSERT", &arguments);
+    call.replicate(&INSERT, &arguments);
 }
 
 /// BF.LOAD key payload: the payload of valkey-bloom's AOF (docs/contributing/formats.md, "Bloom filters of valkey-bloom").

@@ -9,6 +9,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::{MissingValue, Options};
 use crate::server::key::Lookup;
+use roughly_sketch::bloom::MAX_ERROR_RATE;
 use roughly_sketch::valkey_bloom::{self, FIXED_SEED, Parameters, check_scales_to};
 use roughly_sketch::window_filter::BloomWindow;
 use std::ffi::CStr;
@@ -39,6 +40,8 @@ pub struct Request {
     seed: Option<[u8; 32]>,
     /// Whether VALIDATESCALETO is specified, which only valkey-bloom has.
     scales_to: bool,
+    /// Whether the command is a BF.RESERVE with all parameters, which every server parses to the same ones.
+    pub is_complete: bool,
 }
 
 impl Request {
@@ -157,6 +160,13 @@ fn redisbloom_reserve(call: &Call<'_>) -> Result<Request, Error> {
     }
     check_others(&options, window.is_some())?;
     request.window = window.map(WindowOption::parse::<BloomWindow>).transpose()?;
+    let has_growth = match request.nonscaling {
+        true => call.len() == 5,
+        false => call.len() == 6 && request.expansion.is_some(),
+    };
+    let is_plain = |digit: &u8| digit.is_ascii_digit() || *digit == b'.';
+    request.is_complete =
+        has_growth && error_rate <= MAX_ERROR_RATE && call.arg(2).bytes().iter().all(is_plain);
     Ok(request)
 }
 

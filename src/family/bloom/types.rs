@@ -160,10 +160,16 @@ impl Filter<'_> {
     #[inline(always)]
     pub fn contains_each<'b>(
         self,
-        items: impl Iterator<Item = &'b [u8]>,
+        mut items: impl ExactSizeIterator<Item = &'b [u8]>,
         panes: Panes,
-        on_result: impl FnMut(bool),
+        mut on_result: impl FnMut(bool),
     ) {
+        // A block of one item costs more than the item.
+        if items.len() == 1
+            && let Some(item) = items.next()
+        {
+            return on_result(self.contains(item, panes));
+        }
         match self {
             Self::Classic(chain) => chain.contains_each(items, on_result),
             Self::Windowed(set) => set.contains_each(items, panes, on_result),
@@ -447,12 +453,19 @@ impl FilterMut<'_> {
     #[inline(always)]
     pub fn add_each<'b>(
         &mut self,
-        items: impl Iterator<Item = &'b [u8]>,
+        mut items: impl ExactSizeIterator<Item = &'b [u8]>,
         if_present: IfPresent,
         max_size: u64,
         budget: Budget<'_>,
-        on_result: impl FnMut(Added) -> ControlFlow<()>,
+        mut on_result: impl FnMut(Added) -> ControlFlow<()>,
     ) {
+        if items.len() == 1
+            && (if_present == IfPresent::Refresh || !matches!(self, Self::Windowed(_)))
+            && let Some(item) = items.next()
+        {
+            let _ = on_result(self.add(item, max_size, budget));
+            return;
+        }
         match self {
             Self::Classic(chain) => {
                 let mut additions = batch::Additions::new(items, (), chain);

@@ -1,8 +1,9 @@
 //! CMS.INITBYDIM and CMS.INITBYPROB.
 
-use crate::family::new_key::{NewKey, create_and_store, replicate_parameters};
+use crate::family::new_key::{NewKey, create_and_store};
 use crate::family::window_option::{COUNTER, NewWindow, WindowOption};
 use crate::server::call::{Call, Error};
+use crate::server::command::{ReplicatedArguments, ReplicatedCommand};
 use crate::server::data_type::{NewValue, Value};
 use roughly_sketch::count_min::{
     CellSize, CountMin, CountMinError, CountMinWindow, Shape, dimensions_for,
@@ -16,12 +17,13 @@ const ARGUMENTS: [usize; 2] = [4, 6];
 
 /// CMS.INITBYDIM key width depth [CELL_SIZE 1|2|4|8] [WINDOW ms [PANES n] [FINEST r] [SEED hex]]
 pub fn initbydim(call: &mut Call<'_>) -> Result<(), Error> {
-    create(call, c"cms.initbydim", dimensions)
+    let is_complete = call.len() == ARGUMENTS[0];
+    create(call, c"cms.initbydim", dimensions, is_complete)
 }
 
 /// CMS.INITBYPROB key error probability [CELL_SIZE 1|2|4|8] [WINDOW ms [PANES n] [FINEST r] [SEED hex]]
 pub fn initbyprob(call: &mut Call<'_>) -> Result<(), Error> {
-    create(call, c"cms.initbyprob", bounds)
+    create(call, c"cms.initbyprob", bounds, false)
 }
 
 /// The dimensions of CMS.INITBYDIM.
@@ -51,6 +53,8 @@ type Dimensions = Result<(u64, u64), CountMinError>;
 
 struct NewSketch {
     shape: Shape,
+    /// Whether the arguments of the command are those of the replicated form.
+    is_complete: bool,
     window: Option<(NewWindow, Seed)>,
 }
 
@@ -69,19 +73,22 @@ impl NewKey for NewSketch {
 
     /// The dimensions are replicated: releases of RedisBloom differ in the depth that they calculate for some probabilities.
     fn replicate(&self, call: &mut Call<'_>) {
+        static INITBYDIM: ReplicatedCommand = ReplicatedCommand::new(c"CMS.INITBYDIM");
+        if self.is_complete {
+            return call.replicate_verbatim();
+        }
         let (width, depth) = (self.shape.width(), self.shape.depth());
+        let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
+        arguments.integer(width).integer(depth);
         // RedisBloom up to 8.10 does not accept the keyword.
-        let parameters = match self.shape.cell_size() {
-            size if size == CellSize::default() => format!("{width} {depth}"),
-            size => format!("{width} {depth} CELL_SIZE {}", size.bytes()),
-        };
-        let words = (self.window).map(|(window, seed)| window.words(Some(seed)));
-        replicate_parameters(
-            call,
-            c"CMS.INITBYDIM",
-            &parameters,
-            &words.unwrap_or_default(),
-        );
+        let cell_size = self.shape.cell_size();
+        if cell_size != CellSize::default() {
+            arguments.keyword("CELL_SIZE").integer(cell_size.bytes());
+        }
+        if let Some((window, seed)) = self.window {
+            window.add_to(&mut arguments, Some(seed));
+        }
+        call.replicate(&INITBYDIM, &arguments);
     }
 }
 
@@ -90,6 +97,7 @@ fn create(
     call: &mut Call<'_>,
     event: &CStr,
     read: fn(&Call<'_>) -> Result<Dimensions, Error>,
+    is_complete: bool,
 ) -> Result<(), Error> {
     let (len, option) = WindowOption::at_end(call, &ARGUMENTS, COUNTER)?;
     let key = call.write(1);
@@ -101,6 +109,7 @@ fn create(
     let (width, depth) = dimensions?;
     let new = NewSketch {
         shape: Shape::new(width, depth, cell_size)?,
+        is_complete,
         // The arguments before WINDOW are checked first.
         window: option
             .map(|option| option.create::<CountMinWindow>(call))

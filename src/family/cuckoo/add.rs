@@ -203,19 +203,16 @@ fn insert_each<'a>(
     outcome: &mut Outcome<'a>,
 ) {
     let memory = call.memory();
-    let growths_left = Cell::new(match call.must_obey() {
-        true => u32::MAX,
-        false => MAX_GROWTHS,
-    });
+    let growths = Cell::new(0);
     let allows = |bytes| {
-        let left = growths_left.get().checked_sub(1);
-        growths_left.set(left.unwrap_or(0));
-        if left.is_none() {
+        growths.set(growths.get() + 1);
+        let is_allowed = growths.get() <= MAX_GROWTHS || memory.must_obey();
+        if !is_allowed {
             memory.report_refusal(MemoryRefusal::SubFilters, |key| {
                 format!("one command adds at most {MAX_GROWTHS} sub-filters to {key}")
             });
         }
-        left.is_some() && memory.request(Purpose::Grow, bytes)
+        is_allowed && memory.request(Purpose::Grow, bytes)
     };
     call.reply_array(call.len() - first);
     let items = call.args_from(first).map(Argument::bytes);

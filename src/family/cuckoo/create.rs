@@ -7,7 +7,7 @@ use crate::family::new_key::{self, NewKey};
 use crate::family::window_option::{CUCKOO, INSERT, NewWindow, WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::command::Options;
+use crate::server::command::{Options, ReplicatedArguments, ReplicatedCommand};
 use crate::server::data_type::{DataType, NewValue, Value};
 use crate::server::key::{Found, OneOf};
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
@@ -190,20 +190,24 @@ impl NewKey for NewFilter {
     }
 
     fn replicate(&self, call: &mut Call<'_>) {
+        static RESERVE: ReplicatedCommand = ReplicatedCommand::new(c"CF.RESERVE");
         let (Self::Classic(capacity, parameters) | Self::Windowed(capacity, parameters, ..)) = self;
-        let words = match self {
-            Self::Classic(..) => Vec::new(),
-            Self::Windowed(_, _, window, seed) => window.words(Some(*seed)),
-        };
         let Parameters {
             bucket_size,
             max_iterations,
             expansion,
-        } = parameters;
-        let parameters = format!(
-            "{capacity} BUCKETSIZE {bucket_size} MAXITERATIONS {max_iterations} EXPANSION {expansion}"
-        );
-        new_key::replicate_parameters(call, c"CF.RESERVE", &parameters, &words);
+        } = *parameters;
+        let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
+        arguments.integer(*capacity);
+        arguments.keyword("BUCKETSIZE").integer(bucket_size.into());
+        arguments
+            .keyword("MAXITERATIONS")
+            .integer(max_iterations.into());
+        arguments.keyword("EXPANSION").integer(expansion.into());
+        if let Self::Windowed(_, _, window, seed) = self {
+            window.add_to(&mut arguments, Some(*seed));
+        }
+        call.replicate(&RESERVE, &arguments);
     }
 }
 

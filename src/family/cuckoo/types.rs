@@ -81,10 +81,16 @@ impl Cuckoo<'_> {
     #[inline(always)]
     pub fn contains_each<'b>(
         self,
-        items: impl IntoIterator<Item = &'b [u8]>,
+        mut items: impl ExactSizeIterator<Item = &'b [u8]>,
         panes: Panes,
-        on_result: impl FnMut(bool),
+        mut on_result: impl FnMut(bool),
     ) {
+        // A block of one item costs more than the item.
+        if items.len() == 1
+            && let Some(item) = items.next()
+        {
+            return on_result(self.contains(item, panes));
+        }
         match self {
             Self::Classic(filter) => filter.contains_each(items, on_result),
             Self::Windowed(filter) => filter.contains_each(items, panes, on_result),
@@ -276,11 +282,16 @@ impl CuckooMut<'_> {
     #[inline(always)]
     pub fn insert_each<'b>(
         &mut self,
-        items: impl IntoIterator<Item = &'b [u8]>,
+        mut items: impl ExactSizeIterator<Item = &'b [u8]>,
         if_exists: IfExists,
         budget: Budget<'_>,
         mut on_result: impl FnMut(Insertion),
     ) {
+        if items.len() == 1
+            && let Some(item) = items.next()
+        {
+            return on_result(self.insert(item, if_exists, budget));
+        }
         match (self, if_exists) {
             (Self::Classic(filter), IfExists::Add) => {
                 filter.insert_each(items, budget, |each| on_result(Insertion::of(each)));

@@ -5,6 +5,7 @@ use crate::family::new_key::{NewKey, create_and_store, replicate_with_window};
 use crate::family::window_option::{DIGEST, NewWindow, WindowOption};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::command::ReplicatedCommand;
 use crate::server::data_type::{NewValue, Value};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::t_digest::{DEFAULT_COMPRESSION, DigestError, TDigest, TDigestWindow};
@@ -40,8 +41,9 @@ impl NewKey for NewDigest {
     }
 
     fn replicate(&self, call: &mut Call<'_>) {
-        let words = self.window.map(|window| window.words(None));
-        replicate_with_window(call, c"TDIGEST.CREATE", self.len, words);
+        static CREATE: ReplicatedCommand = ReplicatedCommand::new(c"TDIGEST.CREATE");
+        let window = self.window.map(|window| (window, None));
+        replicate_with_window(call, &CREATE, self.len, window);
     }
 }
 

@@ -4,7 +4,7 @@ use super::create;
 use super::types::{Digest, NOT_FOUND, WRONG_KEYWORD};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
-use crate::server::command::Options;
+use crate::server::command::{Options, ReplicatedArguments, ReplicatedCommand};
 use crate::server::data_type::DataType;
 use crate::server::key::{Lookup, ReadKey};
 use roughly_sketch::memory::{Budget, Purpose, with_capacity};
@@ -42,16 +42,20 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         key.persist();
     }
     if changes {
+        static LOADCHUNK: ReplicatedCommand = ReplicatedCommand::new(TDigest::LOADCHUNK);
+        static PEXPIREAT: ReplicatedCommand = ReplicatedCommand::new(c"PEXPIREAT");
         let expires_at = key.expires_at();
         let entry = key.replace(call, merged)?;
-        let key = call.arg(1).bytes();
-        match (header, expires_at) {
+        let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
+        match (&header, expires_at) {
             // On a copy, too, the header replaces the value of an existing key, which keeps its time to live.
-            (Some(header), _) => call.replicate(TDigest::LOADCHUNK, &[key, b"1", &header]),
+            (Some(header), _) => {
+                call.replicate(&LOADCHUNK, arguments.integer(1).bytes(header));
+            }
             (None, None) => call.replicate_verbatim(),
             (None, Some(unix_ms)) => {
                 call.replicate_verbatim();
-                call.replicate(c"PEXPIREAT", &[key, unix_ms.to_string().as_bytes()]);
+                call.replicate(&PEXPIREAT, arguments.integer(unix_ms.unsigned_abs()));
             }
         }
         entry.store();

@@ -4,6 +4,7 @@ use crate::family::errors::formatted;
 use crate::family::new_key::{NewKey, create_and_store, replicate_with_window};
 use crate::family::window_option::{COUNTER, NewWindow, WindowOption, in_log};
 use crate::server::call::{Call, Error};
+use crate::server::command::ReplicatedCommand;
 use crate::server::data_type::{NewValue, Value};
 use crate::server::log::{RateLimit, quoted};
 use roughly_sketch::memory::Purpose;
@@ -43,8 +44,9 @@ impl NewKey for NewTopK {
     }
 
     fn replicate(&self, call: &mut Call<'_>) {
-        let words = (self.window).map(|(window, seed)| window.words(Some(seed)));
-        replicate_with_window(call, c"TOPK.RESERVE", self.len, words);
+        static RESERVE: ReplicatedCommand = ReplicatedCommand::new(c"TOPK.RESERVE");
+        let window = self.window.map(|(window, seed)| (window, Some(seed)));
+        replicate_with_window(call, &RESERVE, self.len, window);
     }
 }
 

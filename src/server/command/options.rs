@@ -7,6 +7,7 @@ use crate::server::argument::Argument;
 use crate::server::call::Call;
 use crate::server::error::Error;
 use crate::server::log::{self, quoted};
+use smallvec::SmallVec;
 
 /// An option without its value: its keyword is the last argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,9 +19,9 @@ pub struct Options<'call, 'a> {
     call: &'call Call<'a>,
     first: usize,
     /// Keywords that were looked up as options without a value.
-    flags: Vec<&'static str>,
+    flags: SmallVec<[&'static str; 2]>,
     /// Positions of the keywords that were found and have a value after them.
-    keywords: Vec<usize>,
+    keywords: SmallVec<[usize; 8]>,
 }
 
 impl<'call, 'a> Options<'call, 'a> {
@@ -30,8 +31,8 @@ impl<'call, 'a> Options<'call, 'a> {
         Self {
             call,
             first,
-            flags: Vec::new(),
-            keywords: Vec::new(),
+            flags: SmallVec::new(),
+            keywords: SmallVec::new(),
         }
     }
 

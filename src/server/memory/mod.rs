@@ -124,7 +124,8 @@ impl<'a> Memory<'a> {
     }
 
     /// See [`Call::must_obey`](super::call::Call::must_obey).
-    pub(super) fn must_obey(&self) -> bool {
+    #[must_use]
+    pub fn must_obey(&self) -> bool {
         let name = self.args.first().map_or(&[][..], |name| name.bytes());
         self.ctx.must_obey(name)
     }

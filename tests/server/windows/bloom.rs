@@ -94,7 +94,7 @@ fn insert_creates_a_window_and_ignores_the_option_for_an_existing_key() {
             "SKETCH.ADVANCE new 1499",
             "BF.MADD new a",
             "BF.RESERVE plain 1e-2 100 EXPANSION 2",
-            "BF.MADD plain a",
+            "BF.INSERT plain ITEMS a",
             "BF.MADD k x",
             "BF.MADD new x",
             // Without the option, which RedisBloom does not accept.
