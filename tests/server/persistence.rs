@@ -175,3 +175,35 @@ fn large_keys_survive_every_kind_of_file() {
     server.restart();
     State::of(&mut server.resp2()).assert_same(&wanted, "after the rewrite");
 }
+
+/// The server compresses payloads in the AOF as in RDB files and replies of DUMP.
+#[test]
+fn payloads_in_the_aof_are_compressed_as_dump_does() {
+    for compression in ["yes", "no"] {
+        let mut server = Options::new()
+            .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
+            .arguments(&["--rdbcompression", compression])
+            .start();
+        let mut connection = server.resp2();
+        fill(&mut connection, 30);
+        // Counters of 20 KB, nearly all of them 0.
+        assert!(connection.call("CMS.INITBYDIM sparse 1000 5").is_ok());
+        connection.call("CMS.INCRBY sparse item 5");
+        let wanted = State::of(&mut connection);
+        let dump = connection.call("DUMP sparse");
+        let dump = dump.text().expect("a payload").to_vec();
+        assert_eq!(dump.len() < 1000, compression == "yes", "{}", dump.len());
+        assert!(server.rewrite_aof());
+        let files = fs::read_dir(server.dir().join("appendonlydir")).expect("a directory");
+        let base = files
+            .map(|file| file.expect("a file").path())
+            .find(|path| path.to_string_lossy().contains(".base."))
+            .expect("a base file");
+        let base = fs::read(base).expect("a file");
+        // Without the footer, which has the version of RDB files.
+        let values = &dump[..dump.len() - 10];
+        assert!(base.windows(values.len()).any(|window| window == values));
+        server.restart();
+        State::of(&mut server.resp2()).assert_same(&wanted, compression);
+    }
+}

@@ -153,6 +153,11 @@ impl Writer {
         self.payload.extend_from_slice(&value.to_le_bytes());
     }
 
+    /// Appends values that a server has encoded (`RedisModule_SaveDataTypeToString`).
+    pub fn write_encoded(&mut self, values: &[u8]) {
+        self.payload.extend_from_slice(values);
+    }
+
     /// Appends a byte string.
     pub fn write_bytes(&mut self, value: &[u8]) {
         self.length(OPCODE_STRING);

@@ -1,12 +1,13 @@
 //! AOF rewrite: the commands that recreate a key (docs/contributing/decisions.md, "Replication and persistence").
 
-use super::registration::DataType;
+use super::registration::{DataType, Registration};
+use crate::server::argument::Argument;
 use crate::server::injected;
 use redis_module::raw;
 use roughly_dump::{Writer, type_id};
 use roughly_sketch::memory::OutOfMemory;
 use roughly_sketch::refusable::refusable;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 
 /// Maximum number of bytes per LOADCHUNK command. The server copies the argument of a command when it writes and when it loads the
 /// file. By default, jemalloc returns blocks above 8 MiB to the operating system when they are freed, so that each
@@ -18,16 +19,20 @@ pub const CHUNK_BYTES: usize = 4 << 20;
 pub struct AofWriter {
     io: *mut raw::RedisModuleIO,
     key: *mut raw::RedisModuleString,
+    value: *mut c_void,
+    of: &'static Registration,
 }
 
 impl AofWriter {
     /// # Safety
-    /// `io` and `key` must be those of the running rewrite callback.
+    /// `io`, `key` and `value` must be those of the running rewrite callback, and `of` the type of the value.
     pub(super) unsafe fn new(
         io: *mut raw::RedisModuleIO,
         key: *mut raw::RedisModuleString,
+        value: *mut c_void,
+        of: &'static Registration,
     ) -> Self {
-        Self { io, key }
+        Self { io, key, value, of }
     }
 }
 
@@ -36,6 +41,13 @@ pub trait Emit {
     /// Emits `command key [number] bytes`, where `key` is the key of the value. LOADCHUNK (iterator, chunk) and RESTORE
     /// (time to live, payload) have a number.
     fn emit(&mut self, command: &CStr, number: Option<i64>, bytes: &[u8]);
+
+    /// Passes the values of the payload, encoded by the server, to `read`: it compresses strings as in RDB files. Returns false
+    /// without a server.
+    fn encode(&self, read: &mut dyn FnMut(&[u8])) -> bool {
+        _ = read;
+        false
+    }
 }
 
 impl Emit for AofWriter {
@@ -55,6 +67,22 @@ impl Emit for AofWriter {
                 None => emit(io, command, c"sb".as_ptr(), key, start, len),
             }
         };
+    }
+
+    fn encode(&self, read: &mut dyn FnMut(&[u8])) -> bool {
+        // SAFETY: the callback has the value, which is of this type. The server calls the callback that saves it, which only reads it.
+        // The string lives until it is freed.
+        unsafe {
+            let ctx = api!(RedisModule_GetContextFromIO)(self.io);
+            let save = api!(RedisModule_SaveDataTypeToString);
+            let string = save(ctx, self.value, self.of.handle());
+            if string.is_null() {
+                return false;
+            }
+            read(Argument::new(string).bytes());
+            api!(RedisModule_FreeString)(ctx, string);
+        }
+        true
     }
 }
 
@@ -80,7 +108,7 @@ pub fn rewrite<T: DataType>(
     }
     let bytes = value.payload_bytes();
     if bytes <= max_restore_bytes || !value.has_header() {
-        match payload(value, bytes) {
+        match payload(value, bytes, out) {
             Ok(payload) => {
                 out.emit(c"RESTORE", Some(0), &payload);
                 return Ok(());
@@ -103,7 +131,11 @@ fn rewrite_in_chunks<T: DataType>(value: &T, out: &mut impl Emit) -> Result<(), 
 }
 
 /// The DUMP payload of a value, which has at most `max_bytes` bytes.
-fn payload<T: DataType>(value: &T, max_bytes: u64) -> Result<Vec<u8>, OutOfMemory> {
+fn payload<T: DataType>(
+    value: &T,
+    max_bytes: u64,
+    out: &impl Emit,
+) -> Result<Vec<u8>, OutOfMemory> {
     let name = T::TYPE_NAME
         .to_bytes()
         .first_chunk()
@@ -111,6 +143,8 @@ fn payload<T: DataType>(value: &T, max_bytes: u64) -> Result<Vec<u8>, OutOfMemor
     let id = type_id(name, T::ENCODING_VERSION);
     let writer = refusable(max_bytes, || Writer::with_capacity(id, max_bytes).ok());
     let mut writer = writer.ok_or(OutOfMemory { bytes: max_bytes })?;
-    value.save(&mut writer);
+    if !out.encode(&mut |values| writer.write_encoded(values)) {
+        value.save(&mut writer);
+    }
     Ok(writer.finish())
 }

@@ -150,7 +150,12 @@ unsafe extern "C" fn aof_rewrite<T: DataType>(
 ) {
     let rewritten = guarded("aof_rewrite", || {
         // SAFETY: stream and key are this callback's, the value a `Value<T>`.
-        let (state, mut writer) = unsafe { (state::<T>(value), AofWriter::new(io, key)) };
+        let (state, mut writer) = unsafe {
+            (
+                state::<T>(value),
+                AofWriter::new(io, key, value, T::REGISTRATION),
+            )
+        };
         let rewrite = || aof::rewrite(state, &mut writer, T::MAX_RESTORE_BYTES);
         injected::without_memory("aof_rewrite memory", rewrite)
             .inspect_err(|why| log::warning(&format!("cannot write a key to the new AOF: {why}")))

@@ -7,7 +7,9 @@
 //! The thread needs no access to the arrays, which may be freed meanwhile (see [`collapse`]).
 
 use super::arrays::{ARRAYS, Pages, State};
-use super::kernel::{Pagemap, Status, collapse, is_used, page_bytes, status};
+use super::kernel::{
+    FreePage, Pagemap, Status, collapse, is_used, page_bytes, run_after_others, status,
+};
 use crate::server::context::Subscription;
 use crate::server::stats::InfoWriter;
 use redis_module::raw;
@@ -23,6 +25,9 @@ use std::time::{Duration, Instant};
 
 /// The minimum time between two looks at all pages.
 const INTERVAL: Duration = Duration::from_secs(1);
+
+/// This time while the server loads a file.
+const LOADING_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The thread pauses after this number of attempts in a row for which the kernel had no free huge page. (The kernel makes one
 /// free by moving pages of others, which does not always succeed.)
@@ -45,6 +50,9 @@ static IS_IDLE: AtomicBool = AtomicBool::new(true);
 
 /// Whether a child process runs. Pages that it shares must not be copied.
 static HAS_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// Whether the server loads a file. The thread then works all the time: no client waits for the main thread.
+static IS_LOADING: AtomicBool = AtomicBool::new(false);
 
 /// Whether a child process has ended, so that pages may have been divided.
 static HAD_CHILD: AtomicBool = AtomicBool::new(false);
@@ -113,7 +121,9 @@ fn with_blocked_signals<T>(function: impl FnOnce() -> T) -> T {
 }
 
 fn run() {
+    run_after_others();
     let mut collapser = Collapser {
+        free_page: FreePage::new(page_bytes()),
         pages: Pages::default(),
         version: None,
         next_look: Instant::now(),
@@ -131,7 +141,7 @@ fn run() {
         collapser.update();
         if !collapser.pages.arrays.is_empty() {
             collapser.look();
-            thread::park_timeout(INTERVAL);
+            thread::park_timeout(interval());
             continue;
         }
         IS_IDLE.store(true, Ordering::SeqCst);
@@ -144,6 +154,7 @@ fn run() {
 /// The state of the thread.
 #[derive(Debug)]
 struct Collapser {
+    free_page: Option<FreePage>,
     pages: Pages,
     /// The version of the list of arrays that `pages` has.
     version: Option<usize>,
@@ -186,6 +197,7 @@ impl Collapser {
         self.publish();
         let has_huge_pages = resident.is_ok() && self.collapse_waiting(&pagemap, &mut pace);
         let pause = match resident {
+            Ok(_) if has_huge_pages && is_loading() => LOADING_INTERVAL,
             Ok(resident) if has_huge_pages => self.pause.after(look, resident).max(INTERVAL),
             _ => RETRY_INTERVAL,
         };
@@ -230,7 +242,10 @@ impl Collapser {
                 }
                 let resident = pagemap.resident(page, page_bytes()).unwrap_or(0);
                 let result = match is_used(resident, page_bytes()) {
-                    true => collapse(page, page_bytes()).map(|()| State::Huge),
+                    true => {
+                        self.free_page.iter().for_each(FreePage::prepare);
+                        collapse(page, page_bytes()).map(|()| State::Huge)
+                    }
                     false => Ok(State::Unused),
                 };
                 match result {
@@ -263,6 +278,18 @@ impl Collapser {
             }
         }
         true
+    }
+}
+
+fn is_loading() -> bool {
+    IS_LOADING.load(Ordering::Relaxed)
+}
+
+/// The time between two looks if the looks take no time.
+fn interval() -> Duration {
+    match is_loading() {
+        true => LOADING_INTERVAL,
+        false => INTERVAL,
     }
 }
 
@@ -309,6 +336,23 @@ unsafe extern "C" fn on_child(
             thread.unpark();
         }
     }
+}
+
+/// The subscription to the start and the end of the load of a file.
+pub(in crate::server) const LOADING_EVENTS: Subscription =
+    (raw::REDISMODULE_EVENT_LOADING, on_loading);
+
+unsafe extern "C" fn on_loading(
+    _ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    subevent: u64,
+    _data: *mut c_void,
+) {
+    let ends = [
+        raw::REDISMODULE_SUBEVENT_LOADING_ENDED,
+        raw::REDISMODULE_SUBEVENT_LOADING_FAILED,
+    ];
+    IS_LOADING.store(!ends.contains(&subevent), Ordering::Relaxed);
 }
 
 /// The thread works during a tenth of the time.
@@ -426,7 +470,8 @@ impl Pace {
     /// intended; later ones are then shorter.
     pub(super) fn pause(&mut self) {
         let worked = cpu_time();
-        self.due += worked.saturating_sub(self.worked) * self.factor;
+        let factor = if is_loading() { 1 } else { self.factor };
+        self.due += worked.saturating_sub(self.worked) * factor;
         self.worked = worked;
         let now = Instant::now();
         if let Some(earliest) = now.checked_sub(MAX_CREDIT) {

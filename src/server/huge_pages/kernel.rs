@@ -241,6 +241,54 @@ pub(super) fn collapse(address: usize, page_bytes: usize) -> Result<(), c_int> {
     }
 }
 
+/// A huge page that is returned to the system before each [`collapse`], which takes a free one.
+///
+/// On a virtual machine, the host may have to provide the memory of a free page first, which takes milliseconds. That
+/// happens here, where only this thread waits for it: during a collapse, all threads wait that need memory of this process.
+#[derive(Debug)]
+pub(super) struct FreePage {
+    page: *mut u8,
+    page_bytes: usize,
+}
+
+impl FreePage {
+    /// Reserves addresses, which are never returned. `None` if the system refuses.
+    pub(super) fn new(page_bytes: usize) -> Option<Self> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping.
+        let start = unsafe { libc::mmap(ptr::null_mut(), 2 * page_bytes, access, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        let page = start.cast::<u8>();
+        // SAFETY: the mapping has a whole huge page from this address on.
+        unsafe {
+            let page = page.add(page.align_offset(page_bytes));
+            libc::madvise(page.cast(), page_bytes, libc::MADV_HUGEPAGE);
+            Some(Self { page, page_bytes })
+        }
+    }
+
+    /// Takes a huge page from the system and returns it.
+    pub(super) fn prepare(&self) {
+        // SAFETY: the page is mapped, and only this thread uses it.
+        unsafe {
+            self.page.write_volatile(1);
+            libc::madvise(self.page.cast(), self.page_bytes, libc::MADV_DONTNEED);
+        }
+    }
+}
+
+/// Lets all other threads run before the current one.
+pub(super) fn run_after_others() {
+    // SAFETY: the calling thread's own priority, which the call can always lower (sched(7): on Linux, it is per thread).
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LOWEST_PRIORITY) };
+}
+
+/// The largest nice value.
+const LOWEST_PRIORITY: c_int = 19;
+
 /// Whether the kernel has the call.
 pub(super) fn is_supported() -> bool {
     // SAFETY: a range without bytes; the kernel reports only whether it knows the advice (madvise(2)).
@@ -400,6 +448,30 @@ mod tests {
         mapping.fill(1);
         mapping.purge();
         assert!(mapping.bytes().iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    fn a_free_page_takes_no_memory_after_it_was_prepared() {
+        let free = FreePage::new(PAGE).unwrap();
+        let pagemap = Pagemap::open().unwrap();
+        assert_eq!(free.page.align_offset(PAGE), 0);
+        for _ in 0..3 {
+            free.prepare();
+            assert_eq!(pagemap.resident(free.page.addr(), PAGE).unwrap(), 0);
+        }
+    }
+
+    #[test]
+    fn only_the_thread_that_asks_runs_after_others() {
+        // SAFETY: the priority of the calling thread.
+        let priority = || unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+        let before = priority();
+        let of_other = std::thread::spawn(move || {
+            run_after_others();
+            priority()
+        });
+        assert_eq!(of_other.join().unwrap(), LOWEST_PRIORITY);
+        assert_eq!(priority(), before);
     }
 
     #[test]

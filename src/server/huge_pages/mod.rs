@@ -11,7 +11,7 @@ mod kernel;
 
 use super::log;
 use arrays::ARRAYS;
-pub(super) use collapser::{CHILD_EVENTS, end, write_info};
+pub(super) use collapser::{CHILD_EVENTS, LOADING_EVENTS, end, write_info};
 pub(super) use kernel::SETTINGS;
 use kernel::{Status, status};
 use std::process;

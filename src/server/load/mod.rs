@@ -326,6 +326,7 @@ impl Module {
             slot_imports(is_valkey),
             FILE_EVENTS,
             huge_pages::CHILD_EVENTS,
+            huge_pages::LOADING_EVENTS,
         ] {
             let event = raw::RedisModuleEvent { id, dataver: 1 };
             // SAFETY: see above; the function has the type that the server expects.

@@ -62,26 +62,82 @@ pub(super) fn compress(
     let Some(mut current) = nodes.next() else {
         return Ok(());
     };
-    let all = total as f64;
-    let normalizer = f64::from(compression) / (2.0 * PI * all * math::ln(all));
+    let scale = Scale::new(total, compression);
     let mut before = 0;
-    // q(1 - q) at the start of the current centroid.
-    let mut limit = 0.0;
+    let mut limit = scale.limit(before);
     for node in nodes {
         let weight = current.weight + node.weight;
-        let scaled = weight as f64 * normalizer;
-        let end = (before + weight) as f64 / all;
-        if scaled <= limit && scaled <= end * (1.0 - end) {
+        if scale.allows(limit, before, weight) {
             current.merge(node, weight);
         } else {
             emit(current, before)?;
             before += current.weight;
-            let start = before as f64 / all;
-            limit = start * (1.0 - start);
+            limit = scale.limit(before);
             current = node;
         }
     }
     emit(current, before)
+}
+
+/// The scale function for a sum of weights.
+pub(super) struct Scale {
+    all: f64,
+    /// About 1 / all.
+    inverse: f64,
+    normalizer: f64,
+}
+
+/// More than the difference between a result of [`Scale::limit`] or [`Scale::near_limit`] and the exact number.
+const LIMIT_ERROR: f64 = 1.0 / (1u64 << 50) as f64;
+
+impl Scale {
+    pub(super) fn new(total: i64, compression: u32) -> Self {
+        let all = total as f64;
+        Self {
+            all,
+            inverse: 1.0 / all,
+            normalizer: f64::from(compression) / (2.0 * PI * all * math::ln(all)),
+        }
+    }
+
+    /// q(1 - q) after this weight.
+    #[inline]
+    pub(super) fn limit(&self, before: i64) -> f64 {
+        let q = before as f64 / self.all;
+        q * (1.0 - q)
+    }
+
+    /// [`Scale::limit`] without a division.
+    #[inline]
+    pub(super) fn near_limit(&self, before: i64) -> f64 {
+        let q = before as f64 * self.inverse;
+        q * (1.0 - q)
+    }
+
+    /// Whether a centroid after the weight `before` may have this weight; `limit` is that of `before`.
+    #[inline]
+    pub(super) fn allows(&self, limit: f64, before: i64, weight: i64) -> bool {
+        let scaled = weight as f64 * self.normalizer;
+        scaled <= limit && scaled <= self.limit(before + weight)
+    }
+
+    /// [`Scale::allows`]; `near_limit` is that of `before`. Most results need no division.
+    #[inline]
+    pub(super) fn allows_near(&self, near_limit: f64, before: i64, weight: i64) -> bool {
+        let scaled = weight as f64 * self.normalizer;
+        let distance = near_limit.min(self.near_limit(before + weight)) - scaled;
+        if distance.abs() > 4.0 * LIMIT_ERROR {
+            return distance > 0.0;
+        }
+        self.allows(self.limit(before), before, weight)
+    }
+
+    /// Whether a centroid that may have a weight may also have each smaller one that is larger than that of its first node. This is
+    /// so for exact numbers, because q(1 - q) is concave. It is so for doubles if a step of weight 1 changes the weight that is
+    /// scaled by more than twice the error of the limits.
+    pub(super) fn is_monotonic(&self) -> bool {
+        self.normalizer > 2.0 * LIMIT_ERROR
+    }
 }
 
 /// [`compress`] into a new vector; `count` is the number of nodes.
@@ -163,9 +219,22 @@ impl Centroid {
     /// Merges a node whose mean is not below this one's; `weight` is the sum of their weights. The new mean is always
     /// between the two means, despite rounding or overflow.
     #[inline]
-    fn merge(&mut self, node: Self, weight: i64) {
+    pub(super) fn merge(&mut self, node: Self, weight: i64) {
+        let moment = (node.mean - self.mean) * node.weight as f64;
+        self.merge_moment(moment, node, weight);
+    }
+
+    /// Merges a sample that is not below the mean. The result is that of [`Centroid::merge`].
+    #[inline]
+    pub(super) fn merge_sample(&mut self, sample: f64) {
+        self.merge_moment(sample - self.mean, sample.into(), self.weight + 1);
+    }
+
+    /// [`Centroid::merge`]; `moment` is the distance of the means times the weight of the node.
+    #[inline]
+    fn merge_moment(&mut self, moment: f64, node: Self, weight: i64) {
         let (low, high) = (self.mean, node.mean);
-        let mut mean = low + (high - low) * node.weight as f64 / weight as f64;
+        let mut mean = low + moment / weight as f64;
         if !mean.is_finite() {
             let share = node.weight as f64 / weight as f64;
             mean = low * (1.0 - share) + high * share;

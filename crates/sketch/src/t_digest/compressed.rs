@@ -5,9 +5,12 @@
 //! [min, max], even if a difference or product of extreme samples is not finite.
 
 use super::Centroid;
-use super::centroid::{clamp, compress};
+use super::centroid::{Scale, clamp, compress};
+use super::nodes::SortedNodes;
 use crate::blocks::{BlockMover, BlockVisitor};
-use crate::memory::{OutOfMemory, try_push, with_capacity};
+use crate::memory::{OutOfMemory, reserve_exact, reserve_for, try_push, with_capacity};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A centroid and the sum of the weights before it.
 #[derive(Clone, Copy)]
@@ -20,8 +23,13 @@ struct Ranked {
 impl Ranked {
     /// The rank of its center.
     fn center(&self) -> f64 {
-        self.before as f64 + self.weight as f64 / 2.0
+        center(self.before, self.weight)
     }
+}
+
+/// The rank of the center of a centroid.
+fn center(before: i64, weight: i64) -> f64 {
+    before as f64 + weight as f64 / 2.0
 }
 
 /// The smallest and the largest of some samples, and their number.
@@ -69,17 +77,37 @@ impl Extent {
 }
 
 /// The nodes of a digest after a compression; see [`TDigest::compressed`](super::TDigest::compressed).
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Compressed {
     /// Means of the centroids, ascending.
-    means: Vec<f64>,
+    means: Vec<Mean>,
     /// For each centroid, the sum of the weights before it.
     before: Vec<i64>,
-    /// Smallest and largest sample. Not used if the digest is empty.
-    min: f64,
-    max: f64,
-    /// Sum of the weights, the number of observations.
-    weight: i64,
+    /// The nodes from which means are computed when a query first reads them. None if all means are computed.
+    nodes: SortedNodes,
+    /// For each centroid, the number of nodes up to its end, if means are computed from nodes.
+    ends: Vec<u32>,
+    extent: Extent,
+}
+
+/// A mean, or nan if it is not computed yet.
+#[derive(Debug)]
+struct Mean(AtomicU64);
+
+impl From<f64> for Mean {
+    fn from(mean: f64) -> Self {
+        Self(AtomicU64::new(mean.to_bits()))
+    }
+}
+
+impl Mean {
+    fn get(&self) -> f64 {
+        f64::from_bits(self.0.load(Ordering::Relaxed))
+    }
+
+    fn set(&self, mean: f64) {
+        self.0.store(mean.to_bits(), Ordering::Relaxed);
+    }
 }
 
 impl Compressed {
@@ -90,29 +118,101 @@ impl Compressed {
         extent: Extent,
         compression: u32,
     ) -> Result<Self, OutOfMemory> {
-        let Extent { min, max, weight } = extent;
         let expected = count.min(compression as usize);
         let (mut means, mut before) = (with_capacity(expected)?, with_capacity(expected)?);
-        compress(nodes, weight, compression, |centroid, sum| {
-            try_push(&mut means, centroid.mean)?;
+        compress(nodes, extent.weight, compression, |centroid, sum| {
+            try_push(&mut means, Mean::from(centroid.mean))?;
             try_push(&mut before, sum)
         })?;
         Ok(Self {
             means,
             before,
-            min,
-            max,
-            weight,
+            extent,
+            ..Self::default()
         })
+    }
+
+    /// The nodes whose means are not all computed.
+    pub(super) fn nodes(&self) -> &SortedNodes {
+        &self.nodes
+    }
+
+    /// Changes the nodes with `update`, and compresses them. The result is that of [`Compressed::new`] with the same nodes, but no
+    /// mean is computed. Cost: that of [`SortedNodes::divide`].
+    pub(super) fn update(
+        &mut self,
+        update: impl FnOnce(&mut SortedNodes) -> Result<(), OutOfMemory>,
+        extent: Extent,
+        compression: u32,
+    ) -> Result<(), OutOfMemory> {
+        update(&mut self.nodes)?;
+        self.extent = extent;
+        let scale = Scale::new(extent.weight, compression);
+        // About 2/3 of the compression, or all nodes.
+        let max_len = compression as usize * 3 / 4;
+        let len = self.nodes.len().min(max_len);
+        reserve_for(&mut self.ends, len, max_len)?;
+        reserve_for(&mut self.before, len, max_len)?;
+        self.nodes
+            .divide(&scale, &mut self.ends, &mut self.before)?;
+        self.means.clear();
+        reserve_exact(&mut self.means, self.before.capacity())?;
+        self.means
+            .extend(self.before.iter().map(|_| Mean::from(f64::NAN)));
+        Ok(())
+    }
+
+    /// The mean of the centroid at this index.
+    #[inline]
+    fn mean(&self, at: usize) -> f64 {
+        let mean = self.means[at].get();
+        if mean.is_nan() {
+            self.compute_mean(at)
+        } else {
+            mean
+        }
+    }
+
+    fn compute_mean(&self, at: usize) -> f64 {
+        let [mean] = self.nodes.means_of([self.nodes_of(at)]);
+        self.means[at].set(mean);
+        mean
+    }
+
+    /// Computes the means of this centroid and of the next one.
+    fn compute_means(&self, at: usize) {
+        if [at, at + 1].iter().all(|&at| self.means[at].get().is_nan()) {
+            let pair = self
+                .nodes
+                .means_of([self.nodes_of(at), self.nodes_of(at + 1)]);
+            self.means[at].set(pair[0]);
+            self.means[at + 1].set(pair[1]);
+        }
+    }
+
+    /// The nodes of the centroid at this index.
+    fn nodes_of(&self, at: usize) -> Range<u32> {
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        start..self.ends[at]
+    }
+
+    /// The number of centroids for whose means `is_before` is true, which are the first ones and at least `from`. Cost: a binary
+    /// search.
+    fn partition_point(&self, from: usize, is_before: impl Fn(f64) -> bool) -> usize {
+        let (mut low, mut high) = (from, self.means.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match is_before(self.mean(middle)) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
     }
 
     /// The extent of the samples.
     pub(super) fn extent(&self) -> Extent {
-        Extent {
-            min: self.min,
-            max: self.max,
-            weight: self.weight,
-        }
+        self.extent
     }
 
     /// The centroids, by ascending mean.
@@ -129,21 +229,25 @@ impl Compressed {
     /// The centroid at this index, with the sum of the weights before it.
     #[inline]
     fn ranked(&self, at: usize) -> Ranked {
-        let before = self.before[at];
-        let end = self.before.get(at + 1).unwrap_or(&self.weight);
         Ranked {
-            mean: self.means[at],
-            weight: end - before,
-            before,
+            mean: self.mean(at),
+            weight: self.weight(at),
+            before: self.before[at],
         }
+    }
+
+    /// The weight of the centroid at this index.
+    #[inline]
+    fn weight(&self, at: usize) -> i64 {
+        self.before.get(at + 1).unwrap_or(&self.extent.weight) - self.before[at]
     }
 
     /// The first and the last centroid, if there are at least two.
     fn ends(&self) -> Ends {
-        match self.means[..] {
-            [] => Ends::None,
-            [mean] => Ends::One(mean),
-            [_, .., _] => Ends::Two(self.ranked(0), self.ranked(self.means.len() - 1)),
+        match self.means.len() {
+            0 => Ends::None,
+            1 => Ends::One(self.mean(0)),
+            len => Ends::Two(self.ranked(0), self.ranked(len - 1)),
         }
     }
 
@@ -151,14 +255,14 @@ impl Compressed {
     /// search.
     #[must_use]
     pub fn quantile(&self, q: f64) -> f64 {
-        self.at_index(q * self.weight as f64)
+        self.at_index(q * self.extent.weight as f64)
     }
 
     /// [`Compressed::quantile`] for lookups by rank: an index below 1 is the minimum.
     fn quantile_of_rank(&self, q: f64) -> f64 {
-        let index = q * self.weight as f64;
+        let index = q * self.extent.weight as f64;
         if self.means.len() > 1 && index < 1.0 {
-            self.min
+            self.extent.min
         } else {
             self.at_index(index)
         }
@@ -166,25 +270,27 @@ impl Compressed {
 
     /// The value at a position among the ordered samples, from 0 to the number of samples.
     fn at_index(&self, index: f64) -> f64 {
-        let (first, last) = match self.ends() {
-            Ends::None => return f64::NAN,
-            Ends::One(mean) => return mean,
-            Ends::Two(first, last) => (first, last),
+        let last = match self.means.len() {
+            0 => return f64::NAN,
+            1 => return self.mean(0),
+            len => len - 1,
         };
-        let all = self.weight as f64;
-        let half_first = first.weight as f64 / 2.0;
-        let half_last = last.weight as f64 / 2.0;
-        let value = if first.weight > 1 && index < half_first {
-            interpolate(self.min, first.mean, (index - 1.0) / (half_first - 1.0))
+        let all = self.extent.weight as f64;
+        let (first_weight, last_weight) = (self.weight(0), self.weight(last));
+        let half_first = first_weight as f64 / 2.0;
+        let half_last = last_weight as f64 / 2.0;
+        let value = if first_weight > 1 && index < half_first {
+            let fraction = (index - 1.0) / (half_first - 1.0);
+            interpolate(self.extent.min, self.mean(0), fraction)
         } else if index > all - 1.0 {
-            self.max
-        } else if last.weight > 1 && all - index <= half_last {
+            self.extent.max
+        } else if last_weight > 1 && all - index <= half_last {
             let fraction = (all - index - 1.0) / (half_last - 1.0);
-            interpolate(self.max, last.mean, fraction)
+            interpolate(self.extent.max, self.mean(last), fraction)
         } else {
             self.between_centers(index)
         };
-        clamp(value, self.min, self.max)
+        clamp(value, self.extent.min, self.extent.max)
     }
 
     /// The first centroid whose center is above an index, or the second or the last one beyond the centers; `None` if there are
@@ -196,7 +302,8 @@ impl Compressed {
         let whole = index as i64;
         let started = self.before.partition_point(|&before| before <= whole);
         let last_started = started.clamp(1, self.means.len()) - 1;
-        let right = if self.ranked(last_started).center() <= index {
+        let (before, weight) = (self.before[last_started], self.weight(last_started));
+        let right = if center(before, weight) <= index {
             last_started + 1
         } else {
             last_started
@@ -210,6 +317,7 @@ impl Compressed {
         let Some(right) = self.right_of(index) else {
             return f64::NAN;
         };
+        self.compute_means(right - 1);
         let (left, right) = (self.ranked(right - 1), self.ranked(right));
         let from_left = index - left.center();
         let to_right = right.center() - index;
@@ -241,27 +349,26 @@ impl Compressed {
         if self.means.is_empty() || x.is_nan() {
             return f64::NAN;
         }
-        if x < self.min {
+        if x < self.extent.min {
             return 0.0;
         }
-        if x > self.max {
+        if x > self.extent.max {
             return 1.0;
         }
         let Ends::Two(first, last) = self.ends() else {
             return 0.5;
         };
-        let all = self.weight as f64;
+        let all = self.extent.weight as f64;
         if x < first.mean {
-            return tail(x, self.min, first, all);
+            return tail(x, self.extent.min, first, all);
         }
         if x > last.mean {
-            return 1.0 - tail(-x, -self.max, last.mirrored(), all);
+            return 1.0 - tail(-x, -self.extent.max, last.mirrored(), all);
         }
-        let from = self.means.partition_point(|&mean| mean < x);
+        let from = self.partition_point(0, |mean| mean < x);
         let at = self.ranked(from);
         if at.mean == x {
-            let equal = self.means[from..].partition_point(|&mean| mean <= x);
-            let end = self.ranked(from + equal - 1);
+            let end = self.ranked(self.partition_point(from, |mean| mean <= x) - 1);
             let weight = end.before - at.before + end.weight;
             return (at.before as f64 + weight as f64 / 2.0) / all;
         }
@@ -290,7 +397,7 @@ impl Compressed {
             Ends::One(mean) => return mean,
             Ends::Two(..) => {}
         }
-        let all = self.weight as f64;
+        let all = self.extent.weight as f64;
         let (low, high) = ((all * low).floor(), (all * high).ceil());
         let parts = || {
             (0..self.means.len()).filter_map(move |at| {
@@ -308,11 +415,11 @@ impl Compressed {
         if !sum.is_finite() {
             return clamp(
                 parts().map(|(mean, part)| mean * (part / count)).sum(),
-                self.min,
-                self.max,
+                self.extent.min,
+                self.extent.max,
             );
         }
-        clamp(sum / count, self.min, self.max)
+        clamp(sum / count, self.extent.min, self.extent.max)
     }
 
     /// The estimated number of samples below `x`, counting half of those equal to it: -2 if empty, -1 below the
@@ -321,13 +428,13 @@ impl Compressed {
     pub fn rank(&self, x: f64) -> i64 {
         if self.means.is_empty() {
             -2
-        } else if x < self.min {
+        } else if x < self.extent.min {
             -1
-        } else if x > self.max {
-            self.weight
+        } else if x > self.extent.max {
+            self.extent.weight
         } else {
             // Rounds to the nearest integer, halves towards zero.
-            (self.cdf(x) * self.weight as f64 - 0.5).ceil() as i64
+            (self.cdf(x) * self.extent.weight as f64 - 0.5).ceil() as i64
         }
     }
 
@@ -337,12 +444,12 @@ impl Compressed {
     pub fn revrank(&self, x: f64) -> i64 {
         if self.means.is_empty() {
             -2
-        } else if x < self.min {
-            self.weight
-        } else if x > self.max {
+        } else if x < self.extent.min {
+            self.extent.weight
+        } else if x > self.extent.max {
             -1
         } else {
-            let all = self.weight as f64;
+            let all = self.extent.weight as f64;
             (all - (self.cdf(x) * all).round()).round() as i64
         }
     }
@@ -354,11 +461,11 @@ impl Compressed {
         if self.means.is_empty() {
             f64::NAN
         } else if rank <= 0 {
-            self.min
-        } else if rank >= self.weight {
+            self.extent.min
+        } else if rank >= self.extent.weight {
             f64::INFINITY
         } else {
-            self.quantile_of_rank(rank as f64 / self.weight as f64)
+            self.quantile_of_rank(rank as f64 / self.extent.weight as f64)
         }
     }
 
@@ -369,31 +476,44 @@ impl Compressed {
         if self.means.is_empty() {
             f64::NAN
         } else if rank <= 0 {
-            self.max
-        } else if rank >= self.weight {
+            self.extent.max
+        } else if rank >= self.extent.weight {
             f64::NEG_INFINITY
         } else {
-            self.quantile_of_rank((self.weight - rank - 1) as f64 / self.weight as f64)
+            self.quantile_of_rank(
+                (self.extent.weight - rank - 1) as f64 / self.extent.weight as f64,
+            )
         }
     }
 
     /// Bytes of its blocks.
     pub(super) fn block_bytes(&self) -> usize {
-        self.means.capacity() * size_of::<f64>() + self.before.capacity() * size_of::<i64>()
+        self.means.capacity() * size_of::<Mean>()
+            + self.before.capacity() * size_of::<i64>()
+            + self.ends.capacity() * size_of::<u32>()
+            + self.nodes.block_bytes()
     }
 
     pub(super) fn visit(&self, visitor: &mut impl BlockVisitor) {
         visitor.visit(&self.means);
         visitor.visit(&self.before);
+        visitor.visit(&self.ends);
+        self.nodes.visit(visitor);
     }
 
-    pub(super) fn relocate_means(&mut self, mover: &mut impl BlockMover) {
-        mover.relocate(&mut self.means);
+    /// Passes block number `index`, of [`Compressed::BLOCKS`], to `mover`.
+    pub(super) fn relocate(&mut self, index: usize, mover: &mut impl BlockMover) {
+        match index {
+            0 => mover.relocate(&mut self.means),
+            1 => mover.relocate(&mut self.before),
+            2 => mover.relocate(&mut self.ends),
+            3 => self.nodes.relocate_means(mover),
+            _ => self.nodes.relocate_heavy(mover),
+        }
     }
 
-    pub(super) fn relocate_weights(&mut self, mover: &mut impl BlockMover) {
-        mover.relocate(&mut self.before);
-    }
+    /// The number of its blocks.
+    pub(super) const BLOCKS: usize = 5;
 }
 
 /// See [`Compressed::ends`].

@@ -12,8 +12,8 @@
 //!
 //! Memory: 8 bytes per node of one sample, merged or not, in a block whose capacity is a power of two; 16 bytes per
 //! other node. It depends only on the state, so a copy and a loaded digest take as much as the original. The cache takes 16
-//! bytes per centroid of the compressed form, and 8 per sample, in a block whose capacity is a power of two, if a read had to
-//! sort them. [`TDigest::new`] requests the memory of a full digest from the budget; additions request what they allocate.
+//! bytes per centroid of the compressed form. If a read had to sort samples, it also takes 4 bytes per centroid, 8 per node, in a
+//! block whose capacity is a power of two, and 16 per other node (nodes.rs). [`TDigest::new`] requests the memory of a full digest from the budget; additions request what they allocate.
 
 mod accuracy;
 mod cache;
@@ -21,6 +21,7 @@ mod centroid;
 mod compressed;
 mod fields;
 mod merge;
+mod nodes;
 mod samples;
 mod stored;
 #[cfg(test)]
@@ -40,6 +41,7 @@ use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::window::{Timed, WindowError};
 use centroid::{compress_to_vec, in_order, merge_lightest_if_full, round_weights};
 use compressed::Extent;
+use nodes::NodesKey;
 use samples::Samples;
 
 /// Why an operation failed, with the text that a command replies after the error code.
@@ -416,8 +418,8 @@ impl TDigest {
         self.samples.with_sorted(|sorted| self.compress(sorted))?
     }
 
-    /// [`TDigest::compressed`], kept in `cache`. Cost: after a write, a sort of the new samples and a pass over all nodes;
-    /// otherwise none.
+    /// [`TDigest::compressed`], kept in `cache`. Cost: after a write, a sort of the new samples and a pass over the centroids, or
+    /// over all nodes if a compression was due; otherwise none.
     ///
     /// # Errors
     /// As [`TDigest::compressed`].
@@ -427,12 +429,30 @@ impl TDigest {
     ) -> Result<&'c Compressed, OutOfMemory> {
         let stamp = self.stamp.number();
         if cache.compressed_of(stamp).is_none() {
-            cache.changes += 1;
-            cache.compressed = None;
-            let sorted = cache.sorted.of(&self.samples)?;
-            cache.compressed = Some((stamp, self.compress(sorted)?));
+            cache.update(stamp, |compressed| self.update(compressed))?;
         }
         Ok(cache.compressed_of(stamp).expect("computed above"))
+    }
+
+    /// Makes a compressed form that of this state. Nodes are only copied if samples are not in order, or were not when they were
+    /// copied first.
+    fn update(&self, compressed: &mut Compressed) -> Result<(), OutOfMemory> {
+        let (key, others) = (self.nodes_key(), &self.centroids);
+        if self.samples.is_sorted() && compressed.nodes().key() != Some(key) {
+            *compressed = self.compress(self.samples.values())?;
+            return Ok(());
+        }
+        compressed.update(
+            |nodes| nodes.update(key, others.iter().copied(), others.len(), &self.samples),
+            self.extent(),
+            self.compression,
+        )
+    }
+
+    /// The key of the nodes in a compressed form.
+    fn nodes_key(&self) -> NodesKey {
+        // A change of the centroids replaces the list of samples.
+        (self.samples.list(), 0, 0)
     }
 
     /// Computes the compressed form, with the samples in stable order.

@@ -5,7 +5,7 @@ use crate::cache::Stamp;
 use crate::memory::{OutOfMemory, Scratch, capacity_for, reserve_for};
 use std::cmp::Ordering;
 
-/// For sorted copies during a save: 1 MiB, for digests with a compression of at most 21,843.
+/// For sorted copies during a save or a read: 1 MiB, for digests with a compression of at most 21,843.
 static SCRATCH: Scratch<f64, { (1 << 20) / size_of::<f64>() }> = Scratch::new(0.0);
 
 /// Samples in the order of their addition, after a sorted front. Only the order of equal samples is part of the state of a
@@ -122,11 +122,7 @@ impl Samples {
         if self.is_sorted() {
             return Ok(read(&self.values));
         }
-        SCRATCH.with(self.values.len(), 0.0, |copy| {
-            copy.copy_from_slice(&self.values);
-            sort_after(copy, self.sorted);
-            read(copy)
-        })
+        with_sorted_copy(&self.values, self.sorted, read)
     }
 
     /// Bytes of the block.
@@ -146,9 +142,22 @@ impl Samples {
     }
 }
 
+/// Passes a copy of the samples in stable order to `read`; the first `sorted` ones are sorted. Cost: that of [`sort_after`].
+pub(super) fn with_sorted_copy<R>(
+    values: &[f64],
+    sorted: usize,
+    read: impl FnOnce(&[f64]) -> R,
+) -> Result<R, OutOfMemory> {
+    SCRATCH.with(values.len(), 0.0, |copy| {
+        copy.copy_from_slice(values);
+        sort_after(copy, sorted);
+        read(copy)
+    })
+}
+
 /// Sorts samples, of which the first `sorted` ones are sorted, in stable order. Cost: O(n log n); linear for a few samples
 /// after a sorted front.
-pub(super) fn sort_after(values: &mut [f64], sorted: usize) {
+fn sort_after(values: &mut [f64], sorted: usize) {
     if sorted == 0 || values.len() - sorted > MAX_INSERTED {
         return sort_stably(values);
     }

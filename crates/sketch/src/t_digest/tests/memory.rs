@@ -37,10 +37,17 @@ fn blocks_are_those_of_the_nodes_and_of_the_cache() {
         filled.compressed_with(&mut cache).unwrap();
         assert_eq!(count(&|blocks| cache.for_each_block(blocks)), read);
     };
-    check(&filled, [0, 0, 0]);
+    check(&filled, [0, 0, 1]);
     filled.add(&[1.0]).unwrap();
-    check(&filled, [1, 0, 3]);
+    // The cache itself, means, weights, ends, nodes, and those that are not samples.
+    check(&filled, [1, 0, 6]);
+    filled.add(&[2.0]).unwrap();
+    check(&filled, [1, 6, 6]);
     filled.add(&[2.0; 1000]).unwrap();
+    check(&filled, [2, 0, 6]);
+    // No nodes are copied that are in order.
+    filled = filled.try_clone().unwrap();
+    filled.samples.sort();
     check(&filled, [2, 0, 3]);
 }
 
@@ -53,19 +60,22 @@ fn the_cache_follows_writes() {
             filled.reset();
         }
         filled.add(values).unwrap();
-        let changes = cache.changes();
+        let (changes, before) = (cache.changes(), cache.block_bytes());
         for _ in 0..2 {
             let kept = filled.compressed_with(&mut cache).unwrap();
             let computed = filled.compressed().unwrap();
             assert!(kept.centroids().eq(computed.centroids()));
+            let has_changed = cache.block_bytes() != before;
+            assert_eq!(cache.changes(), changes + u64::from(has_changed));
         }
-        assert_eq!(cache.changes(), changes + 1);
-        // The sorted copy takes as much as the samples, and the compressed form 16 bytes per centroid.
-        let max_bytes = filled.samples.block_bytes() + 16 * 100;
-        assert!(cache.block_bytes() <= max_bytes);
+        // The copy takes as much as the samples and 24 bytes per other node, and the compressed form 20 bytes per centroid.
+        let max_bytes = filled.samples.block_bytes() + 24 * (filled.centroids.len() + 1) + 20 * 75;
+        assert!(cache.block_bytes() <= max_bytes + 256);
     }
+    filled.reset();
     cache.forget(&filled, &mut ());
-    assert!(cache.compressed.is_none());
+    assert_eq!(cache.block_bytes(), 0);
+    filled.add(&[1.0, 2.0, 3.0]).unwrap();
     // A copy is another value.
     filled.compressed_with(&mut cache).unwrap();
     let mut copy = filled.try_clone().unwrap();
@@ -133,8 +143,8 @@ fn moved_blocks_keep_their_contents() {
             break;
         }
     }
-    // Centroids and buffer; sorted samples, means and weights.
-    assert_eq!(mover.moves, 5);
+    // Centroids and buffer; the cache itself, means, weights, ends, nodes, and those that are not samples.
+    assert_eq!(mover.moves, 8);
     let changes = cache.changes();
     let compressed = moved.compressed_with(&mut cache).unwrap();
     assert!(

@@ -4,6 +4,7 @@
 mod accuracy;
 mod golden;
 mod hostile;
+mod kept;
 mod memory;
 mod merge;
 mod stored;

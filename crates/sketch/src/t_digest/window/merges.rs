@@ -214,6 +214,11 @@ impl Merges {
         }
     }
 
+    /// Whether nothing is kept.
+    pub(super) fn is_empty(&self) -> bool {
+        self.groups.is_empty() && self.all.is_none() && self.part.is_none()
+    }
+
     fn blocks(&self) -> impl Iterator<Item = &Vec<Centroid>> {
         let groups = self.groups.iter().map(|merge| &merge.centroids);
         let all = self.all.iter().chain(&self.part);
@@ -243,7 +248,7 @@ impl Merges {
 
 /// The nodes of several sorted runs in stable order: among equal means those of earlier runs come first. Cost: one pass
 /// over the nodes per doubling of the number of runs.
-pub(super) fn merge_runs(runs: &[&[Centroid]]) -> Result<Vec<Centroid>, OutOfMemory> {
+fn merge_runs(runs: &[&[Centroid]]) -> Result<Vec<Centroid>, OutOfMemory> {
     let count = runs.iter().map(|run| run.len()).sum();
     let mut merged: Vec<Centroid> = with_capacity(count)?;
     let mut ends = with_capacity(runs.len().div_ceil(2))?;

@@ -24,7 +24,6 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
-use super::cache::SortedSamples;
 use super::centroid::{Centroid, in_order, merge_lightest_if_full, round_weights, stored_weight};
 use super::compressed::Extent;
 use super::{Compressed, DigestError, Info, Nodes, TDigest, capacity};
@@ -33,7 +32,7 @@ use crate::cache::Stamp;
 use crate::memory::{Budget, OutOfMemory, capacity_for, with_capacity};
 use crate::window::{PaneList, Panes, StoredPane, Timeline, Window};
 pub use cache::WindowCache;
-use merges::{Merges, merge_runs};
+use merges::Merges;
 use pane::{ClosedPane, max_closed_nodes};
 
 /// The largest compression: an addition of one value may compress six times as many nodes, and so may the step to a later
@@ -252,27 +251,29 @@ impl TDigestWindow {
         self.closed_bytes = closed().map(ClosedPane::block_bytes).sum();
     }
 
-    /// Computes the compressed form of these panes.
-    fn compress(
+    /// Makes a compressed form that of these panes.
+    fn update(
         &self,
         live: &Live<'_>,
-        sorted: &mut SortedSamples,
+        compressed: &mut Compressed,
         merges: &mut Merges,
-    ) -> Result<Compressed, OutOfMemory> {
+    ) -> Result<(), OutOfMemory> {
         let compression = self.newest.compression;
-        let mut newest = Vec::new();
-        if let Some(digest) = live.newest {
-            newest = with_capacity(digest.nodes())?;
-            newest.extend(in_order(&digest.centroids, sorted.of(&digest.samples)?));
-        }
         let all = self.closed.all();
         let skipped = all.len() - live.closed.len();
         let closed = merges.of(all, skipped, &self.timeline, compression)?;
-        let nodes = merge_runs(&[closed, &newest])?;
-        let count = nodes.len();
-        Compressed::new(
-            nodes.into_iter(),
-            count,
+        let none = TDigest::empty(compression);
+        let newest = live.newest.unwrap_or(&none);
+        let others = in_order(closed, &newest.centroids);
+        let others_len = closed.len() + newest.centroids.len();
+        // Closed panes change only with the newest pane.
+        let key = (
+            newest.samples.list(),
+            self.timeline.newest(),
+            live.closed.len(),
+        );
+        compressed.update(
+            |nodes| nodes.update(key, others, others_len, &newest.samples),
             live.extent(),
             answer_compression(compression),
         )
@@ -392,7 +393,7 @@ impl TDigestWindow {
     }
 
     /// The compressed form of the samples in these panes, which answers queries. It is kept in `cache`. Cost: after a write, a
-    /// sort of the new samples of the newest pane and a pass over its nodes; after a pane has closed or expired, also merges
+    /// sort of the new samples of the newest pane and a pass over the centroids; after a pane has closed or expired, also merges
     /// of about the square root of the number of panes; otherwise none.
     ///
     /// # Errors
@@ -408,8 +409,8 @@ impl TDigestWindow {
             live.closed.len(),
             live.newest.is_some(),
         );
-        cache.answers(key, self.stamp.value(), |sorted, merges| {
-            self.compress(&live, sorted, merges)
+        cache.answers(key, self.stamp.value(), |compressed, merges| {
+            self.update(&live, compressed, merges)
         })
     }
 }
