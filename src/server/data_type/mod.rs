@@ -4,6 +4,7 @@ pub mod aof;
 mod callbacks;
 mod rdb;
 mod registration;
+mod usage;
 mod value;
 
 pub use callbacks::registration;

@@ -1,6 +1,7 @@
 //! A value: its state, the cache of its reads, and its counted memory usage.
 
 use super::registration::{AnyValue, DataType, Registration};
+use super::usage::CountedUsage;
 use crate::server::call::Call;
 use crate::server::error::Error;
 use crate::server::memory::{MemoryUsage, NATURAL_ALIGNMENT};
@@ -18,7 +19,7 @@ use std::ptr;
 
 /// Bytes per unit of the effort to free a value. Each block adds one more unit. The server frees values of more than
 /// 64 units in the background, and defragments them in steps.
-const EFFORT_BYTES: usize = 4096;
+const EFFORT_BYTES: u64 = 4096;
 
 /// A value owned by the server, with its memory usage as counted in INFO.
 ///
@@ -27,9 +28,7 @@ const EFFORT_BYTES: usize = 4096;
 pub struct Value<T: DataType> {
     pub(in crate::server) state: T,
     cache: Cell<T::Cache>,
-    // Cells, because reads allocate memory for the cache.
-    bytes: Cell<usize>,
-    blocks: Cell<usize>,
+    usage: CountedUsage,
 }
 
 impl<T: DataType> Value<T> {
@@ -38,13 +37,10 @@ impl<T: DataType> Value<T> {
         let value = Box::new(Self {
             state,
             cache: Cell::default(),
-            bytes: Cell::new(0),
-            blocks: Cell::new(0),
+            usage: CountedUsage::default(),
         });
-        let MemoryUsage { bytes, blocks } = value.measure();
-        value.bytes.set(bytes);
-        value.blocks.set(blocks);
-        T::REGISTRATION.stats.count_value(1, bytes);
+        value.usage.set(&value.measure());
+        T::REGISTRATION.stats.count_value(1, value.usage.bytes());
         value
     }
 
@@ -59,7 +55,7 @@ impl<T: DataType> Value<T> {
     /// refuse a new value.
     fn raise_peak(&self) {
         let stats = &T::REGISTRATION.stats;
-        stats.raise_key_bytes_peak(self.bytes.get());
+        stats.raise_key_bytes_peak(self.usage.bytes());
     }
 
     /// The memory usage of all its blocks, its own included. Cost: one call into the server per block.
@@ -122,26 +118,23 @@ impl<T: DataType> Value<T> {
 
     /// Measures its memory usage and counts the change.
     fn measure_again(&self) {
-        let MemoryUsage { bytes, blocks } = self.measure();
-        self.blocks.set(blocks);
-        self.count_change(bytes as i64 - self.bytes.get() as i64);
+        let before = self.usage.bytes();
+        self.usage.set(&self.measure());
+        self.count_change_from(before);
     }
 
-    /// Adds a change in bytes to the counted memory usage.
-    fn count_change(&self, change: i64) {
-        if change == 0 {
-            return;
+    /// Adds the change of the counted bytes to the statistics.
+    fn count_change_from(&self, before: u64) {
+        let change = self.usage.bytes() as i64 - before as i64;
+        if change != 0 {
+            T::REGISTRATION.stats.count_bytes(change);
+            self.raise_peak();
         }
-        let signed = isize::try_from(change).unwrap_or(0);
-        let bytes = self.bytes.get().saturating_add_signed(signed);
-        self.bytes.set(bytes);
-        T::REGISTRATION.stats.count_bytes(change);
-        self.raise_peak();
     }
 
     /// The effort to free or defragment it, in the server's units.
     pub(in crate::server) fn effort(&self) -> usize {
-        self.blocks.get() + self.bytes.get() / EFFORT_BYTES
+        (self.usage.blocks() + self.usage.bytes() / EFFORT_BYTES) as usize
     }
 }
 
@@ -194,7 +187,7 @@ impl<T: DataType> AnyValue for Value<T> {
     }
 
     fn bytes(&self) -> u64 {
-        self.bytes.get() as u64
+        self.usage.bytes()
     }
 
     fn live_bytes(&self) -> u64 {
@@ -211,9 +204,9 @@ impl<T: DataType> AnyValue for Value<T> {
     }
 
     fn count_changes(&self, BlockChanges { freed, allocated }: &BlockChanges<MemoryUsage>) {
-        let blocks = self.blocks.get() + allocated.blocks;
-        self.blocks.set(blocks.saturating_sub(freed.blocks));
-        self.count_change(allocated.bytes as i64 - freed.bytes as i64);
+        let before = self.usage.bytes();
+        self.usage.change(allocated, freed);
+        self.count_change_from(before);
     }
 
     fn count_creation(&self) {
@@ -265,6 +258,6 @@ impl<T: DataType> Deref for Value<T> {
 
 impl<T: DataType> Drop for Value<T> {
     fn drop(&mut self) {
-        T::REGISTRATION.stats.count_value(-1, self.bytes.get());
+        T::REGISTRATION.stats.count_value(-1, self.usage.bytes());
     }
 }
