@@ -10,4 +10,5 @@ mod value;
 pub use callbacks::registration;
 pub(super) use rdb::FILE_EVENTS;
 pub use registration::{AnyValue, DataType, NewValue, PayloadCommand, Registration};
+pub use usage::{CountedUsage, MeasuredUsage};
 pub use value::Value;

@@ -1,7 +1,7 @@
 //! A value: its state, the cache of its reads, and its counted memory usage.
 
 use super::registration::{AnyValue, DataType, Registration};
-use super::usage::CountedUsage;
+use super::usage::StoredUsage;
 use crate::server::call::Call;
 use crate::server::error::Error;
 use crate::server::memory::{MemoryUsage, NATURAL_ALIGNMENT};
@@ -14,12 +14,13 @@ use roughly_sketch::memory::{Budget, OutOfMemory};
 use roughly_sketch::window::{EXPIRED_BYTES, Panes, Timeline};
 use std::cell::Cell;
 use std::fmt::{self, Debug, Formatter};
+use std::mem;
 use std::ops::Deref;
 use std::ptr;
 
 /// Bytes per unit of the effort to free a value. Each block adds one more unit. The server frees values of more than
 /// 64 units in the background, and defragments them in steps.
-const EFFORT_BYTES: u64 = 4096;
+const EFFORT_BYTES: usize = 4096;
 
 /// A value owned by the server, with its memory usage as counted in INFO.
 ///
@@ -28,7 +29,7 @@ const EFFORT_BYTES: u64 = 4096;
 pub struct Value<T: DataType> {
     pub(in crate::server) state: T,
     cache: Cell<T::Cache>,
-    usage: CountedUsage,
+    usage: T::Usage,
 }
 
 impl<T: DataType> Value<T> {
@@ -37,10 +38,11 @@ impl<T: DataType> Value<T> {
         let value = Box::new(Self {
             state,
             cache: Cell::default(),
-            usage: CountedUsage::default(),
+            usage: T::Usage::default(),
         });
-        value.usage.set(&value.measure());
-        T::REGISTRATION.stats.count_value(1, value.usage.bytes());
+        let usage = value.measure();
+        T::REGISTRATION.stats.count_value(1, usage.bytes());
+        value.usage.set(usage);
         value
     }
 
@@ -55,14 +57,14 @@ impl<T: DataType> Value<T> {
     /// refuse a new value.
     fn raise_peak(&self) {
         let stats = &T::REGISTRATION.stats;
-        stats.raise_key_bytes_peak(self.usage.bytes());
+        stats.raise_key_bytes_peak(self.bytes());
     }
 
     /// The memory usage of all its blocks, its own included. Cost: one call into the server per block.
     fn measure(&self) -> MemoryUsage {
         const { assert!(align_of::<Self>() <= NATURAL_ALIGNMENT) };
         let mut usage = MemoryUsage::default();
-        // SAFETY: every `Value` is in a box of its own (see `new`).
+        // SAFETY: every `Value` is in a box of its own (see `new`), also while it is dropped.
         unsafe { usage.add(ptr::from_ref(self).cast()) };
         self.state.for_each_block(&mut usage);
         with_taken(&self.cache, |cache| cache.for_each_block(&mut usage));
@@ -116,25 +118,30 @@ impl<T: DataType> Value<T> {
         self.cache.get_mut().relocate_block(number, mover) || in_state
     }
 
-    /// Measures its memory usage and counts the change.
-    fn measure_again(&self) {
-        let before = self.usage.bytes();
-        self.usage.set(&self.measure());
-        self.count_change_from(before);
+    /// The counted memory usage.
+    fn usage(&self) -> MemoryUsage {
+        self.usage.get(|| self.measure())
     }
 
-    /// Adds the change of the counted bytes to the statistics.
-    fn count_change_from(&self, before: u64) {
-        let change = self.usage.bytes() as i64 - before as i64;
+    /// Measures its memory usage and counts the change.
+    fn measure_again(&self) {
+        let before = self.bytes();
+        self.usage.set(self.measure());
+        self.count_change(self.bytes() as i64 - before as i64);
+    }
+
+    /// Adds a change in bytes to the statistics.
+    fn count_change(&self, change: i64) {
         if change != 0 {
             T::REGISTRATION.stats.count_bytes(change);
-            self.raise_peak();
         }
+        self.raise_peak();
     }
 
     /// The effort to free or defragment it, in the server's units.
     pub(in crate::server) fn effort(&self) -> usize {
-        (self.usage.blocks() + self.usage.bytes() / EFFORT_BYTES) as usize
+        let MemoryUsage { bytes, blocks } = self.usage();
+        blocks + bytes / EFFORT_BYTES
     }
 }
 
@@ -187,7 +194,7 @@ impl<T: DataType> AnyValue for Value<T> {
     }
 
     fn bytes(&self) -> u64 {
-        self.usage.bytes()
+        self.usage().bytes()
     }
 
     fn live_bytes(&self) -> u64 {
@@ -203,10 +210,9 @@ impl<T: DataType> AnyValue for Value<T> {
         self.measure_again();
     }
 
-    fn count_changes(&self, BlockChanges { freed, allocated }: &BlockChanges<MemoryUsage>) {
-        let before = self.usage.bytes();
-        self.usage.change(allocated, freed);
-        self.count_change_from(before);
+    fn count_changes(&self, changes: &BlockChanges<MemoryUsage>) {
+        self.usage.change(changes);
+        self.count_change(changes.allocated.bytes as i64 - changes.freed.bytes as i64);
     }
 
     fn count_creation(&self) {
@@ -233,7 +239,9 @@ impl<T: DataType> AnyValue for Value<T> {
     }
 
     fn load_header(&mut self, header: &[u8]) -> Result<(), FormatError> {
-        self.state = T::from_header(header, Budget::UNLIMITED)?;
+        let mut loaded = Self::new(T::from_header(header, Budget::UNLIMITED)?);
+        mem::swap(&mut self.state, &mut loaded.state);
+        drop(loaded);
         self.cache = Cell::default();
         self.recount();
         Ok(())
@@ -258,6 +266,6 @@ impl<T: DataType> Deref for Value<T> {
 
 impl<T: DataType> Drop for Value<T> {
     fn drop(&mut self) {
-        T::REGISTRATION.stats.count_value(-1, self.usage.bytes());
+        T::REGISTRATION.stats.count_value(-1, self.bytes());
     }
 }
