@@ -26,8 +26,9 @@ pub(super) struct Decay {
     pub base: f64,
     /// 1 / `base`; infinite if that exceeds the largest double.
     inverse: f64,
-    /// `base`^(d 16^i) at `powers[i][d]`, computed by multiplication only: the same bits on every machine.
-    powers: [[f64; 1 << DIGIT_BITS]; DIGITS],
+    /// `base`^(d 16^i) at `powers[i][d]`, computed by multiplication only: the same bits on every machine. Those of the other
+    /// digits are computed when they are needed.
+    powers: [Powers; STORED_DIGITS],
     /// The smallest count that does not decay; `u32::MAX` if there is none.
     stable_count: u32,
     /// Whether no increment takes more than [`MAX_FAST_DECREMENTS`].
@@ -40,6 +41,21 @@ const DIGIT_BITS: u32 = 4;
 /// Digits of a count.
 const DIGITS: usize = (u32::BITS / DIGIT_BITS) as usize;
 
+/// Digits whose powers are stored: with a decay of at most 0.989, longer counts do not decay.
+const STORED_DIGITS: usize = 3;
+
+/// The powers of a number from 0 to 15.
+type Powers = [f64; 1 << DIGIT_BITS];
+
+/// The powers of a step, and the step of the next digit.
+fn powers_of(step: f64) -> (Powers, f64) {
+    let mut powers = [1.0; 1 << DIGIT_BITS];
+    for d in 1..powers.len() {
+        powers[d] = powers[d - 1] * step;
+    }
+    (powers, step * powers[powers.len() - 1])
+}
+
 /// Digit `i` of a count, the lowest first.
 #[inline(always)]
 fn digit(count: u32, i: usize) -> usize {
@@ -49,14 +65,12 @@ fn digit(count: u32, i: usize) -> usize {
 impl Decay {
     /// Precomputes the powers of `base`, in (0, 1].
     pub fn new(base: f64) -> Self {
-        let mut powers = [[1.0; 1 << DIGIT_BITS]; DIGITS];
         let mut step = base;
-        for digits in &mut powers {
-            for d in 1..digits.len() {
-                digits[d] = digits[d - 1] * step;
-            }
-            step *= digits[digits.len() - 1];
-        }
+        let powers = [(); STORED_DIGITS].map(|()| {
+            let powers;
+            (powers, step) = powers_of(step);
+            powers
+        });
         let mut decay = Self {
             base,
             inverse: 1.0 / base,
@@ -93,10 +107,18 @@ impl Decay {
     /// The probability for a count with more than two digits, given the product for the lowest two.
     #[inline(never)]
     fn probability_of_long_count(&self, count: u32, product: f64) -> f64 {
-        let powers = self.powers.iter().enumerate().skip(2);
-        powers.fold(product, |product, (i, powers)| {
-            product * powers[digit(count, i)]
-        })
+        let mut product = product * self.powers[2][digit(count, 2)];
+        let [.., last] = self.powers[STORED_DIGITS - 1];
+        let mut step = last * self.powers[STORED_DIGITS - 1][1];
+        for i in STORED_DIGITS..DIGITS {
+            if count >> (DIGIT_BITS * i as u32) == 0 {
+                break;
+            }
+            let powers;
+            (powers, step) = powers_of(step);
+            product *= powers[digit(count, i)];
+        }
+        product
     }
 
     /// An estimate of the maximum number of decrements in this many trials, see [`Decay::apply`].
@@ -200,6 +222,43 @@ mod tests {
                     (got - expected).abs() <= expected * 1e-12,
                     "{base}^{count}: {got}, {expected}"
                 );
+            }
+        }
+    }
+
+    /// A replica with all powers in a table decides the same.
+    #[test]
+    fn probabilities_equal_those_of_a_table_of_all_digits() {
+        for base in [
+            1.0,
+            1.0 - f64::EPSILON,
+            0.999_999_99,
+            0.9999,
+            0.99,
+            0.9,
+            0.3,
+            1e-300,
+        ] {
+            let decay = Decay::new(base);
+            let mut step = base;
+            let table: Vec<[f64; 16]> = (0..DIGITS)
+                .map(|_| {
+                    let mut powers = [1.0; 16];
+                    for d in 1..16 {
+                        powers[d] = powers[d - 1] * step;
+                    }
+                    step *= powers[15];
+                    powers
+                })
+                .collect();
+            let bits = (0..32).map(|bit| 1u32 << bit);
+            let counts =
+                bits.flat_map(|bit| [bit - 1, bit, bit + 1, bit.wrapping_mul(0x9e37_79b9)]);
+            for count in counts.chain(0..70_000).chain([u32::MAX]) {
+                let expected =
+                    (0..DIGITS).fold(1.0, |product, i| product * table[i][digit(count, i)]);
+                let got = decay.probability(count);
+                assert_eq!(got.to_bits(), expected.to_bits(), "{base}^{count}");
             }
         }
     }
