@@ -1,7 +1,7 @@
 //! Decay: a bucket loses its count to items with other fingerprints (HeavyKeeper, section 3.2).
 
-use super::MAX_INCREMENT;
 use super::random::Random;
+use super::{DEFAULT_DECAY, MAX_INCREMENT};
 use crate::math;
 
 /// Probabilities below 2^-64 count as 0: even in 2^32 trials the difference shows with a probability of 2^-32.
@@ -21,18 +21,19 @@ pub(super) enum Decayed {
 
 /// The decay of a sketch: each trial lowers a count by one with probability `base`^count.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C)] // so that the fields before `powers` are in the same cache line
 pub(super) struct Decay {
     /// In (0, 1].
     pub base: f64,
     /// 1 / `base`; infinite if that exceeds the largest double.
     inverse: f64,
-    /// `base`^(d 16^i) at `powers[i][d]`, computed by multiplication only: the same bits on every machine. Those of the other
-    /// digits are computed when they are needed.
-    powers: [Powers; STORED_DIGITS],
     /// The smallest count that does not decay; `u32::MAX` if there is none.
     stable_count: u32,
     /// Whether no increment takes more than [`MAX_FAST_DECREMENTS`].
     pub is_fast: bool,
+    /// `base`^(d 16^i) at `powers[i][d]`, computed by multiplication only: the same bits on every machine. Those of the other
+    /// digits are computed when they are needed.
+    powers: [Powers; STORED_DIGITS],
 }
 
 /// Bits of a digit of a count. Two digits, which take two loads and a product, cover the counts that are likely to
@@ -48,13 +49,26 @@ const STORED_DIGITS: usize = 3;
 type Powers = [f64; 1 << DIGIT_BITS];
 
 /// The powers of a step, and the step of the next digit.
-fn powers_of(step: f64) -> (Powers, f64) {
+const fn powers_of(step: f64) -> (Powers, f64) {
     let mut powers = [1.0; 1 << DIGIT_BITS];
-    for d in 1..powers.len() {
+    let mut d = 1;
+    while d < powers.len() {
         powers[d] = powers[d - 1] * step;
+        d += 1;
     }
     (powers, step * powers[powers.len() - 1])
 }
+
+/// The powers of a decay that are stored.
+const fn stored_powers(base: f64) -> [Powers; STORED_DIGITS] {
+    let (first, step) = powers_of(base);
+    let (second, step) = powers_of(step);
+    let (third, _) = powers_of(step);
+    [first, second, third]
+}
+
+/// Those of the default decay: sketches with it share the cache lines.
+static DEFAULT_POWERS: [Powers; STORED_DIGITS] = stored_powers(DEFAULT_DECAY);
 
 /// Digit `i` of a count, the lowest first.
 #[inline(always)]
@@ -65,18 +79,12 @@ fn digit(count: u32, i: usize) -> usize {
 impl Decay {
     /// Precomputes the powers of `base`, in (0, 1].
     pub fn new(base: f64) -> Self {
-        let mut step = base;
-        let powers = [(); STORED_DIGITS].map(|()| {
-            let powers;
-            (powers, step) = powers_of(step);
-            powers
-        });
         let mut decay = Self {
             base,
             inverse: 1.0 / base,
-            powers,
             stable_count: u32::MAX,
             is_fast: false,
+            powers: stored_powers(base),
         };
         // Bisection for the smallest count with base^count < MIN_PROBABILITY.
         let (mut low, mut high) = (1, u32::MAX);
@@ -93,10 +101,19 @@ impl Decay {
         decay
     }
 
+    #[inline(always)]
+    fn powers(&self) -> &[Powers; STORED_DIGITS] {
+        match self.base == DEFAULT_DECAY {
+            true => &DEFAULT_POWERS,
+            false => &self.powers,
+        }
+    }
+
     /// `base`^`count`, the probability that a trial lowers the count.
     #[inline(always)]
     fn probability(&self, count: u32) -> f64 {
-        let product = self.powers[0][digit(count, 0)] * self.powers[1][digit(count, 1)];
+        let [first, second, _] = self.powers();
+        let product = first[digit(count, 0)] * second[digit(count, 1)];
         if count >> (2 * DIGIT_BITS) == 0 {
             product
         } else {
@@ -107,9 +124,9 @@ impl Decay {
     /// The probability for a count with more than two digits, given the product for the lowest two.
     #[inline(never)]
     fn probability_of_long_count(&self, count: u32, product: f64) -> f64 {
-        let mut product = product * self.powers[2][digit(count, 2)];
-        let [.., last] = self.powers[STORED_DIGITS - 1];
-        let mut step = last * self.powers[STORED_DIGITS - 1][1];
+        let [.., third] = self.powers();
+        let mut product = product * third[digit(count, 2)];
+        let mut step = third[third.len() - 1] * third[1];
         for i in STORED_DIGITS..DIGITS {
             if count >> (DIGIT_BITS * i as u32) == 0 {
                 break;
