@@ -86,8 +86,12 @@ impl Decay {
             is_fast: false,
             powers: stored_powers(base),
         };
-        // Bisection for the smallest count with base^count < MIN_PROBABILITY.
-        let (mut low, mut high) = (1, u32::MAX);
+        // Bisection for the smallest count with base^count < MIN_PROBABILITY, after a power of two above it.
+        let (mut low, mut high) = (1, 1u32);
+        while high < u32::MAX && decay.probability(high) >= MIN_PROBABILITY {
+            low = high + 1;
+            high = high.saturating_mul(2);
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             if decay.probability(middle) < MIN_PROBABILITY {
@@ -347,6 +351,17 @@ mod tests {
         let stable_count = Decay::new(0.9).stable_count;
         assert!(f64::powf(0.9, stable_count.into()) < MIN_PROBABILITY);
         assert!(f64::powf(0.9, (stable_count - 1).into()) >= MIN_PROBABILITY);
+        for base in [0.3, 0.7, 0.985, 0.99, 0.9999, 0.999_999, 0.999_999_98] {
+            let decay = Decay::new(base);
+            assert!(
+                decay.probability(decay.stable_count) < MIN_PROBABILITY,
+                "{base}"
+            );
+            assert!(
+                decay.probability(decay.stable_count - 1) >= MIN_PROBABILITY,
+                "{base}"
+            );
+        }
     }
 
     #[test]
