@@ -75,7 +75,7 @@ impl Stats {
     }
 
     /// Counts a value that was created (1) or freed (-1) with this size in bytes.
-    pub(super) fn count_value(&self, values: i64, bytes: usize) {
+    pub(super) fn count_value(&self, values: i64, bytes: u64) {
         self.keys.fetch_add(values, Ordering::Relaxed);
         self.count_bytes(values * i64::try_from(bytes).unwrap_or(i64::MAX));
     }
@@ -87,7 +87,7 @@ impl Stats {
     }
 
     /// Raises the high-water mark of the size of one key, in bytes.
-    pub(super) fn raise_key_bytes_peak(&self, bytes: usize) {
+    pub(super) fn raise_key_bytes_peak(&self, bytes: u64) {
         raise(
             &self.key_bytes_peak,
             i64::try_from(bytes).unwrap_or(i64::MAX),

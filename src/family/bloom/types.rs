@@ -3,7 +3,9 @@
 
 use super::config;
 use crate::server::call::{Call, Error};
-use crate::server::data_type::{DataType, PayloadCommand, Registration, registration};
+use crate::server::data_type::{
+    CountedUsage, DataType, PayloadCommand, Registration, registration,
+};
 use crate::server::key::{Entry, one_of};
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::chain::batch;
@@ -24,6 +26,7 @@ const LOADCHUNK: &CStr = c"BF.LOADCHUNK";
 
 impl DataType for Chain {
     const REGISTRATION: &'static Registration = &CLASSIC;
+    type Usage = CountedUsage;
     const LOADCHUNK: &'static CStr = LOADCHUNK;
     /// A filter is always emitted in chunks, which RedisBloom loads.
     const MAX_RESTORE_BYTES: u64 = 0;
@@ -33,6 +36,7 @@ impl DataType for Chain {
 
 impl DataType for BloomWindow {
     const REGISTRATION: &'static Registration = &WINDOWED;
+    type Usage = CountedUsage;
     const LOADCHUNK: &'static CStr = LOADCHUNK;
     const MAX_RESTORE_BYTES: u64 = Chain::MAX_RESTORE_BYTES;
 
@@ -41,6 +45,7 @@ impl DataType for BloomWindow {
 
 impl DataType for ValkeyChain {
     const REGISTRATION: &'static Registration = &VALKEY;
+    type Usage = CountedUsage;
     const LOADCHUNK: &'static CStr = LOADCHUNK;
     /// valkey-bloom loads it, unlike the chunks of BF.LOADCHUNK, which only Roughly loads.
     const PAYLOAD_COMMAND: Option<PayloadCommand<Self>> = Some(PayloadCommand {

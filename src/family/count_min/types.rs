@@ -3,7 +3,7 @@
 use crate::family::errors::{check_work, formatted};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::data_type::{DataType, Registration, registration};
+use crate::server::data_type::{CountedUsage, DataType, MeasuredUsage, Registration, registration};
 use crate::server::key::one_of;
 use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, Shape};
 use roughly_sketch::memory::Budget;
@@ -25,6 +25,7 @@ static WINDOWED: Registration = registration::<CountMinWindow>("_window");
 
 impl DataType for CountMin {
     const REGISTRATION: &'static Registration = &CLASSIC;
+    type Usage = MeasuredUsage;
     const LOADCHUNK: &'static CStr = c"CMS.LOADCHUNK";
 
     fn defaults() {}
@@ -32,6 +33,7 @@ impl DataType for CountMin {
 
 impl DataType for CountMinWindow {
     const REGISTRATION: &'static Registration = &WINDOWED;
+    type Usage = CountedUsage;
     const LOADCHUNK: &'static CStr = c"CMS.LOADCHUNK";
 
     fn defaults() {}

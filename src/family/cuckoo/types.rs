@@ -2,7 +2,7 @@
 //! descriptions, and error texts.
 
 use super::config;
-use crate::server::data_type::{DataType, Registration, registration};
+use crate::server::data_type::{CountedUsage, DataType, Registration, registration};
 use crate::server::key::one_of;
 use roughly_sketch::accuracy::{Accuracy, Figure};
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
@@ -25,6 +25,7 @@ const LOADCHUNK: &CStr = c"CF.LOADCHUNK";
 
 impl DataType for CuckooFilter {
     const REGISTRATION: &'static Registration = &CLASSIC;
+    type Usage = CountedUsage;
     const LOADCHUNK: &'static CStr = LOADCHUNK;
     /// A filter is always emitted in chunks, which RedisBloom loads.
     const MAX_RESTORE_BYTES: u64 = 0;
@@ -36,6 +37,7 @@ impl DataType for CuckooFilter {
 
 impl DataType for CuckooWindow {
     const REGISTRATION: &'static Registration = &WINDOWED;
+    type Usage = CountedUsage;
     const LOADCHUNK: &'static CStr = LOADCHUNK;
     const MAX_RESTORE_BYTES: u64 = CuckooFilter::MAX_RESTORE_BYTES;
 

@@ -3,7 +3,9 @@
 use crate::family::errors::formatted;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::data_type::{AnyValue, DataType, Registration, Value, registration};
+use crate::server::data_type::{
+    AnyValue, CountedUsage, DataType, Registration, Value, registration,
+};
 use crate::server::key::one_of;
 use roughly_sketch::memory::{Budget, OutOfMemory};
 use roughly_sketch::refusable::refusable;
@@ -29,6 +31,7 @@ static WINDOWED: Registration = registration::<TDigestWindow>("_window");
 
 impl DataType for TDigest {
     const REGISTRATION: &'static Registration = &CLASSIC;
+    type Usage = CountedUsage;
     const LOADCHUNK: &'static CStr = c"TDIGEST.LOADCHUNK";
 
     fn defaults() {}
@@ -36,6 +39,7 @@ impl DataType for TDigest {
 
 impl DataType for TDigestWindow {
     const REGISTRATION: &'static Registration = &WINDOWED;
+    type Usage = CountedUsage;
     const LOADCHUNK: &'static CStr = c"TDIGEST.LOADCHUNK";
 
     fn defaults() {}

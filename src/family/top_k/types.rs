@@ -1,6 +1,6 @@
 //! The types `TopK-TYPE` and, with a window, `tk-window`, and what the commands need of them.
 
-use crate::server::data_type::{DataType, Registration, Value, registration};
+use crate::server::data_type::{CountedUsage, DataType, Registration, Value, registration};
 use crate::server::key::one_of;
 use crate::server::memory::MemoryUsage;
 use roughly_sketch::blocks::BlockChanges;
@@ -22,6 +22,7 @@ static WINDOWED: Registration = registration::<TopKWindow>("_window");
 
 impl DataType for TopK {
     const REGISTRATION: &'static Registration = &CLASSIC;
+    type Usage = CountedUsage;
     const LOADCHUNK: &'static CStr = c"TOPK.LOADCHUNK";
 
     fn defaults() {}
@@ -29,6 +30,7 @@ impl DataType for TopK {
 
 impl DataType for TopKWindow {
     const REGISTRATION: &'static Registration = &WINDOWED;
+    type Usage = CountedUsage;
     const LOADCHUNK: &'static CStr = c"TOPK.LOADCHUNK";
 
     fn defaults() {}

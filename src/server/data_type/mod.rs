@@ -4,9 +4,11 @@ pub mod aof;
 mod callbacks;
 mod rdb;
 mod registration;
+mod usage;
 mod value;
 
 pub use callbacks::registration;
 pub(super) use rdb::FILE_EVENTS;
 pub use registration::{AnyValue, DataType, NewValue, PayloadCommand, Registration};
+pub use usage::{CountedUsage, MeasuredUsage};
 pub use value::Value;

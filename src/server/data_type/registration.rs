@@ -1,5 +1,6 @@
 //! A data type of the module: what the server layer needs of a sketch, and its registration with the server.
 
+use super::usage::StoredUsage;
 use crate::server::call::Call;
 use crate::server::error::Error;
 use crate::server::memory::MemoryUsage;
@@ -154,6 +155,8 @@ pub trait AnyValue {
 pub trait DataType: Stored + Accuracy + 'static {
     /// The registration of this type: a static that no other type uses.
     const REGISTRATION: &'static Registration;
+    /// What values store about their memory usage.
+    type Usage: StoredUsage;
     /// The command that loads a chunk, for AOF rewrite.
     const LOADCHUNK: &'static CStr;
     /// Maximum size in bytes of a payload that AOF rewrite emits as one RESTORE. 64 MiB is well below the server's

@@ -1,6 +1,7 @@
 //! A value: its state, the cache of its reads, and its counted memory usage.
 
 use super::registration::{AnyValue, DataType, Registration};
+use super::usage::StoredUsage;
 use crate::server::call::Call;
 use crate::server::error::Error;
 use crate::server::memory::{MemoryUsage, NATURAL_ALIGNMENT};
@@ -13,6 +14,7 @@ use roughly_sketch::memory::{Budget, OutOfMemory};
 use roughly_sketch::window::{EXPIRED_BYTES, Panes, Timeline};
 use std::cell::Cell;
 use std::fmt::{self, Debug, Formatter};
+use std::mem;
 use std::ops::Deref;
 use std::ptr;
 
@@ -27,9 +29,7 @@ const EFFORT_BYTES: usize = 4096;
 pub struct Value<T: DataType> {
     pub(in crate::server) state: T,
     cache: Cell<T::Cache>,
-    // Cells, because reads allocate memory for the cache.
-    bytes: Cell<usize>,
-    blocks: Cell<usize>,
+    usage: T::Usage,
 }
 
 impl<T: DataType> Value<T> {
@@ -38,13 +38,11 @@ impl<T: DataType> Value<T> {
         let value = Box::new(Self {
             state,
             cache: Cell::default(),
-            bytes: Cell::new(0),
-            blocks: Cell::new(0),
+            usage: T::Usage::default(),
         });
-        let MemoryUsage { bytes, blocks } = value.measure();
-        value.bytes.set(bytes);
-        value.blocks.set(blocks);
-        T::REGISTRATION.stats.count_value(1, bytes);
+        let usage = value.measure();
+        T::REGISTRATION.stats.count_value(1, usage.bytes());
+        value.usage.set(usage);
         value
     }
 
@@ -59,14 +57,14 @@ impl<T: DataType> Value<T> {
     /// refuse a new value.
     fn raise_peak(&self) {
         let stats = &T::REGISTRATION.stats;
-        stats.raise_key_bytes_peak(self.bytes.get());
+        stats.raise_key_bytes_peak(self.bytes());
     }
 
     /// The memory usage of all its blocks, its own included. Cost: one call into the server per block.
     fn measure(&self) -> MemoryUsage {
         const { assert!(align_of::<Self>() <= NATURAL_ALIGNMENT) };
         let mut usage = MemoryUsage::default();
-        // SAFETY: every `Value` is in a box of its own (see `new`).
+        // SAFETY: every `Value` is in a box of its own (see `new`), also while it is dropped.
         unsafe { usage.add(ptr::from_ref(self).cast()) };
         self.state.for_each_block(&mut usage);
         with_taken(&self.cache, |cache| cache.for_each_block(&mut usage));
@@ -120,28 +118,30 @@ impl<T: DataType> Value<T> {
         self.cache.get_mut().relocate_block(number, mover) || in_state
     }
 
-    /// Measures its memory usage and counts the change.
-    fn measure_again(&self) {
-        let MemoryUsage { bytes, blocks } = self.measure();
-        self.blocks.set(blocks);
-        self.count_change(bytes as i64 - self.bytes.get() as i64);
+    /// The counted memory usage.
+    fn usage(&self) -> MemoryUsage {
+        self.usage.get(|| self.measure())
     }
 
-    /// Adds a change in bytes to the counted memory usage.
+    /// Measures its memory usage and counts the change.
+    fn measure_again(&self) {
+        let before = self.bytes();
+        self.usage.set(self.measure());
+        self.count_change(self.bytes() as i64 - before as i64);
+    }
+
+    /// Adds a change in bytes to the statistics.
     fn count_change(&self, change: i64) {
-        if change == 0 {
-            return;
+        if change != 0 {
+            T::REGISTRATION.stats.count_bytes(change);
         }
-        let signed = isize::try_from(change).unwrap_or(0);
-        let bytes = self.bytes.get().saturating_add_signed(signed);
-        self.bytes.set(bytes);
-        T::REGISTRATION.stats.count_bytes(change);
         self.raise_peak();
     }
 
     /// The effort to free or defragment it, in the server's units.
     pub(in crate::server) fn effort(&self) -> usize {
-        self.blocks.get() + self.bytes.get() / EFFORT_BYTES
+        let MemoryUsage { bytes, blocks } = self.usage();
+        blocks + bytes / EFFORT_BYTES
     }
 }
 
@@ -194,7 +194,7 @@ impl<T: DataType> AnyValue for Value<T> {
     }
 
     fn bytes(&self) -> u64 {
-        self.bytes.get() as u64
+        self.usage().bytes()
     }
 
     fn live_bytes(&self) -> u64 {
@@ -210,10 +210,9 @@ impl<T: DataType> AnyValue for Value<T> {
         self.measure_again();
     }
 
-    fn count_changes(&self, BlockChanges { freed, allocated }: &BlockChanges<MemoryUsage>) {
-        let blocks = self.blocks.get() + allocated.blocks;
-        self.blocks.set(blocks.saturating_sub(freed.blocks));
-        self.count_change(allocated.bytes as i64 - freed.bytes as i64);
+    fn count_changes(&self, changes: &BlockChanges<MemoryUsage>) {
+        self.usage.change(changes);
+        self.count_change(changes.allocated.bytes as i64 - changes.freed.bytes as i64);
     }
 
     fn count_creation(&self) {
@@ -240,7 +239,9 @@ impl<T: DataType> AnyValue for Value<T> {
     }
 
     fn load_header(&mut self, header: &[u8]) -> Result<(), FormatError> {
-        self.state = T::from_header(header, Budget::UNLIMITED)?;
+        let mut loaded = Self::new(T::from_header(header, Budget::UNLIMITED)?);
+        mem::swap(&mut self.state, &mut loaded.state);
+        drop(loaded);
         self.cache = Cell::default();
         self.recount();
         Ok(())
@@ -265,6 +266,6 @@ impl<T: DataType> Deref for Value<T> {
 
 impl<T: DataType> Drop for Value<T> {
     fn drop(&mut self) {
-        T::REGISTRATION.stats.count_value(-1, self.bytes.get());
+        T::REGISTRATION.stats.count_value(-1, self.bytes());
     }
 }

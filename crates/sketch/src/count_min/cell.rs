@@ -33,11 +33,17 @@ impl CellSize {
     /// The size in bytes.
     #[must_use]
     pub fn bytes(self) -> u64 {
+        1 << self.log2()
+    }
+
+    /// The logarithm of the size in bytes.
+    #[inline]
+    pub(super) fn log2(self) -> u32 {
         match self {
-            Self::One => 1,
-            Self::Two => 2,
-            Self::Four => 4,
-            Self::Eight => 8,
+            Self::One => 0,
+            Self::Two => 1,
+            Self::Four => 2,
+            Self::Eight => 3,
         }
     }
 

@@ -5,6 +5,7 @@
 
 use super::cell::{Cell, with_cell};
 use super::{CountMin, CountMinError, MAX_TOTAL, NO_LIMIT};
+use crate::hash::modulus::Modulus;
 use crate::hash::rows::{LANES, MAX_PASS_GROUPS, RowGroups, Rows};
 use crate::prefetch::{prefetch, with_wide_vectors};
 
@@ -26,7 +27,7 @@ impl CountMin {
     /// The estimated count of `item`. Cost: one pass over the item per 64 rows, one cell per row.
     #[must_use]
     pub fn query(&self, item: &[u8]) -> u64 {
-        with_cell!(self.shape.cell_size(), C => {
+        with_cell!(self.cell_size(), C => {
             let cells = C::all(&self.cells);
             query_one(self.rows(), item, |place| C::count(cells[place]))
         })
@@ -48,7 +49,7 @@ impl CountMin {
         items: impl ExactSizeIterator<Item = &'a [u8]>,
         answer: impl FnMut(u64),
     ) {
-        with_cell!(self.shape.cell_size(), C => {
+        with_cell!(self.cell_size(), C => {
             let cells = C::all(&self.cells);
             self.query_cells(rows, items, |place| C::count(cells[place]), answer);
         });
@@ -74,7 +75,7 @@ impl CountMin {
         max: u64,
     ) -> Result<u64, CountMinError> {
         let rows = self.rows();
-        with_cell!(self.shape.cell_size(), C => {
+        with_cell!(self.cell_size(), C => {
             if rows.depth > MAX_PASS_ROWS {
                 return self.increment_cells::<C>(Hashed { rows, item }, by, max);
             }
@@ -91,7 +92,7 @@ impl CountMin {
     /// counts like this when an increment overflows. Cost: as [`CountMin::query`].
     pub fn increment_saturating(&mut self, item: &[u8], by: u64) {
         let rows = self.rows();
-        with_cell!(self.shape.cell_size(), C => {
+        with_cell!(self.cell_size(), C => {
             let cells = C::all_mut(&mut self.cells);
             for_each_group(rows, item, |places| {
                 for &place in places {
@@ -111,7 +112,7 @@ impl CountMin {
         max: u64,
         mut answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
-        with_cell!(self.shape.cell_size(), C => match self.rows().depth {
+        with_cell!(self.cell_size(), C => match self.rows().depth {
             depth if depth <= HALF => self.increment_batches::<C, HALF, 1>(items, max, answer),
             depth if depth <= LANES => self.increment_batches::<C, LANES, 1>(items, max, answer),
             depth if depth <= MAX_BATCH_ROWS => {
@@ -206,15 +207,17 @@ impl CountMin {
     #[inline]
     fn prefetched_cell_bytes(&self) -> Option<usize> {
         let is_large = self.cells.len() > MIN_PREFETCH_BYTES;
-        is_large.then(|| self.shape.cell_size().bytes() as usize)
+        is_large.then(|| self.cell_size().bytes() as usize)
     }
 
     /// The dimensions of the table. They fit in `usize` if the cells are in memory.
+    #[inline]
     pub(super) fn rows(&self) -> Rows {
+        let shape = self.shape();
         Rows {
-            width: self.shape.width() as usize,
-            depth: self.shape.depth() as usize,
-            modulus: self.modulus,
+            width: shape.width() as usize,
+            depth: shape.depth() as usize,
+            modulus: Modulus::<u32>::new(shape.width()),
         }
     }
 }

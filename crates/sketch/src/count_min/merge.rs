@@ -42,7 +42,7 @@ impl CountMin {
     /// # Errors
     /// [`CountMinError::DimensionMismatch`], then [`CountMinError::CellSizeMismatch`].
     pub fn check_source(&self, source: &Self) -> Result<(), CountMinError> {
-        self.shape.check_source(source.shape)
+        self.shape().check_source(source.shape())
     }
 
     /// [`CountMin::merge_within`] without a work limit.
@@ -76,7 +76,7 @@ impl CountMin {
             .ok_or(CountMinError::MergeOverflow)?;
         let groups = Group::of(sources)?;
         self.check_work(groups.len(), max_bytes)?;
-        let cell_size = self.shape.cell_size();
+        let cell_size = self.cell_size();
         let changed = if with_cell!(cell_size, C => self.sums_fit::<C>(&groups, sources.len())) {
             let mut distinct = with_capacity(groups.len())?;
             distinct.extend(groups.iter().map(|group| group.sum));
@@ -103,7 +103,7 @@ impl CountMin {
     ) -> Result<bool, CountMinError> {
         let merged = self.merge_within(sources, max_bytes);
         let is_overflow = matches!(merged, Err(CountMinError::MergeOverflow));
-        if !is_overflow || self.shape.cell_size() != CellSize::Four {
+        if !is_overflow || self.cell_size() != CellSize::Four {
             return merged;
         }
         let products = sources.iter().map(|source| {

@@ -47,7 +47,6 @@ use super::blocks::{BlockMover, BlockVisitor, Blocks};
 use super::buffer::Buffer;
 use super::merge::TooMuchWork;
 use super::work_limit::{MAX_ROWS_WITHOUT_LIMIT, hash_work, within_work_limit};
-use crate::hash::modulus::Modulus;
 use crate::memory::{Budget, OutOfMemory};
 use crate::window::{Timed, WindowError};
 
@@ -131,12 +130,40 @@ pub enum CountMinError {
 /// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct CountMin {
-    shape: Shape,
+    cells: Buffer,
     /// Sum of all increments, at most [`MAX_TOTAL`].
     total: u64,
-    /// Computes remainders by the width.
-    modulus: Modulus<u32>,
-    cells: Buffer,
+    rows: PackedRows,
+}
+
+/// The number of rows and the size of a cell in eight bytes. A sketch of the server is small enough for one cache line, because
+/// the width follows from the cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct PackedRows(u64);
+
+impl PackedRows {
+    /// The lower bits are the logarithm of the size of a cell. Rows in memory are fewer than 2^62, because each has at least
+    /// one byte.
+    const SIZE_BITS: u32 = 2;
+
+    fn new(shape: Shape) -> Self {
+        Self(shape.depth() << Self::SIZE_BITS | u64::from(shape.cell_size().log2()))
+    }
+
+    #[inline]
+    fn depth(self) -> u64 {
+        self.0 >> Self::SIZE_BITS
+    }
+
+    #[inline]
+    fn cell_size(self) -> CellSize {
+        match self.0 % (1 << Self::SIZE_BITS) {
+            0 => CellSize::One,
+            1 => CellSize::Two,
+            2 => CellSize::Four,
+            _ => CellSize::Eight,
+        }
+    }
 }
 
 impl CountMin {
@@ -170,24 +197,30 @@ impl CountMin {
         debug_assert_eq!(shape.bytes(), Some(cells.len() as u64));
         debug_assert!(total <= MAX_TOTAL);
         Self {
-            shape,
-            total,
-            modulus: Modulus::<u32>::new(shape.width()),
             cells,
+            total,
+            rows: PackedRows::new(shape),
         }
     }
 
-    /// Width, depth and cell size.
+    /// Width, depth and cell size. Cost: a division.
     #[must_use]
+    #[inline]
     pub fn shape(&self) -> Shape {
-        self.shape
+        let bytes = self.cells.len() as u64;
+        Shape::of_cells(bytes, self.rows.depth(), self.rows.cell_size())
+    }
+
+    #[inline]
+    fn cell_size(&self) -> CellSize {
+        self.rows.cell_size()
     }
 
     /// Whether one command may hash these items. There is no limit for up to 32 rows; otherwise the limit is the work of
     /// hashing 512 MiB. Cost: one step per item if there is a limit.
     #[must_use]
     pub fn within_work_limit<'a>(&self, items: impl Iterator<Item = &'a [u8]>) -> bool {
-        let rows = self.shape.depth();
+        let rows = self.rows.depth();
         let work = items.map(|item| hash_work(item, rows));
         rows <= MAX_ROWS_WITHOUT_LIMIT || within_work_limit(work, rows, self.cells.len() as u64)
     }

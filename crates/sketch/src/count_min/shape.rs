@@ -29,6 +29,16 @@ impl Shape {
         }
     }
 
+    /// The dimensions of a sketch with these bytes of cells in `depth` rows, which are those of a valid shape.
+    #[inline]
+    pub(super) fn of_cells(bytes: u64, depth: u64, cell_size: CellSize) -> Self {
+        Self {
+            width: (bytes >> cell_size.log2()) / depth,
+            depth,
+            cell_size,
+        }
+    }
+
     /// Cells per row.
     #[must_use]
     pub fn width(self) -> u64 {

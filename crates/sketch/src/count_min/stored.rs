@@ -109,15 +109,16 @@ impl Stored for CountMin {
     }
 
     fn save(&self, sink: &mut dyn Sink) {
-        sink.write_unsigned(self.shape.width());
-        sink.write_unsigned(self.shape.depth());
+        let shape = self.shape();
+        sink.write_unsigned(shape.width());
+        sink.write_unsigned(shape.depth());
         sink.write_unsigned(self.total);
         sink.write_bytes(&self.cells);
     }
 
     /// Width, depth, total, and the cell size if it is not the default: 64 bits each, little-endian.
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
-        let shape = self.shape;
+        let shape = self.shape();
         let mut header = Vec::with_capacity(32);
         for number in [shape.width(), shape.depth(), self.total] {
             header.extend_from_slice(&number.to_le_bytes());
@@ -146,7 +147,7 @@ impl Stored for CountMin {
     fn check_chunk(&self, position: ChunkPosition, chunk: &[u8]) -> Result<(), ChunkError> {
         // Chunks may start and end inside a cell. Only cells of 8 bytes can exceed their maximum: the sign bit in the
         // last byte is then set.
-        if self.shape.cell_size() == CellSize::Eight {
+        if self.cell_size() == CellSize::Eight {
             let mut last_bytes = chunk.iter().skip(7 - position.offset % 8).step_by(8);
             if last_bytes.any(|&byte| byte > 0x7f) {
                 return Err(ChunkError::Invalid("a cell above its maximum"));
@@ -156,7 +157,7 @@ impl Stored for CountMin {
     }
 
     fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
-        let shape = self.shape;
+        let shape = self.shape();
         for number in [
             shape.width(),
             shape.depth(),
@@ -170,6 +171,6 @@ impl Stored for CountMin {
 
     fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let cells = Buffer::copy_of(&self.cells)?;
-        Ok(Self::with_cells(self.shape, self.total, cells))
+        Ok(Self::with_cells(self.shape(), self.total, cells))
     }
 }

@@ -1,7 +1,7 @@
 //! Decay: a bucket loses its count to items with other fingerprints (HeavyKeeper, section 3.2).
 
-use super::MAX_INCREMENT;
 use super::random::Random;
+use super::{DEFAULT_DECAY, MAX_INCREMENT};
 use crate::math;
 
 /// Probabilities below 2^-64 count as 0: even in 2^32 trials the difference shows with a probability of 2^-32.
@@ -21,17 +21,19 @@ pub(super) enum Decayed {
 
 /// The decay of a sketch: each trial lowers a count by one with probability `base`^count.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C)] // so that the fields before `powers` are in the same cache line
 pub(super) struct Decay {
     /// In (0, 1].
     pub base: f64,
     /// 1 / `base`; infinite if that exceeds the largest double.
     inverse: f64,
-    /// `base`^(d 16^i) at `powers[i][d]`, computed by multiplication only: the same bits on every machine.
-    powers: [[f64; 1 << DIGIT_BITS]; DIGITS],
     /// The smallest count that does not decay; `u32::MAX` if there is none.
     stable_count: u32,
     /// Whether no increment takes more than [`MAX_FAST_DECREMENTS`].
     pub is_fast: bool,
+    /// `base`^(d 16^i) at `powers[i][d]`, computed by multiplication only: the same bits on every machine. Those of the other
+    /// digits are computed when they are needed.
+    powers: [Powers; STORED_DIGITS],
 }
 
 /// Bits of a digit of a count. Two digits, which take two loads and a product, cover the counts that are likely to
@@ -39,6 +41,34 @@ pub(super) struct Decay {
 const DIGIT_BITS: u32 = 4;
 /// Digits of a count.
 const DIGITS: usize = (u32::BITS / DIGIT_BITS) as usize;
+
+/// Digits whose powers are stored: with a decay of at most 0.989, longer counts do not decay.
+const STORED_DIGITS: usize = 3;
+
+/// The powers of a number from 0 to 15.
+type Powers = [f64; 1 << DIGIT_BITS];
+
+/// The powers of a step, and the step of the next digit.
+const fn powers_of(step: f64) -> (Powers, f64) {
+    let mut powers = [1.0; 1 << DIGIT_BITS];
+    let mut d = 1;
+    while d < powers.len() {
+        powers[d] = powers[d - 1] * step;
+        d += 1;
+    }
+    (powers, step * powers[powers.len() - 1])
+}
+
+/// The powers of a decay that are stored.
+const fn stored_powers(base: f64) -> [Powers; STORED_DIGITS] {
+    let (first, step) = powers_of(base);
+    let (second, step) = powers_of(step);
+    let (third, _) = powers_of(step);
+    [first, second, third]
+}
+
+/// Those of the default decay: sketches with it share the cache lines.
+static DEFAULT_POWERS: [Powers; STORED_DIGITS] = stored_powers(DEFAULT_DECAY);
 
 /// Digit `i` of a count, the lowest first.
 #[inline(always)]
@@ -49,23 +79,19 @@ fn digit(count: u32, i: usize) -> usize {
 impl Decay {
     /// Precomputes the powers of `base`, in (0, 1].
     pub fn new(base: f64) -> Self {
-        let mut powers = [[1.0; 1 << DIGIT_BITS]; DIGITS];
-        let mut step = base;
-        for digits in &mut powers {
-            for d in 1..digits.len() {
-                digits[d] = digits[d - 1] * step;
-            }
-            step *= digits[digits.len() - 1];
-        }
         let mut decay = Self {
             base,
             inverse: 1.0 / base,
-            powers,
             stable_count: u32::MAX,
             is_fast: false,
+            powers: stored_powers(base),
         };
-        // Bisection for the smallest count with base^count < MIN_PROBABILITY.
-        let (mut low, mut high) = (1, u32::MAX);
+        // Bisection for the smallest count with base^count < MIN_PROBABILITY, after a power of two above it.
+        let (mut low, mut high) = (1, 1u32);
+        while high < u32::MAX && decay.probability(high) >= MIN_PROBABILITY {
+            low = high + 1;
+            high = high.saturating_mul(2);
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             if decay.probability(middle) < MIN_PROBABILITY {
@@ -79,10 +105,19 @@ impl Decay {
         decay
     }
 
+    #[inline(always)]
+    fn powers(&self) -> &[Powers; STORED_DIGITS] {
+        match self.base == DEFAULT_DECAY {
+            true => &DEFAULT_POWERS,
+            false => &self.powers,
+        }
+    }
+
     /// `base`^`count`, the probability that a trial lowers the count.
     #[inline(always)]
     fn probability(&self, count: u32) -> f64 {
-        let product = self.powers[0][digit(count, 0)] * self.powers[1][digit(count, 1)];
+        let [first, second, _] = self.powers();
+        let product = first[digit(count, 0)] * second[digit(count, 1)];
         if count >> (2 * DIGIT_BITS) == 0 {
             product
         } else {
@@ -93,10 +128,18 @@ impl Decay {
     /// The probability for a count with more than two digits, given the product for the lowest two.
     #[inline(never)]
     fn probability_of_long_count(&self, count: u32, product: f64) -> f64 {
-        let powers = self.powers.iter().enumerate().skip(2);
-        powers.fold(product, |product, (i, powers)| {
-            product * powers[digit(count, i)]
-        })
+        let [.., third] = self.powers();
+        let mut product = product * third[digit(count, 2)];
+        let mut step = third[third.len() - 1] * third[1];
+        for i in STORED_DIGITS..DIGITS {
+            if count >> (DIGIT_BITS * i as u32) == 0 {
+                break;
+            }
+            let powers;
+            (powers, step) = powers_of(step);
+            product *= powers[digit(count, i)];
+        }
+        product
     }
 
     /// An estimate of the maximum number of decrements in this many trials, see [`Decay::apply`].
@@ -204,6 +247,43 @@ mod tests {
         }
     }
 
+    /// A replica with all powers in a table decides the same.
+    #[test]
+    fn probabilities_equal_those_of_a_table_of_all_digits() {
+        for base in [
+            1.0,
+            1.0 - f64::EPSILON,
+            0.999_999_99,
+            0.9999,
+            0.99,
+            0.9,
+            0.3,
+            1e-300,
+        ] {
+            let decay = Decay::new(base);
+            let mut step = base;
+            let table: Vec<[f64; 16]> = (0..DIGITS)
+                .map(|_| {
+                    let mut powers = [1.0; 16];
+                    for d in 1..16 {
+                        powers[d] = powers[d - 1] * step;
+                    }
+                    step *= powers[15];
+                    powers
+                })
+                .collect();
+            let bits = (0..32).map(|bit| 1u32 << bit);
+            let counts =
+                bits.flat_map(|bit| [bit - 1, bit, bit + 1, bit.wrapping_mul(0x9e37_79b9)]);
+            for count in counts.chain(0..70_000).chain([u32::MAX]) {
+                let expected =
+                    (0..DIGITS).fold(1.0, |product, i| product * table[i][digit(count, i)]);
+                let got = decay.probability(count);
+                assert_eq!(got.to_bits(), expected.to_bits(), "{base}^{count}");
+            }
+        }
+    }
+
     #[test]
     fn add_one_equals_an_increment_of_one_with_the_same_random_numbers() {
         let several = |decay: &Decay, (owner, count), fingerprint, random: &mut Random| {
@@ -271,6 +351,17 @@ mod tests {
         let stable_count = Decay::new(0.9).stable_count;
         assert!(f64::powf(0.9, stable_count.into()) < MIN_PROBABILITY);
         assert!(f64::powf(0.9, (stable_count - 1).into()) >= MIN_PROBABILITY);
+        for base in [0.3, 0.7, 0.985, 0.99, 0.9999, 0.999_999, 0.999_999_98] {
+            let decay = Decay::new(base);
+            assert!(
+                decay.probability(decay.stable_count) < MIN_PROBABILITY,
+                "{base}"
+            );
+            assert!(
+                decay.probability(decay.stable_count - 1) >= MIN_PROBABILITY,
+                "{base}"
+            );
+        }
     }
 
     #[test]

@@ -89,15 +89,16 @@ pub struct Added<'a> {
 /// # }
 /// ```
 #[derive(Debug)]
+#[repr(C)] // so that the fields that an addition reads are in few cache lines
 pub struct TopK {
     width: u32,
     depth: u32,
     /// Computes remainders by the width.
     modulus: Modulus<u32>,
-    decay: Decay,
+    random: Random,
     table: Table,
     heap: Heap,
-    random: Random,
+    decay: Decay,
 }
 
 /// The work of adding these items with their increments to a table of this many rows, item by item.

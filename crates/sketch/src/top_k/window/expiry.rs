@@ -3,7 +3,8 @@
 //! The newest pane is closed: its heap becomes its list, with the steady items of the window if panes grow with age. Then panes
 //! are merged and expire, and the candidates that no pane lists are removed. The sums of the others, and the list, are computed once, after all that.
 
-use super::candidates::{Candidate, Candidates, HeapIndex, NONE, select_largest};
+use super::candidates::{Candidate, Candidates, HeapIndex, NONE};
+use super::largest::Largest;
 use super::members::Members;
 use super::{Pane, TopKWindow, order, saturated, sum_of_estimates};
 use crate::blocks::{BlockChanges, BlockVisitor};
@@ -297,9 +298,12 @@ impl TopKWindow {
 
     /// Computes the list from the sums.
     fn fill_list(&mut self) {
-        let numbers = 0..self.candidates.len();
-        let sums = numbers.map(|number| saturated(self.candidates.apart(number).closed()));
-        let used = select_largest(&mut self.list.elements, sums.zip(0..), &self.candidates);
+        let mut largest = Largest::new(&mut self.list.elements, &self.candidates);
+        for number in 0..self.candidates.len() {
+            let sum = self.candidates.apart(number).closed();
+            largest.offer(saturated(sum), number);
+        }
+        let used = largest.sort();
         let len = self.list.elements.len();
         for position in len - used..len {
             let (_, number_plus_1) = self.list.elements.get(position);

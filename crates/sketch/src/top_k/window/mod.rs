@@ -11,7 +11,7 @@
 //!   list)
 //! - `candidates`: the items and their lookup by hash
 //! - `expiry`: the step to a later pane; `merge`: two panes become one; `order`: the order of items in merges
-//! - `ranking`: the candidates with the largest counts
+//! - `largest`: the candidates with the largest counts
 //! - `read`: reads, also at a time after the newest pane; `cache`: what they keep
 //! - `stored`: the stored forms
 //!
@@ -21,6 +21,7 @@
 mod cache;
 mod candidates;
 mod expiry;
+mod largest;
 mod members;
 mod merge;
 mod order;

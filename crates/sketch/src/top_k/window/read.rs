@@ -5,13 +5,15 @@
 //! ends with the newest pane.
 
 use super::cache::{Ranking, RankingCache};
-use super::candidates::{HeapIndex, NONE, saturated, select_largest};
+use super::candidates::{HeapIndex, NONE, saturated};
 use super::expiry::closing;
+use super::largest::Largest;
 use super::{ItemHash, TopKWindow, sum_of_estimates};
 use crate::memory::{OutOfMemory, with_capacity};
 use crate::top_k::item_hash::order;
 use crate::top_k::pairs::Pairs;
 use crate::window::Panes;
+use std::mem::take;
 
 impl TopKWindow {
     /// The items of the list with counts above 0 and their counts, the largest count first. Items with equal counts are
@@ -163,22 +165,33 @@ impl TopKWindow {
                 sums[number as usize] = 1;
             }
         }
-        let subtracts = skipped.len() <= closed.len();
-        for (sum, number) in sums.iter_mut().zip(0..) {
-            if *sum == 0 {
-                continue;
-            }
+        // An upper bound of the sum: that of all closed panes, which is stored, and the estimate in the newest.
+        for (bound, number) in sums.iter_mut().zip(0..).filter(|(sum, _)| **sum > 0) {
             let item = self.buckets.places(self.candidates.get(number).hash);
-            *sum = match subtracts {
-                true => (self.candidates.apart(number).closed())
-                    .saturating_sub(sum_of_estimates(skipped, item))
-                    .saturating_add(sum_of_estimates(newest, item)),
-                false => sum_of_estimates(counted, item),
-            };
+            let closed = self.candidates.apart(number).closed();
+            *bound = closed.saturating_add(sum_of_estimates(newest, item));
         }
-        top.buffer_mut().fill(0);
-        let counts = sums.iter().copied().map(saturated).zip(0..);
-        let used = select_largest(top, counts, &self.candidates);
+        let subtracts = skipped.len() <= closed.len();
+        let sum_of = |number: u32, bound: u64| {
+            let item = self.buckets.places(self.candidates.get(number).hash);
+            let in_newest = || bound.saturating_sub(self.candidates.apart(number).closed());
+            saturated(match subtracts {
+                true => bound.saturating_sub(sum_of_estimates(skipped, item)),
+                false => sum_of_estimates(closed, item).saturating_add(in_newest()),
+            })
+        };
+        // The candidates with the largest bounds first: few of the others can have a sum as large as the smallest of these.
+        let mut largest = Largest::new(top, &self.candidates);
+        for (&bound, number) in sums.iter().zip(0..) {
+            largest.offer(saturated(bound), number);
+        }
+        largest.replace_counts(|number| sum_of(number, take(&mut sums[number as usize])));
+        for (&bound, number) in sums.iter().zip(0..).filter(|(bound, _)| **bound > 0) {
+            if saturated(bound) >= largest.min_count() {
+                largest.offer(sum_of(number, bound), number);
+            }
+        }
+        let used = largest.sort();
         sums.fill(0);
         for (count, number_plus_1) in (top.len() - used..top.len()).map(|at| top.get(at)) {
             sums[number_plus_1 as usize - 1] = count.into();

@@ -5,6 +5,7 @@ mod hostile;
 mod memory;
 mod merge;
 mod order;
+mod read;
 mod recall;
 mod reload;
 mod table;

@@ -1,0 +1,106 @@
+//! Lists of a part of the window: they equal those of a computation without bounds, and read few tables.
+
+use super::{RankingCache, Step, TopKWindow, leveled, of_units, shapes, sketch, steps};
+use crate::testing::ESTIMATES;
+use crate::top_k::item_hash::order;
+use crate::top_k::window::candidates::saturated;
+use crate::top_k::window::expiry::closing;
+use crate::top_k::window::sum_of_estimates;
+use crate::window::{Panes, Timed};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// The list of these panes: the sums of all items that one of them lists, or would list if it were closed.
+fn expected(sketch: &TopKWindow, panes: Panes) -> Vec<(Vec<u8>, u32)> {
+    let counted = sketch.panes.counted(panes);
+    let newest = sketch.timeline.newest();
+    let (closed, newest): (Vec<_>, Vec<_>) = counted.iter().partition(|pane| pane.first < newest);
+    let places = |number| sketch.buckets.places(sketch.candidates.get(number).hash);
+    let listed = closed.iter().flat_map(|pane| &pane.content.listed).copied();
+    let window = sketch.timeline.window();
+    let closing = closing(&sketch.heap, &sketch.list, &sketch.candidates, window)
+        .filter(|&number| sum_of_estimates(newest.iter().copied(), places(number)) > 0);
+    let numbers: BTreeSet<u32> = listed.chain(closing).collect();
+    let sums = numbers.into_iter().map(|number| {
+        let sum = saturated(sum_of_estimates(counted, places(number)));
+        (sketch.candidates.item(number).to_vec(), sum)
+    });
+    let mut sums: Vec<_> = sums.filter(|&(_, sum)| sum > 0).collect();
+    sums.sort_by(|one, other| (other.1.cmp(&one.1)).then_with(|| order(&one.0, &other.0)));
+    sums.truncate(sketch.k() as usize);
+    sums
+}
+
+/// The list of these panes with an empty cache.
+fn listed(sketch: &TopKWindow, panes: Panes) -> Vec<(Vec<u8>, u32)> {
+    let mut cache = RankingCache::default();
+    let items = sketch.list_at(panes, &mut cache).unwrap();
+    items.map(|(item, count)| (item.to_vec(), count)).collect()
+}
+
+proptest! {
+    #[test]
+    fn the_list_of_a_part_equals_that_of_all_sums(
+        (k, width, depth, decay, panes) in shapes(),
+        units in prop::sample::select(vec![0u64, 100]),
+        steps in steps(),
+    ) {
+        let panes = if units > 0 { panes.clamp(2, 12) } else { panes };
+        let mut sketch = of_units((k, width, depth, decay), panes, units);
+        for step in steps {
+            match step {
+                Step::Add(item, increment) => {
+                    sketch.add(&item, increment).unwrap();
+                }
+                Step::Advance(ahead) => {
+                    sketch.advance(sketch.timeline().newest().saturating_add(ahead));
+                }
+                Step::Read(_) => continue,
+            }
+            let timeline = *sketch.timeline();
+            let now = timeline.window().start_of(timeline.newest());
+            let ms = timeline.window().ms();
+            for part in [ms / 2, ms / 12, 0] {
+                let panes = timeline.panes_within(now, part);
+                prop_assert_eq!(listed(&sketch, panes), expected(&sketch, panes));
+            }
+            let later = timeline.panes_in(timeline.newest().saturating_add(panes / 3 + 1));
+            prop_assert_eq!(listed(&sketch, later), expected(&sketch, later));
+        }
+    }
+}
+
+/// Adds ten items of all panes and ten other ones with smaller counts in each pane.
+fn fill(sketch: &mut TopKWindow, panes: u64) {
+    for pane in 0..panes {
+        sketch.advance(pane);
+        for item in 0..10 {
+            let steady = item.to_string();
+            let other = format!("{pane} {item}");
+            let count = 1 + (pane * 7919 + item * 104_729) % 300;
+            sketch.add(steady.as_bytes(), 1000).unwrap();
+            sketch.add(other.as_bytes(), count as u32).unwrap();
+        }
+    }
+}
+
+#[test]
+fn most_candidates_are_read_in_the_newest_pane_only() {
+    let mut uniform = sketch(20, 4000, 4, 1.0, 60);
+    fill(&mut uniform, 60);
+    let mut finest = leveled((20, 4000, 4, 1.0), 12, 240);
+    fill(&mut finest, 240);
+    for (sketch, share) in [(uniform, 2), (finest, 12)] {
+        let timeline = *sketch.timeline();
+        let now = timeline.window().start_of(timeline.newest());
+        let panes = timeline.panes_within(now, timeline.window().ms() / share);
+        let candidates = sketch.candidate_count() as u64;
+        let read = ESTIMATES
+            .with(|estimates| estimates.during(|| assert_eq!(listed(&sketch, panes).len(), 20)));
+        // Without bounds: half of the panes for each candidate.
+        assert!(
+            read < 4 * candidates,
+            "{read} estimates for {candidates} candidates"
+        );
+    }
+}
