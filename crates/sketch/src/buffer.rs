@@ -5,7 +5,7 @@
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, with_capacity};
 use crate::refusable::refusable;
-use std::alloc::{Layout, alloc_zeroed, realloc};
+use std::alloc::{Layout, alloc_zeroed, dealloc, realloc};
 use std::mem::{ManuallyDrop, take};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -15,8 +15,7 @@ use std::ptr::NonNull;
 /// Allocated with `alloc_zeroed`, so the system provides the pages of a large buffer only when they are first used.
 #[derive(PartialEq, Eq, Debug, Default)]
 pub struct Buffer {
-    // Capacity and length are equal: every constructor ensures it, and so does `truncate` unless the allocator refuses.
-    bytes: Vec<u8>,
+    bytes: Box<[u8]>,
 }
 
 impl Buffer {
@@ -39,7 +38,7 @@ impl Buffer {
         // SAFETY: the block comes from the global allocator with the layout of `len` bytes at
         // alignment 1, which is that of a Vec<u8> of this capacity; all `len` bytes are initialized.
         let bytes = unsafe { Vec::from_raw_parts(block.as_ptr(), len, len) };
-        Ok(Self { bytes })
+        Ok(bytes.into())
     }
 
     /// A copy of `bytes`.
@@ -49,52 +48,78 @@ impl Buffer {
     pub fn copy_of(bytes: &[u8]) -> Result<Self, OutOfMemory> {
         let mut copy = with_capacity(bytes.len())?;
         copy.extend_from_slice(bytes);
-        Ok(Self { bytes: copy })
+        Ok(copy.into())
     }
 
-    /// Frees the bytes from `len` on, unless the allocator refuses the smaller block. It shrinks most large blocks in place.
+    /// Frees the bytes from `len` on, or all bytes if the allocator refuses the smaller block. It shrinks most large blocks in
+    /// place.
     pub fn truncate(&mut self, len: usize) {
-        self.bytes.truncate(len);
-        let (len, capacity) = (self.bytes.len(), self.bytes.capacity());
+        let Ok(layout) = Layout::array::<u8>(self.bytes.len()) else {
+            return;
+        };
+        if len >= layout.size() {
+            return;
+        }
+        let old = take(&mut self.bytes);
         if len == 0 {
-            self.bytes = Vec::new();
-        } else if let (true, Ok(layout)) = (len < capacity, Layout::array::<u8>(capacity)) {
-            // `Vec::shrink_to_fit` would end the process if the allocator refuses.
-            let mut old = ManuallyDrop::new(take(&mut self.bytes));
-            let start = old.as_mut_ptr();
-            let shrink = || {
-                // SAFETY: the block is that of the vector, which has this layout and at least one byte, and is not used
-                // again if it has moved.
-                NonNull::new(unsafe { realloc(start, layout, len) })
-            };
-            let moved = refusable(len as u64, shrink);
-            let (start, capacity) = moved.map_or((start, capacity), |moved| (moved.as_ptr(), len));
-            // SAFETY: the block has this capacity, starts with `len` initialized bytes, and has no other owner, because
-            // the old vector is not dropped.
-            self.bytes = unsafe { Vec::from_raw_parts(start, len, capacity) };
+            return;
+        }
+        let start = Box::into_raw(old).cast::<u8>();
+        let shrink = || {
+            // SAFETY: the block is that of the old box, which has this layout and at least one byte, and is not used again
+            // if it has moved.
+            NonNull::new(unsafe { realloc(start, layout, len) })
+        };
+        match refusable(len as u64, shrink) {
+            // SAFETY: the block has `len` initialized bytes and no other owner, because the old box is not dropped.
+            Some(moved) => {
+                let bytes = unsafe { Vec::from_raw_parts(moved.as_ptr(), len, len) };
+                self.bytes = bytes.into_boxed_slice();
+            }
+            // SAFETY: the block is still that of the old box, which has this layout.
+            None => unsafe { dealloc(start, layout) },
         }
     }
 
     /// Passes the block to `visitor`.
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
-        visitor.visit(&self.bytes);
+        visit_slice(&self.bytes, visitor);
     }
 
     /// Passes the block to `mover`, which may move it. The contents stay the same.
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
-        mover.relocate(&mut self.bytes);
+        relocate_slice(&mut self.bytes, mover);
     }
 }
 
+/// Passes the block of a boxed slice to `visitor`.
+pub fn visit_slice<T>(slice: &Box<[T]>, visitor: &mut impl BlockVisitor) {
+    let start = slice.as_ptr().cast_mut();
+    // SAFETY: the box owns a block for this number of elements, all initialized. The vector is shared, so it is only read, and
+    // it is not dropped.
+    let vec = ManuallyDrop::new(unsafe { Vec::from_raw_parts(start, slice.len(), slice.len()) });
+    visitor.visit(&vec);
+}
+
+/// Passes the block of a boxed slice to `mover`, which may move it. The contents stay the same.
+pub fn relocate_slice<T>(slice: &mut Box<[T]>, mover: &mut impl BlockMover) {
+    let mut vec = Vec::from(take(slice));
+    mover.relocate(&mut vec);
+    *slice = vec.into_boxed_slice();
+}
+
 impl From<Vec<u8>> for Buffer {
+    /// Without a new block if the capacity of the vector is its length.
     fn from(bytes: Vec<u8>) -> Self {
-        Self { bytes }
+        Self {
+            bytes: bytes.into_boxed_slice(),
+        }
     }
 }
 
 impl From<Buffer> for Vec<u8> {
     fn from(buffer: Buffer) -> Self {
-        buffer.bytes
+        buffer.bytes.into()
     }
 }
 

@@ -1,17 +1,8 @@
 //! Memory: budgets, and usage as a function of the state.
 
 use super::*;
-use crate::blocks::{Addresses, BlockChanges, MovesAll};
+use crate::blocks::{Addresses, BlockChanges, Bytes, MovesAll};
 use std::cell::Cell;
-
-#[derive(Default)]
-struct Bytes(u64);
-
-impl BlockVisitor for Bytes {
-    fn visit<T>(&mut self, vec: &Vec<T>) {
-        self.0 += (vec.capacity() * size_of::<T>()) as u64;
-    }
-}
 
 fn bytes<K: Kind>(filter: &WindowFilter<K>) -> u64 {
     let mut bytes = Bytes::default();
