@@ -1,4 +1,4 @@
-//! [`Buffer`]: a zeroed block of bytes whose allocation can be refused.
+//! [`Buffer`]: a zeroed block of bytes whose allocation can be refused. [`NarrowVec`]: a vector in 16 bytes.
 //!
 //! One of the two files of the crate with `unsafe`.
 
@@ -83,29 +83,111 @@ impl Buffer {
 
     /// Passes the block to `visitor`.
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
-        visit_slice(&self.bytes, visitor);
+        let start = self.bytes.as_ptr().cast_mut();
+        let len = self.bytes.len();
+        // SAFETY: the block has this length. The vector is only read, and it is not dropped.
+        let vec = ManuallyDrop::new(unsafe { Vec::from_raw_parts(start, len, len) });
+        visitor.visit(&*vec);
     }
 
     /// Passes the block to `mover`, which may move it. The contents stay the same.
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
-        relocate_slice(&mut self.bytes, mover);
+        let mut vec = Vec::from(take(&mut self.bytes));
+        mover.relocate(&mut vec);
+        self.bytes = vec.into_boxed_slice();
     }
 }
 
-/// Passes the block of a boxed slice to `visitor`.
-pub fn visit_slice<T>(slice: &Box<[T]>, visitor: &mut impl BlockVisitor) {
-    let start = slice.as_ptr().cast_mut();
-    // SAFETY: the box owns a block for this number of elements, all initialized. The vector is shared, so it is only read, and
-    // it is not dropped.
-    let vec = ManuallyDrop::new(unsafe { Vec::from_raw_parts(start, slice.len(), slice.len()) });
-    visitor.visit(&vec);
+/// A vector whose length and capacity have 32 bits, so that a small value has space for one.
+#[derive(Debug)]
+pub struct NarrowVec<T> {
+    start: NonNull<T>,
+    len: u32,
+    capacity: u32,
 }
 
-/// Passes the block of a boxed slice to `mover`, which may move it. The contents stay the same.
-pub fn relocate_slice<T>(slice: &mut Box<[T]>, mover: &mut impl BlockMover) {
-    let mut vec = Vec::from(take(slice));
-    mover.relocate(&mut vec);
-    *slice = vec.into_boxed_slice();
+// SAFETY: it owns its elements, as a vector does.
+unsafe impl<T: Send> Send for NarrowVec<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for NarrowVec<T> {}
+
+impl<T> NarrowVec<T> {
+    /// A vector with the same block.
+    fn vec(&self) -> ManuallyDrop<Vec<T>> {
+        let (len, capacity) = (self.len as usize, self.capacity as usize);
+        // SAFETY: these are the parts of a vector (see `from`), which was not dropped. Whoever drops this one replaces them.
+        ManuallyDrop::new(unsafe { Vec::from_raw_parts(self.start.as_ptr(), len, capacity) })
+    }
+
+    /// The elements for which there is memory.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+
+    /// The vector. This one becomes empty.
+    pub fn take(&mut self) -> Vec<T> {
+        ManuallyDrop::into_inner(ManuallyDrop::new(take(self)).vec())
+    }
+
+    /// Passes the block to `visitor`.
+    pub fn visit(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&*self.vec());
+    }
+
+    /// Passes the block to `mover`, which may move it. The contents stay the same.
+    pub fn relocate(&mut self, mover: &mut impl BlockMover) {
+        let mut vec = self.take();
+        mover.relocate(&mut vec);
+        *self = vec.into();
+    }
+}
+
+impl<T> From<Vec<T>> for NarrowVec<T> {
+    /// # Panics
+    /// If the capacity is above 2^32 - 1.
+    fn from(vec: Vec<T>) -> Self {
+        assert!(
+            vec.capacity() <= u32::MAX as usize,
+            "the vector is too long"
+        );
+        let mut vec = ManuallyDrop::new(vec);
+        Self {
+            len: vec.len() as u32,
+            capacity: vec.capacity() as u32,
+            // SAFETY: the pointer of a vector is not null.
+            start: unsafe { NonNull::new_unchecked(vec.as_mut_ptr()) },
+        }
+    }
+}
+
+impl<T> Default for NarrowVec<T> {
+    fn default() -> Self {
+        Vec::new().into()
+    }
+}
+
+impl<T> Drop for NarrowVec<T> {
+    fn drop(&mut self) {
+        drop(ManuallyDrop::into_inner(self.vec()));
+    }
+}
+
+impl<T> Deref for NarrowVec<T> {
+    type Target = [T];
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        // SAFETY: the parts are those of a vector.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len as usize) }
+    }
+}
+
+impl<T> DerefMut for NarrowVec<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len as usize) }
+    }
 }
 
 impl From<Vec<u8>> for Buffer {
@@ -142,6 +224,7 @@ impl DerefMut for Buffer {
 mod tests {
     use super::*;
     use crate::blocks::MovesAll;
+    use std::sync::Arc;
 
     #[test]
     fn a_zeroed_buffer_is_zero_and_has_its_length() {
@@ -156,6 +239,39 @@ mod tests {
     fn impossible_sizes_are_refused() {
         for len in [u64::MAX, i64::MAX as u64, 1 << 62] {
             assert_eq!(Buffer::zeroed(len), Err(OutOfMemory { bytes: len }));
+        }
+    }
+
+    #[test]
+    fn a_truncated_buffer_keeps_its_first_bytes() {
+        for len in [0, 1, 63, 100, 200] {
+            let mut buffer = Buffer::copy_of(&[7; 100]).unwrap();
+            buffer.truncate(len);
+            assert_eq!(*buffer, vec![7; len.min(100)]);
+        }
+    }
+
+    #[test]
+    fn a_narrow_vector_is_the_vector_that_it_was() {
+        let element = Arc::new(7);
+        for len in 0..5 {
+            let mut vec = Vec::with_capacity(len + 1);
+            vec.resize(len, Arc::clone(&element));
+            let mut narrow = NarrowVec::from(vec);
+            assert_eq!((narrow.len(), narrow.capacity()), (len, len + 1));
+            narrow
+                .iter_mut()
+                .for_each(|each| *each = Arc::clone(&element));
+            let mut mover = MovesAll::default();
+            narrow.relocate(&mut mover);
+            assert_eq!(mover.moves, 1);
+            let vec = narrow.take();
+            assert_eq!((vec.len(), narrow.len()), (len, 0));
+            // Dropping a narrow vector drops its elements.
+            narrow = vec.into();
+            assert_eq!(Arc::strong_count(&element), len + 1);
+            drop(narrow);
+            assert_eq!(Arc::strong_count(&element), 1);
         }
     }
 
