@@ -71,8 +71,8 @@ impl Buffer {
             NonNull::new(unsafe { realloc(start, layout, len) })
         };
         match refusable(len as u64, shrink) {
-            // SAFETY: the block has `len` initialized bytes and no other owner, because the old box is not dropped.
             Some(moved) => {
+                // SAFETY: the block has `len` initialized bytes and no other owner, because the old box is not dropped.
                 let bytes = unsafe { Vec::from_raw_parts(moved.as_ptr(), len, len) };
                 self.bytes = bytes.into_boxed_slice();
             }

@@ -15,10 +15,12 @@ pub struct SlotLayout {
     inverse_of_states: u64,
     /// That of the modulus `states - 1`: the ticks that can be stored.
     inverse_of_cycle: u64,
+    /// The bits of a slot, as the lowest of a number.
+    mask: u64,
     /// States, the one of empty slots included: at most 2,001.
     states: u16,
-    /// At most 1,000.
-    generation_ticks: u16,
+    /// [`Shape::generation_ticks`], at most 1,000.
+    pub generation_ticks: u16,
     bits: u8,
     /// Slots per bucket.
     pub bucket_size: u8,
@@ -53,18 +55,13 @@ impl SlotLayout {
         Self {
             inverse_of_states: Modulus::<u64>::new(states).inverse(),
             inverse_of_cycle: Modulus::<u64>::new(states - 1).inverse(),
+            mask: (1 << shape.slot_bits(panes)) - 1,
             states: states as u16,
             generation_ticks: shape.generation_ticks as u16,
             bits: shape.slot_bits(panes) as u8,
             bucket_size,
             log2_group_buckets: log2_group_buckets(bucket_size) as u8,
         }
-    }
-
-    /// The bits of a slot, as the lowest of a number.
-    #[inline(always)]
-    fn mask(&self) -> u64 {
-        (1 << (self.bits & 63)) - 1
     }
 
     /// States, the one of empty slots included.
@@ -93,7 +90,7 @@ impl SlotLayout {
         let word = word
             .first_chunk()
             .map_or(0, |word| u64::from_le_bytes(*word));
-        word >> (bit & 7) & self.mask()
+        word >> (bit & 7) & self.mask
     }
 
     /// Replaces the slot with this index.
@@ -102,7 +99,7 @@ impl SlotLayout {
         let bit = index * u64::from(self.bits);
         let place = &mut slots[(bit >> 3) as usize..][..8];
         if let Some(place) = place.first_chunk_mut() {
-            let others = u64::from_le_bytes(*place) & !(self.mask() << (bit & 7));
+            let others = u64::from_le_bytes(*place) & !(self.mask << (bit & 7));
             *place = (others | slot << (bit & 7)).to_le_bytes();
         }
     }
@@ -206,10 +203,10 @@ mod tests {
             let layout = SlotLayout::new(&shape, 4, panes);
             let mut slots = vec![0; values.len() * layout.bits as usize / 8 + 9];
             for (index, value) in values.iter().enumerate() {
-                layout.set(&mut slots, index as u64, value & layout.mask());
+                layout.set(&mut slots, index as u64, value & layout.mask);
             }
             for (index, value) in values.iter().enumerate().rev() {
-                prop_assert_eq!(layout.get(&slots, index as u64), value & layout.mask());
+                prop_assert_eq!(layout.get(&slots, index as u64), value & layout.mask);
                 layout.set(&mut slots, index as u64, 0);
             }
             prop_assert!(slots.iter().all(|&byte| byte == 0));

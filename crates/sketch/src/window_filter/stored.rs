@@ -143,7 +143,7 @@ impl<K: Kind> Stored for WindowFilter<K> {
         let other_bytes = (list_bytes + filter.ticks.buffer().len()) as u64;
         let sub_filters = filter.sub_filters.iter();
         let bytes = sub_filters.fold(other_bytes, |bytes, each| {
-            bytes.saturating_add(SubFilter::bytes(each.shape(), bucket_size, panes))
+            bytes.saturating_add(SubFilter::bytes(&each.shape(), bucket_size, panes))
         });
         budget.request(bytes)?;
         for sub_filter in &mut filter.sub_filters {

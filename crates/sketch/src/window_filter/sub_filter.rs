@@ -36,7 +36,10 @@ fn count_width(shape: &Shape, bucket_size: u8) -> Width {
 /// A sub-filter.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SubFilter {
-    shape: Shape,
+    // [`Shape`]. The ticks per generation are in the layout.
+    limit: u64,
+    buckets: u64,
+    fingerprints: u64,
     layout: SlotLayout,
     slots: Buffer,
     /// Per group the low 16 bits of the generation in which it was swept, little-endian. See [`super::sweep`].
@@ -81,7 +84,9 @@ impl SubFilter {
 
     fn with_counts(shape: Shape, bucket_size: u8, panes: u64, counts: Ring, live: u64) -> Self {
         Self {
-            shape,
+            limit: shape.limit,
+            buckets: shape.buckets,
+            fingerprints: shape.fingerprints,
             layout: SlotLayout::new(&shape, bucket_size, panes),
             slots: Buffer::default(),
             generations: Buffer::default(),
@@ -92,8 +97,8 @@ impl SubFilter {
 
     /// Allocates the arrays, which are zeros.
     pub fn allocate(&mut self, panes: u64) -> Result<(), OutOfMemory> {
-        self.slots = Buffer::zeroed(self.shape.slot_bytes(self.layout.bucket_size, panes))?;
-        self.generations = Buffer::zeroed(self.shape.generation_bytes(self.layout.bucket_size))?;
+        self.slots = Buffer::zeroed(self.shape().slot_bytes(self.layout.bucket_size, panes))?;
+        self.generations = Buffer::zeroed(self.shape().generation_bytes(self.layout.bucket_size))?;
         Ok(())
     }
 
@@ -119,8 +124,13 @@ impl SubFilter {
         })
     }
 
-    pub fn shape(&self) -> &Shape {
-        &self.shape
+    pub fn shape(&self) -> Shape {
+        Shape {
+            limit: self.limit,
+            buckets: self.buckets,
+            fingerprints: self.fingerprints,
+            generation_ticks: self.layout.generation_ticks.into(),
+        }
     }
 
     pub fn layout(&self) -> &SlotLayout {
@@ -152,7 +162,7 @@ impl SubFilter {
 
     /// The width of the counts.
     fn count_width(&self) -> Width {
-        count_width(&self.shape, self.layout.bucket_size)
+        count_width(&self.shape(), self.layout.bucket_size)
     }
 
     /// The live entries per live tick.
@@ -181,12 +191,12 @@ impl SubFilter {
 
     /// Whether so many live entries are as many as its limit.
     pub fn is_full_with(&self, live: u64) -> bool {
-        live >= self.shape.limit
+        live >= self.limit
     }
 
     /// Whether so many live entries are at least half as many as its limit.
     pub fn is_half_full_with(&self, live: u64) -> bool {
-        live >= self.shape.limit.div_ceil(2)
+        live >= self.limit.div_ceil(2)
     }
 
     /// Live entries of a live tick.
@@ -202,7 +212,7 @@ impl SubFilter {
     /// Adds a live entry of a tick to the counts. Only a filter whose chunks contradict its header has a free slot although
     /// all slots are counted; its counts stay valid.
     fn add_to_count(&mut self, tick: u64) {
-        if self.live < self.shape.slots(self.layout.bucket_size) {
+        if self.live < self.shape().slots(self.layout.bucket_size) {
             let width = self.count_width();
             self.counts
                 .set(width, tick, self.counts.get(width, tick) + 1);
@@ -239,9 +249,9 @@ impl SubFilter {
     /// the remaining bits of the hash, so the two are independent.
     #[inline(always)]
     pub fn place(&self, hash: u64) -> Place {
-        let product = u128::from(hash) * u128::from(self.shape.buckets);
+        let product = u128::from(hash) * u128::from(self.buckets);
         let (first, rest) = ((product >> 64) as u64, product as u64);
-        let fingerprint = high_product(rest, self.shape.fingerprints);
+        let fingerprint = high_product(rest, self.fingerprints);
         Place {
             buckets: [first, self.other_bucket(first, fingerprint)],
             fingerprint,
@@ -252,10 +262,10 @@ impl SubFilter {
     /// number of buckets. The hash is odd and the number of buckets is even, so the buckets differ in parity.
     #[inline(always)]
     pub fn other_bucket(&self, bucket: u64, fingerprint: u64) -> u64 {
-        let sum = high_product(mix(fingerprint), self.shape.buckets) | 1;
+        let sum = high_product(mix(fingerprint), self.buckets) | 1;
         let difference = sum.wrapping_sub(bucket);
         if sum < bucket {
-            difference.wrapping_add(self.shape.buckets)
+            difference.wrapping_add(self.buckets)
         } else {
             difference
         }
@@ -281,12 +291,12 @@ impl SubFilter {
 
     pub fn slots_of_group(&self, group: u64) -> Range<u64> {
         let end = (group + 1) << self.layout.log2_group_buckets;
-        let end = end.min(self.shape.buckets);
+        let end = end.min(self.buckets);
         self.first_slot(group << self.layout.log2_group_buckets)..self.first_slot(end)
     }
 
     pub fn groups(&self) -> u64 {
-        self.shape.groups(self.layout.bucket_size)
+        self.shape().groups(self.layout.bucket_size)
     }
 
     /// Prefetches a bucket, which may continue in a second cache line.
