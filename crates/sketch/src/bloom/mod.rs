@@ -138,7 +138,7 @@ impl FilterShape for Shape {
 
     #[inline(always)]
     fn num_bits(&self, _: usize) -> u64 {
-        self.modulus().max(1)
+        self.modulus()
     }
 }
 

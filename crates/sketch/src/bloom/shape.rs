@@ -74,6 +74,13 @@ fn wrapped(bits: f64) -> u64 {
     }
 }
 
+/// The modulus of filters in old files. Cold, so that look-ups in other filters compute no power.
+#[cold]
+#[inline(never)]
+fn power_of_two(power: u8) -> u64 {
+    1 << power
+}
+
 impl Shape {
     /// The filter that RedisBloom appends when a chain fails to grow, because the next error rate or capacity is 0.
     /// It has no hash functions, so the chain then contains all items.
@@ -169,10 +176,9 @@ impl Shape {
     #[inline(always)]
     #[must_use]
     pub fn modulus(&self) -> u64 {
-        if self.power > 0 {
-            1 << self.power
-        } else {
-            self.bits
+        match self.power {
+            0 => self.bits,
+            power => power_of_two(power),
         }
     }
 }

@@ -21,7 +21,7 @@ pub trait FilterShape: Probes + Copy + Debug {
     /// Probes per item. With 0, every item is present.
     fn hashes(&self) -> u32;
 
-    /// The number of bits that items use, at least 1, of an array of so many bytes.
+    /// The number of bits that items use of an array of so many bytes. 0 only without hashes.
     fn num_bits(&self, bytes: usize) -> u64;
 }
 
@@ -85,11 +85,10 @@ impl<S: FilterShape> Filter<S> {
         self.items >= self.capacity()
     }
 
-    /// The number of bits that items use.
-    #[inline(always)]
+    /// The number of bits that items use, at least 1.
     #[must_use]
     pub fn num_bits(&self) -> u64 {
-        self.shape.num_bits(self.block.len() - S::HEADER_BYTES)
+        self.modulus().divisor().max(1)
     }
 
     /// The bit array: bit x is bit `x & 7` of byte `x >> 3`.
@@ -130,7 +129,8 @@ impl<S: FilterShape> Filter<S> {
     /// The modulus of the probes.
     #[inline(always)]
     fn modulus(&self) -> Modulus<u64> {
-        Modulus::<u64>::of_parts(self.num_bits(), self.inverse)
+        let bits = self.shape.num_bits(self.block.len() - S::HEADER_BYTES);
+        Modulus::<u64>::of_parts(bits, self.inverse)
     }
 
     /// The bits, for look-ups.
