@@ -11,8 +11,8 @@ use crate::prefetch::prefetch;
 pub(super) struct SubFilter {
     // The length is always num_buckets * bucket_size.
     slots: Buffer,
-    /// log2 of the number of buckets.
-    log2_buckets: u8,
+    /// 63 less log2 of the number of buckets.
+    unused_bits: u8,
     /// Slots per bucket: 1 to 255.
     bucket_size: u8,
     /// In the first sub-filter, that of the whole filter: there are unused bytes here.
@@ -51,7 +51,7 @@ impl SubFilter {
     fn with_slots(num_buckets: u64, bucket_size: u8, slots: Buffer, excess: Excess) -> Self {
         Self {
             slots,
-            log2_buckets: num_buckets.trailing_zeros() as u8,
+            unused_bits: 63 - num_buckets.trailing_zeros() as u8,
             bucket_size,
             excess,
         }
@@ -71,7 +71,7 @@ impl SubFilter {
     /// Number of buckets less one.
     #[inline(always)]
     pub fn bucket_mask(&self) -> u64 {
-        (1 << (self.log2_buckets & 63)) - 1
+        u64::MAX >> 1 >> (self.unused_bits & 63)
     }
 
     /// Slots per bucket.
