@@ -54,6 +54,18 @@ impl BlockVisitor for Addresses {
     }
 }
 
+/// Adds up the bytes of the blocks, for tests.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub struct Bytes(pub u64);
+
+#[cfg(test)]
+impl BlockVisitor for Bytes {
+    fn visit<T>(&mut self, vec: &Vec<T>) {
+        self.0 += (vec.capacity() * size_of::<T>()) as u64;
+    }
+}
+
 /// Moves every block and counts the moves, for tests.
 #[cfg(test)]
 #[derive(Debug, Default)]

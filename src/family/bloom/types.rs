@@ -257,7 +257,7 @@ impl Filter<'_> {
                 visit(SubFilter {
                     bytes: filter.bits().len() as u64,
                     bits: shape.bits,
-                    hashes: shape.hashes,
+                    hashes: shape.hashes.into(),
                     capacity: shape.capacity,
                     items: filter.items(),
                     error_rate: shape.error_rate,

@@ -4,6 +4,7 @@
 //! the items of both (Broder & Mitzenmacher, "Network Applications of Bloom Filters: A Survey", Internet Mathematics 1(4),
 //! 2004, section 2). The number of distinct items is not stored: it is estimated from the number of set bits.
 
+use super::shape::Shape;
 use super::{Chain, Filter, MAX_ITEMS, options};
 use crate::math;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
@@ -99,18 +100,18 @@ impl Chain {
         let bytes = others.iter().map(|other| other.bit_bytes());
         let bytes = bytes.fold(self.bit_bytes(), u64::saturating_add);
         check_work(1 + others.len(), bytes, max_bytes)?;
-        let filters = self.filters.len();
+        let filters = self.filters().len();
         if let Err(error) = self.add_filters(&others, budget) {
-            self.filters.truncate(filters);
+            self.truncate(filters);
             return Err(error.into());
         }
-        let mut changed = self.filters.len() > filters;
+        let mut changed = self.filters().len() > filters;
         let mut items = 0u64;
-        for (i, filter) in self.filters.iter_mut().enumerate() {
+        for (i, filter) in self.filters_mut().iter_mut().enumerate() {
             let mut operands = Operands::default();
             operands.add(filter);
             let ones_before = operands.max_ones;
-            for other in others.iter().filter_map(|other| other.filters.get(i)) {
+            for other in others.iter().filter_map(|other| other.filters().get(i)) {
                 operands.add(other);
                 or(filter.bits_mut(), other.bits());
             }
@@ -120,19 +121,20 @@ impl Chain {
             filter.set_items(merged_items);
             items += merged_items;
         }
-        self.items = items;
+        self.count_items();
         Ok(changed)
     }
 
     /// Appends empty filters until the chain has as many as the longest of `others`.
     fn add_filters(&mut self, others: &[&Chain], budget: Budget<'_>) -> Result<(), OutOfMemory> {
-        let Some(longest) = others.iter().max_by_key(|other| other.filters.len()) else {
+        let Some(longest) = others.iter().max_by_key(|other| other.filters().len()) else {
             return Ok(());
         };
-        for filter in longest.filters.iter().skip(self.filters.len()) {
+        for filter in longest.filters().iter().skip(self.filters().len()) {
             let shape = *filter.shape();
             budget.request(filter.bits().len() as u64)?;
-            self.push(Filter::empty(shape)?)?;
+            let of_chain = self.of_chain();
+            self.push(Filter::empty(Shape { of_chain, ..shape })?)?;
         }
         Ok(())
     }
@@ -142,7 +144,7 @@ impl Chain {
         let scaling = |chain: &Chain| if chain.is_scaling() { "yes" } else { "no" };
         check_equal("scaling", scaling(self), scaling(other))?;
         check_equal("hash width", self.hash_width(), other.hash_width())?;
-        for (filter, operand) in self.filters.iter().zip(&other.filters) {
+        for (filter, operand) in self.filters().iter().zip(other.filters()) {
             let (a, b) = (filter.shape(), operand.shape());
             check_equal("capacity", a.capacity, b.capacity)?;
             // The first filter of a scaling chain has half the specified rate.

@@ -11,7 +11,7 @@ use crate::chain::{self, FilterShape, ItemHash, MAX_FILTERS, Probes};
 use crate::hash::{murmur2, murmur64a};
 use crate::memory::{Budget, OutOfMemory, reserve_exact};
 use crate::window::Panes;
-use shape::{Shape, Sizing};
+use shape::{OfChain, Shape, Sizing};
 
 /// Seed of the first 64-bit hash. The first hash is the seed of the second.
 const SEED_64: u64 = 0xc6a4_a793_5bd1_e995;
@@ -114,12 +114,9 @@ pub type Chain = chain::Chain<Layout>;
 /// One filter of a chain.
 pub type Filter = chain::Filter<Shape>;
 
-/// The parameters of a chain, as they are stored.
+/// What is specific to RedisBloom's type. The parameters of a chain are in the shapes of its filters.
 #[derive(Debug, Clone, Copy)]
-pub struct Layout {
-    options: u32,
-    expansion: u32,
-}
+pub struct Layout;
 
 impl Probes for Shape {
     #[inline(always)]
@@ -136,7 +133,12 @@ impl FilterShape for Shape {
 
     #[inline(always)]
     fn hashes(&self) -> u32 {
-        self.hashes
+        self.hashes.into()
+    }
+
+    #[inline(always)]
+    fn num_bits(&self, _: usize) -> u64 {
+        self.modulus()
     }
 }
 
@@ -148,8 +150,8 @@ impl chain::Layout for Layout {
     const MAX_ITEMS: u64 = MAX_ITEMS;
 
     #[inline]
-    fn hash(&self, item: &[u8]) -> ItemHash {
-        if self.options & options::HASH_64_BITS == 0 {
+    fn hash(newest: &Filter, item: &[u8]) -> ItemHash {
+        if !newest.shape().has_option(options::HASH_64_BITS) {
             let a = murmur2(item, SEED_32);
             let b = murmur2(item, a);
             // The format computes `a + i*b` modulo 2^32 if the modulus is a power of two up to 2^31. The remainder of the
@@ -166,8 +168,8 @@ impl chain::Layout for Layout {
         }
     }
 
-    fn is_scaling(&self) -> bool {
-        self.options & options::NONSCALING == 0
+    fn is_scaling(&self, newest: &Filter) -> bool {
+        !newest.shape().has_option(options::NONSCALING)
     }
 
     /// The list has no spare capacity.
@@ -178,31 +180,31 @@ impl chain::Layout for Layout {
     #[cold]
     fn grow(chain: &mut Chain, (): (), budget: Budget<'_>) -> Result<(), Error> {
         // Only crafted payloads reach the limits.
-        if chain.items >= MAX_ITEMS {
+        if chain.items() >= MAX_ITEMS {
             return Err(Error::Shape);
         }
         if !chain.is_scaling() {
             return Err(Error::Full);
         }
-        if chain.filters.len() as u64 >= MAX_FILTERS {
+        if chain.filters().len() as u64 >= MAX_FILTERS {
             return Err(Error::Shape);
         }
-        let Layout { options, expansion } = chain.layout;
-        let newest = chain.filters.last().ok_or(Error::Shape)?.shape();
+        let newest = chain.filters().last().ok_or(Error::Shape)?.shape();
         let capacity = newest
             .capacity
-            .checked_mul(u64::from(expansion))
+            .checked_mul(u64::from(newest.of_chain.expansion))
             .ok_or(Error::Shape)?;
-        let sizing = if options & options::ENTRIES_IS_BITS != 0 {
+        let sizing = if newest.has_option(options::ENTRIES_IS_BITS) {
             Sizing::Exponent
-        } else if options & options::NO_ROUNDING != 0 {
+        } else if newest.has_option(options::NO_ROUNDING) {
             Sizing::Exact
         } else {
             Sizing::PowerOfTwo
         };
+        let of_chain = newest.of_chain;
         let shape =
             Shape::new(capacity, newest.error_rate * TIGHTENING, sizing).ok_or(Error::Shape)?;
-        chain.push_empty(shape, budget)
+        chain.push_empty(Shape { of_chain, ..shape }, budget)
     }
 }
 
@@ -210,7 +212,7 @@ impl Filter {
     /// A filter with existing bits. `bits` must have at least `shape.bytes()` bytes, which the validation of stored forms
     /// checks.
     fn with_bits(shape: Shape, items: u64, bits: Buffer) -> Self {
-        Self::new(shape, shape.modulus(), items, bits)
+        Self::new(shape, items, bits)
     }
 
     /// An empty filter.
@@ -240,7 +242,7 @@ impl Chain {
     /// The error rate for which the chain was created. 0 if a damaged one has no filter.
     #[must_use]
     pub fn error_rate(&self) -> f64 {
-        let first = (self.filters.first()).map_or(0.0, |first| first.shape().error_rate);
+        let first = (self.filters().first()).map_or(0.0, |first| first.shape().error_rate);
         match self.is_scaling() {
             true => first / TIGHTENING,
             false => first,
@@ -269,16 +271,16 @@ impl Chain {
             parameters.error_rate
         };
         let shape = shape(parameters.capacity, error_rate).ok_or(Error::Shape)?;
-        let nonscaling = if parameters.scaling {
-            0
-        } else {
-            options::NONSCALING
+        let nonscaling = match parameters.scaling {
+            true => 0,
+            false => options::NONSCALING,
         };
-        let mut chain = Self::without_filters(Layout {
-            options: options::NO_ROUNDING | options::HASH_64_BITS | nonscaling,
+        let of_chain = OfChain {
+            options: (options::NO_ROUNDING | options::HASH_64_BITS | nonscaling) as u8,
             expansion: parameters.expansion,
-        });
-        chain.push_empty(shape, budget)?;
+        };
+        let mut chain = Self::without_filters(Layout);
+        chain.push_empty(Shape { of_chain, ..shape }, budget)?;
         Ok(chain)
     }
 
@@ -288,10 +290,14 @@ impl Chain {
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses.
     pub fn fail_growth(&mut self) -> Result<(), OutOfMemory> {
-        if !self.is_scaling() || self.filters.len() as u64 >= MAX_FILTERS {
+        if !self.is_scaling() || self.filters().len() as u64 >= MAX_FILTERS {
             return Ok(());
         }
-        self.push(Filter::empty(Shape::FAILED_GROWTH)?)
+        let failed = Shape {
+            of_chain: self.of_chain(),
+            ..Shape::FAILED_GROWTH
+        };
+        self.push(Filter::empty(failed)?)
     }
 
     /// Requests memory for an empty filter and appends it.
@@ -300,32 +306,37 @@ impl Chain {
         Ok(self.push(Filter::empty(shape)?)?)
     }
 
+    /// The parameters that all filters share.
+    fn of_chain(&self) -> OfChain {
+        // A chain always has a filter.
+        (self.filters().last()).map_or(OfChain::default(), |newest| newest.shape().of_chain)
+    }
+
     /// The stored option bits, see [`options`].
     #[must_use]
     pub fn options(&self) -> u32 {
-        self.layout.options
+        self.of_chain().options.into()
     }
 
     /// The stored expansion. Not used by a chain that does not scale.
     #[must_use]
     pub fn expansion(&self) -> u32 {
-        self.layout.expansion
+        self.of_chain().expansion
     }
 
     /// Width of the hashes in bits: 64, or 32 in old chains.
     #[must_use]
     pub fn hash_width(&self) -> u32 {
-        if self.layout.options & options::HASH_64_BITS == 0 {
-            32
-        } else {
-            64
+        match self.options() & options::HASH_64_BITS {
+            0 => 32,
+            _ => 64,
         }
     }
 
     /// The sum of the capacities of all filters in items, saturating.
     #[must_use]
     pub fn capacity(&self) -> u64 {
-        self.filters
+        self.filters()
             .iter()
             .fold(0, |sum, filter| sum.saturating_add(filter.shape().capacity))
     }
@@ -333,7 +344,7 @@ impl Chain {
     /// Bytes of all bit arrays together.
     #[must_use]
     pub fn bit_bytes(&self) -> u64 {
-        self.filters
+        self.filters()
             .iter()
             .map(|filter| filter.bits().len() as u64)
             .sum()

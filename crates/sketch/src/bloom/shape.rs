@@ -33,12 +33,24 @@ pub struct Shape {
     pub error_rate: f64,
     /// Bits per item, not rounded.
     pub bits_per_entry: f64,
-    /// Probes per item.
-    pub hashes: u32,
     /// Bits of the array. In new filters a multiple of 64.
     pub bits: u64,
+    /// Probes per item.
+    pub hashes: u16,
     /// 0, or log2 of the modulus in old files; at most 63.
     pub power: u8,
+    /// Parameters of the chain. Each filter stores them, because the shape has unused bytes: most chains have one filter.
+    pub(super) of_chain: OfChain,
+}
+
+/// The parameters that all filters of a chain share.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[repr(C, packed)]
+pub(super) struct OfChain {
+    /// See [`options`](super::options).
+    pub options: u8,
+    /// The factor between the capacities of two filters.
+    pub expansion: u32,
 }
 
 /// Bits per item for an error rate: |ln e| / ln(2)².
@@ -62,6 +74,13 @@ fn wrapped(bits: f64) -> u64 {
     }
 }
 
+/// The modulus of filters in old files. Cold, so that look-ups in other filters compute no power.
+#[cold]
+#[inline(never)]
+fn power_of_two(power: u8) -> u64 {
+    1 << power
+}
+
 impl Shape {
     /// The filter that RedisBloom appends when a chain fails to grow, because the next error rate or capacity is 0.
     /// It has no hash functions, so the chain then contains all items.
@@ -72,6 +91,10 @@ impl Shape {
         hashes: 0,
         bits: 0,
         power: 0,
+        of_chain: OfChain {
+            options: 0,
+            expansion: 0,
+        },
     };
 
     /// Whether this is [`Shape::FAILED_GROWTH`].
@@ -130,10 +153,17 @@ impl Shape {
             capacity,
             error_rate,
             bits_per_entry,
-            hashes: hashes_for(bits_per_entry),
+            hashes: u16::try_from(hashes_for(bits_per_entry)).ok()?,
             bits: bits.checked_next_multiple_of(64)?,
             power,
+            of_chain: OfChain::default(),
         })
+    }
+
+    /// Whether the chain has an option of [`options`](super::options).
+    #[inline(always)]
+    pub(super) fn has_option(&self, option: u32) -> bool {
+        u32::from(self.of_chain.options) & option != 0
     }
 
     /// Bytes of the bit array.
@@ -143,12 +173,12 @@ impl Shape {
     }
 
     /// The modulus of the probes.
+    #[inline(always)]
     #[must_use]
     pub fn modulus(&self) -> u64 {
-        if self.power > 0 {
-            1 << self.power
-        } else {
-            self.bits
+        match self.power {
+            0 => self.bits,
+            power => power_of_two(power),
         }
     }
 }

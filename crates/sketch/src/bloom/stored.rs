@@ -2,7 +2,7 @@
 //!
 //! Format: docs/contributing/formats.md, "Bloom filters".
 
-use super::shape::{Shape, hashes_for};
+use super::shape::{OfChain, Shape, hashes_for};
 use super::{Chain, Filter, Layout, MAX_ITEMS, options};
 use crate::buffer::Buffer;
 use crate::chain::MAX_FILTERS;
@@ -43,8 +43,8 @@ struct FilterParts {
 }
 
 impl ChainParts {
-    /// Validates the fields and returns a chain without filters.
-    fn validate(self) -> Result<Chain, FormatError> {
+    /// Validates the fields and returns those that the filters store.
+    fn validate(self) -> Result<OfChain, FormatError> {
         let options = u32::try_from(self.options)
             .ok()
             .filter(|options| options & !options::ALL == 0)
@@ -60,7 +60,10 @@ impl ChainParts {
         }
         let expansion = u32::try_from(self.expansion)
             .map_err(|_| FormatError::Invalid("expansion out of range"))?;
-        Ok(Chain::without_filters(Layout { options, expansion }))
+        Ok(OfChain {
+            options: options as u8,
+            expansion,
+        })
     }
 }
 
@@ -79,9 +82,12 @@ impl FilterParts {
     }
 
     /// Validates everything that other operations rely on.
-    fn validate(self) -> Result<Shape, FormatError> {
+    fn validate(self, of_chain: OfChain) -> Result<Shape, FormatError> {
         if self.is_failed_growth() {
-            return Ok(Shape::FAILED_GROWTH);
+            return Ok(Shape {
+                of_chain,
+                ..Shape::FAILED_GROWTH
+            });
         }
         let refuse = |what| Err(FormatError::Invalid(what));
         if !(self.error_rate > 0.0 && self.error_rate < 1.0) {
@@ -90,10 +96,10 @@ impl FilterParts {
         if !(self.bits_per_entry > 0.0 && self.bits_per_entry <= MAX_BITS_PER_ENTRY) {
             return refuse("bits per entry out of range");
         }
-        let hashes = hashes_for(self.bits_per_entry);
-        if hashes == 0 || u64::from(hashes) != self.hashes {
-            return refuse("hashes do not follow from bits per entry");
-        }
+        let hashes = match u16::try_from(hashes_for(self.bits_per_entry)) {
+            Ok(hashes) if hashes > 0 && u64::from(hashes) == self.hashes => hashes,
+            _ => return refuse("hashes do not follow from bits per entry"),
+        };
         if self.capacity == 0 {
             return refuse("no capacity");
         }
@@ -111,9 +117,10 @@ impl FilterParts {
             capacity: self.capacity,
             error_rate: self.error_rate,
             bits_per_entry: self.bits_per_entry,
-            hashes,
             bits: self.bits,
+            hashes,
             power,
+            of_chain,
         })
     }
 }
@@ -180,11 +187,11 @@ fn header_filters(
 
 impl Chain {
     /// Validates the next stored filter.
-    fn validate_next(&self, parts: FilterParts) -> Result<Shape, FormatError> {
-        let shape = parts.validate()?;
+    fn validate_next(&self, parts: FilterParts, of_chain: OfChain) -> Result<Shape, FormatError> {
+        let shape = parts.validate(of_chain)?;
         let is_after_failed =
-            (self.filters.last()).is_some_and(|last| last.shape().is_failed_growth());
-        let is_first = self.filters.is_empty();
+            (self.filters().last()).is_some_and(|last| last.shape().is_failed_growth());
+        let is_first = self.filters().is_empty();
         if is_after_failed || is_first && shape.is_failed_growth() {
             return Err(FormatError::Invalid("a filter without capacity"));
         }
@@ -195,19 +202,19 @@ impl Chain {
     #[must_use]
     pub fn header_bytes(&self) -> Vec<u8> {
         let mut header =
-            Vec::with_capacity(HEADER_FIXED_BYTES + self.filters.len() * HEADER_FILTER_BYTES);
-        header.extend_from_slice(&self.items.to_le_bytes());
-        header.extend_from_slice(&(self.filters.len() as u32).to_le_bytes());
-        header.extend_from_slice(&self.layout.options.to_le_bytes());
-        header.extend_from_slice(&self.layout.expansion.to_le_bytes());
-        for filter in &self.filters {
+            Vec::with_capacity(HEADER_FIXED_BYTES + self.filters().len() * HEADER_FILTER_BYTES);
+        header.extend_from_slice(&self.items().to_le_bytes());
+        header.extend_from_slice(&(self.filters().len() as u32).to_le_bytes());
+        header.extend_from_slice(&self.options().to_le_bytes());
+        header.extend_from_slice(&self.expansion().to_le_bytes());
+        for filter in self.filters() {
             let shape = filter.shape();
             header.extend_from_slice(&(filter.bits().len() as u64).to_le_bytes());
             header.extend_from_slice(&shape.bits.to_le_bytes());
             header.extend_from_slice(&filter.items().to_le_bytes());
             header.extend_from_slice(&shape.error_rate.to_le_bytes());
             header.extend_from_slice(&shape.bits_per_entry.to_le_bytes());
-            header.extend_from_slice(&shape.hashes.to_le_bytes());
+            header.extend_from_slice(&u32::from(shape.hashes).to_le_bytes());
             header.extend_from_slice(&shape.capacity.to_le_bytes());
             header.push(shape.power);
         }
@@ -242,22 +249,23 @@ impl Stored for Chain {
             options,
             expansion,
         };
-        let mut chain = parts.validate()?;
+        let of_chain = parts.validate()?;
+        let mut chain = Self::without_filters(Layout);
         for _ in 0..filters {
             let (parts, bits) = load_filter(source, encoding_version)?;
-            let shape = chain.validate_next(parts)?;
+            let shape = chain.validate_next(parts, of_chain)?;
             chain.push(Filter::with_bits(shape, parts.items, bits))?;
         }
-        validate_items(items, chain.filters.iter().map(Filter::items))?;
+        validate_items(items, chain.filters().iter().map(Filter::items))?;
         Ok(chain)
     }
 
     fn save(&self, sink: &mut dyn Sink) {
-        sink.write_unsigned(self.items);
-        sink.write_unsigned(self.filters.len() as u64);
-        sink.write_unsigned(u64::from(self.layout.options));
-        sink.write_unsigned(u64::from(self.layout.expansion));
-        for filter in &self.filters {
+        sink.write_unsigned(self.items());
+        sink.write_unsigned(self.filters().len() as u64);
+        sink.write_unsigned(u64::from(self.options()));
+        sink.write_unsigned(u64::from(self.expansion()));
+        for filter in self.filters() {
             let shape = filter.shape();
             sink.write_unsigned(shape.capacity);
             sink.write_double(shape.error_rate);
@@ -272,7 +280,7 @@ impl Stored for Chain {
 
     /// False for chains from old files whose bits are not whole bytes: a header cannot describe them.
     fn has_header(&self) -> bool {
-        let mut filters = self.filters.iter();
+        let mut filters = self.filters().iter();
         filters.all(|filter| filter.shape().bits == filter.bits().len() as u64 * 8)
     }
 
@@ -289,7 +297,8 @@ impl Stored for Chain {
             options: u64::from(fields.u32()?),
             expansion: u64::from(fields.u32()?),
         };
-        let mut chain = parts.validate()?;
+        let of_chain = parts.validate()?;
+        let mut chain = Self::without_filters(Layout);
         let described = (filters as usize).checked_mul(HEADER_FILTER_BYTES);
         if described != Some(fields.rest().len()) {
             return Err(FormatError::Invalid("length does not fit the filters"));
@@ -300,7 +309,7 @@ impl Stored for Chain {
         let mut total = 0u64;
         for parts in header_filters(fields.clone(), filters) {
             let parts = parts?;
-            parts.validate()?;
+            parts.validate(of_chain)?;
             if Some(parts.bits) != parts.bytes.checked_mul(8) {
                 return Err(FormatError::Invalid("bits are not whole bytes"));
             }
@@ -311,7 +320,7 @@ impl Stored for Chain {
         budget.request(total)?;
         for parts in header_filters(fields, filters) {
             let parts = parts?;
-            let shape = chain.validate_next(parts)?;
+            let shape = chain.validate_next(parts, of_chain)?;
             let bits = Buffer::zeroed(parts.bytes)?;
             chain.push(Filter::with_bits(shape, parts.items, bits))?;
         }
@@ -319,11 +328,11 @@ impl Stored for Chain {
     }
 
     fn arrays(&self) -> impl Iterator<Item = &[u8]> {
-        self.filters.iter().map(Filter::bits)
+        self.filters().iter().map(Filter::bits)
     }
 
     fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
-        Some(self.filters.get_mut(number)?.bits_mut())
+        Some(self.filters_mut().get_mut(number)?.bits_mut())
     }
 
     fn digest(&self, feed: &mut dyn FnMut(&[u8])) {

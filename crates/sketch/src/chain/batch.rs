@@ -47,10 +47,10 @@ impl Block {
             ..Self::default()
         };
         for (hash, item) in block.hashes.iter_mut().zip(items) {
-            *hash = chain.layout.hash(item);
+            *hash = chain.hash(item);
             block.len += 1;
         }
-        if let Some((_, older @ [_, ..])) = chain.filters.split_last() {
+        if let older @ [_, ..] = chain.filters.older() {
             block.in_older = any_contains_block(older, &block.hashes[..block.len]);
         }
         block
@@ -66,7 +66,7 @@ impl Block {
     #[inline(always)]
     fn prefetch(&self, n: usize, chain: &Chain<impl Layout>) {
         if let (true, false, Some(newest)) =
-            (n < self.len, self.is_in_older(n), chain.filters.last())
+            (n < self.len, self.is_in_older(n), chain.filters.newest())
         {
             newest.lookup().prefetch(self.hashes[n]);
         }

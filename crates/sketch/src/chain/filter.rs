@@ -20,27 +20,32 @@ pub trait FilterShape: Probes + Copy + Debug {
 
     /// Probes per item. With 0, every item is present.
     fn hashes(&self) -> u32;
+
+    /// The number of bits that items use of an array of so many bytes. 0 only without hashes.
+    fn num_bits(&self, bytes: usize) -> u64;
 }
 
 /// One filter of a chain.
 #[derive(Debug)]
 pub struct Filter<S> {
-    shape: S,
-    modulus: Modulus<u64>,
-    items: u64,
     /// The bit array, after a header in some layouts.
     block: Buffer,
+    items: u64,
+    /// That of the modulus of the probes, which is [`FilterShape::num_bits`].
+    inverse: u64,
+    shape: S,
 }
 
 impl<S: FilterShape> Filter<S> {
-    /// A filter with existing bits. `block` must have bytes for at least `modulus` bits after its header, which the
+    /// A filter with existing bits. `block` must have bytes for all bits that items use after its header, which the
     /// validation of stored forms checks.
-    pub(crate) fn new(shape: S, modulus: u64, items: u64, block: Buffer) -> Self {
+    pub(crate) fn new(shape: S, items: u64, block: Buffer) -> Self {
+        let bits = shape.num_bits(block.len() - S::HEADER_BYTES);
         Self {
-            shape,
-            modulus: Modulus::<u64>::new(modulus),
-            items,
             block,
+            items,
+            inverse: Modulus::<u64>::new(bits).inverse(),
+            shape,
         }
     }
 
@@ -48,6 +53,12 @@ impl<S: FilterShape> Filter<S> {
     #[must_use]
     pub fn shape(&self) -> &S {
         &self.shape
+    }
+
+    /// The parameters, for tests of chains that commands cannot create.
+    #[cfg(test)]
+    pub(crate) fn shape_mut(&mut self) -> &mut S {
+        &mut self.shape
     }
 
     /// The capacity in items.
@@ -74,10 +85,10 @@ impl<S: FilterShape> Filter<S> {
         self.items >= self.capacity()
     }
 
-    /// The number of bits that items use.
+    /// The number of bits that items use, at least 1.
     #[must_use]
     pub fn num_bits(&self) -> u64 {
-        self.modulus.divisor()
+        self.modulus().divisor().max(1)
     }
 
     /// The bit array: bit x is bit `x & 7` of byte `x >> 3`.
@@ -115,12 +126,19 @@ impl<S: FilterShape> Filter<S> {
         })
     }
 
+    /// The modulus of the probes.
+    #[inline(always)]
+    fn modulus(&self) -> Modulus<u64> {
+        let bits = self.shape.num_bits(self.block.len() - S::HEADER_BYTES);
+        Modulus::<u64>::of_parts(bits, self.inverse)
+    }
+
     /// The bits, for look-ups.
     #[inline(always)]
     pub(super) fn lookup(&self) -> Bits<'_, S> {
         Bits {
             bytes: self.bits(),
-            modulus: self.modulus,
+            modulus: self.modulus(),
             hashes: self.hashes(),
             probes: PhantomData,
         }
@@ -136,7 +154,7 @@ impl<S: FilterShape> Filter<S> {
     /// that no page is copied while a child process saves. Does not check the capacity.
     #[inline]
     pub(super) fn insert(&mut self, hash: ItemHash) -> bool {
-        let (hashes, modulus) = (self.hashes(), self.modulus);
+        let (hashes, modulus) = (self.hashes(), self.modulus());
         let bits = self.bits_mut();
         let place = |i| {
             let index = modulus.of(S::probe(hash, i));

@@ -9,6 +9,7 @@ mod accuracy;
 pub mod batch;
 mod bits;
 mod filter;
+mod list;
 
 pub use bits::{ItemHash, Probes};
 pub use filter::{Filter, FilterShape};
@@ -18,11 +19,12 @@ use crate::memory::{Budget, OutOfMemory};
 use crate::prefetch::with_wide_vectors;
 use crate::window::Timed;
 use bits::BLOCK_ITEMS;
+use list::FilterList;
 use std::fmt::Debug;
 
-/// The parameters of a chain, and what depends on its type.
+/// The parameters of a chain that are not those of each filter, and what depends on its type.
 pub trait Layout: Copy + Debug {
-    /// The parameters of a filter.
+    /// The parameters of a filter. Those that all filters of a chain share may be there too.
     type Shape: FilterShape;
     /// The limit on the size of a chain that grows.
     type Limit: Copy + Debug;
@@ -31,11 +33,11 @@ pub trait Layout: Copy + Debug {
     /// The largest number of items, where the capacities do not limit it.
     const MAX_ITEMS: u64 = u64::MAX;
 
-    /// The hashes of an item, for all filters of the chain. Cost: two passes over its bytes.
-    fn hash(&self, item: &[u8]) -> ItemHash;
+    /// The hashes of an item, for all filters of the chain, of which `newest` is the newest. Cost: two passes over its bytes.
+    fn hash(newest: &Filter<Self::Shape>, item: &[u8]) -> ItemHash;
 
-    /// Whether the chain adds a filter when it is full.
-    fn is_scaling(&self) -> bool;
+    /// Whether the chain, of which `newest` is the newest filter, adds a filter when it is full.
+    fn is_scaling(&self, newest: &Filter<Self::Shape>) -> bool;
 
     /// Reserves memory for `len` filters in total. It must depend on `len` only, so that a loaded chain uses as much memory
     /// as the saved one.
@@ -44,8 +46,9 @@ pub trait Layout: Copy + Debug {
     /// [`OutOfMemory`] if the allocator refuses.
     fn reserve(filters: &mut Vec<Filter<Self::Shape>>, len: usize) -> Result<(), OutOfMemory>;
 
-    /// Updates what the layout stores about the filters. The chain has `filters` of them with the appended one.
-    fn count(&mut self, _filter: &Filter<Self::Shape>, _filters: usize) {}
+    /// Updates what the layout stores about the filters, after one with this capacity, these bytes of its bits and hashes was
+    /// appended. The chain has `filters` of them now.
+    fn count(&mut self, _capacity: u64, _bytes: u64, _hashes: u32, _filters: usize) {}
 
     /// Appends the next filter to a full chain, with capacity for at least one item.
     ///
@@ -61,8 +64,7 @@ pub trait Layout: Copy + Debug {
 /// A scalable Bloom filter: at least one filter, oldest first; see the [module documentation](self).
 #[derive(Debug)]
 pub struct Chain<L: Layout> {
-    pub(crate) filters: Vec<Filter<L::Shape>>,
-    pub(crate) items: u64,
+    filters: FilterList<L::Shape>,
     pub(crate) layout: L,
 }
 
@@ -70,30 +72,49 @@ impl<L: Layout> Chain<L> {
     /// A chain without filters, to which at least one must be appended.
     pub(crate) fn without_filters(layout: L) -> Self {
         Self {
-            filters: Vec::new(),
-            items: 0,
+            filters: FilterList::default(),
             layout,
         }
     }
 
     /// Appends a filter.
     pub(crate) fn push(&mut self, filter: Filter<L::Shape>) -> Result<(), OutOfMemory> {
-        let len = self.filters.len() + 1;
-        L::reserve(&mut self.filters, len)?;
-        self.layout.count(&filter, len);
-        self.items = self.items.saturating_add(filter.items());
-        self.filters.push(filter);
+        let (hashes, capacity) = (filter.hashes(), filter.capacity());
+        let bytes = filter.bits().len() as u64;
+        self.filters.push(filter, L::reserve)?;
+        let filters = self.filters.len();
+        self.layout.count(capacity, bytes, hashes, filters);
         Ok(())
     }
 
     /// A copy.
     pub(crate) fn copy(&self) -> Result<Self, OutOfMemory> {
-        let mut filters = Vec::new();
-        L::reserve(&mut filters, self.filters.len())?;
-        for filter in &self.filters {
-            filters.push(filter.try_clone()?);
-        }
-        Ok(Self { filters, ..*self })
+        Ok(Self {
+            filters: self.filters.copy(L::reserve)?,
+            layout: self.layout,
+        })
+    }
+
+    /// Removes the newest filters until `len` are left.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.filters.truncate(len);
+    }
+
+    /// The filters, oldest first, for writing. After their numbers of items have changed, call [`Chain::count_items`].
+    pub(crate) fn filters_mut(&mut self) -> &mut [Filter<L::Shape>] {
+        &mut self.filters
+    }
+
+    /// Adds up the items of the filters.
+    pub(crate) fn count_items(&mut self) {
+        self.filters.count_items();
+    }
+
+    /// The hashes of an item.
+    #[inline(always)]
+    fn hash(&self, item: &[u8]) -> ItemHash {
+        // A chain always has a filter.
+        (self.filters.newest()).map_or(ItemHash::default(), |newest| L::hash(newest, item))
     }
 
     /// The filters, oldest first.
@@ -105,19 +126,19 @@ impl<L: Layout> Chain<L> {
     /// Items added to the whole chain, at most `i64::MAX`.
     #[must_use]
     pub fn items(&self) -> u64 {
-        self.items
+        self.filters.items()
     }
 
     /// Whether the chain adds a filter when it is full.
     #[must_use]
     pub fn is_scaling(&self) -> bool {
-        self.layout.is_scaling()
+        (self.filters.newest()).is_some_and(|newest| self.layout.is_scaling(newest))
     }
 
     /// Items that can be added before the newest filter is full.
     #[must_use]
     pub fn remaining_capacity(&self) -> u64 {
-        (self.filters.last()).map_or(0, |newest| newest.capacity().saturating_sub(newest.items()))
+        (self.filters.newest()).map_or(0, |newest| newest.capacity().saturating_sub(newest.items()))
     }
 
     /// Whether an item may have been added: no false negatives.
@@ -126,7 +147,7 @@ impl<L: Layout> Chain<L> {
     #[inline]
     #[must_use]
     pub fn contains(&self, item: &[u8]) -> bool {
-        any_contains(&self.filters, self.layout.hash(item))
+        any_contains(&self.filters, self.hash(item))
     }
 
     /// [`Chain::contains`] for several items in order. The cache misses of each block of 64 items overlap.
@@ -140,7 +161,7 @@ impl<L: Layout> Chain<L> {
             let mut hashes = [ItemHash::default(); BLOCK_ITEMS];
             let mut len = 0;
             for (hash, item) in hashes.iter_mut().zip(&mut items) {
-                *hash = self.layout.hash(item);
+                *hash = self.hash(item);
                 len += 1;
             }
             let found = any_contains_block(&self.filters, &hashes[..len]);
@@ -164,7 +185,7 @@ impl<L: Layout> Chain<L> {
         limit: L::Limit,
         budget: Budget<'_>,
     ) -> Result<bool, L::Error> {
-        self.add_hashed(self.layout.hash(item), limit, budget)
+        self.add_hashed(self.hash(item), limit, budget)
     }
 
     /// [`Chain::add`] for the hashes of an item.
@@ -175,9 +196,7 @@ impl<L: Layout> Chain<L> {
         limit: L::Limit,
         budget: Budget<'_>,
     ) -> Result<bool, L::Error> {
-        if let Some((_, older)) = self.filters.split_last()
-            && any_contains(older, hash)
-        {
+        if any_contains(self.filters.older(), hash) {
             return Ok(false);
         }
         self.add_to_newest(hash, limit, budget)
@@ -191,13 +210,12 @@ impl<L: Layout> Chain<L> {
         limit: L::Limit,
         budget: Budget<'_>,
     ) -> Result<bool, L::Error> {
-        if let Some(newest) = self.filters.last_mut()
+        let max_items = L::MAX_ITEMS.saturating_sub(self.filters.older_items());
+        if let Some(newest) = self.filters.newest_mut()
             && !newest.is_full()
-            && self.items < L::MAX_ITEMS
+            && newest.items() < max_items
         {
-            let new = newest.insert(hash);
-            self.items += u64::from(new);
-            return Ok(new);
+            return Ok(newest.insert(hash));
         }
         self.add_to_full(hash, limit, budget)
     }
@@ -209,13 +227,13 @@ impl<L: Layout> Chain<L> {
         limit: L::Limit,
         budget: Budget<'_>,
     ) -> Result<bool, L::Error> {
-        if (self.filters.last()).is_some_and(|newest| newest.contains(hash)) {
+        if (self.filters.newest()).is_some_and(|newest| newest.contains(hash)) {
             return Ok(false);
         }
         L::grow(self, limit, budget)?;
         // The new filter is empty.
-        if let Some(newest) = self.filters.last_mut() {
-            self.items += u64::from(newest.insert(hash));
+        if let Some(newest) = self.filters.newest_mut() {
+            newest.insert(hash);
         }
         Ok(true)
     }
@@ -251,23 +269,11 @@ impl<L: Layout> Timed for Chain<L> {}
 
 impl<L: Layout> Blocks for Chain<L> {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        visitor.visit(&self.filters);
-        for filter in &self.filters {
-            filter.block().visit(visitor);
-        }
+        self.filters.visit(visitor);
     }
 
-    /// Block 0 is the list of filters, block i that of filter i - 1.
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
-        let Some(filter) = index.checked_sub(1) else {
-            mover.relocate(&mut self.filters);
-            return true;
-        };
-        let Some(filter) = self.filters.get_mut(filter) else {
-            return false;
-        };
-        filter.block_mut().relocate(mover);
-        true
+        self.filters.relocate_block(index, mover)
     }
 }
 

@@ -18,6 +18,7 @@ mod batch;
 mod bucket;
 mod compact;
 mod item;
+mod list;
 mod shape;
 mod stored;
 mod sub_filter;
@@ -30,10 +31,11 @@ pub use shape::{
 pub use stored::HEADER_BYTES;
 
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
-use crate::memory::{Budget, OutOfMemory, reserve_for};
+use crate::memory::{Budget, OutOfMemory};
 use crate::window::Timed;
 use compact::{FreeSlots, Scope};
 use item::HashedItem;
+use list::SubFilters;
 use shape::Shape;
 use sub_filter::{Excess, SubFilter};
 
@@ -77,9 +79,8 @@ pub struct CuckooFilter {
     items: u64,
     /// Deletions since the last compaction. A loaded value is not verified.
     deletes: u64,
-    excess: Excess,
     /// 1 to [`MAX_SUB_FILTERS`], oldest first; `shape` determines the size of each.
-    sub_filters: Vec<SubFilter>,
+    sub_filters: SubFilters,
 }
 
 impl CuckooFilter {
@@ -99,8 +100,7 @@ impl CuckooFilter {
             shape,
             items: 0,
             deletes: 0,
-            excess: Excess::NONE,
-            sub_filters: Vec::new(),
+            sub_filters: SubFilters::default(),
         };
         filter.add_sub_filter(budget)?;
         Ok(filter)
@@ -149,7 +149,7 @@ impl CuckooFilter {
         }
         match self.items.checked_sub(1) {
             Some(items) => self.items = items,
-            None => self.excess.remove_one(),
+            None => self.sub_filters[0].excess.remove_one(),
         }
         self.deletes = self.deletes.saturating_add(1);
         if self.sub_filters.len() > 1 && self.is_compaction_due() {
@@ -164,7 +164,7 @@ impl CuckooFilter {
         // The format specifies this comparison in doubles.
         let exceeds_tenth_of = |deletes: u64, items: u64| deletes as f64 > items as f64 * 0.10;
         exceeds_tenth_of(self.deletes, self.items) && {
-            let fingerprints = self.excess.fingerprints(self.items, &self.sub_filters);
+            let fingerprints = Excess::fingerprints(self.items, &mut self.sub_filters);
             exceeds_tenth_of(self.deletes, fingerprints)
         }
     }
@@ -193,7 +193,7 @@ impl CuckooFilter {
     /// Buckets of the first sub-filter.
     #[must_use]
     pub fn num_buckets(&self) -> u64 {
-        self.shape.num_buckets
+        self.shape.num_buckets()
     }
 
     /// Number of sub-filters, 1 to [`MAX_SUB_FILTERS`].
@@ -264,9 +264,8 @@ impl CuckooFilter {
             .filter(|_| index < MAX_SUB_FILTERS);
         let (num_buckets, bytes) = size.ok_or(OutOfMemory { bytes: u64::MAX })?;
         budget.request(bytes)?;
-        reserve_for(&mut self.sub_filters, index + 1, MAX_SUB_FILTERS)?;
         let sub_filter = SubFilter::zeroed(num_buckets, self.shape.parameters.bucket_size)?;
-        self.sub_filters.push(sub_filter);
+        self.sub_filters.push(sub_filter)?;
         Ok(&mut self.sub_filters[index])
     }
 }
@@ -275,23 +274,11 @@ impl Timed for CuckooFilter {}
 
 impl Blocks for CuckooFilter {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        visitor.visit(&self.sub_filters);
-        for sub_filter in &self.sub_filters {
-            sub_filter.slots().visit(visitor);
-        }
+        self.sub_filters.visit(visitor);
     }
 
-    /// Block 0 is the list of sub-filters, block i the slots of sub-filter i - 1.
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
-        let Some(sub_filter) = index.checked_sub(1) else {
-            mover.relocate(&mut self.sub_filters);
-            return true;
-        };
-        let Some(sub_filter) = self.sub_filters.get_mut(sub_filter) else {
-            return false;
-        };
-        sub_filter.slots_mut().relocate(mover);
-        true
+        self.sub_filters.relocate_block(index, mover)
     }
 }
 

@@ -45,8 +45,8 @@ const MAX_LOG2_BUCKETS: u32 = 55;
 pub(super) struct Shape {
     /// Bucket size and iterations are at least 1, the expansion is 0 or a power of two.
     pub parameters: Parameters,
-    /// Buckets of the first sub-filter: a power of two up to 2^55.
-    pub num_buckets: u64,
+    /// log2 of the buckets of the first sub-filter, at most 55.
+    log2_buckets: u8,
 }
 
 impl Shape {
@@ -74,8 +74,13 @@ impl Shape {
                 expansion,
                 ..parameters
             },
-            num_buckets,
+            log2_buckets: num_buckets.ilog2() as u8,
         })
+    }
+
+    /// Buckets of the first sub-filter: a power of two up to 2^55.
+    pub fn num_buckets(&self) -> u64 {
+        1 << self.log2_buckets
     }
 
     /// Validates the numbers. The number of buckets is `capacity / bucket_size`, rounded down, then up to a power
@@ -93,10 +98,10 @@ impl Shape {
     /// `index` is above 0 and the filter does not grow.
     pub fn num_buckets_of(&self, index: usize) -> Option<u64> {
         if index == 0 {
-            return Some(self.num_buckets);
+            return Some(self.num_buckets());
         }
         let doublings = u64::from(self.parameters.expansion.checked_ilog2()?) * index as u64;
-        let log2_buckets = doublings + u64::from(self.num_buckets.ilog2());
+        let log2_buckets = doublings + u64::from(self.log2_buckets);
         (log2_buckets <= u64::from(MAX_LOG2_BUCKETS)).then(|| 1 << log2_buckets)
     }
 
@@ -123,7 +128,8 @@ mod tests {
     #[test]
     fn capacity_is_divided_before_it_is_rounded() {
         let buckets = |capacity, bucket_size| {
-            Shape::for_capacity(capacity, parameters(bucket_size, 1)).map(|shape| shape.num_buckets)
+            Shape::for_capacity(capacity, parameters(bucket_size, 1))
+                .map(|shape| shape.num_buckets())
         };
         assert_eq!(buckets(1024, 2), Ok(512));
         assert_eq!(buckets(1025, 2), Ok(512));

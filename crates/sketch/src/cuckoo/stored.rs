@@ -3,12 +3,12 @@
 //! Both are decoded to [`Unchecked`], which one function validates.
 
 use super::CuckooFilter;
-
+use super::list::SubFilters;
 use super::shape::{MAX_SUB_FILTERS, Parameters, Shape};
 use super::sub_filter::{Excess, SubFilter};
 use crate::format::chunks::{ChunkError, ChunkPosition};
 use crate::format::{Fields, FormatError, Sink, Source};
-use crate::memory::{Budget, OutOfMemory, capacity_for, reserve_for};
+use crate::memory::{Budget, OutOfMemory};
 use crate::stored::Stored;
 use std::ffi::CStr;
 
@@ -106,8 +106,7 @@ impl Unchecked {
                 shape,
                 items: self.items,
                 deletes: self.deletes,
-                excess: Excess::UNKNOWN,
-                sub_filters: Vec::new(),
+                sub_filters: SubFilters::default(),
             },
             sub_filters,
         })
@@ -149,8 +148,7 @@ impl Stored for CuckooFilter {
                 .ok_or(FormatError::Invalid(
                     "a sub-filter's slots are not of its size",
                 ))?;
-            reserve_for(&mut filter.sub_filters, index + 1, MAX_SUB_FILTERS)?;
-            filter.sub_filters.push(sub_filter);
+            filter.sub_filters.push(sub_filter)?;
         }
         Ok(filter)
     }
@@ -164,7 +162,7 @@ impl Stored for CuckooFilter {
         sink.write_unsigned(parts.bucket_size);
         sink.write_unsigned(parts.max_iterations);
         sink.write_unsigned(parts.expansion);
-        for sub_filter in &self.sub_filters {
+        for sub_filter in self.sub_filters.iter() {
             sink.write_unsigned(sub_filter.bucket_mask() + 1);
             sink.write_bytes(sub_filter.slots());
         }
@@ -180,18 +178,18 @@ impl Stored for CuckooFilter {
             sub_filters,
         } = Unchecked::decode_header(header)?.validate()?;
         let shape = filter.shape;
-        let list_len = capacity_for(sub_filters, MAX_SUB_FILTERS);
-        let list_bytes = (list_len * size_of::<SubFilter>()) as u64;
+        let list_bytes = SubFilters::list_bytes(sub_filters);
         let bytes = (0..sub_filters).try_fold(list_bytes, |sum, index| {
             sum.checked_add(shape.slots_of(index)?)
         });
         let bytes = bytes.ok_or(OutOfMemory { bytes: u64::MAX })?;
         budget.request(bytes)?;
-        reserve_for(&mut filter.sub_filters, sub_filters, MAX_SUB_FILTERS)?;
+        filter.sub_filters.reserve(sub_filters)?;
         for num_buckets in (0..sub_filters).map_while(|index| shape.num_buckets_of(index)) {
             let sub_filter = SubFilter::zeroed(num_buckets, shape.parameters.bucket_size)?;
-            filter.sub_filters.push(sub_filter);
+            filter.sub_filters.push(sub_filter)?;
         }
+        filter.sub_filters[0].excess = Excess::UNKNOWN;
         Ok(filter)
     }
 
@@ -200,9 +198,8 @@ impl Stored for CuckooFilter {
     }
 
     fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
-        let sub_filter = self.sub_filters.get_mut(number)?;
-        self.excess = Excess::UNKNOWN;
-        Some(sub_filter.slots_mut())
+        self.sub_filters[0].excess = Excess::UNKNOWN;
+        Some(self.sub_filters.get_mut(number)?.slots_mut())
     }
 
     fn check_chunk(&self, _position: ChunkPosition, chunk: &[u8]) -> Result<(), ChunkError> {
@@ -219,13 +216,8 @@ impl Stored for CuckooFilter {
     }
 
     fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut sub_filters = Vec::new();
-        reserve_for(&mut sub_filters, self.sub_filters.len(), MAX_SUB_FILTERS)?;
-        for sub_filter in &self.sub_filters {
-            sub_filters.push(sub_filter.try_clone()?);
-        }
         Ok(Self {
-            sub_filters,
+            sub_filters: self.sub_filters.try_clone()?,
             ..*self
         })
     }
@@ -253,7 +245,7 @@ impl CuckooFilter {
         let parameters = self.shape.parameters;
         Unchecked {
             items: self.items,
-            num_buckets: self.shape.num_buckets,
+            num_buckets: self.shape.num_buckets(),
             deletes: self.deletes,
             filters: self.sub_filters.len() as u64,
             bucket_size: parameters.bucket_size.into(),

@@ -11,10 +11,12 @@ use crate::prefetch::prefetch;
 pub(super) struct SubFilter {
     // The length is always num_buckets * bucket_size.
     slots: Buffer,
-    /// Number of buckets less one.
-    bucket_mask: u64,
+    /// 63 less log2 of the number of buckets.
+    unused_bits: u8,
     /// Slots per bucket: 1 to 255.
     bucket_size: u8,
+    /// In the first sub-filter, that of the whole filter: there are unused bytes here.
+    pub excess: Excess,
 }
 
 /// Position of the first slot of the bucket for `hash`. `bucket_mask` is the number of buckets less one. With at most
@@ -30,21 +32,29 @@ impl SubFilter {
     /// # Errors
     /// [`OutOfMemory`].
     pub fn zeroed(num_buckets: u64, bucket_size: u8) -> Result<Self, OutOfMemory> {
-        Ok(Self {
-            slots: Buffer::zeroed(num_buckets * u64::from(bucket_size))?,
-            bucket_mask: num_buckets - 1,
+        let slots = Buffer::zeroed(num_buckets * u64::from(bucket_size))?;
+        Ok(Self::with_slots(
+            num_buckets,
             bucket_size,
-        })
+            slots,
+            Excess::NONE,
+        ))
     }
 
     /// A sub-filter with these slots. `None` if their number is not `num_buckets * bucket_size`.
     pub fn from_slots(num_buckets: u64, bucket_size: u8, slots: Buffer) -> Option<Self> {
         let expected = num_buckets.checked_mul(u64::from(bucket_size))?;
-        (num_buckets.is_power_of_two() && slots.len() as u64 == expected).then(|| Self {
+        (num_buckets.is_power_of_two() && slots.len() as u64 == expected)
+            .then(|| Self::with_slots(num_buckets, bucket_size, slots, Excess::UNKNOWN))
+    }
+
+    fn with_slots(num_buckets: u64, bucket_size: u8, slots: Buffer, excess: Excess) -> Self {
+        Self {
             slots,
-            bucket_mask: num_buckets - 1,
+            unused_bits: 63 - num_buckets.trailing_zeros() as u8,
             bucket_size,
-        })
+            excess,
+        }
     }
 
     /// A copy.
@@ -59,8 +69,9 @@ impl SubFilter {
     }
 
     /// Number of buckets less one.
+    #[inline(always)]
     pub fn bucket_mask(&self) -> u64 {
-        self.bucket_mask
+        u64::MAX >> 1 >> (self.unused_bits & 63)
     }
 
     /// Slots per bucket.
@@ -91,7 +102,7 @@ impl SubFilter {
     /// Position in `slots` of the first slot of the bucket. It fits in a `usize`, because the slots are in memory.
     #[inline]
     fn start(&self, hash: u64) -> usize {
-        first_slot(hash, self.bucket_mask, self.bucket_size) as usize
+        first_slot(hash, self.bucket_mask(), self.bucket_size) as usize
     }
 
     /// The slots of the bucket for `hash`.
@@ -195,30 +206,51 @@ impl SubFilter {
     }
 }
 
-/// The fingerprints in the slots less the count of items, at least 0. It is 0 in filters that only commands have changed. In a
-/// loaded filter, the count can be smaller, and compactions that follow it would repeat without an effect. Counted when it
-/// is first needed.
+/// The fingerprints in the slots of a filter less the count of items, at least 0. It is 0 in filters that only commands have
+/// changed. In a loaded filter, the count can be smaller, and compactions that follow it would repeat without an effect.
+/// Counted when it is first needed.
+///
+/// Little-endian. 48 bits are enough for the slots in the memory of a process; a larger number counts as unknown.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Excess(Option<u64>);
+pub(super) struct Excess([u8; 6]);
 
 impl Excess {
     /// That of an empty filter.
-    pub const NONE: Self = Self(Some(0));
+    pub const NONE: Self = Self([0; 6]);
     /// That of a filter whose slots were loaded.
-    pub const UNKNOWN: Self = Self(None);
+    pub const UNKNOWN: Self = Self([u8::MAX; 6]);
+
+    fn of(excess: u64) -> Self {
+        match excess.to_le_bytes() {
+            [bytes @ .., 0, 0] => Self(bytes),
+            _ => Self::UNKNOWN,
+        }
+    }
+
+    fn get(self) -> Option<u64> {
+        let [a, b, c, d, e, f] = self.0;
+        let is_known = self.0 != Self::UNKNOWN.0;
+        is_known.then(|| u64::from_le_bytes([a, b, c, d, e, f, 0, 0]))
+    }
 
     /// The fingerprints in these sub-filters if the count of items is `items`, or `items` if that is more.
-    pub fn fingerprints(&mut self, items: u64, sub_filters: &[SubFilter]) -> u64 {
-        let excess = self.0.get_or_insert_with(|| {
+    pub fn fingerprints(items: u64, sub_filters: &mut [SubFilter]) -> u64 {
+        let known = sub_filters.first().and_then(|first| first.excess.get());
+        let excess = known.unwrap_or_else(|| {
             let counts = sub_filters.iter().map(SubFilter::num_fingerprints);
             counts.sum::<u64>().saturating_sub(items)
         });
-        items.saturating_add(*excess)
+        if let Some(first) = sub_filters.first_mut() {
+            first.excess = Self::of(excess);
+        }
+        items.saturating_add(excess)
     }
 
     /// A fingerprint was removed that the count of items lacked.
     pub fn remove_one(&mut self) {
-        self.0 = self.0.map(|excess| excess.saturating_sub(1));
+        if let Some(excess) = self.get() {
+            *self = Self::of(excess.saturating_sub(1));
+        }
     }
 }
 
@@ -264,6 +296,20 @@ mod tests {
             let before = sub_filter.try_clone().unwrap();
             prop_assert!(!sub_filter.store_with_evictions(&HashedItem::of(&item), max_iterations));
             prop_assert_eq!(sub_filter, before);
+        }
+    }
+
+    #[test]
+    fn an_excess_that_does_not_fit_is_unknown() {
+        for (excess, known) in [
+            (0, Some(0)),
+            (0x1234_5678_9abc, Some(0x1234_5678_9abc)),
+            ((1 << 48) - 2, Some((1 << 48) - 2)),
+            ((1 << 48) - 1, None),
+            (1 << 48, None),
+            (u64::MAX, None),
+        ] {
+            assert_eq!(Excess::of(excess).get(), known);
         }
     }
 

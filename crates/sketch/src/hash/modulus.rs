@@ -32,6 +32,20 @@ macro_rules! modulus {
                 }
             }
 
+            /// The same from its parts, without a division: a divisor of at least 1, and the
+            /// [`inverse`](Self::inverse) of its modulus.
+            #[inline(always)]
+            #[must_use]
+            pub fn of_parts(divisor: $word, inverse: $word) -> Self {
+                Self { divisor, inverse }
+            }
+
+            /// The number that replaces a division; see [`of_parts`](Self::of_parts).
+            #[must_use]
+            pub fn inverse(self) -> $word {
+                self.inverse
+            }
+
             /// The divisor; 0 if it is above the largest number.
             #[must_use]
             pub fn divisor(self) -> $word {

@@ -2,6 +2,7 @@
 //!
 //! Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom".
 
+use super::FIXED_SEED;
 use super::shape::{MAX_BYTES, MAX_HASHES, hashes_for};
 use crate::buffer::Buffer;
 use crate::chain::{self, FilterShape, ItemHash, Probes};
@@ -80,6 +81,11 @@ impl FilterShape for Shape {
     #[inline(always)]
     fn hashes(&self) -> u32 {
         self.hashes
+    }
+
+    #[inline(always)]
+    fn num_bits(&self, bytes: usize) -> u64 {
+        bytes as u64 * 8
     }
 }
 
@@ -166,7 +172,7 @@ impl Filter {
             capacity,
             hashes: header.hashes,
         };
-        Self::new(shape, header.bytes * 8, items, blob)
+        Self::new(shape, items, blob)
     }
 
     /// An empty filter. `header` must be valid.
@@ -175,14 +181,20 @@ impl Filter {
         Ok(Self::with_blob(capacity, 0, header, blob))
     }
 
+    /// The seed of the hashes.
+    #[inline(always)]
+    pub(super) fn seed(&self) -> &Seed {
+        let header = self.block().first_chunk::<BLOB_HEADER_BYTES>();
+        // A block always has a header.
+        (header.and_then(|header| header.last_chunk())).unwrap_or(&FIXED_SEED)
+    }
+
     /// The header of the stored form.
     pub(super) fn header(&self) -> BlobHeader {
-        let mut seed = [0; 32];
-        seed.copy_from_slice(&self.block()[BLOB_HEADER_BYTES - 32..BLOB_HEADER_BYTES]);
         BlobHeader {
             bytes: self.bits().len() as u64,
             hashes: self.hashes(),
-            seed,
+            seed: *self.seed(),
         }
     }
 }

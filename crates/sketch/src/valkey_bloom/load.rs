@@ -121,14 +121,14 @@ impl ValkeyChain {
             let items = checks.check(&parts)?;
             chain.push_blob(&parts, items, Buffer::copy_of(blob)?)?;
         }
-        chain.layout.slots = filters;
+        chain.layout.slots = filters as u32;
         Ok(chain)
     }
 
     /// Bytes of [`ValkeyChain::load_payload`].
     #[must_use]
     pub fn load_payload_bytes(&self) -> u64 {
-        FIXED_BYTES + FILTER_BYTES * self.filters.len() as u64 + self.layout.bit_bytes
+        FIXED_BYTES + FILTER_BYTES * self.filters().len() as u64 + self.layout.bit_bytes
     }
 
     /// The BF.LOAD payload of the chain.
@@ -146,8 +146,8 @@ impl ValkeyChain {
         payload.extend_from_slice(&self.layout.error_rate.to_le_bytes());
         payload.extend_from_slice(&self.layout.tightening.to_le_bytes());
         payload.push(u8::from(self.layout.seed_is_random));
-        payload.extend_from_slice(&(self.filters.len() as u64).to_le_bytes());
-        for filter in &self.filters {
+        payload.extend_from_slice(&(self.filters().len() as u64).to_le_bytes());
+        for filter in self.filters() {
             payload.extend_from_slice(&(filter.block().len() as u64).to_le_bytes());
             payload.extend_from_slice(filter.block());
             payload.extend_from_slice(&filter.items().to_le_bytes());

@@ -117,20 +117,20 @@ impl Parameters {
 /// ```
 pub type ValkeyChain = chain::Chain<Layout>;
 
-/// The parameters of a chain, and the sums over its filters.
+/// The parameters of a chain, and the sums over its filters. The seed is in the stored form of each filter.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
-    /// The slots of valkey-bloom's list of filters, which [`ValkeyChain::size`] counts.
-    slots: u64,
     /// The sum of the capacities, at most `i64::MAX`.
     capacity: u64,
     bit_bytes: u64,
-    /// The sum of the hash functions of the filters, at most [`MAX_TOTAL_HASHES`].
-    hashes: u64,
     error_rate: f64,
     tightening: f64,
+    /// The slots of valkey-bloom's list of filters, which [`ValkeyChain::size`] counts: at most four, or twice
+    /// [`MAX_TOTAL_HASHES`].
+    slots: u32,
+    /// The sum of the hash functions of the filters, at most [`MAX_TOTAL_HASHES`].
+    hashes: u32,
     expansion: u32,
-    seed: Seed,
     seed_is_random: bool,
 }
 
@@ -141,11 +141,11 @@ impl chain::Layout for Layout {
     type Error = Error;
 
     #[inline]
-    fn hash(&self, item: &[u8]) -> ItemHash {
-        filter::hash(item, &self.seed)
+    fn hash(newest: &Filter, item: &[u8]) -> ItemHash {
+        filter::hash(item, newest.seed())
     }
 
-    fn is_scaling(&self) -> bool {
+    fn is_scaling(&self, _: &Filter) -> bool {
         self.expansion != 0
     }
 
@@ -154,11 +154,11 @@ impl chain::Layout for Layout {
     }
 
     /// The sum of the capacities must not exceed [`MAX_CAPACITY`], that of the hash functions [`MAX_TOTAL_HASHES`].
-    fn count(&mut self, filter: &Filter, filters: usize) {
-        self.slots = grown_slots(self.slots, filters as u64);
-        self.capacity += filter.capacity();
-        self.bit_bytes += filter.bits().len() as u64;
-        self.hashes += u64::from(filter.hashes());
+    fn count(&mut self, capacity: u64, bytes: u64, hashes: u32, filters: usize) {
+        self.slots = grown_slots(self.slots.into(), filters as u64) as u32;
+        self.capacity += capacity;
+        self.bit_bytes += bytes;
+        self.hashes += hashes;
     }
 
     /// The size with the new filter must not exceed `max_size`.
@@ -169,15 +169,15 @@ impl chain::Layout for Layout {
         if !chain.is_scaling() {
             return Err(Error::Full);
         }
-        let error_rate = chain.error_rate_of(chain.filters.len());
+        let error_rate = chain.error_rate_of(chain.filters().len());
         if !is_rate_allowed(error_rate) {
             return Err(Error::ErrorRate);
         }
-        let newest = chain.filters.last().map_or(1, Filter::capacity);
+        let newest = chain.filters().last().map_or(1, Filter::capacity);
         let capacity = (newest.checked_mul(u64::from(chain.layout.expansion)))
             .filter(|&capacity| capacity <= MAX_CAPACITY - chain.layout.capacity)
             .ok_or(Error::Capacity)?;
-        chain.push_empty(capacity, error_rate, max_size, budget)
+        chain.push_empty(capacity, error_rate, chain.seed(), max_size, budget)
     }
 }
 
@@ -199,8 +199,14 @@ impl ValkeyChain {
     /// bits whatever the limit; [`Error::OutOfMemory`].
     pub fn new(parameters: &Parameters, max_size: u64, budget: Budget<'_>) -> Result<Self, Error> {
         parameters.check()?;
+        let Parameters {
+            capacity,
+            error_rate,
+            seed,
+            ..
+        } = *parameters;
         let mut chain = Self::of(parameters);
-        chain.push_empty(parameters.capacity, parameters.error_rate, max_size, budget)?;
+        chain.push_empty(capacity, error_rate, seed, max_size, budget)?;
         Ok(chain)
     }
 
@@ -208,14 +214,13 @@ impl ValkeyChain {
     /// valkey-bloom creates.
     fn of(parameters: &Parameters) -> Self {
         Self::without_filters(Layout {
-            slots: 1,
             capacity: 0,
             bit_bytes: 0,
-            hashes: 0,
             error_rate: parameters.error_rate,
             tightening: parameters.tightening,
+            slots: 1,
+            hashes: 0,
             expansion: parameters.expansion,
-            seed: parameters.seed,
             seed_is_random: parameters.seed != FIXED_SEED,
         })
     }
@@ -225,6 +230,7 @@ impl ValkeyChain {
         &mut self,
         capacity: u64,
         error_rate: f64,
+        seed: Seed,
         max_size: u64,
         budget: Budget<'_>,
     ) -> Result<(), Error> {
@@ -232,8 +238,8 @@ impl ValkeyChain {
         if bytes > MAX_BYTES || self.size_with(bytes) > max_size {
             return Err(Error::Size);
         }
-        let header = BlobHeader::new(capacity, bytes, self.layout.seed);
-        if !allows_hashes(self.layout.hashes, header.hashes) {
+        let header = BlobHeader::new(capacity, bytes, seed);
+        if !allows_hashes(self.layout.hashes.into(), header.hashes) {
             return Err(Error::Hashes);
         }
         budget.request(header.blob_bytes())?;
@@ -242,22 +248,30 @@ impl ValkeyChain {
 
     /// The size with another filter whose bit array has `bytes` bytes, before the list grows.
     fn size_with(&self, bytes: u64) -> u64 {
-        let filters = self.filters.len() as u64 + 1;
+        let filters = self.filters().len() as u64 + 1;
         let bit_bytes = self.layout.bit_bytes.saturating_add(bytes);
-        size(self.layout.slots, filters, bit_bytes).max(restored_size(filters, bit_bytes))
+        size(self.layout.slots.into(), filters, bit_bytes).max(restored_size(filters, bit_bytes))
     }
 
     /// The parameters. The capacity is that of the first filter.
     #[must_use]
     pub fn parameters(&self) -> Parameters {
         Parameters {
-            capacity: self.filters.first().map_or(0, Filter::capacity),
+            capacity: self.filters().first().map_or(0, Filter::capacity),
             error_rate: self.layout.error_rate,
             tightening: self.layout.tightening,
             expansion: self.layout.expansion,
-            seed: self.layout.seed,
+            seed: self.seed(),
             seed_is_random: self.layout.seed_is_random,
         }
+    }
+
+    /// The seed of the hashes.
+    fn seed(&self) -> Seed {
+        // A chain always has a filter.
+        self.filters()
+            .last()
+            .map_or(FIXED_SEED, |newest| *newest.seed())
     }
 
     /// The error rate of filter number `index`, from 0, by the formula. It is not stored.
@@ -283,8 +297,8 @@ impl ValkeyChain {
     #[must_use]
     pub fn size(&self) -> u64 {
         size(
-            self.layout.slots,
-            self.filters.len() as u64,
+            self.layout.slots.into(),
+            self.filters().len() as u64,
             self.layout.bit_bytes,
         )
     }
@@ -293,7 +307,7 @@ impl ValkeyChain {
     /// of before the last filter. At most [`ValkeyChain::size`] of a chain that grew.
     #[must_use]
     pub fn restored_size(&self) -> u64 {
-        restored_size(self.filters.len() as u64, self.layout.bit_bytes)
+        restored_size(self.filters().len() as u64, self.layout.bit_bytes)
     }
 
     /// The capacity in items that a chain with these parameters can reach within `max_size` bytes, computed from the

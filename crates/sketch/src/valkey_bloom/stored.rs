@@ -218,14 +218,13 @@ impl ValkeyChain {
         Ok(chain)
     }
 
-    /// Appends a validated filter with its stored form. Its seed becomes that of the chain.
+    /// Appends a validated filter with its stored form.
     pub(super) fn push_blob(
         &mut self,
         parts: &FilterParts,
         items: u64,
         blob: Buffer,
     ) -> Result<(), OutOfMemory> {
-        self.layout.seed = parts.header.seed;
         let filter = Filter::with_blob(parts.capacity, items, &parts.header, blob);
         self.push(filter)
     }
@@ -250,14 +249,14 @@ impl Stored for ValkeyChain {
     }
 
     fn save(&self, sink: &mut dyn Sink) {
-        sink.write_unsigned(self.filters.len() as u64);
+        sink.write_unsigned(self.filters().len() as u64);
         sink.write_unsigned(u64::from(self.layout.expansion));
         sink.write_double(self.layout.error_rate);
         sink.write_double(self.layout.tightening);
         sink.write_unsigned(u64::from(self.layout.seed_is_random));
-        for (index, filter) in self.filters.iter().enumerate() {
+        for (index, filter) in self.filters().iter().enumerate() {
             sink.write_unsigned(filter.capacity());
-            if index + 1 == self.filters.len() {
+            if index + 1 == self.filters().len() {
                 sink.write_unsigned(filter.items());
             }
             sink.write_bytes(filter.block());
@@ -265,18 +264,18 @@ impl Stored for ValkeyChain {
     }
 
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
-        let filters = self.filters.len();
+        let filters = self.filters().len();
         let mut header = with_capacity(HEADER_FIXED_BYTES + filters * HEADER_FILTER_BYTES)?;
-        let items = self.filters.last().map_or(0, Filter::items);
+        let items = self.filters().last().map_or(0, Filter::items);
         header.extend_from_slice(Self::HEADER_MARK);
         header.extend_from_slice(&self.layout.expansion.to_le_bytes());
         header.extend_from_slice(&self.layout.error_rate.to_le_bytes());
         header.extend_from_slice(&self.layout.tightening.to_le_bytes());
         header.push(u8::from(self.layout.seed_is_random));
-        header.extend_from_slice(&self.layout.slots.to_le_bytes());
+        header.extend_from_slice(&u64::from(self.layout.slots).to_le_bytes());
         header.extend_from_slice(&items.to_le_bytes());
         header.extend_from_slice(&(filters as u32).to_le_bytes());
-        for filter in &self.filters {
+        for filter in self.filters() {
             header.extend_from_slice(&filter.capacity().to_le_bytes());
             header.extend_from_slice(&filter.header().to_bytes());
         }
@@ -323,16 +322,17 @@ impl Stored for ValkeyChain {
             let items = checks.check(&parts)?;
             chain.push_blob(&parts, items, parts.header.empty_blob()?)?;
         }
-        chain.layout.slots = slots;
+        // In range: at most twice the number of filters, or four.
+        chain.layout.slots = slots as u32;
         Ok(chain)
     }
 
     fn arrays(&self) -> impl Iterator<Item = &[u8]> {
-        self.filters.iter().map(Filter::bits)
+        self.filters().iter().map(Filter::bits)
     }
 
     fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
-        Some(self.filters.get_mut(number)?.bits_mut())
+        Some(self.filters_mut().get_mut(number)?.bits_mut())
     }
 
     /// Each call of `feed` is one element of valkey-bloom's digest. Integers are fed as decimal text.
@@ -341,7 +341,7 @@ impl Stored for ValkeyChain {
         feed(&self.layout.error_rate.to_le_bytes());
         feed(&self.layout.tightening.to_le_bytes());
         feed(u8::from(self.layout.seed_is_random).to_string().as_bytes());
-        for filter in &self.filters {
+        for filter in self.filters() {
             feed(filter.block());
             feed(filter.items().to_string().as_bytes());
             feed(filter.capacity().to_string().as_bytes());

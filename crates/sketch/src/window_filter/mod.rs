@@ -142,7 +142,7 @@ impl<K: Kind> WindowFilter<K> {
             return Err(Error::Shape);
         }
         // The ring of panes.
-        budget.request(window.live_panes() as u64 * 8)?;
+        budget.request(Ticks::bytes(window.live_panes()))?;
         let mut filter = Self {
             timeline: Timeline::new::<Self>(window).map_err(|_| Error::Shape)?,
             parameters,
@@ -475,7 +475,7 @@ impl<K: Kind> Timed for WindowFilter<K> {
 impl<K> Blocks for WindowFilter<K> {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         visitor.visit(&self.sub_filters);
-        self.ticks.panes().buffer().visit(visitor);
+        self.ticks.buffer().visit(visitor);
         for sub_filter in &self.sub_filters {
             sub_filter.slots().visit(visitor);
             sub_filter.generations().visit(visitor);
@@ -489,7 +489,7 @@ impl<K> Blocks for WindowFilter<K> {
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         match index {
             0 => mover.relocate(&mut self.sub_filters),
-            1 => self.ticks.panes_mut().buffer_mut().relocate(mover),
+            1 => self.ticks.buffer_mut().relocate(mover),
             _ => {
                 let Some(sub_filter) = self.sub_filters.get_mut((index - 2) / 3) else {
                     let index = index - 2 - self.sub_filters.len() * 3;

@@ -4,20 +4,28 @@
 //! the state `1 + tick mod cycle` is an entry that was added or refreshed at this tick. Slots are packed without gaps,
 //! the first slot in the lowest bits.
 
-use super::shape::Shape;
+use super::shape::{Shape, log2_group_buckets};
 use super::ticks::LiveTicks;
 use crate::hash::modulus::Modulus;
 
-/// The layout of the slots of a sub-filter. Its shape and the number of panes determine it.
+/// The layout of the slots of a sub-filter. Its shape, the bucket size and the number of panes determine it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlotLayout {
-    bits: u32,
+    /// That of the modulus `states`.
+    inverse_of_states: u64,
+    /// That of the modulus `states - 1`: the ticks that can be stored.
+    inverse_of_cycle: u64,
+    /// The bits of a slot, as the lowest of a number.
     mask: u64,
-    /// States, the one of empty slots included.
-    states: u64,
-    by_states: Modulus<u64>,
-    by_cycle: Modulus<u64>,
-    generation_ticks: u64,
+    /// States, the one of empty slots included: at most 2,001.
+    states: u16,
+    /// [`Shape::generation_ticks`], at most 1,000.
+    pub generation_ticks: u16,
+    bits: u8,
+    /// Slots per bucket.
+    pub bucket_size: u8,
+    /// The binary logarithm of the buckets per group.
+    pub log2_group_buckets: u8,
 }
 
 /// The states that are live in a group: `length` consecutive ones from `start` on, modulo the number of ticks that can be
@@ -42,16 +50,30 @@ pub struct StoredTicks {
 
 impl SlotLayout {
     /// The layout of the slots of a sub-filter.
-    pub fn new(shape: &Shape, panes: u64) -> Self {
-        let (bits, states) = (shape.slot_bits(panes), shape.states(panes));
+    pub fn new(shape: &Shape, bucket_size: u8, panes: u64) -> Self {
+        let states = shape.states(panes);
         Self {
-            bits,
-            mask: (1 << bits) - 1,
-            states,
-            by_states: Modulus::<u64>::new(states),
-            by_cycle: Modulus::<u64>::new(states - 1),
-            generation_ticks: shape.generation_ticks,
+            inverse_of_states: Modulus::<u64>::new(states).inverse(),
+            inverse_of_cycle: Modulus::<u64>::new(states - 1).inverse(),
+            mask: (1 << shape.slot_bits(panes)) - 1,
+            states: states as u16,
+            generation_ticks: shape.generation_ticks as u16,
+            bits: shape.slot_bits(panes) as u8,
+            bucket_size,
+            log2_group_buckets: log2_group_buckets(bucket_size) as u8,
         }
+    }
+
+    /// States, the one of empty slots included.
+    #[inline(always)]
+    fn states(&self) -> u64 {
+        self.states.into()
+    }
+
+    /// A tick modulo the number of ticks that can be stored.
+    #[inline(always)]
+    fn in_cycle(&self, tick: u64) -> u64 {
+        Modulus::<u64>::of_parts(self.states() - 1, self.inverse_of_cycle).of(tick)
     }
 
     /// The byte that contains the first bit of a slot.
@@ -85,30 +107,30 @@ impl SlotLayout {
     /// The smallest slot with this fingerprint, the one with the state 0.
     #[inline(always)]
     pub fn base(&self, fingerprint: u64) -> u64 {
-        fingerprint * self.states
+        fingerprint * self.states()
     }
 
     /// The fingerprint of a slot.
     #[inline]
     pub fn fingerprint_of(&self, slot: u64) -> u64 {
-        slot / self.states
+        slot / self.states()
     }
 
     /// The slot of a fingerprint that was added at `tick`.
     #[inline]
     pub fn entry(&self, fingerprint: u64, tick: u64) -> u64 {
-        self.base(fingerprint) + 1 + self.by_cycle.of(tick)
+        self.base(fingerprint) + 1 + self.in_cycle(tick)
     }
 
     /// The live ticks as the groups of this sub-filter store them.
     #[inline]
     pub fn stored_ticks(&self, live: LiveTicks) -> StoredTicks {
         StoredTicks {
-            generation: live.newest / self.generation_ticks,
+            generation: live.newest / u64::from(self.generation_ticks),
             live,
             states: LiveStates {
                 oldest: live.oldest,
-                start: 1 + self.by_cycle.of(live.oldest),
+                start: 1 + self.in_cycle(live.oldest),
                 length: (live.newest + 1).saturating_sub(live.oldest),
             },
         }
@@ -128,7 +150,7 @@ impl SlotLayout {
     fn live_states_of_old(&self, ticks: &StoredTicks, stored: u16) -> LiveStates {
         let age = (ticks.generation as u16).wrapping_sub(stored);
         let generation = ticks.generation.saturating_sub(age.into());
-        let end = (generation + 1).saturating_mul(self.generation_ticks);
+        let end = (generation + 1).saturating_mul(self.generation_ticks.into());
         let end = end.min(ticks.live.newest + 1);
         LiveStates {
             length: end.saturating_sub(ticks.live.oldest),
@@ -141,14 +163,15 @@ impl SlotLayout {
     pub fn match_tick(&self, live: &LiveStates, base: u64, slot: u64) -> Option<u64> {
         let state = slot.wrapping_sub(base);
         let distance = self.distance(live, state);
-        (state < self.states && distance < live.length)
+        (state < self.states() && distance < live.length)
             .then_some(live.oldest.wrapping_add(distance))
     }
 
     /// The tick of a slot that is live, whatever its fingerprint.
     #[inline(always)]
     pub fn live_tick(&self, live: &LiveStates, slot: u64) -> Option<u64> {
-        let distance = self.distance(live, self.by_states.of(slot));
+        let by_states = Modulus::<u64>::of_parts(self.states(), self.inverse_of_states);
+        let distance = self.distance(live, by_states.of(slot));
         (distance < live.length).then_some(live.oldest.wrapping_add(distance))
     }
 
@@ -161,7 +184,7 @@ impl SlotLayout {
         } else if state == 0 {
             u64::MAX
         } else {
-            ahead.wrapping_add(self.states - 1)
+            ahead.wrapping_add(self.states() - 1)
         }
     }
 }
@@ -177,7 +200,7 @@ mod tests {
             fingerprints in 1u64..1 << 40, panes in 1u64..=1000, values: Vec<u64>,
         ) {
             let shape = Shape { limit: 1, buckets: 2, fingerprints, generation_ticks: 1 };
-            let layout = SlotLayout::new(&shape, panes);
+            let layout = SlotLayout::new(&shape, 4, panes);
             let mut slots = vec![0; values.len() * layout.bits as usize / 8 + 9];
             for (index, value) in values.iter().enumerate() {
                 layout.set(&mut slots, index as u64, value & layout.mask);
@@ -196,7 +219,7 @@ mod tests {
             written in 1u64..1 << 40, behind in 0u64..60, ahead in 0u64..2000, dead in 0u64..61,
         ) {
             let shape = Shape { limit: 1, buckets: 2, fingerprints: 1000, generation_ticks };
-            let layout = SlotLayout::new(&shape, panes);
+            let layout = SlotLayout::new(&shape, 4, panes);
             // The group was swept at the tick `written`; the entry is at most `panes` ticks older or in the same
             // generation.
             let generation = written / generation_ticks;

@@ -2,8 +2,8 @@
 
 use super::retired::Retired;
 use super::shape::Shape;
-use super::sub_filter::SubFilter;
-use super::ticks::{LiveTicks, Ring, Ticks};
+use super::sub_filter::{BAD_ARRAYS, SubFilter};
+use super::ticks::{LiveTicks, STORED_BYTES, StoredRing, Ticks};
 use super::{Kind, MAX_SUB_FILTERS, Parameters, Seed, WindowFilter};
 use crate::format::packed::{PackedSource, feed_header};
 use crate::format::{FormatError, Sink, Source};
@@ -33,12 +33,9 @@ impl<K: Kind> WindowFilter<K> {
         if previous.is_some_and(|previous| shape.limit < previous.shape().limit) {
             return Err(FormatError::Invalid("the sub-filters are not in order"));
         }
-        const BAD_ARRAYS: FormatError =
-            FormatError::Invalid("the arrays of a sub-filter contradict its shape");
-        let counts = source.read_fixed(window.live_panes() * 8)?;
+        let counts = source.read_fixed(window.live_panes() * STORED_BYTES)?;
         let live = self.ticks.live();
-        let mut sub_filter =
-            SubFilter::checked(shape, bucket_size, panes, counts, live).ok_or(BAD_ARRAYS)?;
+        let mut sub_filter = SubFilter::checked(shape, bucket_size, panes, &counts, live)?;
         let mut array = |len| match source.read_array(len) {
             Err(FormatError::Invalid(_)) => Err(BAD_ARRAYS),
             array => array,
@@ -84,14 +81,14 @@ impl<K: Kind> Stored for WindowFilter<K> {
             oldest: source.read_unsigned()?,
             newest: source.read_unsigned()?,
         };
-        let panes = Ring::from_bytes(source.read_fixed(live_panes * 8)?, live_panes)
+        let panes = source.read_fixed(live_panes * STORED_BYTES)?;
+        let panes = StoredRing::of(&panes, live_panes)
             .ok_or(invalid("the ring of panes has a wrong length"))?;
         let mut filter = Self {
             timeline,
             parameters,
             deletes,
-            ticks: Ticks::checked(live, panes, timeline.live())
-                .ok_or(invalid("the live ticks are not those of live panes"))?,
+            ticks: Ticks::checked(live, panes, timeline.live())?,
             sub_filters: Vec::new(),
             retired: Retired::default(),
             kind: PhantomData,
@@ -118,7 +115,8 @@ impl<K: Kind> Stored for WindowFilter<K> {
         sink.write_unsigned(self.deletes);
         sink.write_unsigned(live.oldest);
         sink.write_unsigned(live.newest);
-        sink.write_fixed(self.ticks.panes().buffer());
+        self.ticks
+            .with_stored_panes(|panes| sink.write_fixed(panes));
         sink.write_small(self.sub_filters.len() as u64, 4);
         for sub_filter in &self.sub_filters {
             let shape = sub_filter.shape();
@@ -126,7 +124,7 @@ impl<K: Kind> Stored for WindowFilter<K> {
             sink.write_unsigned(shape.buckets);
             sink.write_unsigned(shape.fingerprints);
             sink.write_unsigned(shape.generation_ticks);
-            sink.write_fixed(sub_filter.counts().buffer());
+            sub_filter.with_stored_counts(|counts| sink.write_fixed(counts));
             sink.write_array(sub_filter.slots());
             sink.write_array(sub_filter.generations());
         }
@@ -142,10 +140,10 @@ impl<K: Kind> Stored for WindowFilter<K> {
             filter.timeline.window().panes(),
         );
         let list_bytes = filter.sub_filters.capacity() * size_of::<SubFilter>();
-        let other_bytes = (list_bytes + filter.ticks.panes().buffer().len()) as u64;
+        let other_bytes = (list_bytes + filter.ticks.buffer().len()) as u64;
         let sub_filters = filter.sub_filters.iter();
         let bytes = sub_filters.fold(other_bytes, |bytes, each| {
-            bytes.saturating_add(SubFilter::bytes(each.shape(), bucket_size, panes))
+            bytes.saturating_add(SubFilter::bytes(&each.shape(), bucket_size, panes))
         });
         budget.request(bytes)?;
         for sub_filter in &mut filter.sub_filters {

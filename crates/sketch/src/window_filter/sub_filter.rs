@@ -1,9 +1,10 @@
 //! One sub-filter: buckets of slots, and the operations on the two buckets of an item.
 
-use super::shape::{Shape, log2_group_buckets};
+use super::shape::Shape;
 use super::slot::{LiveStates, SlotLayout, StoredTicks};
-use super::ticks::{LiveTicks, Ring};
+use super::ticks::{LiveTicks, Ring, StoredRing, Width};
 use crate::buffer::Buffer;
+use crate::format::FormatError;
 use crate::memory::OutOfMemory;
 use crate::prefetch::prefetch;
 use std::ops::Range;
@@ -24,17 +25,26 @@ pub struct LiveEntry {
     pub tick: u64,
 }
 
+pub const BAD_ARRAYS: FormatError =
+    FormatError::Invalid("the arrays of a sub-filter contradict its shape");
+
+/// The width of the counts of live entries, which do not exceed the slots.
+fn count_width(shape: &Shape, bucket_size: u8) -> Width {
+    Width::of(shape.slots(bucket_size))
+}
+
 /// A sub-filter.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SubFilter {
-    shape: Shape,
+    // [`Shape`]. The ticks per generation are in the layout.
+    limit: u64,
+    buckets: u64,
+    fingerprints: u64,
     layout: SlotLayout,
-    bucket_size: u8,
-    log2_group_buckets: u32,
     slots: Buffer,
     /// Per group the low 16 bits of the generation in which it was swept, little-endian. See [`super::sweep`].
     generations: Buffer,
-    /// Live entries per live tick.
+    /// Live entries per live tick, of the [`count_width`].
     counts: Ring,
     /// The sum of `counts`.
     live: u64,
@@ -43,35 +53,41 @@ pub struct SubFilter {
 impl SubFilter {
     /// An empty sub-filter of a valid shape.
     pub fn empty(shape: Shape, bucket_size: u8, panes: u64) -> Result<Self, OutOfMemory> {
-        let counts = Ring::zeroed(panes as usize + 1)?;
+        let counts = Ring::zeroed(panes as usize + 1, count_width(&shape, bucket_size))?;
         let mut sub_filter = Self::with_counts(shape, bucket_size, panes, counts, 0);
         sub_filter.allocate(panes)?;
         Ok(sub_filter)
     }
 
-    /// A sub-filter of a valid shape with these counts, without arrays. `None` if the counts have a wrong length or exceed the
-    /// slots, or a tick that is not live has a count.
+    /// A sub-filter of a valid shape with these counts, without arrays. [`FormatError::Invalid`] if the counts have a wrong
+    /// length or exceed the slots, or a tick that is not live has a count.
     pub fn checked(
         shape: Shape,
         bucket_size: u8,
         panes: u64,
-        counts: Buffer,
+        counts: &[u8],
         live: LiveTicks,
-    ) -> Option<Self> {
-        let counts = Ring::from_bytes(counts, panes as usize + 1)?;
+    ) -> Result<Self, FormatError> {
+        let counts = StoredRing::of(counts, panes as usize + 1).ok_or(BAD_ARRAYS)?;
         let of_live = (live.oldest..=live.newest).map(|tick| counts.get(tick));
         let non_zero = of_live.clone().filter(|&count| count > 0).count();
-        let sum = of_live.into_iter().try_fold(0u64, u64::checked_add)?;
-        let valid = non_zero == counts.non_zero() && sum <= shape.slots(bucket_size);
-        valid.then(|| Self::with_counts(shape, bucket_size, panes, counts, sum))
+        let sum = of_live.into_iter().try_fold(0u64, u64::checked_add);
+        let sum = sum
+            .filter(|&sum| sum <= shape.slots(bucket_size))
+            .ok_or(BAD_ARRAYS)?;
+        if non_zero != counts.non_zero() {
+            return Err(BAD_ARRAYS);
+        }
+        let counts = counts.narrowed(count_width(&shape, bucket_size))?;
+        Ok(Self::with_counts(shape, bucket_size, panes, counts, sum))
     }
 
     fn with_counts(shape: Shape, bucket_size: u8, panes: u64, counts: Ring, live: u64) -> Self {
         Self {
-            shape,
-            layout: SlotLayout::new(&shape, panes),
-            bucket_size,
-            log2_group_buckets: log2_group_buckets(bucket_size),
+            limit: shape.limit,
+            buckets: shape.buckets,
+            fingerprints: shape.fingerprints,
+            layout: SlotLayout::new(&shape, bucket_size, panes),
             slots: Buffer::default(),
             generations: Buffer::default(),
             counts,
@@ -81,8 +97,8 @@ impl SubFilter {
 
     /// Allocates the arrays, which are zeros.
     pub fn allocate(&mut self, panes: u64) -> Result<(), OutOfMemory> {
-        self.slots = Buffer::zeroed(self.shape.slot_bytes(self.bucket_size, panes))?;
-        self.generations = Buffer::zeroed(self.shape.generation_bytes(self.bucket_size))?;
+        self.slots = Buffer::zeroed(self.shape().slot_bytes(self.layout.bucket_size, panes))?;
+        self.generations = Buffer::zeroed(self.shape().generation_bytes(self.layout.bucket_size))?;
         Ok(())
     }
 
@@ -96,7 +112,7 @@ impl SubFilter {
         shape
             .slot_bytes(bucket_size, panes)
             .saturating_add(shape.generation_bytes(bucket_size))
-            .saturating_add((panes + 1) * 8)
+            .saturating_add(count_width(shape, bucket_size).bytes_of(panes as usize + 1))
     }
 
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
@@ -108,8 +124,13 @@ impl SubFilter {
         })
     }
 
-    pub fn shape(&self) -> &Shape {
-        &self.shape
+    pub fn shape(&self) -> Shape {
+        Shape {
+            limit: self.limit,
+            buckets: self.buckets,
+            fingerprints: self.fingerprints,
+            generation_ticks: self.layout.generation_ticks.into(),
+        }
     }
 
     pub fn layout(&self) -> &SlotLayout {
@@ -139,9 +160,19 @@ impl SubFilter {
         &mut self.generations
     }
 
+    /// The width of the counts.
+    fn count_width(&self) -> Width {
+        count_width(&self.shape(), self.layout.bucket_size)
+    }
+
     /// The live entries per live tick.
     pub fn counts(&self) -> &Ring {
         &self.counts
+    }
+
+    /// Passes the live entries per live tick, as they are stored, to `save`.
+    pub fn with_stored_counts(&self, save: impl FnOnce(&[u8])) {
+        self.counts.with_stored(self.count_width(), save);
     }
 
     /// The live entries per live tick, for relocation.
@@ -160,37 +191,40 @@ impl SubFilter {
 
     /// Whether so many live entries are as many as its limit.
     pub fn is_full_with(&self, live: u64) -> bool {
-        live >= self.shape.limit
+        live >= self.limit
     }
 
     /// Whether so many live entries are at least half as many as its limit.
     pub fn is_half_full_with(&self, live: u64) -> bool {
-        live >= self.shape.limit.div_ceil(2)
+        live >= self.limit.div_ceil(2)
     }
 
     /// Live entries of a live tick.
     pub fn count_of(&self, tick: u64) -> u64 {
-        self.counts.get(tick)
+        self.counts.get(self.count_width(), tick)
     }
 
     /// Live entries of consecutive live ticks.
     pub fn count_of_all(&self, ticks: Range<u64>) -> u64 {
-        self.counts.sum(ticks)
+        self.counts.sum(self.count_width(), ticks)
     }
 
     /// Adds a live entry of a tick to the counts. Only a filter whose chunks contradict its header has a free slot although
     /// all slots are counted; its counts stay valid.
     fn add_to_count(&mut self, tick: u64) {
-        if self.live < self.shape.slots(self.bucket_size) {
-            self.counts.set(tick, self.counts.get(tick) + 1);
+        if self.live < self.shape().slots(self.layout.bucket_size) {
+            let width = self.count_width();
+            self.counts
+                .set(width, tick, self.counts.get(width, tick) + 1);
             self.live += 1;
         }
     }
 
     /// Subtracts a live entry of a tick from the counts. Only a filter whose chunks contradict its header has too few.
     fn subtract_from_count(&mut self, tick: u64) {
-        if let Some(less) = self.counts.get(tick).checked_sub(1) {
-            self.counts.set(tick, less);
+        let width = self.count_width();
+        if let Some(less) = self.counts.get(width, tick).checked_sub(1) {
+            self.counts.set(width, tick, less);
             self.live = self.live.saturating_sub(1);
         }
     }
@@ -198,8 +232,10 @@ impl SubFilter {
     /// Subtracts all entries of consecutive ticks that have expired.
     pub fn expire(&mut self, ticks: Range<u64>) {
         if self.live > 0 {
-            self.live = self.live.saturating_sub(self.counts.sum(ticks.clone()));
-            self.counts.clear(ticks);
+            let width = self.count_width();
+            let expired = self.counts.sum(width, ticks.clone());
+            self.live = self.live.saturating_sub(expired);
+            self.counts.clear(width, ticks);
         }
     }
 
@@ -213,9 +249,9 @@ impl SubFilter {
     /// the remaining bits of the hash, so the two are independent.
     #[inline(always)]
     pub fn place(&self, hash: u64) -> Place {
-        let product = u128::from(hash) * u128::from(self.shape.buckets);
+        let product = u128::from(hash) * u128::from(self.buckets);
         let (first, rest) = ((product >> 64) as u64, product as u64);
-        let fingerprint = high_product(rest, self.shape.fingerprints);
+        let fingerprint = high_product(rest, self.fingerprints);
         Place {
             buckets: [first, self.other_bucket(first, fingerprint)],
             fingerprint,
@@ -226,10 +262,10 @@ impl SubFilter {
     /// number of buckets. The hash is odd and the number of buckets is even, so the buckets differ in parity.
     #[inline(always)]
     pub fn other_bucket(&self, bucket: u64, fingerprint: u64) -> u64 {
-        let sum = high_product(mix(fingerprint), self.shape.buckets) | 1;
+        let sum = high_product(mix(fingerprint), self.buckets) | 1;
         let difference = sum.wrapping_sub(bucket);
         if sum < bucket {
-            difference.wrapping_add(self.shape.buckets)
+            difference.wrapping_add(self.buckets)
         } else {
             difference
         }
@@ -238,7 +274,7 @@ impl SubFilter {
     /// Slots per bucket.
     #[inline(always)]
     pub fn bucket_size(&self) -> u64 {
-        u64::from(self.bucket_size)
+        u64::from(self.layout.bucket_size)
     }
 
     /// The first slot of a bucket.
@@ -250,17 +286,17 @@ impl SubFilter {
     /// The group of a bucket. See [`super::sweep`].
     #[inline(always)]
     pub fn group_of(&self, bucket: u64) -> u64 {
-        bucket >> self.log2_group_buckets
+        bucket >> self.layout.log2_group_buckets
     }
 
     pub fn slots_of_group(&self, group: u64) -> Range<u64> {
-        let end = (group + 1) << self.log2_group_buckets;
-        let end = end.min(self.shape.buckets);
-        self.first_slot(group << self.log2_group_buckets)..self.first_slot(end)
+        let end = (group + 1) << self.layout.log2_group_buckets;
+        let end = end.min(self.buckets);
+        self.first_slot(group << self.layout.log2_group_buckets)..self.first_slot(end)
     }
 
     pub fn groups(&self) -> u64 {
-        self.shape.groups(self.bucket_size)
+        self.shape().groups(self.layout.bucket_size)
     }
 
     /// Prefetches a bucket, which may continue in a second cache line.

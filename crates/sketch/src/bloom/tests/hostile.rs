@@ -69,9 +69,8 @@ fn more_than_2048_filters_are_refused() {
     };
     assert!(Chain::from_header(&header(2049), ANY).is_err());
     let mut full = Chain::from_header(&header(2048), ANY).unwrap();
-    let newest = full.filters.last_mut().unwrap();
+    let newest = full.filters_mut().last_mut().unwrap();
     newest.set_items(1);
-    full.items = 1;
     assert_eq!(add(&mut full, b"x"), Err(Error::Shape));
     full.fail_growth().unwrap();
     assert!(Chain::load(&mut saved(&full), 4, &()).is_ok());
@@ -107,7 +106,7 @@ fn several_filters_in_a_chain_that_does_not_scale_are_refused() {
     assert_eq!(two.filters().len(), 2);
     assert!(Chain::from_header(&two.header().unwrap(), ANY).is_ok());
     assert!(Chain::load(&mut saved(&two), 4, &()).is_ok());
-    two.layout.options |= options::NONSCALING;
+    set_option(&mut two, options::NONSCALING);
     assert!(Chain::from_header(&two.header().unwrap(), ANY).is_err());
     assert!(Chain::load(&mut saved(&two), 4, &()).is_err());
 }
@@ -122,7 +121,7 @@ fn the_number_of_items_does_not_exceed_its_limit() {
     values.values[11] = Value::Integer(end);
     let mut chain = Chain::load(&mut values, 4, &()).unwrap();
     assert_eq!(add(&mut chain, b"one more"), Err(Error::Shape));
-    chain.layout.options |= options::NONSCALING;
+    set_option(&mut chain, options::NONSCALING);
     chain.fail_growth().unwrap();
     assert_eq!(saved(&chain).values[0], Value::Integer(end));
     assert!(Chain::load(&mut saved(&chain), 4, &()).is_ok());

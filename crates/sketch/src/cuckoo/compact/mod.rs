@@ -13,9 +13,8 @@ mod unions;
 
 pub(super) use free_slots::FreeSlots;
 
+use super::CuckooFilter;
 use super::sub_filter::SubFilter;
-use super::{CuckooFilter, MAX_SUB_FILTERS};
-use crate::memory::shrink;
 
 /// Slots that are processed together: at least one bucket of the largest size (255), and few enough that they and
 /// their candidates stay in the first-level cache.
@@ -43,6 +42,7 @@ impl CuckooFilter {
     /// Compacts and sets the count of deletions to 0. Returns whether anything changed, that count included.
     pub(super) fn compact_with(&mut self, scope: Scope, mut free_slots: FreeSlots<'_>) -> bool {
         let mut changed = self.deletes > 0;
+        let mut kept = self.sub_filters.len();
         for source in (1..self.sub_filters.len()).rev() {
             let (earlier, later) = self.sub_filters.split_at_mut(source);
             let moves = move_all(&mut later[0], earlier, &mut free_slots);
@@ -50,12 +50,12 @@ impl CuckooFilter {
             if moves.kept && scope == Scope::UntilKept {
                 break;
             }
-            if !moves.kept && source + 1 == self.sub_filters.len() {
-                self.sub_filters.pop();
+            if !moves.kept && source + 1 == kept {
+                kept = source;
                 changed = true;
             }
         }
-        shrink(&mut self.sub_filters, MAX_SUB_FILTERS);
+        self.sub_filters.truncate(kept);
         self.deletes = 0;
         changed
     }

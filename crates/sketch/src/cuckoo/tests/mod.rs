@@ -5,7 +5,7 @@ mod golden;
 mod hostile;
 
 use super::*;
-use crate::blocks::{Addresses, MovesAll};
+use crate::blocks::{Addresses, Bytes, MovesAll};
 use crate::format::chunks::CHUNK_BYTES;
 use crate::format::{FormatError, Sink};
 use crate::hash::murmur64a;
@@ -208,7 +208,7 @@ fn copies_of_an_item_add_sub_filters_up_to_the_limit() {
     while filter.sub_filters.len() < MAX_SUB_FILTERS {
         filter.add_sub_filter(Budget::UNLIMITED).unwrap();
     }
-    for sub_filter in &mut filter.sub_filters {
+    for sub_filter in filter.sub_filters.iter_mut() {
         sub_filter
             .slots_mut()
             .fill(HashedItem::of(&item).fingerprint);
@@ -301,6 +301,41 @@ fn every_block_is_visited_and_can_be_moved() {
     }
     assert_eq!((index, mover.moves), (blocks, blocks));
     assert_eq!(filter, before);
+}
+
+/// The server's allocator has blocks of 56 bytes.
+#[test]
+fn a_filter_with_one_sub_filter_takes_one_block_besides_its_slots() {
+    assert!(size_of::<CuckooFilter>() <= 48);
+    let blocks = |filter: &CuckooFilter| {
+        let (mut shown, mut bytes) = (Addresses::default(), Bytes::default());
+        filter.for_each_block(&mut shown);
+        filter.for_each_block(&mut bytes);
+        (shown.0.len(), bytes.0)
+    };
+    let mut filter = filter(64, DEFAULTS);
+    let one = (1, filter.slot_bytes());
+    assert_eq!(blocks(&filter), one);
+    for number in 0..1000u64 {
+        filter
+            .insert(&number.to_le_bytes(), Budget::UNLIMITED)
+            .unwrap();
+        // The memory is a function of the state.
+        let copy = filter.try_clone().unwrap();
+        let mut restored =
+            CuckooFilter::from_header(&filter.header_bytes(), Budget::UNLIMITED).unwrap();
+        let loaded = load(&values_of(&filter), CuckooFilter::ENCODING_VERSION).unwrap();
+        for other in [&copy, &restored, &loaded] {
+            assert_eq!(blocks(other), blocks(&filter));
+        }
+        restored.add_sub_filter(Budget::UNLIMITED).unwrap();
+        assert_eq!(blocks(&restored).0, restored.num_sub_filters() + 1);
+    }
+    assert!(filter.num_sub_filters() > 3);
+    for number in 0..1000u64 {
+        assert!(filter.delete(&number.to_le_bytes(), Budget::UNLIMITED));
+    }
+    assert_eq!(blocks(&filter), one);
 }
 
 /// 64 buckets of two slots in the first sub-filter.

@@ -1,22 +1,32 @@
 //! Memory: budgets, and usage as a function of the state.
 
 use super::*;
-use crate::blocks::{Addresses, BlockChanges, MovesAll};
+use crate::blocks::{Addresses, BlockChanges, Bytes, MovesAll};
 use std::cell::Cell;
-
-#[derive(Default)]
-struct Bytes(u64);
-
-impl BlockVisitor for Bytes {
-    fn visit<T>(&mut self, vec: &Vec<T>) {
-        self.0 += (vec.capacity() * size_of::<T>()) as u64;
-    }
-}
 
 fn bytes<K: Kind>(filter: &WindowFilter<K>) -> u64 {
     let mut bytes = Bytes::default();
     filter.for_each_block(&mut bytes);
     bytes.0
+}
+
+/// Two bytes per live pane for the panes and for the counts of the sub-filter, besides its entry in the list, 42 buckets of
+/// four slots of 14 bits, and the generation of one group.
+#[test]
+fn a_small_filter_takes_few_bytes_besides_its_slots() {
+    assert!(size_of::<SubFilter>() <= 112);
+    let parameters = BloomWindowParameters {
+        seed: SEED,
+        capacity: 100,
+        error_rate: 0.01,
+        expansion: 2,
+    };
+    let filter = BloomWindow::new(window(12), &parameters, Budget::UNLIMITED).unwrap();
+    let others = filter.slot_bytes() + 2;
+    assert_eq!(
+        bytes(&filter),
+        others + 2 * 13 * 2 + size_of::<SubFilter>() as u64
+    );
 }
 
 /// All bytes are requested, except those of the list of sub-filters.

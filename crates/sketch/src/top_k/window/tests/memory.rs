@@ -88,7 +88,7 @@ fn creation_requests_the_table_the_list_and_the_panes() {
     };
     let sketch = TopKWindow::new(10, 50, 5, 0.9, window, SEED, Budget::new(&allows)).unwrap();
     // The list of the first pane, and a list of one pane.
-    assert_eq!(requested.get(), 50 * 5 * 8 + 10 * 32 + 10 * 4 + 64);
+    assert_eq!(requested.get(), 50 * 5 * 8 + 10 * 32 + 10 * 4 + 56);
     assert_eq!(bytes(&sketch), 10 * 16);
     let graded = leveled((10, 50, 5, 0.9), 12, 60);
     assert_eq!(bytes(&graded), 10 * 16 + 2 * 2 * 10 * 24);
