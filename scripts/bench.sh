@@ -24,6 +24,7 @@
 #   ROUGHLY_VALKEY_SERVER  Valkey server program (default: valkey-server on the PATH, or the one that test-matrix fetches)
 set -euo pipefail
 cd "$(dirname "$0")/.."
+export ROUGHLY_PROFILE=release
 
 part=${1:-server}
 [ $# -eq 0 ] || shift
