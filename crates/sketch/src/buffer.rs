@@ -67,7 +67,7 @@ impl Buffer {
 
     /// Frees the bytes from `len` on, or all bytes if the allocator refuses the smaller block. It shrinks most large blocks in
     /// place.
-    pub fn truncate(&mut self, len: usize) {
+    pub fn free_from(&mut self, len: usize) {
         let Ok(layout) = Layout::array::<u8>(self.bytes.len()) else {
             return;
         };
@@ -260,7 +260,7 @@ mod tests {
     fn a_truncated_buffer_keeps_its_first_bytes() {
         for len in [0, 1, 63, 100, 200] {
             let mut buffer = Buffer::copy_of(&[7; 100]).unwrap();
-            buffer.truncate(len);
+            buffer.free_from(len);
             assert_eq!(*buffer, vec![7; len.min(100)]);
         }
     }

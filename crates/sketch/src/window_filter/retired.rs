@@ -33,7 +33,7 @@ impl Retired {
         };
         last.visit(&mut changes.freed);
         if last.len() > RELEASED_BYTES {
-            last.truncate(last.len() - RELEASED_BYTES);
+            last.free_from(last.len() - RELEASED_BYTES);
             last.visit(&mut changes.allocated);
             self.0.push(last);
         } else if self.0.is_empty() {
