@@ -6,20 +6,9 @@ use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, with_capacity};
 use crate::refusable::refusable;
 use std::alloc::{Layout, alloc_zeroed, dealloc, realloc};
-use std::mem::{ManuallyDrop, MaybeUninit, take};
+use std::mem::{ManuallyDrop, take};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::OnceLock;
-
-/// What provides the memory of a block that will be written to as a whole.
-pub type Provide = fn(&mut [MaybeUninit<u8>]);
-
-static PROVIDE: OnceLock<Provide> = OnceLock::new();
-
-/// From now on, [`Buffer::copy_of`] passes each new block to this function before it copies. Only the first call has an effect.
-pub fn set_provide(provide: Provide) {
-    let _ = PROVIDE.set(provide);
-}
 
 /// A heap block of fixed length, initially zero.
 ///
@@ -58,9 +47,6 @@ impl Buffer {
     /// [`OutOfMemory`] if the allocator refuses.
     pub fn copy_of(bytes: &[u8]) -> Result<Self, OutOfMemory> {
         let mut copy = with_capacity(bytes.len())?;
-        if let Some(provide) = PROVIDE.get() {
-            provide(copy.spare_capacity_mut());
-        }
         copy.extend_from_slice(bytes);
         Ok(copy.into())
     }

@@ -45,11 +45,6 @@ static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
 /// The process that loaded the module. Its child processes start no thread.
 pub(super) static PROCESS: OnceLock<u32> = OnceLock::new();
 
-/// Whether this is the process that loaded the module.
-pub(super) fn is_parent() -> bool {
-    PROCESS.get() == Some(&process::id())
-}
-
 /// Whether the thread waits for the first array, or has not started.
 static IS_IDLE: AtomicBool = AtomicBool::new(true);
 
@@ -90,7 +85,7 @@ pub(in crate::server) fn write_info(info: &mut InfoWriter) {
 
 /// Call this after an array was added. Starts or wakes the thread if it has none yet.
 pub(super) fn wake() {
-    if !IS_IDLE.swap(false, Ordering::SeqCst) || !is_parent() {
+    if !IS_IDLE.swap(false, Ordering::SeqCst) || PROCESS.get() != Some(&process::id()) {
         return;
     }
     if let Some(thread) = THREAD.get_or_init(start) {
@@ -310,7 +305,7 @@ pub(in crate::server) fn end() {
     let Some(Some(thread)) = THREAD.get() else {
         return;
     };
-    if !is_parent() {
+    if PROCESS.get() != Some(&process::id()) {
         return;
     }
     MUST_END.store(true, Ordering::SeqCst);

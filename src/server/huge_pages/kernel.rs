@@ -5,7 +5,6 @@ use crate::server::config::{Setting, store_boolean};
 use std::ffi::{c_int, c_void};
 use std::fs::{self, File};
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::ptr;
@@ -239,23 +238,6 @@ pub(super) fn collapse(address: usize, page_bytes: usize) -> Result<(), c_int> {
     match unsafe { libc::madvise(address, page_bytes, MADV_COLLAPSE) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)),
-    }
-}
-
-/// Provides huge pages for a block without contents. The rest of the block, or all of it if the kernel has no free huge page, gets
-/// ordinary pages when it is written to. Cost: a system call per huge page, which takes less time than the page faults that it
-/// replaces.
-pub(super) fn provide(block: &mut [MaybeUninit<u8>], page_bytes: usize) {
-    let first = block.as_ptr().addr().next_multiple_of(page_bytes) - block.as_ptr().addr();
-    let after = block.get_mut(first..).unwrap_or_default();
-    for page in after.chunks_exact_mut(page_bytes) {
-        let address = page.as_ptr().addr();
-        // Only a page that is in use can be replaced. Volatile, because no one reads the byte.
-        // SAFETY: a reference to one byte, which may have any value.
-        unsafe { page.as_mut_ptr().write_volatile(MaybeUninit::new(0)) };
-        if collapse(address, page_bytes).is_err() {
-            break;
-        }
     }
 }
 

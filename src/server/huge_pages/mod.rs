@@ -13,9 +13,7 @@ use super::log;
 use arrays::ARRAYS;
 pub(super) use collapser::{CHILD_EVENTS, LOADING_EVENTS, end, write_info};
 pub(super) use kernel::SETTINGS;
-use kernel::{Status, page_bytes, status};
-use roughly_sketch::buffer::set_provide;
-use std::mem::MaybeUninit;
+use kernel::{Status, status};
 use std::process;
 
 /// The minimum size of a large array.
@@ -26,15 +24,6 @@ const MIN_BYTES: usize = 32 << 20;
 pub(super) fn track(block: *mut u8, bytes: usize) {
     if bytes >= MIN_BYTES && !block.is_null() {
         add(block, bytes, None);
-    }
-}
-
-/// Provides the huge pages of a new block if it is large. The caller then writes to the whole block, so no huge page stays
-/// unused.
-fn provide(block: &mut [MaybeUninit<u8>]) {
-    // The child of a fork could wait for a lock that another thread held.
-    if block.len() >= MIN_BYTES && collapser::is_parent() && status() == Status::Active {
-        kernel::provide(block, page_bytes());
     }
 }
 
@@ -76,11 +65,10 @@ fn add(block: *mut u8, bytes: usize, continued: Option<usize>) {
     }
 }
 
-/// Call this when the module is loaded. Lets the thread start in this process, provides the pages of copies, and logs why arrays get no huge pages, and the
+/// Call this when the module is loaded. Lets the thread start in this process, and logs why arrays get no huge pages, and the
 /// remedy.
 pub(super) fn begin() {
     collapser::PROCESS.get_or_init(process::id);
-    set_provide(provide);
     let why = match status() {
         Status::Active | Status::Setting => return,
         Status::Missing => "the kernel does not support them or /sys is not mounted",

@@ -28,31 +28,6 @@ fn huge_pages_take_at_most_a_third_more_memory() {
     }
 }
 
-/// A copy is in huge pages when the command ends: the thread does not work while a child process runs.
-#[test]
-#[ignore = "needs a kernel that provides huge pages"]
-fn copies_are_in_huge_pages_at_once() {
-    let (mut server, mut connection) = start();
-    create_filled(&mut connection, CREATION, "key");
-    let all = 230_000_000;
-    wait_for(&mut server, all);
-    for number in 0..40 {
-        run(&mut connection, &format!("SET key:{number} x"));
-    }
-    run(&mut connection, "CONFIG SET rdb-key-save-delay 100000");
-    run(&mut connection, "BGSAVE");
-    assert_eq!(server.signal_children("-STOP"), 1);
-    let before = kernel_huge_bytes(&server);
-    run(&mut connection, "COPY key copy");
-    let after = kernel_huge_bytes(&server);
-    assert_eq!(server.info_number("rdb_bgsave_in_progress"), 1);
-    assert!(
-        after >= before + all || server.info_number("bf_huge_page_errors") > 0,
-        "{before}, {after}"
-    );
-    server.signal_children("-CONT");
-}
-
 /// The server allocates and fills the arrays that it loads. Writes during a save divide huge pages, which are restored when
 /// the child process has ended. None gets huge before, because the memory would be copied.
 #[test]
