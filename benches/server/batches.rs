@@ -7,7 +7,7 @@ use crate::{alternate, check_replies, quartiles};
 
 /// Numbers of items per command.
 const ITEMS: [usize; 12] = [1, 2, 3, 4, 5, 8, 16, 32, 64, 100, 300, 1000];
-/// Lengths of an item in bytes.
+/// Lengths of items, in bytes.
 const LENGTHS: [usize; 7] = [4, 8, 16, 32, 128, 1024, 4096];
 /// The largest command, in bytes of items.
 const MAX_BYTES: usize = 1 << 20;
@@ -100,10 +100,10 @@ impl Command {
 
 /// The digits of the numbers of items that are present.
 const PRESENT_DIGITS: u32 = 4;
-/// The digits of a number in an item that is longer.
+/// The digits of the numbers in longer items.
 const MAX_DIGITS: usize = 12;
 
-/// An item of this length with the placeholder of a number.
+/// An item with this length, which contains the placeholder of a number.
 fn item(number: &str, len: usize) -> String {
     "x".repeat(len.saturating_sub(MAX_DIGITS)) + number
 }

@@ -33,7 +33,7 @@ pub trait Layout: Copy + Debug {
     /// The largest number of items, where the capacities do not limit it.
     const MAX_ITEMS: u64 = u64::MAX;
 
-    /// The hashes of an item, for all filters of the chain, of which `newest` is the newest. Cost: two passes over its bytes.
+    /// The hashes of `item` for all filters of the chain; `newest` is the newest of them. Cost: two passes over the bytes.
     fn hash(newest: &Filter<Self::Shape>, item: &[u8]) -> ItemHash;
 
     /// Whether the chain, of which `newest` is the newest filter, adds a filter when it is full.
@@ -110,7 +110,7 @@ impl<L: Layout> Chain<L> {
         self.filters.count_items();
     }
 
-    /// The hashes of an item.
+    /// The hashes of `item`.
     #[inline(always)]
     fn hash(&self, item: &[u8]) -> ItemHash {
         // A chain always has a filter.
