@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import binascii
-import inspect
-import secrets
+import os
 import sys
-from collections.abc import Generator
-from typing import Any
 
 from ._roughly import load
 
-#: What an operation on a server yields is the reply to a command, or something to await for it. It is resumed with the reply.
-_Operation = Generator[Any, Any, Any]
+# The import of these modules would take longer than the rest of the package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from typing import Any, Union
+
+    #: An operation on a server yields the reply to a command, something to await for it, or a function that takes long. It is resumed
+    #: with the reply or the result.
+    _Operation = Generator[Any, Any, Any]
 
 #: The largest argument that every server accepts (proto-max-bulk-len).
 _MIN_LIMIT = 1 << 20
@@ -33,11 +36,14 @@ _FAMILIES = {
 def from_redis(client: Any, key: str | bytes) -> Any:
     """Loads the sketch of a key: one DUMP, which is atomic.
 
-    client: a client of redis-py or valkey-py, also of a cluster. With an asyncio client, await the result.
+    client: a client of redis-py or valkey-py, also of a cluster; no pipeline. With an asyncio client, await the result: the sketch is
+    decoded in another thread.
 
-    Raises KeyError if the key does not exist, ValueError if it is not a sketch, and the errors of the client.
+    Raises KeyError if the key does not exist, ValueError if it is not a sketch, TypeError for a pipeline, and the errors of the client.
+
+    >>> seen = roughly.from_redis(redis.Redis(), "seen")  # doctest: +SKIP
     """
-    return _run(_fetch(client, key))
+    return _run(client, _fetch(client, key))
 
 
 def to_redis(
@@ -45,39 +51,48 @@ def to_redis(
 ) -> Any:
     """Stores a sketch in a key. Other clients see the key with the whole sketch or not at all.
 
-    client: a client of redis-py or valkey-py, also of a cluster. With an asyncio client, await the result.
+    client: a client of redis-py or valkey-py, also of a cluster; no pipeline. With an asyncio client, await the result: the sketch is
+    encoded in another thread.
     replace: whether an existing key is replaced. Otherwise it is the client's ResponseError (BUSYKEY).
     ttl_ms: the time to live in milliseconds; 0 for none.
 
     Sends one RESTORE. If the sketch exceeds the server's limit of an argument (proto-max-bulk-len, by default 512 MB), sends chunks
     with the command LOADCHUNK to a temporary key in the same slot, which expires if the program ends early, and renames it.
     RedisBloom has this command for Bloom and cuckoo filters without a window only.
+
+    Raises TypeError for a pipeline and for other objects than sketches, and the errors of the client.
+
+    >>> roughly.to_redis(redis.Redis(), "seen", seen, replace=True)  # doctest: +SKIP
     """
     if ttl_ms < 0:
         raise ValueError("ttl_ms must not be negative")
     if type(sketch).__name__ not in _FAMILIES:
         raise TypeError("not a sketch of this package")
-    return _run(_store(client, key, sketch, replace, ttl_ms))
+    return _run(client, _store(client, key, sketch, replace, ttl_ms))
 
 
-def _run(operation: _Operation) -> Any:
+def _run(client: Any, operation: _Operation) -> Any:
     """Runs an operation to its end. Returns something to await if the client's methods do."""
-    reply = None
+    if hasattr(client, "execute"):
+        raise TypeError("a pipeline has no replies before it is executed: pass a client")
+    is_async = hasattr(client, "__aenter__")
     try:
+        reply = operation.send(None)
         while True:
-            reply = operation.send(reply)
-            if inspect.isawaitable(reply):
+            if is_async or hasattr(reply, "__await__"):
                 return _run_async(operation, reply)
+            reply = operation.send(reply() if callable(reply) else reply)
     except StopIteration as end:
         return end.value
 
 
 async def _run_async(operation: _Operation, reply: Any) -> Any:
+    import asyncio
+
     try:
         while True:
             try:
-                # Only pipelines' methods return replies at once.
-                result = await reply if inspect.isawaitable(reply) else reply
+                result = await (asyncio.to_thread(reply) if callable(reply) else reply)
             except BaseException as error:
                 reply = operation.throw(error)
             else:
@@ -90,14 +105,15 @@ def _fetch(client: Any, key: str | bytes) -> _Operation:
     payload = yield client.dump(key)
     if payload is None:
         raise KeyError(key)
-    return load(payload)
+    return (yield lambda: load(payload))
 
 
 def _store(
     client: Any, key: str | bytes, sketch: Any, replace: bool, ttl_ms: int
 ) -> _Operation:
     # Bloom and cuckoo filters have this field. The payload of a filter that is clearly too large would take as much memory again.
-    payload = b"" if sketch.info().get("Size", 0) > 2 * _DEFAULT_LIMIT else sketch.dump()
+    is_large = sketch.info().get("Size", 0) > 2 * _DEFAULT_LIMIT
+    payload = b"" if is_large else (yield sketch.dump)
     if not payload or len(payload) > _MIN_LIMIT:
         limit = yield from _limit(client)
         if not payload or len(payload) > limit:
@@ -132,10 +148,12 @@ def _store_chunks(
     family = _FAMILIES[type(sketch).__name__]
     if not replace and (yield client.exists(key)):
         raise _busy(client)
-    temporary = temporary_key(key)
+    temporary = temporary_key(client, key)
+    chunks, is_header = sketch.to_chunks(), True
     try:
-        for number, (iterator, chunk) in enumerate(sketch.to_chunks()):
-            if number == 0 and len(chunk) > limit:
+        while pair := (yield lambda: next(chunks, None)):
+            iterator, chunk = pair
+            if is_header and len(chunk) > limit:
                 # That of a t-digest and of others without arrays is the whole value.
                 raise ValueError(
                     f"the sketch needs an argument of {len(chunk)} bytes, which cannot be sent in chunks:"
@@ -145,6 +163,7 @@ def _store_chunks(
             for end, part in [(iterator, chunk)] if len(chunk) <= limit else _parts(iterator, chunk, limit):
                 yield client.execute_command(f"{family}.LOADCHUNK", temporary, end, part)
                 yield client.pexpire(temporary, _TEMPORARY_MS)
+            is_header = False
         if ttl_ms:
             yield client.pexpire(temporary, ttl_ms)
         else:
@@ -173,47 +192,42 @@ def _parts(iterator: int, chunk: bytes, limit: int) -> list[tuple[int, bytes]]:
     ]
 
 
-def slot(key: bytes) -> int:
-    """The slot of a key in a cluster."""
-    start = key.find(b"{") + 1
-    end = key.find(b"}", start)
-    if start and end > start:
-        key = key[start:end]
-    return binascii.crc_hqx(key, 0) % 16384
-
-
-def temporary_key(key: str | bytes) -> bytes:
+def temporary_key(client: Any, key: str | bytes) -> bytes:
     """A new name in the slot of a key."""
     name = key.encode() if isinstance(key, str) else bytes(key)
-    suffix = b":" + secrets.token_hex(8).encode()
-    tagged = name + suffix if slot(name + suffix) == slot(name) else b"{" + name + b"}" + suffix
-    if slot(tagged) == slot(name):
-        return tagged
-    # The name has braces that are no hash tag. One number in 16,384 has its slot.
+    suffix = b":" + os.urandom(8).hex().encode()
+    if b"{" not in name and b"}" not in name and name:
+        return b"{" + name + b"}" + suffix
+    module = _module(type(client), "crc")
+    if module is None:
+        raise TypeError(f"for the key {key!r}, the client must be one of redis-py or valkey-py")
+    slot = module.key_slot
+    if slot(name + suffix) == slot(name):
+        return name + suffix
+    # The name has braces that are no hash tag, or is empty. One number in 16,384 has its slot.
     number = 0
     while slot(b"{%d}" % number) != slot(name):
         number += 1
     return b"{%d}" % number + suffix
 
 
-def _exceptions(kind: type) -> Any:
-    """The module with the exceptions of the client library that a class is from."""
+def _module(kind: type, name: str) -> Any:
+    """A module of the client library that a class is from; None for other classes."""
     for base in kind.__mro__:
-        package = base.__module__.split(".")[0]
-        module = sys.modules.get(f"{package}.exceptions")
-        if hasattr(module, "ResponseError"):
+        module = sys.modules.get(f"{base.__module__.split('.')[0]}.{name}")
+        if module is not None:
             return module
     return None
 
 
 def _is_response_error(error: Exception) -> bool:
-    module = _exceptions(type(error))
+    module = _module(type(error), "exceptions")
     return module is not None and isinstance(error, module.ResponseError)
 
 
 def _busy(client: Any) -> Exception:
     """The error of RESTORE for a key that exists."""
     text = "BUSYKEY Target key name already exists."
-    module = _exceptions(type(client))
+    module = _module(type(client), "exceptions")
     error: Exception = ValueError(text) if module is None else module.ResponseError(text)
     return error

@@ -1,13 +1,15 @@
-"""Progress on a terminal."""
+"""Progress, and amounts as text."""
 
 from __future__ import annotations
 
 import sys
-import time
-from typing import Callable, Optional
 
-#: Called with the amount that is done and the total, which is None if it is unknown.
-Report = Callable[[int, Optional[int]], object]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Optional
+
+    #: Called with the amount that is done and the total, which is None if it is unknown.
+    Report = Callable[[int, Optional[int]], object]
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
@@ -26,37 +28,34 @@ def quantity(count: float) -> str:
     return f"{count:,.0f}"
 
 
-class Line:
-    """A line on the standard error stream that shows progress, if that is a terminal."""
+class Bar:
+    """A bar of tqdm on the standard error stream. `terminal`: only if that is a terminal and tqdm is installed."""
 
-    def __init__(self, title: str, text: Callable[[float], str] = size) -> None:
-        self._title = title
-        self._text = text
-        self._start = time.monotonic()
-        self._next = 0.0
-        self._shown = False
-        self._terminal = sys.stderr is not None and sys.stderr.isatty()
+    def __init__(self, title: str | None = None, *, terminal: bool = False) -> None:
+        self._bar = None
+        if terminal and not (sys.stderr and sys.stderr.isatty()):
+            return
+        try:
+            from tqdm.auto import tqdm  # type: ignore[import-untyped, import-not-found, unused-ignore]
+        except ModuleNotFoundError:
+            if not terminal:
+                raise
+            return
+        self._bar = tqdm(desc=title, unit="B", unit_scale=True, leave=not terminal)
 
     def __call__(self, done: int, total: int | None) -> None:
-        now = time.monotonic()
-        if not self._terminal or now < self._next:
-            return
-        self._next = now + 0.1
-        elapsed = now - self._start
-        rate = done / elapsed if elapsed > 0 else 0.0
-        line = f"{self._title}: {self._text(done)}"
-        if total:
-            line += f" of {self._text(total)} ({100 * done / total:.0f} %)"
-        if elapsed >= 1:
-            line += f", {self._text(rate)} per second"
-            if total and rate > 0:
-                line += f", {(total - done) / rate:.0f} s left"
-        # The sequence deletes the rest of the line.
-        print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
-        self._shown = True
+        if self._bar is not None:
+            self._bar.total = total
+            self._bar.update(done - self._bar.n)
+            if done == total:
+                self.close()
+
+    def clear(self) -> None:
+        """Hides the bar until the next call."""
+        if self._bar is not None:
+            self._bar.clear()
 
     def close(self) -> None:
-        """Deletes the line."""
-        if self._shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-            self._shown = False
+        """Ends the bar."""
+        if self._bar is not None:
+            self._bar.close()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-
-from ._progress import Report
+from ._progress import Bar
 from ._roughly import _RdbFile  # type: ignore[attr-defined, unused-ignore]
-from ._types import Sketch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from ._progress import Report
+    from ._types import Sketch
 
 
 def load_rdb(
@@ -29,20 +33,5 @@ def load_rdb(
     ...     print(key, sketch.info())
     """
     if progress is True:
-        progress = _bar()
+        progress = Bar()
     return _RdbFile(path, progress or None)  # type: ignore[no-any-return, unused-ignore]
-
-
-def _bar() -> Report:
-    """A function that shows a bar of tqdm."""
-    from tqdm.auto import tqdm  # type: ignore[import-untyped, import-not-found, unused-ignore]
-
-    bar = tqdm(unit="B", unit_scale=True)
-
-    def update(done: int, total: int | None) -> None:
-        bar.total = total
-        bar.update(done - bar.n)
-        if done == total:
-            bar.close()
-
-    return update

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import threading
 
 import pytest
 import redis
@@ -247,8 +248,85 @@ def test_temporary_keys_have_the_slot_of_the_key(start_server):
     names = [b"", b"key", b"{tag}key", b"a{tag}", b"{}key", b"a}b", b"}{", b"{a", b"{{a}}", b"\xff{\xfe}"]
     names += [secrets.token_bytes(3) + b"{" * index + b"}" * (index % 2) for index in range(20)]
     for name in names:
-        temporary = _clients.temporary_key(name)
-        assert temporary != name
         slot = server.execute_command("CLUSTER", "KEYSLOT", name)
-        assert slot == server.execute_command("CLUSTER", "KEYSLOT", temporary) == _clients.slot(name)
-    assert _clients.temporary_key("text") != _clients.temporary_key("text")
+        for library in (redis.Redis, valkey.Valkey):
+            temporary = _clients.temporary_key(library(), name)
+            assert temporary != name
+            assert slot == server.execute_command("CLUSTER", "KEYSLOT", temporary)
+    assert _clients.temporary_key(server, "text") != _clients.temporary_key(server, "text")
+
+
+def pipelines(library, server, cluster_port):
+    """A pipeline of each kind of client."""
+    options = {"host": "127.0.0.1", "port": cluster_port}
+    kind, name = (redis, "RedisCluster") if library is redis else (valkey, "ValkeyCluster")
+    yield client_of(library, server).pipeline()
+    yield client_of(library, server).pipeline(transaction=False)
+    yield client_of(library.asyncio, server).pipeline()
+    yield getattr(kind.cluster, name)(**options).pipeline()
+    yield getattr(kind.asyncio.cluster, name)(**options).pipeline()
+
+
+@LIBRARIES
+def test_pipelines_are_refused_at_once(client, start_server, library):
+    """Their methods return no replies. Also for sketches above the smallest limit, and before a command is queued."""
+    cluster = start_server("--cluster-enabled", "yes")
+    cluster.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+    while b"cluster_state:ok" not in cluster.execute_command("CLUSTER", "INFO"):
+        pass
+    small = roughly.BloomFilter()
+    for pipeline in pipelines(library, client, cluster.get_connection_kwargs()["port"]):
+        for call in (
+            lambda: roughly.from_redis(pipeline, "key"),
+            lambda: roughly.to_redis(pipeline, "key", small),
+            lambda: roughly.to_redis(pipeline, "key", SKETCHES["bloom"]),
+        ):
+            with pytest.raises(TypeError, match="^a pipeline has no replies before it is executed: pass a client$"):
+                call()
+        assert not getattr(pipeline, "command_stack", [])
+    assert client.keys() == []
+
+
+@LIBRARIES
+def test_asyncio_clients_encode_and_decode_in_another_thread(small_limit, library, monkeypatch):
+    """What takes long must not stop the event loop."""
+    threads, to_thread, loop = [], asyncio.to_thread, threading.get_ident()
+
+    async def recorded(function):
+        def call():
+            threads.append(threading.get_ident())
+            return function()
+
+        return await to_thread(call)
+
+    def load(payload):
+        loads.append(threading.get_ident())
+        return roughly.load(payload)
+
+    async def run():
+        other = client_of(library.asyncio, small_limit)
+        for sketch in (SKETCHES["bloom"], SKETCHES["tdigest"]):
+            threads.clear()
+            await roughly.to_redis(other, "key", sketch, replace=True)
+            # dump(), and each chunk with the header and the end.
+            assert len(threads) == (1 if sketch is SKETCHES["tdigest"] else 1 + len(list(sketch.to_chunks())) + 1)
+            assert (await roughly.from_redis(other, "key")) == sketch
+        await other.aclose()
+
+    loads = []
+    monkeypatch.setattr(asyncio, "to_thread", recorded)
+    monkeypatch.setattr(_clients, "load", load)
+    asyncio.run(run())
+    assert len(loads) == 2 and loop not in threads + loads
+
+
+def test_asyncio_clients_raise_the_errors_of_the_other_thread(client):
+    client.set("text", "x")
+
+    async def run():
+        other = client_of(redis.asyncio, client)
+        with pytest.raises(ValueError, match="Bad data format"):
+            await roughly.from_redis(other, "text")
+        await other.aclose()
+
+    asyncio.run(run())

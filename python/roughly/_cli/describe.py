@@ -6,15 +6,14 @@ import argparse
 from typing import Any
 
 from .._progress import quantity, size
-from .._roughly import CountMinSketch, TopK
+from .._roughly import TopK
 from .._types import Sketch
-from .fill import error_rate, fills
 from .places import load
 
 
 def register(commands: Any) -> None:
     """Adds the command to those of the parser."""
-    text = "print parameters, fill, and the error rate that follows from the fill"
+    text = "print parameters, memory, fill, and how wrong the answers are now"
     parser = commands.add_parser("inspect", help=text, description=f"{text.capitalize()}.")
     parser.add_argument("sketches", nargs="+", metavar="FILE|URL", help="a DUMP payload, or redis://HOST[:PORT]/[DB/]KEY")
     parser.set_defaults(run=run)
@@ -32,19 +31,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 def describe(sketch: Sketch) -> list[tuple[str, str]]:
     """Names and values that describe a sketch."""
-    payload = sketch.dump()
-    rows = [("type", type(sketch).__name__), ("payload", size(len(payload)))]
+    rows = [("type", type(sketch).__name__), ("payload", size(len(sketch.dump())))]
     rows += [(name, _text(value)) for name, value in fields(sketch)]
-    found = fills(payload)
-    for number, fill in enumerate(found, 1):
-        name = "fill" if len(found) == 1 else f"fill of sub-filter {number}"
-        rows.append((name, f"{fill.used / fill.total:.2%} ({quantity(fill.used)} of {quantity(fill.total)})"))
-    if found:
-        rows.append(("error rate from the fill", f"{error_rate(found):.3g}"))
-    if isinstance(sketch, CountMinSketch):
-        info = sketch.info()
-        bound, probability = 2 / info["width"] * info["count"], 1 - 0.5 ** info["depth"]
-        rows.append(("estimates too high by at most", f"{bound:,.4g} with a probability of {probability:.4g}"))
+    rows += [(name, f"{value:.3g}" if isinstance(value, float) else _text(value)) for name, value in sketch.accuracy().items()]
     if isinstance(sketch, TopK):
         items = sketch.items()
         rows += [(f"item {rank}", f"{item!r} {quantity(count)}") for rank, (item, count) in enumerate(items, 1)]

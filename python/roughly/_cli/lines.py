@@ -1,27 +1,74 @@
-"""Lines of files. A line is its bytes without the line feed; empty lines are skipped."""
+"""Lines of text files, also of compressed ones. A line ends with LF or CRLF, and is its bytes before that; empty lines are skipped."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import os
+import re
 import stat
 import sys
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import BinaryIO
+from typing import Any
 
-from .._progress import Line
+from .._progress import Bar
 from .errors import Failure
 
 _BLOCK_BYTES = 1 << 20
 
+#: How compressed files begin, and what reads them.
+_COMPRESSED: list[tuple[bytes, Any]] = [
+    (rb"\x1f\x8b\x08", gzip.open),
+    (rb"BZh[1-9]1AY&SY", bz2.open),
+    (rb"\xfd7zXZ\x00", lzma.open),
+]
+#: How files begin that are not read as lines, and why.
+_REFUSED = [
+    (rb"\x28\xb5\x2f\xfd", "compressed with zstd: decompress it with zstd -dc"),
+    (rb"PK\x03\x04", "a zip archive: extract it with unzip -p"),
+    (rb"\xff\xfe|\xfe\xff", "UTF-16: convert it with iconv -f UTF-16 -t UTF-8"),
+]
+_START_BYTES = 10
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-def _open(name: str, stack: ExitStack) -> BinaryIO:
-    return sys.stdin.buffer if name == "-" else stack.enter_context(open(name, "rb"))
+
+class _File:
+    """A file that is read in blocks."""
+
+    def __init__(self, name: str, stack: ExitStack) -> None:
+        self._name = "standard input" if name == "-" else name
+        #: What is on the disk.
+        raw: Any = sys.stdin.buffer if name == "-" else stack.enter_context(open(name, "rb"))
+        self.raw = raw
+        start = raw.peek(_START_BYTES)
+        for pattern, reason in _REFUSED:
+            if re.match(pattern, start):
+                raise Failure(f"{self._name} is {reason}")
+        self._file: Any = self.raw
+        for pattern, open_compressed in _COMPRESSED:
+            if re.match(pattern, start):
+                self._file = stack.enter_context(open_compressed(self.raw))
+
+    def blocks(self) -> Iterator[bytes]:
+        """The content, decompressed."""
+        try:
+            while block := self._file.read(_BLOCK_BYTES):
+                yield block
+        except (EOFError, zlib.error, lzma.LZMAError) as error:
+            raise Failure(f"{self._name}: {error}") from None
+        except OSError as error:
+            # bz2 and gzip raise it for invalid data, without a number.
+            if error.errno is None:
+                raise Failure(f"{self._name}: {error}") from None
+            raise
 
 
-def _size(files: Sequence[BinaryIO]) -> int | None:
+def _size(files: Sequence[_File]) -> int | None:
     """The total size; None if a file has none."""
-    states = [os.fstat(file.fileno()) for file in files]
+    states = [os.fstat(file.raw.fileno()) for file in files]
     if not all(stat.S_ISREG(state.st_mode) for state in states):
         return None
     return sum(state.st_size for state in states)
@@ -30,21 +77,27 @@ def _size(files: Sequence[BinaryIO]) -> int | None:
 def batches(names: Sequence[str], title: str = "reading") -> Iterator[tuple[str, int, list[bytes]]]:
     """The lines in batches, also the empty ones, each batch with the name of the file and the number of its first line."""
     with ExitStack() as stack:
-        files = [_open(name, stack) for name in names]
+        files = [_File(name, stack) for name in names]
         total, done = _size(files), 0
-        progress = Line(title)
+        progress = Bar(title, terminal=True)
         stack.callback(progress.close)
         for name, file in zip(names, files):
-            number, rest = 1, b""
-            while block := file.read(_BLOCK_BYTES):
-                done += len(block)
-                progress(done, total)
-                lines = (rest + block).split(b"\n")
+            number, rest, read = 1, b"", 0
+            for block in file.blocks():
+                if total is not None:
+                    progress(done + file.raw.tell(), total)
+                else:
+                    progress(read := read + len(block), None)
+                text = rest + block
+                if number == 1 and not rest:
+                    text = text.removeprefix(_BYTE_ORDER_MARK)
+                lines = text.replace(b"\r\n", b"\n").split(b"\n")
                 rest = lines.pop()
                 yield name, number, lines
                 number += len(lines)
             if rest:
                 yield name, number, [rest]
+            done += file.raw.tell() if total is not None else read
 
 
 def count(names: Sequence[str]) -> int:

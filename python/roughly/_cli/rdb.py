@@ -6,7 +6,7 @@ import argparse
 from datetime import datetime, timezone
 from typing import Any
 
-from .._progress import Line, quantity
+from .._progress import Bar, quantity
 from .._rdb import load_rdb
 from .describe import fields
 from .errors import Failure
@@ -26,7 +26,7 @@ def register(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Prints a line per sketch."""
-    progress = Line("reading")
+    progress = Bar("reading", terminal=True)
     try:
         for database, key, expires, sketch in load_rdb(arguments.file, progress=progress):
             described = ", ".join(
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
             )
             # Without quotes: escapes keep a key on its line.
             name = repr(key)[2:-1]
-            progress.close()
+            progress.clear()
             print(database, name, type(sketch).__name__, _time(expires), described, sep="\t")
     except ValueError as error:
         raise Failure(f"{arguments.file}: {error}") from None
