@@ -40,8 +40,8 @@ class _File:
 
     def __init__(self, name: str, stack: ExitStack) -> None:
         self._name = "standard input" if name == "-" else name
-        #: What is on the disk.
         raw: Any = sys.stdin.buffer if name == "-" else stack.enter_context(open(name, "rb"))
+        #: The file as it is stored: its position is the progress.
         self.raw = raw
         start = raw.peek(_START_BYTES)
         for pattern, reason in _REFUSED:
