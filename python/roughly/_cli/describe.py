@@ -6,8 +6,7 @@ import argparse
 from typing import Any
 
 from .._progress import quantity, size
-from .._roughly import CountMinSketch, TopK
-from .._types import Sketch
+from .._roughly import CountMinSketch, Sketch, TopK
 from .fill import error_rate, fills
 from .places import load
 
