@@ -49,10 +49,11 @@ impl BloomFile {
         let mut values = Values {
             file: BufReader::new(&file),
             offset: 0,
+            size,
             name: &name,
             error: None,
         };
-        let chain = values.chain(size, &mut arrays);
+        let chain = values.chain(&mut arrays);
         let chain = match values.error {
             Some(error) => return Err(error),
             None => chain?,
@@ -111,6 +112,8 @@ struct Values<'a> {
     file: BufReader<&'a File>,
     /// The number of bytes that were consumed.
     offset: u64,
+    /// The size of the file.
+    size: u64,
     name: &'a FileName,
     /// An error that [`FormatError`] does not have.
     error: Option<Error>,
@@ -132,8 +135,8 @@ impl Bytes for Values<'_> {
 }
 
 impl Values<'_> {
-    /// The chain in a file of this size. Appends the offsets of its bit arrays to `arrays`.
-    fn chain(&mut self, size: u64, arrays: &mut Vec<u64>) -> Result<ExternalChain, Error> {
+    /// The chain. Appends the offsets of its bit arrays to `arrays`.
+    fn chain(&mut self, arrays: &mut Vec<u64>) -> Result<ExternalChain, Error> {
         if self.read(Self::byte)? != MODULE_VALUE {
             return Err(Error::value("DUMP payload version or checksum are wrong"));
         }
@@ -149,7 +152,7 @@ impl Values<'_> {
             Ok(len)
         })?;
         self.opcode(&[OPCODE_END])?;
-        match self.offset.checked_add(FOOTER_BYTES as u64) == Some(size) {
+        match self.offset.checked_add(FOOTER_BYTES as u64) == Some(self.size) {
             true => Ok(chain),
             false => Err(FormatError::Invalid("the file has another length").into()),
         }
@@ -185,10 +188,8 @@ impl Values<'_> {
 
     /// Consumes bytes without reading them.
     fn skip(&mut self, bytes: u64) -> Result<(), FormatError> {
-        let end = self
-            .offset
-            .checked_add(bytes)
-            .ok_or(FormatError::Truncated)?;
+        let end = self.offset.checked_add(bytes);
+        let end = (end.filter(|&end| end <= self.size)).ok_or(FormatError::Truncated)?;
         let distance = i64::try_from(bytes).map_err(|_| FormatError::Truncated)?;
         self.read(|values| {
             let skipped = values.file.seek_relative(distance);

@@ -84,6 +84,8 @@ const BAD_DATA: Error = Error::value("received bad data");
 
 /// The memory that a sketch may take, per byte of its header and chunks that was received.
 const BYTES_PER_BYTE: u64 = 16;
+/// The memory that any sketch may take: a top-k with few items has a list for k of them, which is in neither header nor chunks.
+const MIN_BYTES: u64 = 64 << 20;
 
 /// A sketch without its chunks, or why there is none yet.
 enum Allocated<V> {
@@ -94,12 +96,13 @@ enum Allocated<V> {
 }
 
 impl<V: Variants> Allocated<V> {
-    /// The sketch that a header describes, if it takes little memory compared with the bytes that were received.
-    fn new(header: &[u8], received: u64) -> Result<Self, FormatError> {
+    /// The sketch that a header describes, if it takes little memory compared with the bytes that were received, or at most
+    /// `min_bytes`.
+    fn new(header: &[u8], received: u64, min_bytes: u64) -> Result<Self, FormatError> {
         let (needed, refused) = (Cell::new(0u64), Cell::new(false));
         let allows = |bytes| {
             needed.set(needed.get().saturating_add(bytes));
-            let allowed = needed.get() <= received.saturating_mul(BYTES_PER_BYTE);
+            let allowed = needed.get() <= received.saturating_mul(BYTES_PER_BYTE).max(min_bytes);
             refused.set(refused.get() || !allowed);
             allowed
         };
@@ -122,7 +125,7 @@ enum Candidate {
 /// Whether the header is one of the class. Takes memory in proportion to the header, which has all data of a t-digest, and
 /// not to the arrays.
 fn accepts<T: Class>(header: &[u8]) -> bool {
-    let allocated = Allocated::<T::Variants>::new(header, header.len() as u64);
+    let allocated = Allocated::<T::Variants>::new(header, header.len() as u64, 0);
     !matches!(allocated, Err(error) if !matches!(error, FormatError::OutOfMemory(_)))
 }
 
@@ -170,7 +173,8 @@ fn load_as<'py, T: Class>(
     let py = class.py();
     check_class(&py.get_type::<T>(), class)?;
     let mut received = header.len() as u64;
-    let allocate = |received| py.detach(|| Allocated::<T::Variants>::new(header, received));
+    let allocate =
+        |received| py.detach(|| Allocated::<T::Variants>::new(header, received, MIN_BYTES));
     let mut allocated = allocate(received).map_err(Error::from)?;
     let mut next_attempt = 2 * received;
     // Those that were received before the arrays were allocated.

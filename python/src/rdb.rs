@@ -122,7 +122,8 @@ impl Read for FileObject {
             start.copy_from_slice(bytes);
             Ok(bytes.len())
         };
-        Ok(Python::attach(read)?)
+        // Of another kind than `Interrupted`, after which the read would be repeated.
+        Python::attach(read).map_err(io::Error::other)
     }
 }
 
