@@ -118,7 +118,9 @@ impl Base {
         let FileArgument::Path(path, name) = file else {
             return Err(PyTypeError::new_err("lazy requires a path"));
         };
-        check_class(&BloomFilter::type_object(py), cls)?;
+        if !BloomFilter::type_object(py).is_subclass(cls)? {
+            return Err(Error::value("only a Bloom filter can be opened with lazy=True").into());
+        }
         let filter = py.detach(|| BloomFile::open(&path, name))?;
         Ok(Bound::new(py, BloomFilter::in_file(filter))?.into_any())
     }
@@ -173,7 +175,7 @@ impl Base {
     /// How wrong the answers are now: the fields of SKETCH.ACCURACY (docs/commands/sketch.accuracy.md), for the window at `at`
     /// or the last `within` milliseconds before it.
     ///
-    /// >>> BloomFilter(1000).accuracy()["False positive rate"]
+    /// >>> BloomFilter(1000).accuracy()["false positive rate"]
     /// 0.0
     #[pyo3(signature = (*, at = None, within = None))]
     fn accuracy<'py>(
@@ -203,7 +205,7 @@ impl Base {
     /// servers accept 9.
     ///
     /// >>> len(BloomFilter(1000).dump())
-    /// 1450
+    /// 1446
     #[pyo3(signature = (rdb_version = Integer(9)), text_signature = "($self, rdb_version=9)")]
     fn dump<'py>(this: &Bound<'py, Self>, rdb_version: Integer) -> PyResult<Bound<'py, PyBytes>> {
         payload::bytes(this.py(), &dump(this, rdb_version.0)?)

@@ -33,13 +33,15 @@ pub fn os_error(error: &io::Error, FileName(name): &FileName) -> PyErr {
     if error.kind() == io::ErrorKind::OutOfMemory {
         return PyMemoryError::new_err(error.to_string());
     }
-    let text = error.to_string();
+    let (number, text) = match error.kind() {
+        // Without a number in the error of Rust.
+        io::ErrorKind::UnexpectedEof => (Some(EIO), "the file ends early".to_owned()),
+        _ => (error.raw_os_error(), error.to_string()),
+    };
     // Python adds the number.
     let text = text.split(" (os error").next().map(str::to_owned);
     let name = Python::attach(|py| name.clone_ref(py));
-    // The end of a file has no number in Rust.
-    let end = (error.kind() == io::ErrorKind::UnexpectedEof).then_some(EIO);
-    PyOSError::new_err((error.raw_os_error().or(end), text, name))
+    PyOSError::new_err((number, text, name))
 }
 
 /// What is done with a file.

@@ -533,7 +533,7 @@ EXTREME = [
     lambda: roughly.TopK(1, 1, 1),
     lambda: roughly.TopK(100_000, 1, 1),
     lambda: roughly.TopK(1_000_000, 1, 1),
-    lambda: roughly.TopK(1000, 1, 1, window=86_400_000, panes=100),
+    lambda: roughly.TopK(1000, 1, 1, window=86_400_000, panes=12),
     lambda: roughly.TDigest(10_000),
     lambda: roughly.TDigest(10_000, window=86_400_000, panes=100),
 ]
@@ -801,6 +801,7 @@ def test_a_file_that_became_shorter_is_an_os_error(small):
         with pytest.raises(OSError) as error:
             call()
         assert (error.value.errno, error.value.filename) == (errno.EIO, str(path))
+        assert error.value.strerror == "the file ends early"
 
 
 def test_lazy_opening_refuses_what_opening_refuses(small):
@@ -848,6 +849,9 @@ def test_other_values_can_only_be_read_whole(sketch, tmp_path, client):
     for load in (roughly.open, roughly.BloomFilter.open, roughly.Sketch.open):
         with pytest.raises(ValueError, match="can only be read whole"):
             load(tmp_path / "a", lazy=True)
+    for other in (roughly.CuckooFilter, roughly.CountMinSketch, roughly.TopK, roughly.TDigest):
+        with pytest.raises(ValueError, match="^only a Bloom filter can be opened with lazy=True$"):
+            other.open(tmp_path / "a", lazy=True)
     with pytest.raises(TypeError, match="^lazy requires a path$"):
         roughly.open(io.BytesIO(sketch.dump()), lazy=True)
 
