@@ -521,6 +521,64 @@ def test_chunks_of_any_size_in_any_order_load(sketch):
                 roughly.load_chunks([header, *pieces[1:]])
 
 
+HOSTILE = """if True:
+    import resource, roughly
+
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x95AC9329AC4BC9B5 if byte & 1 else 0)
+        table.append(byte)
+
+    def with_checksum(payload):
+        crc = 0
+        for byte in payload:
+            crc = table[(crc ^ byte) & 255] ^ crc >> 8
+        return payload + crc.to_bytes(8, "little")
+
+    sketches = [
+        create(**options)
+        for options in ({}, {"window": 60_000, "panes": 2})
+        for create in (
+            lambda **window: roughly.BloomFilter(10, **window),
+            lambda **window: roughly.CuckooFilter(8, **window),
+            lambda **window: roughly.CountMinSketch(4, 2, **window),
+            lambda **window: roughly.TopK(2, 8, 2, **window),
+            lambda **window: roughly.TDigest(10, **window),
+        )
+    ]
+    for sketch in sketches:
+        sketch.update([1, 2, 3])
+    with open("/proc/self/statm") as statm:
+        used = int(statm.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (32 << 20), used + (32 << 20)))
+    lengths = [b"\\x80\\x7f\\xff\\xff\\xff", b"\\x81" + bytes(3) + b"\\x20" + bytes(4), b"\\x81\\x7f" + b"\\xff" * 7, b"\\xc3\\x40\\x40\\x81" + b"\\0\\0\\0\\xff" * 2]
+    tried = loaded = 0
+    for sketch in sketches:
+        payload = sketch.dump()
+        assert with_checksum(payload[:-8]) == payload and len(payload) < 2000
+        for at in range(10, min(len(payload) - 10, 200)):
+            for length in lengths:
+                for rest in (1, len(length)):
+                    damaged = with_checksum(payload[:at] + length + payload[at + rest : -8])
+                    tried += 1
+                    try:
+                        object = roughly.load(damaged)
+                    except ValueError:
+                        continue
+                    loaded += 1
+                    assert object.__sizeof__() < 100_000, object
+                    assert len(object.dump()) < 100_000, object
+    assert tried > 5000 and loaded > 50, (tried, loaded)
+    print("passed")
+"""
+
+
+def test_payloads_with_large_numbers_take_no_memory():
+    run = subprocess.run([sys.executable, "-c", HOSTILE], capture_output=True, text=True)
+    assert (run.stdout, run.stderr) == ("passed\n", "")
+
+
 EXTREME = [
     lambda: roughly.BloomFilter(1, 0.5),
     lambda: roughly.BloomFilter(1, 1e-300),
