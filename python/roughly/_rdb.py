@@ -9,21 +9,28 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
+    from typing import Any, Protocol
 
     from ._progress import Report
-    from ._types import Sketch
+    from ._roughly import Sketch
+
+    class _File(Protocol):
+        """A binary file."""
+
+        def read(self, size: int, /) -> bytes: ...
 
 
 def load_rdb(
-    path: str | os.PathLike[str], *, progress: Report | bool | None = None
+    file: str | bytes | os.PathLike[Any] | _File, *, progress: Report | bool | None = None
 ) -> Iterator[tuple[int, bytes, int | None, Sketch]]:
     """Iterates over the sketches in an RDB file of a Redis or Valkey server.
 
     Yields tuples of the database, the key, its expiry in Unix milliseconds (None without one) and the object. Keys of other types are
     skipped. Reads the file once, from start to end, and holds one value at a time.
 
-    progress: a function that is called with the bytes that were read and the size of the file (None for a pipe) every 4 MB; True shows
-    a progress bar, for which tqdm must be installed.
+    file: a path, or a binary file object, such as that of gzip.open.
+    progress: a function that is called with the bytes that were read and the size of the file (None for a pipe or a file object)
+    every 4 MB; True shows a progress bar, for which tqdm must be installed.
 
     Raises ValueError with the offset in the file if the file is damaged, has a type of value that this version does not support,
     or if its checksum is wrong, which is known at its end. What precedes the damage has been yielded. OSError if the file cannot be
@@ -34,4 +41,4 @@ def load_rdb(
     """
     if progress is True:
         progress = Bar()
-    return _RdbFile(path, progress or None)  # type: ignore[no-any-return, unused-ignore]
+    return _RdbFile(file, progress or None)  # type: ignore[no-any-return, unused-ignore]

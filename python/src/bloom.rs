@@ -1,15 +1,19 @@
 //! `BloomFilter`: the commands BF.
 
+use crate::base::Base;
 use crate::batch::{Batch, reserve};
+use crate::bloom_file::BloomFile;
 use crate::error::Error;
 use crate::items::{for_each_batch, with_bytes};
 use crate::lock::Shared;
 use crate::numbers::{Integer, Real, checked_error_rate, in_range};
 use crate::numpy_array::results;
-use crate::sketch::{Class, Variants, class, variants};
+use crate::payload;
+use crate::sketch::{Class, Variants, subclass, variants};
 use crate::window::{Additions, At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use roughly_sketch::bloom::external::ExternalChain;
 use roughly_sketch::bloom::merge::MergeError;
 use roughly_sketch::bloom::{self, Chain, MAX_CAPACITY, MAX_EXPANSION, Parameters};
 use roughly_sketch::chain::batch;
@@ -195,12 +199,67 @@ impl Filter {
 /// (True, False, 3)
 /// >>> seen
 /// <BloomFilter capacity=1000 error_rate=0.001 expansion=2 count=3>
-#[pyclass(module = "roughly", frozen)]
+#[pyclass(module = "roughly", frozen, extends = Base)]
 pub struct BloomFilter {
-    sketch: Shared<Filter>,
+    state: State,
 }
 
-class!(BloomFilter of Filter);
+/// Where a filter is.
+enum State {
+    Memory(Shared<Filter>),
+    File(BloomFile),
+}
+
+const READ_ONLY: Error =
+    Error::value("the filter was opened with lazy=True and is read-only: use its copy()");
+
+subclass!(BloomFilter);
+
+impl Class for BloomFilter {
+    type Variants = Filter;
+
+    fn of(sketch: Filter) -> Self {
+        Self {
+            state: State::Memory(Shared::new(sketch)),
+        }
+    }
+
+    fn sketch(&self) -> Result<&Shared<Filter>, Error> {
+        match &self.state {
+            State::Memory(sketch) => Ok(sketch),
+            State::File(_) => Err(READ_ONLY),
+        }
+    }
+
+    fn in_memory<'py>(object: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        let State::File(file) = &object.get().state else {
+            return Ok(object.clone());
+        };
+        let py = object.py();
+        let payload = py.detach(|| file.payload())?;
+        Ok(payload::load(py, &payload)?.into_bound(py).cast_into()?)
+    }
+
+    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
+        let mut parameters = vec![
+            ("capacity", self.capacity(py).to_string()),
+            ("error_rate", self.error_rate(py).to_string()),
+        ];
+        parameters.push(match self.expansion(py) {
+            Some(expansion) => ("expansion", expansion.to_string()),
+            None => ("nonscaling", "True".to_owned()),
+        });
+        parameters.push(("count", self.count(py)?.to_string()));
+        Ok(parameters)
+    }
+
+    fn block_bytes(&self, py: Python<'_>) -> u64 {
+        match &self.state {
+            State::Memory(sketch) => py.detach(|| sketch.read(Variants::block_bytes)),
+            State::File(file) => file.block_bytes(),
+        }
+    }
+}
 
 #[pymethods]
 impl BloomFilter {
@@ -268,8 +327,9 @@ impl BloomFilter {
     #[pyo3(signature = (item, *, at = None))]
     fn add(&self, item: &Bound<'_, PyAny>, at: Option<At>) -> PyResult<bool> {
         let py = item.py();
+        let sketch = self.sketch()?;
         Ok(with_bytes(item, |item| {
-            self.sketch.poke(py, |filter| {
+            sketch.poke(py, |filter| {
                 let mut additions = Additions::one(at, filter.timeline())?;
                 filter.add(item, &mut additions)
             })
@@ -280,24 +340,23 @@ impl BloomFilter {
     /// window, or an array with a time for each item.
     #[pyo3(signature = (items, *, at = None))]
     fn update(&self, items: &Bound<'_, PyAny>, at: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let timeline = self
-            .sketch
-            .peek(items.py(), |filter| filter.timeline().copied());
+        let sketch = self.sketch()?;
+        let timeline = sketch.peek(items.py(), |filter| filter.timeline().copied());
         let mut additions = Additions::of(at, timeline)?;
         additions.check_items(items)?;
         for_each_batch(items, |batch| {
-            self.sketch
-                .write(|filter| filter.add_all(batch, &mut additions))
+            sketch.write(|filter| filter.add_all(batch, &mut additions))
         })?;
         Ok(additions.finish()?)
     }
 
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = item.py();
-        with_bytes(item, |item| {
-            self.sketch.peek(py, |filter| {
+        with_bytes(item, |item| match &self.state {
+            State::Memory(sketch) => sketch.peek(py, |filter| {
                 Ok(filter.contains(item, filter.panes(When::default())?))
-            })
+            }),
+            State::File(file) => Ok(py.detach(|| file.contains(item))?),
         })?
     }
 
@@ -310,18 +369,30 @@ impl BloomFilter {
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let when = When::new(at, within);
-        let when = self
-            .sketch
-            .peek(items.py(), |filter| when.resolve(filter.timeline()))?;
         let mut found = Vec::new();
-        for_each_batch(items, |batch| {
-            reserve(&mut found, batch.len())?;
-            let push = |is_found| found.push(is_found);
-            self.sketch.read(|filter| {
-                filter.contains_each(batch.iter(), filter.panes(when)?, push);
-                Ok(())
-            })
-        })?;
+        match &self.state {
+            State::Memory(sketch) => {
+                let when = sketch.peek(items.py(), |filter| when.resolve(filter.timeline()))?;
+                for_each_batch(items, |batch| {
+                    reserve(&mut found, batch.len())?;
+                    let push = |is_found| found.push(is_found);
+                    sketch.read(|filter| {
+                        filter.contains_each(batch.iter(), filter.panes(when)?, push);
+                        Ok(())
+                    })
+                })
+            }
+            State::File(file) => {
+                when.panes(None)?;
+                for_each_batch(items, |batch| {
+                    reserve(&mut found, batch.len())?;
+                    for item in batch.iter() {
+                        found.push(file.contains(item)?);
+                    }
+                    Ok(())
+                })
+            }
+        }?;
         results(items.py(), found)
     }
 
@@ -333,11 +404,11 @@ impl BloomFilter {
             .iter()
             .map(|other| Ok(other.cast_into()?))
             .collect::<PyResult<_>>()?;
-        Ok(self.merge_all(py, &others)?)
+        self.merge_all(py, &others)
     }
 
     fn __ior__(&self, py: Python<'_>, other: Bound<'_, Self>) -> PyResult<()> {
-        Ok(self.merge_all(py, &[other])?)
+        self.merge_all(py, &[other])
     }
 
     /// The number of items that were added (BF.CARD); now, if the filter has a window.
@@ -348,7 +419,7 @@ impl BloomFilter {
                 .panes(When::default())
                 .map(|panes| filter.items(panes))
         };
-        Ok(self.sketch.peek(py, items)?)
+        Ok(self.parameter(py, items, |chain| Ok(chain.items()))?)
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -358,27 +429,29 @@ impl BloomFilter {
     /// The number of items for which the filter was created: that of its first sub-filter.
     #[getter]
     fn capacity(&self, py: Python<'_>) -> u64 {
-        self.sketch.peek(py, |filter| match filter {
+        let capacity = |filter: &Filter| match filter {
             Filter::Classic(chain) => chain.filters().first().map_or(0, |first| first.capacity()),
             Filter::Windowed(set) => set.capacity(),
             Filter::Valkey(chain) => chain.parameters().capacity,
-        })
+        };
+        self.parameter(py, capacity, ExternalChain::first_capacity)
     }
 
     /// The probability of a false positive for which the filter was created.
     #[getter]
     fn error_rate(&self, py: Python<'_>) -> f64 {
-        self.sketch.peek(py, |filter| match filter {
+        let error_rate = |filter: &Filter| match filter {
             Filter::Classic(chain) => chain.error_rate(),
             Filter::Windowed(set) => set.error_rate(),
             Filter::Valkey(chain) => chain.parameters().error_rate,
-        })
+        };
+        self.parameter(py, error_rate, ExternalChain::error_rate)
     }
 
     /// The growth factor; `None` if the filter does not grow.
     #[getter]
     fn expansion(&self, py: Python<'_>) -> Option<u32> {
-        self.sketch.peek(py, Filter::expansion)
+        self.parameter(py, Filter::expansion, ExternalChain::expansion)
     }
 
     /// Whether the filter does not grow.
@@ -413,7 +486,18 @@ impl BloomFilter {
             };
             Ok::<_, Error>((items, capacity, size, filters, filter.expansion()))
         };
-        let (items, capacity, size, filters, expansion) = self.sketch.peek(py, read)?;
+        let read_file = |chain: &ExternalChain| {
+            when.panes(None)?;
+            let (size, filters) = (chain.nominal_bytes(), chain.num_filters());
+            Ok((
+                chain.items(),
+                chain.capacity(),
+                size,
+                filters,
+                chain.expansion(),
+            ))
+        };
+        let (items, capacity, size, filters, expansion) = self.parameter(py, read, read_file)?;
         let info = PyDict::new(py);
         info.set_item("Capacity", capacity)?;
         info.set_item("Size", size)?;
@@ -425,10 +509,34 @@ impl BloomFilter {
 }
 
 impl BloomFilter {
-    fn merge_all(&self, py: Python<'_>, others: &[Bound<'_, Self>]) -> Result<(), Error> {
-        let locks: Vec<_> = others.iter().map(|other| &other.get().sketch).collect();
-        py.detach(|| {
-            self.sketch.write_with(&locks, |destination, operands| {
+    /// A filter that stays in a file.
+    pub fn in_file(file: BloomFile) -> Self {
+        Self {
+            state: State::File(file),
+        }
+    }
+
+    /// Calls a function with the filter in memory, or another one with the parameters of a filter in a file.
+    fn parameter<R: Send>(
+        &self,
+        py: Python<'_>,
+        of_filter: impl FnOnce(&Filter) -> R + Send,
+        of_file: impl FnOnce(&ExternalChain) -> R,
+    ) -> R {
+        match &self.state {
+            State::Memory(sketch) => sketch.peek(py, of_filter),
+            State::File(file) => of_file(file.chain()),
+        }
+    }
+
+    fn merge_all(&self, py: Python<'_>, others: &[Bound<'_, Self>]) -> PyResult<()> {
+        let sketch = self.sketch()?;
+        let others = others.iter().map(Self::in_memory);
+        let others = others.collect::<PyResult<Vec<_>>>()?;
+        let locks = others.iter().map(|other| other.get().sketch());
+        let locks = locks.collect::<Result<Vec<_>, Error>>()?;
+        let merged: Result<(), Error> = py.detach(|| {
+            sketch.write_with(&locks, |destination, operands| {
                 classic(destination)?;
                 // The filter itself adds nothing.
                 let others = operands.iter().flatten().map(|other| classic(other));
@@ -438,20 +546,7 @@ impl BloomFilter {
                 }
                 Ok(())
             })
-        })
-    }
-
-    /// The parameters that the text of the object has.
-    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
-        let mut parameters = vec![
-            ("capacity", self.capacity(py).to_string()),
-            ("error_rate", self.error_rate(py).to_string()),
-        ];
-        parameters.push(match self.expansion(py) {
-            Some(expansion) => ("expansion", expansion.to_string()),
-            None => ("nonscaling", "True".to_owned()),
         });
-        parameters.push(("count", self.count(py)?.to_string()));
-        Ok(parameters)
+        Ok(merged?)
     }
 }

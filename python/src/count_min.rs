@@ -1,5 +1,6 @@
 //! `CountMinSketch`: the commands CMS.
 
+use crate::base::Base;
 use crate::batch::{Batch, reserve};
 use crate::error::Error;
 use crate::items::{for_each_batch, with_bytes};
@@ -102,7 +103,7 @@ fn weighted<'py>(
 /// True
 /// >>> clicks.count
 /// 6
-#[pyclass(module = "roughly", frozen)]
+#[pyclass(module = "roughly", frozen, extends = Base)]
 pub struct CountMinSketch {
     sketch: Shared<Counter>,
 }

@@ -1,5 +1,6 @@
 //! `CuckooFilter`: the commands CF.
 
+use crate::base::Base;
 use crate::batch::reserve;
 use crate::error::Error;
 use crate::items::{for_each_batch, with_bytes};
@@ -85,7 +86,7 @@ fn window_error(error: window_filter::Error) -> Error {
 /// (False, True)
 /// >>> stock.remove("apple"), "apple" in stock, len(stock)
 /// (True, False, 1)
-#[pyclass(module = "roughly", frozen)]
+#[pyclass(module = "roughly", frozen, extends = Base)]
 pub struct CuckooFilter {
     sketch: Shared<Filter>,
 }

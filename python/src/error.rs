@@ -1,5 +1,6 @@
 //! Errors, which may be created without the interpreter.
 
+use crate::files::{FileName, os_error};
 use pyo3::PyErr;
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use roughly_sketch::count_min::CountMinError;
@@ -9,6 +10,7 @@ use roughly_sketch::memory::OutOfMemory;
 use roughly_sketch::t_digest::DigestError;
 use roughly_sketch::top_k::TopKError;
 use std::borrow::Cow;
+use std::io;
 
 /// Why a call failed.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub enum Error {
     Type(Cow<'static, str>),
     /// `MemoryError`.
     OutOfMemory(OutOfMemory),
+    /// `OSError` with the name of the file.
+    Os(io::Error, FileName),
 }
 
 impl Error {
@@ -39,6 +43,7 @@ impl From<Error> for PyErr {
             Error::Value(text) => PyValueError::new_err(text.into_owned()),
             Error::Type(text) => PyTypeError::new_err(text.into_owned()),
             Error::OutOfMemory(error) => PyMemoryError::new_err(error.to_string()),
+            Error::Os(error, name) => os_error(&error, &name),
         }
     }
 }

@@ -2,16 +2,20 @@
 //!
 //! Each class has a file of its own with the parameters and the texts of the errors of its commands. The files that they
 //! share convert arguments and results: `items` and `batch` (items, and batches of them), `arrow` (columns), `lock` (the lock of an object), `numbers`,
-//! `window` (windows, and the arguments `at` and `within`), `sketch` (the types of a class, and the methods that all classes have), `payload` (DUMP
-//! payloads and chunks), `rdb` (RDB files).
+//! `window` (windows, and the arguments `at` and `within`), `base` (the methods that all classes have), `sketch` (the types of a class), `payload` (DUMP
+//! payloads), `chunks`, `files` (paths and file objects), `bloom_file` (look-ups in a file), `rdb` (RDB files).
 
 mod arrow;
 mod arrow_import;
+mod base;
 mod batch;
 mod bloom;
+mod bloom_file;
+mod chunks;
 mod count_min;
 mod cuckoo;
 mod error;
+mod files;
 mod items;
 mod lock;
 mod numbers;
@@ -28,10 +32,10 @@ mod window;
 mod module {
     #[pymodule_export]
     use super::{
+        base::{Base, load, load_chunks, open},
         bloom::BloomFilter,
         count_min::CountMinSketch,
         cuckoo::CuckooFilter,
-        payload::{load, load_chunks, open},
         t_digest::TDigest,
         top_k::TopK,
     };

@@ -1,23 +1,19 @@
-//! DUMP payloads, files with one of them, and chunks.
+//! DUMP payloads.
 
 use crate::bloom::BloomFilter;
 use crate::count_min::CountMinSketch;
 use crate::cuckoo::CuckooFilter;
 use crate::error::Error;
-use crate::numbers::Integer;
 use crate::sketch::{Class, Variants};
 use crate::t_digest::TDigest;
 use crate::top_k::TopK;
-use pyo3::exceptions::{PyMemoryError, PyOSError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBytes, PyMemoryView};
 use roughly_dump::{RDB_VERSION, Reader, Writer, check_footer, type_id};
 use roughly_sketch::format::FormatError;
 use roughly_sketch::format::chunks::CHUNK_BYTES;
-use roughly_sketch::memory::{Budget, OutOfMemory, try_push, with_capacity};
+use roughly_sketch::memory::OutOfMemory;
 use roughly_sketch::stored::Stored;
-use std::io;
-use std::path::Path;
 
 /// The lowest ten bits of a type id are the encoding version.
 const VERSION_BITS: u32 = 10;
@@ -32,12 +28,14 @@ fn id_of<T: Stored>() -> u64 {
 pub fn load_values<T: Stored<Defaults: Default>>(
     reader: &mut Reader<'_>,
 ) -> Option<Result<T, FormatError>> {
-    let id = reader.type_id();
-    if id >> VERSION_BITS != id_of::<T>() >> VERSION_BITS {
-        return None;
-    }
-    let version = (id & ((1 << VERSION_BITS) - 1)) as u16;
+    let version = version_of::<T>(reader.type_id())?;
     Some(T::load(reader, version, &T::Defaults::default()))
+}
+
+/// The encoding version in the type id of a payload; `None` if it is the id of another type.
+pub fn version_of<T: Stored>(id: u64) -> Option<u16> {
+    let version = (id & ((1 << VERSION_BITS) - 1)) as u16;
+    (id >> VERSION_BITS == id_of::<T>() >> VERSION_BITS).then_some(version)
 }
 
 /// The payload of a sketch.
@@ -90,30 +88,25 @@ pub fn bytes<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>
     })
 }
 
-/// The payload of an object, with this RDB version in the footer.
+/// The bytes of a bytes-like object: a copy unless they are `bytes`.
+///
+/// # Errors
+/// `TypeError` for other objects, and `MemoryError`.
+pub fn bytes_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    if let Ok(bytes) = object.cast::<PyBytes>() {
+        return Ok(bytes.clone());
+    }
+    let copy = PyMemoryView::from(object)?.call_method0("tobytes")?;
+    Ok(copy.cast_into()?)
+}
+
+/// The payload of an object in memory, with this RDB version in the footer.
 pub fn of<T: Class>(object: &T, py: Python<'_>, rdb_version: i64) -> PyResult<Vec<u8>> {
     let version = u16::try_from(rdb_version).ok();
     let version = version.filter(|&version| version >= RDB_VERSION);
     let version = version.ok_or(Error::value("rdb_version must be in the range [9, 65535]"))?;
-    Ok(py.detach(|| object.sketch().read(|sketch| sketch.dump(version)))?)
-}
-
-/// Writes the payload of an object into a file.
-pub fn save<T: Class>(object: &T, py: Python<'_>, path: &Path) -> PyResult<()> {
-    let payload = of(object, py, RDB_VERSION.into())?;
-    let written = py.detach(|| std::fs::write(path, payload));
-    written.map_err(|error| os_error(&error, path))
-}
-
-/// `OSError`, which selects its subclass, with the name of the file. `MemoryError` if a file does not fit in memory.
-fn os_error(error: &io::Error, path: &Path) -> PyErr {
-    if error.kind() == io::ErrorKind::OutOfMemory {
-        return PyMemoryError::new_err(error.to_string());
-    }
-    let text = error.to_string();
-    // Python adds the number.
-    let text = text.split(" (os error").next().map(str::to_owned);
-    PyOSError::new_err((error.raw_os_error(), text, path.to_path_buf()))
+    let sketch = object.sketch()?;
+    Ok(py.detach(|| sketch.read(|sketch| sketch.dump(version)))?)
 }
 
 fn load_as<T: Class>(py: Python<'_>, payload: &[u8]) -> Option<PyResult<Py<PyAny>>> {
@@ -130,21 +123,11 @@ fn load_as<T: Class>(py: Python<'_>, payload: &[u8]) -> Option<PyResult<Py<PyAny
     Some(loaded.and_then(|sketch| Ok(Py::new(py, T::of(sketch))?.into_any())))
 }
 
-/// The object whose DUMP payload this is. `ValueError` if RESTORE would refuse it, and for `None`, the reply to DUMP for a missing
-/// key.
+/// The object whose DUMP payload this is.
 ///
-/// >>> seen = BloomFilter()
-/// >>> seen.add("alice")
-/// True
-/// >>> load(seen.dump()) == seen
-/// True
-#[pyfunction]
-pub fn load(py: Python<'_>, payload: Option<&[u8]>) -> PyResult<Py<PyAny>> {
-    let payload = payload.ok_or(Error::value("the key does not exist"))?;
-    load_payload(py, payload)
-}
-
-fn load_payload(py: Python<'_>, payload: &[u8]) -> PyResult<Py<PyAny>> {
+/// # Errors
+/// `ValueError` if RESTORE would refuse it, and `MemoryError`.
+pub fn load(py: Python<'_>, payload: &[u8]) -> PyResult<Py<PyAny>> {
     py.detach(|| {
         check_footer(payload)
             .map_err(|_| Error::value("DUMP payload version or checksum are wrong"))?;
@@ -157,182 +140,4 @@ fn load_payload(py: Python<'_>, payload: &[u8]) -> PyResult<Py<PyAny>> {
         .or_else(|| load_as::<TopK>(py, payload))
         .or_else(|| load_as::<TDigest>(py, payload))
         .unwrap_or_else(|| Err(Error::value("Bad data format: unknown type of value").into()))
-}
-
-/// The object in a file that `save` wrote. `ValueError` if RESTORE would refuse the payload in it, `OSError` if it cannot be read.
-///
-/// >>> counts = CountMinSketch(100, 4)
-/// >>> counts.save("counts.dump")
-/// >>> open("counts.dump")
-/// <CountMinSketch width=100 depth=4 cell_size=4 count=0>
-#[pyfunction]
-pub fn open(py: Python<'_>, path: std::path::PathBuf) -> PyResult<Py<PyAny>> {
-    let payload = py.detach(|| std::fs::read(&path));
-    load_payload(py, &payload.map_err(|error| os_error(&error, &path))?)
-}
-
-/// A chunk, with the next iterator and the sketch.
-type ChunkAt = dyn Fn(Python<'_>, i64) -> PyResult<Option<(i64, Py<PyBytes>)>> + Send + Sync;
-
-/// The chunks of a sketch: an iterator of pairs of an iterator and bytes, as SCANDUMP returns them.
-#[pyclass(module = "roughly", name = "Chunks")]
-pub struct Chunks {
-    chunk_at: Box<ChunkAt>,
-    iterator: Option<i64>,
-}
-
-impl Chunks {
-    /// The chunks of an object.
-    pub fn of<T: Class>(object: Py<T>) -> Self {
-        let chunk_at = move |py: Python<'_>, iterator| {
-            let sketch = object.get().sketch();
-            // A copy, because the sketch is not locked while the interpreter creates an object.
-            let pair = py.detach(|| {
-                sketch.read(|sketch| match iterator {
-                    0 => Ok(Some((1, sketch.header()?))),
-                    _ => (sketch.chunk(iterator).map(|(next, chunk)| {
-                        let mut copy = with_capacity(chunk.len())?;
-                        copy.extend_from_slice(chunk);
-                        Ok((next, copy))
-                    }))
-                    .transpose(),
-                })
-            });
-            let pair: Option<(i64, Vec<u8>)> = pair.map_err(|error: Error| PyErr::from(error))?;
-            pair.map(|(next, chunk)| Ok((next, bytes(py, &chunk)?.unbind())))
-                .transpose()
-        };
-        Self {
-            chunk_at: Box::new(chunk_at),
-            iterator: Some(0),
-        }
-    }
-}
-
-#[pymethods]
-impl Chunks {
-    fn __iter__(this: Py<Self>) -> Py<Self> {
-        this
-    }
-
-    fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<(i64, Py<PyBytes>)>> {
-        let Some(iterator) = self.iterator else {
-            return Ok(None);
-        };
-        let chunk = (self.chunk_at)(py, iterator)?;
-        self.iterator = chunk.as_ref().map(|(next, _)| *next);
-        Ok(chunk)
-    }
-}
-
-/// The iterator and the bytes of a pair.
-fn pair<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(i64, Bound<'py, PyBytes>)> {
-    let pair: Bound<'py, PyTuple> = match pair.cast::<PyTuple>() {
-        Ok(pair) => pair.clone(),
-        // A reply to SCANDUMP is a list.
-        Err(_) => PyTuple::new(pair.py(), pair.try_iter()?.collect::<PyResult<Vec<_>>>()?)?,
-    };
-    let (Integer(iterator), bytes) = pair.extract()?;
-    Ok((iterator, bytes))
-}
-
-/// A sketch that a header describes.
-enum Candidate {
-    Bloom,
-    Cuckoo,
-    CountMin,
-    TopK,
-    TDigest,
-}
-
-/// Whether the header is one of the class. Takes memory in proportion to the header, which has all data of a t-digest, and
-/// not to the arrays.
-fn accepts<T: Class>(header: &[u8]) -> bool {
-    let allows = |bytes| bytes <= 16 * header.len() as u64;
-    let loaded = T::Variants::from_header(header, Budget::new(&allows));
-    matches!(loaded, Ok(_) | Err(FormatError::OutOfMemory(_)))
-}
-
-/// The object whose chunks these are: pairs of an iterator and bytes, as the replies to SCANDUMP, in order. `ValueError` if bytes
-/// are missing or invalid.
-///
-/// >>> digest = TDigest()
-/// >>> digest.update([1, 2, 3])
-/// >>> load_chunks(digest.to_chunks()).max()
-/// 3.0
-#[pyfunction]
-pub fn load_chunks(py: Python<'_>, pairs: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    const BAD_DATA: Error = Error::value("received bad data");
-    let mut pairs = pairs.try_iter()?;
-    let header = pairs.next().ok_or(BAD_DATA)??;
-    let (1, header) = pair(&header)? else {
-        return Err(BAD_DATA.into());
-    };
-    let header = header.as_bytes();
-    let candidates = [
-        (accepts::<BloomFilter>(header), Candidate::Bloom),
-        (accepts::<CuckooFilter>(header), Candidate::Cuckoo),
-        (accepts::<CountMinSketch>(header), Candidate::CountMin),
-        (accepts::<TopK>(header), Candidate::TopK),
-        (accepts::<TDigest>(header), Candidate::TDigest),
-    ];
-    let mut accepted = candidates.into_iter().filter(|(accepts, _)| *accepts);
-    let (Some((_, candidate)), None) = (accepted.next(), accepted.next()) else {
-        return Err(BAD_DATA.into());
-    };
-    match candidate {
-        Candidate::Bloom => load_chunks_as::<BloomFilter>(py, header, pairs),
-        Candidate::Cuckoo => load_chunks_as::<CuckooFilter>(py, header, pairs),
-        Candidate::CountMin => load_chunks_as::<CountMinSketch>(py, header, pairs),
-        Candidate::TopK => load_chunks_as::<TopK>(py, header, pairs),
-        Candidate::TDigest => load_chunks_as::<TDigest>(py, header, pairs),
-    }
-}
-
-fn load_chunks_as<'py, T: Class>(
-    py: Python<'py>,
-    header: &[u8],
-    pairs: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
-) -> PyResult<Py<PyAny>> {
-    let mut sketch = T::Variants::from_header(header, Budget::UNLIMITED).map_err(Error::from)?;
-    let mut loaded = Vec::new();
-    for chunk in pairs {
-        // An iterator in C checks no signals.
-        py.check_signals()?;
-        let (iterator, chunk) = pair(&chunk?)?;
-        let chunk = chunk.as_bytes();
-        // The end of SCANDUMP.
-        if iterator == 0 && chunk.is_empty() {
-            break;
-        }
-        py.detach(|| sketch.load_chunk(iterator, chunk))?;
-        try_push(&mut loaded, (iterator - chunk.len() as i64, iterator)).map_err(Error::from)?;
-    }
-    check_complete(&sketch, loaded)?;
-    Ok(Py::new(py, T::of(sketch))?.into_any())
-}
-
-/// Checks that chunks contained every byte of the arrays. `loaded` are the iterators of the first byte of each chunk and of
-/// the byte after it.
-fn check_complete(sketch: &impl Variants, mut loaded: Vec<(i64, i64)>) -> Result<(), Error> {
-    let end = std::iter::successors(Some(1), |&iterator| {
-        sketch.chunk(iterator).map(|(next, _)| next)
-    });
-    let end = end.last().unwrap_or(1);
-    loaded.sort_unstable();
-    let mut complete = 1;
-    for (first, after) in loaded.into_iter().chain([(end, end)]) {
-        if first > complete {
-            // Iterator 1 is byte 0.
-            let missing = format!(
-                "the chunks lack the bytes {} to {} of {}",
-                complete - 1,
-                first - 2,
-                end - 1
-            );
-            return Err(Error::Value(missing.into()));
-        }
-        complete = complete.max(after);
-    }
-    Ok(())
 }

@@ -4,26 +4,27 @@
 //! Python class.
 
 mod records;
-mod source;
-mod text;
+pub mod source;
+pub mod text;
 mod value;
 
+use crate::files::{Access, FileArgument, FileName, os_error, read_result};
 use crate::payload;
-use pyo3::exceptions::{PyMemoryError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use records::{Record, Records};
 use source::{Error, Source};
 use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
 
 /// The sketches in an RDB file: an iterator of tuples of database, key, expiry and object.
 #[pyclass(module = "roughly", name = "_RdbFile")]
 pub struct RdbFile {
     /// `None` after the end of the file, or after damage.
     records: Option<Records>,
-    path: PathBuf,
+    /// That of a path.
+    name: Option<FileName>,
 }
 
 /// A tuple of database, key, expiry in Unix milliseconds, and object.
@@ -31,16 +32,21 @@ type Entry = (u64, Py<PyBytes>, Option<i64>, Py<PyAny>);
 
 #[pymethods]
 impl RdbFile {
-    /// Opens a file. `progress` is called with the number of bytes that were read and the size of the file.
+    /// Opens a file: a path, or a binary file object. `progress` is called with the number of bytes that were read and the size
+    /// of the file, if it is known.
     #[new]
-    fn new(path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<Self> {
-        let open = || {
-            let file = File::open(&path)?;
-            let metadata = file.metadata()?;
-            // Pipes have no size.
-            Ok((file, metadata.is_file().then_some(metadata.len())))
-        };
-        let (file, size) = open().map_err(|error| os_error(&error, &path))?;
+    fn new(file: &Bound<'_, PyAny>, progress: Option<Py<PyAny>>) -> PyResult<Self> {
+        let (file, size, name): (Box<dyn Read + Send + Sync>, _, _) =
+            match FileArgument::of(file, Access::Read)? {
+                FileArgument::Path(path, name) => {
+                    let file = File::open(&path).map_err(name.error())?;
+                    let metadata = file.metadata().map_err(name.error())?;
+                    // Pipes have no size.
+                    let size = metadata.is_file().then_some(metadata.len());
+                    (Box::new(file), size, Some(name))
+                }
+                FileArgument::Object(file) => (Box::new(FileObject(file.unbind())), None, None),
+            };
         let on_read = move |bytes| {
             Python::attach(|py| {
                 py.check_signals()?;
@@ -50,11 +56,11 @@ impl RdbFile {
                 }
             })
         };
-        let source = Source::new(Box::new(file), size, Box::new(on_read));
-        let source = source.map_err(|error| exception(error, &path))?;
+        let source = Source::new(file, size, Box::new(on_read));
+        let source = source.map_err(|error| exception(error, name.as_ref()))?;
         Ok(Self {
             records: Some(Records::new(source)),
-            path,
+            name,
         })
     }
 
@@ -81,11 +87,11 @@ impl RdbFile {
             }
             Err(error) => {
                 self.records = None;
-                return Err(exception(error, &self.path));
+                return Err(exception(error, self.name.as_ref()));
             }
         };
         let key = payload::bytes(py, &key)?;
-        let object = payload::load(py, Some(&payload)).map_err(|error| {
+        let object = payload::load(py, &payload).map_err(|error| {
             match error.is_instance_of::<PyValueError>(py) {
                 true => {
                     let reason = error.value(py);
@@ -99,11 +105,36 @@ impl RdbFile {
     }
 }
 
+/// A binary file object. Its errors contain the exception.
+struct FileObject(Py<PyAny>);
+
+impl Read for FileObject {
+    fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
+        let read = |py: Python<'_>| {
+            let bytes = self.0.bind(py).call_method1("read", (block.len(),))?;
+            let bytes = read_result(&bytes)?;
+            let bytes = bytes.as_bytes();
+            let Some(start) = block.get_mut(..bytes.len()) else {
+                return Err(PyValueError::new_err(
+                    "read(n) of the file returned more than n bytes",
+                ));
+            };
+            start.copy_from_slice(bytes);
+            Ok(bytes.len())
+        };
+        // Of another kind than `Interrupted`, after which the read would be repeated.
+        Python::attach(read).map_err(io::Error::other)
+    }
+}
+
 /// The exception of an error.
-fn exception(error: Error, path: &Path) -> PyErr {
+fn exception(error: Error, name: Option<&FileName>) -> PyErr {
     match error {
         Error::Python(error) => error,
-        Error::Io(error) => os_error(&error, path),
+        Error::Io(error) => match name {
+            Some(name) => os_error(&error, name),
+            None => error.into(),
+        },
         Error::Damaged { offset, reason } => {
             PyValueError::new_err(format!("offset {offset}: {reason}"))
         }
@@ -111,12 +142,4 @@ fn exception(error: Error, path: &Path) -> PyErr {
             PyMemoryError::new_err(format!("not enough memory for {bytes} bytes"))
         }
     }
-}
-
-/// `OSError`, which selects its subclass, with the name of the file.
-fn os_error(error: &io::Error, path: &Path) -> PyErr {
-    let text = error.to_string();
-    // Python adds the number.
-    let text = text.split(" (os error").next().map(str::to_owned);
-    PyOSError::new_err((error.raw_os_error(), text, path.to_path_buf()))
 }

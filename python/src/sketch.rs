@@ -1,12 +1,13 @@
-//! The types of a class, and the methods that all classes have.
+//! The types of a class, and what all classes have.
 
+use crate::base::Base;
 use crate::error::Error;
 use crate::lock::Shared;
 use crate::window::When;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use roughly_dump::Reader;
-use roughly_sketch::accuracy::{Field, Figure};
+use roughly_sketch::accuracy::Field;
+use roughly_sketch::blocks::{BlockVisitor, Blocks};
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::count_min::{CountMin, CountMinWindow};
 use roughly_sketch::cuckoo::CuckooFilter;
@@ -37,6 +38,16 @@ impl<T: Stored> Sketch<T> {
             Err(TryLockError::Poisoned(error)) => read(&self.state, &mut error.into_inner()),
             Err(TryLockError::WouldBlock) => read(&self.state, &mut T::Cache::default()),
         }
+    }
+
+    /// Bytes of the memory blocks, with those of the cache.
+    pub fn block_bytes(&self) -> u64 {
+        let mut bytes = BlockBytes::default();
+        self.with_cache(|state, cache| {
+            state.for_each_block(&mut bytes);
+            cache.for_each_block(&mut bytes);
+        });
+        bytes.0
     }
 }
 
@@ -94,6 +105,9 @@ pub trait Variants: Sized + Send + Sync {
 
     /// The fields of SKETCH.ACCURACY.
     fn accuracy(&self, panes: Panes) -> Result<Vec<Field>, Error>;
+
+    /// Bytes of the memory blocks, with those of the cache of reads.
+    fn block_bytes(&self) -> u64;
 
     /// Whether both have the same type and state.
     fn is_equal(&self, other: &Self) -> Result<bool, Error>;
@@ -228,6 +242,12 @@ macro_rules! variants {
                 })
             }
 
+            fn block_bytes(&self) -> u64 {
+                match self {
+                    $(Self::$variant(sketch) => sketch.block_bytes(),)+
+                }
+            }
+
             fn is_equal(&self, other: &Self) -> Result<bool, $crate::error::Error> {
                 match (self, other) {
                     $((Self::$variant(one), Self::$variant(other)) => {
@@ -241,23 +261,10 @@ macro_rules! variants {
 }
 pub(crate) use variants;
 
-/// The fields of SKETCH.ACCURACY as a dictionary.
-pub fn dictionary(py: Python<'_>, fields: Vec<Field>) -> PyResult<Bound<'_, PyDict>> {
-    let dictionary = PyDict::new(py);
-    for (name, figure) in fields {
-        let name = name.to_string_lossy();
-        match figure {
-            Figure::Ratio(ratio) => dictionary.set_item(name, ratio)?,
-            Figure::Count(count) => dictionary.set_item(name, count)?,
-        }
-    }
-    Ok(dictionary)
-}
-
-/// A Python class of sketches.
+/// A Python class of sketches. The methods that all classes have are in [`Base`].
 pub trait Class:
-    pyo3::PyClass<Frozen = pyo3::pyclass::boolean_struct::True>
-    + Into<pyo3::PyClassInitializer<Self>>
+    pyo3::PyClass<Frozen = pyo3::pyclass::boolean_struct::True, BaseType = Base>
+    + Into<PyClassInitializer<Self>>
     + Sync
 {
     /// Its types.
@@ -267,12 +274,69 @@ pub trait Class:
     fn of(sketch: Self::Variants) -> Self;
 
     /// The sketch of an object.
-    fn sketch(&self) -> &Shared<Self::Variants>;
+    ///
+    /// # Errors
+    /// If it is in a file. [`Class::in_memory`] returns an object for which there is none.
+    fn sketch(&self) -> Result<&Shared<Self::Variants>, Error>;
+
+    /// The object, or a copy in memory of one whose sketch is in a file.
+    ///
+    /// # Errors
+    /// Those of [`payload::load`](crate::payload::load), `OSError` and `MemoryError`.
+    fn in_memory<'py>(object: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        Ok(object.clone())
+    }
+
+    /// Names and values of the parameters that the text of the object has.
+    ///
+    /// # Errors
+    /// The clock is before the newest pane of a sketch with a window.
+    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>>;
+
+    /// Bytes of the memory blocks of the object.
+    fn block_bytes(&self, py: Python<'_>) -> u64 {
+        let bytes = |sketch: &Self::Variants| sketch.block_bytes();
+        (self.sketch()).map_or(0, |sketch| py.detach(|| sketch.read(bytes)))
+    }
 }
 
-/// Implements [`Class`] and the methods that all classes have.
+/// Adds up the bytes of memory blocks.
+#[derive(Debug, Default)]
+pub struct BlockBytes(pub u64);
+
+impl BlockVisitor for BlockBytes {
+    fn visit<T>(&mut self, vec: &Vec<T>) {
+        self.0 += (vec.capacity() * size_of::<T>()) as u64;
+    }
+}
+
+/// Makes a class one whose base is [`Base`].
+macro_rules! subclass {
+    ($class:ident) => {
+        impl From<$class> for pyo3::PyClassInitializer<$class> {
+            fn from(object: $class) -> Self {
+                pyo3::PyClassInitializer::from($crate::base::Base).add_subclass(object)
+            }
+        }
+
+        impl<'py> pyo3::IntoPyObject<'py> for $class {
+            type Target = Self;
+            type Output = pyo3::Bound<'py, Self>;
+            type Error = pyo3::PyErr;
+
+            fn into_pyobject(self, py: pyo3::Python<'py>) -> PyResult<Self::Output> {
+                pyo3::Bound::new(py, self)
+            }
+        }
+    };
+}
+pub(crate) use subclass;
+
+/// Implements [`Class`] for a class whose sketches are in memory.
 macro_rules! class {
     ($class:ident of $variants:ident) => {
+        $crate::sketch::subclass!($class);
+
         impl $crate::sketch::Class for $class {
             type Variants = $variants;
 
@@ -282,151 +346,13 @@ macro_rules! class {
                 }
             }
 
-            fn sketch(&self) -> &$crate::lock::Shared<$variants> {
-                &self.sketch
-            }
-        }
-
-        #[pymethods]
-        impl $class {
-            /// The bytes of DUMP, for RESTORE. `rdb_version` is 9 to 65535: a server refuses one above its own, and all supported
-            /// servers accept 9.
-            #[pyo3(
-                                        signature = (rdb_version = $crate::numbers::Integer(9)),
-                                        text_signature = "($self, rdb_version=9)",
-                                    )]
-            fn dump<'py>(
-                &self,
-                py: pyo3::Python<'py>,
-                rdb_version: $crate::numbers::Integer,
-            ) -> PyResult<pyo3::Bound<'py, pyo3::types::PyBytes>> {
-                let payload = $crate::payload::of(self, py, rdb_version.0)?;
-                $crate::payload::bytes(py, &payload)
+            fn sketch(&self) -> Result<&$crate::lock::Shared<$variants>, $crate::error::Error> {
+                Ok(&self.sketch)
             }
 
-            /// How wrong the answers are now: the fields of SKETCH.ACCURACY (docs/commands/sketch.accuracy.md), for the window at `at`
-            /// or the last `within` milliseconds before it.
-            #[pyo3(signature = (*, at = None, within = None))]
-            fn accuracy<'py>(
-                &self,
-                py: pyo3::Python<'py>,
-                at: Option<$crate::window::At>,
-                within: Option<$crate::window::Within>,
-            ) -> PyResult<pyo3::Bound<'py, pyo3::types::PyDict>> {
-                use $crate::sketch::Variants;
-                let when = $crate::window::When::new(at, within);
-                let fields = py.detach(|| {
-                    self.sketch.read(|sketch| sketch.accuracy(sketch.panes(when)?))
-                })?;
-                $crate::sketch::dictionary(py, fields)
-            }
-
-            /// Writes `dump()` into a file. `OSError` if it cannot be written.
-            fn save(&self, py: pyo3::Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
-                $crate::payload::save(self, py, &path)
-            }
-
-            /// Iterates over the pairs (iterator, bytes) of SCANDUMP, for LOADCHUNK.
-            fn to_chunks(this: pyo3::Py<Self>) -> $crate::payload::Chunks {
-                $crate::payload::Chunks::of(this)
-            }
-
-            /// A copy.
-            fn copy(&self, py: pyo3::Python<'_>) -> PyResult<Self> {
-                use $crate::sketch::{Class, Variants};
-                Ok(Self::of(
-                    py.detach(|| self.sketch.read(Variants::try_clone))?,
-                ))
-            }
-
-            /// The length of the window in milliseconds; `None` without a window.
-            #[getter]
-            fn window(&self, py: pyo3::Python<'_>) -> Option<u64> {
-                use $crate::sketch::Variants;
-                self.sketch
-                    .peek(py, |sketch| Some(sketch.timeline()?.window().ms()))
-            }
-
-            /// The number of panes of the window; `None` without a window.
-            #[getter]
-            fn panes(&self, py: pyo3::Python<'_>) -> Option<u64> {
-                use $crate::sketch::Variants;
-                self.sketch
-                    .peek(py, |sketch| Some(sketch.timeline()?.window().panes()))
-            }
-
-            /// The length of the newest pane in milliseconds; `None` without a window.
-            #[getter]
-            fn finest(&self, py: pyo3::Python<'_>) -> Option<u64> {
-                use $crate::sketch::Variants;
-                self.sketch
-                    .peek(py, |sketch| Some(sketch.timeline()?.window().pane_ms()))
-            }
-
-            /// The key of the hash as 32 hexadecimal digits; `None` without a window. Keep it secret from those who choose items.
-            #[getter]
-            fn seed(&self, py: pyo3::Python<'_>) -> Option<String> {
-                use $crate::sketch::Variants;
-                let seed = self.sketch.peek(py, |sketch| sketch.seed());
-                seed.map($crate::window::hex)
-            }
-
-            fn __eq__(
-                &self,
-                py: pyo3::Python<'_>,
-                other: &pyo3::Bound<'_, Self>,
-            ) -> PyResult<bool> {
-                use $crate::sketch::Variants;
-                let other = &other.get().sketch;
-                Ok(py.detach(|| self.sketch.read_with(other, Variants::is_equal))?)
-            }
-
-            fn __repr__(&self, py: pyo3::Python<'_>) -> PyResult<String> {
-                let mut parameters = self.parameters(py)?;
-                for (name, value) in [
-                    ("window", self.window(py)),
-                    ("panes", self.panes(py)),
-                    ("finest", self.finest(py)),
-                ] {
-                    parameters.extend(value.map(|value| (name, value.to_string())));
-                }
-                let parameters = parameters
-                    .iter()
-                    .map(|(name, value)| format!(" {name}={value}"));
-                Ok(format!(
-                    "<{}{}>",
-                    stringify!($class),
-                    parameters.collect::<String>()
-                ))
-            }
-
-            fn __copy__(&self, py: pyo3::Python<'_>) -> PyResult<Self> {
-                self.copy(py)
-            }
-
-            fn __deepcopy__(
-                &self,
-                py: pyo3::Python<'_>,
-                _memo: &pyo3::Bound<'_, pyo3::PyAny>,
-            ) -> PyResult<Self> {
-                self.copy(py)
-            }
-
-            fn __reduce__<'py>(
-                &self,
-                py: pyo3::Python<'py>,
-            ) -> PyResult<(
-                pyo3::Bound<'py, pyo3::PyAny>,
-                (pyo3::Bound<'py, pyo3::types::PyBytes>,),
-            )> {
-                let load = py.import("roughly")?.getattr("load")?;
-                Ok((
-                    load,
-                    (self.dump(
-                        py,
-                        $crate::numbers::Integer(roughly_dump::RDB_VERSION.into()),
-                    )?,),
-                ))
+            fn parameters(&self, py: pyo3::Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
+                // The method of the class.
+                $class::parameters(self, py)
             }
         }
     };

@@ -1,6 +1,7 @@
 //! `TDigest`: the commands TDIGEST.
 
 use crate::arrow::Number;
+use crate::base::Base;
 use crate::batch::reserve;
 use crate::error::Error;
 use crate::lock::Shared;
@@ -107,7 +108,7 @@ fn check(values: &[f64]) -> Result<(), Error> {
 /// (500.5, True)
 /// >>> latency
 /// <TDigest compression=100 count=1000>
-#[pyclass(module = "roughly", frozen)]
+#[pyclass(module = "roughly", frozen, extends = Base)]
 pub struct TDigest {
     sketch: Shared<Digest>,
 }

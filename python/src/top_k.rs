@@ -1,5 +1,6 @@
 //! `TopK`: the commands TOPK.
 
+use crate::base::Base;
 use crate::batch::Batch;
 use crate::error::Error;
 use crate::items::with_bytes;
@@ -150,7 +151,7 @@ fn copies<'a>(
 /// [(b'to', 3), (b'be', 2)]
 /// >>> words
 /// <TopK k=2 width=20 depth=5 decay=0.9>
-#[pyclass(module = "roughly", frozen)]
+#[pyclass(module = "roughly", frozen, extends = Base)]
 pub struct TopK {
     sketch: Shared<Top>,
 }

@@ -160,7 +160,13 @@ CLASSES = [
 ]
 
 
-@pytest.mark.parametrize("documented", [*CLASSES, roughly.load, roughly.load_chunks, roughly.open])
+COMMON = [getattr(roughly.Sketch, name) for name in vars(roughly.Sketch) if not name.startswith("_")]
+COMMON = [method for method in COMMON if callable(method)]
+
+
+@pytest.mark.parametrize(
+    "documented", [*CLASSES, roughly.Sketch, *COMMON, roughly.load, roughly.load_chunks, roughly.open], ids=lambda each: each.__qualname__
+)
 def test_the_examples_of_the_documentation_run(documented, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     test = doctest.DocTestParser().get_doctest(
@@ -172,8 +178,8 @@ def test_the_examples_of_the_documentation_run(documented, tmp_path, monkeypatch
 
 @pytest.mark.parametrize("documented", CLASSES)
 def test_all_methods_are_documented(documented):
-    names = [name for name in vars(documented) if not name.startswith("_")]
-    assert len(names) > 10
+    names = [name for name in dir(documented) if not name.startswith("_")]
+    assert len(names) > 15
     assert [name for name in names if not getattr(documented, name).__doc__] == []
 
 

@@ -1,7 +1,11 @@
 """Checked by mypy and pyright: uses of the package with their types."""
 
+import gzip
+import io
+import mmap
 from collections import Counter
 from datetime import datetime, timezone
+from pathlib import Path
 
 import numpy as np
 import roughly
@@ -53,10 +57,23 @@ quartiles: float = float(digest.quantile([0.25, 0.5, 0.75]).max())
 ranks = digest.rank(np.arange(3)).sum()
 samples: int = digest.count
 
-loaded = roughly.load(payload)
+loaded: roughly.Sketch = roughly.load(payload)
+loaded.update([1, 2])
+fields: int = loaded.info()["Size"]
 if isinstance(loaded, roughly.BloomFilter):
     number_of_items: int = loaded.count
-else:
-    others: (
-        roughly.CuckooFilter | roughly.CountMinSketch | roughly.TopK | roughly.TDigest
-    ) = loaded
+same: roughly.BloomFilter = roughly.BloomFilter.load(memoryview(payload))
+same = roughly.BloomFilter.load_chunks(seen.to_chunks())
+in_file: roughly.BloomFilter = roughly.BloomFilter.open("seen.dump", lazy=True)
+any_class: roughly.Sketch = roughly.Sketch.open(Path("seen.dump"))
+with open("seen.dump", "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+    same = roughly.BloomFilter.load(mapped)
+    same = roughly.BloomFilter.load(np.frombuffer(payload, np.uint8))
+    any_class = roughly.open(file)
+with gzip.open("seen.dump.gz", "wb") as written:
+    seen.save(written)
+buffer = io.BytesIO()
+seen.save(buffer)
+for database, key, expires, sketch in roughly.load_rdb(gzip.open("dump.rdb.gz")):
+    sketch_of_key: roughly.Sketch = sketch
+memory: int = seen.__sizeof__()

@@ -26,18 +26,23 @@ pub fn checksum(bytes: &[u8]) -> u64 {
 }
 
 /// First byte of the payload of a module value.
-const MODULE_VALUE: u8 = 7;
+pub const MODULE_VALUE: u8 = 7;
 /// The RDB version that [`Writer::finish`] writes into the footer. A server refuses versions above its own. All supported
 /// servers accept 9, and it has the current format of module values.
 pub const RDB_VERSION: u16 = 9;
-/// Size of the footer: RDB version and CRC64.
-const FOOTER_BYTES: usize = 10;
+/// Size of the footer in bytes: RDB version and CRC64.
+pub const FOOTER_BYTES: usize = 10;
 
-const OPCODE_END: u64 = 0;
-const OPCODE_SIGNED: u64 = 1;
-const OPCODE_UNSIGNED: u64 = 2;
-const OPCODE_DOUBLE: u64 = 4;
-const OPCODE_STRING: u64 = 5;
+/// The number after the last value.
+pub const OPCODE_END: u64 = 0;
+/// The number before a signed integer.
+pub const OPCODE_SIGNED: u64 = 1;
+/// The number before an unsigned integer.
+pub const OPCODE_UNSIGNED: u64 = 2;
+/// The number before a double.
+pub const OPCODE_DOUBLE: u64 = 4;
+/// The number before a byte string.
+pub const OPCODE_STRING: u64 = 5;
 
 /// A string that is an 8-bit integer in decimal digits. Servers write all such strings of module values as integers.
 const STRING_I8: u8 = 0xc0;

@@ -7,8 +7,7 @@ import sys
 from typing import Any, Callable
 
 from .._progress import quantity, size
-from .._roughly import BloomFilter, CountMinSketch, CuckooFilter, TDigest, TopK
-from .._types import Sketch
+from .._roughly import BloomFilter, CountMinSketch, CuckooFilter, Sketch, TDigest, TopK
 from .errors import Failure
 from .lines import batches, count
 

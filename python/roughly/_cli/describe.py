@@ -6,8 +6,7 @@ import argparse
 from typing import Any
 
 from .._progress import quantity, size
-from .._roughly import TopK
-from .._types import Sketch
+from .._roughly import Sketch, TopK
 from .places import load
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import _roughly
 from .._clients import from_redis
-from .._types import Sketch
+from .._roughly import Sketch
 from .errors import Failure
 
 _URL = re.compile("(redis|rediss|valkey|valkeys)://")

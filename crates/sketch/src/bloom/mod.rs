@@ -1,6 +1,7 @@
 //! Scalable Bloom filters: a [chain] of Bloom filters, each with a larger capacity and half the error rate of the previous
 //! one. Layout, hashing and growth determine the stored bits (docs/contributing/formats.md, "Bloom filters").
 
+pub mod external;
 pub mod merge;
 pub mod shape;
 mod stored;

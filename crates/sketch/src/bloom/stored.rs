@@ -137,10 +137,11 @@ fn validate_items(
     Ok(())
 }
 
-/// Reads the fields and the bits of a filter.
-fn load_filter(
-    source: &mut dyn Source,
+/// Reads the fields of a filter and, with `read_array`, its bits. Returns the fields and what holds the bits.
+fn load_filter<S: Source + ?Sized>(
+    source: &mut S,
     encoding_version: u16,
+    read_array: impl FnOnce(&mut S) -> Result<(u64, Buffer), FormatError>,
 ) -> Result<(FilterParts, Buffer), FormatError> {
     let capacity = source.read_unsigned()?;
     let error_rate = source.read_double()?;
@@ -151,7 +152,7 @@ fn load_filter(
     } else {
         (source.read_unsigned()?, source.read_unsigned()?)
     };
-    let buffer = source.read_bytes()?;
+    let (bytes, buffer) = read_array(source)?;
     let items = source.read_unsigned()?;
     let parts = FilterParts {
         items,
@@ -161,7 +162,7 @@ fn load_filter(
         hashes,
         bits,
         power,
-        bytes: buffer.len() as u64,
+        bytes,
     };
     Ok((parts, buffer))
 }
@@ -196,6 +197,39 @@ impl Chain {
             return Err(FormatError::Invalid("a filter without capacity"));
         }
         Ok(shape)
+    }
+
+    /// Reads the values of an encoding version from [`Stored::MIN_ENCODING_VERSION`] to [`Stored::MAX_ENCODING_VERSION`].
+    /// `read_array` reads a bit array, and returns its length and the buffer of the filter.
+    pub(super) fn load_with<S: Source + ?Sized>(
+        source: &mut S,
+        encoding_version: u16,
+        mut read_array: impl FnMut(&mut S) -> Result<(u64, Buffer), FormatError>,
+    ) -> Result<Self, FormatError> {
+        let items = source.read_unsigned()?;
+        let filters = source.read_unsigned()?;
+        let options = match encoding_version {
+            0..2 => 0,
+            _ => source.read_unsigned()?,
+        };
+        let expansion = match encoding_version {
+            0..4 => OLD_EXPANSION,
+            _ => source.read_unsigned()?,
+        };
+        let parts = ChainParts {
+            filters,
+            options,
+            expansion,
+        };
+        let of_chain = parts.validate()?;
+        let mut chain = Self::without_filters(Layout);
+        for _ in 0..filters {
+            let (parts, bits) = load_filter(source, encoding_version, &mut read_array)?;
+            let shape = chain.validate_next(parts, of_chain)?;
+            chain.push(Filter::with_bits(shape, parts.items, bits))?;
+        }
+        validate_items(items, chain.filters().iter().map(Filter::items))?;
+        Ok(chain)
     }
 
     /// The SCANDUMP header: 20 bytes and 53 per filter, at most 107 KiB.
@@ -234,30 +268,10 @@ impl Stored for Chain {
         encoding_version: u16,
         (): &Self::Defaults,
     ) -> Result<Self, FormatError> {
-        let items = source.read_unsigned()?;
-        let filters = source.read_unsigned()?;
-        let options = match encoding_version {
-            0..2 => 0,
-            _ => source.read_unsigned()?,
-        };
-        let expansion = match encoding_version {
-            0..4 => OLD_EXPANSION,
-            _ => source.read_unsigned()?,
-        };
-        let parts = ChainParts {
-            filters,
-            options,
-            expansion,
-        };
-        let of_chain = parts.validate()?;
-        let mut chain = Self::without_filters(Layout);
-        for _ in 0..filters {
-            let (parts, bits) = load_filter(source, encoding_version)?;
-            let shape = chain.validate_next(parts, of_chain)?;
-            chain.push(Filter::with_bits(shape, parts.items, bits))?;
-        }
-        validate_items(items, chain.filters().iter().map(Filter::items))?;
-        Ok(chain)
+        Self::load_with(source, encoding_version, |source| {
+            let bits = source.read_bytes()?;
+            Ok((bits.len() as u64, bits))
+        })
     }
 
     fn save(&self, sink: &mut dyn Sink) {

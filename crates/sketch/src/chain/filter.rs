@@ -150,6 +150,22 @@ impl<S: FilterShape> Filter<S> {
         self.lookup().contains(hash)
     }
 
+    /// As [`Filter::contains`], with bytes of the bit array from `byte_at`, which has their offset as its argument.
+    pub(super) fn contains_by<E>(
+        &self,
+        hash: ItemHash,
+        mut byte_at: impl FnMut(u64) -> Result<u8, E>,
+    ) -> Result<bool, E> {
+        let modulus = self.modulus();
+        for i in 0..self.hashes() {
+            let index = modulus.of(S::probe(hash, i));
+            if byte_at(index >> 3)? >> (index & 7) & 1 == 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Sets all bits of an item and counts it. Returns false if all were set already. Nothing is written in this case, so
     /// that no page is copied while a child process saves. Does not check the capacity.
     #[inline]

@@ -150,6 +150,25 @@ impl<L: Layout> Chain<L> {
         any_contains(&self.filters, self.hash(item))
     }
 
+    /// [`Chain::contains`] for a chain whose bits are elsewhere: `byte_at` returns the byte at an offset of the bit array of a
+    /// filter, of which the oldest has number 0.
+    ///
+    /// # Errors
+    /// Those of `byte_at`.
+    pub(crate) fn contains_by<E>(
+        &self,
+        item: &[u8],
+        mut byte_at: impl FnMut(usize, u64) -> Result<u8, E>,
+    ) -> Result<bool, E> {
+        let hash = self.hash(item);
+        for (number, filter) in self.filters.iter().enumerate().rev() {
+            if filter.contains_by(hash, |offset| byte_at(number, offset))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// [`Chain::contains`] for several items in order. The cache misses of each block of 64 items overlap.
     #[inline]
     pub fn contains_each<'a>(

@@ -1,0 +1,389 @@
+//! `Sketch`: the base of all classes, with the methods that all of them have.
+
+use crate::bloom::BloomFilter;
+use crate::bloom_file::BloomFile;
+use crate::chunks::{self, Chunks, check_class};
+use crate::count_min::CountMinSketch;
+use crate::cuckoo::CuckooFilter;
+use crate::error::Error;
+use crate::files::{Access, FileArgument};
+use crate::numbers::Integer;
+use crate::payload;
+use crate::sketch::{Class, Variants};
+use crate::t_digest::TDigest;
+use crate::top_k::TopK;
+use crate::window::{At, When, Within, hex};
+use pyo3::PyTypeInfo;
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyType};
+use roughly_dump::RDB_VERSION;
+use roughly_sketch::accuracy::Figure;
+
+/// The base class of all sketches. It has their common methods and no objects of its own.
+///
+/// `Sketch.load`, `Sketch.open` and `Sketch.load_chunks` return an object of the class that fits the type of the value. The same
+/// methods of another class return an object of this class, and raise `ValueError` if the value has another type.
+///
+/// >>> seen = BloomFilter()
+/// >>> isinstance(seen, Sketch)
+/// True
+/// >>> BloomFilter.load(seen.dump()) == Sketch.load(seen.dump()) == seen
+/// True
+/// >>> TopK.load(seen.dump())
+/// Traceback (most recent call last):
+/// ValueError: the value is a BloomFilter, not a TopK
+#[pyclass(module = "roughly", name = "Sketch", subclass, frozen)]
+pub struct Base;
+
+/// An expression with an object as one of its class.
+macro_rules! with_class {
+    ($sketch:expr, |$object:ident| $result:expr) => {{
+        let sketch = $sketch;
+        if let Ok($object) = sketch.cast::<BloomFilter>() {
+            $result
+        } else if let Ok($object) = sketch.cast::<CuckooFilter>() {
+            $result
+        } else if let Ok($object) = sketch.cast::<CountMinSketch>() {
+            $result
+        } else if let Ok($object) = sketch.cast::<TopK>() {
+            $result
+        } else if let Ok($object) = sketch.cast::<TDigest>() {
+            $result
+        } else {
+            // No other class has objects.
+            Err(PyTypeError::new_err("not a sketch of this package"))
+        }
+    }};
+}
+
+/// The value of an attribute of a window; `None` without a window.
+macro_rules! of_window {
+    ($sketch:expr, |$state:ident| $value:expr) => {
+        with_class!($sketch, |object| {
+            // A filter in a file has no window.
+            let Ok(sketch) = object.get().sketch() else {
+                return Ok(None);
+            };
+            Ok(sketch.peek(object.py(), |$state| $value))
+        })
+    };
+}
+
+#[pymethods]
+impl Base {
+    /// The object whose DUMP payload this is: any bytes-like object, which is copied. `ValueError` if RESTORE would refuse it, if
+    /// it is the value of another class, and for `None`, the reply to DUMP for a missing key.
+    ///
+    /// >>> seen = BloomFilter()
+    /// >>> seen.add("alice")
+    /// True
+    /// >>> BloomFilter.load(seen.dump()) == seen
+    /// True
+    #[classmethod]
+    fn load<'py>(
+        cls: &Bound<'py, PyType>,
+        payload: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if payload.is_none() {
+            return Err(Error::value("the key does not exist").into());
+        }
+        load_bytes(cls, payload::bytes_of(payload)?.as_bytes())
+    }
+
+    /// The object in a file that `save` wrote: a path, or a binary file object, of which all bytes are read. `ValueError` if
+    /// RESTORE would refuse the payload in it, or if it is the value of another class; `OSError` if it cannot be read.
+    ///
+    /// With `lazy`, a Bloom filter whose bits stay in the file, which must be a path: a look-up reads one byte per bit that it
+    /// tests, and the checksum is not verified. The filter cannot be changed; its `copy()` is in memory. `ValueError` if the filter
+    /// has a window, is of valkey-bloom's type or has compressed bits: it can only be read whole. A look-up raises `OSError` if the
+    /// file has become shorter. `save` replaces the file, and the filter keeps the old one.
+    ///
+    /// >>> counts = CountMinSketch(100, 4)
+    /// >>> counts.save("counts.dump")
+    /// >>> CountMinSketch.open("counts.dump")
+    /// <CountMinSketch width=100 depth=4 cell_size=4 count=0>
+    #[classmethod]
+    #[pyo3(signature = (file, *, lazy = false))]
+    fn open<'py>(
+        cls: &Bound<'py, PyType>,
+        file: &Bound<'py, PyAny>,
+        lazy: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = cls.py();
+        let file = FileArgument::of(file, Access::Read)?;
+        if !lazy {
+            return file.read(py, |payload| load_bytes(cls, payload));
+        }
+        let FileArgument::Path(path, name) = file else {
+            return Err(PyTypeError::new_err("lazy requires a path"));
+        };
+        if !BloomFilter::type_object(py).is_subclass(cls)? {
+            return Err(Error::value("only a Bloom filter can be opened with lazy=True").into());
+        }
+        let filter = py.detach(|| BloomFile::open(&path, name))?;
+        Ok(Bound::new(py, BloomFilter::in_file(filter))?.into_any())
+    }
+
+    /// The object whose chunks these are: pairs of an iterator and bytes, as the replies to SCANDUMP, in any order after the first
+    /// one. `ValueError` if bytes are missing or invalid, or if it is the value of another class. Takes memory in proportion to the
+    /// chunks.
+    ///
+    /// >>> digest = TDigest()
+    /// >>> digest.update([1, 2, 3])
+    /// >>> TDigest.load_chunks(digest.to_chunks()).max()
+    /// 3.0
+    #[classmethod]
+    fn load_chunks<'py>(
+        cls: &Bound<'py, PyType>,
+        pairs: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        chunks::load(pairs, cls)
+    }
+
+    /// Adds an item or, to a t-digest, a sample. See the method of the class.
+    ///
+    /// >>> counts = CountMinSketch(100, 4)
+    /// >>> counts.add("alice")
+    /// 1
+    #[pyo3(signature = (item, /, *, at = None))]
+    fn add(&self, item: &Bound<'_, PyAny>, at: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let _ = (item, at);
+        Err(PyNotImplementedError::new_err(()))
+    }
+
+    /// Adds several items or, to a t-digest, samples. See the method of the class.
+    ///
+    /// >>> counts = CountMinSketch(100, 4)
+    /// >>> counts.update(["alice", "bob", "alice"])
+    /// >>> counts.count
+    /// 3
+    #[pyo3(signature = (items, /, *, at = None))]
+    fn update(&self, items: &Bound<'_, PyAny>, at: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let _ = (items, at);
+        Err(PyNotImplementedError::new_err(()))
+    }
+
+    /// The fields of the command INFO of the family.
+    ///
+    /// >>> CountMinSketch(100, 4).info()
+    /// {'width': 100, 'depth': 4, 'count': 0}
+    fn info(&self) -> PyResult<()> {
+        Err(PyNotImplementedError::new_err(()))
+    }
+
+    /// How wrong the answers are now: the fields of SKETCH.ACCURACY (docs/commands/sketch.accuracy.md), for the window at `at`
+    /// or the last `within` milliseconds before it.
+    ///
+    /// >>> BloomFilter(1000).accuracy()["false positive rate"]
+    /// 0.0
+    #[pyo3(signature = (*, at = None, within = None))]
+    fn accuracy<'py>(
+        this: &Bound<'py, Self>,
+        at: Option<At>,
+        within: Option<Within>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let py = this.py();
+        let when = When::new(at, within);
+        let fields = with_class!(this, |object| {
+            let object = Class::in_memory(object)?;
+            let sketch = object.get().sketch()?;
+            Ok(py.detach(|| sketch.read(|sketch| sketch.accuracy(sketch.panes(when)?)))?)
+        })?;
+        let dictionary = PyDict::new(py);
+        for (name, figure) in fields {
+            let name = name.to_string_lossy();
+            match figure {
+                Figure::Ratio(ratio) => dictionary.set_item(name, ratio)?,
+                Figure::Count(count) => dictionary.set_item(name, count)?,
+            }
+        }
+        Ok(dictionary)
+    }
+
+    /// The bytes of DUMP, for RESTORE. `rdb_version` is 9 to 65535: a server refuses one above its own, and all supported
+    /// servers accept 9.
+    ///
+    /// >>> len(BloomFilter(1000).dump())
+    /// 1446
+    #[pyo3(signature = (rdb_version = Integer(9)), text_signature = "($self, rdb_version=9)")]
+    fn dump<'py>(this: &Bound<'py, Self>, rdb_version: Integer) -> PyResult<Bound<'py, PyBytes>> {
+        payload::bytes(this.py(), &dump(this, rdb_version.0)?)
+    }
+
+    /// Writes `dump()` into a file: a path, or a binary file object. `OSError` if it cannot be written.
+    ///
+    /// The file of a path is complete or unchanged, also after a crash: a temporary file in the same directory (`.roughly-*.tmp`)
+    /// replaces it after it was written to the disk. It keeps its permissions, and a symbolic link to it. Pipes and devices are
+    /// written directly. A file object is neither flushed nor closed.
+    ///
+    /// >>> BloomFilter(1000).save("seen.dump")
+    /// >>> BloomFilter.open("seen.dump").capacity
+    /// 1000
+    fn save<'py>(this: &Bound<'py, Self>, file: &Bound<'py, PyAny>) -> PyResult<()> {
+        let file = FileArgument::of(file, Access::Write)?;
+        file.write(this.py(), &dump(this, RDB_VERSION.into())?)
+    }
+
+    /// Iterates over the pairs (iterator, bytes) of SCANDUMP, for LOADCHUNK.
+    ///
+    /// >>> [iterator for iterator, chunk in BloomFilter(1000).to_chunks()]
+    /// [1, 1385]
+    fn to_chunks(this: &Bound<'_, Self>) -> PyResult<Chunks> {
+        with_class!(this, |object| Ok(Chunks::of(
+            Class::in_memory(object)?.unbind()
+        )))
+    }
+
+    /// A copy.
+    ///
+    /// >>> seen = BloomFilter()
+    /// >>> copy = seen.copy()
+    /// >>> copy.add("alice"), len(seen), len(copy)
+    /// (True, 0, 1)
+    fn copy<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        with_class!(this, |object| copy(object))
+    }
+
+    /// The length of the window in milliseconds; `None` without a window.
+    #[getter]
+    fn window(this: &Bound<'_, Self>) -> PyResult<Option<u64>> {
+        of_window!(this, |sketch| Some(sketch.timeline()?.window().ms()))
+    }
+
+    /// The number of panes of the window; `None` without a window.
+    #[getter]
+    fn panes(this: &Bound<'_, Self>) -> PyResult<Option<u64>> {
+        of_window!(this, |sketch| Some(sketch.timeline()?.window().panes()))
+    }
+
+    /// The length of the newest pane in milliseconds; `None` without a window.
+    #[getter]
+    fn finest(this: &Bound<'_, Self>) -> PyResult<Option<u64>> {
+        of_window!(this, |sketch| Some(sketch.timeline()?.window().pane_ms()))
+    }
+
+    /// The key of the hash as 32 hexadecimal digits; `None` without a window. Keep it secret from those who choose items.
+    #[getter]
+    fn seed(this: &Bound<'_, Self>) -> PyResult<Option<String>> {
+        let seed = of_window!(this, |sketch| sketch.seed())?;
+        Ok(seed.map(hex))
+    }
+
+    fn __eq__(this: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<bool> {
+        with_class!(this, |object| is_equal(object, other))
+    }
+
+    fn __repr__(this: &Bound<'_, Self>) -> PyResult<String> {
+        let py = this.py();
+        let mut parameters = with_class!(this, |object| Class::parameters(object.get(), py))?;
+        for (name, value) in [
+            ("window", Self::window(this)?),
+            ("panes", Self::panes(this)?),
+            ("finest", Self::finest(this)?),
+        ] {
+            parameters.extend(value.map(|value| (name, value.to_string())));
+        }
+        let parameters = parameters
+            .iter()
+            .map(|(name, value)| format!(" {name}={value}"));
+        let name = this.get_type().name()?;
+        Ok(format!("<{name}{}>", parameters.collect::<String>()))
+    }
+
+    /// The bytes of the object and its memory blocks. The system provides pages of large blocks when they are first used.
+    fn __sizeof__(this: &Bound<'_, Self>) -> PyResult<u64> {
+        let py = this.py();
+        let object: u64 = this.get_type().getattr("__basicsize__")?.extract()?;
+        let blocks = with_class!(this, |object| Ok(object.get().block_bytes(py)))?;
+        Ok(object + blocks)
+    }
+
+    fn __copy__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::copy(this)
+    }
+
+    fn __deepcopy__<'py>(
+        this: &Bound<'py, Self>,
+        _memo: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::copy(this)
+    }
+
+    fn __reduce__<'py>(
+        this: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let load = this.py().import("roughly")?.getattr("load")?;
+        Ok((load, (Self::dump(this, Integer(RDB_VERSION.into()))?,)))
+    }
+}
+
+/// The object whose payload this is, of a class or a subclass of it.
+fn load_bytes<'py>(cls: &Bound<'py, PyType>, payload: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let object = payload::load(cls.py(), payload)?.into_bound(cls.py());
+    check_class(&object.get_type(), cls)?;
+    Ok(object)
+}
+
+fn dump(sketch: &Bound<'_, Base>, rdb_version: i64) -> PyResult<Vec<u8>> {
+    let py = sketch.py();
+    with_class!(sketch, |object| {
+        payload::of(Class::in_memory(object)?.get(), py, rdb_version)
+    })
+}
+
+fn copy<'py, T: Class>(object: &Bound<'py, T>) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    let in_memory = T::in_memory(object)?;
+    // That of a file is a copy.
+    if !in_memory.as_any().is(object) {
+        return Ok(in_memory.into_any());
+    }
+    let sketch = object.get().sketch()?;
+    let copy = py.detach(|| sketch.read(Variants::try_clone))?;
+    Ok(Bound::new(py, T::of(copy))?.into_any())
+}
+
+fn is_equal<T: Class>(object: &Bound<'_, T>, other: &Bound<'_, Base>) -> PyResult<bool> {
+    let Ok(other) = other.cast::<T>() else {
+        return Ok(false);
+    };
+    let (one, other) = (T::in_memory(object)?, T::in_memory(other)?);
+    let (one, other) = (one.get().sketch()?, other.get().sketch()?);
+    Ok((object.py()).detach(|| one.read_with(other, Variants::is_equal))?)
+}
+
+/// `Sketch.load`: the object whose DUMP payload this is.
+///
+/// >>> seen = BloomFilter()
+/// >>> seen.add("alice")
+/// True
+/// >>> load(seen.dump()) == seen
+/// True
+#[pyfunction]
+pub fn load<'py>(payload: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    Base::load(&Base::type_object(payload.py()), payload)
+}
+
+/// `Sketch.open`: the object in a file that `save` wrote.
+///
+/// >>> counts = CountMinSketch(100, 4)
+/// >>> counts.save("counts.dump")
+/// >>> open("counts.dump")
+/// <CountMinSketch width=100 depth=4 cell_size=4 count=0>
+#[pyfunction]
+#[pyo3(signature = (file, *, lazy = false))]
+pub fn open<'py>(file: &Bound<'py, PyAny>, lazy: bool) -> PyResult<Bound<'py, PyAny>> {
+    Base::open(&Base::type_object(file.py()), file, lazy)
+}
+
+/// `Sketch.load_chunks`: the object whose chunks these are.
+///
+/// >>> digest = TDigest()
+/// >>> digest.update([1, 2, 3])
+/// >>> load_chunks(digest.to_chunks()).max()
+/// 3.0
+#[pyfunction]
+pub fn load_chunks<'py>(pairs: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    Base::load_chunks(&Base::type_object(pairs.py()), pairs)
+}
