@@ -69,6 +69,21 @@ impl From<MergeError> for Error {
     }
 }
 
+/// A merge may exceed the error rate of a filter by this factor: its capacity need not be exact.
+const FULL_TOLERANCE: f64 = 1.25;
+
+/// The error of a merge whose result would have a higher false positive rate than is allowed.
+fn too_many_false_positives(rate: f64, max: f64) -> Error {
+    // Rounded up to three digits, so that a merge with this rate is allowed.
+    let unit = 10f64.powf(rate.log10().floor() - 2.0);
+    let rate = ((rate / unit).ceil() * unit).min(1.0);
+    let text = format!(
+        "cannot merge: the false positive rate would be {rate:.3}, above {max:.3}: create the filters with a capacity for the \
+         items of all, or use merge(..., allow_rate={rate:.3})"
+    );
+    Error::Value(text.into())
+}
+
 /// The error of a creation.
 fn not_created(error: Error) -> Error {
     match error {
@@ -325,19 +340,52 @@ impl BloomFilter {
         results(items.py(), found)
     }
 
-    /// Adds the items of other filters with the same parameters (BF.MERGE). `ValueError` if the parameters differ or a filter
-    /// has a window; then this filter has not changed. The number of items is an estimate afterwards.
-    #[pyo3(signature = (*others))]
-    fn merge(&self, py: Python<'_>, others: &Bound<'_, PyTuple>) -> PyResult<()> {
+    /// Adds the items of other filters with the same parameters (BF.MERGE). The number of items is an estimate afterwards.
+    ///
+    /// `allow_rate`, in (0, 1], is the largest false positive rate of the merged filter. By default, it is 1.25 times
+    /// `error_rate`, or that of full filters or of this filter if they are higher. So the capacity must suffice for the items of
+    /// all filters.
+    ///
+    /// Raises `ValueError` if the merged filter would have a higher rate, which the text contains, if the parameters differ, or
+    /// if a filter has a window or the type of valkey-bloom; then this filter has not changed.
+    ///
+    /// >>> monday, tuesday = BloomFilter(1000), BloomFilter(1000)
+    /// >>> monday.update(["alice", "bob"])
+    /// >>> tuesday.update(["bob", "carol"])
+    /// >>> monday.merge(tuesday)
+    /// >>> "carol" in monday, monday.count
+    /// (True, 3)
+    /// >>> tuesday.update(range(900))
+    /// >>> monday.update(range(1000, 1900))
+    /// >>> monday.merge(tuesday, allow_rate=0.1)
+    #[pyo3(signature = (*others, allow_rate = None))]
+    fn merge(
+        &self,
+        py: Python<'_>,
+        others: &Bound<'_, PyTuple>,
+        allow_rate: Option<Real>,
+    ) -> PyResult<()> {
         let others: Vec<Bound<'_, Self>> = others
             .iter()
             .map(|other| Ok(other.cast_into()?))
             .collect::<PyResult<_>>()?;
-        Ok(self.merge_all(py, &others)?)
+        let allow_rate = match allow_rate {
+            Some(Real(rate)) if !(rate > 0.0 && rate <= 1.0) => {
+                return Err(Error::value("allow_rate must be in the range (0, 1]").into());
+            }
+            rate => rate.map(|Real(rate)| rate),
+        };
+        Ok(self.merge_all(py, &others, allow_rate)?)
     }
 
     fn __ior__(&self, py: Python<'_>, other: Bound<'_, Self>) -> PyResult<()> {
-        Ok(self.merge_all(py, &[other])?)
+        Ok(self.merge_all(py, &[other], None)?)
+    }
+
+    fn __or__(&self, py: Python<'_>, other: Bound<'_, Self>) -> PyResult<Self> {
+        let union = self.copy(py)?;
+        union.merge_all(py, &[other], None)?;
+        Ok(union)
     }
 
     /// The number of items that were added (BF.CARD); now, if the filter has a window.
@@ -373,6 +421,20 @@ impl BloomFilter {
             Filter::Windowed(set) => set.error_rate(),
             Filter::Valkey(chain) => chain.parameters().error_rate,
         })
+    }
+
+    /// The share of the bits that are set, from 0 to 1, in all sub-filters (`accuracy()["fill"]`); of those that count now, if the
+    /// filter has a window. The cost is linear in the bytes of the filter. A filter with as many items as its capacity has 0.5.
+    ///
+    /// >>> seen = BloomFilter(1000, 0.001, nonscaling=True)
+    /// >>> seen.fill
+    /// 0.0
+    /// >>> seen.update(range(1000))
+    /// >>> round(seen.fill, 1)
+    /// 0.5
+    #[getter]
+    fn fill(&self, py: Python<'_>) -> PyResult<f64> {
+        Ok(py.detach(|| self.sketch.read(Variants::fill))?)
     }
 
     /// The growth factor; `None` if the filter does not grow.
@@ -425,7 +487,12 @@ impl BloomFilter {
 }
 
 impl BloomFilter {
-    fn merge_all(&self, py: Python<'_>, others: &[Bound<'_, Self>]) -> Result<(), Error> {
+    fn merge_all(
+        &self,
+        py: Python<'_>,
+        others: &[Bound<'_, Self>],
+        allow_rate: Option<f64>,
+    ) -> Result<(), Error> {
         let locks: Vec<_> = others.iter().map(|other| &other.get().sketch).collect();
         py.detach(|| {
             self.sketch.write_with(&locks, |destination, operands| {
@@ -434,6 +501,12 @@ impl BloomFilter {
                 let others = operands.iter().flatten().map(|other| classic(other));
                 let others = others.collect::<Result<Vec<_>, Error>>()?;
                 if let Filter::Classic(chain) = destination {
+                    let rates = chain.merge_rates(&others)?;
+                    let usual_max = (FULL_TOLERANCE * chain.error_rate()).max(rates.full);
+                    let max = allow_rate.unwrap_or(usual_max.max(rates.before));
+                    if rates.merged > max {
+                        return Err(too_many_false_positives(rates.merged, max));
+                    }
                     chain.merge(&others, Budget::UNLIMITED)?;
                 }
                 Ok(())

@@ -414,6 +414,18 @@ impl CuckooFilter {
         })
     }
 
+    /// The share of the slots in use, from 0 to 1, in all sub-filters (`accuracy()["fill"]`); of those that count now, if the
+    /// filter has a window. The cost is linear in the bytes of the filter.
+    ///
+    /// >>> seen = CuckooFilter(1024)
+    /// >>> seen.update(range(512))
+    /// >>> seen.fill
+    /// 0.5
+    #[getter]
+    fn fill(&self, py: Python<'_>) -> PyResult<f64> {
+        Ok(py.detach(|| self.sketch.read(Variants::fill))?)
+    }
+
     /// The number of slots of a bucket.
     #[getter]
     fn bucket_size(&self, py: Python<'_>) -> u8 {

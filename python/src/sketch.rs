@@ -95,6 +95,16 @@ pub trait Variants: Sized + Send + Sync {
     /// The fields of SKETCH.ACCURACY.
     fn accuracy(&self, panes: Panes) -> Result<Vec<Field>, Error>;
 
+    /// The field "fill" of a filter, now; 0 for other sketches.
+    fn fill(&self) -> Result<f64, Error> {
+        let fields = self.accuracy(self.panes(When::default())?)?;
+        let fill = fields.into_iter().find_map(|field| match field {
+            (name, Figure::Ratio(fill)) if name == c"fill" => Some(fill),
+            _ => None,
+        });
+        Ok(fill.unwrap_or(0.0))
+    }
+
     /// Whether both have the same type and state.
     fn is_equal(&self, other: &Self) -> Result<bool, Error>;
 
