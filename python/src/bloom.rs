@@ -9,7 +9,7 @@ use crate::numpy_array::results;
 use crate::sketch::{Class, Variants, class, variants};
 use crate::window::{Additions, At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use roughly_sketch::bloom::merge::MergeError;
 use roughly_sketch::bloom::{self, Chain, MAX_CAPACITY, MAX_EXPANSION, Parameters};
 use roughly_sketch::chain::batch;
@@ -99,6 +99,59 @@ fn set_error(error: window_filter::Error) -> Error {
         window_filter::Error::Shape => PROBLEM,
         window_filter::Error::OutOfMemory(error) => error.into(),
     }
+}
+
+/// The parameters of a filter of valkey-bloom's type, except for the seed: the ranges and the texts are those of its BF.RESERVE.
+fn valkey_parameters(
+    Integer(capacity): Integer,
+    Real(error_rate): Real,
+    expansion: Option<Integer>,
+    nonscaling: bool,
+) -> Result<valkey_bloom::Parameters, Error> {
+    if !(error_rate > 0.0 && error_rate < 1.0) {
+        return Err(Error::value("(0 < error rate range < 1)"));
+    }
+    let capacity = match u64::try_from(capacity) {
+        Ok(0) => return Err(Error::value("(capacity should be larger than 0)")),
+        capacity => capacity.map_err(|_| Error::value("bad capacity"))?,
+    };
+    let expansion = match nonscaling {
+        true => 0,
+        false => in_range(
+            expansion.unwrap_or(Integer(VALKEY_EXPANSION)),
+            1..=u32::MAX.into(),
+            "bad expansion",
+        )?,
+    };
+    Ok(valkey_bloom::Parameters {
+        capacity,
+        error_rate,
+        tightening: VALKEY_TIGHTENING,
+        expansion,
+        seed: valkey_bloom::FIXED_SEED,
+        seed_is_random: false,
+    })
+}
+
+/// The defaults of the settings bf.bloom-expansion and bf.bloom-tightening-ratio.
+const VALKEY_EXPANSION: i64 = 2;
+const VALKEY_TIGHTENING: f64 = 0.5;
+
+/// The seed of a filter of valkey-bloom's type: 32 bytes, or 64 hexadecimal digits. By default, random bytes of the system.
+fn valkey_seed(py: Python<'_>, seed: Option<&Bound<'_, PyAny>>) -> PyResult<[u8; 32]> {
+    let bytes = match seed {
+        None => py.import("os")?.call_method1("urandom", (32,))?,
+        Some(seed) if seed.is_instance_of::<PyString>() => {
+            let bytes = py.get_type::<PyBytes>().call_method1("fromhex", (seed,));
+            bytes.map_err(|_| Error::value("invalid seed"))?
+        }
+        Some(seed) => seed.clone(),
+    };
+    let bytes = bytes.cast::<PyBytes>().map_err(|_| {
+        Error::Type("seed must be 32 bytes or a string of 64 hexadecimal digits".into())
+    })?;
+    let bytes = bytes.as_bytes().try_into();
+    Ok(bytes.map_err(|_| Error::value("invalid seed"))?)
 }
 
 /// A filter that can be merged.
@@ -200,6 +253,10 @@ impl Filter {
 /// With `window`, the filter forgets items that were added more than so many milliseconds ago, in steps of a part of the window:
 /// one of `panes`, 12 by default. `seed` is the key of its hash: 16 bytes or 32 hexadecimal digits, by default random.
 ///
+/// With `valkey`, the filter has the type of the module valkey-bloom, whose BF.RESERVE the parameters are then those of: `capacity`
+/// is 1 to 2**63 - 1, `expansion` is 1 to 2**32 - 1, the filter takes at most 128 MiB, and `seed` is 32 bytes or 64 hexadecimal
+/// digits, by default random.
+///
 /// Raises `ValueError` with the text of the command for a parameter that is out of range, and `MemoryError`.
 ///
 /// >>> seen = BloomFilter(1000, 0.001)
@@ -229,7 +286,8 @@ impl BloomFilter {
         window = None,
         panes = None,
         seed = None,
-    ), text_signature = "(capacity=100, error_rate=0.01, *, expansion=None, nonscaling=False, window=None, panes=None, seed=None)")]
+        valkey = false,
+    ), text_signature = "(capacity=100, error_rate=0.01, *, expansion=None, nonscaling=False, window=None, panes=None, seed=None, valkey=False)")]
     #[allow(clippy::too_many_arguments)] // Most have a default.
     fn new(
         py: Python<'_>,
@@ -240,16 +298,28 @@ impl BloomFilter {
         window: Option<Integer>,
         panes: Option<Integer>,
         seed: Option<&Bound<'_, PyAny>>,
+        valkey: bool,
     ) -> PyResult<Self> {
+        if nonscaling && expansion.as_ref().is_some_and(|factor| factor.0 != 0) {
+            return Err(Error::value("Nonscaling filters cannot expand").into());
+        }
+        if valkey {
+            if window.is_some() || panes.is_some() {
+                return Err(Error::Type("window and valkey exclude each other".into()).into());
+            }
+            let parameters = valkey_parameters(capacity, error_rate, expansion, nonscaling)?;
+            let seed = valkey_seed(py, seed)?;
+            let parameters = valkey_bloom::Parameters { seed, ..parameters };
+            let chain =
+                py.detach(|| ValkeyChain::new(&parameters, DEFAULT_MAX_SIZE, Budget::UNLIMITED));
+            return Ok(Self::of(Filter::Valkey(chain.map_err(Error::from)?.into())));
+        }
         let error_rate = checked_error_rate(error_rate)?;
         let capacity = in_range(
             capacity,
             1..=MAX_CAPACITY as i64,
             "capacity must be in the range [1, 1073741824]",
         )?;
-        if nonscaling && expansion.as_ref().is_some_and(|factor| factor.0 != 0) {
-            return Err(Error::value("Nonscaling filters cannot expand").into());
-        }
         let expansion = in_range(
             expansion.unwrap_or(Integer(Parameters::DEFAULT.expansion.into())),
             0..=MAX_EXPANSION.into(),
@@ -280,6 +350,10 @@ impl BloomFilter {
 
     /// Adds an item (BF.ADD). Returns whether it is new. `at` is the time of the addition to a filter with a window, in Unix
     /// seconds or as a `datetime`, by default now; `ValueError` if it is before the newest pane.
+    ///
+    /// >>> seen = BloomFilter()
+    /// >>> seen.add("alice"), seen.add("alice")
+    /// (True, False)
     #[pyo3(signature = (item, *, at = None))]
     fn add(&self, item: &Bound<'_, PyAny>, at: Option<At>) -> PyResult<bool> {
         let py = item.py();
@@ -293,6 +367,11 @@ impl BloomFilter {
 
     /// Adds all items of an iterable, an array or a column (BF.MADD). `at` is the time of the additions to a filter with a
     /// window, or an array with a time for each item.
+    ///
+    /// >>> seen = BloomFilter()
+    /// >>> seen.update(["alice", "bob", 7])
+    /// >>> "bob" in seen, "7" in seen, "dave" in seen
+    /// (True, True, False)
     #[pyo3(signature = (items, *, at = None))]
     fn update(&self, items: &Bound<'_, PyAny>, at: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let timeline = self
@@ -317,6 +396,11 @@ impl BloomFilter {
     }
 
     /// Whether each item may have been added (BF.MEXISTS): a NumPy array, or a list without NumPy.
+    ///
+    /// >>> seen = BloomFilter()
+    /// >>> seen.update(["alice", "bob"])
+    /// >>> [bool(found) for found in seen.contains(["alice", "dave"])]
+    /// [True, False]
     #[pyo3(signature = (items, *, at = None, within = None))]
     fn contains<'py>(
         &self,
@@ -443,6 +527,13 @@ impl BloomFilter {
         self.sketch.peek(py, Filter::expansion)
     }
 
+    /// Whether the filter has the type of valkey-bloom.
+    #[getter]
+    fn valkey(&self, py: Python<'_>) -> bool {
+        self.sketch
+            .peek(py, |filter| matches!(filter, Filter::Valkey(_)))
+    }
+
     /// Whether the filter does not grow.
     #[getter]
     fn nonscaling(&self, py: Python<'_>) -> bool {
@@ -450,6 +541,9 @@ impl BloomFilter {
     }
 
     /// The fields of BF.INFO.
+    ///
+    /// >>> BloomFilter(1000).info()["Capacity"]
+    /// 1000
     #[pyo3(signature = (*, at = None, within = None))]
     fn info<'py>(
         &self,
@@ -524,6 +618,9 @@ impl BloomFilter {
             Some(expansion) => ("expansion", expansion.to_string()),
             None => ("nonscaling", "True".to_owned()),
         });
+        if self.valkey(py) {
+            parameters.push(("valkey", "True".to_owned()));
+        }
         parameters.push(("count", self.count(py)?.to_string()));
         Ok(parameters)
     }

@@ -93,10 +93,8 @@ impl Chain {
             let mut operands = Operands::default();
             filters().for_each(|filter| operands.add(filter));
             let ones = ones_of_union(filters);
-            let merged = filter.false_positive_rate(
-                ones.min(filter.num_bits()),
-                operands.items(filter, ones),
-            );
+            let merged = filter
+                .false_positive_rate(ones.min(filter.num_bits()), operands.items(filter, ones));
             rates.push([rate(self.filters().get(i)), merged, rate_if_full(filter)]);
         }
         let of_chain = |which: usize| any_of(rates.iter().map(|rates: &[f64; 3]| rates[which]));
