@@ -75,11 +75,13 @@ const FULL_TOLERANCE: f64 = 1.25;
 /// The error of a merge whose result would have a higher false positive rate than is allowed.
 fn too_many_false_positives(rate: f64, max: f64) -> Error {
     // Rounded up to three digits, so that a merge with this rate is allowed.
-    let unit = 10f64.powf(rate.log10().floor() - 2.0);
-    let rate = ((rate / unit).ceil() * unit).min(1.0);
+    let digits = (2 - rate.log10().floor() as i32).max(0);
+    let unit = 10f64.powi(digits);
+    let digits = digits as usize;
+    let rate = ((rate * unit).ceil() / unit).min(1.0);
     let text = format!(
-        "cannot merge: the false positive rate would be {rate:.3}, above {max:.3}: create the filters with a capacity for the \
-         items of all, or use merge(..., allow_rate={rate:.3})"
+        "cannot merge: the false positive rate would be {rate:.digits$}, above {max:.digits$}: create the filters with a capacity \
+         for the items of all, or use merge(..., allow_rate={rate:.digits$})"
     );
     Error::Value(text.into())
 }
