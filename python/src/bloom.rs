@@ -75,7 +75,7 @@ const FULL_TOLERANCE: f64 = 1.25;
 /// The error of a merge whose result would have a higher false positive rate than is allowed.
 fn too_many_false_positives(rate: f64, max: f64) -> Error {
     // Rounded up to three digits, so that a merge with this rate is allowed.
-    let digits = (2 - rate.log10().floor() as i32).max(0);
+    let digits = (2 - rate.log10().floor() as i32).clamp(0, 300);
     let unit = 10f64.powi(digits);
     let digits = digits as usize;
     let rate = ((rate * unit).ceil() / unit).min(1.0);

@@ -211,8 +211,8 @@ impl TDigest {
     /// >>> latency = TDigest()
     /// >>> latency.update([10.5, 11.5, 250.0])
     /// >>> latency.update([12.5, 40.0], weights=[90, 7])
-    /// >>> latency.count, latency.quantile(0.5)
-    /// (100, 12.5)
+    /// >>> latency.count, latency.mean()
+    /// (100, 16.77)
     #[pyo3(signature = (values, weights = None, *, at = None))]
     fn update(
         &self,
@@ -253,8 +253,8 @@ impl TDigest {
         Ok(())
     }
 
-    /// The values at quantiles from 0 to 1, a number or several (TDIGEST.QUANTILE). Of few samples, use a large `compression`:
-    /// with 100, values between two of 36 samples of different magnitudes can be far from the median.
+    /// The values at quantiles from 0 to 1, a number or several (TDIGEST.QUANTILE). A value can be between two samples, and far from
+    /// both if they are: with `compression` 100, from 36 samples on; with 1000, from 234.
     ///
     /// >>> latency = TDigest()
     /// >>> latency.update(range(1, 1001))
