@@ -43,7 +43,7 @@ impl TDigest {
     }
 
     /// Adds checked samples. The new state is built beside the old one, so that a refused allocation changes nothing.
-    fn add_heavy(
+    pub(super) fn add_heavy(
         &mut self,
         mut samples: &[Centroid],
         budget: Budget<'_>,
