@@ -89,6 +89,30 @@ def test_objects_have_attributes_a_text_and_equality(create, attributes, text):
     assert sum(each == create() for each in others if each.seed is None) <= 1
 
 
+FILTERS = {
+    "bloom": lambda: roughly.BloomFilter(500),
+    "nonscaling": lambda: roughly.BloomFilter(500, nonscaling=True),
+    "valkey": lambda: roughly.BloomFilter(500, valkey=True),
+    "bloom window": lambda: roughly.BloomFilter(500, window=60_000),
+    "cuckoo": lambda: roughly.CuckooFilter(500),
+    "cuckoo window": lambda: roughly.CuckooFilter(500, window=60_000),
+}
+
+
+@pytest.mark.parametrize("create", FILTERS.values(), ids=FILTERS)
+def test_filters_have_their_fill(create):
+    sketch = create()
+    assert sketch.fill == 0
+    fills = []
+    for items in (range(100), range(100, 200), range(200, 300)):
+        sketch.update(items)
+        assert sketch.fill == sketch.accuracy()["fill"]
+        fills.append(sketch.fill)
+    assert 0 < fills[0] < fills[1] < fills[2] <= 1
+    with pytest.raises(AttributeError):
+        sketch.fill = 0
+
+
 def test_large_objects_are_compared_to_their_end():
     one = roughly.BloomFilter(30_000_000)
     one.add("a")
