@@ -36,6 +36,11 @@ def from_redis(client: Any, key: str | bytes) -> Any:
     client: a client of redis-py or valkey-py, also of a cluster. With an asyncio client, await the result.
 
     Raises KeyError if the key does not exist, ValueError if it is not a sketch, and the errors of the client.
+
+    >>> client.execute_command("BF.ADD", "seen", "alice")
+    1
+    >>> "alice" in roughly.from_redis(client, "seen")
+    True
     """
     return _run(_fetch(client, key))
 
@@ -52,6 +57,11 @@ def to_redis(
     Sends one RESTORE. If the sketch exceeds the server's limit of an argument (proto-max-bulk-len, by default 512 MB), sends chunks
     with the command LOADCHUNK to a temporary key in the same slot, which expires if the program ends early, and renames it.
     RedisBloom has this command for Bloom and cuckoo filters without a window only.
+
+    >>> seen = roughly.BloomFilter(1000)
+    >>> roughly.to_redis(client, "seen", seen, replace=True, ttl_ms=60_000)
+    >>> roughly.from_redis(client, "seen") == seen
+    True
     """
     if ttl_ms < 0:
         raise ValueError("ttl_ms must not be negative")

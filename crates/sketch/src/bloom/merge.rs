@@ -10,6 +10,7 @@ use crate::accuracy::any_of;
 use crate::math;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::merge::{Distinct, TooMuchWork, check_work};
+use crate::prefetch::with_wide_vectors;
 use std::ptr;
 
 /// An error of a merge. The destination is then unchanged.
@@ -267,21 +268,28 @@ const UNION_BYTES: usize = 4096;
 /// The number of bits that are set in any of some filters of the same length.
 fn ones_of_union<'a, I: Iterator<Item = &'a Filter>>(filters: impl Fn() -> I) -> u64 {
     let len = filters().map(|filter| filter.bits().len()).max();
-    let mut ones = 0;
-    for start in (0..len.unwrap_or(0)).step_by(UNION_BYTES) {
-        let mut part = [0; UNION_BYTES];
-        for filter in filters() {
-            let bits = filter.bits().get(start..).unwrap_or_default();
-            or(&mut part, &bits[..bits.len().min(UNION_BYTES)]);
-        }
-        let words = part.as_chunks().0.iter();
-        let ones_of = |&word: &[u8; 8]| u64::from(u64::from_ne_bytes(word).count_ones());
-        ones += words.map(ones_of).sum::<u64>();
-    }
-    ones
+    with_wide_vectors(
+        #[inline(always)]
+        || {
+            let mut ones = 0;
+            for start in (0..len.unwrap_or(0)).step_by(UNION_BYTES) {
+                let mut part = [0; UNION_BYTES];
+                for filter in filters() {
+                    let bits = filter.bits().get(start..).unwrap_or_default();
+                    or(&mut part, &bits[..bits.len().min(UNION_BYTES)]);
+                }
+                let words = part.as_chunks().0.iter();
+                ones += words
+                    .map(|&word| u64::from(u64::from_ne_bytes(word).count_ones()))
+                    .sum::<u64>();
+            }
+            ones
+        },
+    )
 }
 
 /// Sets the bits in `bits` that are set in `others`, which is at most as long.
+#[inline]
 fn or(bits: &mut [u8], others: &[u8]) {
     for (byte, other) in bits.iter_mut().zip(others) {
         *byte |= other;
