@@ -55,6 +55,8 @@ impl TDigest {
             Ok(nodes)
         })??;
         let (mut unmerged, mut compressions) = (self.unmerged, self.compressions);
+        // After a compression of this call. Not from the number of compressions, which saturates.
+        let mut is_compressed = false;
         let mut weight = self.observations();
         let (mut min, mut max) = (self.min, self.max);
         for sample in samples {
@@ -65,9 +67,7 @@ impl TDigest {
         loop {
             let free = self.free_nodes(present.len(), 0);
             // A compression may leave `capacity - 1` nodes; then one more node is allowed.
-            let free = free.max(usize::from(
-                compressions != self.compressions && unmerged.nodes == 0,
-            ));
+            let free = free.max(usize::from(is_compressed));
             let (now, later) = samples.split_at(free.min(samples.len()));
             let mut numbered = with_capacity(now.len())?;
             numbered.extend(now.iter().zip(0usize..));
@@ -105,6 +105,7 @@ impl TDigest {
             compressions = compressions.saturating_add(1);
             unmerged = Unmerged::default();
             present = compressed;
+            is_compressed = true;
         }
         let nodes = Nodes::of(&present, 0, capacity)?;
         self.request_growth(nodes.block_bytes(), budget)?;
