@@ -41,7 +41,10 @@ def from_redis(client: Any, key: str | bytes) -> Any:
 
     Raises KeyError if the key does not exist, ValueError if it is not a sketch, TypeError for a pipeline, and the errors of the client.
 
-    >>> seen = roughly.from_redis(redis.Redis(), "seen")  # doctest: +SKIP
+    >>> client.execute_command("BF.ADD", "seen", "alice")
+    1
+    >>> "alice" in roughly.from_redis(client, "seen")
+    True
     """
     return _run(client, _fetch(client, key))
 
@@ -62,7 +65,10 @@ def to_redis(
 
     Raises TypeError for a pipeline and for other objects than sketches, and the errors of the client.
 
-    >>> roughly.to_redis(redis.Redis(), "seen", seen, replace=True)  # doctest: +SKIP
+    >>> seen = roughly.BloomFilter(1000)
+    >>> roughly.to_redis(client, "seen", seen, replace=True, ttl_ms=60_000)
+    >>> roughly.from_redis(client, "seen") == seen
+    True
     """
     if ttl_ms < 0:
         raise ValueError("ttl_ms must not be negative")

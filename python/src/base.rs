@@ -332,7 +332,11 @@ fn dump(sketch: &Bound<'_, Base>, rdb_version: i64) -> PyResult<Vec<u8>> {
     })
 }
 
-fn copy<'py, T: Class>(object: &Bound<'py, T>) -> PyResult<Bound<'py, PyAny>> {
+/// A copy of an object, in memory.
+///
+/// # Errors
+/// `MemoryError`; those of [`Class::in_memory`].
+pub fn copy<'py, T: Class>(object: &Bound<'py, T>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     let in_memory = T::in_memory(object)?;
     // That of a file is a copy.

@@ -1,6 +1,6 @@
 //! `BloomFilter`: the commands BF.
 
-use crate::base::Base;
+use crate::base::{self, Base};
 use crate::batch::{Batch, reserve};
 use crate::bloom_file::BloomFile;
 use crate::error::Error;
@@ -12,7 +12,7 @@ use crate::payload;
 use crate::sketch::{Class, Variants, subclass, variants};
 use crate::window::{Additions, At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use roughly_sketch::bloom::external::ExternalChain;
 use roughly_sketch::bloom::merge::MergeError;
 use roughly_sketch::bloom::{self, Chain, MAX_CAPACITY, MAX_EXPANSION, Parameters};
@@ -73,6 +73,23 @@ impl From<MergeError> for Error {
     }
 }
 
+/// A merge may exceed the error rate of a filter by this factor: its capacity need not be exact.
+const FULL_TOLERANCE: f64 = 1.25;
+
+/// The error of a merge whose result would have a higher false positive rate than is allowed.
+fn too_many_false_positives(rate: f64, max: f64) -> Error {
+    // Rounded up to three digits, so that a merge with this rate is allowed.
+    let digits = (2 - rate.log10().floor() as i32).clamp(0, 300);
+    let unit = 10f64.powi(digits);
+    let digits = digits as usize;
+    let rate = ((rate * unit).ceil() / unit).min(1.0);
+    let text = format!(
+        "cannot merge: the false positive rate would be {rate:.digits$}, above {max:.digits$}: create the filters with a capacity \
+         for the items of all, or use merge(..., allow_rate={rate:.digits$})"
+    );
+    Error::Value(text.into())
+}
+
 /// The error of a creation.
 fn not_created(error: Error) -> Error {
     match error {
@@ -88,6 +105,59 @@ fn set_error(error: window_filter::Error) -> Error {
         window_filter::Error::Shape => PROBLEM,
         window_filter::Error::OutOfMemory(error) => error.into(),
     }
+}
+
+/// The parameters of a filter of valkey-bloom's type, except for the seed: the ranges and the texts are those of its BF.RESERVE.
+fn valkey_parameters(
+    Integer(capacity): Integer,
+    Real(error_rate): Real,
+    expansion: Option<Integer>,
+    nonscaling: bool,
+) -> Result<valkey_bloom::Parameters, Error> {
+    if !(error_rate > 0.0 && error_rate < 1.0) {
+        return Err(Error::value("(0 < error rate range < 1)"));
+    }
+    let capacity = match u64::try_from(capacity) {
+        Ok(0) => return Err(Error::value("(capacity should be larger than 0)")),
+        capacity => capacity.map_err(|_| Error::value("bad capacity"))?,
+    };
+    let expansion = match nonscaling {
+        true => 0,
+        false => in_range(
+            expansion.unwrap_or(Integer(VALKEY_EXPANSION)),
+            1..=u32::MAX.into(),
+            "bad expansion",
+        )?,
+    };
+    Ok(valkey_bloom::Parameters {
+        capacity,
+        error_rate,
+        tightening: VALKEY_TIGHTENING,
+        expansion,
+        seed: valkey_bloom::FIXED_SEED,
+        seed_is_random: false,
+    })
+}
+
+/// The defaults of the settings bf.bloom-expansion and bf.bloom-tightening-ratio.
+const VALKEY_EXPANSION: i64 = 2;
+const VALKEY_TIGHTENING: f64 = 0.5;
+
+/// The seed of a filter of valkey-bloom's type: 32 bytes, or 64 hexadecimal digits. By default, random bytes of the system.
+fn valkey_seed(py: Python<'_>, seed: Option<&Bound<'_, PyAny>>) -> PyResult<[u8; 32]> {
+    let bytes = match seed {
+        None => py.import("os")?.call_method1("urandom", (32,))?,
+        Some(seed) if seed.is_instance_of::<PyString>() => {
+            let bytes = py.get_type::<PyBytes>().call_method1("fromhex", (seed,));
+            bytes.map_err(|_| Error::value("invalid seed"))?
+        }
+        Some(seed) => seed.clone(),
+    };
+    let bytes = bytes.cast::<PyBytes>().map_err(|_| {
+        Error::Type("seed must be 32 bytes or a string of 64 hexadecimal digits".into())
+    })?;
+    let bytes = bytes.as_bytes().try_into();
+    Ok(bytes.map_err(|_| Error::value("invalid seed"))?)
 }
 
 /// A filter that can be merged.
@@ -189,6 +259,10 @@ impl Filter {
 /// With `window`, the filter forgets items that were added more than so many milliseconds ago, in steps of a part of the window:
 /// one of `panes`, 12 by default. `seed` is the key of its hash: 16 bytes or 32 hexadecimal digits, by default random.
 ///
+/// With `valkey`, the filter has the type of the module valkey-bloom, whose BF.RESERVE the parameters are then those of: `capacity`
+/// is 1 to 2**63 - 1, `expansion` is 1 to 2**32 - 1, the filter takes at most 128 MiB, and `seed` is 32 bytes or 64 hexadecimal
+/// digits, by default random.
+///
 /// Raises `ValueError` with the text of the command for a parameter that is out of range, and `MemoryError`.
 ///
 /// >>> seen = BloomFilter(1000, 0.001)
@@ -249,6 +323,9 @@ impl Class for BloomFilter {
             Some(expansion) => ("expansion", expansion.to_string()),
             None => ("nonscaling", "True".to_owned()),
         });
+        if self.valkey(py) {
+            parameters.push(("valkey", "True".to_owned()));
+        }
         parameters.push(("count", self.count(py)?.to_string()));
         Ok(parameters)
     }
@@ -273,7 +350,8 @@ impl BloomFilter {
         window = None,
         panes = None,
         seed = None,
-    ), text_signature = "(capacity=100, error_rate=0.01, *, expansion=None, nonscaling=False, window=None, panes=None, seed=None)")]
+        valkey = false,
+    ), text_signature = "(capacity=100, error_rate=0.01, *, expansion=None, nonscaling=False, window=None, panes=None, seed=None, valkey=False)")]
     #[allow(clippy::too_many_arguments)] // Most have a default.
     fn new(
         py: Python<'_>,
@@ -284,16 +362,28 @@ impl BloomFilter {
         window: Option<Integer>,
         panes: Option<Integer>,
         seed: Option<&Bound<'_, PyAny>>,
+        valkey: bool,
     ) -> PyResult<Self> {
+        if nonscaling && expansion.as_ref().is_some_and(|factor| factor.0 != 0) {
+            return Err(Error::value("Nonscaling filters cannot expand").into());
+        }
+        if valkey {
+            if window.is_some() || panes.is_some() {
+                return Err(Error::Type("window and valkey exclude each other".into()).into());
+            }
+            let parameters = valkey_parameters(capacity, error_rate, expansion, nonscaling)?;
+            let seed = valkey_seed(py, seed)?;
+            let parameters = valkey_bloom::Parameters { seed, ..parameters };
+            let chain =
+                py.detach(|| ValkeyChain::new(&parameters, DEFAULT_MAX_SIZE, Budget::UNLIMITED));
+            return Ok(Self::of(Filter::Valkey(chain.map_err(Error::from)?.into())));
+        }
         let error_rate = checked_error_rate(error_rate)?;
         let capacity = in_range(
             capacity,
             1..=MAX_CAPACITY as i64,
             "capacity must be in the range [1, 1073741824]",
         )?;
-        if nonscaling && expansion.as_ref().is_some_and(|factor| factor.0 != 0) {
-            return Err(Error::value("Nonscaling filters cannot expand").into());
-        }
         let expansion = in_range(
             expansion.unwrap_or(Integer(Parameters::DEFAULT.expansion.into())),
             0..=MAX_EXPANSION.into(),
@@ -324,6 +414,10 @@ impl BloomFilter {
 
     /// Adds an item (BF.ADD). Returns whether it is new. `at` is the time of the addition to a filter with a window, in Unix
     /// seconds or as a `datetime`, by default now; `ValueError` if it is before the newest pane.
+    ///
+    /// >>> seen = BloomFilter()
+    /// >>> seen.add("alice"), seen.add("alice")
+    /// (True, False)
     #[pyo3(signature = (item, *, at = None))]
     fn add(&self, item: &Bound<'_, PyAny>, at: Option<At>) -> PyResult<bool> {
         let py = item.py();
@@ -338,6 +432,11 @@ impl BloomFilter {
 
     /// Adds all items of an iterable, an array or a column (BF.MADD). `at` is the time of the additions to a filter with a
     /// window, or an array with a time for each item.
+    ///
+    /// >>> seen = BloomFilter()
+    /// >>> seen.update(["alice", "bob", 7])
+    /// >>> "bob" in seen, "7" in seen, "dave" in seen
+    /// (True, True, False)
     #[pyo3(signature = (items, *, at = None))]
     fn update(&self, items: &Bound<'_, PyAny>, at: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let sketch = self.sketch()?;
@@ -361,6 +460,11 @@ impl BloomFilter {
     }
 
     /// Whether each item may have been added (BF.MEXISTS): a NumPy array, or a list without NumPy.
+    ///
+    /// >>> seen = BloomFilter()
+    /// >>> seen.update(["alice", "bob"])
+    /// >>> [bool(found) for found in seen.contains(["alice", "dave"])]
+    /// [True, False]
     #[pyo3(signature = (items, *, at = None, within = None))]
     fn contains<'py>(
         &self,
@@ -396,19 +500,52 @@ impl BloomFilter {
         results(items.py(), found)
     }
 
-    /// Adds the items of other filters with the same parameters (BF.MERGE). `ValueError` if the parameters differ or a filter
-    /// has a window; then this filter has not changed. The number of items is an estimate afterwards.
-    #[pyo3(signature = (*others))]
-    fn merge(&self, py: Python<'_>, others: &Bound<'_, PyTuple>) -> PyResult<()> {
+    /// Adds the items of other filters with the same parameters (BF.MERGE). The number of items is an estimate afterwards.
+    ///
+    /// `allow_rate`, in (0, 1], is the largest false positive rate of the merged filter. By default, it is 1.25 times
+    /// `error_rate`, or that of full filters or of this filter if they are higher. So the capacity must suffice for the items of
+    /// all filters.
+    ///
+    /// Raises `ValueError` if the merged filter would have a higher rate, which the text contains, if the parameters differ, or
+    /// if a filter has a window or the type of valkey-bloom; then this filter has not changed.
+    ///
+    /// >>> monday, tuesday = BloomFilter(1000), BloomFilter(1000)
+    /// >>> monday.update(["alice", "bob"])
+    /// >>> tuesday.update(["bob", "carol"])
+    /// >>> monday.merge(tuesday)
+    /// >>> "carol" in monday, monday.count
+    /// (True, 3)
+    /// >>> tuesday.update(range(900))
+    /// >>> monday.update(range(1000, 1900))
+    /// >>> monday.merge(tuesday, allow_rate=0.1)
+    #[pyo3(signature = (*others, allow_rate = None))]
+    fn merge(
+        &self,
+        py: Python<'_>,
+        others: &Bound<'_, PyTuple>,
+        allow_rate: Option<Real>,
+    ) -> PyResult<()> {
         let others: Vec<Bound<'_, Self>> = others
             .iter()
             .map(|other| Ok(other.cast_into()?))
             .collect::<PyResult<_>>()?;
-        self.merge_all(py, &others)
+        let allow_rate = match allow_rate {
+            Some(Real(rate)) if !(rate > 0.0 && rate <= 1.0) => {
+                return Err(Error::value("allow_rate must be in the range (0, 1]").into());
+            }
+            rate => rate.map(|Real(rate)| rate),
+        };
+        self.merge_all(py, &others, allow_rate)
     }
 
     fn __ior__(&self, py: Python<'_>, other: Bound<'_, Self>) -> PyResult<()> {
-        self.merge_all(py, &[other])
+        self.merge_all(py, &[other], None)
+    }
+
+    fn __or__<'py>(this: &Bound<'py, Self>, other: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        let union: Bound<'py, Self> = base::copy(this)?.cast_into()?;
+        union.get().merge_all(this.py(), &[other], None)?;
+        Ok(union)
     }
 
     /// The number of items that were added (BF.CARD); now, if the filter has a window.
@@ -448,10 +585,33 @@ impl BloomFilter {
         self.parameter(py, error_rate, ExternalChain::error_rate)
     }
 
+    /// The share of the bits that are set, from 0 to 1, in all sub-filters (`accuracy()["fill"]`); of those that count now, if the
+    /// filter has a window. The cost is linear in the bytes of the filter. A filter with as many items as its capacity has 0.5.
+    ///
+    /// >>> seen = BloomFilter(1000, 0.001, nonscaling=True)
+    /// >>> seen.fill
+    /// 0.0
+    /// >>> seen.update(range(1000))
+    /// >>> round(seen.fill, 1)
+    /// 0.5
+    #[getter]
+    fn fill(this: &Bound<'_, Self>) -> PyResult<f64> {
+        let filter = Self::in_memory(this)?;
+        let sketch = filter.get().sketch()?;
+        Ok(this.py().detach(|| sketch.read(Variants::fill))?)
+    }
+
     /// The growth factor; `None` if the filter does not grow.
     #[getter]
     fn expansion(&self, py: Python<'_>) -> Option<u32> {
         self.parameter(py, Filter::expansion, ExternalChain::expansion)
+    }
+
+    /// Whether the filter has the type of valkey-bloom.
+    #[getter]
+    fn valkey(&self, py: Python<'_>) -> bool {
+        let is_valkey = |filter: &Filter| matches!(filter, Filter::Valkey(_));
+        self.parameter(py, is_valkey, |_| false)
     }
 
     /// Whether the filter does not grow.
@@ -461,6 +621,9 @@ impl BloomFilter {
     }
 
     /// The fields of BF.INFO.
+    ///
+    /// >>> BloomFilter(1000).info()["Capacity"]
+    /// 1000
     #[pyo3(signature = (*, at = None, within = None))]
     fn info<'py>(
         &self,
@@ -529,7 +692,12 @@ impl BloomFilter {
         }
     }
 
-    fn merge_all(&self, py: Python<'_>, others: &[Bound<'_, Self>]) -> PyResult<()> {
+    fn merge_all(
+        &self,
+        py: Python<'_>,
+        others: &[Bound<'_, Self>],
+        allow_rate: Option<f64>,
+    ) -> PyResult<()> {
         let sketch = self.sketch()?;
         let others = others.iter().map(Self::in_memory);
         let others = others.collect::<PyResult<Vec<_>>>()?;
@@ -542,6 +710,12 @@ impl BloomFilter {
                 let others = operands.iter().flatten().map(|other| classic(other));
                 let others = others.collect::<Result<Vec<_>, Error>>()?;
                 if let Filter::Classic(chain) = destination {
+                    let rates = chain.merge_rates(&others)?;
+                    let usual_max = (FULL_TOLERANCE * chain.error_rate()).max(rates.full);
+                    let max = allow_rate.unwrap_or(usual_max.max(rates.before));
+                    if rates.merged > max {
+                        return Err(too_many_false_positives(rates.merged, max));
+                    }
                     chain.merge(&others, Budget::UNLIMITED)?;
                 }
                 Ok(())

@@ -173,6 +173,10 @@ impl CountMinSketch {
     /// Adds `n` to the count of an item (CMS.INCRBY). Returns its estimate. `at` is the time of the addition to a sketch with a
     /// window, in Unix seconds or as a `datetime`, by default now; `ValueError` if it is before the newest pane or a count
     /// overflows.
+    ///
+    /// >>> clicks = CountMinSketch(1000, 5)
+    /// >>> clicks.add("home"), clicks.add("home", 3)
+    /// (1, 4)
     #[pyo3(
         signature = (item, n = Integer(1), *, at = None),
         text_signature = "($self, item, n=1, *, at=None)",
@@ -197,9 +201,16 @@ impl CountMinSketch {
         })??)
     }
 
-    /// Adds counts to items: one for all, or one for each (CMS.INCRBY). Of a mapping, the values are the counts. `at` is the time
-    /// of the additions to a sketch with a window, or an array with a time for each item. If the count of some items would
-    /// overflow or underflow, the others are added and then `ValueError` is raised.
+    /// Adds counts to items: one for all, or one for each (CMS.INCRBY). Of a mapping, the values are the counts; `TypeError` for a
+    /// mapping and `counts`. `at` is the time of the additions to a sketch with a window, or an array with a time for each item. If
+    /// the count of some items would overflow or underflow, the others are added and then `ValueError` is raised.
+    ///
+    /// >>> clicks = CountMinSketch(1000, 5)
+    /// >>> clicks.update(["home", "help", "home"])
+    /// >>> clicks.update(["home", "news"], [5, 2])
+    /// >>> clicks.update({"help": 3})
+    /// >>> [int(count) for count in clicks.query(["home", "help", "news"])]
+    /// [7, 4, 2]
     #[pyo3(signature = (items, counts = None, *, at = None))]
     fn update(
         &self,
@@ -240,7 +251,12 @@ impl CountMinSketch {
         Ok(result?)
     }
 
-    /// The estimate of each item (CMS.QUERY).
+    /// The estimate of each item (CMS.QUERY): a NumPy array, or a list without NumPy.
+    ///
+    /// >>> clicks = CountMinSketch(1000, 5)
+    /// >>> clicks.update(["home", "help", "home"])
+    /// >>> [int(count) for count in clicks.query(["home", "news"])]
+    /// [2, 0]
     #[pyo3(signature = (items, *, at = None, within = None))]
     fn query<'py>(
         &self,
@@ -270,6 +286,14 @@ impl CountMinSketch {
 
     /// Adds the counts of other sketches, multiplied by a weight (CMS.MERGE). `ValueError` if width, depth, cell size, window or
     /// seed differ. A sketch with a window advances to the time `at`, by default now.
+    ///
+    /// >>> monday, tuesday = CountMinSketch(1000, 5), CountMinSketch(1000, 5)
+    /// >>> monday.update({"home": 5})
+    /// >>> tuesday.update({"home": 1, "help": 3})
+    /// >>> monday.merge(tuesday)
+    /// >>> monday.merge(tuesday, weight=10)
+    /// >>> [int(count) for count in monday.query(["home", "help"])]
+    /// [16, 33]
     #[pyo3(
         signature = (*others, weight = Integer(1), at = None),
         text_signature = "($self, *others, weight=1, at=None)",
@@ -346,6 +370,9 @@ impl CountMinSketch {
     }
 
     /// The fields of CMS.INFO.
+    ///
+    /// >>> CountMinSketch(1000, 5).info()
+    /// {'width': 1000, 'depth': 5, 'count': 0}
     #[pyo3(signature = (*, at = None, within = None))]
     fn info<'py>(
         &self,

@@ -165,6 +165,12 @@ impl CuckooFilter {
 
     /// Adds an item, also if the filter contains it (CF.ADD). `at` is the time of the addition to a filter with a window, in Unix
     /// seconds or as a `datetime`, by default now; `ValueError` if it is before the newest pane or the filter is full.
+    ///
+    /// >>> stock = CuckooFilter()
+    /// >>> stock.add("apple")
+    /// >>> stock.add("apple")
+    /// >>> stock.count("apple")
+    /// 2
     #[pyo3(signature = (item, *, at = None))]
     fn add(&self, item: &Bound<'_, PyAny>, at: Option<At>) -> PyResult<()> {
         let py = item.py();
@@ -187,6 +193,10 @@ impl CuckooFilter {
     }
 
     /// Adds an item unless the filter contains it (CF.ADDNX). Returns whether it was added. `at` is that of `add`.
+    ///
+    /// >>> stock = CuckooFilter()
+    /// >>> stock.add_new("apple"), stock.add_new("apple")
+    /// (True, False)
     #[pyo3(signature = (item, *, at = None))]
     fn add_new(&self, item: &Bound<'_, PyAny>, at: Option<At>) -> PyResult<bool> {
         let py = item.py();
@@ -215,6 +225,11 @@ impl CuckooFilter {
 
     /// Removes one occurrence of an item, the oldest of a filter with a window (CF.DEL). Returns whether there was one. `at` is
     /// that of `add`.
+    ///
+    /// >>> stock = CuckooFilter()
+    /// >>> stock.add("apple")
+    /// >>> stock.remove("apple"), stock.remove("apple")
+    /// (True, False)
     #[pyo3(signature = (item, *, at = None))]
     fn remove(&self, item: &Bound<'_, PyAny>, at: Option<At>) -> PyResult<bool> {
         let py = item.py();
@@ -241,6 +256,11 @@ impl CuckooFilter {
     /// Adds all items of an iterable, an array or a column (CF.INSERT). `at` is the time of the additions to a filter with a
     /// window, or an array with a time for each item. If the filter is full for some items, the others are added and then
     /// `ValueError` is raised.
+    ///
+    /// >>> stock = CuckooFilter()
+    /// >>> stock.update(["apple", "pear"])
+    /// >>> len(stock)
+    /// 2
     #[pyo3(signature = (items, *, at = None))]
     fn update(&self, items: &Bound<'_, PyAny>, at: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let py = items.py();
@@ -297,7 +317,12 @@ impl CuckooFilter {
         })?
     }
 
-    /// Whether each item may have been added (CF.MEXISTS).
+    /// Whether each item may have been added (CF.MEXISTS): a NumPy array, or a list without NumPy.
+    ///
+    /// >>> stock = CuckooFilter()
+    /// >>> stock.update(["apple", "pear"])
+    /// >>> [bool(found) for found in stock.contains(["apple", "plum"])]
+    /// [True, False]
     #[pyo3(signature = (items, *, at = None, within = None))]
     fn contains<'py>(
         &self,
@@ -326,6 +351,11 @@ impl CuckooFilter {
     }
 
     /// How often an item may have been added (CF.COUNT).
+    ///
+    /// >>> stock = CuckooFilter()
+    /// >>> stock.update(["apple", "pear", "apple"])
+    /// >>> stock.count("apple"), stock.count("plum")
+    /// (2, 0)
     #[pyo3(signature = (item, *, at = None, within = None))]
     fn count(
         &self,
@@ -352,6 +382,9 @@ impl CuckooFilter {
     }
 
     /// The fields of CF.INFO.
+    ///
+    /// >>> CuckooFilter(1024).info()["Number of buckets"]
+    /// 512
     #[pyo3(signature = (*, at = None, within = None))]
     fn info<'py>(
         &self,
@@ -413,6 +446,18 @@ impl CuckooFilter {
             Filter::Classic(_) => None,
             Filter::Windowed(filter) => filter.error_rate(),
         })
+    }
+
+    /// The share of the slots in use, from 0 to 1, in all sub-filters (`accuracy()["fill"]`); of those that count now, if the
+    /// filter has a window. The cost is linear in the bytes of the filter.
+    ///
+    /// >>> seen = CuckooFilter(1024)
+    /// >>> seen.update(range(512))
+    /// >>> seen.fill
+    /// 0.5
+    #[getter]
+    fn fill(&self, py: Python<'_>) -> PyResult<f64> {
+        Ok(py.detach(|| self.sketch.read(Variants::fill))?)
     }
 
     /// The number of slots of a bucket.

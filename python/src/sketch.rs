@@ -6,7 +6,7 @@ use crate::lock::Shared;
 use crate::window::When;
 use pyo3::prelude::*;
 use roughly_dump::Reader;
-use roughly_sketch::accuracy::Field;
+use roughly_sketch::accuracy::{Field, Figure};
 use roughly_sketch::blocks::{BlockVisitor, Blocks};
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::count_min::{CountMin, CountMinWindow};
@@ -108,6 +108,16 @@ pub trait Variants: Sized + Send + Sync {
 
     /// Bytes of the memory blocks, with those of the cache of reads.
     fn block_bytes(&self) -> u64;
+
+    /// The field "fill" of a filter, now; 0 for other sketches.
+    fn fill(&self) -> Result<f64, Error> {
+        let fields = self.accuracy(self.panes(When::default())?)?;
+        let fill = fields.into_iter().find_map(|field| match field {
+            (name, Figure::Ratio(fill)) if name == c"fill" => Some(fill),
+            _ => None,
+        });
+        Ok(fill.unwrap_or(0.0))
+    }
 
     /// Whether both have the same type and state.
     fn is_equal(&self, other: &Self) -> Result<bool, Error>;

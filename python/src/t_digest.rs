@@ -5,14 +5,15 @@ use crate::base::Base;
 use crate::batch::reserve;
 use crate::error::Error;
 use crate::lock::Shared;
-use crate::numbers::{Integer, Numbers, Real, answers};
+use crate::numbers::{Counts, CountsReader, Integer, Numbers, Real, answers};
+use crate::numpy_array::results;
 use crate::sketch::{Class, Variants, class, variants};
 use crate::window::{Additions, At, When, Within, new_window};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use roughly_sketch::memory::{Budget, with_capacity};
 use roughly_sketch::t_digest::{
-    Compressed, DEFAULT_COMPRESSION, DigestError, TDigest as Classic, TDigestWindow,
+    Centroid, Compressed, DEFAULT_COMPRESSION, DigestError, TDigest as Classic, TDigestWindow,
 };
 use roughly_sketch::window::Panes;
 
@@ -43,6 +44,28 @@ impl Digest {
                 })
             }
         }
+    }
+
+    fn add_weighted(&mut self, samples: &[Centroid]) -> Result<(), Error> {
+        match self {
+            Self::Classic(digest) => Ok(digest.add_weighted(samples, Budget::UNLIMITED)?),
+            Self::Windowed(_) => Err(NO_WEIGHTS),
+        }
+    }
+
+    /// Checks the weights of samples before the first of them is added.
+    fn check_weights(&self, weights: impl Iterator<Item = i64>) -> Result<(), Error> {
+        let Self::Classic(digest) = self else {
+            return Err(NO_WEIGHTS);
+        };
+        let mut sum = digest.observations();
+        for weight in weights {
+            if weight < 1 {
+                return Err(DigestError::InvalidWeight.into());
+            }
+            sum = sum.checked_add(weight).ok_or(DigestError::Overflow)?;
+        }
+        Ok(())
     }
 
     /// Calls `read` with the compressed form, which the cache keeps until the next write.
@@ -86,6 +109,9 @@ impl TDigest {
         })
     }
 }
+
+const NO_WEIGHTS: Error =
+    Error::value("T-Digest: samples of a digest with a window have no weights");
 
 /// Refuses samples that are not finite.
 fn check(values: &[f64]) -> Result<(), Error> {
@@ -149,32 +175,69 @@ impl TDigest {
         Ok(Self::of(Digest::Classic(digest.into())))
     }
 
-    /// Adds a sample (TDIGEST.ADD). `at` is the time of the addition to a digest with a window, in Unix seconds or as a
-    /// `datetime`, by default now; `ValueError` if it is before the newest pane or the sample is not finite.
-    #[pyo3(signature = (value, *, at = None))]
-    fn add(&self, py: Python<'_>, value: Real, at: Option<At>) -> PyResult<()> {
-        let Real(value) = value;
+    /// Adds a sample (TDIGEST.ADD) that counts `weight` times, at least once. `at` is the time of the addition to a digest with a
+    /// window, in Unix seconds or as a `datetime`, by default now; such a digest takes no weights.
+    ///
+    /// `ValueError` if the sample is not finite, the time is before the newest pane, or the weight is out of range.
+    ///
+    /// >>> latency = TDigest()
+    /// >>> latency.add(12.5)
+    /// >>> latency.add(250, 3)
+    /// >>> latency.count, latency.mean()
+    /// (4, 190.625)
+    #[pyo3(
+        signature = (value, weight = Integer(1), *, at = None),
+        text_signature = "($self, value, weight=1, *, at=None)",
+    )]
+    fn add(&self, py: Python<'_>, value: Real, weight: Integer, at: Option<At>) -> PyResult<()> {
+        let (Real(mean), Integer(weight)) = (value, weight);
         let add = |digest: &mut Digest| {
             let mut additions = Additions::one(at, digest.timeline())?;
             // Before the digest advances.
-            check(&[value])?;
-            digest.add(&[value], &mut additions)
+            check(&[mean])?;
+            match weight {
+                1 => digest.add(&[mean], &mut additions),
+                _ => digest.add_weighted(&[Centroid { mean, weight }]),
+            }
         };
         Ok(self.sketch.poke(py, add)?)
     }
 
     /// Adds all samples of an iterable, an array or a column; none if one is not finite (TDIGEST.ADD). `at` is the time of the
     /// additions to a digest with a window, or an array with a time for each sample.
-    #[pyo3(signature = (values, *, at = None))]
-    fn update(&self, values: &Bound<'_, PyAny>, at: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    ///
+    /// `weights` are integers of at least 1: how often each sample counts, or all of them. The sum of all weights of a digest is
+    /// at most 2**63 - 1, and a weight above 2**53 is rounded down to a float. A digest with a window takes no weights.
+    ///
+    /// >>> latency = TDigest()
+    /// >>> latency.update([10.5, 11.5, 250.0])
+    /// >>> latency.update([12.5, 40.0], weights=[90, 7])
+    /// >>> latency.count, latency.mean()
+    /// (100, 16.77)
+    #[pyo3(signature = (values, weights = None, *, at = None))]
+    fn update(
+        &self,
+        values: &Bound<'_, PyAny>,
+        weights: Option<&Bound<'_, PyAny>>,
+        at: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
         let py = values.py();
         let timeline = self.sketch.peek(py, |digest| digest.timeline().copied());
         let mut additions = Additions::of(at, timeline)?;
+        let weights = weights.map(Counts::of).transpose()?;
         let values = Numbers::<f64>::of(values, SAMPLES.0, SAMPLES.1)?;
         let values = values.as_slice()?;
         additions.check_len(values.len())?;
+        if let Some(Counts::Each(weights)) = &weights
+            && weights.as_slice()?.len() != values.len()
+        {
+            return Err(Error::value("values and weights have different lengths").into());
+        }
         // If a value is invalid, none is added.
         py.detach(|| check(values))?;
+        if let Some(weights) = &weights {
+            return self.update_weighted(py, values, || weights.reader());
+        }
         let mut copy = Vec::new();
         for part in values.chunks(PART_SAMPLES) {
             py.check_signals()?;
@@ -191,7 +254,13 @@ impl TDigest {
         Ok(())
     }
 
-    /// The values at quantiles (TDIGEST.QUANTILE).
+    /// The values at quantiles from 0 to 1, a number or several (TDIGEST.QUANTILE). A value can be between two samples, and far from
+    /// both if they are: with `compression` 100, from 36 samples on; with 1000, from 234.
+    ///
+    /// >>> latency = TDigest()
+    /// >>> latency.update(range(1, 1001))
+    /// >>> latency.quantile(0.5), list(latency.quantile([0.9, 0.99])) == [900.5, 990.5]
+    /// (500.5, True)
     #[pyo3(signature = (q, *, at = None, within = None))]
     fn quantile<'py>(
         &self,
@@ -205,7 +274,12 @@ impl TDigest {
         self.answers(q, SAMPLES, when, check, Compressed::quantile)
     }
 
-    /// The fractions of samples that are at most these values (TDIGEST.CDF).
+    /// The fractions of samples that are at most these values, a number or several (TDIGEST.CDF).
+    ///
+    /// >>> latency = TDigest()
+    /// >>> latency.update(range(1, 1001))
+    /// >>> latency.cdf(1), latency.cdf(2000), list(latency.cdf([0, 1001])) == [0, 1]
+    /// (0.0005, 1.0, True)
     #[pyo3(signature = (value, *, at = None, within = None))]
     fn cdf<'py>(
         &self,
@@ -219,7 +293,12 @@ impl TDigest {
         self.answers(value, SAMPLES, when, check, Compressed::cdf)
     }
 
-    /// The numbers of samples below these values (TDIGEST.RANK).
+    /// The numbers of samples below these values, a number or several (TDIGEST.RANK).
+    ///
+    /// >>> latency = TDigest()
+    /// >>> latency.update(range(1, 1001))
+    /// >>> latency.rank(1), latency.rank(2000), list(latency.rank([2, 1001])) == [1, 1000]
+    /// (0, 1000, True)
     #[pyo3(signature = (value, *, at = None, within = None))]
     fn rank<'py>(
         &self,
@@ -232,7 +311,12 @@ impl TDigest {
         self.answers(value, SAMPLES, when, check, Compressed::rank)
     }
 
-    /// The numbers of samples above these values (TDIGEST.REVRANK).
+    /// The numbers of samples above these values, a number or several (TDIGEST.REVRANK).
+    ///
+    /// >>> latency = TDigest()
+    /// >>> latency.update(range(1, 1001))
+    /// >>> latency.revrank(1000), latency.revrank(0), list(latency.revrank([999, -1])) == [1, 1000]
+    /// (0, 1000, True)
     #[pyo3(signature = (value, *, at = None, within = None))]
     fn revrank<'py>(
         &self,
@@ -245,7 +329,12 @@ impl TDigest {
         self.answers(value, SAMPLES, when, check, Compressed::revrank)
     }
 
-    /// The values at ranks (TDIGEST.BYRANK).
+    /// The values at ranks from the smallest, which has rank 0: a number or several (TDIGEST.BYRANK).
+    ///
+    /// >>> latency = TDigest()
+    /// >>> latency.update(range(1, 1001))
+    /// >>> latency.byrank(0), latency.byrank(999), list(latency.byrank([0, 1000])) == [1, float("inf")]
+    /// (1.0, 1000.0, True)
     #[pyo3(signature = (rank, *, at = None, within = None))]
     fn byrank<'py>(
         &self,
@@ -258,7 +347,12 @@ impl TDigest {
         self.answers(rank, RANKS, when, check, Compressed::by_rank)
     }
 
-    /// The values at ranks from the largest (TDIGEST.BYREVRANK).
+    /// The values at ranks from the largest, which has rank 0: a number or several (TDIGEST.BYREVRANK).
+    ///
+    /// >>> latency = TDigest()
+    /// >>> latency.update(range(1, 1001))
+    /// >>> latency.byrevrank(0), latency.byrevrank(999), list(latency.byrevrank([0, 1000])) == [1000, float("-inf")]
+    /// (1000.0, 1.0, True)
     #[pyo3(signature = (rank, *, at = None, within = None))]
     fn byrevrank<'py>(
         &self,
@@ -271,7 +365,12 @@ impl TDigest {
         self.answers(rank, RANKS, when, check, Compressed::by_revrank)
     }
 
-    /// The mean of the samples between two quantiles (TDIGEST.TRIMMED_MEAN).
+    /// The mean of the samples between two quantiles from 0 to 1 (TDIGEST.TRIMMED_MEAN).
+    ///
+    /// >>> latency = TDigest()
+    /// >>> latency.update([1, 2, 3, 1000])
+    /// >>> latency.trimmed_mean(0, 0.75)
+    /// 2.0
     #[pyo3(signature = (low, high, *, at = None, within = None))]
     fn trimmed_mean(
         &self,
@@ -295,7 +394,55 @@ impl TDigest {
         Ok(py.detach(|| self.sketch.read(read))?)
     }
 
-    /// The smallest sample (TDIGEST.MIN).
+    /// The mean of the samples; nan if there are none. It is exact except for rounding.
+    ///
+    /// >>> latency = TDigest()
+    /// >>> latency.update([1, 2, 6])
+    /// >>> latency.mean()
+    /// 3.0
+    #[pyo3(signature = (*, at = None, within = None))]
+    fn mean(&self, py: Python<'_>, at: Option<At>, within: Option<Within>) -> PyResult<f64> {
+        self.trimmed_mean(py, Real(0.0), Real(1.0), at, within)
+    }
+
+    /// The means and the weights of the centroids, in the order of the means, as two NumPy arrays, or two lists without NumPy. They
+    /// are those of the compressed form, from which queries are answered: of few samples, all.
+    ///
+    /// >>> latency = TDigest()
+    /// >>> latency.update([2, 1, 6])
+    /// >>> means, weights = latency.centroids()
+    /// >>> list(means) == [1, 2, 6], list(weights) == [1, 1, 1]
+    /// (True, True)
+    #[pyo3(signature = (*, at = None, within = None))]
+    fn centroids<'py>(
+        &self,
+        py: Python<'py>,
+        at: Option<At>,
+        within: Option<Within>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let when = When::new(at, within);
+        let read = |digest: &Digest| {
+            digest.compressed(digest.panes(when)?, |digest| {
+                let centroids = digest.centroids();
+                let mut means = with_capacity(centroids.len())?;
+                let mut weights = with_capacity(centroids.len())?;
+                for Centroid { mean, weight } in centroids {
+                    means.push(mean);
+                    weights.push(weight);
+                }
+                Ok::<_, Error>((means, weights))
+            })?
+        };
+        let (means, weights) = py.detach(|| self.sketch.read(read))?;
+        Ok((results(py, means)?, results(py, weights)?))
+    }
+
+    /// The smallest sample; nan if there are none (TDIGEST.MIN).
+    ///
+    /// >>> latency = TDigest()
+    /// >>> latency.update([2.5, 1.5])
+    /// >>> latency.min()
+    /// 1.5
     #[pyo3(signature = (*, at = None, within = None))]
     fn min(&self, py: Python<'_>, at: Option<At>, within: Option<Within>) -> PyResult<f64> {
         let min = |digest: &Digest, panes| match digest {
@@ -305,7 +452,12 @@ impl TDigest {
         self.sketch.peek_at(py, When::new(at, within), min)
     }
 
-    /// The largest sample (TDIGEST.MAX).
+    /// The largest sample; nan if there are none (TDIGEST.MAX).
+    ///
+    /// >>> latency = TDigest()
+    /// >>> latency.update([2.5, 1.5])
+    /// >>> latency.max()
+    /// 2.5
     #[pyo3(signature = (*, at = None, within = None))]
     fn max(&self, py: Python<'_>, at: Option<At>, within: Option<Within>) -> PyResult<f64> {
         let max = |digest: &Digest, panes| match digest {
@@ -317,6 +469,16 @@ impl TDigest {
 
     /// Adds the samples of other digests, as one TDIGEST.MERGE does: several calls give another digest. Of a digest with a
     /// window, the samples that count at the time `at` are added.
+    ///
+    /// As an existing destination of the command, this digest keeps its compression. Create an empty one with that of the others.
+    ///
+    /// >>> monday, tuesday = TDigest(1000), TDigest(1000)
+    /// >>> monday.update(range(1, 501))
+    /// >>> tuesday.update(range(501, 1001))
+    /// >>> week = TDigest(max(monday.compression, tuesday.compression))
+    /// >>> week.merge(monday, tuesday)
+    /// >>> week.quantile(0.5)
+    /// 500.5
     #[pyo3(signature = (*others, at = None))]
     fn merge(&self, py: Python<'_>, others: &Bound<'_, PyTuple>, at: Option<At>) -> PyResult<()> {
         let others: Vec<Bound<'_, Self>> = others
@@ -371,6 +533,9 @@ impl TDigest {
     }
 
     /// The fields of TDIGEST.INFO, without the memory usage.
+    ///
+    /// >>> TDigest().info()["Capacity"]
+    /// 610
     #[pyo3(signature = (*, at = None, within = None))]
     fn info<'py>(
         &self,
@@ -416,6 +581,34 @@ impl TDigest {
 }
 
 impl TDigest {
+    /// Adds finite samples with weights, of which `weights` creates a reader.
+    fn update_weighted<'a>(
+        &self,
+        py: Python<'_>,
+        values: &[f64],
+        weights: impl Fn() -> PyResult<CountsReader<'a>>,
+    ) -> PyResult<()> {
+        let mut all = weights()?;
+        py.detach(|| {
+            let weights = all.next(values.len())?;
+            self.sketch.read(|digest| digest.check_weights(weights))
+        })?;
+        let mut weights = weights()?;
+        let mut copy = Vec::new();
+        for part in values.chunks(PART_SAMPLES) {
+            py.check_signals()?;
+            py.detach(|| {
+                // Another thread may write to the arrays: the copy is checked.
+                copy.clear();
+                reserve(&mut copy, part.len())?;
+                let samples = part.iter().zip(weights.next(part.len())?);
+                copy.extend(samples.map(|(&mean, weight)| Centroid { mean, weight }));
+                self.sketch.write(|digest| digest.add_weighted(&copy))
+            })?;
+        }
+        Ok(())
+    }
+
     /// The parameters that the text of the object has.
     fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
         Ok(vec![

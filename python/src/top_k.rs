@@ -10,11 +10,13 @@ use crate::payload::bytes;
 use crate::sketch::{Class, Variants, class, variants};
 use crate::window::{Additions, At, When, Within, add_counts, new_seed, new_window};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::{Budget, OutOfMemory, with_capacity};
+use roughly_sketch::stored::Stored;
 use roughly_sketch::top_k::{
-    BLOCK_ITEMS, DEFAULT_DECAY, DEFAULT_WIDTH, ItemHash, MAX_INCREMENT, TopK as Classic, TopKWindow,
+    BLOCK_ITEMS, DEFAULT_DECAY, DEFAULT_WIDTH, ItemHash, MAX_INCREMENT, MergeError,
+    TopK as Classic, TopKWindow,
 };
 use roughly_sketch::window::Panes;
 
@@ -47,14 +49,20 @@ fn default_width(k: i64) -> i64 {
         .clamp(DEFAULT_WIDTH as i64, u32::MAX.into())
 }
 
-fn increment(n: i64) -> Result<u32, Error> {
+/// The increments of an item: a count above the limit of the command is added in parts, as by several commands.
+fn increments(n: i64) -> Result<impl Iterator<Item = u32>, Error> {
     const BAD_INCREMENT: Error = Error::value(
-        "TopK: increment must be an integer greater or equal to 0 and smaller or equal to 100,000",
+        "TopK: increment must be an integer greater or equal to 0 and smaller or equal to 4,294,967,295",
     );
-    let increment = u32::try_from(n).ok();
-    increment
-        .filter(|&increment| increment <= MAX_INCREMENT)
-        .ok_or(BAD_INCREMENT)
+    let n = u32::try_from(n).map_err(|_| BAD_INCREMENT)?;
+    let mut rest = n;
+    // One increment of 0 for a count of 0.
+    let parts = n.div_ceil(MAX_INCREMENT).max(1);
+    Ok((0..parts).map(move |_| {
+        let part = rest.min(MAX_INCREMENT);
+        rest -= part;
+        part
+    }))
 }
 
 /// The function that adds items in blocks to a sketch of this type: the counters of a block are loaded into the processor's cache
@@ -74,10 +82,12 @@ macro_rules! add_all {
                     len += 1;
                 }
                 for (item, hash, n) in &block[..len] {
-                    let n = increment(*n)?;
-                    let added = sketch.add_hashed(item, hash, n, Budget::UNLIMITED, &mut changes);
-                    if let Err(error) = added {
-                        return Err($refused(sketch, item, error));
+                    for n in increments(*n)? {
+                        let budget = Budget::UNLIMITED;
+                        let added = sketch.add_hashed(item, hash, n, budget, &mut changes);
+                        if let Err(error) = added {
+                            return Err($refused(sketch, item, error));
+                        }
                     }
                 }
                 if len < BLOCK_ITEMS {
@@ -118,6 +128,25 @@ impl Top {
     }
 }
 
+impl From<MergeError> for Error {
+    fn from(error: MergeError) -> Self {
+        match error {
+            MergeError::OutOfMemory(error) => error.into(),
+            error => Self::Value(error.to_string().into()),
+        }
+    }
+}
+
+/// A sketch that can be merged.
+fn classic(sketch: &Top) -> Result<&Classic, Error> {
+    match sketch {
+        Top::Classic(sketch) => Ok(sketch),
+        Top::Windowed(_) => Err(Error::value(
+            "TopK: sketches with a window cannot be merged",
+        )),
+    }
+}
+
 fn copy(item: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
     let mut copy = with_capacity(item.len())?;
     copy.extend_from_slice(item);
@@ -138,7 +167,7 @@ fn copies<'a>(
 /// Estimates the `k` most frequent items and their counts (TOPK.RESERVE).
 ///
 /// `width` and `depth` are the dimensions of the table of counters: by default 10 * `k`, at least 8, and 5. For the default of the
-/// command, specify 8 and 7, with which a list of more than about 20 items is inaccurate. `decay`, in (0, 1], is the base of the
+/// command, specify 8 and 7, with which a list of 10 items lacks 8 to 58 % of the most frequent ones. `decay`, in (0, 1], is the base of the
 /// probability with which the counter of another item decreases.
 ///
 /// `window`, `panes`, `finest` and `seed` are those of `CountMinSketch`.
@@ -202,9 +231,14 @@ impl TopK {
         Ok(Self::of(Top::Classic(sketch.into())))
     }
 
-    /// Adds `n`, 0 to 100,000, to the count of an item (TOPK.INCRBY). Returns the item that was expelled, or `None`. `at` is the
-    /// time of the addition to a sketch with a window, in Unix seconds or as a `datetime`, by default now; `ValueError` if it is
-    /// before the newest pane.
+    /// Adds `n`, 0 to 2**32 - 1, to the count of an item (TOPK.INCRBY, several times above 100,000). Returns the item that was
+    /// expelled, or `None`. `at` is the time of the addition to a sketch with a window, in Unix seconds or as a `datetime`, by
+    /// default now; `ValueError` if it is before the newest pane.
+    ///
+    /// >>> words = TopK(1)
+    /// >>> words.add("be")
+    /// >>> words.add("to", 3)
+    /// b'be'
     #[pyo3(
         signature = (item, n = Integer(1), *, at = None),
         text_signature = "($self, item, n=1, *, at=None)",
@@ -220,31 +254,46 @@ impl TopK {
         let expelled = with_bytes(item, |item| {
             self.sketch.poke(py, |sketch| {
                 let mut additions = Additions::one(at, sketch.timeline())?;
-                let n = increment(n)?;
+                let mut increments = increments(n)?;
+                // At most one of the increments expels an item.
+                let mut expelled = None;
                 match sketch {
                     Top::Classic(sketch) => {
-                        Ok::<_, Error>(sketch.add(item, n)?.expelled.map(copy).transpose()?)
+                        for n in increments {
+                            if let Some(item) = sketch.add(item, n)?.expelled {
+                                expelled = Some(copy(item)?);
+                            }
+                        }
                     }
                     Top::Windowed(sketch) => {
-                        let mut expelled = None;
                         additions.add(&mut **sketch, 1, |sketch, _| {
-                            let added = match sketch.add(item, n) {
-                                Ok(added) => added.expelled.map(copy).transpose(),
-                                Err(error) => Err(error),
-                            };
-                            expelled = added.map_err(|error| refused(sketch, item, error))?;
+                            for n in increments.by_ref() {
+                                let added = match sketch.add(item, n) {
+                                    Ok(added) => added.expelled.map(copy).transpose(),
+                                    Err(error) => Err(error),
+                                };
+                                let added = added.map_err(|error| refused(sketch, item, error))?;
+                                expelled = added.or(expelled.take());
+                            }
                             Ok(())
                         })?;
-                        Ok(expelled)
                     }
                 }
+                Ok::<_, Error>(expelled)
             })
         })??;
         expelled.map(|item| bytes(py, &item)).transpose()
     }
 
-    /// Adds counts to items: one for all, or one for each (TOPK.INCRBY). Of a mapping, the values are the counts. `at` is the time
-    /// of the additions to a sketch with a window, or an array with a time for each item.
+    /// Adds counts to items: one for all, or one for each, 0 to 2**32 - 1 (TOPK.INCRBY). Of a mapping, the values are the counts;
+    /// `TypeError` for a mapping and `counts`. `at` is the time of the additions to a sketch with a window, or an array with a time
+    /// for each item.
+    ///
+    /// >>> words = TopK(2)
+    /// >>> words.update({"to": 3, "be": 2})
+    /// >>> words.update(["be", "or"], [4, 1])
+    /// >>> words.items()
+    /// [(b'be', 6), (b'to', 3)]
     #[pyo3(signature = (items, counts = None, *, at = None))]
     fn update(
         &self,
@@ -253,6 +302,40 @@ impl TopK {
         at: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         add_counts(&self.sketch, items, counts, at, Top::update)
+    }
+
+    /// Adds the counts of other sketches with the same `k`, `width`, `depth` and `decay`. Keeps the `k` most frequent items of all
+    /// lists. An item that is frequent in all, but on no list, is missing; and the counts that remain are too low rather than too
+    /// high.
+    ///
+    /// `ValueError` if the parameters differ or a sketch has a window; then this sketch has not changed.
+    ///
+    /// >>> monday, tuesday = TopK(2), TopK(2)
+    /// >>> monday.update({"home": 5, "news": 2})
+    /// >>> tuesday.update({"home": 1, "help": 3})
+    /// >>> monday.merge(tuesday)
+    /// >>> monday.items()
+    /// [(b'home', 6), (b'help', 3)]
+    #[pyo3(signature = (*others))]
+    fn merge(&self, py: Python<'_>, others: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let others: Vec<Bound<'_, Self>> = others
+            .iter()
+            .map(|other| Ok(other.cast_into()?))
+            .collect::<PyResult<_>>()?;
+        let locks: Vec<_> = others.iter().map(|other| &other.get().sketch).collect();
+        let merged = py.detach(|| {
+            self.sketch.write_with(&locks, |destination, operands| {
+                let sources = operands.iter().flatten().map(|operand| classic(operand));
+                sources.collect::<Result<Vec<_>, _>>()?;
+                let mut merged = Stored::try_clone(classic(destination)?)?;
+                for operand in operands {
+                    merged.merge(classic(operand.unwrap_or(destination))?)?;
+                }
+                *destination = Top::Classic(merged.into());
+                Ok::<_, Error>(())
+            })
+        });
+        Ok(merged?)
     }
 
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -268,6 +351,11 @@ impl TopK {
     }
 
     /// The items with their counts, the most frequent first (TOPK.LIST WITHCOUNT).
+    ///
+    /// >>> words = TopK(1)
+    /// >>> words.update(["to", "be", "to"])
+    /// >>> words.items()
+    /// [(b'to', 2)]
     #[pyo3(signature = (*, at = None, within = None))]
     fn items<'py>(
         &self,
@@ -295,6 +383,11 @@ impl TopK {
     }
 
     /// The estimate of an item (TOPK.COUNT).
+    ///
+    /// >>> words = TopK(1)
+    /// >>> words.update(["to", "be", "to"])
+    /// >>> words.count("to"), words.count("or")
+    /// (2, 0)
     #[pyo3(signature = (item, *, at = None, within = None))]
     fn count(
         &self,
@@ -350,6 +443,9 @@ impl TopK {
     }
 
     /// The fields of TOPK.INFO.
+    ///
+    /// >>> TopK(10).info()
+    /// {'k': 10, 'width': 100, 'depth': 5, 'decay': 0.9}
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let info = PyDict::new(py);
         info.set_item("k", self.k(py))?;

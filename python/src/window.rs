@@ -416,7 +416,7 @@ impl Additions {
 /// [`Additions::of`]. Calls `add` with each batch of items.
 ///
 /// # Errors
-/// Fewer or more counts or times than items; those of [`Additions::of`] and of `add`.
+/// Counts beside a mapping; fewer or more counts or times than items; those of [`Additions::of`] and of `add`.
 pub fn add_counts<V: Variants>(
     sketch: &Shared<V>,
     items: &Bound<'_, PyAny>,
@@ -425,9 +425,11 @@ pub fn add_counts<V: Variants>(
     mut add: impl FnMut(&mut V, &Batch, &mut CountsReader<'_>, &mut Additions) -> Result<(), Error>
     + Send,
 ) -> PyResult<()> {
-    if let Ok(mapping) = items.cast::<PyMapping>()
-        && counts.is_none()
-    {
+    if let Ok(mapping) = items.cast::<PyMapping>() {
+        if counts.is_some() {
+            let text = "a mapping has counts of its own: update takes no others";
+            return Err(Error::Type(text.into()).into());
+        }
         let (items, counts) = (mapping.keys()?, mapping.values()?);
         return add_counts(sketch, items.as_any(), Some(counts.as_any()), at, add);
     }

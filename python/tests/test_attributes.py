@@ -1,7 +1,6 @@
 """Attributes, texts, comparison, documentation of the objects; the defaults of the package."""
 
 import collections
-import doctest
 import importlib.metadata
 
 import numpy as np
@@ -90,6 +89,30 @@ def test_objects_have_attributes_a_text_and_equality(create, attributes, text):
     assert sum(each == create() for each in others if each.seed is None) <= 1
 
 
+FILTERS = {
+    "bloom": lambda: roughly.BloomFilter(500),
+    "nonscaling": lambda: roughly.BloomFilter(500, nonscaling=True),
+    "valkey": lambda: roughly.BloomFilter(500, valkey=True),
+    "bloom window": lambda: roughly.BloomFilter(500, window=60_000),
+    "cuckoo": lambda: roughly.CuckooFilter(500),
+    "cuckoo window": lambda: roughly.CuckooFilter(500, window=60_000),
+}
+
+
+@pytest.mark.parametrize("create", FILTERS.values(), ids=FILTERS)
+def test_filters_have_their_fill(create):
+    sketch = create()
+    assert sketch.fill == 0
+    fills = []
+    for items in (range(100), range(100, 200), range(200, 300)):
+        sketch.update(items)
+        assert sketch.fill == sketch.accuracy()["fill"]
+        fills.append(sketch.fill)
+    assert 0 < fills[0] < fills[1] < fills[2] <= 1
+    with pytest.raises(AttributeError):
+        sketch.fill = 0
+
+
 def test_large_objects_are_compared_to_their_end():
     one = roughly.BloomFilter(30_000_000)
     one.add("a")
@@ -137,9 +160,12 @@ def test_mappings_have_counts():
         one.update(counter)
         other.update(list(counter), list(counter.values()))
         assert one == other
-        # As all iterables, a mapping has its keys as items.
-        one.update(counter, 2)
-        other.update(list(counter), 2)
+        # Which of the counts are meant is unknown.
+        for counts in (2, [1, 2, 3], counter.values()):
+            with pytest.raises(TypeError, match="^a mapping has counts of its own: update takes no others$"):
+                one.update(counter, counts)
+        with pytest.raises(TypeError, match="^a mapping has counts"):
+            one.update({}, counts=[])
         assert one == other
     seen = roughly.BloomFilter()
     seen.update(counter)
@@ -149,38 +175,6 @@ def test_mappings_have_counts():
 def test_the_version_is_that_of_the_package():
     assert roughly.__version__ == importlib.metadata.version("roughly")
     assert f'version = "{roughly.__version__}"' in (ROOT / "Cargo.toml").read_text()
-
-
-CLASSES = [
-    roughly.BloomFilter,
-    roughly.CuckooFilter,
-    roughly.CountMinSketch,
-    roughly.TopK,
-    roughly.TDigest,
-]
-
-
-COMMON = [getattr(roughly.Sketch, name) for name in vars(roughly.Sketch) if not name.startswith("_")]
-COMMON = [method for method in COMMON if callable(method)]
-
-
-@pytest.mark.parametrize(
-    "documented", [*CLASSES, roughly.Sketch, *COMMON, roughly.load, roughly.load_chunks, roughly.open], ids=lambda each: each.__qualname__
-)
-def test_the_examples_of_the_documentation_run(documented, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    test = doctest.DocTestParser().get_doctest(
-        documented.__doc__, dict(vars(roughly)), documented.__name__, None, None
-    )
-    assert test.examples
-    assert doctest.DocTestRunner().run(test).failed == 0
-
-
-@pytest.mark.parametrize("documented", CLASSES)
-def test_all_methods_are_documented(documented):
-    names = [name for name in dir(documented) if not name.startswith("_")]
-    assert len(names) > 15
-    assert [name for name in names if not getattr(documented, name).__doc__] == []
 
 
 def zipf(items, exponent, draws):

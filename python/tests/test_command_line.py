@@ -116,7 +116,8 @@ def test_merge(lines):
     assert roughly.open("both").dump() == expected.dump()
     run("build", "topk", "a", "-o", "top")
     assert run("merge", "one", "top", "-o", "x", status=1)[1] == ["roughly: top: TopK, but one: TDigest"]
-    assert "cannot be merged" in run("merge", "top", "top", "-o", "x", status=1)[1][0]
+    roughly.CuckooFilter().save("cuckoo")
+    assert "cannot be merged" in run("merge", "cuckoo", "cuckoo", "-o", "x", status=1)[1][0]
 
 
 def test_restore_and_inspect_a_key(client, lines):

@@ -79,7 +79,7 @@ def test_no_parameter_takes_complex_numbers(name, value):
             for method, parameters in methods(name):
                 required = [each for each in parameters if each in good]
                 for parameter in parameters:
-                    if parameter in ("n", "counts", "low", "high", "at", *good):
+                    if parameter in ("n", "counts", "weight", "weights", "low", "high", "at", *good):
                         arguments = {each: good[each] for each in required} | {parameter: value}
                         # An array without a dimension is no array of items, of whatever type.
                         errors = (TypeError, ValueError) if isinstance(value, np.ndarray) and not value.ndim else TypeError
@@ -132,6 +132,8 @@ def test_arrays_of_another_length_change_nothing(name):
             arguments = [{"at": [1_700_000_000] * (len(items) + difference)}]
             if name in ("CountMinSketch", "TopK"):
                 arguments.append({"counts": [1] * (len(items) + difference)})
+            if name == "TDigest":
+                arguments.append({"weights": [1] * (len(items) + difference)})
             for argument in arguments:
                 with pytest.raises(ValueError, match="different lengths$"):
                     sketch.update(items, **argument)

@@ -20,7 +20,11 @@ found: bool = "alice" in seen
 found_of_all: int = int(seen.contains(np.array(["alice"]), at=datetime.now(timezone.utc)).sum())
 size: int = len(seen) + seen.count + seen.capacity
 seen.merge(roughly.BloomFilter(1_000_000, 0.001), seen)
+seen.merge(seen.copy(), allow_rate=0.05)
 seen |= seen.copy()
+union: roughly.BloomFilter = seen | seen.copy()
+share: float = seen.fill
+valkey: bool = roughly.BloomFilter(valkey=True, seed=bytes(32)).valkey
 equal: bool = seen == seen.copy()
 payload: bytes = seen.dump(rdb_version=11)
 copy: roughly.BloomFilter = seen.copy()
@@ -48,6 +52,7 @@ length: "int | None" = windowed.window
 top = roughly.TopK(10)
 expelled: "bytes | None" = top.add("alice")
 items: list[tuple[bytes, int]] = top.items()
+top.merge(roughly.TopK(10), top)
 
 digest = roughly.TDigest()
 digest.update(np.arange(10, dtype="f8"))
@@ -56,6 +61,12 @@ rank: int = digest.rank(3)
 quartiles: float = float(digest.quantile([0.25, 0.5, 0.75]).max())
 ranks = digest.rank(np.arange(3)).sum()
 samples: int = digest.count
+digest.update([1.5, 2.5], weights=[3, 4])
+digest.update([1.5, 2.5], 3)
+digest.add(1.5, 3)
+mean: float = digest.mean()
+means, weights = digest.centroids()
+weighted_mean: float = float((means * weights).sum() / weights.sum())
 
 loaded: roughly.Sketch = roughly.load(payload)
 loaded.update([1, 2])

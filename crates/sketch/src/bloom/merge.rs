@@ -6,9 +6,11 @@
 
 use super::shape::Shape;
 use super::{Chain, Filter, MAX_ITEMS, options};
+use crate::accuracy::any_of;
 use crate::math;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::merge::{Distinct, TooMuchWork, check_work};
+use crate::prefetch::with_wide_vectors;
 use std::ptr;
 
 /// An error of a merge. The destination is then unchanged.
@@ -60,7 +62,64 @@ impl Operands {
     }
 }
 
+/// The false positive rates of a merge, before the merge.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MergeRates {
+    /// That of the chain now.
+    pub before: f64,
+    /// That of the merged chain: the one that [`Accuracy`](crate::accuracy::Accuracy) reports after the merge.
+    pub merged: f64,
+    /// A limit for that of a chain with the filters of the merged one that has as many items as its capacity: 6 standard
+    /// deviations above the mean.
+    pub full: f64,
+}
+
 impl Chain {
+    /// The false positive rates of [`Chain::merge`] with these chains.
+    ///
+    /// Cost: two passes over the bits of each chain. Allocates the list of operands only.
+    ///
+    /// # Errors
+    /// Those of the merge, except for refused memory of further filters.
+    pub fn merge_rates(&self, others: &[&Chain]) -> Result<MergeRates, MergeError> {
+        let others = self.operands(others)?;
+        let chains = || std::iter::once(self).chain(others.iter().copied());
+        let len = chains().map(|chain| chain.filters().len()).max();
+        let mut rates = with_capacity(len.unwrap_or(0))?;
+        for i in 0..len.unwrap_or(0) {
+            let filters = || chains().filter_map(|chain| chain.filters().get(i));
+            let Some(filter) = filters().next() else {
+                continue;
+            };
+            let mut operands = Operands::default();
+            filters().for_each(|filter| operands.add(filter));
+            let ones = ones_of_union(filters);
+            let merged = filter
+                .false_positive_rate(ones.min(filter.num_bits()), operands.items(filter, ones));
+            rates.push([rate(self.filters().get(i)), merged, rate_if_full(filter)]);
+        }
+        let of_chain = |which: usize| any_of(rates.iter().map(|rates: &[f64; 3]| rates[which]));
+        Ok(MergeRates {
+            before: of_chain(0),
+            merged: of_chain(1),
+            full: of_chain(2),
+        })
+    }
+
+    /// The distinct chains among the operands of a merge.
+    ///
+    /// # Errors
+    /// [`MergeError::Differ`], or [`MergeError::OutOfMemory`] for the list.
+    fn operands<'a>(&self, others: &[&'a Chain]) -> Result<Vec<&'a Chain>, MergeError> {
+        let distinct = Distinct::of(others.iter().map(|&other| ptr::from_ref(other)))?;
+        let mut operands = with_capacity(distinct.firsts.len())?;
+        operands.extend(distinct.firsts.into_iter().map(|first| others[first]));
+        for other in &operands {
+            self.check_parameters(other)?;
+        }
+        Ok(operands)
+    }
+
     /// [`Chain::merge_within`] without a limit on the bytes.
     ///
     /// # Errors
@@ -90,13 +149,7 @@ impl Chain {
         budget: Budget<'_>,
         max_bytes: u64,
     ) -> Result<bool, MergeError> {
-        let distinct = Distinct::of(others.iter().map(|&other| ptr::from_ref(other)))?;
-        let mut distinct_others = with_capacity(distinct.firsts.len())?;
-        distinct_others.extend(distinct.firsts.into_iter().map(|first| others[first]));
-        let others = distinct_others;
-        for other in &others {
-            self.check_parameters(other)?;
-        }
+        let others = self.operands(others)?;
         let bytes = others.iter().map(|other| other.bit_bytes());
         let bytes = bytes.fold(self.bit_bytes(), u64::saturating_add);
         check_work(1 + others.len(), bytes, max_bytes)?;
@@ -189,7 +242,54 @@ fn estimated_items(filter: &Filter, ones: u64) -> u64 {
     (-bits / hashes * math::ln_1p(-fill)).round() as u64
 }
 
-/// Sets the bits in `bits` that are set in `others`, which has the same length.
+/// The false positive rate of a filter; 0 without one.
+fn rate(filter: Option<&Filter>) -> f64 {
+    filter.map_or(0.0, |filter| {
+        let ones = filter.count_ones().min(filter.num_bits());
+        filter.false_positive_rate(ones, filter.items())
+    })
+}
+
+/// A limit for the false positive rate of the filter with as many items as its capacity: 6 standard deviations above the mean.
+fn rate_if_full(filter: &Filter) -> f64 {
+    let bits = filter.num_bits() as f64;
+    let probes_per_bit = filter.capacity() as f64 * f64::from(filter.hashes()) / bits;
+    let zeros = 1.0 + math::expm1(-probes_per_bit);
+    let variance = bits * zeros * (1.0 - (1.0 + probes_per_bit) * zeros);
+    let ones = bits * (1.0 - zeros) + 6.0 * variance.max(0.0).sqrt();
+    let ones = (ones.ceil() as u64).min(filter.num_bits());
+    let items = estimated_items(filter, ones).max(filter.capacity());
+    filter.false_positive_rate(ones, items)
+}
+
+/// Bytes of a part of the bits whose union is in memory.
+const UNION_BYTES: usize = 4096;
+
+/// The number of bits that are set in any of some filters of the same length.
+fn ones_of_union<'a, I: Iterator<Item = &'a Filter>>(filters: impl Fn() -> I) -> u64 {
+    let len = filters().map(|filter| filter.bits().len()).max();
+    with_wide_vectors(
+        #[inline(always)]
+        || {
+            let mut ones = 0;
+            for start in (0..len.unwrap_or(0)).step_by(UNION_BYTES) {
+                let mut part = [0; UNION_BYTES];
+                for filter in filters() {
+                    let bits = filter.bits().get(start..).unwrap_or_default();
+                    or(&mut part, &bits[..bits.len().min(UNION_BYTES)]);
+                }
+                let words = part.as_chunks().0.iter();
+                ones += words
+                    .map(|&word| u64::from(u64::from_ne_bytes(word).count_ones()))
+                    .sum::<u64>();
+            }
+            ones
+        },
+    )
+}
+
+/// Sets the bits in `bits` that are set in `others`, which is at most as long.
+#[inline]
 fn or(bits: &mut [u8], others: &[u8]) {
     for (byte, other) in bits.iter_mut().zip(others) {
         *byte |= other;

@@ -11,7 +11,11 @@ impl<L: Layout> Chain<L> {
         let [rate, fill] = of_sub_filters(self.filters.iter().map(|filter| {
             // A damaged file can have ones beyond the bits.
             let ones = filter.count_ones().min(filter.num_bits());
-            (ones, filter.num_bits(), filter.false_positive_rate(ones))
+            (
+                ones,
+                filter.num_bits(),
+                filter.false_positive_rate(ones, filter.items()),
+            )
         }));
         vec![
             rate,
@@ -37,7 +41,7 @@ impl<S: FilterShape> Filter<S> {
         )
     }
 
-    /// The probability that the filter contains an item that was not added, with this number of bits that are 1.
+    /// The probability that the filter contains an item that was not added, if it had this number of bits that are 1 and of items.
     ///
     /// If the probes of an item were independent, it would be `fill` to the power of their number. But they are a sequence
     /// with a constant difference modulo 2^64, so in a small filter an item is more often found:
@@ -45,11 +49,11 @@ impl<S: FilterShape> Filter<S> {
     /// - Its sequence overlaps with that of an added item. The factor was fitted: crates/models/tests/accuracy measures it.
     /// - It has few places. If the number of bits is an odd number q times a power of two, there are differences with which a
     ///   sequence has at most q places, as many with which it has 2 q places, twice as many with 4 q, and so on.
-    fn false_positive_rate(&self, ones: u64) -> f64 {
+    pub(crate) fn false_positive_rate(&self, ones: u64, items: u64) -> f64 {
         let (bits, probes) = (self.num_bits(), u64::from(self.hashes()));
         let fill = share(ones, bits);
         let all_ones = |places| pow(fill, places as f64);
-        let overlaps = 1.25 * pow(1.0 - fill, -2.5) * share(self.items(), bits);
+        let overlaps = 1.25 * pow(1.0 - fill, -2.5) * share(items, bits);
         let mut places = bits.unbounded_shr(bits.trailing_zeros());
         let mut few_places = 0.0;
         let mut differences = places;

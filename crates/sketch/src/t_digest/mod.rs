@@ -26,6 +26,7 @@ mod samples;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod weighted;
 mod window;
 
 pub use cache::DigestCache;
@@ -56,6 +57,9 @@ pub enum DigestError {
     /// The window has too many panes for a digest.
     #[error(transparent)]
     Window(#[from] WindowError),
+    /// A weight is not at least 1.
+    #[error("T-Digest: a weight must be an integer of at least 1")]
+    InvalidWeight,
     /// A value is not a finite number.
     #[error("T-Digest: val parameter needs to be a finite number")]
     NotFinite,

@@ -9,6 +9,7 @@
 //! - `item_hash`: fingerprints and buckets of an item
 //! - `decay` and `random`: decay of a bucket; the random numbers are part of the state
 //! - `heap` and `index`: the k items in the heap order of RedisBloom, and their lookup by hash
+//! - `merge`: the merge of sketches without a window
 //! - [`stored`]: the stored forms
 //! - [`window`]: the sketch with a sliding window
 //!
@@ -19,6 +20,7 @@ mod decay;
 mod heap;
 mod index;
 mod item_hash;
+mod merge;
 mod pairs;
 pub(crate) mod random;
 mod records;
@@ -41,6 +43,7 @@ use decay::Decay;
 use heap::Heap;
 pub use item_hash::ItemHash;
 use item_hash::{Buckets, fingerprint_of};
+pub use merge::MergeError;
 use random::Random;
 use shape::Shape;
 pub use shape::{DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopKError};

@@ -22,7 +22,7 @@ pub(super) struct Counted {
 /// its methods take are those of an item in the rows that it was created with.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(super) struct Table {
-    buckets: Pairs,
+    pub(super) buckets: Pairs,
 }
 
 impl Table {

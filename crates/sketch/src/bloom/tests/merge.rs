@@ -1,7 +1,9 @@
 //! Merges of chains.
 
 use super::*;
+use crate::accuracy::{Accuracy, Figure};
 use crate::bloom::merge::MergeError;
+use crate::window::Panes;
 use proptest::prelude::*;
 
 fn chain(parameters: &Parameters) -> Chain {
@@ -184,5 +186,86 @@ proptest! {
         // Items can still be added.
         merged.add(b"new", (), Budget::UNLIMITED).unwrap();
         prop_assert!(merged.contains(b"new"));
+    }
+}
+
+/// The field of the accuracy.
+fn rate_of(chain: &Chain) -> f64 {
+    let fields = chain.accuracy(Panes::ALL, &mut ()).unwrap();
+    match fields[0] {
+        (_, Figure::Ratio(rate)) => rate,
+        (_, Figure::Count(_)) => panic!("{fields:?}"),
+    }
+}
+
+#[test]
+fn the_rates_before_a_merge_are_those_of_the_accuracy() {
+    for scaling in [true, false] {
+        for capacity in [1, 5, 20, 1000, 20_000] {
+            let parameters = Parameters {
+                capacity,
+                scaling,
+                ..SMALL
+            };
+            let capacity = capacity as u32;
+            let mut chains: Vec<_> = [0.0, 0.5, 0.9, 3.0]
+                .map(|share| (f64::from(capacity) * share) as u32)
+                .iter()
+                .scan(0, |first, items| {
+                    let all = *first..*first + items;
+                    *first = all.end;
+                    Some(with_items(&parameters, all))
+                })
+                .collect();
+            let copy = chains[1].try_clone().unwrap();
+            chains.push(copy);
+            for at in 0..chains.len() {
+                let mut merged = chains[at].try_clone().unwrap();
+                let others = [&chains[1], &chains[4], &chains[2], &chains[1], &chains[3]];
+                for others in [&others[..], &others[..3], &others[..1], &[]] {
+                    let rates = merged.merge_rates(others).unwrap();
+                    assert_eq!(rates.before, rate_of(&merged));
+                    merged.merge(others, Budget::UNLIMITED).unwrap();
+                    assert_eq!(rates.merged, rate_of(&merged), "{capacity} {scaling} {at}");
+                }
+            }
+        }
+    }
+}
+
+/// Few full filters exceed the limit for full filters, and it is near the rate for which large filters were created.
+#[test]
+fn full_filters_are_within_the_limit() {
+    for (capacity, error_rate) in [
+        (1, 0.01),
+        (2, 0.2),
+        (3, 0.001),
+        (7, 0.01),
+        (20, 0.1),
+        (50, 1e-6),
+        (50, 0.2),
+        (1000, 0.01),
+        (50_000, 0.001),
+    ] {
+        let parameters = Parameters {
+            capacity,
+            error_rate,
+            scaling: false,
+            ..SMALL
+        };
+        let mut largest = 0.0;
+        for first in 0..(100_000 / capacity as u32).clamp(1, 1000) {
+            let mut full = chain(&parameters);
+            let mut items = first * 1_000_000..;
+            while full.items() < capacity {
+                let item = items.next().unwrap().to_le_bytes();
+                full.add(&item, (), Budget::UNLIMITED).unwrap();
+            }
+            let rates = full.merge_rates(&[]).unwrap();
+            assert!(rates.before <= rates.full, "{capacity} {rates:?}");
+            largest = rates.full;
+        }
+        let factor = largest / error_rate;
+        assert!(capacity < 1000 || factor < 1.8, "{capacity}: {factor}");
     }
 }

@@ -9,6 +9,7 @@ mod memory;
 mod merge;
 mod stored;
 mod unstored;
+mod weighted;
 
 use super::*;
 use crate::memory::Budget;

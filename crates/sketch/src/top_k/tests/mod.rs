@@ -6,6 +6,7 @@ mod fingerprints;
 mod golden;
 mod hostile;
 mod memory;
+mod merge;
 mod recall;
 
 use super::{Added, TopK, TopKError};

@@ -1,0 +1,83 @@
+//! Additions of samples with weights.
+
+use super::*;
+use proptest::prelude::*;
+
+fn samples(values: &[(f64, i64)]) -> Vec<Centroid> {
+    let samples = values.iter();
+    samples
+        .map(|&(mean, weight)| Centroid { mean, weight })
+        .collect()
+}
+
+fn sample() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        Just(0.0),
+        Just(-0.0),
+        (-9i8..9).prop_map(f64::from),
+        -1e300..1e300f64
+    ]
+}
+
+proptest! {
+    #[test]
+    fn weights_of_one_are_additions(
+        batches in prop::collection::vec(prop::collection::vec(sample(), 0..40), 0..12),
+        compression in 1..30i64,
+        heavy in prop::option::of((sample(), 2..9i64)),
+    ) {
+        let (mut one, mut other) = (digest(compression), digest(compression));
+        let mut weight = 0;
+        for values in batches {
+            if let Some(heavy) = heavy {
+                one.add_weighted(&samples(&[heavy]), Budget::UNLIMITED).unwrap();
+                other.add_heavy(&samples(&[heavy]), Budget::UNLIMITED).unwrap();
+                weight += heavy.1;
+            }
+            let ones: Vec<_> = values.iter().map(|&value| (value, 1)).collect();
+            one.add(&values).unwrap();
+            // Without the short way for these weights.
+            other.add_heavy(&samples(&ones), Budget::UNLIMITED).unwrap();
+            weight += values.len() as i64;
+            prop_assert_eq!(fed(&one), fed(&other));
+            prop_assert_eq!(one.info(), other.info());
+            prop_assert_eq!(one.observations(), weight);
+        }
+    }
+
+    #[test]
+    fn any_weights_leave_a_digest_that_loads(
+        values in prop::collection::vec((sample(), prop_oneof![1..9i64, 1..1i64 << 55]), 1..200),
+        compression in 1..30i64,
+    ) {
+        let mut digest = digest(compression);
+        digest.add_weighted(&samples(&values), Budget::UNLIMITED).unwrap();
+        let loaded = TDigest::load(&mut saved(&digest), 0, &()).unwrap();
+        prop_assert_eq!(fed(&digest), fed(&loaded));
+        let smallest = values.iter().map(|value| value.0).fold(f64::MAX, f64::min);
+        prop_assert_eq!(digest.min(), smallest);
+        let all: i64 = values.iter().map(|value| value.1).sum();
+        prop_assert!(digest.observations() <= all && all - digest.observations() < 1 << 30);
+    }
+}
+
+#[test]
+fn refused_weights_change_nothing() {
+    let mut digest = digest_of(100, &[1.0, 2.0]);
+    let before = fed(&digest);
+    for (values, error) in [
+        (vec![(1.0, 5), (2.0, 0)], DigestError::InvalidWeight),
+        (vec![(1.0, -1)], DigestError::InvalidWeight),
+        (vec![(1.0, 5), (f64::NAN, 1)], DigestError::NotFinite),
+        (vec![(1.0, i64::MAX - 1)], DigestError::Overflow),
+        (vec![(1.0, 1 << 62), (1.0, 1 << 62)], DigestError::Overflow),
+    ] {
+        let added = digest.add_weighted(&samples(&values), Budget::UNLIMITED);
+        assert_eq!(added, Err(error));
+        assert_eq!(fed(&digest), before);
+    }
+    let none = |_| false;
+    let added = digest.add_weighted(&samples(&[(1.0, 5)]), Budget::new(&none));
+    assert!(matches!(added, Err(DigestError::OutOfMemory(_))));
+    assert_eq!(fed(&digest), before);
+}

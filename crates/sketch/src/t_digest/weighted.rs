@@ -1,0 +1,117 @@
+//! Additions of samples with weights.
+
+use super::centroid::{
+    compress_to_vec, in_order, merge_lightest_if_full, round_weights, stored_weight,
+};
+use super::{Centroid, DigestError, Nodes, TDigest, Unmerged};
+use crate::memory::{Budget, OutOfMemory, with_capacity};
+use std::cmp::Ordering;
+
+impl TDigest {
+    /// Adds samples with weights, in this order: each is a node like those of a merged digest, and counts as often as its weight. If
+    /// all weights are 1, the digest is that of [`TDigest::add`]. Weights above 2^53 are rounded down to doubles.
+    ///
+    /// Cost: as [`TDigest::add`], and a pass over all nodes.
+    ///
+    /// # Errors
+    /// [`DigestError::NotFinite`], [`DigestError::InvalidWeight`], [`DigestError::Overflow`] if the sum of all weights would exceed
+    /// 2^63 - 1, or [`DigestError::OutOfMemory`]; then nothing has changed.
+    pub fn add_weighted(
+        &mut self,
+        samples: &[Centroid],
+        budget: Budget<'_>,
+    ) -> Result<(), DigestError> {
+        if !samples.iter().all(|sample| sample.mean.is_finite()) {
+            return Err(DigestError::NotFinite);
+        }
+        let mut sum = self.observations();
+        for sample in samples {
+            if sample.weight < 1 {
+                return Err(DigestError::InvalidWeight);
+            }
+            sum = sum
+                .checked_add(sample.weight)
+                .ok_or(DigestError::Overflow)?;
+        }
+        if samples.iter().all(|sample| sample.weight == 1) {
+            let mut values = with_capacity(samples.len())?;
+            values.extend(samples.iter().map(|sample| sample.mean));
+            return self.add_within(&values, budget);
+        }
+        self.add_heavy(samples, budget)?;
+        Ok(())
+    }
+
+    /// Adds checked samples. The new state is built beside the old one, so that a refused allocation changes nothing.
+    pub(super) fn add_heavy(
+        &mut self,
+        mut samples: &[Centroid],
+        budget: Budget<'_>,
+    ) -> Result<(), OutOfMemory> {
+        let capacity = self.capacity();
+        let mut present = self.samples.with_sorted(|sorted| {
+            let mut nodes = with_capacity(self.nodes())?;
+            nodes.extend(in_order(&self.centroids, sorted));
+            Ok(nodes)
+        })??;
+        let (mut unmerged, mut compressions) = (self.unmerged, self.compressions);
+        // After a compression of this call. Not from the number of compressions, which saturates.
+        let mut is_compressed = false;
+        let mut weight = self.observations();
+        let (mut min, mut max) = (self.min, self.max);
+        for sample in samples {
+            // Of two equal extremes (0.0 and -0.0), the first one counts.
+            min = if sample.mean < min { sample.mean } else { min };
+            max = if sample.mean > max { sample.mean } else { max };
+        }
+        loop {
+            let free = self.free_nodes(present.len(), 0);
+            // A compression may leave `capacity - 1` nodes; then one more node is allowed.
+            let free = free.max(usize::from(is_compressed));
+            let (now, later) = samples.split_at(free.min(samples.len()));
+            let mut numbered = with_capacity(now.len())?;
+            numbered.extend(now.iter().zip(0usize..));
+            // In stable order: 0.0 and -0.0 are equal. No mean is nan.
+            numbered.sort_unstable_by(|(one, number), (other, other_number)| {
+                let order = one.mean.partial_cmp(&other.mean);
+                order
+                    .unwrap_or(Ordering::Equal)
+                    .then(number.cmp(other_number))
+            });
+            let mut run = with_capacity(now.len())?;
+            run.extend(numbered.into_iter().map(|(sample, _)| Centroid {
+                weight: stored_weight(sample.weight),
+                ..*sample
+            }));
+            let added: i64 = run.iter().map(|sample| sample.weight).sum();
+            weight += added;
+            unmerged.nodes += run.len();
+            unmerged.weight += added;
+            let mut nodes = with_capacity(present.len() + run.len())?;
+            nodes.extend(in_order(&present, &run));
+            present = nodes;
+            samples = later;
+            if samples.is_empty() {
+                break;
+            }
+            let mut compressed = compress_to_vec(
+                present.iter().copied(),
+                present.len(),
+                weight,
+                self.compression,
+            )?;
+            merge_lightest_if_full(&mut compressed, capacity);
+            weight = round_weights(&mut compressed, weight);
+            compressions = compressions.saturating_add(1);
+            unmerged = Unmerged::default();
+            present = compressed;
+            is_compressed = true;
+        }
+        let nodes = Nodes::of(&present, 0, capacity)?;
+        self.request_growth(nodes.block_bytes(), budget)?;
+        self.set_nodes(nodes);
+        (self.unmerged, self.compressions) = (unmerged, compressions);
+        (self.min, self.max) = (min, max);
+        Ok(())
+    }
+}
