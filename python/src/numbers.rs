@@ -134,7 +134,10 @@ impl<'py, T: Element + FromPyObjectOwned<'py> + arrow::Number> Numbers<'py, T> {
         kinds: &[char],
     ) -> PyResult<Option<Self>> {
         let py = numbers.py();
-        let is_column = arrow::is_column(numbers)? || numbers.hasattr(intern!(py, "to_numpy"))?;
+        // An array without a dimension has no length.
+        let is_column = arrow::is_column(numbers)?
+            || numbers.hasattr(intern!(py, "to_numpy"))?
+            || numbers.hasattr(intern!(py, "dtype"))?;
         match is_column || numbers.len().is_ok() {
             true => Self::of(numbers, dtype, kinds).map(Some),
             false => Ok(None),
