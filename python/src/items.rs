@@ -161,8 +161,8 @@ pub fn for_each_chunk(
         }
         // Their text is that of Python's floats.
         let numbers = py.detach(|| column.numbers::<f64>())?;
-        warn_of_integers(py, &numbers)?;
-        return for_each_object(PyList::new(py, &*numbers)?.as_any(), chunk, read);
+        warn_of_integers(py, numbers.as_slice())?;
+        return for_each_object(PyList::new(py, numbers.as_slice())?.as_any(), chunk, read);
     }
     let Some(array) = numpy_array::of(items)? else {
         return for_each_object(items, chunk, read);
