@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -77,6 +78,109 @@ def test_columns_have_the_items_of_their_lists(column, items):
         one.update(column)
         other.update(items)
         assert one.dump() == other.dump()
+
+
+RANDOM = random.Random(5)
+OF_TYPES = {
+    **{str(kind): (kind, STRINGS) for kind in (pa.string(), pa.large_string(), pa.string_view())},
+    **{str(kind): (kind, BYTES) for kind in (pa.binary(), pa.large_binary(), pa.binary_view())},
+    **{str(kind): (kind, INTEGERS) for kind in map(pa.type_for_alias, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"))},
+    "fixed": (pa.binary(3), [b"ab\0", b"cde", b"fgh"] * 500),
+    **{
+        f"dictionary of {key}": (pa.dictionary(key, pa.string()), STRINGS)
+        for key in map(pa.type_for_alias, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"))
+    },
+}
+
+
+def parts(array):
+    """Parts of an array, as chunks, tables and columns of tables, with their elements."""
+    for _ in range(8):
+        start = RANDOM.randrange(len(array))
+        part = array[start : RANDOM.randrange(start, len(array))]
+        yield part, part
+        middle = len(part) // 2
+        yield pa.chunked_array([part[:middle], part[middle:]], part.type), part
+        batch = pa.record_batch({"a": array})
+        yield batch[start : start + len(part)], part
+        yield pa.table({"a": array})[start : start + len(part)], part
+
+
+@pytest.mark.parametrize("kind, items", OF_TYPES.values(), ids=OF_TYPES)
+def test_parts_of_columns_have_their_elements(kind, items):
+    for column, part in parts(pa.array(items, kind)):
+        one, other = roughly.CountMinSketch(500, 3), roughly.CountMinSketch(500, 3)
+        one.update(column)
+        other.update(part.to_pylist())
+        assert one == other
+
+
+@pytest.mark.parametrize("kind, items", OF_TYPES.values(), ids=OF_TYPES)
+def test_parts_of_columns_have_their_nulls(kind, items):
+    nulls = [item if RANDOM.random() < 0.99 else None for item in items]
+    for column, part in parts(pa.array(nulls, kind)):
+        sketch = roughly.CountMinSketch(500, 3)
+        if part.null_count:
+            position = part.is_null().index(True).as_py()
+            with pytest.raises(ValueError, match=f"^the item at position {position} is null$"):
+                sketch.update(column)
+            assert sketch.count == position
+        else:
+            sketch.update(column)
+            assert sketch.count == len(part)
+
+
+@pytest.mark.parametrize("kind", [*map(pa.type_for_alias, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"))], ids=str)
+def test_parts_of_columns_have_their_numbers(kind):
+    for column, part in parts(pa.array(INTEGERS[:500], kind)):
+        one, other = roughly.TDigest(), roughly.TDigest()
+        one.update(column)
+        other.update(part.to_pylist())
+        assert one == other
+        if pa.types.is_integer(kind):
+            one, other = roughly.CountMinSketch(500, 3), roughly.CountMinSketch(500, 3)
+            one.update(range(len(part)), column)
+            other.update(range(len(part)), part.to_pylist())
+            assert one == other
+
+
+def shifted(array):
+    """The array with buffers that are not aligned."""
+    buffers = [buffer and pa.py_buffer(b"x" + buffer.to_pybytes()).slice(1) for buffer in array.buffers()]
+    return pa.Array.from_buffers(array.type, len(array), buffers)
+
+
+@pytest.mark.parametrize("kind, items", list(OF_TYPES.values())[:15], ids=list(OF_TYPES)[:15])
+def test_buffers_need_no_alignment(kind, items):
+    array = pa.array(items, kind)
+    one, other = roughly.CountMinSketch(500, 3), roughly.CountMinSketch(500, 3)
+    one.update(shifted(array))
+    other.update(items)
+    assert one == other
+    for numbers in (pa.array([1.5, 2.5, 3.5]), pa.array([1, 2, 3])):
+        digest = roughly.TDigest()
+        digest.update(shifted(numbers))
+        assert (digest.min(), digest.max()) == (numbers[0].as_py(), numbers[2].as_py())
+    assert one.query(shifted(pa.array(["alice"])))[0] == other.query(["alice"])[0]
+
+
+def test_arrays_with_wrong_contents_are_errors():
+    def of(kind, *buffers, length=2):
+        return pa.Array.from_buffers(kind, length, [None, *(pa.py_buffer(np.array(each).tobytes()) for each in buffers)])
+
+    text = np.frombuffer(b"x" * 20, "u1")
+    view = np.frombuffer(np.array([20, 0, 5, 0], "i4").tobytes(), "u1")
+    other_start = np.frombuffer(np.array([20, 0, 0, 2**31 - 1], "i4").tobytes(), "u1")
+    for array in (
+        of(pa.string(), np.array([0, 20, 5], "i4"), text),
+        of(pa.large_string(), np.array([0, 2**62, 5], "i8"), text),
+        of(pa.string_view(), view, text, length=1),
+        of(pa.string_view(), other_start, text, length=1),
+        pa.DictionaryArray.from_arrays(pa.array([0, 5]), pa.array(["a"]), safe=False),
+        pa.DictionaryArray.from_arrays(pa.array([0, -5]), pa.array(["a"]), safe=False),
+    ):
+        with pytest.raises(ValueError, match="^the Arrow array is invalid$|is null$"):
+            roughly.BloomFilter().update(array)
 
 
 def test_queries_take_columns():
