@@ -67,7 +67,9 @@ pub fn of(argument: &Bound<'_, PyAny>) -> PyResult<Option<Column>> {
     if let Some(name) = chunks.extension()
         && !PLAIN_EXTENSIONS.contains(&name)
     {
-        let text = format!("columns of the type {name} are not supported: convert it, for example to strings");
+        let text = format!(
+            "columns of the type {name} are not supported: convert it, for example to strings"
+        );
         return Err(PyTypeError::new_err(text));
     }
     let mut data_type = chunks.data_type().clone();
@@ -83,7 +85,8 @@ pub fn of(argument: &Bound<'_, PyAny>) -> PyResult<Option<Column>> {
         data_type = field.data_type().clone();
     }
     if matches!(data_type, DataType::FixedSizeBinary(_)) && has_objects(argument)? {
-        let text = "columns of the type Object are not supported: convert it, for example to strings";
+        let text =
+            "columns of the type Object are not supported: convert it, for example to strings";
         return Err(PyTypeError::new_err(text));
     }
     // Polars exports such columns in a form that the reader refuses.
@@ -198,7 +201,11 @@ impl Chunk {
     /// # Errors
     /// A null, elements of another type. The elements before are in the batch.
     pub fn append(&mut self, batch: &mut Batch) -> Result<(), Error> {
-        let Self { array, before, next } = self;
+        let Self {
+            array,
+            before,
+            next,
+        } = self;
         let first = *next;
         let elements = Elements {
             len: array.len(),
@@ -281,10 +288,8 @@ impl Elements<'_> {
             DataType::UInt32 => integers!(u32),
             DataType::UInt64 => integers!(u64),
             other => Err(Error::Type(
-                format!(
-                    "a column of items must have strings, binaries or integers, not {other}"
-                )
-                .into(),
+                format!("a column of items must have strings, binaries or integers, not {other}")
+                    .into(),
             )),
         }
     }

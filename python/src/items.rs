@@ -125,7 +125,11 @@ impl<'py> FromPyObject<'_, 'py> for ChunkItems {
 
     fn extract(items: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let items = items.extract()?;
-        let items = in_range(items, 1..=BATCH_ITEMS as i64, "chunk must be between 1 and 4096");
+        let items = in_range(
+            items,
+            1..=BATCH_ITEMS as i64,
+            "chunk must be between 1 and 4096",
+        );
         Ok(Self(items.map(|items: u32| items as usize)?))
     }
 }
@@ -273,8 +277,7 @@ impl<'py> Strings<'py> {
 
     /// Whether the strings and the batch must be processed before another item is added.
     fn is_full(&self, batch: &Batch) -> bool {
-        batch.is_full()
-            || self.len >= BATCH_BYTES
+        batch.is_full() || self.len >= BATCH_BYTES
     }
 
     /// Appends the strings to the batch.
