@@ -267,9 +267,9 @@ impl Elements<'_> {
             DataType::Utf8 | DataType::Binary => strings!(i32),
             DataType::LargeUtf8 | DataType::LargeBinary => strings!(i64),
             DataType::Utf8View | DataType::BinaryView => {
-                let (views, buffers) = values.views()?;
+                let views = values.views()?;
                 self.append_each(position, |batch, at| {
-                    Ok(batch.push(viewed(&views[at], &buffers).ok_or(INVALID)?)?)
+                    Ok(batch.push(views.get(at).ok_or(INVALID)?)?)
                 })
             }
             &DataType::FixedSizeBinary(len) => {
@@ -310,21 +310,6 @@ impl Elements<'_> {
 }
 
 const INVALID: Error = Error::value("the Arrow array is invalid");
-
-/// The bytes of a view: in the view itself, after their number, or in a buffer.
-fn viewed<'a>(view: &'a [u8; 16], buffers: &[&'a [u8]]) -> Option<&'a [u8]> {
-    let number = |at: usize| {
-        let bytes = view[at..at + 4].try_into().ok()?;
-        usize::try_from(i32::from_ne_bytes(bytes)).ok()
-    };
-    match number(0)? {
-        len @ ..=12 => Some(&view[4..4 + len]),
-        len => {
-            let (buffer, start) = (buffers.get(number(8)?)?, number(12)?);
-            buffer.get(start..start + len)
-        }
-    }
-}
 
 /// Checks that no element is null. `before` are the elements before the array.
 fn check_nulls(array: &Array, before: usize) -> Result<(), Error> {

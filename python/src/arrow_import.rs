@@ -446,11 +446,11 @@ impl Array {
         Ok((offsets, self.slice::<1>(2, 0, end)?.as_flattened()))
     }
 
-    /// The views of strings, and the buffers that have the longer ones.
+    /// Strings in views.
     ///
     /// # Errors
     /// An array that does not fit its type.
-    pub fn views(&self) -> Result<(&[[u8; 16]], Vec<&[u8]>), Error> {
+    pub fn views(&self) -> Result<Views<'_>, Error> {
         // Before the lengths of these buffers, which are the last buffer, there are the nulls and the views.
         let buffers = size(self.raw().n_buffers)?.checked_sub(3).ok_or(INVALID)?;
         let lens = self.slice::<8>(2 + buffers, 0, buffers)?;
@@ -458,7 +458,34 @@ impl Array {
             let len = size(i64::from_ne_bytes(len))?;
             Ok(self.slice::<1>(2 + number, 0, len)?.as_flattened())
         });
-        Ok((self.elements()?, data.collect::<Result<_, Error>>()?))
+        Ok(Views {
+            views: self.elements()?,
+            buffers: data.collect::<Result<_, Error>>()?,
+        })
+    }
+}
+
+/// Strings in views: the number of bytes, and the bytes themselves or their place in a buffer.
+pub struct Views<'a> {
+    views: &'a [[u8; 16]],
+    buffers: Vec<&'a [u8]>,
+}
+
+impl<'a> Views<'a> {
+    /// The string at a position; `None` if its place is out of range.
+    pub fn get(&self, position: usize) -> Option<&'a [u8]> {
+        let view = &self.views[position];
+        let number = |at: usize| {
+            let bytes = view[at..at + 4].try_into().ok()?;
+            usize::try_from(i32::from_ne_bytes(bytes)).ok()
+        };
+        match number(0)? {
+            len @ ..=12 => Some(&view[4..4 + len]),
+            len => {
+                let (buffer, start) = (self.buffers.get(number(8)?)?, number(12)?);
+                buffer.get(start..start + len)
+            }
+        }
     }
 }
 
