@@ -80,9 +80,11 @@ pub fn with_bytes<R>(item: &Bound<'_, PyAny>, read: impl FnOnce(&[u8]) -> R) -> 
 
 /// The text of a float that clients send: its representation. A float of NumPy has that of the equal element of an array.
 fn py_float_text<'py>(float: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
-    let class = float.py().get_type::<PyFloat>();
-    match is_scalar(float)? {
-        true => Ok(class.call_method1("__repr__", (float,))?.cast_into()?),
+    match !float.is_exact_instance_of::<PyFloat>() && is_scalar(float)? {
+        true => {
+            let class = float.py().get_type::<PyFloat>();
+            Ok(class.call_method1("__repr__", (float,))?.cast_into()?)
+        }
         false => float.repr(),
     }
 }
@@ -134,6 +136,9 @@ impl<'py> FromPyObject<'_, 'py> for ChunkItems {
     }
 }
 
+/// Processes the items of a batch.
+type Read<'a> = dyn FnMut(&Batch) -> Result<(), Error> + Send + 'a;
+
 /// As [`for_each_chunk`], with the default number of items.
 pub fn for_each_batch(
     items: &Bound<'_, PyAny>,
@@ -149,6 +154,11 @@ pub fn for_each_chunk(
     chunk: ChunkItems,
     mut read: impl FnMut(&Batch) -> Result<(), Error> + Send,
 ) -> PyResult<()> {
+    for_each_of(items, chunk, &mut read)
+}
+
+/// As [`for_each_chunk`], compiled once.
+fn for_each_of(items: &Bound<'_, PyAny>, chunk: ChunkItems, read: &mut Read<'_>) -> PyResult<()> {
     if items.is_instance_of::<PyString>()
         || items.is_instance_of::<PyBytes>()
         || items.is_instance_of::<PyByteArray>()
@@ -208,9 +218,9 @@ pub fn for_each_chunk(
         )),
         'f' => {
             warn_of_integers(py, array.to::<f64>("float64")?.as_slice()?)?;
-            for_each_object(&array.to_list()?, chunk, &mut read)
+            for_each_object(&array.to_list()?, chunk, read)
         }
-        'O' | 'T' => for_each_object(&array.to_list()?, chunk, &mut read),
+        'O' | 'T' => for_each_object(&array.to_list()?, chunk, read),
         kind => Err(PyTypeError::new_err(format!(
             "an array of items must have integers or strings, not elements of kind {kind:?}"
         ))),
@@ -220,7 +230,7 @@ pub fn for_each_chunk(
 fn for_each_object(
     items: &Bound<'_, PyAny>,
     chunk: ChunkItems,
-    mut read: impl FnMut(&Batch) -> Result<(), Error> + Send,
+    read: &mut Read<'_>,
 ) -> PyResult<()> {
     let py = items.py();
     let mut batch = Batch::default();
@@ -309,7 +319,7 @@ fn for_each_element<T: Sync>(
     py: Python<'_>,
     elements: &[T],
     elements_per_item: usize,
-    mut read: impl FnMut(&Batch) -> Result<(), Error> + Send,
+    read: &mut Read<'_>,
     mut push: impl FnMut(&mut Batch, &[T]) -> Result<(), Error> + Send,
 ) -> PyResult<()> {
     let mut batch = Batch::default();
@@ -329,10 +339,7 @@ fn for_each_element<T: Sync>(
 }
 
 /// As [`for_each_element`], for strings of the length 0.
-fn for_each_empty(
-    array: &Array<'_>,
-    mut read: impl FnMut(&Batch) -> Result<(), Error> + Send,
-) -> PyResult<()> {
+fn for_each_empty(array: &Array<'_>, read: &mut Read<'_>) -> PyResult<()> {
     let mut left = array.len()?;
     let mut batch = Batch::default();
     while left > 0 {
@@ -351,7 +358,7 @@ fn for_each_empty(
 fn for_each_in_column(
     py: Python<'_>,
     mut column: arrow::Column,
-    mut read: impl FnMut(&Batch) -> Result<(), Error> + Send,
+    read: &mut Read<'_>,
 ) -> PyResult<()> {
     let mut batch = Batch::default();
     // The producer of the column may wait for the lock of the interpreter.
