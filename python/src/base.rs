@@ -7,6 +7,7 @@ use crate::count_min::CountMinSketch;
 use crate::cuckoo::CuckooFilter;
 use crate::error::Error;
 use crate::files::{Access, FileArgument};
+use crate::items::ChunkItems;
 use crate::numbers::Integer;
 use crate::payload;
 use crate::sketch::{Class, Variants};
@@ -146,9 +147,14 @@ impl Base {
     /// >>> counts = CountMinSketch(100, 4)
     /// >>> counts.add("alice")
     /// 1
-    #[pyo3(signature = (item, /, *, at = None))]
-    fn add(&self, item: &Bound<'_, PyAny>, at: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let _ = (item, at);
+    #[pyo3(signature = (item, /, *, at = None, allow_future = false))]
+    fn add(
+        &self,
+        item: &Bound<'_, PyAny>,
+        at: Option<&Bound<'_, PyAny>>,
+        allow_future: bool,
+    ) -> PyResult<()> {
+        let _ = (item, at, allow_future);
         Err(PyNotImplementedError::new_err(()))
     }
 
@@ -158,9 +164,18 @@ impl Base {
     /// >>> counts.update(["alice", "bob", "alice"])
     /// >>> counts.count
     /// 3
-    #[pyo3(signature = (items, /, *, at = None))]
-    fn update(&self, items: &Bound<'_, PyAny>, at: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let _ = (items, at);
+    #[pyo3(
+        signature = (items, /, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
+        text_signature = "($self, items, /, *, at=None, allow_future=False, chunk=4096)",
+    )]
+    fn update(
+        &self,
+        items: &Bound<'_, PyAny>,
+        at: Option<&Bound<'_, PyAny>>,
+        allow_future: bool,
+        chunk: ChunkItems,
+    ) -> PyResult<()> {
+        let _ = (items, at, allow_future, chunk);
         Err(PyNotImplementedError::new_err(()))
     }
 

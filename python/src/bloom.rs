@@ -4,7 +4,7 @@ use crate::base::{self, Base};
 use crate::batch::{Batch, reserve};
 use crate::bloom_file::BloomFile;
 use crate::error::Error;
-use crate::items::{for_each_batch, with_bytes};
+use crate::items::{ChunkItems, for_each_batch, for_each_chunk, with_bytes};
 use crate::lock::Shared;
 use crate::numbers::{Integer, Real, checked_error_rate, in_range};
 use crate::numpy_array::results;
@@ -413,37 +413,48 @@ impl BloomFilter {
     }
 
     /// Adds an item (BF.ADD). Returns whether it is new. `at` is the time of the addition to a filter with a window, in Unix
-    /// seconds or as a `datetime`, by default now; `ValueError` if it is before the newest pane.
+    /// seconds or as a `datetime` with a time zone, by default now. `ValueError` if it is before the newest pane or, without
+    /// `allow_future`, more than one pane ahead of the clock, and for NaN as an item.
     ///
     /// >>> seen = BloomFilter()
     /// >>> seen.add("alice"), seen.add("alice")
     /// (True, False)
-    #[pyo3(signature = (item, *, at = None))]
-    fn add(&self, item: &Bound<'_, PyAny>, at: Option<At>) -> PyResult<bool> {
+    #[pyo3(signature = (item, *, at = None, allow_future = false))]
+    fn add(&self, item: &Bound<'_, PyAny>, at: Option<At>, allow_future: bool) -> PyResult<bool> {
         let py = item.py();
         let sketch = self.sketch()?;
         Ok(with_bytes(item, |item| {
             sketch.poke(py, |filter| {
-                let mut additions = Additions::one(at, filter.timeline())?;
+                let mut additions = Additions::one(at, allow_future, filter.timeline())?;
                 filter.add(item, &mut additions)
             })
         })??)
     }
 
-    /// Adds all items of an iterable, an array or a column (BF.MADD). `at` is the time of the additions to a filter with a
-    /// window, or an array with a time for each item.
+    /// Adds all items of an iterable, an array or a column (BF.MADD). At most `chunk` items of an iterable are read before they are
+    /// added, 1 to 4,096: with 1, a generator that reads the filter finds all items before. `at` is the time of the additions to a
+    /// filter with a window, or an array with a time for each item. `allow_future` is that of `add`.
     ///
     /// >>> seen = BloomFilter()
     /// >>> seen.update(["alice", "bob", 7])
     /// >>> "bob" in seen, "7" in seen, "dave" in seen
     /// (True, True, False)
-    #[pyo3(signature = (items, *, at = None))]
-    fn update(&self, items: &Bound<'_, PyAny>, at: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    #[pyo3(
+        signature = (items, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
+        text_signature = "($self, items, *, at=None, allow_future=False, chunk=4096)",
+    )]
+    fn update(
+        &self,
+        items: &Bound<'_, PyAny>,
+        at: Option<&Bound<'_, PyAny>>,
+        allow_future: bool,
+        chunk: ChunkItems,
+    ) -> PyResult<()> {
         let sketch = self.sketch()?;
         let timeline = sketch.peek(items.py(), |filter| filter.timeline().copied());
-        let mut additions = Additions::of(at, timeline)?;
+        let mut additions = Additions::of(at, allow_future, timeline)?;
         additions.check_items(items)?;
-        for_each_batch(items, |batch| {
+        for_each_chunk(items, chunk, |batch| {
             sketch.write(|filter| filter.add_all(batch, &mut additions))
         })?;
         Ok(additions.finish()?)

@@ -3,7 +3,7 @@
 use crate::base::Base;
 use crate::batch::{Batch, reserve};
 use crate::error::Error;
-use crate::items::{for_each_batch, with_bytes};
+use crate::items::{ChunkItems, for_each_batch, with_bytes};
 use crate::lock::Shared;
 use crate::numbers::{CountsReader, Integer, Real};
 use crate::numpy_array::results;
@@ -171,21 +171,27 @@ impl CountMinSketch {
     }
 
     /// Adds `n` to the count of an item (CMS.INCRBY). Returns its estimate. `at` is the time of the addition to a sketch with a
-    /// window, in Unix seconds or as a `datetime`, by default now; `ValueError` if it is before the newest pane or a count
-    /// overflows.
+    /// window, in Unix seconds or as a `datetime` with a time zone, by default now. `ValueError` if it is before the newest pane or,
+    /// without `allow_future`, more than one pane ahead of the clock, for NaN as an item, and if a count overflows.
     ///
     /// >>> clicks = CountMinSketch(1000, 5)
     /// >>> clicks.add("home"), clicks.add("home", 3)
     /// (1, 4)
     #[pyo3(
-        signature = (item, n = Integer(1), *, at = None),
-        text_signature = "($self, item, n=1, *, at=None)",
+        signature = (item, n = Integer(1), *, at = None, allow_future = false),
+        text_signature = "($self, item, n=1, *, at=None, allow_future=False)",
     )]
-    fn add(&self, item: &Bound<'_, PyAny>, n: Integer, at: Option<At>) -> PyResult<u64> {
+    fn add(
+        &self,
+        item: &Bound<'_, PyAny>,
+        n: Integer,
+        at: Option<At>,
+        allow_future: bool,
+    ) -> PyResult<u64> {
         let (Integer(n), py) = (n, item.py());
         Ok(with_bytes(item, |item| {
             self.sketch.poke(py, |sketch| {
-                let mut additions = Additions::one(at, sketch.timeline())?;
+                let mut additions = Additions::one(at, allow_future, sketch.timeline())?;
                 match sketch {
                     Counter::Classic(sketch) => Ok::<_, Error>(sketch.increment(item, n)?),
                     Counter::Windowed(sketch) => {
@@ -202,8 +208,10 @@ impl CountMinSketch {
     }
 
     /// Adds counts to items: one for all, or one for each (CMS.INCRBY). Of a mapping, the values are the counts; `TypeError` for a
-    /// mapping and `counts`. `at` is the time of the additions to a sketch with a window, or an array with a time for each item. If
-    /// the count of some items would overflow or underflow, the others are added and then `ValueError` is raised.
+    /// mapping and `counts`. At most `chunk`
+    /// items of an iterable are read before they are added, 1 to 4,096; counts are read at once. `at` is the time of the additions
+    /// to a sketch with a window, or an array with a time for each item. `allow_future` is that of `add`. If the count of some items would
+    /// overflow or underflow, the others are added and then `ValueError` is raised.
     ///
     /// >>> clicks = CountMinSketch(1000, 5)
     /// >>> clicks.update(["home", "help", "home"])
@@ -211,12 +219,17 @@ impl CountMinSketch {
     /// >>> clicks.update({"help": 3})
     /// >>> [int(count) for count in clicks.query(["home", "help", "news"])]
     /// [7, 4, 2]
-    #[pyo3(signature = (items, counts = None, *, at = None))]
+    #[pyo3(
+        signature = (items, counts = None, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
+        text_signature = "($self, items, counts=None, *, at=None, allow_future=False, chunk=4096)",
+    )]
     fn update(
         &self,
         items: &Bound<'_, PyAny>,
         counts: Option<&Bound<'_, PyAny>>,
         at: Option<&Bound<'_, PyAny>>,
+        allow_future: bool,
+        chunk: ChunkItems,
     ) -> PyResult<()> {
         let mut result: Result<(), Error> = Ok(());
         let add = |sketch: &mut Counter,
@@ -247,7 +260,7 @@ impl CountMinSketch {
                 }
             }
         };
-        add_counts(&self.sketch, items, counts, at, add)?;
+        add_counts(&self.sketch, items, counts, (at, allow_future), chunk, add)?;
         Ok(result?)
     }
 
@@ -285,7 +298,7 @@ impl CountMinSketch {
     }
 
     /// Adds the counts of other sketches, multiplied by a weight (CMS.MERGE). `ValueError` if width, depth, cell size, window or
-    /// seed differ. A sketch with a window advances to the time `at`, by default now.
+    /// seed differ. A sketch with a window advances to the time `at`, by default now. `allow_future` is that of `add`.
     ///
     /// >>> monday, tuesday = CountMinSketch(1000, 5), CountMinSketch(1000, 5)
     /// >>> monday.update({"home": 5})
@@ -295,8 +308,8 @@ impl CountMinSketch {
     /// >>> [int(count) for count in monday.query(["home", "help"])]
     /// [16, 33]
     #[pyo3(
-        signature = (*others, weight = Integer(1), at = None),
-        text_signature = "($self, *others, weight=1, at=None)",
+        signature = (*others, weight = Integer(1), at = None, allow_future = false),
+        text_signature = "($self, *others, weight=1, at=None, allow_future=False)",
     )]
     fn merge(
         &self,
@@ -304,6 +317,7 @@ impl CountMinSketch {
         others: &Bound<'_, PyTuple>,
         weight: Integer,
         at: Option<At>,
+        allow_future: bool,
     ) -> PyResult<()> {
         let (others, Integer(weight)) = weighted(others, weight)?;
         let locks: Vec<_> = others.iter().map(|other| &other.get().sketch).collect();
@@ -331,7 +345,7 @@ impl CountMinSketch {
                         if weight < 0 {
                             return Err(CountMinError::WindowDecrement.into());
                         }
-                        Additions::one(at, Some(destination.timeline()))?.add(
+                        Additions::one(at, allow_future, Some(destination.timeline()))?.add(
                             &mut **destination,
                             1,
                             |destination, _| {

@@ -4,8 +4,9 @@ use crate::arrow::Number;
 use crate::base::Base;
 use crate::batch::reserve;
 use crate::error::Error;
+use crate::items::ChunkItems;
 use crate::lock::Shared;
-use crate::numbers::{Counts, CountsReader, Integer, Numbers, Real, answers};
+use crate::numbers::{Counts, CountsReader, Integer, Numbers, Real, answers, for_each_numbers};
 use crate::numpy_array::results;
 use crate::sketch::{Class, Variants, class, variants};
 use crate::window::{Additions, At, When, Within, new_window};
@@ -176,9 +177,10 @@ impl TDigest {
     }
 
     /// Adds a sample (TDIGEST.ADD) that counts `weight` times, at least once. `at` is the time of the addition to a digest with a
-    /// window, in Unix seconds or as a `datetime`, by default now; such a digest takes no weights.
+    /// window, in Unix seconds or as a `datetime` with a time zone, by default now; such a digest takes no weights.
     ///
-    /// `ValueError` if the sample is not finite, the time is before the newest pane, or the weight is out of range.
+    /// `ValueError` if the sample is not finite, the weight is out of range, or the time is before the newest pane or, without
+    /// `allow_future`, more than one pane ahead of the clock.
     ///
     /// >>> latency = TDigest()
     /// >>> latency.add(12.5)
@@ -186,13 +188,20 @@ impl TDigest {
     /// >>> latency.count, latency.mean()
     /// (4, 190.625)
     #[pyo3(
-        signature = (value, weight = Integer(1), *, at = None),
-        text_signature = "($self, value, weight=1, *, at=None)",
+        signature = (value, weight = Integer(1), *, at = None, allow_future = false),
+        text_signature = "($self, value, weight=1, *, at=None, allow_future=False)",
     )]
-    fn add(&self, py: Python<'_>, value: Real, weight: Integer, at: Option<At>) -> PyResult<()> {
+    fn add(
+        &self,
+        py: Python<'_>,
+        value: Real,
+        weight: Integer,
+        at: Option<At>,
+        allow_future: bool,
+    ) -> PyResult<()> {
         let (Real(mean), Integer(weight)) = (value, weight);
         let add = |digest: &mut Digest| {
-            let mut additions = Additions::one(at, digest.timeline())?;
+            let mut additions = Additions::one(at, allow_future, digest.timeline())?;
             // Before the digest advances.
             check(&[mean])?;
             match weight {
@@ -203,29 +212,50 @@ impl TDigest {
         Ok(self.sketch.poke(py, add)?)
     }
 
-    /// Adds all samples of an iterable, an array or a column; none if one is not finite (TDIGEST.ADD). `at` is the time of the
-    /// additions to a digest with a window, or an array with a time for each sample.
+    /// Adds all samples of an array, a column, or another object with a length; none if one is not finite (TDIGEST.ADD). Of an
+    /// iterable without a length, adds the samples before one that is not finite, and reads at most `chunk` samples ahead, 1 to
+    /// 4,096. `at` is the time of the additions to a digest with a window, or an array with a time for each sample. `allow_future`
+    /// is that of `add`.
     ///
-    /// `weights` are integers of at least 1: how often each sample counts, or all of them. The sum of all weights of a digest is
-    /// at most 2**63 - 1, and a weight above 2**53 is rounded down to a float. A digest with a window takes no weights.
+    /// `weights` are integers of at least 1: how often each sample counts, or all of them. With `weights`, an iterable is read at
+    /// once. The sum of all weights of a digest is at most 2**63 - 1, and a weight above 2**53 is rounded down to a float. A digest
+    /// with a window takes no weights.
     ///
     /// >>> latency = TDigest()
     /// >>> latency.update([10.5, 11.5, 250.0])
     /// >>> latency.update([12.5, 40.0], weights=[90, 7])
     /// >>> latency.count, latency.mean()
     /// (100, 16.77)
-    #[pyo3(signature = (values, weights = None, *, at = None))]
+    #[pyo3(
+        signature = (values, weights = None, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
+        text_signature = "($self, values, weights=None, *, at=None, allow_future=False, chunk=4096)",
+    )]
     fn update(
         &self,
         values: &Bound<'_, PyAny>,
         weights: Option<&Bound<'_, PyAny>>,
         at: Option<&Bound<'_, PyAny>>,
+        allow_future: bool,
+        chunk: ChunkItems,
     ) -> PyResult<()> {
         let py = values.py();
         let timeline = self.sketch.peek(py, |digest| digest.timeline().copied());
-        let mut additions = Additions::of(at, timeline)?;
+        let mut additions = Additions::of(at, allow_future, timeline)?;
         let weights = weights.map(Counts::of).transpose()?;
-        let values = Numbers::<f64>::of(values, SAMPLES.0, SAMPLES.1)?;
+        let sized = match weights {
+            Some(_) => Some(Numbers::<f64>::of(values, SAMPLES.0, SAMPLES.1)?),
+            None => Numbers::<f64>::of_sized(values, SAMPLES.0, SAMPLES.1)?,
+        };
+        let Some(values) = sized else {
+            for_each_numbers(values, chunk, |values| {
+                // The samples before one that is not finite are added.
+                let valid = values.iter().take_while(|value| value.is_finite()).count();
+                self.sketch
+                    .write(|digest| digest.add(&values[..valid], &mut additions))?;
+                check(&values[valid..])
+            })?;
+            return Ok(additions.finish()?);
+        };
         let values = values.as_slice()?;
         additions.check_len(values.len())?;
         if let Some(Counts::Each(weights)) = &weights

@@ -3,7 +3,7 @@
 use crate::base::Base;
 use crate::batch::Batch;
 use crate::error::Error;
-use crate::items::with_bytes;
+use crate::items::{ChunkItems, with_bytes};
 use crate::lock::Shared;
 use crate::numbers::{CountsReader, Integer, Real};
 use crate::payload::bytes;
@@ -232,16 +232,17 @@ impl TopK {
     }
 
     /// Adds `n`, 0 to 2**32 - 1, to the count of an item (TOPK.INCRBY, several times above 100,000). Returns the item that was
-    /// expelled, or `None`. `at` is the time of the addition to a sketch with a window, in Unix seconds or as a `datetime`, by
-    /// default now; `ValueError` if it is before the newest pane.
+    /// expelled, or `None`. `at` is the time of the addition to a sketch with a window, in Unix seconds or as a `datetime` with a
+    /// time zone, by default now. `ValueError` if it is before the newest pane or, without `allow_future`, more than one pane ahead
+    /// of the clock, and for NaN as an item.
     ///
     /// >>> words = TopK(1)
     /// >>> words.add("be")
     /// >>> words.add("to", 3)
     /// b'be'
     #[pyo3(
-        signature = (item, n = Integer(1), *, at = None),
-        text_signature = "($self, item, n=1, *, at=None)",
+        signature = (item, n = Integer(1), *, at = None, allow_future = false),
+        text_signature = "($self, item, n=1, *, at=None, allow_future=False)",
     )]
     fn add<'py>(
         &self,
@@ -249,11 +250,12 @@ impl TopK {
         item: &Bound<'_, PyAny>,
         n: Integer,
         at: Option<At>,
+        allow_future: bool,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let Integer(n) = n;
         let expelled = with_bytes(item, |item| {
             self.sketch.poke(py, |sketch| {
-                let mut additions = Additions::one(at, sketch.timeline())?;
+                let mut additions = Additions::one(at, allow_future, sketch.timeline())?;
                 let mut increments = increments(n)?;
                 // At most one of the increments expels an item.
                 let mut expelled = None;
@@ -286,22 +288,35 @@ impl TopK {
     }
 
     /// Adds counts to items: one for all, or one for each, 0 to 2**32 - 1 (TOPK.INCRBY). Of a mapping, the values are the counts;
-    /// `TypeError` for a mapping and `counts`. `at` is the time of the additions to a sketch with a window, or an array with a time
-    /// for each item.
+    /// `TypeError` for a mapping and `counts`. At most `chunk` items of an iterable are read before they are added, 1 to 4,096;
+    /// counts are read at once. `at` is the time of the additions to a sketch with a window, or an array with a time for each item.
+    /// `allow_future` is that of `add`.
     ///
     /// >>> words = TopK(2)
     /// >>> words.update({"to": 3, "be": 2})
     /// >>> words.update(["be", "or"], [4, 1])
     /// >>> words.items()
     /// [(b'be', 6), (b'to', 3)]
-    #[pyo3(signature = (items, counts = None, *, at = None))]
+    #[pyo3(
+        signature = (items, counts = None, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
+        text_signature = "($self, items, counts=None, *, at=None, allow_future=False, chunk=4096)",
+    )]
     fn update(
         &self,
         items: &Bound<'_, PyAny>,
         counts: Option<&Bound<'_, PyAny>>,
         at: Option<&Bound<'_, PyAny>>,
+        allow_future: bool,
+        chunk: ChunkItems,
     ) -> PyResult<()> {
-        add_counts(&self.sketch, items, counts, at, Top::update)
+        add_counts(
+            &self.sketch,
+            items,
+            counts,
+            (at, allow_future),
+            chunk,
+            Top::update,
+        )
     }
 
     /// Adds the counts of other sketches with the same `k`, `width`, `depth` and `decay`. Keeps the `k` most frequent items of all
