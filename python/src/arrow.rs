@@ -8,7 +8,8 @@ use crate::numpy_array::has_numpy_elements;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, ByteArrayType, ByteViewType, Float32Type, Float64Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
     AnyDictionaryArray, Array, ArrayRef, GenericByteArray, GenericByteViewArray, downcast_integer,
@@ -16,7 +17,7 @@ use arrow_array::{
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use roughly_sketch::memory::with_capacity;
@@ -29,22 +30,55 @@ pub struct Column {
     before: usize,
 }
 
+/// The extension types whose elements are the items that they look like. The elements of others, such as identifiers, truth
+/// values or periods of time, differ from the items that clients send.
+const PLAIN_EXTENSIONS: [&str; 1] = ["arrow.json"];
+
+/// Whether the elements of a column, or of a table of one column, are Python objects. Polars exports their addresses.
+fn has_objects(column: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let is_object = |data_type: Bound<'_, PyAny>| Ok::<_, PyErr>(data_type.str()? == "Object");
+    if let Some(data_type) = column.getattr_opt("dtype")? {
+        return is_object(data_type);
+    }
+    let Some(schema) = column.getattr_opt("schema")? else {
+        return Ok(false);
+    };
+    let Some(data_types) = schema.getattr_opt("values")? else {
+        return Ok(false);
+    };
+    for data_type in data_types.call0()?.try_iter()? {
+        if is_object(data_type?)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether an object has the PyCapsule interface.
+pub fn is_column(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = object.py();
+    Ok(object.hasattr(intern!(py, "__arrow_c_array__"))?
+        || object.hasattr(intern!(py, "__arrow_c_stream__"))?)
+}
+
 /// The column of an argument with the PyCapsule interface; `None` for other objects, and for those whose elements are in a NumPy
 /// array.
 pub fn of(argument: &Bound<'_, PyAny>) -> PyResult<Option<Column>> {
-    let py = argument.py();
-    if !argument.hasattr(intern!(py, "__arrow_c_array__"))?
-        && !argument.hasattr(intern!(py, "__arrow_c_stream__"))?
-        || has_numpy_elements(argument)?
-    {
+    if !is_column(argument)? || has_numpy_elements(argument)? {
         return Ok(None);
     }
     let chunks = match Chunks::of(argument) {
         Ok(chunks) => chunks,
         // The export of pandas needs pyarrow.
-        Err(_) if argument.hasattr(intern!(py, "to_numpy"))? => return Ok(None),
+        Err(_) if argument.hasattr(intern!(argument.py(), "to_numpy"))? => return Ok(None),
         Err(error) => return Err(error),
     };
+    if let Some(name) = chunks.extension()
+        && !PLAIN_EXTENSIONS.contains(&name)
+    {
+        let text = format!("columns of the type {name} are not supported: convert it, for example to strings");
+        return Err(PyTypeError::new_err(text));
+    }
     let mut data_type = chunks.data_type().clone();
     // A table is a structure of its columns.
     if let DataType::Struct(fields) = &data_type {
@@ -56,6 +90,10 @@ pub fn of(argument: &Bound<'_, PyAny>) -> PyResult<Option<Column>> {
             return Err(PyValueError::new_err(text));
         };
         data_type = field.data_type().clone();
+    }
+    if matches!(data_type, DataType::FixedSizeBinary(_)) && has_objects(argument)? {
+        let text = "columns of the type Object are not supported: convert it, for example to strings";
+        return Err(PyTypeError::new_err(text));
     }
     // Polars exports such columns in a form that the reader refuses.
     if data_type == DataType::Null && argument.len().is_ok_and(|len| len > 0) {
@@ -69,6 +107,14 @@ pub fn of(argument: &Bound<'_, PyAny>) -> PyResult<Option<Column>> {
 }
 
 impl Column {
+    /// Whether the elements are timestamps with a time zone; `None` if they are no timestamps.
+    pub fn has_time_zone(&self) -> Option<bool> {
+        match &self.data_type {
+            DataType::Timestamp(_, zone) => Some(zone.is_some()),
+            _ => None,
+        }
+    }
+
     /// Whether the elements are floating-point numbers of 64 bits.
     pub fn has_doubles(&self) -> bool {
         self.data_type == DataType::Float64
@@ -90,6 +136,19 @@ impl Column {
             before,
             next: 0,
         }))
+    }
+
+    /// The timestamps of all chunks in Unix milliseconds, rounded down. Call it without the GIL.
+    ///
+    /// # Errors
+    /// A null, elements of another type.
+    pub fn milliseconds(&mut self) -> Result<Vec<i64>, Error> {
+        let mut times = Vec::new();
+        while let Some(chunk) = self.next_chunk()? {
+            chunk.check_nulls()?;
+            append_milliseconds(&*chunk.array, &mut times)?;
+        }
+        Ok(times)
     }
 
     /// The numbers of all chunks. One chunk of this type is not copied. Call it without the GIL.
@@ -299,6 +358,26 @@ impl Number for f64 {
         append_all!(array, numbers, |number: i128| Some(number as f64), i128: [Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type]);
         Err(no_numbers(array, "numbers"))
     }
+}
+
+/// Appends the timestamps of an array without nulls.
+fn append_milliseconds(array: &dyn Array, times: &mut Vec<i64>) -> Result<(), Error> {
+    reserve(times, array.len())?;
+    macro_rules! append {
+        ($($type:ident: $ms:expr),+) => {
+            $(if let Some(array) = array.as_primitive_opt::<$type>() {
+                times.extend(array.values().iter().map($ms));
+                return Ok(());
+            })+
+        };
+    }
+    append!(
+        TimestampSecondType: |seconds| seconds.saturating_mul(1000),
+        TimestampMillisecondType: |&ms| ms,
+        TimestampMicrosecondType: |micros| micros.div_euclid(1000),
+        TimestampNanosecondType: |nanos| nanos.div_euclid(1_000_000)
+    );
+    Err(no_numbers(array, "timestamps"))
 }
 
 fn no_numbers(array: &dyn Array, kind: &str) -> Error {

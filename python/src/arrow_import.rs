@@ -6,7 +6,7 @@ use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, from_ffi_and_d
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, make_array};
 use arrow_schema::{ArrowError, DataType};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -16,6 +16,7 @@ use std::ptr::NonNull;
 /// The chunks of a column, which its producer may compute when they are read.
 pub struct Chunks {
     data_type: DataType,
+    extension: Option<String>,
     source: Source,
 }
 
@@ -28,8 +29,8 @@ impl Chunks {
     /// The chunks of an object with the method `__arrow_c_array__` or `__arrow_c_stream__`.
     ///
     /// # Errors
-    /// Those of the method. `ValueError` if the column has been consumed, or has a type that the crate `arrow-schema` does not
-    /// know.
+    /// Those of the method. `ValueError` if the column has been consumed, `TypeError` if it has a type that the crate
+    /// `arrow-schema` does not know.
     pub fn of(column: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = column.py();
         let array = intern!(py, "__arrow_c_array__");
@@ -48,6 +49,11 @@ impl Chunks {
         &self.data_type
     }
 
+    /// The name of the extension type of the elements, of their dictionary, or of a column of the table; `None` if there is none.
+    pub fn extension(&self) -> Option<&str> {
+        self.extension.as_deref()
+    }
+
     /// The next chunk; `None` after the last one. Call it without the GIL, for which the producer may wait.
     ///
     /// # Errors
@@ -62,6 +68,26 @@ impl Chunks {
 
 fn value_error(error: ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
+}
+
+fn type_error(error: ArrowError) -> PyErr {
+    PyTypeError::new_err(error.to_string())
+}
+
+/// The name of an extension type in a schema: of the column, its dictionary, or a column of the table.
+///
+/// # Errors
+/// Metadata that are not UTF-8.
+fn extension(schema: &FFI_ArrowSchema) -> Result<Option<String>, ArrowError> {
+    if let Some(name) = schema.metadata()?.remove("ARROW:extension:name") {
+        return Ok(Some(name));
+    }
+    for inner in schema.dictionary().into_iter().chain(schema.children()) {
+        if let Some(name) = extension(inner)? {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
 }
 
 /// The structure in a capsule. The name of the capsule states that it has this structure.
@@ -84,6 +110,7 @@ fn import_array(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> 
     let data = unsafe { from_ffi(array, schema) }.map_err(value_error)?;
     Ok(Chunks {
         data_type: data.data_type().clone(),
+        extension: extension(schema).map_err(type_error)?,
         source: Source::Array(Some(make_array(data))),
     })
 }
@@ -99,7 +126,8 @@ fn import_stream(stream: &Bound<'_, PyCapsule>) -> PyResult<Chunks> {
     let code = unsafe { get_schema(&raw mut stream, &raw mut schema) };
     check(&mut stream, code).map_err(value_error)?;
     Ok(Chunks {
-        data_type: DataType::try_from(&schema).map_err(value_error)?,
+        data_type: DataType::try_from(&schema).map_err(type_error)?,
+        extension: extension(&schema).map_err(type_error)?,
         source: Source::Stream(stream),
     })
 }

@@ -14,6 +14,8 @@ pub const BATCH_BYTES: usize = 1 << 20;
 pub struct Batch {
     bytes: Vec<u8>,
     ends: Vec<usize>,
+    /// The items that were removed.
+    before: usize,
 }
 
 impl Batch {
@@ -40,8 +42,14 @@ impl Batch {
         })
     }
 
+    /// The position of the next item among those of all batches.
+    pub fn position(&self) -> usize {
+        self.before + self.len()
+    }
+
     /// Removes all items.
     pub fn clear(&mut self) {
+        self.before += self.len();
         self.bytes.clear();
         self.ends.clear();
     }

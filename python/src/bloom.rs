@@ -2,7 +2,7 @@
 
 use crate::batch::{Batch, reserve};
 use crate::error::Error;
-use crate::items::{for_each_batch, with_bytes};
+use crate::items::{ChunkItems, for_each_batch, for_each_chunk, with_bytes};
 use crate::lock::Shared;
 use crate::numbers::{Integer, Real, checked_error_rate, in_range};
 use crate::numpy_array::results;
@@ -265,12 +265,17 @@ impl BloomFilter {
 
     /// Adds an item (BF.ADD). Returns whether it is new. `at` is the time of the addition to a filter with a window, in Unix
     /// seconds or as a `datetime`, by default now; `ValueError` if it is before the newest pane.
-    #[pyo3(signature = (item, *, at = None))]
-    fn add(&self, item: &Bound<'_, PyAny>, at: Option<At>) -> PyResult<bool> {
+    #[pyo3(signature = (item, *, at = None, allow_future = false))]
+    fn add(
+        &self,
+        item: &Bound<'_, PyAny>,
+        at: Option<At>,
+        allow_future: bool,
+    ) -> PyResult<bool> {
         let py = item.py();
         Ok(with_bytes(item, |item| {
             self.sketch.poke(py, |filter| {
-                let mut additions = Additions::one(at, filter.timeline())?;
+                let mut additions = Additions::one(at, allow_future, filter.timeline())?;
                 filter.add(item, &mut additions)
             })
         })??)
@@ -278,14 +283,23 @@ impl BloomFilter {
 
     /// Adds all items of an iterable, an array or a column (BF.MADD). `at` is the time of the additions to a filter with a
     /// window, or an array with a time for each item.
-    #[pyo3(signature = (items, *, at = None))]
-    fn update(&self, items: &Bound<'_, PyAny>, at: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    #[pyo3(
+        signature = (items, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
+        text_signature = "($self, items, *, at=None, allow_future=False, chunk=4096)",
+    )]
+    fn update(
+        &self,
+        items: &Bound<'_, PyAny>,
+        at: Option<&Bound<'_, PyAny>>,
+        allow_future: bool,
+        chunk: ChunkItems,
+    ) -> PyResult<()> {
         let timeline = self
             .sketch
             .peek(items.py(), |filter| filter.timeline().copied());
-        let mut additions = Additions::of(at, timeline)?;
+        let mut additions = Additions::of(at, allow_future, timeline)?;
         additions.check_items(items)?;
-        for_each_batch(items, |batch| {
+        for_each_chunk(items, chunk, |batch| {
             self.sketch
                 .write(|filter| filter.add_all(batch, &mut additions))
         })?;

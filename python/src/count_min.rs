@@ -2,7 +2,7 @@
 
 use crate::batch::{Batch, reserve};
 use crate::error::Error;
-use crate::items::{for_each_batch, with_bytes};
+use crate::items::{ChunkItems, for_each_batch, with_bytes};
 use crate::lock::Shared;
 use crate::numbers::{CountsReader, Integer, Real};
 use crate::numpy_array::results;
@@ -173,14 +173,20 @@ impl CountMinSketch {
     /// window, in Unix seconds or as a `datetime`, by default now; `ValueError` if it is before the newest pane or a count
     /// overflows.
     #[pyo3(
-        signature = (item, n = Integer(1), *, at = None),
-        text_signature = "($self, item, n=1, *, at=None)",
+        signature = (item, n = Integer(1), *, at = None, allow_future = false),
+        text_signature = "($self, item, n=1, *, at=None, allow_future=False)",
     )]
-    fn add(&self, item: &Bound<'_, PyAny>, n: Integer, at: Option<At>) -> PyResult<u64> {
+    fn add(
+        &self,
+        item: &Bound<'_, PyAny>,
+        n: Integer,
+        at: Option<At>,
+        allow_future: bool,
+    ) -> PyResult<u64> {
         let (Integer(n), py) = (n, item.py());
         Ok(with_bytes(item, |item| {
             self.sketch.poke(py, |sketch| {
-                let mut additions = Additions::one(at, sketch.timeline())?;
+                let mut additions = Additions::one(at, allow_future, sketch.timeline())?;
                 match sketch {
                     Counter::Classic(sketch) => Ok::<_, Error>(sketch.increment(item, n)?),
                     Counter::Windowed(sketch) => {
@@ -199,12 +205,17 @@ impl CountMinSketch {
     /// Adds counts to items: one for all, or one for each (CMS.INCRBY). Of a mapping, the values are the counts. `at` is the time
     /// of the additions to a sketch with a window, or an array with a time for each item. If the count of some items would
     /// overflow or underflow, the others are added and then `ValueError` is raised.
-    #[pyo3(signature = (items, counts = None, *, at = None))]
+    #[pyo3(
+        signature = (items, counts = None, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
+        text_signature = "($self, items, counts=None, *, at=None, allow_future=False, chunk=4096)",
+    )]
     fn update(
         &self,
         items: &Bound<'_, PyAny>,
         counts: Option<&Bound<'_, PyAny>>,
         at: Option<&Bound<'_, PyAny>>,
+        allow_future: bool,
+        chunk: ChunkItems,
     ) -> PyResult<()> {
         let mut result: Result<(), Error> = Ok(());
         let add = |sketch: &mut Counter,
@@ -235,7 +246,7 @@ impl CountMinSketch {
                 }
             }
         };
-        add_counts(&self.sketch, items, counts, at, add)?;
+        add_counts(&self.sketch, items, counts, (at, allow_future), chunk, add)?;
         Ok(result?)
     }
 
@@ -270,8 +281,8 @@ impl CountMinSketch {
     /// Adds the counts of other sketches, multiplied by a weight (CMS.MERGE). `ValueError` if width, depth, cell size, window or
     /// seed differ. A sketch with a window advances to the time `at`, by default now.
     #[pyo3(
-        signature = (*others, weight = Integer(1), at = None),
-        text_signature = "($self, *others, weight=1, at=None)",
+        signature = (*others, weight = Integer(1), at = None, allow_future = false),
+        text_signature = "($self, *others, weight=1, at=None, allow_future=False)",
     )]
     fn merge(
         &self,
@@ -279,6 +290,7 @@ impl CountMinSketch {
         others: &Bound<'_, PyTuple>,
         weight: Integer,
         at: Option<At>,
+        allow_future: bool,
     ) -> PyResult<()> {
         let (others, Integer(weight)) = weighted(others, weight)?;
         let locks: Vec<_> = others.iter().map(|other| &other.get().sketch).collect();
@@ -306,7 +318,7 @@ impl CountMinSketch {
                         if weight < 0 {
                             return Err(CountMinError::WindowDecrement.into());
                         }
-                        Additions::one(at, Some(destination.timeline()))?.add(
+                        Additions::one(at, allow_future, Some(destination.timeline()))?.add(
                             &mut **destination,
                             1,
                             |destination, _| {

@@ -2,7 +2,7 @@
 
 use crate::batch::reserve;
 use crate::error::Error;
-use crate::items::{for_each_batch, with_bytes};
+use crate::items::{ChunkItems, for_each_batch, for_each_chunk, with_bytes};
 use crate::lock::Shared;
 use crate::numbers::{Integer, Real, checked_error_rate, in_range};
 use crate::numpy_array::results;
@@ -164,12 +164,17 @@ impl CuckooFilter {
 
     /// Adds an item, also if the filter contains it (CF.ADD). `at` is the time of the addition to a filter with a window, in Unix
     /// seconds or as a `datetime`, by default now; `ValueError` if it is before the newest pane or the filter is full.
-    #[pyo3(signature = (item, *, at = None))]
-    fn add(&self, item: &Bound<'_, PyAny>, at: Option<At>) -> PyResult<()> {
+    #[pyo3(signature = (item, *, at = None, allow_future = false))]
+    fn add(
+        &self,
+        item: &Bound<'_, PyAny>,
+        at: Option<At>,
+        allow_future: bool,
+    ) -> PyResult<()> {
         let py = item.py();
         Ok(with_bytes(item, |item| {
             self.sketch.poke(py, |filter| {
-                let mut additions = Additions::one(at, filter.timeline())?;
+                let mut additions = Additions::one(at, allow_future, filter.timeline())?;
                 match filter {
                     Filter::Classic(filter) => {
                         check_limit(filter.num_sub_filters())?;
@@ -186,12 +191,17 @@ impl CuckooFilter {
     }
 
     /// Adds an item unless the filter contains it (CF.ADDNX). Returns whether it was added. `at` is that of `add`.
-    #[pyo3(signature = (item, *, at = None))]
-    fn add_new(&self, item: &Bound<'_, PyAny>, at: Option<At>) -> PyResult<bool> {
+    #[pyo3(signature = (item, *, at = None, allow_future = false))]
+    fn add_new(
+        &self,
+        item: &Bound<'_, PyAny>,
+        at: Option<At>,
+        allow_future: bool,
+    ) -> PyResult<bool> {
         let py = item.py();
         Ok(with_bytes(item, |item| {
             self.sketch.poke(py, |filter| {
-                let mut additions = Additions::one(at, filter.timeline())?;
+                let mut additions = Additions::one(at, allow_future, filter.timeline())?;
                 match filter {
                     Filter::Classic(filter) => {
                         check_limit(filter.num_sub_filters())?;
@@ -214,12 +224,17 @@ impl CuckooFilter {
 
     /// Removes one occurrence of an item, the oldest of a filter with a window (CF.DEL). Returns whether there was one. `at` is
     /// that of `add`.
-    #[pyo3(signature = (item, *, at = None))]
-    fn remove(&self, item: &Bound<'_, PyAny>, at: Option<At>) -> PyResult<bool> {
+    #[pyo3(signature = (item, *, at = None, allow_future = false))]
+    fn remove(
+        &self,
+        item: &Bound<'_, PyAny>,
+        at: Option<At>,
+        allow_future: bool,
+    ) -> PyResult<bool> {
         let py = item.py();
         Ok(with_bytes(item, |item| {
             self.sketch.poke(py, |filter| {
-                let mut additions = Additions::one(at, filter.timeline())?;
+                let mut additions = Additions::one(at, allow_future, filter.timeline())?;
                 match filter {
                     Filter::Classic(filter) => {
                         Ok::<_, Error>(filter.delete(item, Budget::UNLIMITED))
@@ -240,8 +255,17 @@ impl CuckooFilter {
     /// Adds all items of an iterable, an array or a column (CF.INSERT). `at` is the time of the additions to a filter with a
     /// window, or an array with a time for each item. If the filter is full for some items, the others are added and then
     /// `ValueError` is raised.
-    #[pyo3(signature = (items, *, at = None))]
-    fn update(&self, items: &Bound<'_, PyAny>, at: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    #[pyo3(
+        signature = (items, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
+        text_signature = "($self, items, *, at=None, allow_future=False, chunk=4096)",
+    )]
+    fn update(
+        &self,
+        items: &Bound<'_, PyAny>,
+        at: Option<&Bound<'_, PyAny>>,
+        allow_future: bool,
+        chunk: ChunkItems,
+    ) -> PyResult<()> {
         let py = items.py();
         let timeline = self.sketch.peek(py, |filter| {
             if let Filter::Classic(filter) = filter {
@@ -249,12 +273,12 @@ impl CuckooFilter {
             }
             Ok::<_, Error>(filter.timeline().copied())
         })?;
-        let mut additions = Additions::of(at, timeline)?;
+        let mut additions = Additions::of(at, allow_future, timeline)?;
         additions.check_items(items)?;
         // Panes that expire can remove sub-filters of a filter with a window.
         let mut is_checked = false;
         let mut result: Result<(), Error> = Ok(());
-        for_each_batch(items, |batch| {
+        for_each_chunk(items, chunk, |batch| {
             let mut memory = Ok(());
             let mut on_result = |added: Result<(), Error>| match added {
                 Err(Error::OutOfMemory(error)) => memory = Err(error.into()),

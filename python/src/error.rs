@@ -27,6 +27,14 @@ impl Error {
         Self::Value(format!("the item at position {position} is null").into())
     }
 
+    /// The error for NaN as an item: of an array with its position.
+    pub fn nan(position: Option<usize>) -> Self {
+        let item = position.map_or("the item".to_owned(), |position| {
+            format!("the item at position {position}")
+        });
+        Self::Value(format!("{item} is NaN, which is no item").into())
+    }
+
     /// A `ValueError` with this text.
     pub const fn value(text: &'static str) -> Self {
         Self::Value(Cow::Borrowed(text))

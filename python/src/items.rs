@@ -3,20 +3,27 @@
 use crate::arrow;
 use crate::batch::{BATCH_BYTES, BATCH_ITEMS, Batch, reserve};
 use crate::error::Error;
-use crate::numpy_array::{self, Array};
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use crate::numbers::in_range;
+use crate::numpy_array::{self, Array, is_scalar};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUserWarning};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple,
 };
+use std::ffi::CStr;
 
 /// Elements of an array between two checks for signals.
 const SIGNAL_ITEMS: usize = 1 << 20;
 
 /// Appends an item to a batch.
 fn push(batch: &mut Batch, item: &Bound<'_, PyAny>) -> PyResult<()> {
-    Ok(with_bytes(item, |bytes| batch.push(bytes))?.map_err(Error::from)?)
+    let position = batch.position();
+    let pushed = with_bytes(item, |bytes| batch.push(bytes)).map_err(|error| match is_nan(item) {
+        true => Error::nan(Some(position)).into(),
+        false => error,
+    });
+    Ok(pushed?.map_err(Error::from)?)
 }
 
 /// Calls `read` with the bytes of an item.
@@ -35,12 +42,18 @@ pub fn with_bytes<R>(item: &Bound<'_, PyAny>, read: impl FnOnce(&[u8]) -> R) -> 
         let bytes = view.call_method0("tobytes")?;
         return Ok(read(bytes.cast::<PyBytes>()?.as_bytes()));
     }
-    // NumPy's float64 is a subclass with another representation.
     if item.is_instance_of::<PyFloat>() {
+        if is_nan(item) {
+            return Err(Error::nan(None).into());
+        }
         let text = py_float_text(item)?;
         return Ok(read(text.to_cow()?.as_bytes()));
     }
     if !item.is_instance_of::<PyBool>() {
+        // Clients send the representation, which differs from the digits for the members of an `IntEnum`.
+        if item.is_instance_of::<PyInt>() && !item.is_exact_instance_of::<PyInt>() {
+            return Ok(read(item.repr()?.to_cow()?.as_bytes()));
+        }
         match item.extract::<i64>() {
             Ok(integer) => return Ok(read(itoa::Buffer::new().format(integer).as_bytes())),
             Err(error)
@@ -65,16 +78,71 @@ pub fn with_bytes<R>(item: &Bound<'_, PyAny>, read: impl FnOnce(&[u8]) -> R) -> 
     )))
 }
 
-/// The text of a float that clients send: that of `float.__repr__`.
+/// The text of a float that clients send: its representation. A float of NumPy has that of the equal element of an array.
 fn py_float_text<'py>(float: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
     let class = float.py().get_type::<PyFloat>();
-    Ok(class.call_method1("__repr__", (float,))?.cast_into()?)
+    match is_scalar(float)? {
+        true => Ok(class.call_method1("__repr__", (float,))?.cast_into()?),
+        false => float.repr(),
+    }
+}
+
+/// Whether an item is NaN, which data frames use for missing values.
+fn is_nan(item: &Bound<'_, PyAny>) -> bool {
+    item.cast::<PyFloat>()
+        .is_ok_and(|float| float.value().is_nan())
+}
+
+/// Warns of floats that are integers: `1` and `1.0` are different items.
+fn warn_of_integers(py: Python<'_>, floats: &[f64]) -> PyResult<()> {
+    const TEXT: &CStr = c"the floats of the column are all integers, and are items such as '1.0', not '1': if they are \
+        identifiers, convert the column with astype('int64'), or in pandas with astype('Int64') if values are missing";
+    const END_OF_INTEGERS: f64 = (1_u64 << 63) as f64;
+    let mut numbers = floats.iter().filter(|float| !float.is_nan()).peekable();
+    let is_integer = |float: &f64| float.fract() == 0.0 && float.abs() < END_OF_INTEGERS;
+    match numbers.peek().is_some() && numbers.all(is_integer) {
+        true => PyErr::warn(py, &py.get_type::<PyUserWarning>(), TEXT, 1),
+        false => Ok(()),
+    }
+}
+
+/// The number of items of an iterable that are read before they are processed.
+#[derive(Debug, Clone, Copy)]
+pub struct ChunkItems(usize);
+
+impl ChunkItems {
+    /// The default and the largest number.
+    pub const MAX: Self = Self(BATCH_ITEMS);
+
+    /// The number.
+    pub fn get(self) -> usize {
+        self.0
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for ChunkItems {
+    type Error = PyErr;
+
+    fn extract(items: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let items = items.extract()?;
+        let items = in_range(items, 1..=BATCH_ITEMS as i64, "chunk must be between 1 and 4096");
+        Ok(Self(items.map(|items: u32| items as usize)?))
+    }
+}
+
+/// As [`for_each_chunk`], with the default number of items.
+pub fn for_each_batch(
+    items: &Bound<'_, PyAny>,
+    read: impl FnMut(&Batch) -> Result<(), Error> + Send,
+) -> PyResult<()> {
+    for_each_chunk(items, ChunkItems::MAX, read)
 }
 
 /// Passes items in batches to `read`, without the lock of the interpreter. The items are those of a NumPy array of integers
-/// or strings, of a column of a data frame, or of any iterable.
-pub fn for_each_batch(
+/// or strings, of a column of a data frame, or of any iterable, of which at most `chunk` items are read ahead.
+pub fn for_each_chunk(
     items: &Bound<'_, PyAny>,
+    chunk: ChunkItems,
     mut read: impl FnMut(&Batch) -> Result<(), Error> + Send,
 ) -> PyResult<()> {
     if items.is_instance_of::<PyString>()
@@ -93,10 +161,11 @@ pub fn for_each_batch(
         }
         // Their text is that of Python's floats.
         let numbers = py.detach(|| column.numbers::<f64>())?;
-        return for_each_object(PyList::new(py, &*numbers)?.as_any(), read);
+        warn_of_integers(py, &numbers)?;
+        return for_each_object(PyList::new(py, &*numbers)?.as_any(), chunk, read);
     }
     let Some(array) = numpy_array::of(items)? else {
-        return for_each_object(items, read);
+        return for_each_object(items, chunk, read);
     };
     match array.kind {
         'i' => {
@@ -133,7 +202,11 @@ pub fn for_each_batch(
         'f' if array.element_bytes()? != size_of::<f64>() => Err(PyTypeError::new_err(
             "an array of items must have integers, strings or floats of 64 bits",
         )),
-        'O' | 'T' | 'f' => for_each_object(&array.to_list()?, &mut read),
+        'f' => {
+            warn_of_integers(py, array.to::<f64>("float64")?.as_slice()?)?;
+            for_each_object(&array.to_list()?, chunk, &mut read)
+        }
+        'O' | 'T' => for_each_object(&array.to_list()?, chunk, &mut read),
         kind => Err(PyTypeError::new_err(format!(
             "an array of items must have integers or strings, not elements of kind {kind:?}"
         ))),
@@ -142,6 +215,7 @@ pub fn for_each_batch(
 
 fn for_each_object(
     items: &Bound<'_, PyAny>,
+    chunk: ChunkItems,
     mut read: impl FnMut(&Batch) -> Result<(), Error> + Send,
 ) -> PyResult<()> {
     let py = items.py();
@@ -149,7 +223,10 @@ fn for_each_object(
     let mut strings = Strings::default();
     for item in items.try_iter()? {
         let pushed = item.and_then(|item| strings.push(&mut batch, item));
-        if pushed.is_err() || strings.is_full(&batch) {
+        if pushed.is_err()
+            || strings.is_full(&batch)
+            || batch.len() + strings.strings.len() >= chunk.get()
+        {
             py.check_signals()?;
             // After an error, the items before it are processed.
             let pushed = strings.flush(&mut batch).and(pushed);
@@ -197,7 +274,6 @@ impl<'py> Strings<'py> {
     /// Whether the strings and the batch must be processed before another item is added.
     fn is_full(&self, batch: &Batch) -> bool {
         batch.is_full()
-            || batch.len() + self.strings.len() == BATCH_ITEMS
             || self.len >= BATCH_BYTES
     }
 

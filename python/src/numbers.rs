@@ -2,12 +2,14 @@
 
 use crate::arrow;
 use crate::error::Error;
-use crate::numpy_array::{self, is_complex, results};
+use crate::items::ChunkItems;
+use crate::numpy_array::{self, check_real, results};
 use arrow_buffer::ScalarBuffer;
 use numpy::{Element, PyReadonlyArray1};
 use pyo3::IntoPyObjectExt;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use roughly_sketch::bloom::MAX_ERROR_RATE;
 use roughly_sketch::memory::{try_push, with_capacity};
@@ -73,9 +75,7 @@ const SIGNAL_NUMBERS: usize = 4096;
 
 /// A number, which the type must be able to represent.
 fn number<'py, T: FromPyObjectOwned<'py>>(number: &Bound<'py, PyAny>) -> PyResult<T> {
-    if is_complex(number)? {
-        return Err(PyTypeError::new_err("a number must be real, not complex"));
-    }
+    check_real(number)?;
     let extracted: Result<T, T::Error> = number.extract();
     extracted.map_err(|error| {
         let error: PyErr = error.into();
@@ -127,12 +127,53 @@ impl<'py, T: Element + FromPyObjectOwned<'py> + arrow::Number> Numbers<'py, T> {
         Ok(Self::Vec(vec))
     }
 
+    /// As [`Numbers::of`]; `None` for an iterable without a length, which may be larger than the memory.
+    pub fn of_sized(
+        numbers: &Bound<'py, PyAny>,
+        dtype: &str,
+        kinds: &[char],
+    ) -> PyResult<Option<Self>> {
+        let py = numbers.py();
+        let is_column = arrow::is_column(numbers)? || numbers.hasattr(intern!(py, "to_numpy"))?;
+        match is_column || numbers.len().is_ok() {
+            true => Self::of(numbers, dtype, kinds).map(Some),
+            false => Ok(None),
+        }
+    }
+
     /// The numbers.
     pub fn as_slice(&self) -> PyResult<&[T]> {
         match self {
             Self::Array(array) => Ok(array.as_slice()?),
             Self::Column(column) => Ok(column),
             Self::Vec(vec) => Ok(vec),
+        }
+    }
+}
+
+/// Passes the numbers of an iterable to `read` without the GIL, at most `chunk` at once. After an error of the iterable, the numbers
+/// before it have been passed.
+pub fn for_each_numbers(
+    numbers: &Bound<'_, PyAny>,
+    chunk: ChunkItems,
+    mut read: impl FnMut(&[f64]) -> Result<(), Error> + Send,
+) -> PyResult<()> {
+    let py = numbers.py();
+    let mut numbers = numbers.try_iter()?;
+    let mut values = Vec::new();
+    loop {
+        let next = numbers.next().map(|next| number(&next?)).transpose();
+        let is_last = !matches!(next, Ok(Some(_)));
+        if let Ok(Some(value)) = next {
+            try_push(&mut values, value).map_err(Error::from)?;
+        }
+        if is_last || values.len() >= chunk.get() {
+            py.check_signals()?;
+            py.detach(|| read(&values))?;
+            values.clear();
+        }
+        if next?.is_none() {
+            return Ok(());
         }
     }
 }

@@ -6,7 +6,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyComplex, PyDict, PyFloat, PyInt};
+use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyInt};
 
 /// NumPy, if it is loaded: otherwise there is no array. The crate numpy panics if NumPy is not installed.
 fn loaded<'py>(py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -51,7 +51,13 @@ pub fn of<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Array<'py>>> {
         return Err(PyTypeError::new_err(text));
     }
     let kind = array.getattr("dtype")?.getattr("kind")?.extract()?;
-    Ok(Some(Array { numpy, array, kind }))
+    let is_column = !array.is(argument);
+    Ok(Some(Array {
+        numpy,
+        array,
+        kind,
+        is_column,
+    }))
 }
 
 /// Refuses nulls of a column of pandas, which are NaN or other objects in its NumPy array. In a column of floats of NumPy, NaN is a
@@ -78,6 +84,8 @@ pub struct Array<'py> {
     array: Bound<'py, PyAny>,
     /// NumPy's letter for the kind of the elements.
     pub kind: char,
+    /// Whether it is the array of a column of a data frame.
+    pub is_column: bool,
 }
 
 impl<'py> Array<'py> {
@@ -134,22 +142,55 @@ impl<'py> Array<'py> {
     }
 }
 
-/// Whether an object is a complex number, which Python converts to a real one with a warning.
-pub fn is_complex(number: &Bound<'_, PyAny>) -> PyResult<bool> {
-    if number.is_instance_of::<PyFloat>() || number.is_instance_of::<PyInt>() {
-        return Ok(false);
+/// Refuses objects that are no numbers, although Python converts them: complex numbers, truth values, and NumPy's times and
+/// durations.
+///
+/// # Errors
+/// `TypeError`.
+pub fn check_real(number: &Bound<'_, PyAny>) -> PyResult<()> {
+    if number.is_exact_instance_of::<PyFloat>() || number.is_exact_instance_of::<PyInt>() {
+        return Ok(());
     }
-    if number.is_instance_of::<PyComplex>() {
-        return Ok(true);
-    }
-    // Scalars of NumPy, and arrays without a dimension.
-    let Some(dtype) = number.getattr_opt("dtype")? else {
-        return Ok(false);
+    let found = if number.is_instance_of::<PyComplex>() {
+        "complex"
+    } else if number.is_instance_of::<PyBool>() {
+        "bool"
+    } else {
+        match kind(number)? {
+            Some('c') => "complex",
+            Some('b') => "bool",
+            Some('M' | 'm') => "a time or a duration",
+            _ => return Ok(()),
+        }
     };
-    match dtype.getattr_opt("kind")? {
-        Some(kind) => kind.eq("c"),
+    let text = format!("a number must be real, not {found}");
+    Err(PyTypeError::new_err(text))
+}
+
+/// NumPy's letter for the kind of a scalar, or of the elements of an array.
+fn kind(object: &Bound<'_, PyAny>) -> PyResult<Option<char>> {
+    let Some(dtype) = object.getattr_opt("dtype")? else {
+        return Ok(None);
+    };
+    let kind = dtype.getattr_opt("kind")?;
+    Ok(kind.and_then(|kind| kind.extract().ok()))
+}
+
+/// Whether an object is a scalar of NumPy.
+pub fn is_scalar(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match loaded(object.py())? {
+        Some(numpy) => object.is_instance(&numpy.getattr("generic")?),
         None => Ok(false),
     }
+}
+
+/// The Unix milliseconds of a scalar of the kind `M`; `None` for other objects.
+pub fn milliseconds(time: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    if kind(time)? != Some('M') || !is_scalar(time)? {
+        return Ok(None);
+    }
+    let ms = time.call_method1("astype", ("datetime64[ms]",))?;
+    ms.call_method1("astype", ("int64",))?.extract().map(Some)
 }
 
 /// Results as a NumPy array, or as a list if NumPy is not installed.

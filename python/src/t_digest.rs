@@ -3,8 +3,9 @@
 use crate::arrow::Number;
 use crate::batch::reserve;
 use crate::error::Error;
+use crate::items::ChunkItems;
 use crate::lock::Shared;
-use crate::numbers::{Integer, Numbers, Real, answers};
+use crate::numbers::{Integer, Numbers, Real, answers, for_each_numbers};
 use crate::sketch::{Class, Variants, class, variants};
 use crate::window::{Additions, At, When, Within, new_window};
 use pyo3::prelude::*;
@@ -150,11 +151,17 @@ impl TDigest {
 
     /// Adds a sample (TDIGEST.ADD). `at` is the time of the addition to a digest with a window, in Unix seconds or as a
     /// `datetime`, by default now; `ValueError` if it is before the newest pane or the sample is not finite.
-    #[pyo3(signature = (value, *, at = None))]
-    fn add(&self, py: Python<'_>, value: Real, at: Option<At>) -> PyResult<()> {
+    #[pyo3(signature = (value, *, at = None, allow_future = false))]
+    fn add(
+        &self,
+        py: Python<'_>,
+        value: Real,
+        at: Option<At>,
+        allow_future: bool,
+    ) -> PyResult<()> {
         let Real(value) = value;
         let add = |digest: &mut Digest| {
-            let mut additions = Additions::one(at, digest.timeline())?;
+            let mut additions = Additions::one(at, allow_future, digest.timeline())?;
             // Before the digest advances.
             check(&[value])?;
             digest.add(&[value], &mut additions)
@@ -162,14 +169,34 @@ impl TDigest {
         Ok(self.sketch.poke(py, add)?)
     }
 
-    /// Adds all samples of an iterable, an array or a column; none if one is not finite (TDIGEST.ADD). `at` is the time of the
-    /// additions to a digest with a window, or an array with a time for each sample.
-    #[pyo3(signature = (values, *, at = None))]
-    fn update(&self, values: &Bound<'_, PyAny>, at: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    /// Adds all samples of an array, a column, or another object with a length; none if one is not finite (TDIGEST.ADD). Of an
+    /// iterable without a length, adds the samples before one that is not finite, and reads at most `chunk` samples ahead, 1 to
+    /// 4,096. `at` is the time of the additions to a digest with a window, or an array with a time for each sample. `allow_future`
+    /// is that of `add`.
+    #[pyo3(
+        signature = (values, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
+        text_signature = "($self, values, *, at=None, allow_future=False, chunk=4096)",
+    )]
+    fn update(
+        &self,
+        values: &Bound<'_, PyAny>,
+        at: Option<&Bound<'_, PyAny>>,
+        allow_future: bool,
+        chunk: ChunkItems,
+    ) -> PyResult<()> {
         let py = values.py();
         let timeline = self.sketch.peek(py, |digest| digest.timeline().copied());
-        let mut additions = Additions::of(at, timeline)?;
-        let values = Numbers::<f64>::of(values, SAMPLES.0, SAMPLES.1)?;
+        let mut additions = Additions::of(at, allow_future, timeline)?;
+        let Some(values) = Numbers::<f64>::of_sized(values, SAMPLES.0, SAMPLES.1)? else {
+            for_each_numbers(values, chunk, |values| {
+                // The samples before one that is not finite are added.
+                let valid = values.iter().take_while(|value| value.is_finite()).count();
+                self.sketch
+                    .write(|digest| digest.add(&values[..valid], &mut additions))?;
+                check(&values[valid..])
+            })?;
+            return Ok(additions.finish()?);
+        };
         let values = values.as_slice()?;
         additions.check_len(values.len())?;
         // If a value is invalid, none is added.

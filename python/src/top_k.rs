@@ -2,7 +2,7 @@
 
 use crate::batch::Batch;
 use crate::error::Error;
-use crate::items::with_bytes;
+use crate::items::{ChunkItems, with_bytes};
 use crate::lock::Shared;
 use crate::numbers::{CountsReader, Integer, Real};
 use crate::payload::bytes;
@@ -205,8 +205,8 @@ impl TopK {
     /// time of the addition to a sketch with a window, in Unix seconds or as a `datetime`, by default now; `ValueError` if it is
     /// before the newest pane.
     #[pyo3(
-        signature = (item, n = Integer(1), *, at = None),
-        text_signature = "($self, item, n=1, *, at=None)",
+        signature = (item, n = Integer(1), *, at = None, allow_future = false),
+        text_signature = "($self, item, n=1, *, at=None, allow_future=False)",
     )]
     fn add<'py>(
         &self,
@@ -214,11 +214,12 @@ impl TopK {
         item: &Bound<'_, PyAny>,
         n: Integer,
         at: Option<At>,
+        allow_future: bool,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let Integer(n) = n;
         let expelled = with_bytes(item, |item| {
             self.sketch.poke(py, |sketch| {
-                let mut additions = Additions::one(at, sketch.timeline())?;
+                let mut additions = Additions::one(at, allow_future, sketch.timeline())?;
                 let n = increment(n)?;
                 match sketch {
                     Top::Classic(sketch) => {
@@ -244,14 +245,19 @@ impl TopK {
 
     /// Adds counts to items: one for all, or one for each (TOPK.INCRBY). Of a mapping, the values are the counts. `at` is the time
     /// of the additions to a sketch with a window, or an array with a time for each item.
-    #[pyo3(signature = (items, counts = None, *, at = None))]
+    #[pyo3(
+        signature = (items, counts = None, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
+        text_signature = "($self, items, counts=None, *, at=None, allow_future=False, chunk=4096)",
+    )]
     fn update(
         &self,
         items: &Bound<'_, PyAny>,
         counts: Option<&Bound<'_, PyAny>>,
         at: Option<&Bound<'_, PyAny>>,
+        allow_future: bool,
+        chunk: ChunkItems,
     ) -> PyResult<()> {
-        add_counts(&self.sketch, items, counts, at, Top::update)
+        add_counts(&self.sketch, items, counts, (at, allow_future), chunk, Top::update)
     }
 
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {

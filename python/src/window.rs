@@ -1,11 +1,12 @@
 //! Windows: the parameters of constructors, and the times of reads and additions.
 
+use crate::arrow;
 use crate::batch::Batch;
 use crate::error::Error;
-use crate::items::for_each_batch;
+use crate::items::{ChunkItems, for_each_chunk};
 use crate::lock::Shared;
 use crate::numbers::{Counts, CountsReader, Integer};
-use crate::numpy_array::{self, is_complex};
+use crate::numpy_array::{self, check_real};
 use crate::sketch::Variants;
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
@@ -86,6 +87,10 @@ pub struct At(u64);
 /// The end of the year 9999 in Unix seconds. A larger number is in milliseconds by mistake.
 const END_OF_TIME: f64 = 253_402_300_800.0;
 
+const NO_TIME_ZONE: Error = Error::value(
+    "at has no time zone: add one, as by at.replace(tzinfo=timezone.utc) or, to a column, by dt.tz_localize('UTC')",
+);
+
 const OUT_OF_RANGE: Error = Error::value("at must be Unix seconds between the years 1970 and 9999");
 
 impl At {
@@ -112,15 +117,25 @@ impl At {
 impl<'py> FromPyObject<'_, 'py> for At {
     type Error = PyErr;
 
-    /// Takes seconds as a number, or a `datetime`.
+    /// Takes seconds as a number, a `datetime` with a time zone, or a `datetime64` of NumPy, which is in UTC.
     fn extract(time: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let py = time.py();
-        if is_complex(&time)? {
-            return Err(PyTypeError::new_err("at must be real, not complex"));
-        }
         let seconds: PyResult<f64> = match time.getattr_opt("timestamp")? {
-            Some(timestamp) => timestamp.call0().and_then(|seconds| seconds.extract()),
-            None => time.extract(),
+            Some(timestamp) => {
+                if let Some(offset) = time.getattr_opt("utcoffset")?
+                    && offset.call0()?.is_none()
+                {
+                    return Err(NO_TIME_ZONE.into());
+                }
+                timestamp.call0().and_then(|seconds| seconds.extract())
+            }
+            None => {
+                if let Some(ms) = numpy_array::milliseconds(&time)? {
+                    return Ok(Self::of_ms(ms)?);
+                }
+                check_real(&time)?;
+                time.extract()
+            }
         };
         let seconds = seconds.map_err(|error| {
             if error.is_instance_of::<PyOverflowError>(py) {
@@ -253,25 +268,29 @@ impl Times {
         if at.hasattr("timestamp")? {
             return Ok(Self::All(at.extract()?));
         }
+        if let Some(mut column) = arrow::of(at)? {
+            let has_zone = column.has_time_zone();
+            if has_zone == Some(false) {
+                return Err(NO_TIME_ZONE.into());
+            }
+            let times = at.py().detach(|| match has_zone {
+                Some(_) => each(&column.milliseconds()?, At::of_ms),
+                None => each(&column.numbers()?, At::of_seconds),
+            });
+            return Ok(Self::Each(times?));
+        }
         let mut times = Vec::new();
         if let Some(array) = numpy_array::of(at)? {
             match array.kind {
+                'M' if array.is_column => return Err(NO_TIME_ZONE.into()),
                 // From datetime64 of any unit. The value for "not a time" is negative.
                 'M' => {
                     let ms: PyReadonlyArray1<'_, i64> = array.milliseconds()?;
-                    times = with_capacity(ms.len()?).map_err(Error::from)?;
-                    for &ms in ms.as_slice()? {
-                        times.push(At::of_ms(ms)?);
-                    }
-                    return Ok(Self::Each(times));
+                    return Ok(Self::Each(each(ms.as_slice()?, At::of_ms)?));
                 }
                 'f' | 'i' | 'u' => {
                     let seconds = array.to::<f64>("float64")?;
-                    times = with_capacity(seconds.len()?).map_err(Error::from)?;
-                    for &seconds in seconds.as_slice()? {
-                        times.push(At::of_seconds(seconds)?);
-                    }
-                    return Ok(Self::Each(times));
+                    return Ok(Self::Each(each(seconds.as_slice()?, At::of_seconds)?));
                 }
                 _ => {}
             }
@@ -286,6 +305,18 @@ impl Times {
         }
         Ok(Self::Each(times))
     }
+}
+
+/// The time of each number.
+fn each<T: Copy>(
+    numbers: &[T],
+    time: impl Fn(T) -> Result<At, Error>,
+) -> Result<Vec<At>, Error> {
+    let mut times = with_capacity(numbers.len())?;
+    for &number in numbers {
+        times.push(time(number)?);
+    }
+    Ok(times)
 }
 
 /// Times of an iterable between two checks for signals.
@@ -303,17 +334,25 @@ impl Additions {
     /// Times from the argument `at`: none, one, or an array with one for each item.
     ///
     /// # Errors
-    /// A time that is out of range or, in a pane before the newest one or that of the item before; a time for a sketch without a
-    /// window; `TypeError` for other objects.
-    pub fn of(at: Option<&Bound<'_, PyAny>>, timeline: Option<Timeline>) -> PyResult<Self> {
+    /// A time that is out of range, in a pane before the newest one or that of the item before or, without `allow_future`, ahead
+    /// of the clock; a time for a sketch without a window; `TypeError` for other objects.
+    pub fn of(
+        at: Option<&Bound<'_, PyAny>>,
+        allow_future: bool,
+        timeline: Option<Timeline>,
+    ) -> PyResult<Self> {
         let times = Times::of(at)?;
         match (&times, timeline) {
             (Times::Now, _) => {}
             (_, None) => return Err(NO_WINDOW.into()),
             (Times::All(at), Some(timeline)) => {
                 pane_of(*at, &timeline).ok_or(BEFORE_NEWEST)?;
+                check_future(&[*at], allow_future, &timeline).map_err(|_| in_future("at"))?;
             }
             (Times::Each(times), Some(mut timeline)) => {
+                check_future(times, allow_future, &timeline).map_err(|position| {
+                    in_future(&format!("the time of the item at position {position}"))
+                })?;
                 for (position, &at) in times.iter().enumerate() {
                     let pane = pane_of(at, &timeline).ok_or_else(|| too_old(position))?;
                     if pane > timeline.newest() {
@@ -329,9 +368,14 @@ impl Additions {
     ///
     /// # Errors
     /// As [`Additions::of`].
-    pub fn one(at: Option<At>, timeline: Option<&Timeline>) -> Result<Self, Error> {
-        if at.is_some() && timeline.is_none() {
-            return Err(NO_WINDOW);
+    pub fn one(
+        at: Option<At>,
+        allow_future: bool,
+        timeline: Option<&Timeline>,
+    ) -> Result<Self, Error> {
+        if let Some(at) = at {
+            let timeline = timeline.ok_or(NO_WINDOW)?;
+            check_future(&[at], allow_future, timeline).map_err(|_| in_future("at"))?;
         }
         Ok(Self {
             times: at.map_or(Times::Now, Times::All),
@@ -412,8 +456,8 @@ impl Additions {
     }
 }
 
-/// Adds counts to items: one for all, or one for each. Of a mapping, the values are the counts. `at` is the argument of
-/// [`Additions::of`]. Calls `add` with each batch of items.
+/// Adds counts to items: one for all, or one for each. Of a mapping, the values are the counts. `at` and `allow_future` are the
+/// arguments of [`Additions::of`], and `chunk` is that of [`for_each_chunk`]. Calls `add` with each batch of items.
 ///
 /// # Errors
 /// Fewer or more counts or times than items; those of [`Additions::of`] and of `add`.
@@ -421,7 +465,8 @@ pub fn add_counts<V: Variants>(
     sketch: &Shared<V>,
     items: &Bound<'_, PyAny>,
     counts: Option<&Bound<'_, PyAny>>,
-    at: Option<&Bound<'_, PyAny>>,
+    (at, allow_future): (Option<&Bound<'_, PyAny>>, bool),
+    chunk: ChunkItems,
     mut add: impl FnMut(&mut V, &Batch, &mut CountsReader<'_>, &mut Additions) -> Result<(), Error>
     + Send,
 ) -> PyResult<()> {
@@ -429,15 +474,16 @@ pub fn add_counts<V: Variants>(
         && counts.is_none()
     {
         let (items, counts) = (mapping.keys()?, mapping.values()?);
-        return add_counts(sketch, items.as_any(), Some(counts.as_any()), at, add);
+        let (items, counts) = (items.as_any(), Some(counts.as_any()));
+        return add_counts(sketch, items, counts, (at, allow_future), chunk, add);
     }
     let timeline = sketch.peek(items.py(), |sketch| sketch.timeline().copied());
-    let mut additions = Additions::of(at, timeline)?;
+    let mut additions = Additions::of(at, allow_future, timeline)?;
     additions.check_items(items)?;
     let counts = counts.map_or(Ok(Counts::All(1)), Counts::of)?;
     counts.check_items(items)?;
     let mut counts = counts.reader()?;
-    for_each_batch(items, |batch| {
+    for_each_chunk(items, chunk, |batch| {
         sketch.write(|sketch| add(sketch, batch, &mut counts, &mut additions))
     })?;
     counts.finish()?;
@@ -448,6 +494,25 @@ pub fn add_counts<V: Variants>(
 fn pane_of(At(ms): At, timeline: &Timeline) -> Option<u64> {
     let pane = timeline.window().pane_at(ms);
     (pane >= timeline.newest()).then_some(pane)
+}
+
+/// Checks that times of additions are at most one pane ahead of the clock, or may be.
+///
+/// # Errors
+/// The position of the first one that is not.
+fn check_future(times: &[At], allow_future: bool, timeline: &Timeline) -> Result<(), usize> {
+    let window = timeline.window();
+    // Of a window whose panes grow with age, the newest one can be shorter than the difference of two clocks.
+    let limit = At::now().0 + window.ms().div_ceil(window.panes());
+    match times.iter().position(|&At(ms)| ms > limit) {
+        Some(position) if !allow_future => Err(position),
+        _ => Ok(()),
+    }
+}
+
+fn in_future(time: &str) -> Error {
+    let text = format!("{time} is more than one pane ahead of the clock, and allow_future is not set");
+    Error::Value(text.into())
 }
 
 fn too_old(position: usize) -> Error {
