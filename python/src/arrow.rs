@@ -76,7 +76,9 @@ pub fn of(argument: &Bound<'_, PyAny>) -> PyResult<Option<Column>> {
     if let Some(name) = chunks.extension()
         && !PLAIN_EXTENSIONS.contains(&name)
     {
-        let text = format!("columns of the type {name} are not supported: convert it, for example to strings");
+        let text = format!(
+            "columns of the type {name} are not supported: convert it, for example to strings"
+        );
         return Err(PyTypeError::new_err(text));
     }
     let mut data_type = chunks.data_type().clone();
@@ -92,7 +94,8 @@ pub fn of(argument: &Bound<'_, PyAny>) -> PyResult<Option<Column>> {
         data_type = field.data_type().clone();
     }
     if matches!(data_type, DataType::FixedSizeBinary(_)) && has_objects(argument)? {
-        let text = "columns of the type Object are not supported: convert it, for example to strings";
+        let text =
+            "columns of the type Object are not supported: convert it, for example to strings";
         return Err(PyTypeError::new_err(text));
     }
     // Polars exports such columns in a form that the reader refuses.

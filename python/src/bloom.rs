@@ -266,12 +266,7 @@ impl BloomFilter {
     /// Adds an item (BF.ADD). Returns whether it is new. `at` is the time of the addition to a filter with a window, in Unix
     /// seconds or as a `datetime`, by default now; `ValueError` if it is before the newest pane.
     #[pyo3(signature = (item, *, at = None, allow_future = false))]
-    fn add(
-        &self,
-        item: &Bound<'_, PyAny>,
-        at: Option<At>,
-        allow_future: bool,
-    ) -> PyResult<bool> {
+    fn add(&self, item: &Bound<'_, PyAny>, at: Option<At>, allow_future: bool) -> PyResult<bool> {
         let py = item.py();
         Ok(with_bytes(item, |item| {
             self.sketch.poke(py, |filter| {

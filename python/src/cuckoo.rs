@@ -165,12 +165,7 @@ impl CuckooFilter {
     /// Adds an item, also if the filter contains it (CF.ADD). `at` is the time of the addition to a filter with a window, in Unix
     /// seconds or as a `datetime`, by default now; `ValueError` if it is before the newest pane or the filter is full.
     #[pyo3(signature = (item, *, at = None, allow_future = false))]
-    fn add(
-        &self,
-        item: &Bound<'_, PyAny>,
-        at: Option<At>,
-        allow_future: bool,
-    ) -> PyResult<()> {
+    fn add(&self, item: &Bound<'_, PyAny>, at: Option<At>, allow_future: bool) -> PyResult<()> {
         let py = item.py();
         Ok(with_bytes(item, |item| {
             self.sketch.poke(py, |filter| {

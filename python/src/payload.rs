@@ -11,10 +11,10 @@ use crate::top_k::TopK;
 use pyo3::exceptions::{PyMemoryError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-use roughly_dump::{RDB_VERSION, Reader, Writer, check_footer, type_id};
+use roughly_dump::{Fixed, Length, Output, RDB_VERSION, Reader, Writer, check_footer, type_id};
 use roughly_sketch::format::FormatError;
 use roughly_sketch::format::chunks::CHUNK_BYTES;
-use roughly_sketch::memory::{Budget, OutOfMemory, try_push, with_capacity};
+use roughly_sketch::memory::{Budget, try_push, with_capacity};
 use roughly_sketch::stored::Stored;
 use std::io;
 use std::path::Path;
@@ -40,13 +40,11 @@ pub fn load_values<T: Stored<Defaults: Default>>(
     Some(T::load(reader, version, &T::Defaults::default()))
 }
 
-/// The payload of a sketch.
-pub fn dump<T: Stored>(sketch: &T, rdb_version: u16) -> Result<Vec<u8>, Error> {
-    let bytes = sketch.payload_bytes();
-    let writer = Writer::with_capacity(id_of::<T>(), bytes);
-    let mut writer = writer.map_err(|_| OutOfMemory { bytes })?;
+/// Writes the payload of a sketch.
+pub fn dump<T: Stored>(sketch: &T, rdb_version: u16, output: &mut dyn Output) {
+    let mut writer = Writer::to(output, id_of::<T>());
     sketch.save(&mut writer);
-    Ok(writer.finish_with(rdb_version))
+    writer.finish_with(rdb_version);
 }
 
 /// The header of the chunks of a sketch.
@@ -63,7 +61,12 @@ pub fn header<T: Stored>(sketch: &T) -> Result<Vec<u8>, Error> {
 /// The memory for their headers or, of a type without chunks, payloads is refused.
 pub fn is_equal<T: Stored>(one: &T, other: &T) -> Result<bool, Error> {
     if !one.has_header() || !other.has_header() {
-        let payload = |sketch| dump::<T>(sketch, RDB_VERSION);
+        let payload = |sketch: &T| {
+            let bytes = usize::try_from(sketch.payload_bytes()).unwrap_or(usize::MAX);
+            let mut payload = with_capacity(bytes)?;
+            dump(sketch, RDB_VERSION, &mut payload);
+            Ok::<_, Error>(payload)
+        };
         return Ok(payload(one)? == payload(other)?);
     }
     if one.header()? != other.header()? {
@@ -90,17 +93,50 @@ pub fn bytes<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>
     })
 }
 
+/// Payloads up to this length are read and written with the GIL: to release it would take longer.
+const SHORT_BYTES: usize = 1 << 14;
+
 /// The payload of an object, with this RDB version in the footer.
-pub fn of<T: Class>(object: &T, py: Python<'_>, rdb_version: i64) -> PyResult<Vec<u8>> {
+pub fn of<'py, T: Class>(
+    object: &T,
+    py: Python<'py>,
+    rdb_version: i64,
+) -> PyResult<Bound<'py, PyBytes>> {
     let version = u16::try_from(rdb_version).ok();
     let version = version.filter(|&version| version >= RDB_VERSION);
     let version = version.ok_or(Error::value("rdb_version must be in the range [9, 65535]"))?;
-    Ok(py.detach(|| object.sketch().read(|sketch| sketch.dump(version)))?)
+    let sketch = object.sketch();
+    loop {
+        let Length(len) = sketch.peek(py, |sketch| {
+            let mut len = Length::default();
+            sketch.dump(version, &mut len);
+            len
+        });
+        let len = usize::try_from(len)?;
+        let mut is_complete = false;
+        let payload = PyBytes::new_with(py, len, |bytes| {
+            let mut output = Fixed::new(bytes);
+            let write = |sketch: &T::Variants| {
+                sketch.dump(version, &mut output);
+                output.is_full()
+            };
+            is_complete = match len {
+                0..=SHORT_BYTES => sketch.peek(py, write),
+                _ => py.detach(|| sketch.read(write)),
+            };
+            Ok(())
+        })?;
+        // Otherwise, another thread has changed the length meanwhile.
+        if is_complete {
+            return Ok(payload);
+        }
+    }
 }
 
 /// Writes the payload of an object into a file.
 pub fn save<T: Class>(object: &T, py: Python<'_>, path: &Path) -> PyResult<()> {
     let payload = of(object, py, RDB_VERSION.into())?;
+    let payload = payload.as_bytes();
     let written = py.detach(|| std::fs::write(path, payload));
     written.map_err(|error| os_error(&error, path))
 }
@@ -117,7 +153,7 @@ fn os_error(error: &io::Error, path: &Path) -> PyErr {
 }
 
 fn load_as<T: Class>(py: Python<'_>, payload: &[u8]) -> Option<PyResult<Py<PyAny>>> {
-    let loaded = py.detach(|| {
+    let loaded = detach_if_long(py, payload, || {
         let mut reader = Reader::new(payload).ok()?;
         Some(
             T::Variants::load(&mut reader)?.and_then(|sketch| match reader.next_value()? {
@@ -128,6 +164,14 @@ fn load_as<T: Class>(py: Python<'_>, payload: &[u8]) -> Option<PyResult<Py<PyAny
     })?;
     let loaded = loaded.map_err(|error| Error::from(error).into());
     Some(loaded.and_then(|sketch| Ok(Py::new(py, T::of(sketch))?.into_any())))
+}
+
+/// Calls `read`, without the GIL if the payload is long.
+fn detach_if_long<R: Send>(py: Python<'_>, payload: &[u8], read: impl FnOnce() -> R + Send) -> R {
+    match payload.len() {
+        0..=SHORT_BYTES => read(),
+        _ => py.detach(read),
+    }
 }
 
 /// The object whose DUMP payload this is. `ValueError` if RESTORE would refuse it, and for `None`, the reply to DUMP for a missing
@@ -145,7 +189,7 @@ pub fn load(py: Python<'_>, payload: Option<&[u8]>) -> PyResult<Py<PyAny>> {
 }
 
 fn load_payload(py: Python<'_>, payload: &[u8]) -> PyResult<Py<PyAny>> {
-    py.detach(|| {
+    detach_if_long(py, payload, || {
         check_footer(payload)
             .map_err(|_| Error::value("DUMP payload version or checksum are wrong"))?;
         Reader::new(payload).map_err(|error| Error::from(FormatError::from(error)))?;

@@ -5,7 +5,7 @@ use crate::lock::Shared;
 use crate::window::When;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use roughly_dump::Reader;
+use roughly_dump::{Output, Reader};
 use roughly_sketch::accuracy::{Field, Figure};
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::count_min::{CountMin, CountMinWindow};
@@ -71,8 +71,8 @@ pub trait Variants: Sized + Send + Sync {
     /// The sketch that a header describes.
     fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError>;
 
-    /// A DUMP payload.
-    fn dump(&self, rdb_version: u16) -> Result<Vec<u8>, Error>;
+    /// Writes a DUMP payload.
+    fn dump(&self, rdb_version: u16, output: &mut dyn Output);
 
     /// The header of the chunks.
     fn header(&self) -> Result<Vec<u8>, Error>;
@@ -164,9 +164,11 @@ macro_rules! variants {
                 Err(FormatError::Invalid("received bad data"))
             }
 
-            fn dump(&self, rdb_version: u16) -> Result<Vec<u8>, $crate::error::Error> {
+            fn dump(&self, rdb_version: u16, output: &mut dyn roughly_dump::Output) {
                 match self {
-                    $(Self::$variant(sketch) => $crate::payload::dump::<$type>(sketch, rdb_version),)+
+                    $(Self::$variant(sketch) => {
+                        $crate::payload::dump::<$type>(sketch, rdb_version, output);
+                    })+
                 }
             }
 
@@ -300,8 +302,7 @@ macro_rules! class {
                 py: pyo3::Python<'py>,
                 rdb_version: $crate::numbers::Integer,
             ) -> PyResult<pyo3::Bound<'py, pyo3::types::PyBytes>> {
-                let payload = $crate::payload::of(self, py, rdb_version.0)?;
-                $crate::payload::bytes(py, &payload)
+                $crate::payload::of(self, py, rdb_version.0)
             }
 
             /// How wrong the answers are now: the fields of SKETCH.ACCURACY (docs/commands/sketch.accuracy.md), for the window at `at`

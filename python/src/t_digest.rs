@@ -152,13 +152,7 @@ impl TDigest {
     /// Adds a sample (TDIGEST.ADD). `at` is the time of the addition to a digest with a window, in Unix seconds or as a
     /// `datetime`, by default now; `ValueError` if it is before the newest pane or the sample is not finite.
     #[pyo3(signature = (value, *, at = None, allow_future = false))]
-    fn add(
-        &self,
-        py: Python<'_>,
-        value: Real,
-        at: Option<At>,
-        allow_future: bool,
-    ) -> PyResult<()> {
+    fn add(&self, py: Python<'_>, value: Real, at: Option<At>, allow_future: bool) -> PyResult<()> {
         let Real(value) = value;
         let add = |digest: &mut Digest| {
             let mut additions = Additions::one(at, allow_future, digest.timeline())?;

@@ -257,7 +257,14 @@ impl TopK {
         allow_future: bool,
         chunk: ChunkItems,
     ) -> PyResult<()> {
-        add_counts(&self.sketch, items, counts, (at, allow_future), chunk, Top::update)
+        add_counts(
+            &self.sketch,
+            items,
+            counts,
+            (at, allow_future),
+            chunk,
+            Top::update,
+        )
     }
 
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {

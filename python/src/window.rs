@@ -308,10 +308,7 @@ impl Times {
 }
 
 /// The time of each number.
-fn each<T: Copy>(
-    numbers: &[T],
-    time: impl Fn(T) -> Result<At, Error>,
-) -> Result<Vec<At>, Error> {
+fn each<T: Copy>(numbers: &[T], time: impl Fn(T) -> Result<At, Error>) -> Result<Vec<At>, Error> {
     let mut times = with_capacity(numbers.len())?;
     for &number in numbers {
         times.push(time(number)?);
@@ -511,7 +508,8 @@ fn check_future(times: &[At], allow_future: bool, timeline: &Timeline) -> Result
 }
 
 fn in_future(time: &str) -> Error {
-    let text = format!("{time} is more than one pane ahead of the clock, and allow_future is not set");
+    let text =
+        format!("{time} is more than one pane ahead of the clock, and allow_future is not set");
     Error::Value(text.into())
 }
 
