@@ -1,102 +1,189 @@
-"""Measures the Python package beside others, and prints a table as in docs/performance.md.
+"""Measures the Python package beside others, and prints a table as in docs/python.md.
 
-    target/python/bin/pip install rbloom pybloom_live datasketches polars
-    target/python/bin/python python/benches/packages.py [server]
+    target/python/bin/pip install rbloom xxhash pybloom_live datasketches polars
+    target/python/bin/python python/benches/packages.py [section ...]
 
-The candidates of a row run alternately, for ROUNDS rounds (default 5). The table has the median of the CPU times, and the median of the
-ratios of the rounds. With `server`, it also compares a filter of MILLIONS (default 100) million items that is built here and
-loaded with RESTORE with one that BF.MADD builds, on a server with the module at port PORT (default 6379). Of BF.MADD, a tenth of the items
-is measured.
+The sections are `strings`, `integers`, `calls`, `storage`, `imports`, `columns`, `arrays`, `samples` (by default these) and `server`.
+
+The candidates of a row run alternately, for ROUNDS rounds (default 5). The table has the median of the CPU times per item or call, and
+the median of the ratios of the rounds. `rbloom` uses Python's hash, which differs in each process, so these filters cannot be
+saved. `rbloom, xxhash` uses a hash that can be saved, as its documentation advises.
+
+`server` compares a filter of MILLIONS (default 100) million items that is built here and loaded with RESTORE with one that BF.MADD
+builds, on a server with the module at port PORT (default 6379). Of BF.MADD, a tenth of the items is measured.
 """
 
 import os
 import resource
+import subprocess
 import sys
 import time
 from statistics import median
 
 import numpy as np
+import rbloom
 import roughly
+import xxhash
 
 ROUNDS = int(os.environ.get("ROUNDS", 5))
 ITEMS = 10_000_000
+ERROR_RATE = 0.01
 
 
-def cpu(call):
-    """The CPU time of a call in seconds."""
-    start = time.process_time()
-    call()
-    return time.process_time() - start
+def text(seconds):
+    """A time with a unit and at least two digits."""
+    for unit, factor in (("ns", 1e9), ("µs", 1e6), ("ms", 1e3)):
+        if seconds * factor < 1000:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds:.3g} s"
 
 
-def row(name, items, ours, *peers):
-    """Prints a row: the candidates are pairs of a name and a function that prepares and returns a call."""
+def row(name, number, ours, *peers, clock=time.process_time):
+    """Prints a row. The candidates are pairs of a name and a function that prepares and returns a call. `number` is how many
+    operations a call has."""
     candidates = [("roughly", ours), *peers]
     times = {which: [] for which, _ in candidates}
     for _ in range(ROUNDS):
         for which, prepare in candidates:
-            times[which].append(cpu(prepare()))
+            call = prepare()
+            start = clock()
+            call()
+            times[which].append(clock() - start)
     cells = []
     for which, measured in times.items():
         ratio = median(ours / theirs for ours, theirs in zip(times["roughly"], measured))
         peer = "" if which == "roughly" else f"{which}: "
         beside = "" if which == "roughly" else f", ratio {ratio:.2f}"
-        cells.append(f"{peer}{median(measured) / items * 1e9:.0f} ns{beside}")
+        cells.append(f"{peer}{text(median(measured) / number)}{beside}")
     print(f"| {name} | {cells[0]} | {'; '.join(cells[1:]) or '–'} |", flush=True)
 
 
-def update_of_strings():
+def saved_hash(item):
+    """A hash for filters of rbloom that are saved."""
+    return xxhash.xxh3_128_intdigest(str(item).encode()) - 2**127
+
+
+def filter_of(capacity):
+    return roughly.BloomFilter(capacity, ERROR_RATE, nonscaling=True)
+
+
+def peers(prepare):
+    """rbloom with both hashes; `prepare` has a function that creates a filter for a capacity."""
+    return (
+        ("rbloom", lambda: prepare(lambda capacity: rbloom.Bloom(capacity, ERROR_RATE))),
+        ("rbloom, xxhash", lambda: prepare(lambda capacity: rbloom.Bloom(capacity, ERROR_RATE, saved_hash))),
+    )
+
+
+def updates(name, items):
+    """A row of `update` of a list. A call has several filters if the list is short."""
+    repeat = max(1, 1_000_000 // len(items))
+
+    def prepare(create):
+        filters = [create(len(items)) for _ in range(repeat)]
+        return lambda: [filter.update(items) for filter in filters]
+
+    row(f"`BloomFilter.update`, {name}", len(items) * repeat, lambda: prepare(filter_of), *peers(prepare))
+
+
+def strings():
     import pybloom_live
-    import rbloom
 
     items = [f"user:{number}" for number in range(ITEMS)]
+    for number, name in ((1000, "1,000"), (20_000, "20,000"), (1_000_000, "1 million"), (ITEMS, "10 million")):
+        updates(f"{name} `str`", items[:number])
     few = items[: ITEMS // 20]
 
-    def build(filter, items):
-        return lambda: filter.update(items)
+    def add_each():
+        filter = pybloom_live.BloomFilter(len(few), ERROR_RATE)
+        return lambda: [filter.add(item) for item in few]
 
-    def add_each(filter):
-        def call():
-            for item in few:
-                filter.add(item)
+    def update():
+        filter = filter_of(len(few))
+        return lambda: filter.update(few)
 
-        return call
+    row("`BloomFilter.update`, 500,000 `str`", len(few), update, ("pybloom_live", add_each))
 
-    row(
-        "`BloomFilter.update`, 10 million `str`, error rate 1 %",
-        ITEMS,
-        lambda: build(roughly.BloomFilter(ITEMS, 0.01, nonscaling=True), items),
-        ("rbloom", lambda: build(rbloom.Bloom(ITEMS, 0.01), items)),
-    )
-    for number, text in ((1_000_000, "1 million"), (20_000, "20,000")):
-        part = items[:number]
-        # Of a short call, the sum of several.
-        repeat = max(1, 1_000_000 // number)
 
-        def several(create, part=part, repeat=repeat):
-            filters = [create() for _ in range(repeat)]
-            return lambda: [filter.update(part) for filter in filters]
+def integers():
+    for number, name in ((1000, "1,000"), (1_000_000, "1 million")):
+        updates(f"list of {name} `int`", list(range(10**9, 10**9 + number)))
 
+
+def calls():
+    number = 100_000
+    strings = [f"user:{index}" for index in range(2 * number)]
+    integers = list(range(10**9, 10**9 + 2 * number))
+    for kind, items in (("str", strings), ("int", integers)):
+        present, absent = items[:number], items[number:]
+
+        def add(create):
+            filter = create(number)
+
+            def call():
+                for item in present:
+                    filter.add(item)
+
+            return call
+
+        row(f"`BloomFilter.add`, one `{kind}` per call", number, lambda: add(filter_of), *peers(add))
+        for where, tested in (("present", present), ("absent", absent)):
+
+            def test(create):
+                filter = create(number)
+                filter.update(present)
+
+                def call():
+                    for item in tested:
+                        item in filter
+
+                return call
+
+            row(f"`in`, one {where} `{kind}`", number, lambda: test(filter_of), *peers(test))
+
+
+def storage():
+    for capacity, repeat, name in ((800, 2000, "1 kB"), (800_000, 20, "1 MB"), (80_000_000, 1, "100 MB")):
+        ours, theirs = filter_of(capacity), rbloom.Bloom(capacity, ERROR_RATE, saved_hash)
+        for filter in (ours, theirs):
+            filter.update(range(capacity // 100))
+        dumped, saved = ours.dump(), theirs.save_bytes()
+
+        def several(operation):
+            return lambda: lambda: [operation() for _ in range(repeat)]
+
+        row(f"`BloomFilter.dump`, {name}", repeat, several(ours.dump), ("rbloom, xxhash", several(theirs.save_bytes)))
         row(
-            f"the same, {text} `str`",
-            number * repeat,
-            lambda n=number, several=several: several(
-                lambda: roughly.BloomFilter(n, 0.01, nonscaling=True)
-            ),
-            ("rbloom", lambda n=number, several=several: several(lambda: rbloom.Bloom(n, 0.01))),
+            f"`load`, {name}",
+            repeat,
+            several(lambda: roughly.load(dumped)),
+            ("rbloom, xxhash", several(lambda: rbloom.Bloom.load_bytes(saved, saved_hash))),
         )
+
+
+def imports():
+    def process(code):
+        command = [sys.executable, "-c", code]
+        return lambda: lambda: [subprocess.run(command, check=True) for _ in range(10)]
+
+    def children():
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
     row(
-        "the same, 500,000 `str`",
-        len(few),
-        lambda: build(roughly.BloomFilter(ITEMS, 0.01, nonscaling=True), few),
-        ("pybloom_live", lambda: add_each(pybloom_live.BloomFilter(ITEMS, 0.01))),
+        "a process that imports the package",
+        10,
+        process("import roughly"),
+        *((f"`import {name}`", process(f"import {name}")) for name in ("rbloom", "pybloom_live", "numpy")),
+        ("nothing", process("")),
+        clock=children,
     )
 
 
-def contains_of_integers():
+def arrays():
     numbers = np.arange(ITEMS, dtype="i8")
     for capacity, where in ((100_000, "120 kB"), (ITEMS, "12 MB")):
-        filter = roughly.BloomFilter(capacity, 0.01, nonscaling=True)
+        filter = filter_of(capacity)
         filter.update(numbers[::2][:capacity])
         row(
             f"`BloomFilter.contains`, 10 million `int64` from NumPy, filter of {where}",
@@ -113,7 +200,7 @@ def columns():
     numbers = np.arange(10**9, 10**9 + len(items))
 
     def build(items):
-        filter = roughly.BloomFilter(len(items), 0.01, nonscaling=True)
+        filter = filter_of(len(items))
         return lambda: filter.update(items)
 
     before = memory()
@@ -138,15 +225,31 @@ def samples():
 
     values = np.random.default_rng(1).normal(size=ITEMS)
 
-    def build(sketch):
-        return lambda: sketch.update(values)
+    def update(create, values):
+        repeat = max(1, 1_000_000 // len(values))
+        sketches = [create() for _ in range(repeat)]
+        return lambda: [sketch.update(values) for sketch in sketches]
 
+    def add(sketch, method):
+        add = getattr(sketch, method)
+        few = values[:100_000].tolist()
+        return lambda: [add(value) for value in few]
+
+    for number, name in ((1000, "1,000"), (ITEMS, "10 million")):
+        part = values[:number]
+        row(
+            f"`TDigest.update`, {name} `float64` from NumPy",
+            max(number, 1_000_000),
+            lambda: update(lambda: roughly.TDigest(100), part),
+            ("datasketches, t-digest", lambda: update(lambda: datasketches.tdigest_double(100), part)),
+            ("datasketches, KLL", lambda: update(lambda: datasketches.kll_doubles_sketch(200), part)),
+        )
     row(
-        "`TDigest.update`, 10 million `float64` from NumPy",
-        ITEMS,
-        lambda: build(roughly.TDigest(100)),
-        ("datasketches tdigest_double", lambda: build(datasketches.tdigest_double(100))),
-        ("datasketches kll_doubles_sketch", lambda: build(datasketches.kll_doubles_sketch(200))),
+        "`TDigest.add`, one `float` per call",
+        100_000,
+        lambda: add(roughly.TDigest(100), "add"),
+        ("datasketches, t-digest", lambda: add(datasketches.tdigest_double(100), "update")),
+        ("datasketches, KLL", lambda: add(datasketches.kll_doubles_sketch(200), "update")),
     )
 
 
@@ -163,7 +266,7 @@ def server():
     before = memory()
     cpu = cpu_of_both()
     start = time.monotonic()
-    filter = roughly.BloomFilter(items, 0.01, nonscaling=True)
+    filter = filter_of(items)
     for first in range(0, items, ITEMS):
         filter.update(np.arange(first, first + ITEMS))
     built = time.monotonic()
@@ -193,12 +296,11 @@ def server():
     client.delete("bench:offline", "bench:online")
 
 
+SECTIONS = (strings, integers, calls, storage, imports, columns, arrays, samples)
+
 if __name__ == "__main__":
-    if sys.argv[1:] == ["server"]:
-        server()
-    else:
-        print("| operation | roughly, per item | others in the same run |\n|---|---|---|")
-        update_of_strings()
-        columns()
-        contains_of_integers()
-        samples()
+    chosen = [{section.__name__: section for section in (*SECTIONS, server)}[name] for name in sys.argv[1:]]
+    if chosen != [server]:
+        print("| operation | roughly | others in the same run |\n|---|---|---|")
+    for section in chosen or SECTIONS:
+        section()

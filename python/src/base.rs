@@ -223,7 +223,7 @@ impl Base {
     /// 1446
     #[pyo3(signature = (rdb_version = Integer(9)), text_signature = "($self, rdb_version=9)")]
     fn dump<'py>(this: &Bound<'py, Self>, rdb_version: Integer) -> PyResult<Bound<'py, PyBytes>> {
-        payload::bytes(this.py(), &dump(this, rdb_version.0)?)
+        dump(this, rdb_version.0)
     }
 
     /// Writes `dump()` into a file: a path, or a binary file object. `OSError` if it cannot be written.
@@ -237,7 +237,7 @@ impl Base {
     /// 1000
     fn save<'py>(this: &Bound<'py, Self>, file: &Bound<'py, PyAny>) -> PyResult<()> {
         let file = FileArgument::of(file, Access::Write)?;
-        file.write(this.py(), &dump(this, RDB_VERSION.into())?)
+        file.write(this.py(), dump(this, RDB_VERSION.into())?.as_bytes())
     }
 
     /// Iterates over the pairs (iterator, bytes) of SCANDUMP, for LOADCHUNK.
@@ -340,7 +340,7 @@ fn load_bytes<'py>(cls: &Bound<'py, PyType>, payload: &[u8]) -> PyResult<Bound<'
     Ok(object)
 }
 
-fn dump(sketch: &Bound<'_, Base>, rdb_version: i64) -> PyResult<Vec<u8>> {
+fn dump<'py>(sketch: &Bound<'py, Base>, rdb_version: i64) -> PyResult<Bound<'py, PyBytes>> {
     let py = sketch.py();
     with_class!(sketch, |object| {
         payload::of(Class::in_memory(object)?.get(), py, rdb_version)

@@ -28,8 +28,15 @@ fn push(batch: &mut Batch, item: &Bound<'_, PyAny>) -> PyResult<()> {
 
 /// Calls `read` with the bytes of an item.
 pub fn with_bytes<R>(item: &Bound<'_, PyAny>, read: impl FnOnce(&[u8]) -> R) -> PyResult<R> {
+    // The tests for subclasses are calls.
+    if item.is_exact_instance_of::<PyInt>() {
+        return match item.extract::<i64>() {
+            Ok(integer) => Ok(read(itoa::Buffer::new().format(integer).as_bytes())),
+            Err(_) => Ok(read(item.str()?.encode_utf8()?.as_bytes())),
+        };
+    }
     if let Ok(text) = item.cast::<PyString>() {
-        return Ok(read(text.to_cow()?.as_bytes()));
+        return Ok(read(text.encode_utf8()?.as_bytes()));
     }
     if let Ok(bytes) = item.cast::<PyBytes>() {
         return Ok(read(bytes.as_bytes()));
@@ -47,13 +54,13 @@ pub fn with_bytes<R>(item: &Bound<'_, PyAny>, read: impl FnOnce(&[u8]) -> R) -> 
             return Err(Error::nan(None).into());
         }
         let text = py_float_text(item)?;
-        return Ok(read(text.to_cow()?.as_bytes()));
+        return Ok(read(text.encode_utf8()?.as_bytes()));
+    }
+    if item.is_instance_of::<PyInt>() && !item.is_instance_of::<PyBool>() {
+        // Clients send the representation, which differs from the digits for the members of an `IntEnum`.
+        return Ok(read(item.repr()?.encode_utf8()?.as_bytes()));
     }
     if !item.is_instance_of::<PyBool>() {
-        // Clients send the representation, which differs from the digits for the members of an `IntEnum`.
-        if item.is_instance_of::<PyInt>() && !item.is_exact_instance_of::<PyInt>() {
-            return Ok(read(item.repr()?.to_cow()?.as_bytes()));
-        }
         match item.extract::<i64>() {
             Ok(integer) => return Ok(read(itoa::Buffer::new().format(integer).as_bytes())),
             Err(error)
@@ -68,9 +75,6 @@ pub fn with_bytes<R>(item: &Bound<'_, PyAny>, read: impl FnOnce(&[u8]) -> R) -> 
         if let Ok(integer) = item.extract::<u64>() {
             return Ok(read(itoa::Buffer::new().format(integer).as_bytes()));
         }
-        if item.is_instance_of::<PyInt>() {
-            return Ok(read(item.str()?.to_cow()?.as_bytes()));
-        }
     }
     Err(PyTypeError::new_err(format!(
         "an item must be str, bytes, int or float, not {}",
@@ -80,13 +84,11 @@ pub fn with_bytes<R>(item: &Bound<'_, PyAny>, read: impl FnOnce(&[u8]) -> R) -> 
 
 /// The text of a float that clients send: its representation. A float of NumPy has that of the equal element of an array.
 fn py_float_text<'py>(float: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
-    match !float.is_exact_instance_of::<PyFloat>() && is_scalar(float)? {
-        true => {
-            let class = float.py().get_type::<PyFloat>();
-            Ok(class.call_method1("__repr__", (float,))?.cast_into()?)
-        }
-        false => float.repr(),
+    if float.is_exact_instance_of::<PyFloat>() || !is_scalar(float)? {
+        return float.repr();
     }
+    let class = float.py().get_type::<PyFloat>();
+    Ok(class.call_method1("__repr__", (float,))?.cast_into()?)
 }
 
 /// Whether an item is NaN, which data frames use for missing values.
@@ -159,6 +161,10 @@ pub fn for_each_chunk(
 
 /// As [`for_each_chunk`], compiled once.
 fn for_each_of(items: &Bound<'_, PyAny>, chunk: ChunkItems, read: &mut Read<'_>) -> PyResult<()> {
+    // The look-ups of the interfaces of columns and arrays would take longer than a few items.
+    if items.is_exact_instance_of::<PyList>() || items.is_exact_instance_of::<PyTuple>() {
+        return for_each_object(items, chunk, read);
+    }
     if items.is_instance_of::<PyString>()
         || items.is_instance_of::<PyBytes>()
         || items.is_instance_of::<PyByteArray>()
@@ -232,32 +238,35 @@ fn for_each_object(
     chunk: ChunkItems,
     read: &mut Read<'_>,
 ) -> PyResult<()> {
-    let py = items.py();
-    let mut batch = Batch::default();
-    let mut strings = Strings::default();
-    for item in items.try_iter()? {
-        let pushed = item.and_then(|item| strings.push(&mut batch, item));
-        if pushed.is_err()
-            || strings.is_full(&batch)
-            || batch.len() + strings.strings.len() >= chunk.get()
-        {
-            py.check_signals()?;
-            // After an error, the items before it are processed.
-            let pushed = strings.flush(&mut batch).and(pushed);
-            py.detach(|| read(&batch))?;
-            batch.clear();
-            pushed?;
-        }
+    let mut objects = Objects {
+        py: items.py(),
+        chunk: chunk.get(),
+        read,
+        batch: Batch::default(),
+        strings: Vec::new(),
+        lens: Vec::new(),
+        len: 0,
+    };
+    match items.cast_exact::<PyList>() {
+        Ok(list) => objects.push_list(list)?,
+        Err(_) => items.try_iter()?.try_for_each(|item| objects.push(item))?,
     }
-    let flushed = strings.flush(&mut batch);
-    py.detach(|| read(&batch))?;
-    flushed
+    // The last items. Calls `read` once if there are none.
+    match objects.has_items() || objects.batch.position() == 0 {
+        true => objects.process(Ok(())),
+        false => Ok(()),
+    }
 }
 
-/// Objects of the type `str` that are not yet in a batch. The interpreter joins and encodes them at once, because a call for each
-/// would take longer than the rest.
-#[derive(Default)]
-struct Strings<'py> {
+/// Objects that become the items of batches.
+struct Objects<'py, R> {
+    py: Python<'py>,
+    /// The number of items of a batch.
+    chunk: usize,
+    read: R,
+    batch: Batch,
+    /// Objects of the type `str` that are not yet in the batch. The interpreter joins and encodes them at once, because a call
+    /// for each would take longer than the rest.
     strings: Vec<Bound<'py, PyString>>,
     /// Their lengths in code points.
     lens: Vec<usize>,
@@ -265,53 +274,124 @@ struct Strings<'py> {
     len: usize,
 }
 
-impl<'py> Strings<'py> {
-    /// Adds an item: to the strings, or with them to the batch.
-    fn push(&mut self, batch: &mut Batch, item: Bound<'py, PyAny>) -> PyResult<()> {
-        match item.cast_into_exact::<PyString>() {
-            Ok(text) => {
-                let len = text.len()?;
-                reserve(&mut self.lens, 1).map_err(Error::from)?;
-                reserve(&mut self.strings, 1).map_err(Error::from)?;
-                self.lens.push(len);
-                self.strings.push(text);
-                self.len += len;
-                Ok(())
-            }
-            Err(error) => {
-                self.flush(batch)?;
-                push(batch, &error.into_inner())
-            }
+impl<'py, R: FnMut(&Batch) -> Result<(), Error> + Send> Objects<'py, R> {
+    /// Adds the next item. Processes the batch if it is full, or after an error.
+    fn push(&mut self, item: PyResult<Bound<'py, PyAny>>) -> PyResult<()> {
+        let pushed = item.and_then(|item| self.append(item));
+        match pushed.is_err() || self.is_full() {
+            true => self.process(pushed),
+            false => Ok(()),
         }
     }
 
-    /// Whether the strings and the batch must be processed before another item is added.
-    fn is_full(&self, batch: &Batch) -> bool {
-        batch.is_full() || self.len >= BATCH_BYTES
+    /// Adds the items of a list. Parts of it that have only strings are joined without another container.
+    fn push_list(&mut self, list: &Bound<'py, PyList>) -> PyResult<()> {
+        let mut start = 0;
+        while start < list.len() {
+            // A copy, because other threads can change the list.
+            let part = list.get_slice(start, start + self.chunk);
+            start += part.len();
+            if self.measure(&part)? {
+                let joined = self.append_joined(part.as_any());
+                self.process(joined)?;
+            } else {
+                part.iter().try_for_each(|item| self.push(Ok(item)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the lengths of the items if all are strings that fit into a batch, which must be empty. Otherwise returns false.
+    fn measure(&mut self, part: &Bound<'py, PyList>) -> PyResult<bool> {
+        if self.has_items() {
+            return Ok(false);
+        }
+        for item in part.iter() {
+            match item.cast_exact::<PyString>() {
+                Ok(text) if self.len < BATCH_BYTES => self.append_len(text)?,
+                _ => {
+                    self.lens.clear();
+                    self.len = 0;
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn append(&mut self, item: Bound<'py, PyAny>) -> PyResult<()> {
+        if !item.is_exact_instance_of::<PyString>() {
+            self.append_strings()?;
+            return push(&mut self.batch, &item);
+        }
+        let text = item.cast_into_exact::<PyString>()?;
+        self.append_len(&text)?;
+        reserve(&mut self.strings, 1).map_err(Error::from)?;
+        self.strings.push(text);
+        Ok(())
+    }
+
+    fn append_len(&mut self, text: &Bound<'py, PyString>) -> PyResult<()> {
+        let len = text.code_point_len()?;
+        reserve(&mut self.lens, 1).map_err(Error::from)?;
+        self.lens.push(len);
+        self.len += len;
+        Ok(())
     }
 
     /// Appends the strings to the batch.
-    fn flush(&mut self, batch: &mut Batch) -> PyResult<()> {
-        let Some(first) = self.strings.first() else {
-            return Ok(());
-        };
-        let py = first.py();
-        let strings = PyTuple::new(py, self.strings.drain(..))?;
-        let mut lens = std::mem::take(&mut self.lens);
+    fn append_strings(&mut self) -> PyResult<()> {
+        match self.strings.is_empty() {
+            true => Ok(()),
+            false => {
+                let strings = PyTuple::new(self.py, self.strings.drain(..))?;
+                self.append_joined(strings.as_any())
+            }
+        }
+    }
+
+    /// Appends strings to the batch, whose lengths are known.
+    fn append_joined(&mut self, strings: &Bound<'py, PyAny>) -> PyResult<()> {
+        let py = self.py;
+        let joined = intern!(py, "").call_method1(intern!(py, "join"), (strings,));
+        let encoded = joined.and_then(|joined| joined.cast::<PyString>()?.encode_utf8());
+        let lens = std::mem::take(&mut self.lens);
         self.len = 0;
-        let joined = intern!(py, "").call_method1(intern!(py, "join"), (&strings,));
-        let encoded = joined.and_then(|joined| joined.call_method0(intern!(py, "encode")));
-        match encoded {
-            Ok(encoded) => {
-                let utf8 = encoded.cast::<PyBytes>()?.as_bytes();
-                batch.append_strings(utf8, &lens).map_err(Error::from)?;
-                lens.clear();
+        let appended = match encoded {
+            Ok(utf8) => {
+                let appended = self.batch.append_strings(utf8.as_bytes(), &lens);
                 self.lens = lens;
-                Ok(())
+                self.lens.clear();
+                appended
             }
             // One of them cannot be encoded, or the memory for all of them is not available.
-            Err(_) => strings.iter().try_for_each(|text| push(batch, &text)),
-        }
+            Err(_) => {
+                let mut strings = strings.try_iter()?;
+                strings.try_for_each(|text| push(&mut self.batch, &text?))?;
+                Ok(())
+            }
+        };
+        Ok(appended.map_err(Error::from)?)
+    }
+
+    fn has_items(&self) -> bool {
+        self.batch.len() + self.strings.len() > 0
+    }
+
+    fn is_full(&self) -> bool {
+        self.batch.is_full()
+            || self.batch.len() + self.strings.len() >= self.chunk
+            || self.len >= BATCH_BYTES
+    }
+
+    /// Processes the items: after an error, those before it.
+    fn process(&mut self, pushed: PyResult<()>) -> PyResult<()> {
+        self.py.check_signals()?;
+        let pushed = self.append_strings().and(pushed);
+        let (read, batch) = (&mut self.read, &self.batch);
+        self.py.detach(|| read(batch))?;
+        self.batch.clear();
+        pushed
     }
 }
 

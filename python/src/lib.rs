@@ -27,8 +27,9 @@ mod t_digest;
 mod top_k;
 mod window;
 
-/// The compiled part of the package.
-#[pyo3::pymodule(name = "_roughly")]
+/// The compiled part of the package. It needs the GIL: a free-threaded interpreter enables it for an import, because a thread
+/// that holds it uses an object outside the gate that a fork closes (see [`lock`]).
+#[pyo3::pymodule(name = "_roughly", gil_used = true)]
 mod module {
     #[pymodule_export]
     use super::{

@@ -5,8 +5,8 @@
 //! for the GIL while it holds a lock.
 //!
 //! A fork copies the locks in the state that they have. It happens in a thread that holds the GIL. So each use of an object is
-//! made either inside the gate, which is closed before a fork and opened in both processes, or with the GIL: then no lock is held
-//! and no object is half written. No thread waits for the gate to open, since other handlers of the fork run Python code between:
+//! made either inside the gate, which is closed before a fork and opened in both processes, or with the GIL, which the module
+//! declares to need: then no lock is held and no object is half written. No thread waits for the gate to open, since other handlers of the fork run Python code between:
 //! they can use objects, or wait for a thread that uses one.
 
 use pyo3::prelude::*;

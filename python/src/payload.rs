@@ -9,10 +9,10 @@ use crate::t_digest::TDigest;
 use crate::top_k::TopK;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
-use roughly_dump::{RDB_VERSION, Reader, Writer, check_footer, type_id};
+use roughly_dump::{Fixed, Length, Output, RDB_VERSION, Reader, Writer, check_footer, type_id};
 use roughly_sketch::format::FormatError;
 use roughly_sketch::format::chunks::CHUNK_BYTES;
-use roughly_sketch::memory::OutOfMemory;
+use roughly_sketch::memory::with_capacity;
 use roughly_sketch::stored::Stored;
 
 /// The lowest ten bits of a type id are the encoding version.
@@ -38,13 +38,11 @@ pub fn version_of<T: Stored>(id: u64) -> Option<u16> {
     (id >> VERSION_BITS == id_of::<T>() >> VERSION_BITS).then_some(version)
 }
 
-/// The payload of a sketch.
-pub fn dump<T: Stored>(sketch: &T, rdb_version: u16) -> Result<Vec<u8>, Error> {
-    let bytes = sketch.payload_bytes();
-    let writer = Writer::with_capacity(id_of::<T>(), bytes);
-    let mut writer = writer.map_err(|_| OutOfMemory { bytes })?;
+/// Writes the payload of a sketch.
+pub fn dump<T: Stored>(sketch: &T, rdb_version: u16, output: &mut dyn Output) {
+    let mut writer = Writer::to(output, id_of::<T>());
     sketch.save(&mut writer);
-    Ok(writer.finish_with(rdb_version))
+    writer.finish_with(rdb_version);
 }
 
 /// The header of the chunks of a sketch.
@@ -61,7 +59,12 @@ pub fn header<T: Stored>(sketch: &T) -> Result<Vec<u8>, Error> {
 /// The memory for their headers or, of a type without chunks, payloads is refused.
 pub fn is_equal<T: Stored>(one: &T, other: &T) -> Result<bool, Error> {
     if !one.has_header() || !other.has_header() {
-        let payload = |sketch| dump::<T>(sketch, RDB_VERSION);
+        let payload = |sketch: &T| {
+            let bytes = usize::try_from(sketch.payload_bytes()).unwrap_or(usize::MAX);
+            let mut payload = with_capacity(bytes)?;
+            dump(sketch, RDB_VERSION, &mut payload);
+            Ok::<_, Error>(payload)
+        };
         return Ok(payload(one)? == payload(other)?);
     }
     if one.header()? != other.header()? {
@@ -100,17 +103,56 @@ pub fn bytes_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>
     Ok(copy.cast_into()?)
 }
 
+/// Payloads up to this length are read and written with the GIL: to release it would take longer.
+const SHORT_BYTES: usize = 1 << 14;
+
+/// The length of the payload of a sketch; `usize::MAX` if it is larger.
+fn payload_len(sketch: &impl Variants, rdb_version: u16) -> usize {
+    let mut len = Length::default();
+    sketch.dump(rdb_version, &mut len);
+    usize::try_from(len.0).unwrap_or(usize::MAX)
+}
+
 /// The payload of an object in memory, with this RDB version in the footer.
-pub fn of<T: Class>(object: &T, py: Python<'_>, rdb_version: i64) -> PyResult<Vec<u8>> {
+pub fn of<'py, T: Class>(
+    object: &T,
+    py: Python<'py>,
+    rdb_version: i64,
+) -> PyResult<Bound<'py, PyBytes>> {
     let version = u16::try_from(rdb_version).ok();
     let version = version.filter(|&version| version >= RDB_VERSION);
     let version = version.ok_or(Error::value("rdb_version must be in the range [9, 65535]"))?;
     let sketch = object.sketch()?;
-    Ok(py.detach(|| sketch.read(|sketch| sketch.dump(version)))?)
+    let len = sketch.peek(py, |sketch| payload_len(sketch, version));
+    let mut is_complete = false;
+    let payload = PyBytes::new_with(py, len, |bytes| {
+        let mut output = Fixed::new(bytes);
+        let write = |sketch: &T::Variants| {
+            sketch.dump(version, &mut output);
+            output.is_full()
+        };
+        is_complete = match len {
+            0..=SHORT_BYTES => sketch.peek(py, write),
+            _ => py.detach(|| sketch.read(write)),
+        };
+        Ok(())
+    })?;
+    if is_complete {
+        return Ok(payload);
+    }
+    // Another thread has changed the length meanwhile.
+    let payload = py.detach(|| {
+        sketch.read(|sketch| {
+            let mut payload = with_capacity(payload_len(sketch, version))?;
+            sketch.dump(version, &mut payload);
+            Ok::<_, Error>(payload)
+        })
+    })?;
+    bytes(py, &payload)
 }
 
 fn load_as<T: Class>(py: Python<'_>, payload: &[u8]) -> Option<PyResult<Py<PyAny>>> {
-    let loaded = py.detach(|| {
+    let loaded = detach_if_long(py, payload, || {
         let mut reader = Reader::new(payload).ok()?;
         Some(
             T::Variants::load(&mut reader)?.and_then(|sketch| match reader.next_value()? {
@@ -123,12 +165,20 @@ fn load_as<T: Class>(py: Python<'_>, payload: &[u8]) -> Option<PyResult<Py<PyAny
     Some(loaded.and_then(|sketch| Ok(Py::new(py, T::of(sketch))?.into_any())))
 }
 
+/// Calls `read`, without the GIL if the payload is long.
+fn detach_if_long<R: Send>(py: Python<'_>, payload: &[u8], read: impl FnOnce() -> R + Send) -> R {
+    match payload.len() {
+        0..=SHORT_BYTES => read(),
+        _ => py.detach(read),
+    }
+}
+
 /// The object whose DUMP payload this is.
 ///
 /// # Errors
 /// `ValueError` if RESTORE would refuse it, and `MemoryError`.
 pub fn load(py: Python<'_>, payload: &[u8]) -> PyResult<Py<PyAny>> {
-    py.detach(|| {
+    detach_if_long(py, payload, || {
         check_footer(payload)
             .map_err(|_| Error::value("DUMP payload version or checksum are wrong"))?;
         Reader::new(payload).map_err(|error| Error::from(FormatError::from(error)))?;

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::lock::Shared;
 use crate::window::When;
 use pyo3::prelude::*;
-use roughly_dump::Reader;
+use roughly_dump::{Output, Reader};
 use roughly_sketch::accuracy::{Field, Figure};
 use roughly_sketch::blocks::{BlockVisitor, Blocks};
 use roughly_sketch::bloom::Chain;
@@ -82,8 +82,8 @@ pub trait Variants: Sized + Send + Sync {
     /// The sketch that a header describes.
     fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError>;
 
-    /// A DUMP payload.
-    fn dump(&self, rdb_version: u16) -> Result<Vec<u8>, Error>;
+    /// Writes a DUMP payload.
+    fn dump(&self, rdb_version: u16, output: &mut dyn Output);
 
     /// The header of the chunks.
     fn header(&self) -> Result<Vec<u8>, Error>;
@@ -188,9 +188,11 @@ macro_rules! variants {
                 Err(FormatError::Invalid("received bad data"))
             }
 
-            fn dump(&self, rdb_version: u16) -> Result<Vec<u8>, $crate::error::Error> {
+            fn dump(&self, rdb_version: u16, output: &mut dyn roughly_dump::Output) {
                 match self {
-                    $(Self::$variant(sketch) => $crate::payload::dump::<$type>(sketch, rdb_version),)+
+                    $(Self::$variant(sketch) => {
+                        $crate::payload::dump::<$type>(sketch, rdb_version, output);
+                    })+
                 }
             }
 

@@ -215,7 +215,15 @@ impl When {
     ///
     /// # Errors
     /// As [`When::resolve`].
+    #[inline]
     pub fn panes(self, timeline: Option<&Timeline>) -> Result<Panes, Error> {
+        match (timeline, self.at, self.within) {
+            (None, None, None) => Ok(Panes::ALL),
+            _ => self.panes_of(timeline),
+        }
+    }
+
+    fn panes_of(self, timeline: Option<&Timeline>) -> Result<Panes, Error> {
         let When { at, within, now } = self.resolve(timeline)?;
         let (Some(timeline), Some(At(now))) = (timeline, now) else {
             return Ok(Panes::ALL);

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
-use crc::{CRC_64_REDIS, Crc, Table};
+mod crc64;
+
 use std::collections::{TryReserveError, VecDeque};
 
 /// Why bytes are not the payload of a module value.
@@ -17,12 +18,27 @@ pub enum Error {
     OutOfMemory(u64),
 }
 
-static CRC64: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_REDIS);
-
 /// The CRC64 of Redis, which is the last part of a payload.
 #[must_use]
 pub fn checksum(bytes: &[u8]) -> u64 {
-    CRC64.checksum(bytes)
+    crc64::update(0, bytes)
+}
+
+/// The CRC64 of Redis, of bytes that are passed in several parts.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Digest(u64);
+
+impl Digest {
+    /// Adds the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0 = crc64::update(self.0, bytes);
+    }
+
+    /// The [`checksum`] of all bytes.
+    #[must_use]
+    pub fn checksum(self) -> u64 {
+        self.0
+    }
 }
 
 /// First byte of the payload of a module value.
@@ -55,6 +71,10 @@ const STRING_LZF: u8 = 0xc3;
 
 /// The integer whose decimal digits are this string, without other characters than the sign and leading zeros.
 fn integer_of(string: &[u8]) -> Option<i32> {
+    // An `i32` has at most 11 characters.
+    if string.len() > 11 {
+        return None;
+    }
     let text = std::str::from_utf8(string).ok()?;
     let integer = text.parse().ok()?;
     match string {
@@ -81,17 +101,95 @@ pub fn type_id(name: &[u8; 9], encoding_version: u16) -> u64 {
     name << 10 | u64::from(encoding_version)
 }
 
+/// The destination of a [`Writer`].
+pub trait Output {
+    /// Appends bytes of the payload.
+    fn append(&mut self, bytes: &[u8]);
+
+    /// The bytes that were appended.
+    fn payload(&self) -> &[u8];
+}
+
+impl Output for Vec<u8> {
+    fn append(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+
+    fn payload(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<O: Output + ?Sized> Output for &mut O {
+    fn append(&mut self, bytes: &[u8]) {
+        (**self).append(bytes);
+    }
+
+    fn payload(&self) -> &[u8] {
+        (**self).payload()
+    }
+}
+
+/// Counts the bytes of a payload.
+#[derive(Debug, Default)]
+pub struct Length(pub u64);
+
+impl Output for Length {
+    fn append(&mut self, bytes: &[u8]) {
+        self.0 += bytes.len() as u64;
+    }
+
+    fn payload(&self) -> &[u8] {
+        &[]
+    }
+}
+
+/// Memory of the length of a payload.
+#[derive(Debug)]
+pub struct Fixed<'a> {
+    bytes: &'a mut [u8],
+    /// The length of the payload, which can be larger than the memory.
+    len: usize,
+}
+
+impl<'a> Fixed<'a> {
+    /// Writes into these bytes.
+    pub fn new(bytes: &'a mut [u8]) -> Self {
+        Self { bytes, len: 0 }
+    }
+
+    /// Whether the payload has the length of the memory.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.len == self.bytes.len()
+    }
+}
+
+impl Output for Fixed<'_> {
+    fn append(&mut self, bytes: &[u8]) {
+        let end = self.len.saturating_add(bytes.len());
+        if let Some(place) = self.bytes.get_mut(self.len..end) {
+            place.copy_from_slice(bytes);
+        }
+        self.len = end;
+    }
+
+    fn payload(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
 /// Builds a payload, value by value.
 #[derive(Debug)]
-pub struct Writer {
-    payload: Vec<u8>,
+pub struct Writer<O = Vec<u8>> {
+    output: O,
 }
 
 impl Writer {
     /// Starts a payload of the type with this id (see [`type_id`]).
     #[must_use]
     pub fn new(type_id: u64) -> Self {
-        Self::with_buffer(type_id, Vec::new())
+        Self::to(Vec::new(), type_id)
     }
 
     /// Like [`Writer::new`], with memory allocated for a payload of `bytes` bytes.
@@ -102,14 +200,7 @@ impl Writer {
         let mut buffer = Vec::new();
         // `try_reserve_exact` refuses `usize::MAX`, so a size above it fails, too.
         buffer.try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX))?;
-        Ok(Self::with_buffer(type_id, buffer))
-    }
-
-    fn with_buffer(type_id: u64, payload: Vec<u8>) -> Self {
-        let mut writer = Self { payload };
-        writer.payload.push(MODULE_VALUE);
-        writer.length(type_id);
-        writer
+        Ok(Self::to(buffer, type_id))
     }
 
     /// Ends the payload with its footer of the version [`RDB_VERSION`]. Cost: one CRC64 pass.
@@ -117,31 +208,38 @@ impl Writer {
     pub fn finish(self) -> Vec<u8> {
         self.finish_with(RDB_VERSION)
     }
+}
 
-    /// As [`Writer::finish`], with this RDB version in the footer.
+impl<O: Output> Writer<O> {
+    /// Starts a payload of the type with this id (see [`type_id`]) in `output`, which is empty.
     #[must_use]
-    pub fn finish_with(mut self, rdb_version: u16) -> Vec<u8> {
+    pub fn to(output: O, type_id: u64) -> Self {
+        let mut writer = Self { output };
+        writer.output.append(&[MODULE_VALUE]);
+        writer.length(type_id);
+        writer
+    }
+
+    /// As [`Writer::finish`], with this RDB version in the footer. Returns the output.
+    pub fn finish_with(mut self, rdb_version: u16) -> O {
         self.length(OPCODE_END);
-        self.payload.extend_from_slice(&rdb_version.to_le_bytes());
-        let checksum = checksum(&self.payload);
-        self.payload.extend_from_slice(&checksum.to_le_bytes());
-        self.payload
+        self.output.append(&rdb_version.to_le_bytes());
+        let checksum = checksum(self.output.payload());
+        self.output.append(&checksum.to_le_bytes());
+        self.output
     }
 
     fn length(&mut self, value: u64) {
         match value {
-            0..64 => self.payload.push(value as u8),
-            64..16384 => self
-                .payload
-                .extend_from_slice(&(0x4000 | value as u16).to_be_bytes()),
+            0..64 => self.output.append(&[value as u8]),
+            64..16384 => self.output.append(&(0x4000 | value as u16).to_be_bytes()),
             16384..=0xffff_ffff => {
-                self.payload.push(0x80);
-                self.payload
-                    .extend_from_slice(&(value as u32).to_be_bytes());
+                self.output.append(&[0x80]);
+                self.output.append(&(value as u32).to_be_bytes());
             }
             _ => {
-                self.payload.push(0x81);
-                self.payload.extend_from_slice(&value.to_be_bytes());
+                self.output.append(&[0x81]);
+                self.output.append(&value.to_be_bytes());
             }
         }
     }
@@ -155,12 +253,12 @@ impl Writer {
     /// Appends a double without changing its bits.
     pub fn write_double(&mut self, value: f64) {
         self.length(OPCODE_DOUBLE);
-        self.payload.extend_from_slice(&value.to_le_bytes());
+        self.output.append(&value.to_le_bytes());
     }
 
     /// Appends values that a server has encoded (`RedisModule_SaveDataTypeToString`).
     pub fn write_encoded(&mut self, values: &[u8]) {
-        self.payload.extend_from_slice(values);
+        self.output.append(values);
     }
 
     /// Appends a byte string.
@@ -168,18 +266,18 @@ impl Writer {
         self.length(OPCODE_STRING);
         let Some(integer) = integer_of(value) else {
             self.length(value.len() as u64);
-            self.payload.extend_from_slice(value);
+            self.output.append(value);
             return;
         };
         if let Ok(integer) = i8::try_from(integer) {
-            self.payload.push(STRING_I8);
-            self.payload.extend_from_slice(&integer.to_le_bytes());
+            self.output.append(&[STRING_I8]);
+            self.output.append(&integer.to_le_bytes());
         } else if let Ok(integer) = i16::try_from(integer) {
-            self.payload.push(STRING_I16);
-            self.payload.extend_from_slice(&integer.to_le_bytes());
+            self.output.append(&[STRING_I16]);
+            self.output.append(&integer.to_le_bytes());
         } else {
-            self.payload.push(STRING_I32);
-            self.payload.extend_from_slice(&integer.to_le_bytes());
+            self.output.append(&[STRING_I32]);
+            self.output.append(&integer.to_le_bytes());
         }
     }
 }
@@ -412,6 +510,7 @@ fn has_room(out: &Vec<u8>, bytes: usize) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crc::{CRC_64_REDIS, Crc};
     use proptest::prelude::*;
 
     #[test]
@@ -439,9 +538,9 @@ mod tests {
     fn strings_of_digits_have_the_encoding_of_servers() {
         let encoding = |string: &[u8]| {
             let mut writer = Writer::new(type_id(b"MBbloom--", 4));
-            let start = writer.payload.len() + 1;
+            let start = writer.output.len() + 1;
             writer.write_bytes(string);
-            let encoding = writer.payload[start..].to_vec();
+            let encoding = writer.output[start..].to_vec();
             let (_, read) = Values::from_dump(&writer.finish()).unwrap();
             assert_eq!(read.values, [Value::Bytes(string.to_vec())]);
             encoding
@@ -483,6 +582,39 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_checksum_is_that_of_the_catalog(bytes: Vec<u8>, repeat in 1..500_usize, cut: usize) {
+            // Also blocks of long lanes.
+            let bytes = bytes.repeat(repeat);
+            let expected = Crc::<u64>::new(&CRC_64_REDIS).checksum(&bytes);
+            prop_assert_eq!(checksum(&bytes), expected);
+            let (before, after) = bytes.split_at(cut % (bytes.len() + 1));
+            let mut digest = Digest::default();
+            digest.update(before);
+            digest.update(after);
+            prop_assert_eq!(digest.checksum(), expected);
+        }
+
+        #[test]
+        fn all_outputs_have_the_same_payload(strings: Vec<Vec<u8>>, integer: u64, other in 0..9_usize) {
+            fn write<O: Output>(output: O, strings: &[Vec<u8>], integer: u64) -> O {
+                let mut writer = Writer::to(output, type_id(b"MBbloom--", 4));
+                writer.write_unsigned(integer);
+                strings.iter().for_each(|string| writer.write_bytes(string));
+                writer.finish_with(12)
+            }
+            let expected = write(Vec::new(), &strings, integer);
+            let Length(len) = write(Length::default(), &strings, integer);
+            prop_assert_eq!(len, expected.len() as u64);
+            let mut bytes = vec![0; expected.len()];
+            prop_assert!(write(Fixed::new(&mut bytes), &strings, integer).is_full());
+            prop_assert_eq!(&bytes, &expected);
+            let mut short = vec![0; expected.len() - 1 - other];
+            prop_assert!(!write(Fixed::new(&mut short), &strings, integer).is_full());
+            let mut long = vec![0; expected.len() + 1 + other];
+            prop_assert!(!write(Fixed::new(&mut long), &strings, integer).is_full());
+        }
+
         #[test]
         fn written_values_are_read_back(
             integers: Vec<u64>, double: f64, strings: Vec<Vec<u8>>, id: u64,

@@ -1,7 +1,7 @@
 //! The bytes of a file: read in blocks, counted, hashed for the checksum, and copied where a value is needed.
 
-use crc::{CRC_64_REDIS, Crc, Digest, Table};
 use pyo3::PyErr;
+use roughly_dump::Digest;
 use std::borrow::Cow;
 use std::io::{self, Read};
 
@@ -33,8 +33,6 @@ const BLOCK_BYTES: usize = 256 << 10;
 /// `OnRead` is called after this many bytes.
 const REPORT_BYTES: u64 = 4 << 20;
 
-static CRC64: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_REDIS);
-
 /// A file that is read once, from the start to the end.
 pub struct Source {
     file: Box<dyn Read + Send + Sync>,
@@ -47,7 +45,7 @@ pub struct Source {
     block_offset: u64,
     /// The first byte of the block that is neither hashed nor copied.
     unprocessed: usize,
-    digest: Digest<'static, u64, Table<16>>,
+    digest: Digest,
     copy: Option<Vec<u8>>,
     on_read: Box<OnRead>,
     next_report: u64,
@@ -71,7 +69,7 @@ impl Source {
             end: 0,
             block_offset: 0,
             unprocessed: 0,
-            digest: CRC64.digest(),
+            digest: Digest::default(),
             copy: None,
             on_read,
             next_report: REPORT_BYTES,
@@ -229,7 +227,7 @@ impl Source {
     /// The checksum of what was consumed.
     pub fn checksum(&mut self) -> Result<u64> {
         self.process()?;
-        Ok(self.digest.clone().finalize())
+        Ok(self.digest.checksum())
     }
 }
 

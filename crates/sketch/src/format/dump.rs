@@ -3,7 +3,7 @@
 use super::{FormatError, Sink, Source};
 use crate::buffer::Buffer;
 use crate::memory::OutOfMemory;
-use roughly_dump::{Error, Reader, Value, Values, Writer};
+use roughly_dump::{Error, Output, Reader, Value, Values, Writer};
 
 impl From<Error> for FormatError {
     fn from(error: Error) -> Self {
@@ -75,7 +75,7 @@ impl Sink for Values {
     }
 }
 
-impl Sink for Writer {
+impl<O: Output> Sink for Writer<O> {
     fn write_unsigned(&mut self, value: u64) {
         Writer::write_unsigned(self, value);
     }
