@@ -441,6 +441,10 @@ impl Array {
         &self,
         offset: impl Fn([u8; N]) -> i64,
     ) -> Result<(&[[u8; N]], &[u8]), Error> {
+        // An empty array may have no buffers.
+        if self.len == 0 {
+            return Ok((&[], &[]));
+        }
         let offsets = self.slice::<N>(1, self.offset, self.len + 1)?;
         let end = offsets.last().map_or(Ok(0), |&last| size(offset(last)))?;
         Ok((offsets, self.slice::<1>(2, 0, end)?.as_flattened()))

@@ -224,6 +224,11 @@ def test_samples_and_points_of_columns(values):
         (pa.chunked_array([["a"] * 5000, ["a", None]]), 5001),
         (pl.Series(["a"] * 5000 + [None]), 5000),
         (pa.array([None, None]), 0),
+        (pa.array([None, None], pa.dictionary(pa.int8(), pa.string())), 0),
+        (pl.Series([None, None], dtype=pl.Categorical), 0),
+        (pa.array([None, None], pa.binary(3)), 0),
+        (pa.array([None, None], pa.int64()), 0),
+        (pa.table({"a": pa.array(["a", None])}), 1),
         (pl.Series([None, None]), 0),
     ],
     ids=lambda argument: str(getattr(argument, "type", argument))[:40],
@@ -357,6 +362,15 @@ def test_extension_types_of_text_are_columns(name):
         one.update(pa.array(['{"a": 1}', "[]"], pa.json_()))
         other.update(['{"a": 1}', "[]"])
         assert one == other
+
+
+def test_a_row_that_is_null_is_an_error_with_its_position():
+    rows = pa.StructArray.from_arrays([pa.array(["a", "b"])], ["a"], mask=pa.array([False, True]))
+    sketch = roughly.BloomFilter()
+    with pytest.raises(ValueError, match="^the item at position 1 is null$"):
+        sketch.update(rows)
+    sketch.update(rows[:1])
+    assert "a" in sketch
 
 
 def test_tables_have_one_column():
