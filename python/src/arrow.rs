@@ -1,22 +1,11 @@
 //! Columns in Arrow's memory layout as arguments: objects with the PyCapsule interface, such as the columns of polars, pandas,
 //! pyarrow and DuckDB. None of these packages is required, and no Python object is created per element.
 
-use crate::arrow_import::Chunks;
+use crate::arrow_import::{Aligned, Array, Chunks, Nulls, export};
 use crate::batch::{BATCH_ITEMS, Batch, reserve};
 use crate::error::Error;
 use crate::numpy_array::has_numpy_elements;
-use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, ByteArrayType, ByteViewType, Float32Type, Float64Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
-use arrow_array::{
-    AnyDictionaryArray, Array, ArrayRef, GenericByteArray, GenericByteViewArray, downcast_integer,
-    downcast_integer_array,
-};
-use arrow_buffer::{ArrowNativeType, NullBuffer, ScalarBuffer};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -67,12 +56,14 @@ pub fn of(argument: &Bound<'_, PyAny>) -> PyResult<Option<Column>> {
     if !is_column(argument)? || has_numpy_elements(argument)? {
         return Ok(None);
     }
-    let chunks = match Chunks::of(argument) {
-        Ok(chunks) => chunks,
+    let exported = match export(argument) {
+        Ok(Some(exported)) => exported,
+        Ok(None) => return Ok(None),
         // The export of pandas needs pyarrow.
         Err(_) if argument.hasattr(intern!(argument.py(), "to_numpy"))? => return Ok(None),
         Err(error) => return Err(error),
     };
+    let chunks = Chunks::of(&exported)?;
     if let Some(name) = chunks.extension()
         && !PLAIN_EXTENSIONS.contains(&name)
     {
@@ -125,17 +116,17 @@ impl Column {
 
     /// The next chunk. Call it without the GIL, for which the producer of the column may wait.
     pub fn next_chunk(&mut self) -> Result<Option<Chunk>, Error> {
-        let next = self.chunks.next();
-        let Some(array) = next.map_err(|error| Error::Value(error.to_string().into()))? else {
+        let Some(array) = self.chunks.next()? else {
             return Ok(None);
         };
         let before = self.before;
         self.before += array.len();
+        let column = array.first_column()?;
+        if column.is_some() {
+            check_nulls(&array, before)?;
+        }
         Ok(Some(Chunk {
-            array: match array.as_struct_opt() {
-                Some(table) if table.null_count() == 0 => table.column(0).clone(),
-                _ => array,
-            },
+            array: column.unwrap_or(array),
             before,
             next: 0,
         }))
@@ -148,8 +139,8 @@ impl Column {
     pub fn milliseconds(&mut self) -> Result<Vec<i64>, Error> {
         let mut times = Vec::new();
         while let Some(chunk) = self.next_chunk()? {
-            chunk.check_nulls()?;
-            append_milliseconds(&*chunk.array, &mut times)?;
+            check_nulls(&chunk.array, chunk.before)?;
+            append_milliseconds(&chunk.array, &mut times)?;
         }
         Ok(times)
     }
@@ -158,27 +149,42 @@ impl Column {
     ///
     /// # Errors
     /// A null, elements of another type, a number out of range.
-    pub fn numbers<T: Number>(&mut self) -> Result<ScalarBuffer<T>, Error> {
+    pub fn numbers<T: Number>(&mut self) -> Result<ColumnNumbers<T>, Error> {
         let mut next = self.next_chunk()?;
         let mut numbers = Vec::new();
-        while let Some(chunk) = next {
-            chunk.check_nulls()?;
+        while let Some(Chunk { array, before, .. }) = next {
+            check_nulls(&array, before)?;
             next = self.next_chunk()?;
-            if next.is_none()
-                && numbers.is_empty()
-                && let Some(array) = chunk.array.as_primitive_opt::<T::Type>()
-            {
-                return Ok(array.values().clone());
+            if next.is_none() && numbers.is_empty() && array.aligned::<T>().is_some() {
+                return Ok(ColumnNumbers::Chunk(array));
             }
-            T::append(&*chunk.array, &mut numbers)?;
+            T::append(&array, &mut numbers)?;
         }
-        Ok(numbers.into())
+        Ok(ColumnNumbers::Vec(numbers))
+    }
+}
+
+/// The numbers of a column.
+pub enum ColumnNumbers<T> {
+    /// One chunk, which has aligned numbers of this type.
+    Chunk(Array),
+    /// Copies.
+    Vec(Vec<T>),
+}
+
+impl<T: Number> ColumnNumbers<T> {
+    /// The numbers.
+    pub fn as_slice(&self) -> &[T] {
+        match self {
+            Self::Chunk(array) => array.aligned().unwrap_or_default(),
+            Self::Vec(numbers) => numbers,
+        }
     }
 }
 
 /// A chunk of a column.
 pub struct Chunk {
-    array: ArrayRef,
+    array: Array,
     /// The elements of the chunks before.
     before: usize,
     next: usize,
@@ -195,194 +201,221 @@ impl Chunk {
     /// # Errors
     /// A null, elements of another type. The elements before are in the batch.
     pub fn append(&mut self, batch: &mut Batch) -> Result<(), Error> {
-        let array = self.array.clone();
-        let Some(dictionary) = array.as_any_dictionary_opt() else {
-            return self.append_from(batch, &*array, plain(array.nulls()));
+        let Self {
+            array,
+            before,
+            next,
+        } = self;
+        let first = *next;
+        let elements = Elements {
+            len: array.len(),
+            before: *before,
+            next,
+            batch,
         };
-        let first = self.next;
-        let positions = positions(dictionary, first, BATCH_ITEMS)?;
-        self.append_from(batch, &**dictionary.values(), |at| positions[at - first])
+        let Some(dictionary) = array.dictionary()? else {
+            let nulls = array.nulls()?;
+            // Most columns have none.
+            return match nulls {
+                Nulls::None => elements.append_from(array, Some),
+                _ => elements.append_from(array, |at| (!nulls.is_null(at)).then_some(at)),
+            };
+        };
+        let positions = positions(array, &dictionary, first, BATCH_ITEMS)?;
+        elements.append_from(&dictionary, |at| positions[at - first])
     }
+}
 
+/// Elements of a chunk that are appended to a batch.
+struct Elements<'a> {
+    /// The number of elements of the chunk.
+    len: usize,
+    /// The elements of the chunks before.
+    before: usize,
+    next: &'a mut usize,
+    batch: &'a mut Batch,
+}
+
+impl Elements<'_> {
     /// Appends elements that are those of `values` at the positions of the function, which returns `None` for a null.
     fn append_from(
-        &mut self,
-        batch: &mut Batch,
-        values: &dyn Array,
+        self,
+        values: &Array,
         position: impl Fn(usize) -> Option<usize>,
     ) -> Result<(), Error> {
         macro_rules! integers {
             ($type:ty) => {{
-                let numbers = values.as_primitive::<$type>();
-                self.append_each(batch, position, |batch, at| {
-                    batch.push_integer(numbers.value(at))
+                let numbers = values.elements()?;
+                self.append_each(position, |batch, at| {
+                    batch.push_integer(<$type>::from_ne_bytes(numbers[at]))
+                })
+            }};
+        }
+        macro_rules! strings {
+            ($type:ty) => {{
+                let offset = |bytes| i64::from(<$type>::from_ne_bytes(bytes));
+                let (offsets, bytes) = values.strings(offset)?;
+                self.append_each(position, |batch, at| {
+                    // A negative offset is out of range.
+                    let range = offset(offsets[at]) as usize..offset(offsets[at + 1]) as usize;
+                    Ok(batch.push(bytes.get(range).ok_or(INVALID)?)?)
                 })
             }};
         }
         match values.data_type() {
-            DataType::Null => self.append_each(batch, |_| None, |_, _| Ok(())),
-            DataType::Utf8 => self.append_bytes(batch, position, values.as_string::<i32>()),
-            DataType::LargeUtf8 => self.append_bytes(batch, position, values.as_string::<i64>()),
-            DataType::Binary => self.append_bytes(batch, position, values.as_binary::<i32>()),
-            DataType::LargeBinary => self.append_bytes(batch, position, values.as_binary::<i64>()),
-            DataType::Utf8View => self.append_views(batch, position, values.as_string_view()),
-            DataType::BinaryView => self.append_views(batch, position, values.as_binary_view()),
-            DataType::FixedSizeBinary(_) => {
-                let bytes = values.as_fixed_size_binary();
-                self.append_each(
-                    batch,
-                    position,
-                    |batch, at| Ok(batch.push(bytes.value(at))?),
-                )
+            DataType::Null => self.append_each(|_| None, |_, _| Ok(())),
+            DataType::Utf8 | DataType::Binary => strings!(i32),
+            DataType::LargeUtf8 | DataType::LargeBinary => strings!(i64),
+            DataType::Utf8View | DataType::BinaryView => {
+                let views = values.views()?;
+                self.append_each(position, |batch, at| {
+                    Ok(batch.push(views.get(at).ok_or(INVALID)?)?)
+                })
             }
-            other => downcast_integer! {
-                other => (integers),
-                _ => Err(Error::Type(format!(
-                    "a column of items must have strings, binaries or integers, not {other}"
-                ).into())),
-            },
+            &DataType::FixedSizeBinary(len) => {
+                let len = usize::try_from(len).map_err(|_| INVALID)?;
+                let bytes = values.fixed(len)?;
+                self.append_each(position, |batch, at| {
+                    Ok(batch.push(&bytes[at * len..(at + 1) * len])?)
+                })
+            }
+            DataType::Int8 => integers!(i8),
+            DataType::Int16 => integers!(i16),
+            DataType::Int32 => integers!(i32),
+            DataType::Int64 => integers!(i64),
+            DataType::UInt8 => integers!(u8),
+            DataType::UInt16 => integers!(u16),
+            DataType::UInt32 => integers!(u32),
+            DataType::UInt64 => integers!(u64),
+            other => Err(Error::Type(
+                format!("a column of items must have strings, binaries or integers, not {other}")
+                    .into(),
+            )),
         }
-    }
-
-    fn append_bytes<T: ByteArrayType<Native: AsRef<[u8]>>>(
-        &mut self,
-        batch: &mut Batch,
-        position: impl Fn(usize) -> Option<usize>,
-        values: &GenericByteArray<T>,
-    ) -> Result<(), Error> {
-        let (offsets, bytes) = (values.value_offsets(), values.value_data());
-        self.append_each(batch, position, |batch, at| {
-            let range = offsets[at].as_usize()..offsets[at + 1].as_usize();
-            Ok(batch.push(&bytes[range])?)
-        })
-    }
-
-    fn append_views<T: ByteViewType<Native: AsRef<[u8]>>>(
-        &mut self,
-        batch: &mut Batch,
-        position: impl Fn(usize) -> Option<usize>,
-        values: &GenericByteViewArray<T>,
-    ) -> Result<(), Error> {
-        self.append_each(batch, position, |batch, at| {
-            Ok(batch.push(values.value(at).as_ref())?)
-        })
     }
 
     #[inline(always)]
     fn append_each(
-        &mut self,
-        batch: &mut Batch,
+        self,
         position: impl Fn(usize) -> Option<usize>,
         push: impl Fn(&mut Batch, usize) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        while !self.is_empty() && !batch.is_full() {
-            let at = position(self.next).ok_or_else(|| Error::null(self.before + self.next))?;
-            push(batch, at)?;
-            self.next += 1;
+        while *self.next < self.len && !self.batch.is_full() {
+            let at = position(*self.next).ok_or_else(|| Error::null(self.before + *self.next))?;
+            push(self.batch, at)?;
+            *self.next += 1;
         }
         Ok(())
     }
-
-    fn check_nulls(&self) -> Result<(), Error> {
-        if *self.array.data_type() == DataType::Null && !self.array.is_empty() {
-            return Err(Error::null(self.before));
-        }
-        let position = plain(self.array.nulls());
-        match (0..self.array.len()).find(|&at| position(at).is_none()) {
-            None => Ok(()),
-            Some(position) => Err(Error::null(self.before + position)),
-        }
-    }
 }
 
-/// The positions of the elements of an array that is no dictionary.
-fn plain(nulls: Option<&NullBuffer>) -> impl Fn(usize) -> Option<usize> {
-    let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
-    move |at| nulls.is_none_or(|nulls| nulls.is_valid(at)).then_some(at)
+const INVALID: Error = Error::value("the Arrow array is invalid");
+
+/// Checks that no element is null. `before` are the elements before the array.
+fn check_nulls(array: &Array, before: usize) -> Result<(), Error> {
+    let nulls = array.nulls()?;
+    let position = match nulls {
+        Nulls::None => None,
+        _ => (0..array.len()).find(|&at| nulls.is_null(at)),
+    };
+    position.map_or(Ok(()), |position| Err(Error::null(before + position)))
 }
 
-/// The positions in a dictionary of so many elements from the first one on, or of all that are left.
+/// The positions in a dictionary of so many elements from the first one on, or of all that are left. `None` is a null.
 fn positions(
-    dictionary: &dyn AnyDictionaryArray,
+    keys: &Array,
+    dictionary: &Array,
     first: usize,
     len: usize,
 ) -> Result<Vec<Option<usize>>, Error> {
-    let (keys, values) = (dictionary.keys(), dictionary.values());
     let range = first..keys.len().min(first + len);
+    let (nulls, nulls_of_values) = (keys.nulls()?, dictionary.nulls()?);
     let mut positions = with_capacity(range.len())?;
-    downcast_integer_array! {
-        keys => positions.extend(range.map(|at| {
-            let key = keys.is_valid(at).then(|| keys.value(at).as_usize())?;
-            (key < values.len() && values.is_valid(key)).then_some(key)
-        })),
-        _ => {}
+    macro_rules! push {
+        ($type:ty) => {{
+            let elements = keys.elements()?;
+            positions.extend(range.map(|at| {
+                // A key that does not fit is out of range. The key of a null is undefined.
+                let key = <$type>::from_ne_bytes(elements[at]) as usize;
+                let is_key = !nulls.is_null(at) && key < dictionary.len();
+                (is_key && !nulls_of_values.is_null(key)).then_some(key)
+            }));
+        }};
+    }
+    let DataType::Dictionary(key, _) = keys.data_type() else {
+        return Err(INVALID);
+    };
+    match **key {
+        DataType::Int8 => push!(i8),
+        DataType::Int16 => push!(i16),
+        DataType::Int32 => push!(i32),
+        DataType::Int64 => push!(i64),
+        DataType::UInt8 => push!(u8),
+        DataType::UInt16 => push!(u16),
+        DataType::UInt32 => push!(u32),
+        DataType::UInt64 => push!(u64),
+        _ => return Err(INVALID),
     }
     Ok(positions)
 }
 
-/// Appends the numbers of an array, if its type is one of these, and returns.
+/// Appends the numbers of an array, if it has one of these types.
 macro_rules! append_all {
-    ($array:ident, $numbers:ident, $convert:expr, $common:ty: [$($type:ty),+]) => {
-        $(if let Some(array) = $array.as_primitive_opt::<$type>() {
-            reserve($numbers, array.len())?;
-            for &number in array.values() {
-                let number = $convert(<$common>::from(number));
-                $numbers.push(number.ok_or(Error::value("a number is out of range"))?);
-            }
-            return Ok(());
-        })+
+    ($array:ident, $numbers:ident, $convert:expr, $common:ty: [$($data_type:ident $type:ty),+]) => {
+        match $array.data_type() {
+            $(DataType::$data_type => {
+                for &number in $array.elements()? {
+                    let number = $convert(<$common>::from(<$type>::from_ne_bytes(number)));
+                    $numbers.push(number.ok_or(Error::value("a number is out of range"))?);
+                }
+                return Ok(());
+            })+
+            _ => {}
+        }
     };
 }
 
 /// A type of numbers to which a column is converted.
-pub trait Number: ArrowNativeType {
-    /// The type of a column of these numbers.
-    type Type: ArrowPrimitiveType<Native = Self>;
-
+pub trait Number: Aligned {
     /// Appends the numbers of an array without nulls.
-    fn append(array: &dyn Array, numbers: &mut Vec<Self>) -> Result<(), Error>;
+    fn append(array: &Array, numbers: &mut Vec<Self>) -> Result<(), Error>;
 }
 
 impl Number for i64 {
-    type Type = Int64Type;
-
-    fn append(array: &dyn Array, numbers: &mut Vec<Self>) -> Result<(), Error> {
+    fn append(array: &Array, numbers: &mut Vec<Self>) -> Result<(), Error> {
+        reserve(numbers, array.len())?;
         let convert = |number| Self::try_from(number).ok();
-        append_all!(array, numbers, convert, i128: [Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type]);
+        append_all!(array, numbers, convert, i128: [Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32, UInt64 u64]);
         Err(no_numbers(array, "integers"))
     }
 }
 
 impl Number for f64 {
-    type Type = Float64Type;
-
-    fn append(array: &dyn Array, numbers: &mut Vec<Self>) -> Result<(), Error> {
-        append_all!(array, numbers, Some, f64: [Float64Type, Float32Type]);
-        append_all!(array, numbers, |number: i128| Some(number as f64), i128: [Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type]);
+    fn append(array: &Array, numbers: &mut Vec<Self>) -> Result<(), Error> {
+        reserve(numbers, array.len())?;
+        append_all!(array, numbers, Some, f64: [Float64 f64, Float32 f32]);
+        append_all!(array, numbers, |number: i128| Some(number as f64), i128: [Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32, UInt64 u64]);
         Err(no_numbers(array, "numbers"))
     }
 }
 
 /// Appends the timestamps of an array without nulls.
-fn append_milliseconds(array: &dyn Array, times: &mut Vec<i64>) -> Result<(), Error> {
+fn append_milliseconds(array: &Array, times: &mut Vec<i64>) -> Result<(), Error> {
+    let DataType::Timestamp(unit, _) = array.data_type() else {
+        return Err(no_numbers(array, "timestamps"));
+    };
+    let ms = |time: i64| match unit {
+        TimeUnit::Second => time.saturating_mul(1000),
+        TimeUnit::Millisecond => time,
+        TimeUnit::Microsecond => time.div_euclid(1000),
+        TimeUnit::Nanosecond => time.div_euclid(1_000_000),
+    };
     reserve(times, array.len())?;
-    macro_rules! append {
-        ($($type:ident: $ms:expr),+) => {
-            $(if let Some(array) = array.as_primitive_opt::<$type>() {
-                times.extend(array.values().iter().map($ms));
-                return Ok(());
-            })+
-        };
-    }
-    append!(
-        TimestampSecondType: |seconds| seconds.saturating_mul(1000),
-        TimestampMillisecondType: |&ms| ms,
-        TimestampMicrosecondType: |micros| micros.div_euclid(1000),
-        TimestampNanosecondType: |nanos| nanos.div_euclid(1_000_000)
-    );
-    Err(no_numbers(array, "timestamps"))
+    let elements = array.elements()?.iter();
+    times.extend(elements.map(|&time| ms(i64::from_ne_bytes(time))));
+    Ok(())
 }
 
-fn no_numbers(array: &dyn Array, kind: &str) -> Error {
+fn no_numbers(array: &Array, kind: &str) -> Error {
     Error::Type(format!("the column must have {kind}, not {}", array.data_type()).into())
 }

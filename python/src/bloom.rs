@@ -264,7 +264,8 @@ impl BloomFilter {
     }
 
     /// Adds an item (BF.ADD). Returns whether it is new. `at` is the time of the addition to a filter with a window, in Unix
-    /// seconds or as a `datetime`, by default now; `ValueError` if it is before the newest pane.
+    /// seconds or as a `datetime` with a time zone, by default now. `ValueError` if it is before the newest pane or, without
+    /// `allow_future`, more than one pane ahead of the clock, and for NaN as an item.
     #[pyo3(signature = (item, *, at = None, allow_future = false))]
     fn add(&self, item: &Bound<'_, PyAny>, at: Option<At>, allow_future: bool) -> PyResult<bool> {
         let py = item.py();
@@ -276,8 +277,9 @@ impl BloomFilter {
         })??)
     }
 
-    /// Adds all items of an iterable, an array or a column (BF.MADD). `at` is the time of the additions to a filter with a
-    /// window, or an array with a time for each item.
+    /// Adds all items of an iterable, an array or a column (BF.MADD). At most `chunk` items of an iterable are read before they are
+    /// added, 1 to 4,096: with 1, a generator that reads the filter finds all items before. `at` is the time of the additions to a
+    /// filter with a window, or an array with a time for each item. `allow_future` is that of `add`.
     #[pyo3(
         signature = (items, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
         text_signature = "($self, items, *, at=None, allow_future=False, chunk=4096)",

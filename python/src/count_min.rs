@@ -170,8 +170,8 @@ impl CountMinSketch {
     }
 
     /// Adds `n` to the count of an item (CMS.INCRBY). Returns its estimate. `at` is the time of the addition to a sketch with a
-    /// window, in Unix seconds or as a `datetime`, by default now; `ValueError` if it is before the newest pane or a count
-    /// overflows.
+    /// window, in Unix seconds or as a `datetime` with a time zone, by default now. `ValueError` if it is before the newest pane or,
+    /// without `allow_future`, more than one pane ahead of the clock, for NaN as an item, and if a count overflows.
     #[pyo3(
         signature = (item, n = Integer(1), *, at = None, allow_future = false),
         text_signature = "($self, item, n=1, *, at=None, allow_future=False)",
@@ -202,8 +202,9 @@ impl CountMinSketch {
         })??)
     }
 
-    /// Adds counts to items: one for all, or one for each (CMS.INCRBY). Of a mapping, the values are the counts. `at` is the time
-    /// of the additions to a sketch with a window, or an array with a time for each item. If the count of some items would
+    /// Adds counts to items: one for all, or one for each (CMS.INCRBY). Of a mapping, the values are the counts. At most `chunk`
+    /// items of an iterable are read before they are added, 1 to 4,096; counts are read at once. `at` is the time of the additions
+    /// to a sketch with a window, or an array with a time for each item. `allow_future` is that of `add`. If the count of some items would
     /// overflow or underflow, the others are added and then `ValueError` is raised.
     #[pyo3(
         signature = (items, counts = None, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
@@ -279,7 +280,7 @@ impl CountMinSketch {
     }
 
     /// Adds the counts of other sketches, multiplied by a weight (CMS.MERGE). `ValueError` if width, depth, cell size, window or
-    /// seed differ. A sketch with a window advances to the time `at`, by default now.
+    /// seed differ. A sketch with a window advances to the time `at`, by default now. `allow_future` is that of `add`.
     #[pyo3(
         signature = (*others, weight = Integer(1), at = None, allow_future = false),
         text_signature = "($self, *others, weight=1, at=None, allow_future=False)",

@@ -163,7 +163,8 @@ impl CuckooFilter {
     }
 
     /// Adds an item, also if the filter contains it (CF.ADD). `at` is the time of the addition to a filter with a window, in Unix
-    /// seconds or as a `datetime`, by default now; `ValueError` if it is before the newest pane or the filter is full.
+    /// seconds or as a `datetime` with a time zone, by default now. `ValueError` if it is before the newest pane or, without
+    /// `allow_future`, more than one pane ahead of the clock, for NaN as an item, and if the filter is full.
     #[pyo3(signature = (item, *, at = None, allow_future = false))]
     fn add(&self, item: &Bound<'_, PyAny>, at: Option<At>, allow_future: bool) -> PyResult<()> {
         let py = item.py();
@@ -185,7 +186,8 @@ impl CuckooFilter {
         })??)
     }
 
-    /// Adds an item unless the filter contains it (CF.ADDNX). Returns whether it was added. `at` is that of `add`.
+    /// Adds an item unless the filter contains it (CF.ADDNX). Returns whether it was added. `at` and `allow_future` are those of
+    /// `add`.
     #[pyo3(signature = (item, *, at = None, allow_future = false))]
     fn add_new(
         &self,
@@ -217,8 +219,8 @@ impl CuckooFilter {
         })??)
     }
 
-    /// Removes one occurrence of an item, the oldest of a filter with a window (CF.DEL). Returns whether there was one. `at` is
-    /// that of `add`.
+    /// Removes one occurrence of an item, the oldest of a filter with a window (CF.DEL). Returns whether there was one. `at`
+    /// and `allow_future` are those of `add`.
     #[pyo3(signature = (item, *, at = None, allow_future = false))]
     fn remove(
         &self,
@@ -247,8 +249,9 @@ impl CuckooFilter {
         })??)
     }
 
-    /// Adds all items of an iterable, an array or a column (CF.INSERT). `at` is the time of the additions to a filter with a
-    /// window, or an array with a time for each item. If the filter is full for some items, the others are added and then
+    /// Adds all items of an iterable, an array or a column (CF.INSERT). At most `chunk` items of an iterable are read before they
+    /// are added, 1 to 4,096. `at` is the time of the additions to a filter with a window, or an array with a time for each item.
+    /// `allow_future` is that of `add`. If the filter is full for some items, the others are added and then
     /// `ValueError` is raised.
     #[pyo3(
         signature = (items, *, at = None, allow_future = false, chunk = ChunkItems::MAX),

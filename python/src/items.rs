@@ -138,6 +138,9 @@ impl<'py> FromPyObject<'_, 'py> for ChunkItems {
     }
 }
 
+/// Processes the items of a batch.
+type Read<'a> = dyn FnMut(&Batch) -> Result<(), Error> + Send + 'a;
+
 /// As [`for_each_chunk`], with the default number of items.
 pub fn for_each_batch(
     items: &Bound<'_, PyAny>,
@@ -153,6 +156,11 @@ pub fn for_each_chunk(
     chunk: ChunkItems,
     mut read: impl FnMut(&Batch) -> Result<(), Error> + Send,
 ) -> PyResult<()> {
+    for_each_of(items, chunk, &mut read)
+}
+
+/// As [`for_each_chunk`], compiled once.
+fn for_each_of(items: &Bound<'_, PyAny>, chunk: ChunkItems, read: &mut Read<'_>) -> PyResult<()> {
     // The look-ups of the interfaces of columns and arrays would take longer than a few items.
     if items.is_exact_instance_of::<PyList>() || items.is_exact_instance_of::<PyTuple>() {
         return for_each_object(items, chunk, read);
@@ -173,8 +181,8 @@ pub fn for_each_chunk(
         }
         // Their text is that of Python's floats.
         let numbers = py.detach(|| column.numbers::<f64>())?;
-        warn_of_integers(py, &numbers)?;
-        return for_each_object(PyList::new(py, &*numbers)?.as_any(), chunk, read);
+        warn_of_integers(py, numbers.as_slice())?;
+        return for_each_object(PyList::new(py, numbers.as_slice())?.as_any(), chunk, read);
     }
     let Some(array) = numpy_array::of(items)? else {
         return for_each_object(items, chunk, read);
@@ -216,9 +224,9 @@ pub fn for_each_chunk(
         )),
         'f' => {
             warn_of_integers(py, array.to::<f64>("float64")?.as_slice()?)?;
-            for_each_object(&array.to_list()?, chunk, &mut read)
+            for_each_object(&array.to_list()?, chunk, read)
         }
-        'O' | 'T' => for_each_object(&array.to_list()?, chunk, &mut read),
+        'O' | 'T' => for_each_object(&array.to_list()?, chunk, read),
         kind => Err(PyTypeError::new_err(format!(
             "an array of items must have integers or strings, not elements of kind {kind:?}"
         ))),
@@ -228,7 +236,7 @@ pub fn for_each_chunk(
 fn for_each_object(
     items: &Bound<'_, PyAny>,
     chunk: ChunkItems,
-    read: impl FnMut(&Batch) -> Result<(), Error> + Send,
+    read: &mut Read<'_>,
 ) -> PyResult<()> {
     let mut objects = Objects {
         py: items.py(),
@@ -251,11 +259,11 @@ fn for_each_object(
 }
 
 /// Objects that become the items of batches.
-struct Objects<'py, R> {
+struct Objects<'py, 'a, 'b> {
     py: Python<'py>,
     /// The number of items of a batch.
     chunk: usize,
-    read: R,
+    read: &'a mut Read<'b>,
     batch: Batch,
     /// Objects of the type `str` that are not yet in the batch. The interpreter joins and encodes them at once, because a call
     /// for each would take longer than the rest.
@@ -266,7 +274,7 @@ struct Objects<'py, R> {
     len: usize,
 }
 
-impl<'py, R: FnMut(&Batch) -> Result<(), Error> + Send> Objects<'py, R> {
+impl<'py> Objects<'py, '_, '_> {
     /// Adds the next item. Processes the batch if it is full, or after an error.
     fn push(&mut self, item: PyResult<Bound<'py, PyAny>>) -> PyResult<()> {
         let pushed = item.and_then(|item| self.append(item));
@@ -391,7 +399,7 @@ fn for_each_element<T: Sync>(
     py: Python<'_>,
     elements: &[T],
     elements_per_item: usize,
-    mut read: impl FnMut(&Batch) -> Result<(), Error> + Send,
+    read: &mut Read<'_>,
     mut push: impl FnMut(&mut Batch, &[T]) -> Result<(), Error> + Send,
 ) -> PyResult<()> {
     let mut batch = Batch::default();
@@ -411,10 +419,7 @@ fn for_each_element<T: Sync>(
 }
 
 /// As [`for_each_element`], for strings of the length 0.
-fn for_each_empty(
-    array: &Array<'_>,
-    mut read: impl FnMut(&Batch) -> Result<(), Error> + Send,
-) -> PyResult<()> {
+fn for_each_empty(array: &Array<'_>, read: &mut Read<'_>) -> PyResult<()> {
     let mut left = array.len()?;
     let mut batch = Batch::default();
     while left > 0 {
@@ -433,7 +438,7 @@ fn for_each_empty(
 fn for_each_in_column(
     py: Python<'_>,
     mut column: arrow::Column,
-    mut read: impl FnMut(&Batch) -> Result<(), Error> + Send,
+    read: &mut Read<'_>,
 ) -> PyResult<()> {
     let mut batch = Batch::default();
     // The producer of the column may wait for the lock of the interpreter.

@@ -4,7 +4,6 @@ use crate::arrow;
 use crate::error::Error;
 use crate::items::ChunkItems;
 use crate::numpy_array::{self, check_real, results};
-use arrow_buffer::ScalarBuffer;
 use numpy::{Element, PyReadonlyArray1};
 use pyo3::IntoPyObjectExt;
 use pyo3::conversion::FromPyObjectOwned;
@@ -100,7 +99,7 @@ pub enum Numbers<'py, T: Element + arrow::Number> {
     /// A contiguous NumPy array, which is not copied.
     Array(PyReadonlyArray1<'py, T>),
     /// A column in Arrow's memory layout, which is not copied if it has one chunk of this type.
-    Column(ScalarBuffer<T>),
+    Column(arrow::ColumnNumbers<T>),
     /// Numbers of other objects.
     Vec(Vec<T>),
 }
@@ -134,7 +133,10 @@ impl<'py, T: Element + FromPyObjectOwned<'py> + arrow::Number> Numbers<'py, T> {
         kinds: &[char],
     ) -> PyResult<Option<Self>> {
         let py = numbers.py();
-        let is_column = arrow::is_column(numbers)? || numbers.hasattr(intern!(py, "to_numpy"))?;
+        // An array without a dimension has no length.
+        let is_column = arrow::is_column(numbers)?
+            || numbers.hasattr(intern!(py, "to_numpy"))?
+            || numbers.hasattr(intern!(py, "dtype"))?;
         match is_column || numbers.len().is_ok() {
             true => Self::of(numbers, dtype, kinds).map(Some),
             false => Ok(None),
@@ -145,7 +147,7 @@ impl<'py, T: Element + FromPyObjectOwned<'py> + arrow::Number> Numbers<'py, T> {
     pub fn as_slice(&self) -> PyResult<&[T]> {
         match self {
             Self::Array(array) => Ok(array.as_slice()?),
-            Self::Column(column) => Ok(column),
+            Self::Column(column) => Ok(column.as_slice()),
             Self::Vec(vec) => Ok(vec),
         }
     }

@@ -150,7 +150,8 @@ impl TDigest {
     }
 
     /// Adds a sample (TDIGEST.ADD). `at` is the time of the addition to a digest with a window, in Unix seconds or as a
-    /// `datetime`, by default now; `ValueError` if it is before the newest pane or the sample is not finite.
+    /// `datetime` with a time zone, by default now. `ValueError` if it is before the newest pane or, without `allow_future`, more
+    /// than one pane ahead of the clock, and if the sample is not finite.
     #[pyo3(signature = (value, *, at = None, allow_future = false))]
     fn add(&self, py: Python<'_>, value: Real, at: Option<At>, allow_future: bool) -> PyResult<()> {
         let Real(value) = value;

@@ -202,8 +202,9 @@ impl TopK {
     }
 
     /// Adds `n`, 0 to 100,000, to the count of an item (TOPK.INCRBY). Returns the item that was expelled, or `None`. `at` is the
-    /// time of the addition to a sketch with a window, in Unix seconds or as a `datetime`, by default now; `ValueError` if it is
-    /// before the newest pane.
+    /// time of the addition to a sketch with a window, in Unix seconds or as a `datetime` with a time zone, by default now.
+    /// `ValueError` if it is before the newest pane or, without `allow_future`, more than one pane ahead of the clock, and for NaN
+    /// as an item.
     #[pyo3(
         signature = (item, n = Integer(1), *, at = None, allow_future = false),
         text_signature = "($self, item, n=1, *, at=None, allow_future=False)",
@@ -243,8 +244,9 @@ impl TopK {
         expelled.map(|item| bytes(py, &item)).transpose()
     }
 
-    /// Adds counts to items: one for all, or one for each (TOPK.INCRBY). Of a mapping, the values are the counts. `at` is the time
-    /// of the additions to a sketch with a window, or an array with a time for each item.
+    /// Adds counts to items: one for all, or one for each (TOPK.INCRBY). Of a mapping, the values are the counts. At most `chunk`
+    /// items of an iterable are read before they are added, 1 to 4,096; counts are read at once. `at` is the time of the additions
+    /// to a sketch with a window, or an array with a time for each item. `allow_future` is that of `add`.
     #[pyo3(
         signature = (items, counts = None, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
         text_signature = "($self, items, counts=None, *, at=None, allow_future=False, chunk=4096)",

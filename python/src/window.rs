@@ -283,7 +283,7 @@ impl Times {
             }
             let times = at.py().detach(|| match has_zone {
                 Some(_) => each(&column.milliseconds()?, At::of_ms),
-                None => each(&column.numbers()?, At::of_seconds),
+                None => each(column.numbers()?.as_slice(), At::of_seconds),
             });
             return Ok(Self::Each(times?));
         }

@@ -1,8 +1,11 @@
 """Items and numbers as arguments, and errors, which are those of the server."""
 
 import datetime
+import decimal
+import enum
 import gc
 import sys
+import uuid
 
 import numpy as np
 import pytest
@@ -66,6 +69,78 @@ def test_buffers_and_floats_are_the_items_that_clients_send(client):
     assert sketch.dump() == roughly.load(client.dump("k")).dump()
     floats = np.array([1.5, -0.0, 1e300, 0.1 + 0.2, np.inf])
     assert sketch.contains(floats).all() and np.float64(1.5) in sketch
+
+
+class Number(enum.IntEnum):
+    ONE = 1
+
+
+class Flag(enum.IntFlag):
+    FOUR = 4
+
+
+class Text(str, enum.Enum):
+    A = "a"
+
+
+class Bytes(bytes, enum.Enum):
+    B = b"b"
+
+
+class Fraction(float, enum.Enum):
+    HALF = 0.5
+
+
+class OtherInteger(int):
+    def __repr__(self):
+        return "é"
+
+
+class OtherFloat(float):
+    def __repr__(self):
+        return "another text"
+
+
+class OtherString(str):
+    def __str__(self):
+        return "not this"
+
+
+ENCODED = [
+    *("é€😀", "", b"\xff", bytearray(b"ab"), memoryview(b"abc"), 0, -5, 2**63, 2**64, -(2**80), 1.5, -0.0, 1e300, float("inf")),
+    *(Number.ONE, Flag.FOUR, Text.A, Bytes.B, Fraction.HALF, OtherInteger(3), OtherFloat(2.5), OtherString("text")),
+    *(np.str_("text"), np.bytes_(b"bytes")),
+]
+REFUSED = [None, True, np.True_, 1j, (1,), datetime.date(2026, 1, 1), decimal.Decimal(1), uuid.UUID(int=1), enum.Enum("Other", "A").A]
+
+
+@pytest.mark.parametrize("item", ENCODED, ids=lambda item: f"{type(item).__name__} {item!r:.20}")
+def test_items_are_encoded_as_by_the_client(item):
+    sent = bytes(redis._parsers.encoders.Encoder("utf-8", "strict", False).encode(item))
+    for update in (lambda top: top.add(item), lambda top: top.update([item]), lambda top: top.update(iter([item, item]), [1, 0])):
+        top = roughly.TopK(3)
+        update(top)
+        assert top.items() == [(sent, 1)]
+        assert item in top and sent in top
+
+
+@pytest.mark.parametrize("item", REFUSED, ids=repr)
+def test_items_that_the_client_refuses_are_type_errors(item):
+    with pytest.raises(redis.DataError):
+        redis._parsers.encoders.Encoder("utf-8", "strict", False).encode(item)
+    for sketch in (roughly.BloomFilter(), roughly.CuckooFilter(), roughly.CountMinSketch(10, 2), roughly.TopK(2)):
+        for call in (lambda: sketch.add(item), lambda: sketch.update([item]), lambda: sketch.update(np.array([item, 1], dtype=object))):
+            with pytest.raises(TypeError):
+                call()
+
+
+def test_scalars_of_numpy_are_the_items_of_their_arrays():
+    """redis-py refuses most of them, and sends the representation of a float64, which depends on the version of NumPy."""
+    for array in (np.array([1.5, 0.1]), np.array([1, 2]), np.array([3], dtype="u1"), np.array(["a"]), np.array([b"a"])):
+        top = roughly.TopK(3)
+        top.update(array)
+        for item in array:
+            assert item in top and top.count(item) == top.count(item.item()) == 1
 
 
 @pytest.mark.parametrize("values", [np.array([1 + 2j]), [1j], [np.complex64(1)], [np.complex128(1)]])
@@ -365,7 +440,7 @@ def test_values_with_a_window_are_read_at_a_time(client):
     bf, cf, cms, topk, td = loaded.values()
     assert 7 in bf and len(bf) == 50 and bf.info(at=later)["Number of items inserted"] == 0
     assert bf.contains([7, 99], at=now).tolist() == [True, False]
-    assert bf.contains([7], at=datetime.datetime.fromtimestamp(later)).tolist() == [False]
+    assert bf.contains([7], at=datetime.datetime.fromtimestamp(later, datetime.timezone.utc)).tolist() == [False]
     assert (cf.count(7, at=now), cf.count(7, at=later), len(cf)) == (1, 0, 50)
     assert cms.query(["a"]).tolist() == [3] and cms.query(["a"], at=later).tolist() == [0]
     assert topk.items() == [(b"a", 3)] and topk.items(at=later) == [] and "a" in topk

@@ -1,11 +1,14 @@
 """Columns with the Arrow PyCapsule interface."""
 
 import datetime
+import decimal
 import os
+import random
 import signal
 import subprocess
 import sys
 import threading
+import uuid
 
 import duckdb
 import numpy as np
@@ -14,6 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import roughly
+from test_every_method import CLASSES, SEVERAL, methods
 
 STRINGS = ["alice", "é€😀", "", "a\0b", "x" * 50, "12 bytes long", "alice"] * 1000
 BYTES = [text.encode() for text in STRINGS]
@@ -76,6 +80,109 @@ def test_columns_have_the_items_of_their_lists(column, items):
         assert one.dump() == other.dump()
 
 
+RANDOM = random.Random(5)
+OF_TYPES = {
+    **{str(kind): (kind, STRINGS) for kind in (pa.string(), pa.large_string(), pa.string_view())},
+    **{str(kind): (kind, BYTES) for kind in (pa.binary(), pa.large_binary(), pa.binary_view())},
+    **{str(kind): (kind, INTEGERS) for kind in map(pa.type_for_alias, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"))},
+    "fixed": (pa.binary(3), [b"ab\0", b"cde", b"fgh"] * 500),
+    **{
+        f"dictionary of {key}": (pa.dictionary(key, pa.string()), STRINGS)
+        for key in map(pa.type_for_alias, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"))
+    },
+}
+
+
+def parts(array):
+    """Parts of an array, as chunks, tables and columns of tables, with their elements."""
+    for _ in range(8):
+        start = RANDOM.randrange(len(array))
+        part = array[start : RANDOM.randrange(start, len(array))]
+        yield part, part
+        middle = len(part) // 2
+        yield pa.chunked_array([part[:middle], part[middle:]], part.type), part
+        batch = pa.record_batch({"a": array})
+        yield batch[start : start + len(part)], part
+        yield pa.table({"a": array})[start : start + len(part)], part
+
+
+@pytest.mark.parametrize("kind, items", OF_TYPES.values(), ids=OF_TYPES)
+def test_parts_of_columns_have_their_elements(kind, items):
+    for column, part in parts(pa.array(items, kind)):
+        one, other = roughly.CountMinSketch(500, 3), roughly.CountMinSketch(500, 3)
+        one.update(column)
+        other.update(part.to_pylist())
+        assert one == other
+
+
+@pytest.mark.parametrize("kind, items", OF_TYPES.values(), ids=OF_TYPES)
+def test_parts_of_columns_have_their_nulls(kind, items):
+    nulls = [item if RANDOM.random() < 0.99 else None for item in items]
+    for column, part in parts(pa.array(nulls, kind)):
+        sketch = roughly.CountMinSketch(500, 3)
+        if part.null_count:
+            position = part.is_null().index(True).as_py()
+            with pytest.raises(ValueError, match=f"^the item at position {position} is null$"):
+                sketch.update(column)
+            assert sketch.count == position
+        else:
+            sketch.update(column)
+            assert sketch.count == len(part)
+
+
+@pytest.mark.parametrize("kind", [*map(pa.type_for_alias, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"))], ids=str)
+def test_parts_of_columns_have_their_numbers(kind):
+    for column, part in parts(pa.array(INTEGERS[:500], kind)):
+        one, other = roughly.TDigest(), roughly.TDigest()
+        one.update(column)
+        other.update(part.to_pylist())
+        assert one == other
+        if pa.types.is_integer(kind):
+            one, other = roughly.CountMinSketch(500, 3), roughly.CountMinSketch(500, 3)
+            one.update(range(len(part)), column)
+            other.update(range(len(part)), part.to_pylist())
+            assert one == other
+
+
+def shifted(array):
+    """The array with buffers that are not aligned."""
+    buffers = [buffer and pa.py_buffer(b"x" + buffer.to_pybytes()).slice(1) for buffer in array.buffers()]
+    return pa.Array.from_buffers(array.type, len(array), buffers)
+
+
+@pytest.mark.parametrize("kind, items", list(OF_TYPES.values())[:15], ids=list(OF_TYPES)[:15])
+def test_buffers_need_no_alignment(kind, items):
+    array = pa.array(items, kind)
+    one, other = roughly.CountMinSketch(500, 3), roughly.CountMinSketch(500, 3)
+    one.update(shifted(array))
+    other.update(items)
+    assert one == other
+    for numbers in (pa.array([1.5, 2.5, 3.5]), pa.array([1, 2, 3])):
+        digest = roughly.TDigest()
+        digest.update(shifted(numbers))
+        assert (digest.min(), digest.max()) == (numbers[0].as_py(), numbers[2].as_py())
+    assert one.query(shifted(pa.array(["alice"])))[0] == other.query(["alice"])[0]
+
+
+def test_arrays_with_wrong_contents_are_errors():
+    def of(kind, *buffers, length=2):
+        return pa.Array.from_buffers(kind, length, [None, *(pa.py_buffer(np.array(each).tobytes()) for each in buffers)])
+
+    text = np.frombuffer(b"x" * 20, "u1")
+    view = np.frombuffer(np.array([20, 0, 5, 0], "i4").tobytes(), "u1")
+    other_start = np.frombuffer(np.array([20, 0, 0, 2**31 - 1], "i4").tobytes(), "u1")
+    for array in (
+        of(pa.string(), np.array([0, 20, 5], "i4"), text),
+        of(pa.large_string(), np.array([0, 2**62, 5], "i8"), text),
+        of(pa.string_view(), view, text, length=1),
+        of(pa.string_view(), other_start, text, length=1),
+        pa.DictionaryArray.from_arrays(pa.array([0, 5]), pa.array(["a"]), safe=False),
+        pa.DictionaryArray.from_arrays(pa.array([0, -5]), pa.array(["a"]), safe=False),
+    ):
+        with pytest.raises(ValueError, match="^the Arrow array is invalid$|is null$"):
+            roughly.BloomFilter().update(array)
+
+
 def test_queries_take_columns():
     sketch = roughly.CountMinSketch(2000, 5)
     sketch.update(pa.array(["a", "b"]), pa.array([5, 7], pa.int8()))
@@ -117,6 +224,11 @@ def test_samples_and_points_of_columns(values):
         (pa.chunked_array([["a"] * 5000, ["a", None]]), 5001),
         (pl.Series(["a"] * 5000 + [None]), 5000),
         (pa.array([None, None]), 0),
+        (pa.array([None, None], pa.dictionary(pa.int8(), pa.string())), 0),
+        (pl.Series([None, None], dtype=pl.Categorical), 0),
+        (pa.array([None, None], pa.binary(3)), 0),
+        (pa.array([None, None], pa.int64()), 0),
+        (pa.table({"a": pa.array(["a", None])}), 1),
         (pl.Series([None, None]), 0),
     ],
     ids=lambda argument: str(getattr(argument, "type", argument))[:40],
@@ -143,7 +255,6 @@ def test_nulls_are_errors_with_their_position(column, position):
         pa.array([True]),
         pa.array([1.5], pa.float32()),
         pa.array([["a"]]),
-        pa.array([datetime.date(2026, 1, 1)]),
     ],
     ids=lambda column: str(column.type),
 )
@@ -152,6 +263,114 @@ def test_columns_of_other_types_are_type_errors(column):
         roughly.BloomFilter().update(column)
     with pytest.raises(TypeError, match="integers, not"):
         roughly.TopK(3).update(["a"], pa.array(["b"]))
+
+
+UUIDS = [uuid.UUID(int=number) for number in range(1, 4)]
+DATES = [datetime.date(2026, 1, day) for day in (1, 2, 3)]
+TIMES = [datetime.datetime(2026, 1, day) for day in (1, 2, 3)]
+DECIMALS = [decimal.Decimal(number) for number in ("1.5", "2.5", "3.5")]
+lossless = duckdb.connect(config={"arrow_lossless_conversion": True})
+
+#: Columns whose elements clients do not send. Their storage has other items: addresses, days, bits.
+OTHERS = {
+    "polars UUID": pl.Series(UUIDS),
+    "polars objects": pl.Series(["a", "b", "c"], dtype=pl.Object),
+    "polars frame of objects": pl.DataFrame({"a": pl.Series(UUIDS)}),
+    "polars 128 bits": pl.Series([1, 2, 3], dtype=pl.Int128),
+    "polars dates": pl.Series(DATES),
+    "polars times": pl.Series(TIMES).dt.time(),
+    "polars durations": pl.Series([datetime.timedelta(1)] * 3),
+    "polars decimals": pl.Series(DECIMALS),
+    "polars bool": pl.Series([True, False, True]),
+    "polars lists": pl.Series([[1], [2], [3]]),
+    "pyarrow UUID": pa.array([each.bytes for each in UUIDS], pa.uuid()),
+    "pyarrow table of UUID": pa.table({"a": pa.array([each.bytes for each in UUIDS], pa.uuid())}),
+    "pyarrow bool8": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0, 1], pa.int8())),
+    "pyarrow opaque": pa.ExtensionArray.from_storage(pa.opaque(pa.string(), "type", "vendor"), pa.array(["a", "b", "c"])),
+    "pyarrow dates": pa.array(DATES),
+    "pyarrow times": pa.array([datetime.time(1)] * 3),
+    "pyarrow durations": pa.array([datetime.timedelta(1)] * 3),
+    "pyarrow decimals": pa.array(DECIMALS),
+    "pyarrow bool": pa.array([True, False, True]),
+    "pyarrow dictionary of decimals": pa.array(DECIMALS).dictionary_encode(),
+    "pyarrow dictionary of dates": pa.array(DATES).dictionary_encode(),
+    "pandas UUID": pd.Series(UUIDS),
+    "pandas UUID of pyarrow": pd.Series([each.bytes for each in UUIDS], dtype=pd.ArrowDtype(pa.uuid())),
+    "pandas dates": pd.Series(DATES),
+    "pandas categories of dates": pd.Series(DATES, dtype="category"),
+    "pandas periods": pd.Series(pd.period_range("2026", periods=3, freq="D")),
+    "pandas intervals": pd.Series(pd.interval_range(0, 3)),
+    "pandas durations": pd.Series(pd.to_timedelta([1, 2, 3], unit="s")),
+    "pandas bool": pd.Series([True, False, True]),
+    "pandas nullable bool": pd.Series([True, False, True], dtype="boolean"),
+    "pandas bool of pyarrow": pd.Series([True, False, True], dtype=pd.ArrowDtype(pa.bool_())),
+    "duckdb dates": duckdb.sql("select unnest([date '2026-01-01', date '2026-01-02', date '2026-01-03']) as x"),
+    "duckdb UUID": lossless.sql("select uuid() as x from range(3)"),
+    "duckdb 128 bits": lossless.sql("select 1::HUGEINT as x from range(3)"),
+    "duckdb bits": lossless.sql("select '101'::BIT as x from range(3)"),
+    "duckdb bool": duckdb.sql("select true as x from range(3)"),
+    "NumPy objects": np.array(UUIDS, dtype=object),
+    "NumPy durations": np.array([1, 2, 3], dtype="m8[s]"),
+    "NumPy durations without a unit": np.array([1, 2, 3], dtype="m8"),
+    "NumPy bool": np.array([True, False, True]),
+}
+
+#: Columns of times, which are no items and no numbers.
+OF_TIMES = {
+    "polars": pl.Series(TIMES),
+    "polars, UTC": pl.Series(TIMES).dt.replace_time_zone("UTC"),
+    "pyarrow": pa.array(TIMES),
+    "pyarrow, UTC": pa.array(TIMES, pa.timestamp("ms", "UTC")),
+    "pandas": pd.Series(TIMES),
+    "pandas, UTC": pd.Series(TIMES).dt.tz_localize("UTC"),
+    "pandas of pyarrow": pd.Series(TIMES).astype(pd.ArrowDtype(pa.timestamp("ms"))),
+    "NumPy": np.array(TIMES, dtype="M8[ms]"),
+    "duckdb": duckdb.sql("select timestamp '2026-01-01' as x from range(3)"),
+}
+
+
+@pytest.mark.parametrize("column", (OTHERS | OF_TIMES).values(), ids=OTHERS | OF_TIMES)
+@pytest.mark.parametrize("name", CLASSES)
+def test_columns_that_are_neither_items_nor_numbers_are_type_errors(name, column):
+    """As items, counts, samples and points. The sketch does not change."""
+    if isinstance(column, duckdb.DuckDBPyRelation):
+        column = column.to_arrow_table()
+    sketch = CLASSES[name]()
+    before = sketch.copy()
+    for method, parameters in methods(name):
+        for parameter in {*parameters} & {*SEVERAL, "counts"}:
+            if method == "add":
+                continue
+            arguments = {"items": ["a", "b", "c"]} if parameter == "counts" else {}
+            with pytest.raises(TypeError):
+                getattr(sketch, method)(**arguments | {parameter: column})
+    assert sketch == before
+
+
+@pytest.mark.parametrize("column", OTHERS.values(), ids=OTHERS)
+def test_columns_that_are_no_times_are_type_errors(column):
+    sketch = roughly.CountMinSketch(100, 4, window=60_000)
+    with pytest.raises(TypeError):
+        sketch.update(["a", "b", "c"], at=column)
+    assert sketch.count == 0
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_extension_types_of_text_are_columns(name):
+    if name != "TDigest":
+        one, other = CLASSES[name](), CLASSES[name]()
+        one.update(pa.array(['{"a": 1}', "[]"], pa.json_()))
+        other.update(['{"a": 1}', "[]"])
+        assert one == other
+
+
+def test_a_row_that_is_null_is_an_error_with_its_position():
+    rows = pa.StructArray.from_arrays([pa.array(["a", "b"])], ["a"], mask=pa.array([False, True]))
+    sketch = roughly.BloomFilter()
+    with pytest.raises(ValueError, match="^the item at position 1 is null$"):
+        sketch.update(rows)
+    sketch.update(rows[:1])
+    assert "a" in sketch
 
 
 def test_tables_have_one_column():
@@ -246,10 +465,14 @@ print(sketch.contains(pl.Series(["alice", "carol"])))
     "times",
     [
         pl.Series([1.5, 2.5, 70.0]),
-        pa.array([1500, 2500, 70_000], pa.timestamp("ms")),
-        pl.Series([1500, 2500, 70_000]).cast(pl.Datetime("ms")),
-        pd.Series(pd.to_datetime([1500, 2500, 70_000], unit="ms")),
+        pa.array([1500, 2500, 70_000], pa.timestamp("ms", "UTC")),
+        pa.array([1_500_000_999, 2_500_000_000, 70_000_000_000], pa.timestamp("ns", "Asia/Tokyo")),
+        pa.chunked_array([[1500], [2500, 70_000]], pa.timestamp("ms", "UTC")),
+        pa.table({"at": pa.array([1_500_000, 2_500_000, 70_000_000], pa.timestamp("us", "UTC"))}),
+        pl.Series([1500, 2500, 70_000]).cast(pl.Datetime("ms", "America/New_York")),
         pd.Series(pd.to_datetime([1500, 2500, 70_000], unit="ms", utc=True)),
+        pd.Series(pd.to_datetime([1500, 2500, 70_000], unit="ms", utc=True)).astype(pd.ArrowDtype(pa.timestamp("us", "UTC"))),
+        pd.Series([1.5, 2.5, 70.0], dtype="Float64"),
     ],
     ids=lambda times: f"{type(times).__module__} {getattr(times, 'dtype', '')}",
 )

@@ -1,12 +1,16 @@
 """Rules for the methods of all classes, which the tests find by their signatures."""
 
 import datetime
+import functools
 import inspect
+import itertools
 import time
 import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import roughly
 
@@ -48,7 +52,7 @@ def test_the_sketch_may_advance_during_a_call_without_a_time(name):
         def numbers():
             for hour in range(1, 4):
                 yield from [0.5 if method == "quantile" else 1] * 5000
-                sketch.add(1, at=time.time() + 3600 * hour)
+                sketch.add(1, at=time.time() + 3600 * hour, allow_future=True)
 
         getattr(sketch, method)(numbers())
         getattr(sketch, method)([1])
@@ -103,7 +107,8 @@ TIMES = [
     np.float64(1_700_000_000),
     np.int64(1_700_000_000),
     datetime.datetime.fromtimestamp(1_700_000_000, datetime.timezone.utc),
-    pd.Timestamp(1_700_000_000, unit="s"),
+    np.datetime64(1_700_000_000, "s"),
+    np.datetime64(1_700_000_000_000_000_000, "ns"),
     pd.Timestamp(1_700_000_000, unit="s", tz="UTC"),
 ]
 
@@ -120,6 +125,258 @@ def test_every_method_takes_the_same_times(name, at):
     assert one.info(at=at) == other.info(at=1_700_000_000) if name != "TopK" else one.items(at=at) == [(b"1", 1)]
     for sketch in (one, other, third):
         sketch.update([1], at=pd.Series([1_700_000_001.0]))
+
+
+NAIVE = datetime.datetime(2026, 1, 1)
+WITHOUT_A_ZONE = {
+    "datetime": NAIVE,
+    "pandas": pd.Timestamp(NAIVE),
+    "list": [NAIVE],
+    "array of objects": np.array([NAIVE], dtype=object),
+    "Series": pd.Series([NAIVE]),
+    "Series of objects": pd.Series([NAIVE], dtype=object),
+    "Series of pyarrow": pd.Series([NAIVE]).astype(pd.ArrowDtype(pa.timestamp("us"))),
+    "index": pd.DatetimeIndex([NAIVE]),
+    "polars": pl.Series([NAIVE]),
+    "polars frame": pl.DataFrame({"at": [NAIVE]}),
+    "pyarrow": pa.array([NAIVE]),
+    "pyarrow chunks": pa.chunked_array([[NAIVE]]),
+    "generator": (each for each in [NAIVE]),
+}
+
+
+@pytest.mark.parametrize("at", WITHOUT_A_ZONE.values(), ids=WITHOUT_A_ZONE)
+@pytest.mark.parametrize("name", CLASSES)
+def test_times_without_a_time_zone_are_errors_of_every_method(name, at):
+    is_several = not isinstance(at, datetime.datetime)
+    sketch = CLASSES[name](**MINUTE)
+    before = sketch.copy()
+    tried = 0
+    for method, parameters in methods(name):
+        if "at" in parameters and (method == "update" or not is_several):
+            with pytest.raises(ValueError, match="^at has no time zone: add one"):
+                getattr(sketch, method)(**arguments(parameters), at=next(generator(at)))
+            tried += 1
+    assert tried == 1 if is_several else tried > 3
+    assert sketch == before
+
+
+def generator(at):
+    """The argument: a new generator if it is one, which can be read once."""
+    yield iter([NAIVE]) if hasattr(at, "send") else at
+
+
+#: The only addition that does not advance the sketch: it reads others at a time.
+READ_AT = {("TDigest", "merge")}
+
+
+def additions(name):
+    """The methods of a class that advance a sketch with a window."""
+    for method, parameters in methods(name):
+        if "at" in parameters and "within" not in parameters and (name, method) not in READ_AT:
+            yield method, parameters
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_additions_ahead_of_the_clock_are_errors_unless_they_are_allowed(name):
+    assert {"add", "update"} <= {method for method, _ in additions(name)}
+    for window, pane in (({"window": 60_000, "panes": 6}, 10), ({"window": 12_000, "finest": 2}, 1)):
+        if "finest" in window and name in ("BloomFilter", "CuckooFilter"):
+            continue
+        for method, parameters in additions(name):
+            sketch = CLASSES[name](**window)
+            before = sketch.copy()
+            others = (sketch.copy(),) if method == "merge" else ()
+            call = functools.partial(getattr(sketch, method), *others, **arguments(parameters))
+            future = time.time() + pane + 60
+            with pytest.raises(ValueError, match="^at is more than one pane ahead of the clock, and allow_future is not set$"):
+                call(at=future)
+            assert sketch == before
+            call(at=time.time() + pane - 0.5)
+            call(at=future, allow_future=True)
+            with pytest.raises(ValueError, match="before the newest pane"):
+                call(at=time.time())
+    sketch = CLASSES[name](**MINUTE)
+    before = sketch.copy()
+    now = time.time()
+    for times in ([now, now, now + 100], np.array([now, now, now + 100]), pl.Series([now, now, now + 100])):
+        text = "^the time of the item at position 2 is more than one pane ahead of the clock, and allow_future is not set$"
+        with pytest.raises(ValueError, match=text):
+            sketch.update([1, 2, 3], at=times)
+        assert sketch == before
+        sketch.copy().update([1, 2, 3], at=times, allow_future=True)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_reads_ahead_of_the_clock_are_allowed(name):
+    sketch = CLASSES[name](**MINUTE)
+    sketch.add(1)
+    tried = 0
+    for method, parameters in methods(name):
+        if "within" in parameters:
+            getattr(sketch, method)(**arguments(parameters), at=time.time() + 1000)
+            tried += 1
+    assert tried >= 2
+
+
+def arguments(parameters):
+    """Valid arguments of a method."""
+    good = {"item": 1, "items": [1], "values": [1], "value": 1, "q": 0.5, "rank": 0, "low": 0.1, "high": 0.9}
+    return {each: good[each] for each in parameters if each in good}
+
+
+NAN = float("nan")
+#: Arguments whose item at position 1 is NaN.
+NANS = {
+    "list": [1.5, NAN, 2.5],
+    "list of NumPy": [1.5, np.float64("nan")],
+    "list of others": ["a", NAN, b"c"],
+    "generator": [1.5, NAN],
+    "array": np.array([1.5, NAN]),
+    "array of objects": np.array([1.5, NAN], dtype=object),
+    "array of integers and NaN": np.array([1.0, NAN, 2.0]),
+    "Series": pd.Series([1.5, NAN]),
+    "Series of integers and NaN": pd.Series([1, None, 2]),
+    "Series of another index": pd.Series([1.5, NAN], index=[7, 8]),
+    "polars": pl.Series([1.5, NAN]),
+    "pyarrow": pa.array([1.5, NAN]),
+    "pyarrow chunks": pa.chunked_array([[1.5], [NAN]]),
+    "mapping": {1.5: 1, NAN: 2},
+}
+
+
+@pytest.mark.filterwarnings("ignore:the floats of the column")
+@pytest.mark.parametrize("items", NANS.values(), ids=NANS)
+@pytest.mark.parametrize("name", [name for name in CLASSES if name != "TDigest"])
+def test_nan_is_an_error_with_its_position(name, items):
+    tried = 0
+    for method, parameters in methods(name):
+        sketch = CLASSES[name]()
+        if parameters[:1] == ["items"]:
+            with pytest.raises(ValueError, match="^the item at position 1 is NaN, which is no item$"):
+                getattr(sketch, method)(items)
+            with pytest.raises(ValueError, match="^the item at position 5000 is NaN, which is no item$"):
+                getattr(sketch, method)(each for each in [*range(5000), NAN])
+            tried += 1
+        elif parameters[:1] == ["item"]:
+            for item in (NAN, np.float64("nan")):
+                with pytest.raises(ValueError, match="^the item is NaN, which is no item$"):
+                    getattr(sketch, method)(item)
+    assert tried
+    if hasattr(sketch, "__contains__"):
+        with pytest.raises(ValueError, match="^the item is NaN, which is no item$"):
+            NAN in sketch
+
+
+INTEGRAL = {
+    "array": np.array([1.0, 2.0]),
+    "array of negative numbers": np.array([-1.0, 0.0]),
+    "Series": pd.Series([1.0, 2.0]),
+    "index": pd.Index([1.0, 2.0]),
+    "nullable": pd.Series([1.0, 2.0], dtype="Float64"),
+    "polars": pl.Series([1.0, 2.0]),
+    "pyarrow": pa.array([1.0, 2.0]),
+    "pyarrow chunks": pa.chunked_array([[1.0], [2.0]]),
+}
+NOT_INTEGRAL = {
+    "list": [1.0, 2.0],
+    "generator": (1.0, 2.0),
+    "array of objects": np.array([1.0, 2.0], dtype=object),
+    "fractions": np.array([1.0, 2.5]),
+    "large": np.array([1e300, 1e200]),
+    "infinite": pl.Series([1.0, float("inf")]),
+    "integers": np.array([1, 2]),
+    "empty": np.array([]),
+}
+
+
+@pytest.mark.parametrize("items", (INTEGRAL | NOT_INTEGRAL).values(), ids=INTEGRAL | NOT_INTEGRAL)
+@pytest.mark.parametrize("name", [name for name in CLASSES if name != "TDigest"])
+def test_a_column_of_floats_that_are_integers_is_a_warning(name, items):
+    """One, which has the line of the caller."""
+    expected = 1 if any(items is each for each in INTEGRAL.values()) else 0
+    for method, parameters in methods(name):
+        if parameters[:1] == ["items"]:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                getattr(CLASSES[name](), method)(items)
+            assert len(caught) == expected
+            for warning in caught:
+                assert warning.category is UserWarning and "astype('Int64')" in str(warning.message)
+                assert warning.filename == __file__
+    if expected:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            sketch = CLASSES[name]()
+            before = sketch.copy()
+            with pytest.raises(UserWarning):
+                sketch.update(items)
+            assert sketch == before
+
+
+#: The number of items that were added, of items that are all 1 or, of filters, 0, 1, 2, ...
+ADDED = {
+    # Without the false positives.
+    "BloomFilter": lambda sketch: next(number for number in itertools.count() if number not in sketch),
+    "CuckooFilter": len,
+    "CountMinSketch": lambda sketch: sketch.count,
+    "TopK": lambda sketch: sketch.count(1),
+    "TDigest": lambda sketch: sketch.count,
+}
+
+
+@pytest.mark.parametrize("window", [{}, MINUTE], ids=["no window", "window"])
+@pytest.mark.parametrize("chunk", [1, 7, 4096, None])
+@pytest.mark.parametrize("name", CLASSES)
+def test_an_update_reads_at_most_a_chunk_ahead(name, chunk, window):
+    """When an item is requested, all but a chunk of those before it have been added."""
+    sketch, ahead = CLASSES[name](**window), []
+
+    def items():
+        for number in range(9000):
+            if number % 1024 == 1023 or number < 20:
+                ahead.append(number - ADDED[name](sketch))
+            yield number if name in ("BloomFilter", "CuckooFilter") else 1
+
+    options = {} if chunk is None else {"chunk": chunk}
+    if window:
+        options["at"] = np.full(9000, time.time())
+    sketch.update(items(), **options)
+    # It reads that many ahead, without false positives.
+    assert max(ahead) == {1: 0, 7: 6}.get(chunk, 4095)
+    assert ADDED[name](sketch) >= 9000
+
+
+@pytest.mark.parametrize("chunk", [0, -1, 4097, 2**70, 1.5, "1", None, 1j])
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_chunk_is_in_a_range(name, chunk):
+    with pytest.raises((ValueError, TypeError), match="^chunk must be between 1 and 4096" if isinstance(chunk, int) else None):
+        CLASSES[name]().update([1], chunk=chunk)
+
+
+def test_a_generator_sees_the_items_before_it():
+    """Removes duplicates of a stream."""
+    seen = roughly.BloomFilter(1000, 1e-6)
+    stream = [f"item {number % 100}" for number in range(1000)]
+    unique = []
+    seen.update((unique.append(item) or item for item in stream if item not in seen), chunk=1)
+    assert unique == stream[:100]
+
+
+def test_samples_of_a_generator_are_added_before_one_that_is_not_finite():
+    for bad in (NAN, float("inf")):
+        digest = roughly.TDigest()
+        with pytest.raises(ValueError, match="finite number"):
+            digest.update((bad if number == 5000 else number for number in range(9000)), chunk=100)
+        assert digest.count == 5000
+        for sized in ([1.0, 2.0, bad], (1.0, bad), np.array([1.0, bad]), pl.Series([1.0, bad]), pd.Series([1.0, bad]), {1.0: 1, bad: 2}):
+            with pytest.raises(ValueError, match="finite number"):
+                digest.update(sized, chunk=1)
+        assert digest.count == 5000
+    digest = roughly.TDigest()
+    with pytest.raises(TypeError):
+        digest.update(iter([*[1.0] * 10, "text"]))
+    assert digest.count == 10
 
 
 @pytest.mark.parametrize("name", CLASSES)

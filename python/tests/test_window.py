@@ -317,7 +317,7 @@ def test_times_may_be_arrays(kind_of_times):
     sketch.update(range(6000), range(6000), at=at)
     same = roughly.CountMinSketch(100, 4, window=40_000_000, finest=1000, seed=SEED)
     for number, ms in enumerate(times):
-        same.add(number, number, at=datetime.datetime.fromtimestamp(ms / 1000))
+        same.add(number, number, at=datetime.datetime.fromtimestamp(ms / 1000, datetime.timezone.utc))
     assert sketch == same
 
 

@@ -39,6 +39,8 @@ windowed = roughly.CountMinSketch(2000, 7, window=60_000, panes=6, finest=1000, 
 windowed.update(["a", "b"], at=[1.5, 2.5])
 windowed.update(["a", "b"], at=np.array(["2026-01-01"] * 2, dtype="M8[ms]"))
 windowed.add("a", at=datetime.now(timezone.utc))
+windowed.add("a", at=np.datetime64("now"), allow_future=True)
+windowed.update(iter(["a"]), at=[datetime.now(timezone.utc)], allow_future=True, chunk=1)
 length: "int | None" = windowed.window
 
 top = roughly.TopK(10)
