@@ -259,11 +259,11 @@ fn for_each_object(
 }
 
 /// Objects that become the items of batches.
-struct Objects<'py, R> {
+struct Objects<'py, 'a, 'b> {
     py: Python<'py>,
     /// The number of items of a batch.
     chunk: usize,
-    read: R,
+    read: &'a mut Read<'b>,
     batch: Batch,
     /// Objects of the type `str` that are not yet in the batch. The interpreter joins and encodes them at once, because a call
     /// for each would take longer than the rest.
@@ -274,7 +274,7 @@ struct Objects<'py, R> {
     len: usize,
 }
 
-impl<'py, R: FnMut(&Batch) -> Result<(), Error> + Send> Objects<'py, R> {
+impl<'py> Objects<'py, '_, '_> {
     /// Adds the next item. Processes the batch if it is full, or after an error.
     fn push(&mut self, item: PyResult<Bound<'py, PyAny>>) -> PyResult<()> {
         let pushed = item.and_then(|item| self.append(item));

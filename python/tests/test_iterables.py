@@ -146,7 +146,7 @@ def test_a_list_may_change_during_an_update(kind):
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_dump_while_the_length_of_the_payload_changes(name):
     """The length is determined before the payload is written, and other threads may change it in between."""
-    create = {"BloomFilter": lambda: roughly.BloomFilter(10), "CuckooFilter": lambda: roughly.CuckooFilter(10)}
+    create = {"BloomFilter": lambda: roughly.BloomFilter(10), "CuckooFilter": lambda: roughly.CuckooFilter(10, expansion=2)}
     sketch = create.get(name, CLASSES[name])()
     done = threading.Event()
 
