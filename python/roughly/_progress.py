@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Callable, Optional
 
     #: Called with the amount that is done and the total, which is None if it is unknown.
-    Report = Callable[[int, Optional[int]], object]
+    _Report = Callable[[int, Optional[int]], object]
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Protocol
 
-    from ._progress import Report
+    from ._progress import _Report
     from ._roughly import Sketch
 
     class _File(Protocol):
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def load_rdb(
-    file: str | bytes | os.PathLike[Any] | _File, *, progress: Report | bool | None = None
+    file: str | bytes | os.PathLike[Any] | _File, *, progress: _Report | bool | None = None
 ) -> Iterator[tuple[int, bytes, int | None, Sketch]]:
     """Iterates over the sketches in an RDB file of a Redis or Valkey server.
 

@@ -6,6 +6,9 @@ import gzip
 import lzma
 import os
 import pty
+import re
+import resource
+import signal
 import struct
 import subprocess
 import sys
@@ -118,6 +121,39 @@ def test_merge(lines):
     assert run("merge", "one", "top", "-o", "x", status=1)[1] == ["roughly: top: TopK, but one: TDigest"]
     roughly.CuckooFilter().save("cuckoo")
     assert "cannot be merged" in run("merge", "cuckoo", "cuckoo", "-o", "x", status=1)[1][0]
+
+
+def test_merge_of_full_filters_needs_allow_rate(lines):
+    for name, first in (("one", 0), ("two", 1000)):
+        filter = roughly.BloomFilter(1000)
+        filter.update(range(first, first + 1000))
+        filter.save(name)
+    _, error = run("merge", "one", "two", "-o", "both", status=1)
+    assert re.fullmatch(r"roughly: cannot merge: the false positive rate would be [.\d]+, above .* or use --allow-rate [.\d]+", error[-1])
+    assert not Path("both").exists()
+    run("merge", "one", "two", "-o", "both", *error[-1].split()[-2:])
+    assert roughly.open("both").contains(range(2000)).all()
+    roughly.TopK(3).save("top")
+    _, error = run("merge", "top", "top", "--allow-rate", 0.1, "-o", "both", status=1)
+    assert error[-1] == "roughly: --allow-rate is for Bloom filters"
+
+
+def test_a_full_disk_leaves_the_output_as_it_was(lines):
+    """The limit of a file's size stands for the disk."""
+    roughly.BloomFilter(10).save("seen")
+    before, files = Path("seen").read_bytes(), sorted(os.listdir())
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+    for command in (["build", "bloom", *lines], ["merge", "large", "large"]):
+        if command[0] == "merge":
+            roughly.BloomFilter(10_000).save("large")
+            files.insert(files.index("seen"), "large")
+        _, error = run(*command, "-o", "seen", status=1, preexec_fn=limit)
+        assert error[-1] == "roughly: seen: File too large"
+        assert Path("seen").read_bytes() == before and sorted(os.listdir()) == files
 
 
 def test_restore_and_inspect_a_key(client, lines):
