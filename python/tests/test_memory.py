@@ -33,7 +33,7 @@ def refused(call):
         "array = np.zeros(9_000_000, int); limit(20 << 20); refused(lambda: roughly.BloomFilter().contains(np.broadcast_to(array[:1], 90_000_000)))",
         "array = np.zeros(9_000_000, int); limit(20 << 20); refused(lambda: roughly.CountMinSketch(9, 2).query(array))",
         "array = np.zeros(9_000_000); limit(20 << 20); refused(lambda: roughly.TDigest().cdf(array))",
-        "sketch = roughly.BloomFilter(100_000_000); limit(200 << 20); refused(sketch.dump)",
+        "sketch = roughly.BloomFilter(100_000_000); limit(100 << 20); refused(sketch.dump)",
         "sketch = roughly.BloomFilter(100_000_000); limit(200 << 20); refused(lambda: pickle.dumps(sketch))",
         "sketch = roughly.BloomFilter(100_000_000); limit(4 << 20); refused(lambda: list(sketch.to_chunks()))",
         "sketch = roughly.TopK(50); [sketch.add(f'{n}' + 'x' * 1_000_000) for n in range(50)]; limit(20 << 20); refused(sketch.items)",
