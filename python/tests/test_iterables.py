@@ -1,8 +1,6 @@
 """Lists have another path than other iterables, and lists of `str` a third one. All must add the same items."""
 
 import random
-import subprocess
-import sys
 import threading
 import tracemalloc
 
@@ -86,8 +84,6 @@ def test_the_rules_find_methods():
 @pytest.mark.parametrize("number", [0, 1, 4095, 4096, 9000])
 @pytest.mark.parametrize("name, method", METHODS)
 def test_all_iterables_add_the_same_items(name, method, number):
-    if (name, method) == ("TDigest", "update"):
-        pytest.skip("takes numbers")
     for seed, kinds in enumerate(CASES):
         added = items(seed, kinds, number)
         expected = outcome(name, method, iter([text(item) for item in added]))
@@ -96,17 +92,15 @@ def test_all_iterables_add_the_same_items(name, method, number):
 
 
 @pytest.mark.parametrize("bad", ["\ud800", None, True, 1j], ids=repr)
-@pytest.mark.parametrize("name, method", METHODS)
-def test_the_items_before_an_error_are_added(name, method, bad):
-    if method != "update" or name == "TDigest":
-        pytest.skip("adds no items")
+@pytest.mark.parametrize("name", [name for name, method in METHODS if method == "update"])
+def test_the_items_before_an_error_are_added(name, bad):
     for seed, kinds in enumerate([STRINGS, ("int",), ("ascii", "int")]):
         for position in (0, 4095, 4096, 5000):
             before = items(seed, kinds, position)
-            _, expected = outcome(name, method, before)
+            _, expected = outcome(name, "update", before)
             after = items(seed + 1, kinds, 100)
             for create in (list, tuple, iter):
-                (error, _), state = outcome(name, method, create([*before, bad, *after]))
+                (error, _), state = outcome(name, "update", create([*before, bad, *after]))
                 assert error is (UnicodeEncodeError if bad == "\ud800" else TypeError)
                 assert state == expected
 
@@ -163,19 +157,3 @@ def test_a_dump_while_the_length_of_the_payload_changes(name):
         payloads += 1
     thread.join()
     assert roughly.load(sketch.dump()) == sketch
-
-
-def test_numpy_is_imported_for_the_first_array_of_results():
-    code = """
-import sys
-from roughly import _roughly
-seen = _roughly.BloomFilter(100)
-seen.update(["a", 1, 2.5])
-seen.update(iter(["b"]))
-assert "a" in seen and seen.add("c")
-_roughly.load(seen.dump())
-assert "numpy" not in sys.modules, "numpy"
-seen.contains(["a"])
-assert "numpy" in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
