@@ -73,8 +73,12 @@ const FIELDS: [&str; 21] = [
     "pane starts",
     "Not found",
 ];
-/// An error of the sketch layer that no command replies.
-const NOT_REPLIED: &str = "the number of panes is out of range";
+/// Errors of the sketch layer that no command replies. The last two are those of the Python package.
+const NOT_REPLIED: [&str; 3] = [
+    "the number of panes is out of range",
+    "T-Digest: a weight must be an integer of at least 1",
+    "TopK: {parameter} differs: {destination} and {operand}",
+];
 /// This field name is also the text of an error of CF.DEL.
 const NOT_A_FIELD: &str = "Not found";
 
@@ -93,7 +97,10 @@ fn sources(place: &Path) -> Vec<(PathBuf, String)> {
             found.extend(sources(&path));
         } else if path.extension().is_some_and(|kind| kind == "rs") {
             let text = fs::read_to_string(&path).expect("a source");
-            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            let code = text
+                .split("#[cfg(test)]\nmod tests {")
+                .next()
+                .unwrap_or_default();
             // A string may be continued on the next line, and comments may contain quotes.
             let code = code.replace("\\\n", "");
             let lines = code
@@ -117,7 +124,7 @@ fn error_attributes(code: &str) -> impl Iterator<Item = &str> {
     let attributes = code.split("#[error(").skip(1);
     let texts =
         attributes.filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next());
-    texts.filter(|text| *text != NOT_REPLIED)
+    texts.filter(|text| !NOT_REPLIED.contains(text))
 }
 
 /// All C string literals.
