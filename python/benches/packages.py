@@ -162,9 +162,12 @@ def storage():
 
 
 def imports():
+    # With compiled bytecode, as after an installation.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
     def process(code):
         command = [sys.executable, "-c", code]
-        return lambda: lambda: [subprocess.run(command, check=True) for _ in range(10)]
+        return lambda: lambda: [subprocess.run(command, check=True, env=environment) for _ in range(10)]
 
     def children():
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
