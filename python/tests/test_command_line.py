@@ -233,16 +233,16 @@ COMPRESSED = {"plain": bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "xz"
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["", "mark"])
 def test_text_files_of_other_systems_have_the_same_lines(lines, compress, end, mark):
     """Files of more than one block, also on standard input, with and without a line end at the end."""
-    items = [f"user:{number}" for number in range(200_000)]
+    items = [f"user:{number}" for number in range(120_000)]
     text = mark + end.join(item.encode() for item in items)
-    expected = roughly.BloomFilter(200_000)
+    expected = roughly.BloomFilter(120_000)
     expected.update(items)
     for content in (text, text + end):
         Path("file").write_bytes(compress(content))
         run("build", "bloom", "file", "-o", "seen")
         assert roughly.open("seen") == expected
         with open("file", "rb") as file:
-            run("build", "bloom", "--capacity", 200_000, "-o", "seen", stdin=file)
+            run("build", "bloom", "--capacity", 120_000, "-o", "seen", stdin=file)
         assert roughly.open("seen") == expected
 
 
