@@ -68,7 +68,7 @@ pub fn of(argument: &Bound<'_, PyAny>) -> PyResult<Option<Column>> {
         && !PLAIN_EXTENSIONS.contains(&name)
     {
         let text = format!(
-            "columns of the type {name} are not supported: convert it, for example to strings"
+            "columns of the type {name} are not supported: convert the column, for example to strings"
         );
         return Err(PyTypeError::new_err(text));
     }
@@ -85,8 +85,7 @@ pub fn of(argument: &Bound<'_, PyAny>) -> PyResult<Option<Column>> {
         data_type = field.data_type().clone();
     }
     if matches!(data_type, DataType::FixedSizeBinary(_)) && has_objects(argument)? {
-        let text =
-            "columns of the type Object are not supported: convert it, for example to strings";
+        let text = "columns of the type Object are not supported: convert the column, for example to strings";
         return Err(PyTypeError::new_err(text));
     }
     // Polars exports such columns in a form that the reader refuses.

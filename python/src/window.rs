@@ -88,7 +88,7 @@ pub struct At(u64);
 const END_OF_TIME: f64 = 253_402_300_800.0;
 
 const NO_TIME_ZONE: Error = Error::value(
-    "at has no time zone: add one, as by at.replace(tzinfo=timezone.utc) or, to a column, by dt.tz_localize('UTC')",
+    "at has no time zone: use datetime.now(timezone.utc), at.astimezone() for local time or, for a column, dt.tz_localize",
 );
 
 const OUT_OF_RANGE: Error = Error::value("at must be Unix seconds between the years 1970 and 9999");
