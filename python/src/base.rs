@@ -142,7 +142,7 @@ impl Base {
         chunks::load(pairs, cls)
     }
 
-    /// Adds an item or, to a t-digest, a sample. See the method of the class.
+    /// Adds one item; of a t-digest, one sample. The methods of the classes have more parameters.
     ///
     /// >>> counts = CountMinSketch(100, 4)
     /// >>> counts.add("alice")
@@ -158,7 +158,7 @@ impl Base {
         Err(PyNotImplementedError::new_err(()))
     }
 
-    /// Adds several items or, to a t-digest, samples. See the method of the class.
+    /// Adds several items; of a t-digest, samples. The methods of the classes have more parameters.
     ///
     /// >>> counts = CountMinSketch(100, 4)
     /// >>> counts.update(["alice", "bob", "alice"])

@@ -1,7 +1,7 @@
 //! The CRC64 of Redis: CRC-64/REDIS of the catalog of CRC algorithms.
 //!
 //! Each look-up in the tables waits for the one before it. So long inputs are split into lanes, whose checksums the processor
-//! computes at the same time, in half the time. The crate `crc-fast` takes a tenth, but has 700 kB of tables for other algorithms.
+//! computes at the same time. The crate `crc-fast` is faster, but has 0.65 MB of tables for other algorithms.
 
 use crc::{CRC_64_REDIS, Crc, Table};
 

@@ -41,7 +41,7 @@ impl<S: FilterShape> Filter<S> {
         )
     }
 
-    /// The probability that the filter contains an item that was not added, if it had this number of bits that are 1 and of items.
+    /// The false positive rate of the filter if `ones` bits were 1 after the addition of `items` items.
     ///
     /// If the probes of an item were independent, it would be `fill` to the power of their number. But they are a sequence
     /// with a constant difference modulo 2^64, so in a small filter an item is more often found:

@@ -1,8 +1,8 @@
 //! The merge of sketches without a window.
 //!
 //! The buckets are merged one by one: the counts of equal fingerprints are added, and of different ones the larger count remains.
-//! An item whose bucket the larger count of another item takes would lose its count, so the most frequent items of both lists get
-//! the sums of their estimates back. No estimate exceeds the number of occurrences, except for items of equal fingerprints.
+//! If two items share a bucket, the one with the smaller count loses its count. Therefore the buckets of the most frequent items of
+//! both lists are set to the sums of their estimates afterwards. No estimate exceeds the number of occurrences, except for items of equal fingerprints.
 
 use super::heap::Heap;
 use super::item_hash::{Buckets, ItemHash};
@@ -30,7 +30,7 @@ pub enum MergeError {
     OutOfMemory(#[from] OutOfMemory),
 }
 
-/// An item of one of the lists.
+/// A listed item.
 struct Candidate<'a> {
     item: &'a [u8],
     hash: ItemHash,
@@ -94,7 +94,7 @@ impl TopK {
         Ok(candidates)
     }
 
-    /// The larger one of an item's counts in the list and in the buckets: those in the buckets can have decayed.
+    /// The count of the item in the list or in its buckets, whichever is larger: counts in buckets can have decayed.
     fn max_estimate(&self, item: &[u8], hash: &ItemHash) -> u32 {
         let rows = self.rows();
         let in_buckets = self.table.estimate(Buckets { item, hash, rows });
@@ -146,7 +146,7 @@ impl Table {
         }
     }
 
-    /// Raises the counts of an item's buckets to this one. Buckets of other items with smaller counts become those of the item.
+    /// Sets the buckets of the item to `count`, except for those with a larger count.
     fn raise(&mut self, item: Buckets<'_>, count: u32) {
         let fingerprint = item.fingerprint();
         item.for_each(|bucket| {
