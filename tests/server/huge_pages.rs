@@ -68,8 +68,28 @@ pub fn kernel_huge_bytes(server: &Server) -> i64 {
         .sum()
 }
 
-/// INFO has the figures of at most one second ago.
+/// INFO has the figures of at most one second ago, if the processors are idle.
 const MAX_AGE: Duration = Duration::from_secs(2);
+
+/// Waits until a condition is true. The thread of huge pages runs after all others of the machine: the time limit applies to
+/// each change of its figures, not to the whole wait.
+///
+/// # Panics
+/// If the condition is not true and the figures do not change in time.
+pub fn wait_until(server: &mut Server, what: &str, is_true: impl Fn(&Server) -> bool) {
+    let figures = |server: &Server| {
+        let names = [
+            "huge_page_bytes",
+            "huge_page_bytes_waiting",
+            "huge_page_errors",
+        ];
+        names.map(|name| server.info_number(&format!("bf_{name}")))
+    };
+    while !is_true(server) {
+        let before = figures(server);
+        server.wait_until(what, |server| is_true(server) || figures(server) != before);
+    }
+}
 
 /// Waits until so many bytes have huge pages and none wait. If the kernel has no free huge pages, waits for this error
 /// instead.
@@ -79,7 +99,7 @@ const MAX_AGE: Duration = Duration::from_secs(2);
 pub fn wait_for(server: &mut Server, bytes: i64) {
     assert_eq!(expected(), "active");
     sleep(MAX_AGE);
-    server.wait_until("huge pages", |server| {
+    wait_until(server, "huge pages", |server| {
         let waiting = server.info_number("bf_huge_page_bytes_waiting");
         huge_bytes(server) >= bytes && waiting == 0 || server.info_number("bf_huge_page_errors") > 0
     });

@@ -2,7 +2,7 @@
 
 use super::{
     CREATIONS, WHOLE_BYTES, add, create_filled, huge_bytes, kernel_huge_bytes, run, set, start,
-    wait_for,
+    wait_for, wait_until,
 };
 use crate::support::server::Server;
 use std::fs;
@@ -39,9 +39,11 @@ fn large_arrays_of_every_type_get_huge_pages() {
     run(&mut connection, "DEBUG RELOAD");
     wait_for(&mut server, all);
     // The allocator keeps the freed memory for some seconds.
-    assert!(huge_bytes(&server) <= kernel_huge_bytes(&server));
+    wait_until(&mut server, "the freed arrays", |server| {
+        huge_bytes(server) <= kernel_huge_bytes(server)
+    });
     run(&mut connection, "FLUSHALL ASYNC");
-    server.wait_until("the freed arrays", |server| huge_bytes(server) == 0);
+    wait_until(&mut server, "no arrays", |server| huge_bytes(server) == 0);
     server.wait_until("the memory", |server| kernel_huge_bytes(server) == 0);
 }
 
@@ -74,9 +76,11 @@ fn only_large_arrays_get_huge_pages_and_only_if_the_setting_permits_them() {
     set(&server, &mut connection, "yes");
     wait_for(&mut server, WHOLE_BYTES);
     set(&server, &mut connection, "no");
+    wait_until(&mut server, "the page that was in work", |server| {
+        huge_bytes(server) == kernel_huge_bytes(server)
+    });
     let bytes = huge_bytes(&server);
     assert!(bytes < 40 << 20, "{bytes} bytes: those of the large array");
-    assert_eq!(kernel_huge_bytes(&server), bytes);
 }
 
 /// Whether the process has the thread of huge pages. An error: it has ended.
@@ -99,7 +103,9 @@ fn the_thread_ends_before_the_memory_test_of_a_crash_report() {
     let found = (0..20).find_map(|_| {
         let (mut server, mut connection) = start();
         create_filled(&mut connection, CREATIONS[0], "key");
-        assert!(has_thread(server.pid()).expect("a process"));
+        server.wait_until("the thread", |server| {
+            has_thread(server.pid()).expect("a process")
+        });
         let crash = connection.write(&["DEBUG", "SEGFAULT"]);
         crash.expect("a connection");
         while server.is_running() && !server.log().contains("Preparing to test memory region") {

@@ -2,7 +2,7 @@
 
 use super::{CREATION, INTERVAL};
 use crate::huge_pages::{
-    add, create_filled, huge_bytes, kernel_huge_bytes, run, set, start, wait_for,
+    add, create_filled, huge_bytes, kernel_huge_bytes, run, set, start, wait_for, wait_until,
 };
 use std::thread::sleep;
 
@@ -40,8 +40,8 @@ fn huge_pages_are_restored_after_loads_and_saves() {
     wait_for(&mut server, all);
     run(&mut connection, "DEBUG RELOAD");
     wait_for(&mut server, all);
-    server.wait_until("the memory of the old array", |server| {
-        kernel_huge_bytes(server) <= huge_bytes(server)
+    wait_until(&mut server, "the memory of the old array", |server| {
+        kernel_huge_bytes(server) == huge_bytes(server)
     });
     // The child process waits so long for each of these keys: long enough to be stopped.
     for number in 0..40 {
@@ -62,7 +62,7 @@ fn huge_pages_are_restored_after_loads_and_saves() {
         server.wait_until("the save", |server| {
             server.info_number("rdb_bgsave_in_progress") == 0
         });
-        server.wait_until("huge pages", |server| {
+        wait_until(&mut server, "huge pages", |server| {
             kernel_huge_bytes(server) >= all || server.info_number("bf_huge_page_errors") > 0
         });
     }
