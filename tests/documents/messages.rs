@@ -77,7 +77,7 @@ const FIELDS: [&str; 21] = [
 const NOT_REPLIED: [&str; 3] = [
     "the number of panes is out of range",
     "T-Digest: a weight must be an integer of at least 1",
-    "TopK: {parameter} differs: {destination} and {operand}",
+    "TopK: {0}",
 ];
 /// This field name is also the text of an error of CF.DEL.
 const NOT_A_FIELD: &str = "Not found";

@@ -78,12 +78,8 @@ const MAX_AGE: Duration = Duration::from_secs(2);
 /// If the condition is not true and the figures do not change in time.
 pub fn wait_until(server: &mut Server, what: &str, is_true: impl Fn(&Server) -> bool) {
     let figures = |server: &Server| {
-        let names = [
-            "huge_page_bytes",
-            "huge_page_bytes_waiting",
-            "huge_page_errors",
-        ];
-        names.map(|name| server.info_number(&format!("bf_{name}")))
+        let waiting = server.info_number("bf_huge_page_bytes_waiting");
+        (huge_bytes(server), waiting)
     };
     while !is_true(server) {
         let before = figures(server);

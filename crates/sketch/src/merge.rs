@@ -1,4 +1,4 @@
-//! Code that the merges of all families share: repeated sources, and the work limit.
+//! Code that the merges of several families share: different parameters, repeated sources, and the work limit.
 
 use crate::memory::{OutOfMemory, with_capacity};
 
@@ -23,6 +23,34 @@ pub fn check_work(operands: usize, bytes: u64, max_bytes: u64) -> Result<(), Too
         return Err(TooMuchWork { bytes });
     }
     Ok(())
+}
+
+/// A parameter of the destination and of an operand differs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{parameter} differs: {destination} and {operand}")]
+pub struct Difference {
+    /// The name of the parameter.
+    pub parameter: &'static str,
+    /// Its value in the destination.
+    pub destination: String,
+    /// Its value in the first operand with a different one.
+    pub operand: String,
+}
+
+/// Returns a [`Difference`] if the values are not equal.
+pub(crate) fn check_equal<T: PartialEq + ToString>(
+    parameter: &'static str,
+    destination: T,
+    operand: T,
+) -> Result<(), Difference> {
+    if destination == operand {
+        return Ok(());
+    }
+    Err(Difference {
+        parameter,
+        destination: destination.to_string(),
+        operand: operand.to_string(),
+    })
 }
 
 /// The distinct operands among several.

@@ -115,7 +115,7 @@ fn error_text(call: &Call<'_>, error: MergeError) -> Error {
             call.memory().error(NO_MEMORY)
         }
         MergeError::TooMuchWork(_) => TOO_MUCH.into(),
-        MergeError::Differ { .. } => CString::new(format!("ERR cannot merge: {error}"))
+        MergeError::Differ(_) => CString::new(format!("ERR cannot merge: {error}"))
             .map_or_else(|_| NO_MEMORY.into(), Error::Formatted),
     }
 }

@@ -39,7 +39,7 @@ fn large_arrays_of_every_type_get_huge_pages() {
     run(&mut connection, "DEBUG RELOAD");
     wait_for(&mut server, all);
     // The allocator keeps the freed memory for some seconds.
-    wait_until(&mut server, "the freed arrays", |server| {
+    wait_until(&mut server, "figures without the freed arrays", |server| {
         huge_bytes(server) <= kernel_huge_bytes(server)
     });
     run(&mut connection, "FLUSHALL ASYNC");
@@ -76,7 +76,7 @@ fn only_large_arrays_get_huge_pages_and_only_if_the_setting_permits_them() {
     set(&server, &mut connection, "yes");
     wait_for(&mut server, WHOLE_BYTES);
     set(&server, &mut connection, "no");
-    wait_until(&mut server, "the page that was in work", |server| {
+    wait_until(&mut server, "the last huge page", |server| {
         huge_bytes(server) == kernel_huge_bytes(server)
     });
     let bytes = huge_bytes(&server);

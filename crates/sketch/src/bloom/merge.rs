@@ -9,7 +9,7 @@ use super::{Chain, Filter, MAX_ITEMS, options};
 use crate::accuracy::any_of;
 use crate::math;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
-use crate::merge::{Distinct, TooMuchWork, check_work};
+use crate::merge::{Difference, Distinct, TooMuchWork, check_equal, check_work};
 use crate::prefetch::with_wide_vectors;
 use std::ptr;
 
@@ -17,15 +17,8 @@ use std::ptr;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
     /// The chains have different parameters.
-    #[error("{parameter} differs: {destination} and {operand}")]
-    Differ {
-        /// The name of the parameter.
-        parameter: &'static str,
-        /// Its value in the destination.
-        destination: String,
-        /// Its value in the first operand with a different one.
-        operand: String,
-    },
+    #[error(transparent)]
+    Differ(#[from] Difference),
     /// Memory for further filters or for the list of operands was refused.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
@@ -213,24 +206,9 @@ impl Chain {
         }
         let rounding = options::NO_ROUNDING | options::ENTRIES_IS_BITS;
         let sizing = |chain: &Chain| chain.options() & rounding;
-        check_equal("sizing option", sizing(self), sizing(other))
+        check_equal("sizing option", sizing(self), sizing(other))?;
+        Ok(())
     }
-}
-
-/// Returns [`MergeError::Differ`] if the values are not equal.
-fn check_equal<T: PartialEq + ToString>(
-    parameter: &'static str,
-    destination: T,
-    operand: T,
-) -> Result<(), MergeError> {
-    if destination == operand {
-        return Ok(());
-    }
-    Err(MergeError::Differ {
-        parameter,
-        destination: destination.to_string(),
-        operand: operand.to_string(),
-    })
 }
 
 /// The most likely number of items for a number of set bits: -m/k ln(1 - ones/m).

@@ -155,6 +155,20 @@ pub(super) fn compress_to_vec(
     Ok(centroids)
 }
 
+/// [`compress_to_vec`] to fewer than `capacity` centroids with weights that doubles represent, and the sum of these weights.
+pub(super) fn compress_within(
+    nodes: impl Iterator<Item = Centroid>,
+    count: usize,
+    total: i64,
+    compression: u32,
+    capacity: usize,
+) -> Result<(Vec<Centroid>, i64), OutOfMemory> {
+    let mut centroids = compress_to_vec(nodes, count, total, compression)?;
+    merge_lightest_if_full(&mut centroids, capacity);
+    let weight = round_weights(&mut centroids, total);
+    Ok((centroids, weight))
+}
+
 /// [`compress`] into `centroids`, which has capacity for at least `min(number of nodes, max_len)` more. Allocates
 /// nothing. A result of more than `max_len` centroids ends with a heavier one, which the scale function does not allow.
 pub(super) fn compress_into(

@@ -1,8 +1,6 @@
 //! Merges.
 
-use super::centroid::{
-    compress_to_vec, in_order, merge_lightest_if_full, round_weights, stored_weight,
-};
+use super::centroid::{compress_within, in_order, stored_weight};
 use super::{Centroid, Compressed, DigestCache, DigestError, Nodes, TDigest, Unmerged};
 use crate::cache::with_taken;
 use crate::memory::{Budget, OutOfMemory, try_push, with_capacity};
@@ -160,15 +158,13 @@ impl Merger {
     fn compress(&mut self) -> Result<(), OutOfMemory> {
         let result = &mut self.result;
         result.weight += std::mem::take(&mut self.run_weight);
-        let mut centroids = compress_to_vec(
+        (result.centroids, result.weight) = compress_within(
             in_order(&result.centroids, &self.run),
             result.centroids.len() + self.run.len(),
             result.weight,
             result.compression,
+            result.capacity(),
         )?;
-        merge_lightest_if_full(&mut centroids, result.capacity());
-        result.weight = round_weights(&mut centroids, result.weight);
-        result.centroids = centroids;
         result.compressions += 1;
         self.run.clear();
         Ok(())

@@ -40,7 +40,7 @@ use super::merge::TooMuchWork;
 use crate::cache::Stamp;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::window::{Timed, WindowError};
-use centroid::{compress_to_vec, in_order, merge_lightest_if_full, round_weights};
+use centroid::{compress_within, in_order};
 use compressed::Extent;
 use nodes::NodesKey;
 use samples::Samples;
@@ -288,14 +288,14 @@ impl TDigest {
             }
             samples.sort();
             weight += samples.len() as i64;
-            let mut compressed = compress_to_vec(
+            let compressed;
+            (compressed, weight) = compress_within(
                 in_order(present, samples.values()),
                 present.len() + samples.len(),
                 weight,
                 self.compression,
+                capacity,
             )?;
-            merge_lightest_if_full(&mut compressed, capacity);
-            weight = round_weights(&mut compressed, weight);
             compressions = compressions.saturating_add(1);
             merged = Some(compressed);
             samples.clear();

@@ -1,8 +1,6 @@
 //! Additions of samples with weights.
 
-use super::centroid::{
-    compress_to_vec, in_order, merge_lightest_if_full, round_weights, stored_weight,
-};
+use super::centroid::{compress_within, in_order, stored_weight};
 use super::{Centroid, DigestError, Nodes, TDigest, Unmerged};
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use std::cmp::Ordering;
@@ -94,17 +92,15 @@ impl TDigest {
             if samples.is_empty() {
                 break;
             }
-            let mut compressed = compress_to_vec(
+            (present, weight) = compress_within(
                 present.iter().copied(),
                 present.len(),
                 weight,
                 self.compression,
+                capacity,
             )?;
-            merge_lightest_if_full(&mut compressed, capacity);
-            weight = round_weights(&mut compressed, weight);
             compressions = compressions.saturating_add(1);
             unmerged = Unmerged::default();
-            present = compressed;
             is_compressed = true;
         }
         let nodes = Nodes::of(&present, 0, capacity)?;

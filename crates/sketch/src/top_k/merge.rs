@@ -10,21 +10,15 @@ use super::shape::Shape;
 use super::{Table, TopK};
 use crate::blocks::BlockChanges;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
+use crate::merge::{Difference, check_equal};
 use std::cmp::Reverse;
 
 /// Why sketches were not merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
     /// The sketches have different parameters.
-    #[error("TopK: {parameter} differs: {destination} and {operand}")]
-    Differ {
-        /// The name of the parameter.
-        parameter: &'static str,
-        /// Its value in the destination.
-        destination: String,
-        /// Its value in the operand.
-        operand: String,
-    },
+    #[error("TopK: {0}")]
+    Differ(#[from] Difference),
     /// The memory for the merged sketch was refused.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
@@ -108,23 +102,8 @@ impl TopK {
         check_equal("k", k, other_k)?;
         check_equal("width", self.width, other.width)?;
         check_equal("depth", self.depth, other.depth)?;
-        check_equal("decay", self.decay(), other.decay())
-    }
-}
-
-/// Returns [`MergeError::Differ`] if the values are not equal.
-fn check_equal<T: PartialEq + ToString>(
-    parameter: &'static str,
-    destination: T,
-    operand: T,
-) -> Result<(), MergeError> {
-    match destination == operand {
-        true => Ok(()),
-        false => Err(MergeError::Differ {
-            parameter,
-            destination: destination.to_string(),
-            operand: operand.to_string(),
-        }),
+        check_equal("decay", self.decay(), other.decay())?;
+        Ok(())
     }
 }
 

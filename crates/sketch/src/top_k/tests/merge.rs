@@ -65,9 +65,7 @@ fn sketches_with_other_parameters_are_refused() {
         (sketch(3, 20, 4, 0.8), "decay"),
     ] {
         match one.merge(&other) {
-            Err(MergeError::Differ {
-                parameter: named, ..
-            }) => assert_eq!(named, parameter),
+            Err(MergeError::Differ(difference)) => assert_eq!(difference.parameter, parameter),
             other => panic!("{other:?}"),
         }
         assert_eq!(saved(&one), before);
