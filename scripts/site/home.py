@@ -1,5 +1,5 @@
-"""Hooks of the documentation site (mkdocs.yml) for its first page: the version, a link to the sources, and the terminal session as
-text."""
+"""Hooks of the documentation site (mkdocs.yml) for its first page: the version, a link to the sources, the terminal session as text
+with the figures and the questions beside it, and without the row for contributors, whose pages are not on the site."""
 
 import re
 import tomllib
@@ -8,7 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SESSION = ROOT / "docs/plots/session.svg"
-IMAGE = re.compile(r"^!\[[^]]*\]\(plots/session\.svg\)$", re.M)
+# The image of the session, and what is beside it: all up to the chart.
+FIRST_SCREEN = re.compile(r"^!\[[^]]*\]\(plots/session\.svg\)\n(.*?)(?=^!\[)", re.M | re.S)
 
 
 def session():
@@ -27,10 +28,15 @@ def facts():
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Replaces the image of the session, and adds the facts below the first paragraph."""
+    """Makes the first screen, and adds the facts below the first paragraph."""
     if page.file.src_uri != "README.md":
         return markdown
-    markdown, images = IMAGE.subn(lambda image: session(), markdown)
-    assert images == 1, "docs/README.md has no session"
+
+    def columns(match):
+        return f'<div class="first-screen" markdown="1">\n\n{session()}\n\n<div markdown="1">\n{match[1]}</div>\n\n</div>\n\n'
+
+    markdown, screens = FIRST_SCREEN.subn(columns, markdown)
+    markdown, rows = re.subn(r"^\| Change the code \|.*\n", "", markdown, flags=re.M)
+    assert (screens, rows) == (1, 1), "docs/README.md has no session or no row for contributors"
     title, paragraph, rest = markdown.split("\n\n", 2)
     return f"{title}\n\n{paragraph}\n\n{facts()}\n{{ .facts }}\n\n{rest}"

@@ -15,7 +15,9 @@ from mkdocs.structure.files import File
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 # Pages of the site that are outside of docs/.
-ROOT_PAGES = ["SECURITY.md", "CHANGELOG.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md"]
+ROOT_PAGES = ["SECURITY.md", "CHANGELOG.md"]
+# Pages for contributors, who have a clone. They are not on the site, and links to them become text.
+NOT_ON_SITE = [ROOT / "CONTRIBUTING.md", ROOT / "CODE_OF_CONDUCT.md", *(DOCS / "contributing").glob("*.md")]
 FAMILIES = [
     ("bf", "Bloom filter"),
     ("cf", "Cuckoo filter"),
@@ -27,6 +29,7 @@ FAMILIES = [
 # Pages that use the space of the table of contents.
 WIDE_PAGES = ["README.md", "commands/README.md"]
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+LINK_WITH_TEXT = re.compile(r"(?<!!)\[([^]]*)\]\(([^)\s]+)\)")
 # The languages of examples/, with the name for the highlighter, and the programs with commands and with recipes.
 LANGUAGES = {
     "Python": ("python", "python/commands.py", None),
@@ -74,7 +77,7 @@ def linked_files(path):
         found = Path(os.path.normpath(path.parent / target))
         if found.is_dir():
             found = found / "README.md"
-        if found.exists() and found.is_relative_to(ROOT):
+        if found.exists() and found.is_relative_to(ROOT) and found not in NOT_ON_SITE:
             yield link, found
 
 
@@ -90,7 +93,7 @@ def on_config(config):
 def on_files(files, config):
     """Adds the files outside of docs/ that pages link to."""
     pending = [ROOT / page for page in ROOT_PAGES]
-    pending += [path for path in DOCS.rglob("*.md")]
+    pending += [path for path in DOCS.rglob("*.md") if path not in NOT_ON_SITE]
     seen = set(pending)
     while pending:
         path = pending.pop()
@@ -160,7 +163,12 @@ def on_page_markdown(markdown, page, config, files):
         anchor = "#" + match[2].split("#")[1] if "#" in match[2] else ""
         return match[1] + os.path.relpath(uri_of(target), here or ".") + anchor + match[3]
 
+    def text_of_link(match):
+        target = Path(os.path.normpath(path.parent / match[2].split("#")[0]))
+        return match[1] if target in NOT_ON_SITE else match[0]
+
     lines = []
+    markdown = LINK_WITH_TEXT.sub(text_of_link, markdown)
     for line in LINK.sub(site_link, markdown).split("\n"):
         indentation, fence, kind = line.partition("```")
         if fence and not indentation.strip() and kind in FENCES:

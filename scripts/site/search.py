@@ -19,13 +19,14 @@ KEYWORDS = {
     "containers.md": ["Docker", "Kubernetes"],
     # Pages that must rank above the error texts that contain these words.
     "families/bloom.md": ["Bloom filter", "false positive"],
-    "sliding-windows.md": ["window", "panes"],
+    "sliding-windows.md": ["window", "panes", "ttl", "time to live"],
+    "recipes/unique-items.md": ["distinct", "cardinality"],
     "operations.md": ["memory usage", "huge pages"],
 }
 # An exact text ranks above the titles of pages that have some of its words.
 BOOST = 2
-# Pages that would displace others: performance and the formats have many short headings about filters, and "notebook" begins with "not".
-LOW_RANKS = {"performance.md": 0.2, "recipes/rdb-notebook.md": 0.5, "contributing/formats.md": 0.3}
+# Pages that would displace others: performance has many short headings about filters, and "notebook" begins with "not".
+LOW_RANKS = {"performance.md": 0.2, "recipes/rdb-notebook.md": 0.5}
 # The rows of troubleshooting: texts and location.
 rows = []
 
