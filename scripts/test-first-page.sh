@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# Runs the commands of README.md, in the order of the page, in a fresh clone of the current commit: `make run` with the session of redis-cli, the
+# installation, and `make test`. The server must then list the installed module.
+#
+#   scripts/test-first-page.sh                    on this machine, into a temporary directory instead of / and with the module that
+#                                                 scripts/build-module.sh built instead of a new build; without `make test`
+#   scripts/test-first-page.sh SUITE...           on new Debian systems (bookworm, trixie) with git, make, sudo and the Rust toolchain of this machine
+#                                                 only. Needs root; uses port 6379
+#
+# systemctl is replaced by a script that starts the server with the configuration file of the page.
+#
+# Exit status: 1 if a command fails.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-first-page-XXXXXX")
+system=""
+cleanup() {
+    [ -z "${server:-}" ] || kill -- "-$server" 2> /dev/null || true
+    [ -z "$system" ] || umount "$system/proc" "$system/dev" 2> /dev/null || true
+    rm -rf --one-file-system "$dir" ${system:+"$system"}
+}
+trap cleanup EXIT
+
+fail() {
+    echo "test-first-page: FAILED: $*" >&2
+    exit 1
+}
+
+# blocks KIND...: prints the lines of the fenced blocks of these kinds, with their comments.
+blocks() {
+    awk -v kinds=" $* " '/^```/ { inside = index(kinds, " " substr($0, 4) " "); next } inside' README.md
+}
+
+# in_clone COMMAND: runs a command of the page in the clone, with the replaced programs first on the PATH.
+in_clone() {
+    if [ -n "$system" ]; then
+        chroot "$system" env -i HOME=/root LANG=C.UTF-8 CARGO_HOME=/opt/cargo \
+            PATH="/opt/programs:/opt/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
+            bash -euo pipefail -c "cd /root/roughly && $1"
+    else
+        (cd "$dir/clone" && DESTDIR=$dir/root PORT=$port PATH=$dir/programs:$PATH bash -euo pipefail -c "$1")
+    fi
+}
+
+# program NAME: writes a replaced program from the standard input.
+program() {
+    mkdir -p "$programs"
+    cat > "$programs/$1"
+    chmod +x "$programs/$1"
+}
+
+# wait_until MESSAGE COMMAND...: waits until the command succeeds.
+wait_until() {
+    local message=$1
+    shift
+    until "$@" > /dev/null 2>&1; do
+        kill -0 "$server" 2> /dev/null || fail "$message: $(tail -n 20 "$dir/output")"
+        sleep 0.2
+    done
+}
+
+# first_page: runs the commands.
+first_page() {
+    local line conf=/etc/redis/redis.conf
+    [ "$(blocks make | grep -c '^make run')" -ge 1 ] || fail "README.md has no make run"
+    set -m
+    in_clone "exec make run" > "$dir/output" 2>&1 &
+    server=$!
+    set +m
+    wait_until "make run ended" in_clone "redis-cli -p $port PING | grep -x PONG"
+    blocks redis | sed -n 's/^> //p' > "$dir/session"
+    [ -s "$dir/session" ] || fail "README.md has no session"
+    in_clone "redis-cli -p $port" < "$dir/session" > "$dir/replies" || fail "the session: $(< "$dir/replies")"
+    ! grep -qE '^\(?(error|ERR|WRONGTYPE)' "$dir/replies" || fail "the session: $(< "$dir/replies")"
+    kill -- "-$server"
+    wait "$server" 2> /dev/null || true
+    server=""
+
+    blocks console > "$dir/install"
+    grep -q '^sudo make install' "$dir/install" || fail "README.md does not install the module"
+    grep -q "$conf" "$dir/install" || fail "README.md does not configure $conf"
+    while read -r line; do
+        [ -n "$system" ] || line=${line//"/usr/share/roughly"/"$dir/root/usr/share/roughly"}
+        [ -n "$system" ] || line=${line//"$conf"/"$dir/root$conf"}
+        echo "test-first-page: $line"
+        in_clone "$line" > "$dir/output" 2>&1 < /dev/null || fail "$line: $(tail -n 20 "$dir/output")"
+    done < "$dir/install"
+    # The last line of the block is MODULE LIST.
+    grep -q '/usr/lib/redis/modules/libroughly.so' "$dir/output" || fail "the server does not list the module: $(< "$dir/output")"
+    in_clone "redis-cli -p $port SHUTDOWN NOSAVE" || true
+}
+
+if [ $# -eq 0 ]; then
+    module=$(realpath "$(scripts/build-module.sh)")
+    git clone --quiet . "$dir/clone"
+    port=$((20000 + RANDOM % 12000)) programs=$dir/programs
+    mkdir -p "$dir/root/etc/redis"
+    printf 'port %s\nbind 127.0.0.1\nsave ""\nproc-title-template "{title}"\n' "$port" > "$dir/root/etc/redis/redis.conf"
+    # Both build the same sources; a new build with other optimizations would take minutes.
+    program cargo << LINES
+#!/bin/sh
+[ "\$*" = "build --release --lib" ] || exit 2
+mkdir -p target/release && cp "$module" target/release/libroughly.so
+LINES
+    printf '#!/bin/sh\nexec "$@"\n' | program sudo
+    # The file names the path without the temporary directory.
+    program systemctl << LINES
+#!/bin/sh
+[ "\$*" = "restart redis-server" ] || exit 2
+sed "s|^loadmodule /usr|loadmodule $dir/root/usr|" "$dir/root/etc/redis/redis.conf" > "$dir/root/started.conf"
+exec $(scripts/find-server.sh) "$dir/root/started.conf" --daemonize yes
+LINES
+    # The port of the page is 6379.
+    program redis-cli << LINES
+#!/bin/sh
+case " \$* " in *' -p '*) ;; *) set -- -p $port "\$@" ;; esac
+exec $(scripts/find-server.sh cli) "\$@"
+LINES
+    first_page
+    echo "test-first-page: the commands of README.md work in a clone"
+    exit
+fi
+
+[ "$(id -u)" -eq 0 ] || fail "the Debian systems need root"
+for suite in "$@"; do
+    system=$(mktemp -d "${TMPDIR:-/tmp}/roughly-$suite-XXXXXX") port=6379 programs=$system/opt/programs
+    cp -a "$(scripts/fetch.sh chroot "$suite" git make sudo ca-certificates)/." "$system"
+    mount -t proc proc "$system/proc"
+    mount --rbind /dev "$system/dev"
+    cp /etc/resolv.conf /etc/hosts "$system/etc"
+    # The certificates and the mirrors that this machine uses.
+    cp -r /etc/ssl/certs "$system/etc/ssl"
+    find /etc/apt/apt.conf.d -type f -exec cp -t "$system/etc/apt/apt.conf.d" {} +
+    cp -a "$(rustc --print sysroot)" "$system/opt/rust"
+    mkdir -p "$system/opt/cargo" "$system/root"
+    for file in config.toml registry; do
+        [ ! -e "${CARGO_HOME:-$HOME/.cargo}/$file" ] || cp -a "${CARGO_HOME:-$HOME/.cargo}/$file" "$system/opt/cargo"
+    done
+    [ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$system/etc"
+    git clone --quiet . "$system/root/roughly"
+    chroot "$system" apt-get update -qq
+    program systemctl << 'LINES'
+#!/bin/sh
+[ "$*" = "restart redis-server" ] || exit 2
+exec redis-server /etc/redis/redis.conf --daemonize yes --dir /tmp
+LINES
+    first_page
+    if blocks make | grep -q '^make test'; then
+        echo "test-first-page: make test on $suite"
+        in_clone "make test" > "$dir/tests" 2>&1 || fail "make test on $suite: $(tail -n 60 "$dir/tests")"
+        grep '^test result' "$dir/tests" || true
+    fi
+    umount -R "$system/proc" "$system/dev"
+    rm -rf --one-file-system "$system"
+    echo "test-first-page: the commands of README.md work on Debian $suite"
+done
+system=""
