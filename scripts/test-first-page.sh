@@ -91,7 +91,8 @@ first_page() {
 }
 
 if [ $# -eq 0 ]; then
-    module=$(realpath "$(scripts/build-module.sh)")
+    scripts/build-module.sh
+    module=$(realpath "${ROUGHLY_MODULE:-target/${ROUGHLY_PROFILE:-checks}/libroughly.so}")
     git clone --quiet . "$dir/clone"
     port=$((20000 + RANDOM % 12000)) programs=$dir/programs
     mkdir -p "$dir/root/etc/redis"
