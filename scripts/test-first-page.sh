@@ -96,7 +96,7 @@ if [ $# -eq 0 ]; then
     git clone --quiet . "$dir/clone"
     port=$((20000 + RANDOM % 12000)) programs=$dir/programs
     mkdir -p "$dir/root/etc/redis"
-    printf 'port %s\nbind 127.0.0.1\nsave ""\nproc-title-template "{title}"\n' "$port" > "$dir/root/etc/redis/redis.conf"
+    printf 'port %s\nbind 127.0.0.1\nsave ""\n' "$port" > "$dir/root/etc/redis/redis.conf"
     # Both build the same sources; a new build with other optimizations would take minutes.
     program cargo << LINES
 #!/bin/sh
