@@ -5,6 +5,7 @@
 #   scripts/check-release.sh CHECK...   only these:
 #
 #     release       scripts/release.sh in a clone
+#     first-page    the commands of README.md, among them make test, on new systems of Debian 12 and 13
 #     test          all tests on the installed server
 #     servers       the server tests on all servers
 #     io-threads    the server tests and the clients with I/O threads on the newest Redis and the newest Valkey
@@ -88,11 +89,12 @@ worst_cases() {
 }
 
 checks=("$@")
-[ $# -gt 0 ] || checks=(release test servers io-threads clients worst-cases kills faults differential defrag sizing site python arm64 musl packages reproducible image)
+[ $# -gt 0 ] || checks=(release first-page test servers io-threads clients worst-cases kills faults differential defrag sizing site python arm64 musl packages reproducible image)
 steps ${#checks[@]}
 for check in "${checks[@]}"; do
     case $check in
         release) step "release script" "1 minute" scripts/test-release.sh ;;
+        first-page) step "commands of README.md on new Debian systems" "25 minutes" scripts/test-first-page.sh bookworm trixie ;;
         test) step "all tests on the installed server" "12 minutes" scripts/test.sh ;;
         servers) step "server tests on all servers" "20 minutes" scripts/test-matrix.sh ;;
         io-threads) step "server tests and clients with I/O threads" "15 minutes" scripts/test-matrix.sh io-threads ;;

@@ -6,12 +6,12 @@
 #   scripts/release.sh --no-checks   leaves out the checks
 #
 # The version is that of Cargo.toml. The working tree must be clean, CHANGELOG.md must have a dated section of the
-# version and nothing under Unreleased, and the tag vVERSION must not exist or be the current commit. README.md must have the address
-# of the repository.
+# version and nothing under Unreleased, and the tag vVERSION must not exist or be the current commit. README.md must have the
+# commands that download this version.
 #
 # Environment:
-#   REPOSITORY  address of the repository, without https://, for example forge.example/roughly: written into README.md if it has
-#               none. Commit this change, then run the script again.
+#   REPOSITORY  address of the repository, without https://, for example forge.example/roughly: if README.md has no commands that
+#               download packages, the script writes them with this address. Commit this change, then run the script again.
 #
 # Writes the packages, SHA256SUMS and the release notes, the section of CHANGELOG.md, to target/dist. Deletes other files there.
 #
@@ -58,15 +58,38 @@ module_of() {
     esac | tar -xO --wildcards '*/libroughly.so'
 }
 
+# downloads: prints the text for README.md with the commands that download the packages and the sources.
+downloads() {
+    local files=https://$REPOSITORY/releases/download/$tag linux musl
+    linux=roughly-$version-$(platform x86_64-unknown-linux-gnu)
+    musl=roughly-$version-$(platform x86_64-unknown-linux-musl)
+    cat << LINES
+From the release, for x86-64 ([arm64, checksums](docs/packages.md)):
+
+\`\`\`console
+# Debian, Ubuntu
+curl -fLO $files/roughly_${version}_amd64.deb && sudo apt install ./roughly_${version}_amd64.deb
+# Other Linux
+curl -fL $files/$linux.tar.gz | tar xz && sudo $linux/install.sh
+# Alpine, as root
+wget -qO- $files/$musl.tar.gz | tar xz && $musl/install.sh
+# The sources
+git clone https://$REPOSITORY roughly && cd roughly
+\`\`\`
+LINES
+}
+
 version=$(package_version)
 tag=v$version
 revision=$(git rev-parse --short=12 HEAD)
 crates=(roughly-dump roughly-sketch) # each one after those that it depends on
 
 check_clean
-if grep -q https://REPOSITORY README.md; then
+marker='<!-- make release writes the address of the packages here -->'
+if grep -qxF "$marker" README.md; then
     [ -n "${REPOSITORY:-}" ] || fail "README.md has no address of the repository: make release REPOSITORY=forge.example/roughly"
-    sed -i "s|https://REPOSITORY|https://$REPOSITORY|" README.md
+    downloads > target/downloads.md
+    sed -i -e "/^$marker\$/{r target/downloads.md" -e 'd}' README.md
     fail "README.md has the address https://$REPOSITORY now; commit it and run this script again"
 fi
 for crate in "${crates[@]}"; do

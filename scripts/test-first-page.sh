@@ -15,6 +15,7 @@ cd "$(dirname "$0")/.."
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-first-page-XXXXXX")
 system=""
 cleanup() {
+    [ -z "${port:-}" ] || in_clone "redis-cli -p $port SHUTDOWN NOSAVE" > /dev/null 2>&1 || true
     [ -z "${server:-}" ] || kill -- "-$server" 2> /dev/null || true
     [ -z "$system" ] || umount "$system/proc" "$system/dev" 2> /dev/null || true
     rm -rf --one-file-system "$dir" ${system:+"$system"}

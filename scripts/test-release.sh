@@ -78,11 +78,13 @@ changelog "" "## [$version] - 2026-01-02"
 touch new
 refuses "there are uncommitted changes"
 rm new
-echo "https://REPOSITORY" >> README.md
-commit "A document without the address"
 refuses "README.md has no address of the repository"
 REPOSITORY=forge.example/roughly refuses "README.md has the address https://forge.example/roughly now"
-grep -q "https://forge.example/roughly" README.md || fail "README.md does not have the address"
+for text in "curl -fLO https://forge.example/roughly/releases/download/v$version/roughly_${version}_amd64.deb" \
+    "git clone https://forge.example/roughly roughly" "roughly-$version-linux-x86_64-musl.tar.gz | tar xz"; do
+    grep -qF "$text" README.md || fail "README.md does not have: $text"
+done
+! grep -q '^<!-- make release' README.md || fail "README.md still has the comment"
 commit "The address"
 changelog "- A change." "## [$version] - 2026-01-02"
 refuses "CHANGELOG.md has changes under Unreleased"
