@@ -66,7 +66,7 @@ downloads() {
     cat << LINES
 From the release, for x86-64 ([arm64, checksums](docs/packages.md)):
 
-\`\`\`console
+\`\`\`text
 # Debian, Ubuntu
 curl -fLO $files/roughly_${version}_amd64.deb && sudo apt install ./roughly_${version}_amd64.deb
 # Other Linux
@@ -88,8 +88,7 @@ check_clean
 marker='<!-- make release writes the address of the packages here -->'
 if grep -qxF "$marker" README.md; then
     [ -n "${REPOSITORY:-}" ] || fail "README.md has no address of the repository: make release REPOSITORY=forge.example/roughly"
-    downloads > target/downloads.md
-    sed -i -e "/^$marker\$/{r target/downloads.md" -e 'd}' README.md
+    downloads | sed -i -e "/^$marker\$/{r /dev/stdin" -e 'd}' README.md
     fail "README.md has the address https://$REPOSITORY now; commit it and run this script again"
 fi
 for crate in "${crates[@]}"; do
