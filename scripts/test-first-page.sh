@@ -17,7 +17,7 @@ system=""
 cleanup() {
     [ -z "${port:-}" ] || in_clone "redis-cli -p $port SHUTDOWN NOSAVE" > /dev/null 2>&1 || true
     [ -z "${server:-}" ] || kill -- "-$server" 2> /dev/null || true
-    [ -z "$system" ] || umount "$system/proc" "$system/dev" 2> /dev/null || true
+    [ -z "$system" ] || umount -R "$system/proc" "$system/dev" 2> /dev/null || true
     rm -rf --one-file-system "$dir" ${system:+"$system"}
 }
 trap cleanup EXIT
@@ -36,7 +36,7 @@ blocks() {
 in_clone() {
     if [ -n "$system" ]; then
         chroot "$system" env -i HOME=/root LANG=C.UTF-8 CARGO_HOME=/opt/cargo \
-            PATH="/opt/programs:/opt/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
+            PATH="/opt/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
             bash -euo pipefail -c "cd /root/roughly && $1"
     else
         (cd "$dir/clone" && DESTDIR=$dir/root PORT=$port PATH=$dir/programs:$PATH bash -euo pipefail -c "$1")
@@ -125,10 +125,12 @@ fi
 
 [ "$(id -u)" -eq 0 ] || fail "the Debian systems need root"
 for suite in "$@"; do
-    system=$(mktemp -d "${TMPDIR:-/tmp}/roughly-$suite-XXXXXX") port=6379 programs=$system/opt/programs
+    system=$(mktemp -d "${TMPDIR:-/tmp}/roughly-$suite-XXXXXX") port=6379 programs=$system/usr/local/bin
     cp -a "$(scripts/fetch.sh chroot "$suite" git make sudo ca-certificates)/." "$system"
     mount -t proc proc "$system/proc"
     mount --rbind /dev "$system/dev"
+    # To remove this mount later does not remove that of this machine.
+    mount --make-rslave "$system/dev"
     cp /etc/resolv.conf /etc/hosts "$system/etc"
     # The certificates and the mirrors that this machine uses.
     cp -r /etc/ssl/certs "$system/etc/ssl"
