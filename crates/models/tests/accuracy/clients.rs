@@ -223,7 +223,9 @@ pub fn wrong_ages() -> [f64; 2] {
     }
     let age = |user: u64| set.last_pane(&user.to_le_bytes(), Panes::ALL);
     assert!(active.iter().all(|&(pane, user)| age(user) >= Some(pane)));
-    let low = active.iter().filter(|&&(pane, user)| age(user) > Some(pane));
+    let low = active
+        .iter()
+        .filter(|&&(pane, user)| age(user) > Some(pane));
     let absent = (USERS..2 * USERS).filter(|&user| age(user).is_some());
     [low.count(), absent.count()].map(|count| count as f64 / USERS as f64 * 100.0)
 }

@@ -229,7 +229,8 @@ fn the_recipes_show_the_measured_accuracy() {
     let recipe = page("docs/recipes/rate-limiting.md");
     let recipe = fs::read_to_string(recipe).expect("the page");
     let [fixed, sliding] = clients::early_refusals();
-    let sentence = format!("at most {sliding} requests early, and without a window at most {fixed}");
+    let sentence =
+        format!("at most {sliding} requests early, and without a window at most {fixed}");
     assert!(recipe.contains(&sentence), "{sentence}");
 }
 
