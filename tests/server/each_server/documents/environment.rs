@@ -59,7 +59,8 @@ impl Environment {
                 let programs = self.programs().path().display().to_string();
                 // The pages call the installed programs by name.
                 let here = env::current_dir().expect("a directory");
-                let (scripts, monitoring) = (here.join("scripts"), here.join("packaging/monitoring"));
+                let (scripts, monitoring) =
+                    (here.join("scripts"), here.join("packaging/monitoring"));
                 let path = env::var("PATH").unwrap_or_default();
                 let mut command = Command::new("bash");
                 let installed = format!("{}:{}", scripts.display(), monitoring.display());
