@@ -130,14 +130,6 @@ func percentiles(conn redis.Conn, pods []string, quantiles []float64) ([]float64
 }
 // end
 
-// recipe: breached-passwords
-// isBreached returns whether the SHA-1 of a password is in the filter.
-func isBreached(conn redis.Conn, password string) (bool, error) {
-	digest := fmt.Sprintf("%X", sha1.Sum([]byte(password)))
-	return redis.Bool(conn.Do("BF.EXISTS", "breached", digest))
-}
-// end
-
 // recipe: ad-frequency-capping
 const limitPerUser = 3
 
@@ -153,7 +145,13 @@ func mayShow(conn redis.Conn, day, ad, user string) (bool, error) {
 }
 // end
 
-// recipe: cache-penetration
+// recipe: membership-checks
+// isBreached returns whether the SHA-1 of a password is in the filter.
+func isBreached(conn redis.Conn, password string) (bool, error) {
+	digest := fmt.Sprintf("%X", sha1.Sum([]byte(password)))
+	return redis.Bool(conn.Do("BF.EXISTS", "breached", digest))
+}
+
 // mayExist returns false only if the filter is loaded and the ID is not in it.
 func mayExist(conn redis.Conn, id string) (bool, error) {
 	found, err := redis.Ints(conn.Do("BF.MEXISTS", "{products}:ids", id, "loaded"))

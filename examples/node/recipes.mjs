@@ -64,14 +64,6 @@ async function percentiles(client, pods, quantiles) {
 }
 // end
 
-// recipe: breached-passwords
-// Breached passwords: whether the SHA-1 of a password is in the filter.
-async function isBreached(client, password) {
-  const digest = createHash('sha1').update(password).digest('hex').toUpperCase();
-  return Boolean(await client.bf.exists('breached', digest));
-}
-// end
-
 // recipe: ad-frequency-capping
 // Frequency capping: whether an ad may be shown to a user once more, and counts it if so.
 const CAP = 3;
@@ -84,7 +76,13 @@ async function mayShow(client, day, ad, user) {
 }
 // end
 
-// recipe: cache-penetration
+// recipe: membership-checks
+// Breached passwords: whether the SHA-1 of a password is in the filter.
+async function isBreached(client, password) {
+  const digest = createHash('sha1').update(password).digest('hex').toUpperCase();
+  return Boolean(await client.bf.exists('breached', digest));
+}
+
 // Cache penetration: false only if the filter is loaded and the ID is not in it.
 async function mayExist(client, id) {
   const [exists, loaded] = await client.bf.mExists('{products}:ids', [id, 'loaded']);

@@ -97,14 +97,6 @@ fn percentiles(c: &mut Connection, pods: &[&str], quantiles: &[f64]) -> RedisRes
 }
 // end
 
-// recipe: breached-passwords
-/// Breached passwords: whether the SHA-1 of a password is in the filter.
-fn is_breached(c: &mut Connection, password: &str) -> RedisResult<bool> {
-    let digest = Sha1::from(password).digest().to_string().to_uppercase();
-    cmd("BF.EXISTS").arg("breached").arg(digest).query(c)
-}
-// end
-
 // recipe: ad-frequency-capping
 /// Frequency capping: whether an ad may be shown to a user once more, and counts it if so.
 fn may_show(c: &mut Connection, day: &str, ad: &str, user: &str) -> RedisResult<bool> {
@@ -119,7 +111,13 @@ fn may_show(c: &mut Connection, day: &str, ad: &str, user: &str) -> RedisResult<
 }
 // end
 
-// recipe: cache-penetration
+// recipe: membership-checks
+/// Breached passwords: whether the SHA-1 of a password is in the filter.
+fn is_breached(c: &mut Connection, password: &str) -> RedisResult<bool> {
+    let digest = Sha1::from(password).digest().to_string().to_uppercase();
+    cmd("BF.EXISTS").arg("breached").arg(digest).query(c)
+}
+
 /// Cache penetration: false only if the filter is loaded and the ID is not in it.
 fn may_exist(c: &mut Connection, id: &str) -> RedisResult<bool> {
     let mut look_up = cmd("BF.MEXISTS");

@@ -7,12 +7,13 @@ use std::io::Write;
 
 const PAGE: &str = include_str!("../../docs/abilities.md");
 
-/// The abilities in the table below a heading of docs/abilities.md.
+/// The abilities in the table below a heading of docs/abilities.md. A row can have several, with ` · ` between them.
 pub fn listed(heading: &str) -> impl Iterator<Item = &'static str> {
     let lines = PAGE.lines().skip_while(move |line| *line != heading);
     let rows = lines.skip_while(|line| !line.starts_with('|'));
     let rows = rows.take_while(|line| line.starts_with('|')).skip(2);
-    rows.filter_map(|row| row.split(" | ").next()?.strip_prefix("| "))
+    let cells = rows.filter_map(|row| row.split(" | ").next()?.strip_prefix("| "));
+    cells.flat_map(|cell| cell.split(" · "))
 }
 
 /// The headings of both tables: all servers, and the server of the defragmentation tests.

@@ -125,7 +125,7 @@ mod redisbloom_2_6 {
     }
 }
 
-/// docs/migration-redis-8-to-valkey.md, "Replication to Valkey 9".
+/// docs/migration-replication.md, "Redis 8 to Valkey".
 mod needs_redis_8_and_valkey_9 {
     tests! {
         super::Peer::redisbloom(),

@@ -1,7 +1,6 @@
 //! Sketches as the recipes use them: clients that a rate limit refuses early, users who miss an impression, and ages of users.
 
 use crate::streams::{Random, zipf_of};
-use crate::table;
 use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Shape};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
@@ -61,9 +60,9 @@ impl Counter {
     }
 }
 
-/// By how many requests clients at the limit are refused early: mean and maximum. A client sends its requests at once, or spread over
-/// the hour. The sketch is full: it has the requests of the hour before.
-pub fn early_refusals() -> String {
+/// By how many requests a client at the limit is refused early, at most, without and with a window. A client sends its requests at once,
+/// or spread over the hour. The sketch is full: it has the requests of the hour before.
+pub fn early_refusals() -> [u64; 2] {
     const CLIENTS: usize = 10_000;
     /// Clients that reach the limit in each hour.
     const AT_LIMIT: u32 = 20;
@@ -72,12 +71,8 @@ pub fn early_refusals() -> String {
     const SEEDS: u8 = 3;
     let others = ACCEPTED - AT_LIMIT as usize * LIMIT as usize;
     // The widths of the recipe.
-    let rows = [
-        ("no window", None, 2000, 7),
-        ("12 panes", Some(12), 1450, 7),
-    ]
-    .map(|(name, panes, width, depth)| {
-        let mut row = vec![name.to_owned(), format!("{width} × {depth}")];
+    [(None, 2000, 7), (Some(12), 1450, 7)].map(|(panes, width, depth)| {
+        let mut largest = 0;
         for exponent in [0.0, 1.0] {
             let (mut at_once, mut spread) = (Vec::new(), Vec::new());
             for seed in 0..SEEDS {
@@ -105,25 +100,10 @@ pub fn early_refusals() -> String {
                 // The first request of a client: what its estimate is above 1 is missing at the end.
                 at_once.extend((0..1000).map(|client| sketch.query(1 << 21 | client)));
             }
-            for early in [at_once, spread] {
-                let mean = early.iter().sum::<u64>() as f64 / early.len() as f64;
-                row.push(format!(
-                    "{mean:.0}, {}",
-                    early.iter().max().expect("a client")
-                ));
-            }
+            largest = at_once.into_iter().chain(spread).fold(largest, u64::max);
         }
-        row
-    });
-    let head = [
-        "sketch",
-        "width × depth",
-        "even load, at once",
-        "spread",
-        "load 1 / n, at once",
-        "spread",
-    ];
-    table(&head, &rows)
+        largest
+    })
 }
 
 /// The width per user that the recipe recommends for a sketch with a window.
@@ -197,92 +177,55 @@ fn missed(users: u64, panes: Option<u64>, width: f64, arrival: Arrival) -> f64 {
 ///
 /// The users are fixed. Of 100,000 random ones, 0.21 % miss an impression in the worst of the recommended cases. More than 0.3 % are six
 /// standard deviations away, which has a probability below 1e-6 in all cases together.
-pub fn missed_impressions() -> String {
+pub fn check_missed_impressions() {
     let arrivals = [
         Arrival::Random,
         Arrival::DailyCurve,
         Arrival::Peak(0.3),
         Arrival::Peak(1.0),
     ];
-    let rows = [
-        ("no window", None, 2.0),
-        ("`PANES 4`", Some(4), RECOMMENDED_WIDTH),
-        ("`PANES 24`", Some(24), RECOMMENDED_WIDTH),
-        ("`PANES 24`", Some(24), 1.0),
-        ("`PANES 24`", Some(24), 0.5),
-    ]
-    .map(|(name, panes, width)| {
-        let is_recommended = width >= RECOMMENDED_WIDTH;
-        let users = if is_recommended { 100_000 } else { 20_000 };
-        let mut row = vec![name.to_owned(), width.to_string()];
-        row.extend(arrivals.map(|arrival| {
-            let share = missed(users, panes, width, arrival);
-            assert!(
-                share <= 0.003 || !is_recommended,
-                "{name}, {width}: {share}"
-            );
-            format!("{:.2} %", share * 100.0)
-        }));
-        row
-    });
-    let head = [
-        "window",
-        "width per user",
-        "random times",
-        "daily curve",
-        "30 % in one hour",
-        "all in one hour",
-    ];
-    table(&head, &rows)
+    for (panes, width) in [
+        (None, 2.0),
+        (Some(4), RECOMMENDED_WIDTH),
+        (Some(24), RECOMMENDED_WIDTH),
+    ] {
+        for arrival in arrivals {
+            let share = missed(100_000, panes, width, arrival);
+            assert!(share <= 0.003, "{panes:?}, {width}: {share}");
+        }
+    }
+    let narrow = [arrivals[0], arrivals[3]].map(|arrival| missed(20_000, Some(24), 0.5, arrival));
+    let narrow = narrow.map(|share| format!("{:.1}", share * 100.0));
+    assert_eq!(narrow, ["0.2", "17.5"]);
 }
 
-/// Active users whose age is too low, because another user has the same entry.
-pub fn ages() -> String {
+/// Active users whose age is too low, because another user has the same entry, and other users that have an age: shares in percent.
+pub fn wrong_ages() -> [f64; 2] {
     const USERS: u64 = 200_000;
-    let rows =
-        [(0.01, 168u64), (0.001, 168), (0.0001, 168), (0.001, 12)].map(|(error_rate, panes)| {
-            let window = Window::new(168 * HOUR_MS, panes, None).expect("a window");
-            let parameters = BloomWindowParameters {
-                seed: Seed([5; Seed::BYTES]),
-                capacity: USERS,
-                error_rate,
-                expansion: 2,
-            };
-            let mut set =
-                BloomWindow::new(window, &parameters, Budget::UNLIMITED).expect("a filter");
-            let mut random = Random(77);
-            let mut active: Vec<_> = (0..USERS)
-                .map(|user| (random.next_u64() % panes + panes, user))
-                .collect();
-            active.sort_unstable();
-            for &(pane, user) in &active {
-                set.advance(pane);
-                set.add(&user.to_le_bytes(), Budget::UNLIMITED)
-                    .expect("memory");
-            }
-            let ages = |user: u64| set.last_pane(&user.to_le_bytes(), Panes::ALL);
-            let low = active
-                .iter()
-                .filter(|&&(pane, user)| ages(user).expect("no false negative") > pane)
-                .count();
-            assert!(active.iter().all(|&(pane, user)| ages(user) >= Some(pane)));
-            let absent = (USERS..2 * USERS)
-                .filter(|&user| ages(user).is_some())
-                .count();
-            vec![
-                error_rate.to_string(),
-                panes.to_string(),
-                format!("{:.3} %", low as f64 / USERS as f64 * 100.0),
-                format!("{:.3} %", absent as f64 / USERS as f64 * 100.0),
-            ]
-        });
-    table(
-        &[
-            "error rate",
-            "panes",
-            "active users with an age that is too low",
-            "other users with an age",
-        ],
-        &rows,
-    )
+    const PANES: u64 = 168;
+    let window = Window::new(PANES * HOUR_MS, PANES, None).expect("a window");
+    let parameters = BloomWindowParameters {
+        seed: Seed([5; Seed::BYTES]),
+        capacity: USERS,
+        error_rate: 0.001,
+        expansion: 2,
+    };
+    let mut set = BloomWindow::new(window, &parameters, Budget::UNLIMITED).expect("a filter");
+    let mut random = Random(77);
+    let mut active: Vec<_> = (0..USERS)
+        .map(|user| (random.next_u64() % PANES + PANES, user))
+        .collect();
+    active.sort_unstable();
+    for &(pane, user) in &active {
+        set.advance(pane);
+        set.add(&user.to_le_bytes(), Budget::UNLIMITED)
+            .expect("memory");
+    }
+    let age = |user: u64| set.last_pane(&user.to_le_bytes(), Panes::ALL);
+    assert!(active.iter().all(|&(pane, user)| age(user) >= Some(pane)));
+    let low = active
+        .iter()
+        .filter(|&&(pane, user)| age(user) > Some(pane));
+    let absent = (USERS..2 * USERS).filter(|&user| age(user).is_some());
+    [low.count(), absent.count()].map(|count| count as f64 / USERS as f64 * 100.0)
 }

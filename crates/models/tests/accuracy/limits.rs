@@ -47,7 +47,9 @@ const SIZES: [Size; 6] = [
     size(Some(PANES), WIDTH, 3, 0.2),
     size(Some(PANES), WIDTH, 5, 0.05),
 ];
-const SHOWN: usize = 4;
+const SHOWN: usize = 3;
+/// The loads of which the page shows the shares: skewed ones, and those that are worst for a size.
+const SHOWN_LOADS: [&str; 5] = ["Zipf 1.05", "50", "51", "101", "200"];
 
 const fn size(panes: Option<u64>, width: f64, depth: u64, max: f64) -> Size {
     Size {
@@ -215,6 +217,9 @@ pub fn rate_limits() -> String {
                 assert!(refused <= max, "{name}, {width}, {depth}: {refused}");
                 *largest = f64::max(*largest, refused);
             }
+        }
+        if !SHOWN_LOADS.contains(&name) {
+            continue;
         }
         let mut row = vec![name.to_owned()];
         let shares = largest[..SHOWN].iter();

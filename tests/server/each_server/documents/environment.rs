@@ -57,9 +57,14 @@ impl Environment {
             "sh" => {
                 let script = self.with_ports(&text);
                 let programs = self.programs().path().display().to_string();
+                // The pages call the installed programs by name.
+                let here = env::current_dir().expect("a directory");
+                let (scripts, monitoring) =
+                    (here.join("scripts"), here.join("packaging/monitoring"));
                 let path = env::var("PATH").unwrap_or_default();
                 let mut command = Command::new("bash");
-                command.env("PATH", format!("{programs}:{path}"));
+                let installed = format!("{}:{}", scripts.display(), monitoring.display());
+                command.env("PATH", format!("{programs}:{installed}:{path}"));
                 command.args(["-euo", "pipefail"]);
                 promised(block, &pipe(command, &script)?)
             }
