@@ -25,7 +25,7 @@ SEARCHES = [
     ("TOPK.ADD", "commands/topk.add.html", 1),
     ("bf.reserve", "commands/bf.reserve.html", 1),
     ("alert growths", "monitoring.html", 5),
-    ("Redis 8 to Valkey", "migration-redis-8-to-valkey.html", 5),
+    ("Redis 8 to Valkey", "migration-replication.html", 5),
     ("ttl", "sliding-windows.html", 1),
     ("distinct", "recipes/unique-items.html", 1),
     ("rollback", "migration.html", 1),

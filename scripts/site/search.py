@@ -25,8 +25,8 @@ KEYWORDS = {
 }
 # An exact text ranks above the titles of pages that have some of its words.
 BOOST = 2
-# Pages that would displace others: performance has many short headings about filters, and "notebook" begins with "not".
-LOW_RANKS = {"performance.md": 0.2, "recipes/rdb-notebook.md": 0.5}
+# A page that would displace others, because it has many short headings about filters.
+LOW_RANKS = {"performance.md": 0.2}
 # The rows of troubleshooting: texts and location.
 rows = []
 
