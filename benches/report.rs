@@ -105,10 +105,13 @@ fn is_special(case: &str) -> bool {
     ["TOPK.INCRBY by 1,000", "TDIGEST.QUANTILE", "TDIGEST.CDF"].contains(&case)
 }
 
+/// The modules with which README.md and docs/performance.md compare Roughly, in the order of the columns.
+type Peers<'a> = [&'a Comparison; 3];
+
 /// The summary of README.md: ranges of ratios by kind of command.
-fn summary(peers: [&Comparison; 2]) -> String {
-    let [redisbloom, valkey_bloom] = peers.map(Comparison::peer);
-    let mut table = format!("| commands | {redisbloom} | {valkey_bloom} |\n|---|---|---|\n");
+fn summary(peers: Peers<'_>) -> String {
+    let names = peers.map(Comparison::peer).join(" | ");
+    let mut table = format!("| commands | {names} |\n|---|---|---|---|\n");
     let kinds: [(&str, Selects); 4] = [
         ("with one item", |case| {
             is_of_module(case) && !has_many(case) && !is_special(case)
@@ -124,24 +127,23 @@ fn summary(peers: [&Comparison; 2]) -> String {
         }),
     ];
     for (name, selects) in kinds {
-        let [first, second] = peers.map(|peer| peer.range(selects));
-        let _ = writeln!(table, "| {name} | {first} | {second} |");
+        let ranges = peers.map(|peer| peer.range(selects)).join(" | ");
+        let _ = writeln!(table, "| {name} | {ranges} |");
     }
     table
 }
 
-/// All cases: times and ratios.
-fn table(redisbloom: &Comparison, valkey_bloom: &Comparison) -> String {
+/// All cases: times beside the first module, and ratios.
+fn table(peers: Peers<'_>) -> String {
+    let names = peers.map(|peer| format!("ratio to {}", peer.peer()));
     let mut table = format!(
-        "| command | Roughly, ns | ratio to {} | ratio to {} |\n|---|---:|---:|---:|\n",
-        redisbloom.peer(),
-        valkey_bloom.peer()
+        "| command | Roughly, ns | {} |\n|---|---:|---:|---:|---:|\n",
+        names.join(" | ")
     );
-    for (name, case) in redisbloom.cases() {
+    for (name, case) in peers[0].cases() {
         let roughly = grouped(number(&case["roughly"]));
-        let ratio = shown(redisbloom.ratio(name).expect("a ratio"));
-        let other = valkey_bloom.ratio(name).map_or("–".to_owned(), shown);
-        let _ = writeln!(table, "| {name} | {roughly} | {ratio} | {other} |");
+        let ratios = peers.map(|peer| peer.ratio(name).map_or("–".to_owned(), shown));
+        let _ = writeln!(table, "| {name} | {roughly} | {} |", ratios.join(" | "));
     }
     table
 }
@@ -405,15 +407,16 @@ fn replace(file: &str, texts: &[(&str, &str)]) {
 }
 
 fn main() {
-    let redisbloom = Comparison(recorded("redisbloom.json"));
+    let redisbloom_2 = Comparison(recorded("redisbloom-2.8.2.json"));
+    let redisbloom = Comparison(recorded("redisbloom-8.10.json"));
     let valkey_bloom = Comparison(recorded("valkey-bloom.json"));
     let memory = recorded("memory.json");
     let curves = memory["curves"].as_array().expect("curves");
-    let summary = summary([&redisbloom, &valkey_bloom]);
+    let peers = [&redisbloom_2, &redisbloom, &valkey_bloom];
     let huge_pages = HugePages(recorded("huge-pages.json"));
-    replace("README.md", &[("peers", &summary)]);
+    replace("README.md", &[("peers", &summary(peers))]);
     let page = [
-        ("peers", &*table(&redisbloom, &valkey_bloom)),
+        ("peers", &*table(peers)),
         ("huge pages", &huge_pages.table()),
         ("memory", &memory_table(curves)),
         ("small keys", &small_keys(&recorded("small-keys.json"))),
