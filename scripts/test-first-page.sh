@@ -149,11 +149,9 @@ for suite in "$@"; do
 exec redis-server /etc/redis/redis.conf --daemonize yes --dir /tmp
 LINES
     first_page
-    if blocks make | grep -q '^make test'; then
-        echo "test-first-page: make test on $suite"
-        in_clone "make test" > "$dir/tests" 2>&1 || fail "make test on $suite: $(tail -n 60 "$dir/tests")"
-        grep '^test result' "$dir/tests" || true
-    fi
+    echo "test-first-page: make test on $suite"
+    in_clone "make test" > "$dir/tests" 2>&1 || fail "make test on $suite: $(tail -n 60 "$dir/tests")"
+    grep '^test result' "$dir/tests" || true
     umount -R "$system/proc" "$system/dev"
     rm -rf --one-file-system "$system"
     echo "test-first-page: the commands of README.md work on Debian $suite"
