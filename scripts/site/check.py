@@ -23,6 +23,7 @@ SCHEMES = [("light", 1, 360, range(200, 256)), ("dark", 0, 1280, range(0, 80))]
 # What a reader types into the search, the page that must be found, and the number of results among which it must be.
 SEARCHES = [
     ("TOPK.ADD", "commands/topk.add.html", 1),
+    ("BF.MEXISTS", "commands/bf.exists.html", 1),
     ("bf.reserve", "commands/bf.reserve.html", 1),
     ("alert growths", "monitoring.html", 5),
     ("Redis 8 to Valkey", "migration-replication.html", 5),

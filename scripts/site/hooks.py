@@ -37,8 +37,8 @@ LANGUAGES = {
     "Go": ("go", "go/commands/main.go", "go/recipes.go"),
     "Rust": ("rust", "rust/commands.rs", "rust/recipes.rs"),
 }
-# The ends of the names of commands that are not in the programs.
-NOT_IN_PROGRAMS = ("scandump", "loadchunk", "debug", "load", "advance")
+# The commands that are not in the programs, without their families.
+NOT_IN_PROGRAMS = ["SCANDUMP", "LOADCHUNK", "DEBUG", "LOAD", "ADVANCE"]
 # The kinds of executed blocks (tests/server/each_server/documents.rs) and how the site shows them.
 FENCES = {
     "redis": "text",
@@ -84,10 +84,28 @@ def linked_files(path):
 def on_config(config):
     """Adds the pages of the commands to the navigation, family by family."""
     commands = next(part["Commands"] for part in config["nav"] if "Commands" in part)
-    for prefix, title in FAMILIES:
-        pages = sorted(path.name for path in (DOCS / "commands").glob(f"{prefix}.*.md"))
-        commands.append({title: [f"commands/{page}" for page in pages]})
+    families = {prefix: [] for prefix, _ in FAMILIES}
+    for page in sorted(path.name for path in (DOCS / "commands").glob("*.md")):
+        if page != "README.md":
+            # The name of a page about all families has no prefix.
+            families.get(page.split(".")[0], families["sketch"]).append(f"commands/{page}")
+    commands += [{title: families[prefix]} for prefix, title in FAMILIES]
     return config
+
+
+def commands_of(path):
+    """The commands in the title of a page. A name without a dot stands for this command of all families that have it."""
+    programs = (ROOT / "examples" / LANGUAGES["Python"][1]).read_text()
+    for name in path.read_text().split("\n")[0].removeprefix("# ").split(", "):
+        yield from [name] if "." in name else re.findall(rf" command: (\w+\.{name})\n", programs)
+
+
+def client_programs(path):
+    """The calls of each command of a page in the languages of examples/."""
+    commands = [command for command in commands_of(path) if command.split(".")[1] not in NOT_IN_PROGRAMS]
+    for command in commands:
+        yield f"\n{command} with client libraries:\n" if len(commands) > 1 else "\nWith client libraries:\n"
+        yield from command_tabs(command)
 
 
 def on_files(files, config):
@@ -147,12 +165,11 @@ def on_page_markdown(markdown, page, config, files):
         page.meta["hide"] = ["toc"]
     if "\n## Other languages\n" in markdown:
         markdown += "".join(recipe_tabs(path.stem))
-    if re.match(r"commands/\w+\.\w+\.md", uri):
+    if uri.startswith("commands/") and path.name != "README.md":
         # The first block is the syntax, which wraps on narrow screens.
         markdown = markdown.replace("```text\n", "``` { .text .syntax }\n", 1)
-        if not path.stem.endswith(tuple(f".{name}" for name in NOT_IN_PROGRAMS)):
-            programs = "".join(command_tabs(path.stem.upper()))
-            markdown = markdown.replace("\n## Reply\n", f"\nWith client libraries:\n{programs}\n## Reply\n", 1)
+        if programs := "".join(client_programs(path)):
+            markdown = markdown.replace("\n## Reply\n", f"{programs}\n## Reply\n", 1)
     targets = dict(linked_files(path))
     here = os.path.dirname(uri)
 

@@ -12,6 +12,7 @@ mod versions;
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use support::command_pages::{self, CommandPage};
 use support::names::assert_same_names;
 use support::page::{self, Page};
 
@@ -127,23 +128,78 @@ fn recipes_exist_in_other_languages() {
     assert!(recipes > 5, "{recipes} recipes");
 }
 
+/// The title of a page of docs/commands lists its commands.
+#[test]
+fn every_command_is_in_the_title_of_one_page() {
+    let known = command_pages::all_commands();
+    let faults = command_pages::faults_of_titles(&command_pages::all(), &known);
+    assert!(faults.is_empty(), "{faults:#?}");
+
+    let known = ["BF.ADD", "BF.MADD", "BF.CARD", "CF.CARD"].map(str::to_owned);
+    let faults = |pages: &[(&str, &str)]| {
+        let pages = pages
+            .iter()
+            .map(|(file, title)| CommandPage::new(Page::parse(file.into(), &format!("{title}\n"))));
+        command_pages::faults_of_titles(&pages.collect::<Vec<_>>(), &known)
+    };
+    let (adds, cards) = (("bf.add.md", "# BF.ADD, BF.MADD"), ("card.md", "# CARD"));
+    assert_eq!(faults(&[adds, cards]), [""; 0]);
+    for (pages, expected) in [
+        (
+            vec![("bf.add.md", "# BF.ADD"), cards],
+            "BF.MADD: no title has this command",
+        ),
+        (
+            vec![adds, cards, ("bf.madd.md", "# BF.MADD")],
+            "BF.MADD: in the titles of bf.add.md, bf.madd.md",
+        ),
+        (
+            vec![adds, cards, ("cf.card.md", "# CF.CARD")],
+            "CF.CARD: in the titles of card.md, cf.card.md",
+        ),
+        (
+            vec![("bf.add.md", "# BF.ADD, BF.MADD, BF.ADD"), cards],
+            "BF.ADD: in the titles of bf.add.md, bf.add.md",
+        ),
+        (
+            vec![("bf.add.md", "# BF.MADD, BF.ADD"), cards],
+            "bf.add.md: the title does not begin with the name of the file",
+        ),
+        (
+            vec![adds, cards, ("bf.sub.md", "# BF.SUB")],
+            "bf.sub.md: BF.SUB in the title is no command",
+        ),
+        (
+            vec![adds, cards, ("sub.md", "# SUB")],
+            "sub.md: SUB in the title is no command",
+        ),
+        (
+            vec![adds, cards, ("bf.sub.md", "BF.SUB")],
+            "bf.sub.md: the title does not begin with the name of the file",
+        ),
+    ] {
+        assert_eq!(faults(&pages), [expected], "{pages:?}");
+    }
+}
+
+/// The page with all commands links to the page of each command, by its name in the title.
+#[test]
+fn the_index_links_to_every_command() {
+    let index = Page::read(Path::new(command_pages::INDEX));
+    for page in command_pages::all() {
+        for name in &page.names {
+            let link = format!("[{name}]({})", page.file());
+            assert!(index.text.contains(&link), "no link {link}");
+        }
+    }
+}
+
 /// The programs of examples/ have each command, except those that copy keys, debug or replicate.
 #[test]
 fn commands_have_examples_in_other_languages() {
     let exempt = ["SCANDUMP", "LOADCHUNK", "DEBUG", "LOAD", "ADVANCE"];
-    let expected: Vec<_> = std::fs::read_dir("docs/commands")
-        .expect("the pages")
-        .map(|entry| entry.expect("a page").path())
-        .map(|path| {
-            path.file_stem()
-                .expect("a name")
-                .to_string_lossy()
-                .to_uppercase()
-        })
-        .filter(|name| {
-            name != "README" && !exempt.iter().any(|end| name.ends_with(&format!(".{end}")))
-        })
-        .collect();
+    let mut expected = command_pages::all_commands();
+    expected.retain(|name| !exempt.iter().any(|end| name.ends_with(&format!(".{end}"))));
     for program in [
         "python/commands.py",
         "node/commands.mjs",

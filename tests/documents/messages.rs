@@ -1,6 +1,7 @@
 //! docs/troubleshooting.md has all errors and log lines of the module. The errors of a family are also on the pages of
 //! its commands. The tests collect these texts from the sources.
 
+use crate::support::command_pages;
 use crate::support::names::assert_same_names;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -164,17 +165,14 @@ fn errors(places: &[&str]) -> Vec<String> {
     found
 }
 
-/// The pages of a family's commands, one after the other.
+/// The pages of a family's commands, one after the other, and the errors of every command.
 fn command_pages(prefix: &str) -> String {
-    let entries = fs::read_dir("docs/commands").expect("the pages of the commands");
-    let pages = entries.flatten().filter(|entry| {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        name.strip_prefix(prefix)
-            .is_some_and(|rest| rest.starts_with('.'))
-    });
-    let texts = pages.map(|page| fs::read_to_string(page.path()).expect("a page"));
-    texts.collect()
+    let mut known = command_pages::all_commands();
+    known.retain(|name| name.to_lowercase().starts_with(&format!("{prefix}.")));
+    let mut pages = command_pages::all();
+    pages.retain(|page| !page.commands(&known).is_empty());
+    let texts = pages.into_iter().map(|page| page.page.text);
+    texts.chain([command_pages::shared_errors()]).collect()
 }
 
 #[test]
@@ -200,7 +198,7 @@ fn every_error_is_on_a_command_page_and_in_troubleshooting() {
     let mut missing = Vec::new();
     let mut count = 0;
     for (prefix, sources) in SOURCES {
-        let path = format!("docs/commands/{prefix}.*.md");
+        let path = format!("pages of the commands {prefix}.*");
         let page = command_pages(prefix);
         for error in errors(sources) {
             // A t-digest has no hash, so it has no seed.
@@ -225,6 +223,30 @@ fn every_error_is_on_a_command_page_and_in_troubleshooting() {
     }
     assert!(count > 70, "{count} errors");
     assert!(missing.is_empty(), "\n{}", missing.join("\n"));
+}
+
+/// The errors that the pages of the commands omit are in the section about every command, with the texts of the sources.
+#[test]
+fn errors_of_every_command_are_in_the_index_and_in_troubleshooting() {
+    let section = command_pages::shared_errors();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    let texts: Vec<_> = rows.filter_map(|row| row.split('`').next()).collect();
+    let server = |path: &str, start: &str| {
+        let (_, code) = sources(Path::new(path)).remove(0);
+        let mut literals = literals(&code, "\"").filter(|text| text.starts_with(start));
+        literals.next().expect(start).replace("{max}", "…")
+    };
+    let expected = [
+        // The server's text.
+        "ERR wrong number of arguments for '…' command".to_owned(),
+        server("src/server/call.rs", "WRONGTYPE "),
+        server("src/server/memory/limit.rs", "ERR the key would hold"),
+    ];
+    assert_eq!(texts, expected);
+    let all = fs::read_to_string(TROUBLESHOOTING).expect("the page");
+    for text in expected {
+        assert!(all.contains(&format!("| `{text}`")), "{text}");
+    }
 }
 
 /// Whether the page has the parts of a text between its placeholders. The placeholders on the page may differ.

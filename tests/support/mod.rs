@@ -4,6 +4,7 @@
 
 pub mod abilities;
 pub mod c_modules;
+pub mod command_pages;
 pub mod contexts;
 pub mod cpu;
 pub mod damage;

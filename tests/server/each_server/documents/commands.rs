@@ -1,18 +1,17 @@
-//! The command reference: docs/commands has one page per command. Its header and the tables of commands are generated
-//! from the command table. `make pages` writes them, and this test compares them.
+//! The command reference: each page of docs/commands has the commands of its title. Its header and the tables of commands in
+//! the guides are generated from the command table. `make pages` writes them, and this test compares them.
 
 use crate::families::one_per_family;
-use crate::support::names::assert_same_names;
+use crate::support::command_pages::{self, CommandPage, FOLDER};
 use crate::support::page::Page;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use roughly::server::command::{Command, Since};
 use roughly::server::load::Family;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{env, fs};
 
-const FOLDER: &str = "docs/commands";
 /// The guide to the commands for sketches of any family.
 const SKETCH_GUIDE: &str = "docs/sliding-windows.md";
 /// With this variable, the test writes the generated parts instead of comparing them.
@@ -164,8 +163,9 @@ struct Described {
     /// Name in upper case.
     name: String,
     summary: String,
-    /// The generated part of its page.
-    header: String,
+    syntax: String,
+    /// The rows of the table in the generated part of its page.
+    rows: [(&'static str, String); 5],
     /// The names that the table of arguments must have.
     arguments: Vec<String>,
 }
@@ -190,80 +190,136 @@ impl Described {
         };
         let since = format!("{module} {}", field("since"));
         let keys = info[8].items().expect("key specs").iter().map(key);
-        let syntax = command_syntax(&name, &arguments);
-        let rows = [
-            ("Since", since),
-            ("Time complexity", field("complexity")),
-            ("ACL categories", coded(categories)),
-            ("Flags", coded(flags)),
-            ("Keys", keys.collect::<Vec<_>>().join("; ")),
-        ];
-        let rows = rows.map(|(name, value)| format!("| {name} | {value} |"));
         Self {
             summary: field("summary"),
-            header: format!(
-                "{START}\n\n```text\n{syntax}\n```\n\n{}.\n\n| | |\n| --- | --- |\n{}\n\n{END}",
-                field("summary"),
-                rows.join("\n"),
-            ),
+            syntax: command_syntax(&name, &arguments),
+            rows: [
+                ("Since", since),
+                ("Time complexity", field("complexity")),
+                ("ACL categories", coded(categories)),
+                ("Flags", coded(flags)),
+                ("Keys", keys.collect::<Vec<_>>().join("; ")),
+            ],
             arguments: names(&arguments),
             name,
         }
     }
 
-    fn page(&self) -> PathBuf {
-        Path::new(FOLDER).join(format!("{}.md", self.name.to_lowercase()))
-    }
-
     /// Its row in a table of commands. `folder` is the path from the page with the table to the pages of the commands.
-    fn row(&self, folder: &str) -> String {
+    fn row(&self, pages: &[CommandPage], folder: &str) -> String {
         let Self { name, summary, .. } = self;
-        let file = name.to_lowercase();
-        format!("| [{name}]({folder}{file}.md) | {summary} |")
+        let file = command_pages::find(pages, name).file();
+        format!("| [{name}]({folder}{file}) | {summary} |")
     }
 
     /// The errors in its page.
-    fn faults(&self, page: &Page) -> Vec<String> {
+    fn faults(&self, page: &CommandPage) -> Vec<String> {
         let mut faults = Vec::new();
-        if !page.text.starts_with(&format!("# {}\n", self.name)) {
-            faults.push(format!("does not begin with # {}", self.name));
-        }
-        let headings = page
-            .text
-            .lines()
-            .filter_map(|line| line.strip_prefix("## "));
-        let headings: Vec<_> = headings.collect();
-        let mut expected = SECTIONS.to_vec();
-        expected
-            .retain(|section| headings.contains(section) || !OPTIONAL_SECTIONS.contains(section));
-        if headings != expected {
-            faults.push(format!("has the sections {headings:?}"));
-        }
-        let section = |name: &str| page.section(&format!("## {name}")).unwrap_or_default();
+        let section = |name: &str| page.page.section(&format!("## {name}")).unwrap_or_default();
         for name in &self.arguments {
             let row = format!("\n| `{name}` |");
             if !section("Arguments").contains(&row) {
                 faults.push(format!("does not explain the argument {name}"));
             }
         }
+        // A table of replies is the same for all commands of the page, or begins with the name of a command in each row.
+        let is_meant = |name: &&String| {
+            !command_pages::commands_of(name, std::slice::from_ref(&self.name)).is_empty()
+        };
+        let mut starts = vec!["\n".to_owned()];
+        let names = page.names.iter().filter(is_meant);
+        starts.extend(names.map(|name| format!("\n| {name} ")));
         for protocol in ["RESP2", "RESP3"] {
-            if !section("Reply").contains(&format!("\n| {protocol} |"))
-                && !section("Reply").contains("\n| RESP2, RESP3 |")
-            {
-                faults.push(format!("does not state the reply in {protocol}"));
+            let rows = [protocol, "RESP2, RESP3"].map(|protocol| format!("| {protocol} |"));
+            let mut rows = rows
+                .iter()
+                .flat_map(|row| starts.iter().map(move |start| format!("{start}{row}")));
+            if !rows.any(|row| section("Reply").contains(&row)) {
+                faults.push(format!(
+                    "does not state the reply of {} in {protocol}",
+                    self.name
+                ));
             }
         }
         let call = format!("\n> {} ", self.name);
         let script = format!("redis-cli {} ", self.name);
         let examples = section("Examples");
         if !examples.contains(&call) && !examples.contains(&script) {
-            faults.push("has no example".to_owned());
-        }
-        if self.name != COMMAND_OF_PEER {
-            faults.extend(faults_of_peer(page));
+            faults.push(format!("has no example of {}", self.name));
         }
         faults
     }
+}
+
+/// The generated part of a page.
+fn header(page: &CommandPage, commands: &[&Described]) -> String {
+    let lines = |line: fn(&Described) -> String| {
+        let lines = commands.iter().map(|command| line(command));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let syntax = lines(|command| command.syntax.clone());
+    let summaries = match commands {
+        [command] => format!("{}.", command.summary),
+        _ => lines(|command| format!("- {}: {}.", command.name, command.summary)),
+    };
+    let rows = (0..5).map(|row| {
+        let name = commands[0].rows[row].0;
+        format!("| {name} | {} |", value(page, commands, row))
+    });
+    format!(
+        "{START}\n\n```text\n{syntax}\n```\n\n{summaries}\n\n| | |\n| --- | --- |\n{}\n\n{END}",
+        rows.collect::<Vec<_>>().join("\n"),
+    )
+}
+
+/// A row of the table in the generated part: the value of all commands, or each value after the names of its commands.
+fn value(page: &CommandPage, commands: &[&Described], row: usize) -> String {
+    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+    for command in commands {
+        let value = &command.rows[row].1;
+        match groups.iter_mut().find(|(known, _)| known == value) {
+            Some((_, names)) => names.push(command.name.clone()),
+            None => groups.push((value, vec![command.name.clone()])),
+        }
+    }
+    if let [(value, _)] = groups[..] {
+        return value.to_owned();
+    }
+    let all: Vec<_> = commands
+        .iter()
+        .map(|command| command.name.clone())
+        .collect();
+    let groups = groups.into_iter().map(|(value, mut names)| {
+        // A name of the title replaces the commands that it stands for.
+        for name in &page.names {
+            let meant = command_pages::commands_of(name, &all);
+            let first = names
+                .iter()
+                .position(|known| meant.contains(&known.as_str()));
+            if let Some(first) = first
+                && meant
+                    .iter()
+                    .all(|one| names.iter().any(|known| known == one))
+            {
+                names.retain(|known| !meant.contains(&known.as_str()));
+                names.insert(first, name.clone());
+            }
+        }
+        format!("{}: {value}", names.join(", "))
+    });
+    groups.collect::<Vec<_>>().join("<br>")
+}
+
+/// The errors in the sections of a page.
+fn faults_of_sections(page: &Page) -> Vec<String> {
+    let lines = page.text.lines();
+    let headings: Vec<_> = lines.filter_map(|line| line.strip_prefix("## ")).collect();
+    let mut expected = SECTIONS.to_vec();
+    expected.retain(|section| headings.contains(section) || !OPTIONAL_SECTIONS.contains(section));
+    if headings == expected {
+        return Vec::new();
+    }
+    vec![format!("has the sections {headings:?}")]
 }
 
 /// The errors in the section about valkey-bloom, and the lines of other sections that belong to it.
@@ -326,18 +382,17 @@ fn described() -> Vec<(&'static str, Vec<Described>)> {
     described.collect()
 }
 
-fn table<'a>(commands: impl Iterator<Item = &'a Described>, folder: &str) -> String {
-    let rows: Vec<_> = commands.map(|command| command.row(folder)).collect();
+fn table(commands: &[Described], pages: &[CommandPage], folder: &str) -> String {
+    let rows = commands.iter().map(|command| command.row(pages, folder));
     format!(
         "{START}\n\n| command | summary |\n| --- | --- |\n{}\n\n{END}",
-        rows.join("\n")
+        rows.collect::<Vec<_>>().join("\n")
     )
 }
 
 /// Compares the generated part of a page, or writes it if [`WRITE`] is set.
-fn check_generated(page: &mut Page, place: usize, generated: &str, faults: &mut Vec<String>) {
-    let start = page.text.match_indices(START).nth(place);
-    let part = start.and_then(|(start, _)| {
+fn check_generated(page: &mut Page, generated: &str, faults: &mut Vec<String>) {
+    let part = page.text.find(START).and_then(|start| {
         let end = page.text[start..].find(END)? + END.len();
         Some(start..start + end)
     });
@@ -360,34 +415,35 @@ fn check_generated(page: &mut Page, place: usize, generated: &str, faults: &mut 
 #[test]
 fn every_command_has_a_page_that_matches_the_command_table() {
     let families = described();
-    let mut faults = Vec::new();
-    let mut index = Page::read(&Path::new(FOLDER).join("README.md"));
-    let mut expected = vec![index.path.clone()];
-    for (place, (guide, commands)) in families.iter().enumerate() {
-        check_generated(&mut index, place, &table(commands.iter(), ""), &mut faults);
+    let known = command_pages::all_commands();
+    let mut pages = command_pages::all();
+    let mut faults = command_pages::faults_of_titles(&pages, &known);
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+    for (guide, commands) in &families {
         let mut guide = Page::read(Path::new(guide));
         let folder = match guide.path.starts_with("docs/families") {
             true => "../commands/",
             false => "commands/",
         };
-        let generated = table(commands.iter(), folder);
-        check_generated(&mut guide, 0, &generated, &mut faults);
-        for command in commands {
-            let path = command.page();
-            expected.push(path.clone());
-            if !path.exists() {
-                faults.push(format!("{}: no such page", path.display()));
-                continue;
-            }
-            let mut page = Page::read(&path);
-            check_generated(&mut page, 0, &command.header, &mut faults);
-            let found = command.faults(&page).into_iter();
-            faults.extend(found.map(|fault| format!("{}: {fault}", path.display())));
-        }
+        let generated = table(commands, &pages, folder);
+        check_generated(&mut guide, &generated, &mut faults);
     }
-    let entries = fs::read_dir(FOLDER).expect("the folder").flatten();
-    let pages = entries.map(|entry| entry.path().display().to_string());
-    let expected = expected.iter().map(|path| path.display());
-    assert_same_names(pages, expected, "pages of commands");
+    let all = families.iter().flat_map(|(_, commands)| commands);
+    let all: BTreeMap<_, _> = all
+        .map(|command| (command.name.as_str(), command))
+        .collect();
+    for page in &mut pages {
+        let commands = page.commands(&known).into_iter();
+        let commands: Vec<_> = commands.map(|name| all[name]).collect();
+        let generated = header(page, &commands);
+        check_generated(&mut page.page, &generated, &mut faults);
+        let mut found = faults_of_sections(&page.page);
+        found.extend(commands.iter().flat_map(|command| command.faults(page)));
+        if page.names != [COMMAND_OF_PEER] {
+            found.extend(faults_of_peer(&page.page));
+        }
+        let found = found.into_iter();
+        faults.extend(found.map(|fault| format!("{FOLDER}/{}: {fault}", page.file())));
+    }
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }

@@ -1,9 +1,9 @@
 //! The errors on the pages of the commands.
 
+use crate::support::command_pages;
 use crate::support::resp::Reply;
 use crate::workload::Command;
 use std::collections::BTreeMap;
-use std::fs;
 
 /// The errors of the commands by name.
 #[derive(Debug, Default)]
@@ -36,15 +36,19 @@ fn matches(documented: &str, error: &str) -> bool {
     }
 }
 
-/// The errors on the page of a command: the first column of the tables of its section of errors.
+/// The errors of a command: the first column of the tables of its page's section of errors, and of the errors of every command.
 fn errors(name: &str) -> Vec<String> {
-    let page = format!("docs/commands/{name}.md");
-    let page = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{page}: {error}"));
-    let section = page.split("\n## Errors\n").nth(1).unwrap_or_default();
-    let section = section.split("\n## ").next().unwrap_or_default();
-    let rows = section
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `"))
-        .filter_map(|row| Some(row.split_once('`')?.0.to_owned()));
-    rows.collect()
+    let pages = command_pages::all();
+    let page = &command_pages::find(&pages, &name.to_uppercase()).page;
+    let section = page.section("## Errors").unwrap_or_default();
+    let rows = [section, &command_pages::shared_errors()].map(rows);
+    rows.concat()
+}
+
+/// The texts in the first column of the tables.
+fn rows(section: &str) -> Vec<String> {
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    let columns = rows.filter_map(|row| row.split(" | ").next());
+    let texts = columns.flat_map(|column| column.split('`').step_by(2));
+    texts.map(str::to_owned).collect()
 }
