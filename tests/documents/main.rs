@@ -182,6 +182,18 @@ fn every_command_is_in_the_title_of_one_page() {
     }
 }
 
+/// The page with all commands links to the page of each command, by its name in the title.
+#[test]
+fn the_index_links_to_every_command() {
+    let index = Page::read(Path::new(command_pages::INDEX));
+    for page in command_pages::all() {
+        for name in &page.names {
+            let link = format!("[{name}]({})", page.file());
+            assert!(index.text.contains(&link), "no link {link}");
+        }
+    }
+}
+
 /// The programs of examples/ have each command, except those that copy keys, debug or replicate.
 #[test]
 fn commands_have_examples_in_other_languages() {

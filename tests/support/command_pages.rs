@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 pub const FOLDER: &str = "docs/commands";
-/// The page with the table of all commands.
+/// The page with links to the pages of all commands.
 pub const INDEX: &str = "docs/commands/README.md";
 /// The section of [`INDEX`] with the errors that the pages of the commands omit.
 pub const SHARED_ERRORS: &str = "## Errors of every command";

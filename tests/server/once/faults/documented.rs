@@ -45,8 +45,10 @@ fn errors(name: &str) -> Vec<String> {
     rows.concat()
 }
 
+/// The texts in the first column of the tables.
 fn rows(section: &str) -> Vec<String> {
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
-    let texts = rows.filter_map(|row| Some(row.split_once('`')?.0.to_owned()));
-    texts.collect()
+    let columns = rows.filter_map(|row| row.split(" | ").next());
+    let texts = columns.flat_map(|column| column.split('`').step_by(2));
+    texts.map(str::to_owned).collect()
 }
