@@ -2,7 +2,7 @@
 # Writes the generated parts of the documentation. Tests compare all but worst-cases with what they compute.
 #
 #   scripts/pages.sh               commands, accuracy and session
-#   scripts/pages.sh commands      headers and tables of docs/commands, from the command table
+#   scripts/pages.sh commands      headers of docs/commands and lists of commands in the guides, from the command table
 #   scripts/pages.sh accuracy      tables and plots of docs/families, docs/recipes and SKETCH.ACCURACY, measured with fixed streams
 #   scripts/pages.sh session       the terminal session docs/plots/session.svg, recorded on a server
 #   scripts/pages.sh worst-cases   tables of docs/contributing/worst-cases.md, measured; needs an idle machine

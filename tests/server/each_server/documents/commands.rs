@@ -223,8 +223,9 @@ impl Described {
             }
         }
         // A table of replies is the same for all commands of the page, or begins with the name of a command in each row.
-        let is_meant =
-            |name: &&String| !command_pages::commands_of(name, &[self.name.clone()]).is_empty();
+        let is_meant = |name: &&String| {
+            !command_pages::commands_of(name, std::slice::from_ref(&self.name)).is_empty()
+        };
         let mut starts = vec!["\n".to_owned()];
         let names = page.names.iter().filter(is_meant);
         starts.extend(names.map(|name| format!("\n| {name} ")));
