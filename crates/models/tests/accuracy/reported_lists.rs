@@ -15,14 +15,14 @@ const SEEDS: u64 = 2;
 /// The numbers of occurrences.
 const LENGTHS: [usize; 2] = [20_000, 100_000];
 
-/// Streams: their name, the exponent of the Zipf distribution, and whether all occurrences of an item follow each other.
-const STREAMS: [(&str, f64, bool); 6] = [
-    ("uniform", 0.0, false),
-    ("Zipf(0.8)", 0.8, false),
-    ("Zipf(1.05)", 1.05, false),
-    ("Zipf(1.5)", 1.5, false),
-    ("Zipf(0.8), by item", 0.8, true),
-    ("Zipf(1.05), by item", 1.05, true),
+/// Streams: the exponent of the Zipf distribution, and whether all occurrences of an item follow each other.
+const STREAMS: [(f64, bool); 6] = [
+    (0.0, false),
+    (0.8, false),
+    (1.05, false),
+    (1.5, false),
+    (0.8, true),
+    (1.05, true),
 ];
 
 /// k, width and depth.
@@ -33,15 +33,6 @@ const SHAPES: [(u64, u64, u64); 6] = [
     (50, 400, 5),
     (50, 1600, 5),
     (100, 800, 5),
-];
-
-/// What is read.
-const READS: [&str; 5] = [
-    "no window",
-    "`PANES 12`",
-    "`PANES 12`, the last quarter",
-    "`FINEST`",
-    "`FINEST`, the last quarter",
 ];
 
 /// A listed item: the error of its count relative to the true one, whether it is among the true top k, and whether its count is
@@ -55,10 +46,7 @@ struct Item {
 
 #[derive(Debug)]
 struct List {
-    stream: usize,
-    shape: usize,
-    read: usize,
-    len: usize,
+    is_classic: bool,
     k: u64,
     agreement: f64,
     items: Vec<Item>,
@@ -71,7 +59,7 @@ impl List {
     }
 }
 
-fn stream_of((_, exponent, by_item): (&str, f64, bool), len: usize, seed: u64) -> Vec<u32> {
+fn stream_of((exponent, by_item): (f64, bool), len: usize, seed: u64) -> Vec<u32> {
     let weights = Weights::new((1..=UNIVERSE).map(|rank| (rank as f64).powf(-exponent)));
     let mut stream = weights.draws(len, &mut Random(seed));
     if by_item {
@@ -165,22 +153,20 @@ fn windowed(
 
 fn all_lists() -> Vec<List> {
     let mut lists = Vec::new();
-    for (stream, of_stream) in STREAMS.into_iter().enumerate() {
+    for of_stream in STREAMS {
         for (len, seed) in LENGTHS
             .into_iter()
             .flat_map(|len| (0..SEEDS).map(move |seed| (len, seed)))
         {
             let occurrences = stream_of(of_stream, len, 1300 + seed);
-            for (shape, of_shape) in SHAPES.into_iter().enumerate() {
+            for of_shape in SHAPES {
                 let uniform = windowed(of_shape, (12, None), &occurrences);
                 let finest = windowed(of_shape, (13 << 3, Some(1)), &occurrences);
-                let reads = std::iter::once(classic(of_shape, &occurrences));
-                let reads = reads.chain(uniform).chain(finest);
-                lists.extend(reads.enumerate().map(|(read, (agreement, items))| List {
-                    stream,
-                    shape,
-                    read,
-                    len,
+                let reads = std::iter::once((true, classic(of_shape, &occurrences)));
+                let windows = uniform.into_iter().chain(finest);
+                let reads = reads.chain(windows.map(|read| (false, read)));
+                lists.extend(reads.map(|(is_classic, (agreement, items))| List {
+                    is_classic,
                     k: of_shape.0,
                     agreement,
                     items,
@@ -214,40 +200,15 @@ fn mean_and_max(errors: impl Iterator<Item = f64> + Clone) -> [String; 2] {
     [mean(errors), largest].map(|error| format!("{:.2}", error * 100.0))
 }
 
-/// By stream, for two sizes, and by agreement.
+/// The quality of the lists, by agreement.
 pub fn agreement() -> String {
     let lists = all_lists();
-    let mut by_stream = Vec::new();
-    for (shape, (k, width, depth)) in SHAPES.into_iter().enumerate() {
-        for (read, name) in READS.into_iter().enumerate() {
-            if shape != 3 && read > 0 {
-                continue;
-            }
-            let mut row = vec![format!("{k}, {width} × {depth}"), name.to_owned()];
-            row.extend((0..STREAMS.len()).map(|stream| {
-                let of_cell = |list: &&List| {
-                    (list.stream, list.shape, list.read, list.len)
-                        == (stream, shape, read, LENGTHS[1])
-                };
-                let lists: Vec<_> = lists.iter().filter(of_cell).collect();
-                let [mean_error, largest] = mean_and_max(errors(&lists, true));
-                let agreement = per_cent(mean(lists.iter().map(|list| list.agreement)));
-                let recall = per_cent(mean(lists.iter().map(|list| list.recall())));
-                [agreement, recall, mean_error, largest].join(", ")
-            }));
-            by_stream.push(row);
-        }
-    }
-    let mut head = vec!["k, width × depth", "read"];
-    head.extend(STREAMS.map(|(name, ..)| name));
-    let by_stream = table(&head, &by_stream);
-
     const STEPS: [f64; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.01];
     let mut by_agreement = Vec::new();
     for is_classic in [true, false] {
         for limits in STEPS.windows(2) {
             let of_row = |list: &&List| {
-                (list.read == 0) == is_classic && (limits[0]..limits[1]).contains(&list.agreement)
+                list.is_classic == is_classic && (limits[0]..limits[1]).contains(&list.agreement)
             };
             let lists: Vec<_> = lists.iter().filter(of_row).collect();
             let mut recalls: Vec<_> = lists.iter().map(|list| list.recall()).collect();
@@ -272,7 +233,6 @@ pub fn agreement() -> String {
                     per_cent(limits[0]),
                     per_cent(limits[1].min(1.0))
                 ),
-                lists.len().to_string(),
                 format!(
                     "{}, {}",
                     per_cent(recalls[recalls.len() / 2]),
@@ -286,10 +246,9 @@ pub fn agreement() -> String {
     let head = [
         "sketch",
         "agreement",
-        "lists",
         "recall: median, smallest",
         "error of confirmed counts: mean, largest",
         "mean error of the others",
     ];
-    format!("{by_stream}\n{}", table(&head, &by_agreement))
+    table(&head, &by_agreement)
 }

@@ -28,7 +28,6 @@ pub fn t_digest() -> String {
     let mut rows = Vec::new();
     for (name, units, finest, per_unit) in [
         ("12 uniform panes", 12, None, 10_000),
-        ("11 levels", 13 << 11, Some(1), 5),
         ("15 levels", 13 << 15, Some(1), 1),
     ] {
         let window = Window::new(units, 12, finest).expect("a window");
