@@ -7,6 +7,8 @@ mod early_returns;
 mod imports;
 mod key_functions;
 mod messages;
+mod programs;
+mod run_script;
 mod support;
 mod versions;
 
