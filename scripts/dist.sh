@@ -216,9 +216,15 @@ debian_package() {
         printf 'roughly (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n' "$version"
         printf ' -- %s <%s>  %s\n' "$maintainer" "${DEBEMAIL:-}" "$(date -u -R -d "@$SOURCE_DATE_EPOCH")"
     } | gzip -9n > "$documents/changelog.gz"
+    mkdir -p "$root/usr/share/lintian/overrides"
+    cat > "$root/usr/share/lintian/overrides/roughly" << 'LINES'
+# The file can have a password.
+roughly: non-standard-file-perm * [etc/default/bf-exporter]
+# The programs have --help, and pages in the documentation.
+roughly: no-manual-page *
+LINES
     if [ -z "${DEBEMAIL:-}" ]; then
-        mkdir -p "$root/usr/share/lintian/overrides"
-        cat > "$root/usr/share/lintian/overrides/roughly" << 'LINES'
+        cat >> "$root/usr/share/lintian/overrides/roughly" << 'LINES'
 # The project has no mail address.
 roughly: malformed-contact Maintainer *
 roughly: bogus-mail-host-in-debian-changelog *
