@@ -1,6 +1,6 @@
 # Each target calls a script in scripts/, or cargo.
 
-.PHONY: help run build install uninstall python test test-python lint fmt pages docs bench fuzz faults soak asan valgrind check-release dist release
+.PHONY: help run build install deb uninstall python test test-python lint fmt pages docs bench fuzz faults soak asan valgrind check-release dist release
 .DEFAULT_GOAL := help
 export PORT SEED MINUTES PREFIX LIBDIR DESTDIR SYSCONFDIR REPOSITORY
 
@@ -22,9 +22,12 @@ build: ## build the release module, target/release/libroughly.so
 	@scripts/install.sh build
 	cargo build --release --lib
 
-install: ## install the built module and its documentation under PREFIX (default /usr)
+install: ## install the built module, the programs and the documentation under PREFIX (default /usr)
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 		scripts/dist.sh stage target/release/libroughly.so "$$dir/roughly" && sh "$$dir/roughly/install.sh"
+
+deb: ## build the Debian package for this machine, in target/dist
+	@scripts/dist.sh machine deb
 
 uninstall: ## remove what install added
 	@packaging/install.sh uninstall

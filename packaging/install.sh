@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the module, its documentation and this script from the directory of this script, adds the line that loads the
-# module to the configuration of a server, or removes the installation. Run it as root.
+# Installs the module, the programs copy-sketches and bf-exporter, the documentation and this script from the directory of
+# this script, adds the line that loads the module to the configuration of a server, or removes the installation. Run it as root.
 #
 #   ./install.sh                     installs
 #   ./install.sh --configure FILE    adds the line to FILE, a server's main configuration file, and shows the changes
@@ -10,9 +10,15 @@
 # removes repeated lines that load the module. It does not change the lines that load other modules.
 #
 # Environment:
-#   PREFIX      directory of LIBDIR, of share/roughly, this script, and of share/doc/roughly, the documentation (default /usr)
+#   PREFIX      directory of LIBDIR and of these files (default /usr):
+#                 bin                  copy-sketches and bf-exporter
+#                 lib/systemd/system   the unit bf-exporter.service, which the installation does not enable
+#                 share/roughly        this script, and the alert rules, the dashboard and the script for Prometheus and Grafana
+#                 share/doc/roughly    the documentation
 #   LIBDIR      directory of redis/modules/libroughly.so (default PREFIX/lib). The services of Debian's
 #               redis-server and valkey-server can load modules only from /usr/lib and /lib.
+#   SYSCONFDIR  directory of default/bf-exporter, the environment file of the unit (default /etc). Only root can read the file,
+#               because it can have a password. If the file was changed, the installation and uninstall keep it.
 #   DESTDIR     prepended to the paths of installed files, for building packages (default empty)
 #
 # For --configure and uninstall, specify the same variables as for the installation.
@@ -24,7 +30,14 @@ prefix=${PREFIX:-/usr}
 modules=${LIBDIR:-$prefix/lib}/redis/modules
 module=$modules/libroughly.so
 documents=${DESTDIR:-}$prefix/share/doc/roughly
-programs=${DESTDIR:-}$prefix/share/roughly
+shared=${DESTDIR:-}$prefix/share/roughly
+units=${DESTDIR:-}$prefix/lib/systemd/system
+environment=${SYSCONFDIR:-/etc}/default/bf-exporter
+installed_environment=${DESTDIR:-}$environment
+# The file as it was installed, to detect changes.
+default_environment=$shared/bf-exporter.default
+# The files of the directory packaging/monitoring that are in $shared.
+monitoring='alerts.yml bf-stats.lua dashboard.json'
 
 fail() {
     echo "install: $1" >&2
@@ -140,16 +153,52 @@ configure() {
     echo "install: done. Restart the server"
 }
 
+# is_changed: whether the environment file exists and differs from the one that was installed.
+is_changed() {
+    [ -e "$installed_environment" ] && ! cmp -s "$default_environment" "$installed_environment"
+}
+
+# install_programs: installs the programs and their files.
+install_programs() {
+    install -D -m 755 "$here/scripts/copy-sketches" "${DESTDIR:-}$prefix/bin/copy-sketches"
+    install -D -m 755 "$here/packaging/monitoring/bf-exporter" "${DESTDIR:-}$prefix/bin/bf-exporter"
+    for file in $monitoring; do
+        install -D -m 644 "$here/packaging/monitoring/$file" "$shared/$file"
+    done
+    install -d "$units"
+    sed "s|/usr/bin/|$prefix/bin/|; s|/usr/share/|$prefix/share/|; s|/etc/default/|${environment%bf-exporter}|" \
+        "$here/packaging/monitoring/bf-exporter.service" > "$units/bf-exporter.service"
+    chmod 644 "$units/bf-exporter.service"
+    if is_changed; then
+        echo "install: $installed_environment was changed, and stays as it is. The new default is $default_environment" >&2
+    else
+        install -D -m 600 "$here/packaging/monitoring/bf-exporter.default" "$installed_environment"
+    fi
+    install -D -m 644 "$here/packaging/monitoring/bf-exporter.default" "$default_environment"
+}
+
+# uninstall_programs: removes what install_programs installed.
+uninstall_programs() {
+    if is_changed; then
+        echo "uninstall: $installed_environment was changed, and stays as it is" >&2
+    else
+        rm -f "$installed_environment"
+    fi
+    rm -f "${DESTDIR:-}$prefix/bin/copy-sketches" "${DESTDIR:-}$prefix/bin/bf-exporter" "$units/bf-exporter.service"
+}
+
 case ${1:-install} in
     install)
         # The command install replaces the file instead of overwriting it, so a running server keeps the module
         # that it has loaded. Servers refuse a module without execute permission.
         install -D -m 755 "$here/libroughly.so" "${DESTDIR:-}$module"
         # --configure does not need the other files of this directory.
-        install -D -m 755 "$here/install.sh" "$programs/install.sh"
+        install -D -m 755 "$here/install.sh" "$shared/install.sh"
+        install_programs
         install -d "$documents"
         # All other files are documents. Programs among them stay executable.
         (cd "$here" && find . -type f ! -path ./libroughly.so ! -path ./install.sh ! -path ./SHA256SUMS \
+            ! -path './scripts/*' ! -path './packaging/monitoring/*' \
             | while IFS= read -r file; do
                 mode=644
                 [ ! -x "$file" ] || mode=755
@@ -169,7 +218,8 @@ case ${1:-install} in
         ;;
     uninstall)
         rm -f "${DESTDIR:-}$module"
-        rm -rf "$documents" "$programs"
+        uninstall_programs
+        rm -rf "$documents" "$shared"
         # Other packages may use these directories too.
         for directory in "${DESTDIR:-}$modules" "${DESTDIR:-}${modules%/*}"; do
             [ ! -d "$directory" ] || rmdir --ignore-fail-on-non-empty "$directory"

@@ -1,18 +1,28 @@
 #!/usr/bin/env bash
-# Builds the packages of a release in target/dist, for all targets of scripts/targets.sh or only for TARGET... (for macOS, only the wheel):
+# Builds packages in target/dist:
 #
+#   scripts/dist.sh [TARGET|KIND...]         the packages of these kinds for these targets of scripts/targets.sh. By default, all kinds
+#                                            for all targets: a release. The target "machine" is that of this machine
+#   scripts/dist.sh stage MODULE DIRECTORY   only copies the files of a tarball into DIRECTORY, after deleting it
+#   scripts/dist.sh licenses [TARGET]        only prints the licenses of third-party code (default: this machine's target)
+#
+# For example, "scripts/dist.sh machine deb" builds only the Debian package for this machine. Each kind needs only its own tools, which
+# the script installs.
+#
+# Kinds, and the files of each:
+#
+#   tarball
 #   roughly-VERSION-PLATFORM.tar.gz     the stripped module, the installer, licenses, documents, SHA256SUMS
 #   roughly-VERSION-PLATFORM.cdx.json   the bill of materials (CycloneDX): the crates that the module is built from. It does not
 #                                       list Rust's standard library
+#   deb
 #   roughly_VERSION_ARCHITECTURE.deb    the Debian package, if the target has one. It has no maintainer scripts: installing and
 #                                       removing it does not touch a server
+#   wheel
 #   roughly-VERSION-cp39-abi3-PLATFORM.whl, roughly-VERSION.tar.gz
 #                                       the wheel of the Python package, also for macOS, and its sources
-#   SHA256SUMS                          the checksums of all these files
 #
-#   scripts/dist.sh [TARGET...]
-#   scripts/dist.sh stage MODULE DIRECTORY   only copies the files of a tarball into DIRECTORY, after deleting it
-#   scripts/dist.sh licenses [TARGET]        only prints the licenses of third-party code (default: this machine's target)
+# SHA256SUMS has the checksums of all these files in target/dist.
 #
 # The same commit produces the same bytes.
 #
@@ -22,13 +32,13 @@
 #                      Maintainer has a name without an address, because the project has no mail address.
 #   SOURCE_DATE_EPOCH  time of all files, in seconds since 1970 (default: time of the last commit)
 #
-# Exit status: 1 if MODULE does not exist or a crate names no license, 2 if a target is unknown.
+# Exit status: 1 if MODULE does not exist or a crate names no license, 2 if a target is unknown or has no package of the kind.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/targets.sh
 
 # stage MODULE DIRECTORY: copies the module, the installer, licenses, documents, and the examples and
-# programs that the documents name.
+# programs that the documents name. Leaves out the documents for contributors; links to them become text.
 stage() {
     if [ ! -e "$1" ]; then
         echo "dist: $1 does not exist; run make build first" >&2
@@ -41,8 +51,12 @@ stage() {
     # directories that are left out.
     tar -c --exclude=node_modules --exclude=target --exclude=__pycache__ \
         docs examples packaging/kubernetes packaging/monitoring scripts/copy-sketches | tar -x -C "$2" --no-same-owner
+    rm -r "$2/docs/contributing" "$2/CONTRIBUTING.md" "$2/CODE_OF_CONDUCT.md"
+    find "$2" -name '*.md' -exec sed -i -zE \
+        's,\[([^][]*)\]\(([^) ]*/)?(contributing/[^) ]*|(CONTRIBUTING|CODE_OF_CONDUCT)\.md[^) ]*)\),\1,g' {} +
     chmod -R u=rwX,go=rX "$2"
 }
+
 # licenses TARGET [PACKAGE]: prints the licenses of the code that is linked into the module, or into PACKAGE: the crates in Cargo.lock, Rust's standard
 # library, and the parts of the C compiler. `make lint` checks that the licenses of the crates are allowed (deny.toml).
 licenses() {
@@ -106,9 +120,35 @@ esac
 version=$(package_version)
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null || echo 0)}
 maintainer=${DEBFULLNAME:-Roughly maintainers}
-targets=("$@")
-[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(wheel_targets)
-scripts/install.sh sbom
+targets=()
+kinds=""
+for argument in "$@"; do
+    case $argument in
+        tarball | deb | wheel) kinds+=" $argument" ;;
+        machine) targets+=("$(machine_target)") ;;
+        *) targets+=("$argument") ;;
+    esac
+done
+# builds KIND: whether packages of this kind are built.
+builds() {
+    [ -z "$kinds" ] || [[ "$kinds " = *" $1 "* ]]
+}
+if [ ${#targets[@]} -eq 0 ]; then
+    case $kinds in
+        *wheel* | "") mapfile -t targets < <(wheel_targets) ;;
+        *tarball*) mapfile -t targets < <(all_targets) ;;
+        *) mapfile -t targets < <(debian_targets) ;;
+    esac
+fi
+known=$(wheel_targets)
+for target in "${targets[@]}"; do
+    grep -qxF -e "$target" <<< "$known" || target_field "$target" 1
+    # Without kinds, targets have the packages that exist for them.
+    if [ "$kinds" = " deb" ] && ! debian_targets | grep -qxF -e "$target"; then
+        echo "dist: $target has no Debian package; these targets have one: $(debian_targets | paste -s -d ' ')" >&2
+        exit 2
+    fi
+done
 
 # bill_of_materials TARGET: prints it.
 bill_of_materials() {
@@ -128,13 +168,19 @@ bill_of_materials() {
     rm -rf "$copy"
 }
 
+# stage_target TARGET: builds the module and creates the directory of the tarball, from which the packages are built.
+stage_target() {
+    local directory module
+    directory=target/dist/roughly-$version-$(platform "$1")
+    module=$(scripts/cross.sh "$1" module)
+    stage "$module" "$directory"
+    licenses "$1" > "$directory/THIRD-PARTY.txt"
+}
+
 # tarball TARGET: builds the tarball and the bill of materials.
 tarball() {
-    local name module
+    local name
     name=roughly-$version-$(platform "$1")
-    module=$(scripts/cross.sh "$1" module)
-    stage "$module" "target/dist/$name"
-    licenses "$1" > "target/dist/$name/THIRD-PARTY.txt"
     bill_of_materials "$1" > "target/dist/$name.cdx.json"
     (
         cd "target/dist/$name"
@@ -152,7 +198,8 @@ debian_package() {
     local architecture root=target/dist/deb documents=target/dist/deb/usr/share/doc/roughly
     architecture=$(debian_architecture "$1")
     rm -rf "$root"
-    DESTDIR=$PWD/$root "target/dist/roughly-$version-$(platform "$1")/install.sh" > /dev/null
+    # Variables of make install have no effect on the package.
+    env -u PREFIX -u LIBDIR -u SYSCONFDIR DESTDIR="$PWD/$root" "target/dist/roughly-$version-$(platform "$1")/install.sh" > /dev/null
     # Debian's names for the license and the changelog.
     {
         printf 'Copyright 2026 the Roughly maintainers\n\n'
@@ -169,9 +216,15 @@ debian_package() {
         printf 'roughly (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n' "$version"
         printf ' -- %s <%s>  %s\n' "$maintainer" "${DEBEMAIL:-}" "$(date -u -R -d "@$SOURCE_DATE_EPOCH")"
     } | gzip -9n > "$documents/changelog.gz"
+    mkdir -p "$root/usr/share/lintian/overrides"
+    cat > "$root/usr/share/lintian/overrides/roughly" << 'LINES'
+# The file can have a password.
+roughly: non-standard-file-perm * [etc/default/bf-exporter]
+# The programs have --help, and pages in the documentation.
+roughly: no-manual-page *
+LINES
     if [ -z "${DEBEMAIL:-}" ]; then
-        mkdir -p "$root/usr/share/lintian/overrides"
-        cat > "$root/usr/share/lintian/overrides/roughly" << 'LINES'
+        cat >> "$root/usr/share/lintian/overrides/roughly" << 'LINES'
 # The project has no mail address.
 roughly: malformed-contact Maintainer *
 roughly: bogus-mail-host-in-debian-changelog *
@@ -185,6 +238,7 @@ Architecture: $architecture
 Maintainer: $maintainer${DEBEMAIL:+ <$DEBEMAIL>}
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f 1)
 Depends: libc6 (>= 2.17)
+Recommends: python3 (>= 3.9)
 Suggests: redis-server (>= 5:7.0) | valkey-server
 Enhances: redis-server, valkey-server
 Section: database
@@ -198,8 +252,11 @@ Description: Bloom filters and other sketches for Redis and Valkey
  To load the module, run "/usr/share/roughly/install.sh --configure FILE" with
  the server's main configuration file, then restart the server.
 LINES
+    echo /etc/default/bf-exporter > "$root/DEBIAN/conffiles"
     (cd "$root" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum > DEBIAN/md5sums)
     chmod -R u=rwX,go=rX "$root"
+    # It can have a password.
+    chmod 600 "$root/etc/default/bf-exporter"
     # dpkg-deb uses SOURCE_DATE_EPOCH only for files that are newer.
     find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
     dpkg-deb --root-owner-group --build "$root" "target/dist/roughly_${version}_$architecture.deb" > /dev/null
@@ -207,15 +264,21 @@ LINES
     echo "dist: target/dist/roughly_${version}_$architecture.deb"
 }
 
-scripts/install.sh python
+! builds tarball || scripts/install.sh sbom
+! builds wheel || scripts/install.sh python
 for target in "${targets[@]}"; do
-    licenses "$target" roughly-python > python/roughly/THIRD-PARTY.txt
-    scripts/cross.sh "$target" wheel target/dist
+    if builds wheel; then
+        licenses "$target" roughly-python > python/roughly/THIRD-PARTY.txt
+        scripts/cross.sh "$target" wheel target/dist
+    fi
     case $target in *-apple-darwin) continue ;; esac
-    tarball "$target"
-    [ -z "$(debian_architecture "$target")" ] || debian_package "$target"
+    if builds tarball || builds deb; then
+        stage_target "$target"
+        ! builds tarball || tarball "$target"
+        ! builds deb || [ -z "$(debian_architecture "$target")" ] || debian_package "$target"
+    fi
 done
-target/python/bin/maturin sdist --manifest-path python/Cargo.toml --out target/dist
+! builds wheel || target/python/bin/maturin sdist --manifest-path python/Cargo.toml --out target/dist
 cd target/dist
 find . -maxdepth 1 \( -name '*.whl' -o -name '*.tar.gz' -o -name '*.deb' -o -name '*.cdx.json' \) -printf '%f\0' | LC_ALL=C sort -z \
     | xargs -0 sha256sum > SHA256SUMS

@@ -13,20 +13,21 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 port=${PORT:-6379}
 
+is_listening() {
+    (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null
+}
+# Before the build, which takes minutes.
+if is_listening; then
+    echo "run: port $port is in use; choose another one: make run PORT=6380" >&2
+    exit 1
+fi
+
 scripts/install.sh build server
 echo "run: building the module (cargo build --release --lib)" >&2
 cargo build --release --lib
 module=$(realpath "${CARGO_TARGET_DIR:-target}/release/libroughly.so")
 server=$(scripts/find-server.sh)
 client=$(basename "$(scripts/find-server.sh cli 2> /dev/null || echo redis-cli)")
-
-is_listening() {
-    (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null
-}
-if is_listening; then
-    echo "run: port $port is in use; choose another one: make run PORT=6380" >&2
-    exit 1
-fi
 
 # Runs in the background and prints examples as soon as the server accepts connections.
 print_examples() {

@@ -30,12 +30,27 @@ recipes() {
     echo "  recipes in $what"
 }
 
-# commands PROGRAM COMMAND...: runs a program with each command; the comments after its calls must be its output.
+# commands PROGRAM COMMAND...: runs a program with each command; the comments after its calls must be its output. It must refuse a
+# server with a key, also in another database, and must leave no keys.
 commands() {
-    local program=examples/$1
+    local program=examples/$1 client keyspace
+    client=$(scripts/find-server.sh cli)
     shift
+    "$client" -p "$ROUGHLY_PORT" FLUSHALL > /dev/null
+    "$client" -p "$ROUGHLY_PORT" -n 3 SET seen other > /dev/null
+    if "$@" > /dev/null 2> "$clients/refusal" || ! grep -q "port $ROUGHLY_PORT has keys" "$clients/refusal" \
+        || [ "$("$client" -p "$ROUGHLY_PORT" -n 3 GET seen)" != other ]; then
+        echo "$program: FAILED: it uses a server with keys: $(< "$clients/refusal")"
+        return 1
+    fi
+    "$client" -p "$ROUGHLY_PORT" FLUSHALL > /dev/null
     if ! "$@" | diff <(sed -nE 's,^.*[);] +(#|//) (.*)$,\2,p' "$program") -; then
         echo "$program: FAILED"
+        return 1
+    fi
+    keyspace=$("$client" -p "$ROUGHLY_PORT" INFO keyspace | grep keys= || true)
+    if [ -n "$keyspace" ]; then
+        echo "$program: FAILED: it leaves keys: $keyspace"
         return 1
     fi
     echo "  $program"

@@ -108,6 +108,40 @@ broken_links() {
         done
 }
 
+# check_programs ROOT [COMMAND...]: checks the programs and their files in the directory ROOT. Runs the programs with COMMAND, for
+# example chroot, or here.
+check_programs() {
+    local root=$1 file program python
+    shift
+    for file in bin/copy-sketches bin/bf-exporter share/roughly/install.sh share/roughly/alerts.yml share/roughly/bf-stats.lua \
+        share/roughly/dashboard.json lib/systemd/system/bf-exporter.service; do
+        [ -f "$root/usr/$file" ] || fail "/usr/$file is not installed"
+    done
+    [ "$(stat -c %a "$root/etc/default/bf-exporter")" = 600 ] || fail "other users can read /etc/default/bf-exporter"
+    for program in copy-sketches bf-exporter; do
+        if [ $# -eq 0 ]; then
+            "$root/usr/bin/$program" --help > /dev/null || fail "the installed $program does not run"
+        elif "$@" sh -c 'command -v python3' > /dev/null; then
+            "$@" "$program" --help > /dev/null || fail "the installed $program does not run"
+        else
+            python=$("$@" "$program" --help 2>&1) && fail "$program runs without Python"
+            grep -q python3 <<< "$python" || fail "$program without Python: $python"
+        fi
+    done
+}
+
+# verify_unit ROOT: checks the unit in the directory ROOT, if this machine has systemd. systemd-analyze requires that the program exists
+# on this machine.
+verify_unit() {
+    local output
+    command -v systemd-analyze > /dev/null || return 0
+    sed 's|^ExecStart=/usr/bin/bf-exporter |ExecStart=/bin/true |' "$1/usr/lib/systemd/system/bf-exporter.service" > "$dir/bf-exporter.service"
+    grep -q '^ExecStart=/bin/true ' "$dir/bf-exporter.service" || fail "the unit does not start /usr/bin/bf-exporter"
+    output=$(systemd-analyze verify "$dir/bf-exporter.service" 2>&1) || fail "the unit: $output"
+    [ -z "$output" ] || fail "the unit: $output"
+    passed "systemd-analyze accepts bf-exporter.service"
+}
+
 # owners DIRECTORY: lists the files of a directory with their owners.
 owners() {
     (cd "$1" && find . -printf '%U %p\n' | LC_ALL=C sort)
@@ -117,6 +151,13 @@ scripts/install.sh build chroot lintian
 if [ "${1:-}" != built ]; then
     check_crates
     scripts/dist.sh
+    # A single package is built without the others, and has the same bytes.
+    package=target/dist/roughly_${version}_$(debian_architecture "$machine").deb
+    mv "$package" "$dir/release.deb"
+    scripts/dist.sh machine deb > "$dir/dist"
+    cmp "$package" "$dir/release.deb" || fail "scripts/dist.sh machine deb builds another package than scripts/dist.sh"
+    [ "$(wc -l < "$dir/dist")" -eq 1 ] || fail "scripts/dist.sh machine deb also builds: $(< "$dir/dist")"
+    passed "a single Debian package is built without the other packages"
 fi
 (cd target/dist && sha256sum --quiet -c SHA256SUMS) || fail "checksums of the packages"
 for target in $(all_targets); do
@@ -142,8 +183,11 @@ broken=$(broken_links "$documents")
 (cd examples && find . \( -name node_modules -o -name target -o -name __pycache__ \) -prune -o -type f -print) | while read -r file; do
     cmp -s "examples/$file" "$documents/examples/$file" || fail "the example $file is not installed"
 done
-"$documents/scripts/copy-sketches" --help > /dev/null || fail "the installed copy-sketches does not run"
-"$documents/packaging/monitoring/bf-exporter" --help > /dev/null || fail "the installed bf-exporter does not run"
+for file in docs/contributing CONTRIBUTING.md CODE_OF_CONDUCT.md scripts packaging/monitoring; do
+    [ ! -e "$documents/$file" ] || fail "$file is installed as a document"
+done
+check_programs "$dir/root"
+verify_unit "$dir/root"
 # The check of links must find a link to a file that is not installed.
 rm "$documents/docs/packages.md"
 broken=$(broken_links "$documents")
@@ -156,7 +200,9 @@ DESTDIR=$dir/root "$release/install.sh" uninstall > /dev/null
 for variables in LIBDIR=/usr/lib64 PREFIX=/opt/roughly; do
     env DESTDIR="$dir/root" "$variables" "$release/install.sh" > /dev/null
     installed=$(cd "$dir/root" && find . -name libroughly.so)
-    case $variables in LIBDIR*) expected=usr/lib64 ;; *) expected=opt/roughly/lib ;; esac
+    case $variables in LIBDIR*) expected=usr/lib64 prefix=usr ;; *) expected=opt/roughly/lib prefix=opt/roughly ;; esac
+    "$dir/root/$prefix/bin/bf-exporter" --help > /dev/null || fail "$variables: bf-exporter does not run"
+    grep -q "^ExecStart=/$prefix/bin/bf-exporter " "$dir/root/$prefix/lib/systemd/system/bf-exporter.service" || fail "$variables: the unit"
     [ "$installed" = "./$expected/redis/modules/libroughly.so" ] || fail "$variables installs $installed"
     : > "$dir/conf"
     env DESTDIR="$dir/root" "$variables" "$release/install.sh" --configure "$dir/conf" > /dev/null
@@ -226,6 +272,8 @@ on_debian() {
     chroot "$system" dpkg -i /tmp/roughly.deb > /dev/null || fail "dpkg -i on $suite"
     broken=$(broken_links "$system/usr/share/doc/roughly")
     [ -z "$broken" ] || fail "links to files that the package does not have: $broken"
+    check_programs "$system" chroot "$system"
+    passed "copy-sketches and bf-exporter report on $suite that Python is missing"
     chroot "$system" /usr/share/roughly/install.sh --configure "/etc/$kind/$kind.conf" > "$dir/configure" 2>&1 \
         || fail "--configure on $suite: $(< "$dir/configure")"
     # Start the server as the service does, with its own user and Debian's configuration, but without systemd.
@@ -248,14 +296,31 @@ on_debian() {
     [ ! -s "$dir/purge" ] || fail "dpkg --purge printed: $(< "$dir/purge")"
     diff <(echo "$before" | grep -v "^./run/$kind") <(inventory "$system" | grep -v "^./run/$kind") \
         || fail "the files of $suite differ after the removal"
+
+    # A changed environment file stays until the package is purged. Slim images exclude the documentation.
+    chroot "$system" dpkg -i --path-exclude='/usr/share/doc/*' /tmp/roughly.deb > /dev/null || fail "dpkg -i on $suite"
+    check_programs "$system" chroot "$system"
+    [ ! -e "$system/usr/share/doc/roughly/docs" ] || fail "dpkg did not exclude the documents"
+    echo BF_EXPORTER_PASSWORD=secret > "$system/etc/default/bf-exporter"
+    chroot "$system" dpkg -i --path-exclude='/usr/share/doc/*' /tmp/roughly.deb > /dev/null || fail "dpkg -i on $suite"
+    chroot "$system" dpkg --remove roughly > /dev/null 2>&1 || fail "dpkg --remove on $suite"
+    [ "$(< "$system/etc/default/bf-exporter")" = BF_EXPORTER_PASSWORD=secret ] || fail "dpkg changed the environment file"
+    chroot "$system" dpkg --purge roughly > /dev/null 2> "$dir/purge" || fail "dpkg --purge: $(< "$dir/purge")"
+    diff <(echo "$before" | grep -v "^./run/$kind") <(inventory "$system" | grep -v "^./run/$kind") \
+        || fail "the files of $suite differ after the removal without documents"
     passed "the .deb package installs, runs and is removed completely on $suite with $kind $(
         chroot "$system" "/usr/bin/$kind-server" --version | grep -oE 'v=[0-9.]+' | cut -c 3-)"
 
     chroot "$system" dpkg --purge "$kind-server" "$kind-tools" > "$dir/purge" 2>&1 || fail "$(< "$dir/purge")"
     added=$(chroot "$system" apt-get -s -o APT::Install-Recommends=yes install /tmp/roughly.deb \
         | awk '$1 == "Inst" { print $2 }')
-    [ "$added" = roughly ] || fail "apt on $suite without a server also installs: $added"
-    passed "apt on $suite does not install a server together with the .deb package"
+    for expected in roughly python3; do
+        grep -qx "$expected" <<< "$added" || fail "apt on $suite does not install $expected"
+    done
+    if grep -E 'redis|valkey' <<< "$added"; then
+        fail "apt on $suite without a server also installs one"
+    fi
+    passed "apt on $suite installs Python and no server together with the .deb package"
     rm -rf "$system"
 }
 on_debian bookworm redis

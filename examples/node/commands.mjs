@@ -3,12 +3,17 @@
 //   npm install
 //   node commands.mjs
 //
-// The server is on port 6379 of this machine, or on ROUGHLY_PORT. The program deletes all keys of the server.
+// The server is on port 6379 of this machine, or on ROUGHLY_PORT. The program refuses a server that has keys, and deletes its own keys
+// at the end.
 import { createClient } from 'redis';
 
-const client = createClient({ socket: { port: Number(process.env.ROUGHLY_PORT ?? 6379) } });
+const port = Number(process.env.ROUGHLY_PORT ?? 6379);
+const client = createClient({ socket: { port } });
 await client.connect();
-await client.flushAll();
+if ((await client.info('keyspace')).includes('keys=')) {
+  console.error(`The server on port ${port} has keys. Set ROUGHLY_PORT to the port of a server without data.`);
+  process.exit(1);
+}
 
 // command: BF.RESERVE
 console.log(await client.bf.reserve('visitors', 0.01, 1000)); // OK
@@ -125,4 +130,5 @@ console.log(await client.sendCommand(['SKETCH.AGE', 'seen', 'alice'])); // [ nul
 // command: SKETCH.ACCURACY
 console.log((await client.sendCommand(['SKETCH.ACCURACY', 'seen']))['specified rate']); // 0.01
 // end
+await client.del(['visitors', 'members', 'everyone', 'sessions', 'views', 'views:all', 'pages', 'latency', 'latency:all', 'recent', 'seen']);
 client.destroy();

@@ -3,13 +3,17 @@
 #   pip install redis
 #   python commands.py
 #
-# The server is on port 6379 of this machine, or on ROUGHLY_PORT. The program deletes all keys of the server.
+# The server is on port 6379 of this machine, or on ROUGHLY_PORT. The program refuses a server that has keys, and deletes its own keys
+# at the end.
 import os
+import sys
 
 import redis
 
-client = redis.Redis(port=int(os.environ.get("ROUGHLY_PORT", 6379)), decode_responses=True)
-client.flushall()
+port = int(os.environ.get("ROUGHLY_PORT", 6379))
+client = redis.Redis(port=port, decode_responses=True)
+if client.info("keyspace"):
+    sys.exit(f"The server on port {port} has keys. Set ROUGHLY_PORT to the port of a server without data.")
 
 # command: BF.RESERVE
 print(client.bf().create("visitors", 0.01, 1000))  # True
@@ -126,3 +130,4 @@ print(client.execute_command("SKETCH.AGE", "seen", "alice"))  # [None]
 # command: SKETCH.ACCURACY
 print(client.execute_command("SKETCH.ACCURACY", "seen")["specified rate"])  # 0.01
 # end
+client.delete("visitors", "members", "everyone", "sessions", "views", "views:all", "pages", "latency", "latency:all", "recent", "seen")

@@ -4,7 +4,8 @@
 //! cargo run --bin commands
 //! ```
 //!
-//! The server is on port 6379 of this machine, or on ROUGHLY_PORT. The program deletes all keys of the server.
+//! The server is on port 6379 of this machine, or on ROUGHLY_PORT. The program refuses a server that has keys, and deletes its own keys
+//! at the end.
 
 use redis::{Commands, RedisResult, Value, cmd};
 use std::collections::HashMap;
@@ -14,8 +15,11 @@ use std::env;
 fn main() -> RedisResult<()> {
     let port = env::var("ROUGHLY_PORT").unwrap_or("6379".to_owned());
     let mut c = redis::Client::open(format!("redis://127.0.0.1:{port}"))?.get_connection()?;
-    cmd("FLUSHALL").exec(&mut c)?;
     let c = &mut c;
+    if cmd("INFO").arg("keyspace").query::<String>(c)?.contains("keys=") {
+        eprintln!("The server on port {port} has keys. Set ROUGHLY_PORT to the port of a server without data.");
+        std::process::exit(1);
+    }
 
     // command: BF.RESERVE
     let reply: String = c.bf_reserve("visitors", 0.01, 1000)?;
@@ -197,5 +201,7 @@ fn main() -> RedisResult<()> {
     let fields: Vec<String> = cmd("SKETCH.ACCURACY").arg("seen").query(c)?;
     println!("{:?}", &fields[2..4]); // ["specified rate", "0.01"]
     // end
+    let keys = ["visitors", "members", "everyone", "sessions", "views", "views:all", "pages", "latency", "latency:all", "recent", "seen"];
+    cmd("DEL").arg(&keys).exec(c)?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 /// The sources whose comments are checked, as patterns of git.
-const SOURCES: [&str; 18] = [
+const SOURCES: [&str; 19] = [
     "*.rs",
     "*.sh",
     "*.py",
@@ -25,6 +25,7 @@ const SOURCES: [&str; 18] = [
     ".ci/run",
     "scripts/copy-sketches",
     "packaging/monitoring/bf-exporter",
+    "*.service",
 ];
 
 /// The comment in a line of source code.

@@ -7,6 +7,8 @@ mod early_returns;
 mod imports;
 mod key_functions;
 mod messages;
+mod programs;
+mod run_script;
 mod support;
 mod versions;
 
@@ -150,8 +152,8 @@ fn every_command_is_in_the_title_of_one_page() {
             "BF.MADD: no title has this command",
         ),
         (
-            vec![adds, cards, ("bf.madd.md", "# BF.MADD")],
-            "BF.MADD: in the titles of bf.add.md, bf.madd.md",
+            vec![adds, cards, ("bf.add.md", "# BF.MADD")],
+            "BF.MADD: in the titles of bf.add.md, bf.add.md",
         ),
         (
             vec![adds, cards, ("cf.card.md", "# CF.CARD")],

@@ -4,13 +4,15 @@
 //	go mod tidy
 //	go run ./commands
 //
-// The server is on port 6379 of this machine, or on ROUGHLY_PORT. The program deletes all keys of the server.
+// The server is on port 6379 of this machine, or on ROUGHLY_PORT. The program refuses a server that has keys, and deletes its own keys
+// at the end.
 package main
 
 import (
 	"fmt"
 	"log"
 	"os"
+	"strings"
 
 	"github.com/gomodule/redigo/redis"
 )
@@ -32,7 +34,13 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	conn.Do("FLUSHALL")
+	keyspace, err := redis.String(conn.Do("INFO", "keyspace"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if strings.Contains(keyspace, "keys=") {
+		log.Fatalf("The server on port %s has keys. Set ROUGHLY_PORT to the port of a server without data.", port)
+	}
 
 	// command: BF.RESERVE
 	show(redis.String(conn.Do("BF.RESERVE", "visitors", 0.01, 1000))) // OK
@@ -155,4 +163,5 @@ func main() {
 	accuracy, err := redis.Strings(conn.Do("SKETCH.ACCURACY", "seen"))
 	show(accuracy[2:4], err) // [specified rate 0.01]
 	// end
+	conn.Do("DEL", "visitors", "members", "everyone", "sessions", "views", "views:all", "pages", "latency", "latency:all", "recent", "seen")
 }

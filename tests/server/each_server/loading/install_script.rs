@@ -7,6 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
+/// The files of the programs that the script installs beside the module.
+const PROGRAM_FILES: [&str; 7] = [
+    "scripts/copy-sketches",
+    "packaging/monitoring/bf-exporter",
+    "packaging/monitoring/bf-exporter.default",
+    "packaging/monitoring/bf-exporter.service",
+    "packaging/monitoring/alerts.yml",
+    "packaging/monitoring/bf-stats.lua",
+    "packaging/monitoring/dashboard.json",
+];
+
 /// An installation in a directory of its own, and a configuration file.
 struct Installation {
     dir: TempDir,
@@ -41,14 +52,11 @@ impl Installation {
         let installation = Self {
             dir: tempfile::tempdir().expect("a directory"),
         };
-        let unpacked = installation.path("unpacked");
-        fs::create_dir(&unpacked).expect("a new directory");
-        fs::copy("packaging/install.sh", unpacked.join("install.sh")).expect("a copy");
-        fs::copy("README.md", unpacked.join("README.md")).expect("a copy");
-        fs::copy(module_path(), unpacked.join("libroughly.so")).expect("a copy");
+        let unpacked = installation.unpack();
         let run = installation.run(&unpacked, &[]);
         assert!(run.succeeded, "{}", run.errors);
         assert!(run.output.contains(&installation.line()), "{}", run.output);
+        assert_eq!(run.errors, "");
         let documents = installation.path("usr/share/doc/roughly");
         let names = fs::read_dir(documents).expect("a directory");
         let names: Vec<_> = names
@@ -57,6 +65,21 @@ impl Installation {
         assert_eq!(names, ["README.md"]);
         fs::remove_dir_all(unpacked).expect("a removed directory");
         installation
+    }
+
+    /// Creates a directory like that of a tarball.
+    fn unpack(&self) -> PathBuf {
+        let unpacked = self.path("unpacked");
+        fs::create_dir(&unpacked).expect("a new directory");
+        fs::copy("packaging/install.sh", unpacked.join("install.sh")).expect("a copy");
+        fs::copy("README.md", unpacked.join("README.md")).expect("a copy");
+        fs::copy(module_path(), unpacked.join("libroughly.so")).expect("a copy");
+        for name in PROGRAM_FILES {
+            let copy = unpacked.join(name);
+            fs::create_dir_all(copy.parent().expect("a directory")).expect("a directory");
+            fs::copy(name, copy).expect("a copy");
+        }
+        unpacked
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -75,7 +98,9 @@ impl Installation {
     /// Runs the script in this directory.
     fn run(&self, directory: &Path, arguments: &[&str]) -> Run {
         let mut command = Command::new(directory.join("install.sh"));
-        Run::of(command.args(arguments).env("PREFIX", self.path("usr")))
+        command.env("PREFIX", self.path("usr"));
+        command.env("SYSCONFDIR", self.path("etc"));
+        Run::of(command.args(arguments))
     }
 
     /// Runs the installed script.
@@ -115,6 +140,20 @@ impl Installation {
         assert!(run.errors.contains(reason), "{text}: {}", run.errors);
         assert_eq!(self.configured(), text);
         assert_eq!(self.files_beside(), ["server.conf"]);
+    }
+
+    /// The paths of all installed files.
+    fn files(&self) -> String {
+        let list = Command::new("find")
+            .args(["usr", "etc", "-not", "-type", "d"])
+            .current_dir(&self.dir)
+            .output();
+        String::from_utf8(list.expect("a list").stdout).expect("UTF-8")
+    }
+
+    fn mode(&self, name: &str) -> u32 {
+        let metadata = fs::metadata(self.path(name)).unwrap_or_else(|_| panic!("{name}"));
+        metadata.permissions().mode() & 0o7777
     }
 
     /// The names of the configuration file and of temporary files.
@@ -317,11 +356,62 @@ fn uninstall_removes_every_installed_file() {
     let run = installation.run_installed(&["uninstall"]);
     assert!(run.succeeded, "{}", run.errors);
     assert!(run.output.contains(&installation.line()), "{}", run.output);
-    let left = Command::new("find")
-        .arg(installation.path("usr"))
-        .args(["-not", "-type", "d"])
-        .output();
-    assert_eq!(left.expect("a list").stdout, b"");
+    assert_eq!(installation.files(), "");
     assert!(!installation.path("usr/lib/redis").exists());
     assert!(!installation.path("usr/share/roughly").exists());
+}
+
+#[test]
+fn the_programs_and_their_files_are_installed() {
+    let installation = Installation::new();
+    let path = |name| installation.path(name).display().to_string();
+    for program in ["copy-sketches", "bf-exporter"] {
+        let program = format!("usr/bin/{program}");
+        assert_eq!(installation.mode(&program), 0o755);
+        let run = Run::of(Command::new(installation.path(&program)).arg("--help"));
+        assert!(run.succeeded, "{}", run.errors);
+    }
+    for name in ["alerts.yml", "bf-stats.lua", "dashboard.json"] {
+        let installed = format!("usr/share/roughly/{name}");
+        assert_eq!(installation.mode(&installed), 0o644);
+    }
+    let unit = "usr/lib/systemd/system/bf-exporter.service";
+    assert_eq!(installation.mode(unit), 0o644);
+    let unit = fs::read_to_string(installation.path(unit)).expect("a unit");
+    let lines = [
+        format!(
+            "ExecStart={} $BF_EXPORTER_OPTIONS",
+            path("usr/bin/bf-exporter")
+        ),
+        format!("EnvironmentFile=-{}", path("etc/default/bf-exporter")),
+        format!(
+            "Documentation=file://{}",
+            path("usr/share/doc/roughly/docs/monitoring.md")
+        ),
+    ];
+    for line in lines {
+        assert!(unit.lines().any(|each| each == line), "{line}\n{unit}");
+    }
+    // It can have a password.
+    assert_eq!(installation.mode("etc/default/bf-exporter"), 0o600);
+}
+
+#[test]
+fn a_changed_environment_file_stays() {
+    let installation = Installation::new();
+    let file = installation.path("etc/default/bf-exporter");
+    let changed = "BF_EXPORTER_PASSWORD=secret\n";
+    fs::write(&file, changed).expect("a written file");
+    let unpacked = installation.unpack();
+    for run in [
+        installation.run(&unpacked, &[]),
+        installation.run_installed(&["uninstall"]),
+    ] {
+        assert!(run.succeeded, "{}", run.errors);
+        let line = format!("{} was changed, and stays as it is", file.display());
+        assert!(run.errors.contains(&line), "{}", run.errors);
+        assert_eq!(fs::read_to_string(&file).expect("the file"), changed);
+        assert_eq!(installation.mode("etc/default/bf-exporter"), 0o600);
+    }
+    assert_eq!(installation.files(), "etc/default/bf-exporter\n");
 }
