@@ -152,8 +152,8 @@ fn every_command_is_in_the_title_of_one_page() {
             "BF.MADD: no title has this command",
         ),
         (
-            vec![adds, cards, ("bf.add.md", "# BF.MADD")],
-            "BF.MADD: in the titles of bf.add.md, bf.add.md",
+            vec![adds, cards, ("bf.madd.md", "# BF.MADD")],
+            "BF.MADD: in the titles of bf.add.md, bf.madd.md",
         ),
         (
             vec![adds, cards, ("cf.card.md", "# CF.CARD")],
@@ -161,7 +161,7 @@ fn every_command_is_in_the_title_of_one_page() {
         ),
         (
             vec![("bf.add.md", "# BF.ADD, BF.MADD, BF.ADD"), cards],
-            "BF.ADD: in the titles of bf.add.md, bf.add.md",
+            "BF.ADD: in the titles of bf.add.md, bf.madd.md",
         ),
         (
             vec![("bf.add.md", "# BF.MADD, BF.ADD"), cards],
