@@ -161,7 +161,7 @@ fn every_command_is_in_the_title_of_one_page() {
         ),
         (
             vec![("bf.add.md", "# BF.ADD, BF.MADD, BF.ADD"), cards],
-            "BF.ADD: in the titles of bf.add.md, bf.madd.md",
+            "BF.ADD: in the titles of bf.add.md, bf.add.md",
         ),
         (
             vec![("bf.add.md", "# BF.MADD, BF.ADD"), cards],
