@@ -59,7 +59,9 @@ impl Environment {
                 let programs = self.programs().path().display().to_string();
                 let path = env::var("PATH").unwrap_or_default();
                 let mut command = Command::new("bash");
-                command.env("PATH", format!("{programs}:{path}"));
+                // Packages install these programs.
+                let installed = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts");
+                command.env("PATH", format!("{programs}:{installed}:{path}"));
                 command.args(["-euo", "pipefail"]);
                 promised(block, &pipe(command, &script)?)
             }
