@@ -151,6 +151,13 @@ scripts/install.sh build chroot lintian
 if [ "${1:-}" != built ]; then
     check_crates
     scripts/dist.sh
+    # A single package is built without the others, and has the same bytes.
+    package=target/dist/roughly_${version}_$(debian_architecture "$machine").deb
+    mv "$package" "$dir/release.deb"
+    scripts/dist.sh machine deb > "$dir/dist"
+    cmp "$package" "$dir/release.deb" || fail "scripts/dist.sh machine deb builds another package than scripts/dist.sh"
+    [ "$(wc -l < "$dir/dist")" -eq 1 ] || fail "scripts/dist.sh machine deb also builds: $(< "$dir/dist")"
+    passed "a single Debian package is built without the other packages"
 fi
 (cd target/dist && sha256sum --quiet -c SHA256SUMS) || fail "checksums of the packages"
 for target in $(all_targets); do
