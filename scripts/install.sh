@@ -13,6 +13,7 @@
 #   lint     these, rustfmt and clippy, and promtool of Prometheus under target/promtool
 #   fuzz     cargo-fuzz and the C++ compiler that builds libFuzzer
 #   valgrind valgrind
+#   git      git, with which tests list the files of the repository
 #   browser  Chromium, and the tools
 #   venv     Python with virtual environments and pip
 #   examples the Python client for Redis that the examples in docs/ use
@@ -239,7 +240,7 @@ for need in "$@"; do
             program chromium chromium
             need_tools
             ;;
-        valgrind | lintian) program "$need" "$need" ;;
+        valgrind | lintian | git) program "$need" "$need" ;;
         python) python_packages target/python python/requirements.txt ;;
         python-tests) need_python_tests ;;
         zig) python_packages target/zig packaging/requirements.txt ;;

@@ -20,7 +20,7 @@ cd "$(dirname "$0")/.."
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
 
 prepare() {
-    scripts/install.sh build server examples
+    scripts/install.sh build server examples git
     # On other machines, the tests beside RedisBloom are ignored.
     [ "$(uname -m)" != x86_64 ] || scripts/fetch.sh redisbloom 2.6.12 2.8.2 > /dev/null
 }
