@@ -1,7 +1,7 @@
 //! docs/troubleshooting.md has all errors and log lines of the module. The errors of a family are also on the pages of
 //! its commands. The tests collect these texts from the sources.
 
-use crate::support::command_pages;
+use crate::support::command_pages::{self, SHARED_ERRORS, WINDOW_ERRORS};
 use crate::support::names::assert_same_names;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,6 @@ const SOURCES: [(&str, &[&str]); 6] = [
         ],
     ),
     ("cf", &["src/family/cuckoo", "src/family/filters.rs"]),
-    // The errors of the option WINDOW are on the pages of the commands that create a key with a window.
     (
         "cms",
         &[
@@ -165,14 +164,16 @@ fn errors(places: &[&str]) -> Vec<String> {
     found
 }
 
-/// The pages of a family's commands, one after the other, and the errors of every command.
+/// The pages of a family's commands, each with the errors that it omits.
 fn command_pages(prefix: &str) -> String {
     let mut known = command_pages::all_commands();
     known.retain(|name| name.to_lowercase().starts_with(&format!("{prefix}.")));
     let mut pages = command_pages::all();
     pages.retain(|page| !page.commands(&known).is_empty());
-    let texts = pages.into_iter().map(|page| page.page.text);
-    texts.chain([command_pages::shared_errors()]).collect()
+    let texts = pages
+        .iter()
+        .map(|page| page.page.text.clone() + &page.shared_errors());
+    texts.collect()
 }
 
 #[test]
@@ -201,10 +202,6 @@ fn every_error_is_on_a_command_page_and_in_troubleshooting() {
         let path = format!("pages of the commands {prefix}.*");
         let page = command_pages(prefix);
         for error in errors(sources) {
-            // A t-digest has no hash, so it has no seed.
-            if prefix == "tdigest" && error.contains("SEED") {
-                continue;
-            }
             count += 1;
             for (place, text) in [(path.as_str(), &page), (TROUBLESHOOTING, &all)] {
                 let is_there = if error.contains('{') {
@@ -228,9 +225,7 @@ fn every_error_is_on_a_command_page_and_in_troubleshooting() {
 /// The errors that the pages of the commands omit are in the section about every command, with the texts of the sources.
 #[test]
 fn errors_of_every_command_are_in_the_index_and_in_troubleshooting() {
-    let section = command_pages::shared_errors();
-    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
-    let texts: Vec<_> = rows.filter_map(|row| row.split('`').next()).collect();
+    let texts = shared_errors(SHARED_ERRORS);
     let server = |path: &str, start: &str| {
         let (_, code) = sources(Path::new(path)).remove(0);
         let mut literals = literals(&code, "\"").filter(|text| text.starts_with(start));
@@ -247,6 +242,57 @@ fn errors_of_every_command_are_in_the_index_and_in_troubleshooting() {
     for text in expected {
         assert!(all.contains(&format!("| `{text}`")), "{text}");
     }
+}
+
+/// The section about the window options has all errors of the option's sources, and no others. The pages of all commands that
+/// have the option, and of no others, have it in place of these errors.
+#[test]
+fn errors_of_the_window_options_are_in_the_index_and_in_troubleshooting() {
+    let of = |paths: &[&str]| {
+        let sources = paths.iter().flat_map(|path| sources(Path::new(path)));
+        sources.map(|(_, code)| code).collect::<String>()
+    };
+    let parser = of(&["src/family/window_option.rs"]);
+    let sketches = of(&["crates/sketch/src/window"]);
+    // `ERR {error}` is an error of the sketch layer.
+    let parsed =
+        literals(&parser, "\"").filter(|text| text.starts_with("ERR ") && *text != "ERR {error}");
+    let checked = error_attributes(&sketches).map(|text| format!("ERR {text}"));
+    let expected = parsed.map(str::to_owned).chain(checked);
+    // Filters can have more panes than other sketches.
+    let expected = expected.flat_map(|text| match text.contains("{max}") {
+        true => ["1000", "100"]
+            .map(|max| text.replace("{max}", max))
+            .to_vec(),
+        false => vec![text],
+    });
+    let expected: Vec<_> = expected.collect();
+    let texts = shared_errors(WINDOW_ERRORS);
+    assert_same_names(&texts, &expected, "errors of the window options");
+    let all = fs::read_to_string(TROUBLESHOOTING).expect("the page");
+    for text in &texts {
+        assert!(all.contains(&format!("`{text}`")), "{text}");
+    }
+    for page in command_pages::all() {
+        let has_option = page.page.text.contains("\n| `WINDOW` | integer |");
+        assert_eq!(page.has_window_errors(), has_option, "{}", page.file());
+        let repeated = texts
+            .iter()
+            .find(|text| page.errors().contains(&format!("`{text}`")));
+        assert_eq!(repeated, None, "{}", page.file());
+    }
+}
+
+/// The errors in the first column of a section of the index.
+fn shared_errors(heading: &str) -> Vec<String> {
+    let section = command_pages::shared_errors(heading);
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    let columns = rows.filter_map(|row| row.split(" | ").next());
+    let texts = columns.flat_map(|column| column.split('`').step_by(2));
+    texts
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Whether the page has the parts of a text between its placeholders. The placeholders on the page may differ.

@@ -212,6 +212,35 @@ fn merges_of_filters_must_stay_within_the_limit() {
     assert!(connection.call("BF.MERGE short 1 long").is_ok());
 }
 
+/// A merge of count-min sketches with a window needs memory: the result has the items of all sources.
+#[test]
+fn merges_of_count_min_windows_must_stay_within_the_limit() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    // One pane, so that all sketches have the same panes for ten years.
+    let window = "1000 5 WINDOW 315360000000 PANES 1 SEED 000102030405060708090a0b0c0d0e0f";
+    let family = Family::of("cms-window");
+    let mut sizes = Vec::new();
+    for (key, items) in [("a", 0..20), ("b", 20..40), ("made", 0..0)] {
+        assert!(connection.call(&format!("CMS.INITBYDIM {key} {window}")).is_ok());
+        for item in items {
+            connection.call(&format!("CMS.INCRBY {key} item{item} 1"));
+        }
+        sizes.push(family.info(&server, "bytes"));
+    }
+    // The result has more items than the first source.
+    let bytes = sizes[0];
+    limit(&server, bytes);
+    let merge = "CMS.MERGE made 2 a b";
+    assert_eq!(connection.call(merge).to_string(), error(bytes));
+    assert_eq!(
+        connection.call("CMS.QUERY made item0 item20").to_string(),
+        "*[:0 :0]"
+    );
+    limit(&server, 0);
+    assert!(connection.call(merge).is_ok());
+}
+
 /// A key beyond the limit can be read, changed without taking memory, emptied, copied and restored.
 #[test]
 fn existing_keys_beyond_the_limit_stay_usable() {

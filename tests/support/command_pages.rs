@@ -8,8 +8,12 @@ use std::path::Path;
 pub const FOLDER: &str = "docs/commands";
 /// The page with links to the pages of all commands.
 pub const INDEX: &str = "docs/commands/README.md";
-/// The section of [`INDEX`] with the errors that the pages of the commands omit.
+/// The sections of [`INDEX`] with the errors that the pages of the commands omit.
 pub const SHARED_ERRORS: &str = "## Errors of every command";
+pub const WINDOW_ERRORS: &str = "## Errors of the window options";
+/// The start of a page's row at the place of [`WINDOW_ERRORS`] in the order of the checks.
+const WINDOW_ROW: &str =
+    "\n| [errors of the window options](README.md#errors-of-the-window-options) | ";
 
 /// The names of all commands in upper case, in the order of the command table.
 pub fn all_commands() -> Vec<String> {
@@ -44,6 +48,25 @@ impl CommandPage {
     pub fn file(&self) -> String {
         let name = self.page.path.file_name().expect("a name");
         name.to_string_lossy().into_owned()
+    }
+
+    /// The section of its errors.
+    pub fn errors(&self) -> &str {
+        self.page.section("## Errors").unwrap_or_default()
+    }
+
+    /// Whether [`WINDOW_ERRORS`] belongs to its errors.
+    pub fn has_window_errors(&self) -> bool {
+        self.errors().contains(WINDOW_ROW)
+    }
+
+    /// The errors that it omits.
+    pub fn shared_errors(&self) -> String {
+        let mut errors = shared_errors(SHARED_ERRORS);
+        if self.has_window_errors() {
+            errors.push_str(&shared_errors(WINDOW_ERRORS));
+        }
+        errors
     }
 
     /// Its commands, in the order of the title.
@@ -83,11 +106,10 @@ pub fn find<'a>(pages: &'a [CommandPage], command: &str) -> &'a CommandPage {
     page.unwrap_or_else(|| panic!("no page of {command}"))
 }
 
-/// The section [`SHARED_ERRORS`].
-pub fn shared_errors() -> String {
+/// A section of [`INDEX`].
+pub fn shared_errors(heading: &str) -> String {
     let index = Page::read(Path::new(INDEX));
-    let section = index.section(SHARED_ERRORS).expect(SHARED_ERRORS);
-    section.to_owned()
+    index.section(heading).expect(heading).to_owned()
 }
 
 /// The errors in the titles: each command is in exactly one title, and the first name of a title is the name of the file.

@@ -36,12 +36,11 @@ fn matches(documented: &str, error: &str) -> bool {
     }
 }
 
-/// The errors of a command: the first column of the tables of its page's section of errors, and of the errors of every command.
+/// The errors of a command: the first column of the tables of its page's section of errors, and of the errors that the page omits.
 fn errors(name: &str) -> Vec<String> {
     let pages = command_pages::all();
-    let page = &command_pages::find(&pages, &name.to_uppercase()).page;
-    let section = page.section("## Errors").unwrap_or_default();
-    let rows = [section, &command_pages::shared_errors()].map(rows);
+    let page = command_pages::find(&pages, &name.to_uppercase());
+    let rows = [page.errors(), &page.shared_errors()].map(rows);
     rows.concat()
 }
 
