@@ -425,7 +425,7 @@ fn main() {
     let charts = [
         (
             "docs/performance/families.svg",
-            families(&redisbloom).rows(),
+            families(&redisbloom_2).rows(),
         ),
         (
             "docs/performance/peers.svg",
