@@ -222,7 +222,11 @@ fn merges_of_count_min_windows_must_stay_within_the_limit() {
     let family = Family::of("cms-window");
     let mut sizes = Vec::new();
     for (key, items) in [("a", 0..20), ("b", 20..40), ("made", 0..0)] {
-        assert!(connection.call(&format!("CMS.INITBYDIM {key} {window}")).is_ok());
+        assert!(
+            connection
+                .call(&format!("CMS.INITBYDIM {key} {window}"))
+                .is_ok()
+        );
         for item in items {
             connection.call(&format!("CMS.INCRBY {key} item{item} 1"));
         }
