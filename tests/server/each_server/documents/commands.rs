@@ -253,21 +253,26 @@ impl Described {
 
 /// The generated part of a page.
 fn header(page: &CommandPage, commands: &[&Described]) -> String {
-    let lines = |line: fn(&Described) -> String| {
-        let lines = commands.iter().map(|command| line(command));
-        lines.collect::<Vec<_>>().join("\n")
-    };
-    let syntax = lines(|command| command.syntax.clone());
-    let summaries = match commands {
-        [command] => format!("{}.", command.summary),
-        _ => lines(|command| format!("- {}: {}.", command.name, command.summary)),
-    };
+    let syntax = commands.iter().map(|command| command.syntax.as_str());
+    let syntax = syntax.collect::<Vec<_>>().join("\n");
+    // The first lines of a page describe a command of several families, such as SCANDUMP.
+    let summaries = commands
+        .iter()
+        .filter(|command| page.names.contains(&command.name));
+    let summaries = summaries.map(|command| match commands.len() {
+        1 => format!("{}.\n", command.summary),
+        _ => format!("- {}: {}.\n", command.name, command.summary),
+    });
+    let mut summaries: String = summaries.collect();
+    if !summaries.is_empty() {
+        summaries.push('\n');
+    }
     let rows = (0..5).map(|row| {
         let name = commands[0].rows[row].0;
         format!("| {name} | {} |", value(page, commands, row))
     });
     format!(
-        "{START}\n\n```text\n{syntax}\n```\n\n{summaries}\n\n| | |\n| --- | --- |\n{}\n\n{END}",
+        "{START}\n\n```text\n{syntax}\n```\n\n{summaries}| | |\n| --- | --- |\n{}\n\n{END}",
         rows.collect::<Vec<_>>().join("\n"),
     )
 }
