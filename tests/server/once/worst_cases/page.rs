@@ -30,7 +30,7 @@ const WRITE: &str = "ROUGHLY_WRITE";
 const END: &str = "<!-- end -->";
 const HEAD: &str = "| command | time |\n|---|---|\n";
 /// The page has the calls that take at least this time in nanoseconds.
-const SHORTEST: f64 = 10e6;
+const SHORTEST: f64 = 20e6;
 
 impl Row {
     /// One line for messages.
