@@ -64,7 +64,7 @@ downloads() {
     linux=roughly-$version-$(platform x86_64-unknown-linux-gnu)
     musl=roughly-$version-$(platform x86_64-unknown-linux-musl)
     cat << LINES
-From the release, for x86-64 ([arm64, checksums](docs/packages.md)):
+Packages of the release for x86-64, instead of the first two commands ([arm64, checksums](docs/packages.md)):
 
 \`\`\`text
 # Debian, Ubuntu

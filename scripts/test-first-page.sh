@@ -29,7 +29,7 @@ fail() {
 
 # blocks KIND...: prints the lines of the fenced blocks of these kinds, with their comments.
 blocks() {
-    awk -v kinds=" $* " '/^```/ { inside = index(kinds, " " substr($0, 4) " "); next } inside' README.md
+    awk -v kinds=" $* " '{ sub(/^ +/, "") } /^```/ { inside = index(kinds, " " substr($0, 4) " "); next } inside' README.md
 }
 
 # in_clone COMMAND: runs a command of the page in the clone, with the replaced programs first on the PATH.

@@ -1,4 +1,4 @@
-"""Measures the Python package beside others, and prints a table as in docs/python.md.
+"""Measures the Python package beside others, and prints a table. docs/python.md has some of the times.
 
     target/python/bin/pip install rbloom xxhash pybloom_live datasketches polars
     target/python/bin/python python/benches/packages.py [section ...]

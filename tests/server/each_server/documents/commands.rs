@@ -1,4 +1,4 @@
-//! The command reference: each page of docs/commands has the commands of its title. Its header and the tables of commands in
+//! The command reference: each page of docs/commands has the commands of its title. Its header and the lists of commands in
 //! the guides are generated from the command table. `make pages` writes them, and this test compares them.
 
 use crate::families::one_per_family;
@@ -205,11 +205,11 @@ impl Described {
         }
     }
 
-    /// Its row in a table of commands. `folder` is the path from the page with the table to the pages of the commands.
-    fn row(&self, pages: &[CommandPage], folder: &str) -> String {
-        let Self { name, summary, .. } = self;
+    /// The link to its page. `folder` is the path from the page with the link to the pages of the commands.
+    fn link(&self, pages: &[CommandPage], folder: &str) -> String {
+        let name = &self.name;
         let file = command_pages::find(pages, name).file();
-        format!("| [{name}]({folder}{file}) | {summary} |")
+        format!("[{name}]({folder}{file})")
     }
 
     /// The errors in its page.
@@ -253,21 +253,26 @@ impl Described {
 
 /// The generated part of a page.
 fn header(page: &CommandPage, commands: &[&Described]) -> String {
-    let lines = |line: fn(&Described) -> String| {
-        let lines = commands.iter().map(|command| line(command));
-        lines.collect::<Vec<_>>().join("\n")
-    };
-    let syntax = lines(|command| command.syntax.clone());
-    let summaries = match commands {
-        [command] => format!("{}.", command.summary),
-        _ => lines(|command| format!("- {}: {}.", command.name, command.summary)),
-    };
+    let syntax = commands.iter().map(|command| command.syntax.as_str());
+    let syntax = syntax.collect::<Vec<_>>().join("\n");
+    // The first lines of a page describe a command of several families, such as SCANDUMP.
+    let summaries = commands
+        .iter()
+        .filter(|command| page.names.contains(&command.name));
+    let summaries = summaries.map(|command| match commands.len() {
+        1 => format!("{}.\n", command.summary),
+        _ => format!("- {}: {}.\n", command.name, command.summary),
+    });
+    let mut summaries: String = summaries.collect();
+    if !summaries.is_empty() {
+        summaries.push('\n');
+    }
     let rows = (0..5).map(|row| {
         let name = commands[0].rows[row].0;
         format!("| {name} | {} |", value(page, commands, row))
     });
     format!(
-        "{START}\n\n```text\n{syntax}\n```\n\n{summaries}\n\n| | |\n| --- | --- |\n{}\n\n{END}",
+        "{START}\n\n```text\n{syntax}\n```\n\n{summaries}| | |\n| --- | --- |\n{}\n\n{END}",
         rows.collect::<Vec<_>>().join("\n"),
     )
 }
@@ -382,11 +387,11 @@ fn described() -> Vec<(&'static str, Vec<Described>)> {
     described.collect()
 }
 
-fn table(commands: &[Described], pages: &[CommandPage], folder: &str) -> String {
-    let rows = commands.iter().map(|command| command.row(pages, folder));
+fn list(commands: &[Described], pages: &[CommandPage], folder: &str) -> String {
+    let links = commands.iter().map(|command| command.link(pages, folder));
     format!(
-        "{START}\n\n| command | summary |\n| --- | --- |\n{}\n\n{END}",
-        rows.collect::<Vec<_>>().join("\n")
+        "{START}\n\n{}\n\n{END}",
+        links.collect::<Vec<_>>().join(",\n")
     )
 }
 
@@ -425,7 +430,7 @@ fn every_command_has_a_page_that_matches_the_command_table() {
             true => "../commands/",
             false => "commands/",
         };
-        let generated = table(commands, &pages, folder);
+        let generated = list(commands, &pages, folder);
         check_generated(&mut guide, &generated, &mut faults);
     }
     let all = families.iter().flat_map(|(_, commands)| commands);

@@ -1,4 +1,4 @@
-//! The answers of t-digests with the same samples: docs/migration.md, "Answers of t-digests".
+//! The answers of t-digests with the same samples: docs/families/t-digest.md, "Comparison with RedisBloom".
 
 use super::Peer;
 use crate::support::resp::{Connection, Reply};
