@@ -119,7 +119,8 @@ class Site:
 
 
 def main():
-    lines = PAGE.read_text().split("```python\n", 1)[1].split("```", 1)[0]
+    section = PAGE.read_text().split("## ASGI middleware\n", 1)[1]
+    lines = section.split("```python\n", 1)[1].split("```", 1)[0]
     port = free_port()
     with tempfile.TemporaryDirectory() as directory:
         pathlib.Path(directory, "rate_limit.py").write_text(lines)
