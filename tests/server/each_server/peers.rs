@@ -85,7 +85,7 @@ mod redisbloom {
         }
         switch_over {
             a_failover_to_roughly_loses_no_acknowledged_write
-            a_pause_and_a_stop_of_the_old_server_lose_no_acknowledged_write
+            a_migration_without_failover_loses_no_acknowledged_write
         }
         t_digest {
             t_digests_of_distinct_samples_answer_as_those_of_redisbloom
@@ -164,7 +164,7 @@ mod needs_valkey_bloom {
         }
         switch_over {
             a_failover_to_roughly_loses_no_acknowledged_write
-            a_pause_and_a_stop_of_the_old_server_lose_no_acknowledged_write
+            a_migration_without_failover_loses_no_acknowledged_write
         }
     }
 }
