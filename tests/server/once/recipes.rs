@@ -10,8 +10,11 @@ use std::thread;
 fn programs_can_start_twice() {
     let mut pages = page::all();
     pages.retain(|page| page.path.starts_with("docs/recipes"));
-    let count: usize = pages.iter().map(|page| programs(page).count()).sum();
-    assert!(count > 15, "{count} programs");
+    pages.retain(|page| !page.path.ends_with("README.md"));
+    for page in &pages {
+        let path = page.path.display();
+        assert!(programs(page).count() > 0, "{path} has no program");
+    }
     thread::scope(|scope| {
         for page in Sample::of_run().of(&pages) {
             scope.spawn(|| run_twice(page));
