@@ -14,6 +14,11 @@ fn with_aof() -> Options {
     Options::new().arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
 }
 
+/// Without the server's crash report after the end of the module, in which Valkey 8.0.1 hung once in 600 ends.
+pub fn without_crash_report(options: Options) -> Options {
+    options.arguments(&["--crash-log-enabled", "no"])
+}
+
 /// Checks the log line of the end: operation, size and key.
 pub fn assert_ended(log: &str, operation: &str, key: &str) {
     let start = format!("{operation} must be obeyed, and the allocator has no ");
@@ -32,7 +37,7 @@ fn a_server_without_memory_for_an_obeyed_command_ends() {
     for command in HUGE {
         let name = command.split(' ').next().expect("a name");
         let mut primary = with_aof().start();
-        let small = || with_aof().address_space(1 << 30);
+        let small = || without_crash_report(with_aof()).address_space(1 << 30);
         let mut replica = small().start();
         replica.replicate(&primary);
         let reply = primary.call(command);

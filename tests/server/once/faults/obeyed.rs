@@ -2,7 +2,7 @@
 
 use super::injector::{Refused, Requests};
 use crate::families::FAMILIES;
-use crate::obeyed::ends::assert_ended;
+use crate::obeyed::ends::{assert_ended, without_crash_report};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
@@ -24,7 +24,7 @@ fn refuse(server: &Server, faults: Refused) -> Requests {
 fn a_replica_without_memory_for_restore_or_copy_ends() {
     let mut primary = Server::start();
     let start = |primary: &Server| {
-        let mut replica = Options::new().debug_module().start();
+        let mut replica = without_crash_report(Options::new().debug_module()).start();
         replica.replicate(primary);
         replica
     };
