@@ -549,6 +549,8 @@ fn for_each_in_column(
                     return Ok(true);
                 }
             }
+            read(&batch)?;
+            batch.clear();
             Ok::<_, Error>(false)
         })?;
         if is_end {

@@ -215,14 +215,14 @@ impl TDigest {
         Ok(self.sketch.poke(py, add)?)
     }
 
-    /// Adds all samples of an array, a column, or another object with a length; none if one is not finite (TDIGEST.ADD). Of a stream
-    /// of chunks or an iterable without a length, adds the samples before one that is not finite, and reads at most a chunk ahead; of
-    /// an iterable, `chunk` samples, 1 to 4,096. `at` is the time of the additions to a digest with a window, or an array with a time for each sample. `allow_future`
-    /// is that of `add`.
+    /// Adds all samples of an array, a column, or another object with a length; none if one is not finite (TDIGEST.ADD). Of an
+    /// iterable without a length, adds the samples before one that is not finite, and reads at most `chunk` samples ahead, 1 to
+    /// 4,096; of a stream of columns, at most a chunk of it or 65,536 samples. `at` is the time of the additions to a digest with a
+    /// window, or an array with a time for each sample. `allow_future` is that of `add`.
     ///
-    /// `weights` are integers of at least 1, or floats that are such integers: how often each sample counts, or all of them. With `weights`, an iterable is read at
-    /// once. The sum of all weights of a digest is at most 2**63 - 1, and a weight above 2**53 is rounded down to a float. A digest
-    /// with a window takes no weights.
+    /// `weights` are integers of at least 1, or floats such as 5.0: how often each sample counts, or all of them. With `weights`, an
+    /// iterable is read at once. The sum of all weights of a digest is at most 2**63 - 1, and a weight above 2**53 is rounded down to a
+    /// float. A digest with a window takes no weights.
     ///
     /// >>> latency = TDigest()
     /// >>> latency.update([10.5, 11.5, 250.0])
