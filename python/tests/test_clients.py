@@ -4,6 +4,7 @@ import asyncio
 import secrets
 import threading
 
+import glide
 import pytest
 import redis
 import redis.asyncio
@@ -199,6 +200,27 @@ def test_asyncio_clients(small_limit, library):
 
     asyncio.run(run())
     assert sorted(small_limit.keys()) == sorted(name.encode() for name in SKETCHES)
+
+
+def test_the_asyncio_client_of_valkey_glide(small_limit):
+    """For values below the limit: it has no commands for chunks."""
+
+    async def run():
+        address = glide.NodeAddress("127.0.0.1", small_limit.get_connection_kwargs()["port"])
+        other = await glide.GlideClient.create(glide.GlideClientConfiguration([address]))
+        sketch = SKETCHES["tdigest"]
+        await roughly.to_redis(other, "key", sketch, ttl_ms=60_000)
+        assert (await roughly.from_redis(other, "key")) == sketch
+        assert 50_000 < small_limit.pttl("key") <= 60_000
+        with pytest.raises(glide.RequestError, match="BUSYKEY"):
+            await roughly.to_redis(other, "key", sketch)
+        await roughly.to_redis(other, "key", sketch, replace=True)
+        assert small_limit.pttl("key") == -1
+        with pytest.raises(KeyError):
+            await roughly.from_redis(other, "missing")
+        await other.close()
+
+    asyncio.run(run())
 
 
 @LIBRARIES
