@@ -5,6 +5,7 @@ mod beyond;
 mod callers;
 pub mod ends;
 mod loading;
+mod numbers;
 
 use crate::families::{FAMILIES, Family, run_on};
 use crate::support::resp::{Connection, Reply};
