@@ -182,7 +182,10 @@ impl<'a> Call<'a> {
     #[inline]
     #[must_use]
     pub fn double(&self, argument: Argument<'_>) -> Option<f64> {
-        let hexadecimal = || parse_hexadecimal(argument.bytes()).filter(|_| self.must_obey());
+        let hexadecimal = || match self.must_obey() {
+            true => parse_hexadecimal(argument.bytes()),
+            false => None,
+        };
         argument.double().or_else(hexadecimal)
     }
 
