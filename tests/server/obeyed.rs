@@ -6,6 +6,7 @@ mod callers;
 pub mod ends;
 mod increments;
 mod loading;
+mod numbers;
 
 use crate::families::{FAMILIES, Family, run_on};
 use crate::support::resp::{Connection, Reply};
