@@ -50,6 +50,8 @@ print_examples &
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-run-XXXXXX")
 pid=""
 stop() {
+    # make repeats the signal.
+    trap '' HUP INT TERM
     if [ -n "$pid" ]; then
         kill "$pid" 2> /dev/null || true
         wait "$pid" || true
