@@ -39,6 +39,10 @@ fi
 # Incremental compilation and debug information help only repeated builds.
 [ $run = some ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_TEST_DEBUG=false
 
+# The runner of Cargo for this machine.
+target=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
+export "CARGO_TARGET_${target}_RUNNER=$PWD/scripts/timed.sh"
+
 prepare() {
     scripts/install.sh build server examples git
     # On other machines, the tests beside RedisBloom are ignored.

@@ -1,5 +1,6 @@
 """A server with the module, for all tests."""
 
+import collections
 import contextlib
 import os
 import shutil
@@ -28,6 +29,24 @@ def sampled(cases, parts):
     if not SAMPLE_SEED:
         return list(cases)
     return [case for number, case in enumerate(cases) if (number + int(SAMPLE_SEED)) % parts == 0]
+
+
+processor_seconds = collections.Counter()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Counts the processor time of each file, with that of programs that have ended."""
+    before = sum(os.times()[:4])
+    result = yield
+    processor_seconds[item.path.name] += sum(os.times()[:4]) - before
+    return result
+
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.section("processor seconds")
+    for name, seconds in processor_seconds.most_common():
+        terminalreporter.write_line(f"{seconds:6.1f} {name}")
 
 
 def debug_build():
