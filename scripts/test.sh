@@ -51,7 +51,7 @@ prepare() {
 
 case $run in
     sample) steps 4 "$(minutes "make test")" ;;
-    all) steps 4 "$(minutes "make test-all")" ;;
+    all) steps 4 12 ;;
     some) steps 4 ;;
 esac
 step "missing programs" prepare
