@@ -25,8 +25,9 @@ KEYWORDS = {
 }
 # An exact text ranks above the titles of pages that have some of its words.
 BOOST = 2
-# A page that would displace others, because it has many short headings about filters.
-LOW_RANKS = {"performance.md": 0.2}
+# A page that would displace others, because it has many short headings about filters, and one that the texts of errors about
+# expired items would displace.
+RANKS = {"performance.md": 0.2, "sliding-windows.md": 1.42}
 # The rows of troubleshooting: texts and location.
 rows = []
 
@@ -46,10 +47,10 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(content, page, config, files):
-    """Gives each row of troubleshooting an anchor, and marks its tables for docs/site.css. Ranks some pages low, and excludes the
+    """Gives each row of troubleshooting an anchor, and marks its tables for docs/site.css. Ranks some pages, and excludes the
     tables of the page on performance, whose numbers would displace other pages."""
-    if page.file.src_uri in LOW_RANKS:
-        page.meta["search"] = {"boost": LOW_RANKS[page.file.src_uri]}
+    if page.file.src_uri in RANKS:
+        page.meta["search"] = {"boost": RANKS[page.file.src_uri]}
     if page.file.src_uri == "performance.md":
         content = content.replace("<table>", "<table data-search-exclude>")
     if page.file.src_uri != TROUBLESHOOTING:
