@@ -14,6 +14,7 @@ mod families;
 mod limits;
 mod merged_filters;
 mod recall;
+mod repeated;
 mod reported_counts;
 mod reported_lists;
 mod reported_ranks;

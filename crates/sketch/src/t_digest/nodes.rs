@@ -23,6 +23,8 @@ pub(super) struct SortedNodes {
     /// The number of samples among the nodes: the first ones of the list.
     samples: usize,
     means: Vec<f64>,
+    /// Whether means are equal.
+    has_runs: bool,
     /// The nodes that are not samples, and one after all nodes.
     heavy: Vec<Heavy>,
 }
@@ -115,6 +117,25 @@ impl SortedNodes {
         self.key
     }
 
+    /// Whether nodes have equal means.
+    pub(super) fn has_runs(&self) -> bool {
+        self.has_runs
+    }
+
+    /// All nodes.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Centroid> + Clone + '_ {
+        let mut heavy = self.heavy.windows(2);
+        let mut next = heavy.next();
+        self.means.iter().enumerate().map(move |(at, &mean)| {
+            let Some([node, after]) = next.filter(|pair| pair[0].at == at) else {
+                return mean.into();
+            };
+            next = heavy.next();
+            let weight = 1 + after.excess - node.excess;
+            Centroid { mean, weight }
+        })
+    }
+
     /// Number of nodes.
     pub(super) fn len(&self) -> usize {
         self.means.len()
@@ -134,10 +155,12 @@ impl SortedNodes {
         let max_len = others_len + samples.capacity();
         if !is_known {
             (self.samples, self.means, self.heavy) = (0, Vec::new(), Vec::new());
+            self.has_runs = false;
             reserve_exact(&mut self.heavy, others_len + 1)?;
             reserve_for(&mut self.means, len, max_len)?;
             let mut excess = 0;
             for (at, node) in others.enumerate() {
+                self.has_runs |= self.means.last() == Some(&node.mean);
                 self.means.push(node.mean);
                 self.heavy.push(Heavy { at, excess });
                 excess += node.weight - 1;
@@ -162,6 +185,8 @@ impl SortedNodes {
         self.means.resize(end + samples.len(), 0.0);
         for (before, &sample) in samples.iter().enumerate().rev() {
             let at = self.means[..end].partition_point(|&mean| mean <= sample);
+            self.has_runs |= at > 0 && self.means[at - 1] == sample;
+            self.has_runs |= samples.get(before + 1) == Some(&sample);
             self.means.copy_within(at..end, at + before + 1);
             self.means[at + before] = sample;
             end = at;
