@@ -57,6 +57,8 @@ impl From<f64> for Centroid {
 pub(super) struct Walk<'a> {
     scale: &'a Scale,
     max_len: usize,
+    /// Of a centroid of several nodes, besides the limit of the scale function.
+    max_weight: i64,
     current: Option<Centroid>,
     /// The weight before the current centroid, and the limit there.
     before: i64,
@@ -64,10 +66,11 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(scale: &'a Scale, max_len: usize) -> Self {
+    pub(super) fn new(scale: &'a Scale, max_len: usize, max_weight: i64) -> Self {
         Self {
             scale,
             max_len,
+            max_weight,
             current: None,
             before: 0,
             limit: scale.limit(0),
@@ -86,7 +89,8 @@ impl<'a> Walk<'a> {
             return Ok(false);
         };
         let weight = current.weight + node.weight;
-        if self.scale.allows(self.limit, self.before, weight) {
+        let is_allowed = self.scale.allows(self.limit, self.before, weight);
+        if is_allowed && weight <= self.max_weight {
             current.merge(node, weight);
             return Ok(true);
         }
@@ -115,11 +119,7 @@ impl<'a> Walk<'a> {
 
 /// Adds a centroid, or merges it into the last one of `max_len`.
 #[inline]
-fn push(
-    centroid: Centroid,
-    result: &mut Vec<Centroid>,
-    max_len: usize,
-) -> Result<(), OutOfMemory> {
+fn push(centroid: Centroid, result: &mut Vec<Centroid>, max_len: usize) -> Result<(), OutOfMemory> {
     let is_full = result.len() >= max_len;
     match result.last_mut().filter(|_| is_full) {
         Some(last) => last.merge(centroid, last.weight + centroid.weight),

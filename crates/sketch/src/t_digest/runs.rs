@@ -1,12 +1,14 @@
 //! The compression of nodes with equal means: repeated values.
 //!
-//! A *run* is all nodes of one mean, at least two. A single node is none: one of weight 1 is a sample, and the samples of another one may
-//! differ. A run that a compression keeps becomes the nodes [1, n - 2, 1]: nothing is interpolated beside a node of weight 1, so that the answers
+//! A *run* is all nodes of one mean, at least two. A single node is none: one of weight 1 is a sample, and the samples of a heavier one may
+//! differ. A run that is kept becomes the nodes [1, n - 2, 1]: answers do not interpolate beside a node of weight 1, so that those
 //! about its value are exact, in RedisBloom too.
 //!
-//! - If all nodes are samples or belong to runs, and these are few, the result has all samples and all runs: it is *exact*.
-//! - Otherwise, the heaviest runs are kept. The walk (centroid.rs) merges what lies between them, never across one.
-//! - Where the walk merges nothing at all, the result is the nodes as they are, as in RedisBloom.
+//! - If there are no runs, or the walk (centroid.rs) merges nothing, the result is that of the walk.
+//! - If all nodes are samples or belong to runs, and there are few values, the result is *exact*: all samples and all runs.
+//! - Otherwise, the heaviest runs are kept, and the walk merges the nodes between them, never across one. Between many runs, a heavy
+//!   centroid would be answered as if its samples were between its two neighbors. They are not if digests are merged that kept other runs. So its
+//!   weight is limited.
 
 use super::Centroid;
 use super::centroid::{Scale, Walk};
@@ -18,25 +20,26 @@ use std::cmp::Reverse;
 pub(super) struct Form {
     /// The compression of the scale function.
     pub(super) compression: u32,
-    /// The maximum number of values of more samples than the result has nodes of a run, if the result is exact.
-    exact: usize,
+    /// The result is exact if there are at most so many values, or if it has at most [`Form::run_len`] times as many nodes, and the runs have half of
+    /// the weight. A centroid between runs has at most the weight of all nodes divided by this number.
+    values: usize,
     /// The maximum number of runs that are kept if the result is not exact.
     kept: usize,
-    /// The nodes of a run: three, or two of a pane, [1, n - 1], whose nodes are compressed again before they answer.
+    /// The nodes of a run: three, or two in a pane, [1, n - 1], whose nodes are compressed again before they answer.
     run_len: usize,
-    /// A result of more nodes keeps no runs.
+    /// A result with runs has no more nodes.
     max_len: usize,
-    /// The maximum number of centroids if it keeps none.
+    /// The maximum number of centroids without runs.
     max_walk_len: usize,
 }
 
 impl Form {
-    /// That of a digest. At least as many nodes as the compression are free after it, unless it keeps no runs.
+    /// That of a digest. If runs are kept, at least as many nodes as the compression are free.
     pub(super) fn of(compression: u32) -> Self {
         let c = compression as usize;
         Self {
             compression,
-            exact: c,
+            values: c,
             kept: c,
             run_len: 3,
             max_len: 5 * c + 9,
@@ -50,8 +53,8 @@ impl Form {
         let c = compression as usize;
         Self {
             compression: of_walk,
-            exact: c,
-            kept: c / 4,
+            values: c,
+            kept: c / 2,
             run_len: 2,
             max_len,
             max_walk_len: max_len,
@@ -59,10 +62,10 @@ impl Form {
     }
 }
 
-/// Compresses nodes in stable order into `result`, which is empty. `total` is the sum of the weights. Without equal means, the result is
-/// that of [`Walk`]. Allocates nothing if `result` has capacity for `form.max_len` nodes, or for all nodes and a run has two. Compressing the
-/// result of [`Form::of`] again does not change it, except where rounded means are equal. Cost: one pass, or up to four if means
-/// are equal.
+/// Compresses nodes in stable order into `result`, which is empty. `total` is the sum of the weights. Without runs, the result is
+/// that of [`Walk`]. Allocates nothing if a run has two nodes and `result` has capacity for all nodes or for `max_len`. Compressing the
+/// result again does not change it, unless it had too many nodes, or a mean was rounded to another one. Cost: one pass, or up to six
+/// if there are runs.
 pub(super) fn compress(
     nodes: impl Iterator<Item = Centroid> + Clone,
     total: i64,
@@ -73,12 +76,17 @@ pub(super) fn compress(
     if walk(nodes.clone(), &scale, form, true, result)? {
         return Ok(());
     }
-    let kept = Kept::of(nodes.clone(), total, form, result)?;
-    result.clear();
-    if !keep(nodes.clone(), kept, &scale, form, result)? {
+    // Half of the runs leave room for all nodes between them, except for tiny compressions.
+    for kept in [form.kept, form.kept / 2] {
+        let kept = Kept::of(nodes.clone(), total, Form { kept, ..form }, result)?;
         result.clear();
-        walk(nodes, &scale, form, false, result)?;
+        let Some(kept) = kept else { break };
+        if keep(nodes.clone(), &kept, total, &scale, form, result)? {
+            return Ok(());
+        }
+        result.clear();
     }
+    walk(nodes, &scale, form, false, result)?;
     Ok(())
 }
 
@@ -90,7 +98,7 @@ fn walk(
     stops_at_runs: bool,
     result: &mut Vec<Centroid>,
 ) -> Result<bool, OutOfMemory> {
-    let mut walk = Walk::new(scale, form.max_walk_len);
+    let mut walk = Walk::new(scale, form.max_walk_len, i64::MAX);
     let (mut previous, mut has_runs, mut has_merged) = (f64::NAN, false, false);
     for node in nodes {
         has_runs |= node.mean == previous;
@@ -116,6 +124,14 @@ impl Run {
     /// The number of nodes that it becomes, if it is kept.
     fn len(self, form: Form) -> usize {
         (form.run_len as i64).min(self.weight) as usize
+    }
+
+    /// Its rank is that of this centroid.
+    fn centroid(self) -> Centroid {
+        Centroid {
+            mean: self.mean,
+            weight: self.weight,
+        }
     }
 }
 
@@ -148,20 +164,28 @@ fn runs(mut nodes: impl Iterator<Item = Centroid>) -> impl Iterator<Item = Run> 
 enum Kept {
     /// All runs and all samples.
     All,
-    /// The heavier runs, and the first ones of this weight.
-    Heaviest { weight: i64, equal: usize },
+    /// Those of at least this rank.
+    From(Rank),
+}
+
+/// The order of runs: by weight. That of equally heavy ones is not the order of their means, so that those that are kept are not next to
+/// each other, and it is the same in the next compression.
+type Rank = (i64, u64);
+
+fn rank(run: &Centroid) -> Rank {
+    let mixed = run.mean.to_bits().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (run.weight, mixed)
 }
 
 impl Kept {
-    /// `weights` is for the weights of the runs.
+    /// `None` if none is kept. `heaviest` is a buffer.
     fn of(
         nodes: impl Iterator<Item = Centroid>,
         total: i64,
         form: Form,
-        weights: &mut Vec<Centroid>,
-    ) -> Result<Self, OutOfMemory> {
-        weights.clear();
-        let kept = form.kept;
+        heaviest: &mut Vec<Centroid>,
+    ) -> Result<Option<Self>, OutOfMemory> {
+        heaviest.clear();
         let (mut all_are_equal, mut repeated, mut values, mut len) = (true, 0, 0, 0);
         for run in runs(nodes) {
             values += 1;
@@ -172,85 +196,80 @@ impl Kept {
             }
             repeated += run.weight;
             if run.weight > 2 {
-                if weights.len() > 2 * kept {
-                    heaviest_first(weights, kept);
-                    weights.truncate(kept);
+                if heaviest.len() > 2 * form.kept {
+                    highest_first(heaviest, form.kept);
+                    heaviest.truncate(form.kept);
                 }
-                let weight = run.weight;
-                try_push(weights, Centroid { weight, mean: 0.0 })?;
+                try_push(heaviest, run.centroid())?;
             }
         }
-        let is_repeated = values <= form.exact || repeated >= total - repeated;
-        if all_are_equal && is_repeated && len <= form.run_len * form.exact {
-            return Ok(Self::All);
+        let are_few = values <= form.values
+            || repeated >= total - repeated && len <= form.run_len * form.values;
+        if all_are_equal && are_few {
+            return Ok(Some(Self::All));
         }
-        if weights.len() <= kept {
-            return Ok(Self::Heaviest {
-                weight: 2,
-                equal: 0,
-            });
+        if heaviest.len() > form.kept {
+            highest_first(heaviest, form.kept);
+            heaviest.truncate(form.kept);
         }
-        heaviest_first(weights, kept);
-        // Without a kept run, there is none of the last weight.
-        let weight = kept.checked_sub(1).map_or(total, |at| weights[at].weight);
-        let heavier = weights[..kept].iter().filter(|run| run.weight > weight);
-        let equal = kept - heavier.count();
-        Ok(Self::Heaviest { weight, equal })
+        Ok(heaviest.iter().map(rank).min().map(Self::From))
     }
 
-    fn keeps(&mut self, run: Run) -> bool {
+    fn keeps(&self, run: Run) -> bool {
         match self {
             Self::All => true,
-            Self::Heaviest { weight, equal } => {
-                let is_equal = run.nodes > 1 && run.weight == *weight && *equal > 0;
-                *equal -= usize::from(is_equal);
-                is_equal || run.nodes > 1 && run.weight > *weight
-            }
+            Self::From(lowest) => run.nodes > 1 && rank(&run.centroid()) >= *lowest,
         }
     }
 }
 
-/// Moves the heaviest `len` ones to the front, in descending order at the end of them.
-fn heaviest_first(weights: &mut [Centroid], len: usize) {
-    if let Some(last) = len.checked_sub(1) {
-        weights.select_nth_unstable_by_key(last, |run| Reverse(run.weight));
+/// Moves the runs of the highest ranks, of this number, to the front.
+fn highest_first(runs: &mut [Centroid], len: usize) {
+    if len > 0 {
+        runs.select_nth_unstable_by_key(len - 1, |run| Reverse(rank(run)));
     }
 }
 
 /// Compresses the nodes between the runs that are kept. Returns false if the result would have too many nodes.
 fn keep(
     mut nodes: impl Iterator<Item = Centroid> + Clone,
-    mut kept: Kept,
+    kept: &Kept,
+    total: i64,
     scale: &Scale,
     form: Form,
     result: &mut Vec<Centroid>,
 ) -> Result<bool, OutOfMemory> {
-    let mut between = Walk::new(scale, usize::MAX);
+    let mut between = Walk::new(scale, usize::MAX, total / form.values as i64);
     for run in runs(nodes.clone()) {
-        if result.len() + form.run_len > form.max_len {
-            return Ok(false);
-        }
         if kept.keeps(run) {
             between.close(run.weight, result)?;
+            if result.len() + form.run_len > form.max_len {
+                return Ok(false);
+            }
             push_run(run, form, result)?;
             nodes.nth(run.nodes - 1);
         } else {
             for node in nodes.by_ref().take(run.nodes) {
+                if result.len() >= form.max_len {
+                    return Ok(false);
+                }
                 between.add(node, result)?;
             }
         }
     }
+    if result.len() >= form.max_len {
+        return Ok(false);
+    }
     between.close(0, result)?;
-    Ok(result.len() <= form.max_len)
+    Ok(true)
 }
 
 /// Adds the nodes of a run that is kept.
 fn push_run(run: Run, form: Form, result: &mut Vec<Centroid>) -> Result<(), OutOfMemory> {
-    let len = run.len(form);
+    let (mean, len) = (run.mean, run.len(form));
     let middle = run.weight - (len as i64 - 1);
     for at in 0..len {
         let weight = if at == 1 { middle } else { 1 };
-        let mean = run.mean;
         try_push(result, Centroid { mean, weight })?;
     }
     Ok(())

@@ -84,7 +84,7 @@ fn the_format_never_changes() {
     let mut large = window(200, 3);
     for unit in 0..5 {
         large.advance(unit);
-        let samples = (0..500 * unit).map(|number| (number * number % 1009) as f64);
+        let samples = (0..500 * unit).map(|number| (number * number % 1009) as f64 + number as f64 / 4096.0);
         add(&mut large, &samples.collect::<Vec<_>>());
     }
     let forms = [
