@@ -63,6 +63,8 @@ const RANKS: &str =
     "<!-- ranks: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const VALKEY_RATES: &str =
     "<!-- valkey rates: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const REPEATED: &str =
+    "<!-- repeated values: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const END: &str = "<!-- end -->";
 
 /// The results for a family.
@@ -209,6 +211,12 @@ fn the_t_digest_page_shows_the_measured_accuracy() {
     check_table(&path, NUMBERS, &digests::by_number());
     check_table(&path, SECOND_MODES, &digests::second_modes());
     check_table(&path, MERGES, &digests::merges());
+}
+
+#[test]
+fn the_t_digest_page_shows_the_measured_accuracy_of_repeated_values() {
+    let path = page("docs/families/t-digest.md");
+    check_table(&path, REPEATED, &repeated::by_load());
 }
 
 #[test]
