@@ -1,7 +1,7 @@
 //! Tracks keys whose later replies may differ from the recording.
 //!
-//! Two intended differences change the value of a key, so that all later replies about it may differ. A read of a
-//! t-digest compresses the digest in RedisBloom but not in Roughly. Count-min sketches behave like RedisBloom 8.12,
+//! Three intended differences change the value of a key, so that all later replies about it may differ. A read of a
+//! t-digest compresses the digest in RedisBloom but not in Roughly, whose digests of equal samples are more accurate. Count-min sketches behave like RedisBloom 8.12,
 //! while the recordings are of 8.10 and 2.8. Some of the differences in [`super::differences`] also change values.
 //! This module tracks such keys through renames, copies, dumps and merges, and compares only the types of replies
 //! about them.
@@ -26,6 +26,8 @@ struct State {
 pub struct Wanted {
     read: HashSet<Vec<u8>>,
     off: HashSet<Vec<u8>>,
+    /// The samples of digests, as they were written.
+    samples: HashMap<Vec<u8>, HashSet<Vec<u8>>>,
     /// Keys that exist in RedisBloom but not in Roughly.
     missing: HashSet<Vec<u8>>,
     /// The state of the key at each DUMP and SCANDUMP, by the number of the command.
@@ -98,6 +100,7 @@ impl Wanted {
             "DEL" | "UNLINK" | "TDIGEST.RESET" => {
                 for key in arguments {
                     self.set(key, State::default());
+                    self.samples.remove(key);
                     self.missing.remove(key);
                 }
                 false
@@ -155,7 +158,8 @@ impl Wanted {
             // The numbers of nodes show whether the digest was compressed.
             "TDIGEST.INFO" if state.is_read || state.is_off => is_same_shape(recorded, got),
             _ => {
-                if command == "TDIGEST.ADD" && state.is_read {
+                if command == "TDIGEST.ADD" && (state.is_read || self.adds_equal_samples(arguments))
+                {
                     self.off.insert(key.clone());
                 } else if reads_digest(command) {
                     self.read.insert(key.clone());
@@ -186,6 +190,19 @@ impl Wanted {
         // RedisBloom compresses the sources of a merge.
         self.read.extend(arguments.iter().cloned());
         self.off.contains(key) && is_same_type(recorded, got)
+    }
+
+    /// Whether a digest has equal samples after TDIGEST.ADD. Those of `tdfresh` are so small that all answers agree.
+    fn adds_equal_samples(&mut self, arguments: &[Vec<u8>]) -> bool {
+        let Some((key, added)) = arguments.split_first() else {
+            return false;
+        };
+        let samples = self.samples.entry(key.clone()).or_default();
+        let distinct = added
+            .iter()
+            .filter(|sample| samples.insert((*sample).clone()))
+            .count();
+        distinct < added.len() && !self.merges_agree
     }
 
     /// Whether a script requests the INFO of a digest that was read.

@@ -7,7 +7,6 @@ use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::t_digest::{Compressed, DigestCache, TDigest, TDigestWindow, WindowCache};
 use roughly_sketch::window::{Panes, Timed, Window};
-use std::collections::BTreeMap;
 
 /// A kind of samples: its name, the samples, and the maximum rank errors of a digest with COMPRESSION 100 and 300.
 struct Load {
