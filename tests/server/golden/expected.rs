@@ -311,6 +311,7 @@ mod tests {
             let name = words.next().unwrap();
             let arguments: Vec<_> = words.map(|word| word.as_bytes().to_vec()).collect();
             let mut twin = Wanted {
+                samples: self.wanted.samples.clone(),
                 read: self.wanted.read.clone(),
                 off: self.wanted.off.clone(),
                 missing: self.wanted.missing.clone(),
