@@ -34,6 +34,8 @@ pub struct Wanted {
     dumped: HashMap<usize, State>,
     /// The transcript never writes to a digest after it was read, so merges are equal.
     merges_agree: bool,
+    /// The transcript has digests of equal samples that are not small.
+    has_equal_samples: bool,
 }
 
 impl Wanted {
@@ -41,6 +43,7 @@ impl Wanted {
     pub fn new(family: &str) -> Self {
         Self {
             merges_agree: family == "tdfresh",
+            has_equal_samples: family == "tdigest",
             ..Self::default()
         }
     }
@@ -73,6 +76,7 @@ impl Wanted {
             "FLUSHALL" | "FLUSHDB" | "SWAPDB" | "DEBUG" => {
                 *self = Self {
                     merges_agree: self.merges_agree,
+                    has_equal_samples: self.has_equal_samples,
                     dumped: std::mem::take(&mut self.dumped),
                     ..Self::default()
                 };
@@ -192,7 +196,7 @@ impl Wanted {
         self.off.contains(key) && is_same_type(recorded, got)
     }
 
-    /// Whether a digest has equal samples after TDIGEST.ADD. Those of `tdfresh` are so small that all answers agree.
+    /// Whether a digest has equal samples after TDIGEST.ADD.
     fn adds_equal_samples(&mut self, arguments: &[Vec<u8>]) -> bool {
         let Some((key, added)) = arguments.split_first() else {
             return false;
@@ -202,7 +206,7 @@ impl Wanted {
             .iter()
             .filter(|sample| samples.insert((*sample).clone()))
             .count();
-        distinct < added.len() && !self.merges_agree
+        distinct < added.len() && self.has_equal_samples
     }
 
     /// Whether a script requests the INFO of a digest that was read.
@@ -317,6 +321,7 @@ mod tests {
                 missing: self.wanted.missing.clone(),
                 dumped: self.wanted.dumped.clone(),
                 merges_agree: self.wanted.merges_agree,
+                has_equal_samples: self.wanted.has_equal_samples,
             };
             let allows = |wanted: &mut Wanted, got| {
                 wanted.allows(self.number, references, name, &arguments, recorded, &got)
