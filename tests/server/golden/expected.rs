@@ -43,7 +43,7 @@ impl Wanted {
     pub fn new(family: &str) -> Self {
         Self {
             merges_agree: family == "tdfresh",
-            has_equal_samples: family == "tdigest",
+            has_equal_samples: ["tdigest", "mixed"].contains(&family),
             ..Self::default()
         }
     }
