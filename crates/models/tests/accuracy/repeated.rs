@@ -306,8 +306,7 @@ pub fn by_load() -> String {
     table(&head, &rows)
 }
 
-#[test]
-fn repeated_values_are_exact_or_nearly() {
+pub fn repeated_values_are_exact_or_nearly() {
     let mut failures = Vec::new();
     for load in &LOADS {
         let samples = (load.samples)(&mut Random(72));
