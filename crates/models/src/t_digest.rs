@@ -163,6 +163,15 @@ impl Nodes {
         walked.add(&self.nodes, i64::MAX);
         let merges = walked.result.len() < self.nodes.len();
         let runs: Vec<_> = self.nodes.chunk_by(|a, b| a.0 == b.0).collect();
+        // A run begins with a sample: heavier nodes before it are single ones.
+        let runs: Vec<_> = runs
+            .into_iter()
+            .flat_map(|equal| {
+                let heavy = equal.iter().take_while(|node| node.1 > 1).count();
+                let (heavy, run) = equal.split_at(heavy);
+                heavy.chunks(1).chain(Some(run).filter(|run| !run.is_empty()))
+            })
+            .collect();
         let kept = if merges { self.with_runs(&runs) } else { None };
         self.nodes = kept.unwrap_or(walked.result);
         self.merged = self.nodes.len();
@@ -211,7 +220,7 @@ impl Nodes {
             }
             let mut result = Walk::new(self);
             for &run in runs {
-                match heavy.iter().any(|kept| kept[0].0 == run[0].0) {
+                match heavy.iter().any(|kept| kept.as_ptr() == run.as_ptr()) {
                     true => result.skip(shortened(run)),
                     false => result.add(run, all / c),
                 }

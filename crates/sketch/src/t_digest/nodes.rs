@@ -7,6 +7,7 @@
 
 use super::Centroid;
 use super::centroid::Scale;
+use super::runs::Groups;
 use super::samples::{Samples, with_sorted_copy};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, reserve_exact, reserve_for, try_push};
@@ -23,7 +24,7 @@ pub(super) struct SortedNodes {
     /// The number of samples among the nodes: the first ones of the list.
     samples: usize,
     means: Vec<f64>,
-    /// Whether means are equal.
+    /// Whether there are runs of equal means.
     has_runs: bool,
     /// The nodes that are not samples, and one after all nodes.
     heavy: Vec<Heavy>,
@@ -117,7 +118,7 @@ impl SortedNodes {
         self.key
     }
 
-    /// Whether nodes have equal means.
+    /// Whether there are runs of equal means, which the division does not keep.
     pub(super) fn has_runs(&self) -> bool {
         self.has_runs
     }
@@ -158,9 +159,9 @@ impl SortedNodes {
             self.has_runs = false;
             reserve_exact(&mut self.heavy, others_len + 1)?;
             reserve_for(&mut self.means, len, max_len)?;
-            let mut excess = 0;
+            let (mut groups, mut excess) = (Groups::default(), 0);
             for (at, node) in others.enumerate() {
-                self.has_runs |= self.means.last() == Some(&node.mean);
+                self.has_runs |= groups.continues(node);
                 self.means.push(node.mean);
                 self.heavy.push(Heavy { at, excess });
                 excess += node.weight - 1;
@@ -185,7 +186,7 @@ impl SortedNodes {
         self.means.resize(end + samples.len(), 0.0);
         for (before, &sample) in samples.iter().enumerate().rev() {
             let at = self.means[..end].partition_point(|&mean| mean <= sample);
-            self.has_runs |= at > 0 && self.means[at - 1] == sample;
+            let follows_equal = at > 0 && self.means[at - 1] == sample;
             self.has_runs |= samples.get(before + 1) == Some(&sample);
             self.means.copy_within(at..end, at + before + 1);
             self.means[at + before] = sample;
@@ -196,6 +197,16 @@ impl SortedNodes {
                 node.at += before + 1;
                 heavy -= 1;
             }
+            // A run continues, or the node before the sample begins one.
+            self.has_runs |= follows_equal && self.weight_of(at - 1, heavy) == 1;
+        }
+    }
+
+    /// The weight of a node, after which `heavy` is the next node that is not a sample.
+    fn weight_of(&self, at: usize, heavy: usize) -> i64 {
+        match &self.heavy[..=heavy] {
+            [.., node, after] if node.at == at => 1 + after.excess - node.excess,
+            _ => 1,
         }
     }
 

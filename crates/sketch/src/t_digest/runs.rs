@@ -1,7 +1,7 @@
 //! The compression of nodes with equal means: repeated values.
 //!
-//! A *run* is all nodes of one mean, at least two. A single node is none: one of weight 1 is a sample, and the samples of a heavier one may
-//! differ. A run that is kept becomes the nodes [1, n - 2, 1]: answers do not interpolate beside a node of weight 1, so that those
+//! A *run* is at least two nodes of one mean: the first one of weight 1, a sample, and all that follow. Heavier nodes before it are
+//! no part of it, because their samples may differ: means of centroids can be equal by coincidence. A run that is kept becomes the nodes [1, n - 2, 1]: answers do not interpolate beside a node of weight 1, so that those
 //! about its value are exact, in RedisBloom too.
 //!
 //! - If there are no runs, or the walk (centroid.rs) merges nothing, the result is that of the walk.
@@ -99,10 +99,9 @@ fn walk(
     result: &mut Vec<Centroid>,
 ) -> Result<bool, OutOfMemory> {
     let mut walk = Walk::new(scale, form.max_walk_len, i64::MAX);
-    let (mut previous, mut has_runs, mut has_merged) = (f64::NAN, false, false);
+    let (mut groups, mut has_runs, mut has_merged) = (Groups::default(), false, false);
     for node in nodes {
-        has_runs |= node.mean == previous;
-        previous = node.mean;
+        has_runs |= groups.continues(node);
         has_merged |= walk.add(node, result)?;
         if has_runs && has_merged && stops_at_runs {
             return Ok(false);
@@ -112,7 +111,30 @@ fn walk(
     Ok(true)
 }
 
-/// The nodes of one mean.
+/// Divides nodes into runs and single nodes.
+pub(super) struct Groups {
+    /// Of the last node, if that is a sample or in a run.
+    mean: f64,
+}
+
+impl Default for Groups {
+    fn default() -> Self {
+        Self { mean: f64::NAN }
+    }
+}
+
+impl Groups {
+    /// Whether the next node is in a run with the one before it.
+    #[inline(always)]
+    pub(super) fn continues(&mut self, node: Centroid) -> bool {
+        let continues = node.mean == self.mean;
+        let is_single = !continues && node.weight > 1;
+        self.mean = if is_single { f64::NAN } else { node.mean };
+        continues
+    }
+}
+
+/// A run, or a single node.
 #[derive(Clone, Copy)]
 struct Run {
     mean: f64,
@@ -135,28 +157,24 @@ impl Run {
     }
 }
 
-/// All nodes, by their means.
+/// All nodes, as runs and single nodes.
 fn runs(mut nodes: impl Iterator<Item = Centroid>) -> impl Iterator<Item = Run> {
     let mut next = nodes.next();
     std::iter::from_fn(move || {
-        let Centroid { mean, mut weight } = next?;
-        let mut count = 1;
-        loop {
+        let first = next?;
+        let (mut groups, mut weight, mut count) = (Groups::default(), first.weight, 1);
+        groups.continues(first);
+        next = nodes.next();
+        while let Some(node) = next.filter(|&node| groups.continues(node)) {
+            weight += node.weight;
+            count += 1;
             next = nodes.next();
-            match next {
-                Some(node) if node.mean == mean => {
-                    weight += node.weight;
-                    count += 1;
-                }
-                _ => {
-                    return Some(Run {
-                        mean,
-                        weight,
-                        nodes: count,
-                    });
-                }
-            }
         }
+        Some(Run {
+            mean: first.mean,
+            weight,
+            nodes: count,
+        })
     })
 }
 

@@ -3,7 +3,9 @@
 use super::*;
 use crate::t_digest::centroid::{compress_to_vec, compress_within};
 use crate::t_digest::runs::Form;
+use crate::window::{Panes, Timed, Window};
 use proptest::prelude::*;
+use std::f64::consts::PI;
 
 /// Nodes of few or many means, as large payloads have them: single, in pairs and in triples, of any weight.
 fn nodes() -> impl Strategy<Value = (u32, Vec<Centroid>)> {
@@ -131,4 +133,104 @@ fn small_digests_have_one_node_per_sample() {
             .centroids()
             .all(|node| node.weight == 1)
     );
+}
+
+/// The walk without the rule of equal means, after a stable sort.
+fn plain(compression: f64, mut nodes: Vec<Centroid>) -> Vec<Centroid> {
+    nodes.sort_by(|one, other| one.mean.total_cmp(&other.mean));
+    let all = sum(&nodes) as f64;
+    let normalizer = compression / (2.0 * PI * all * crate::math::ln(all));
+    let (mut before, mut result) = (0, Vec::<Centroid>::new());
+    for node in nodes {
+        if let Some(last) = result.last_mut() {
+            let weight = last.weight + node.weight;
+            let limits = [before, before + weight].map(|weight| {
+                let q = weight as f64 / all;
+                q * (1.0 - q)
+            });
+            if limits.iter().all(|limit| weight as f64 * normalizer <= *limit) {
+                last.mean += (node.mean - last.mean) * node.weight as f64 / weight as f64;
+                last.weight = weight;
+                continue;
+            }
+            before += last.weight;
+        }
+        result.push(node);
+    }
+    result
+}
+
+fn compressed(digest: &TDigest) -> Vec<Centroid> {
+    digest.compressed().unwrap().centroids().collect()
+}
+
+/// Means of centroids that are equal by coincidence are not equal samples: their nodes are merged as if they were apart.
+#[test]
+fn heavy_nodes_of_one_mean_are_no_run() {
+    for form in [Form::of(20), Form::of_pane(10, 20, 70)] {
+        let nodes = (0..70).map(|at| Centroid {
+            mean: f64::from(at / 3),
+            weight: i64::from(2 + at % 5),
+        });
+        let mut all: Vec<_> = nodes.collect();
+        // The last node of a mean is a sample.
+        all.extend((1..40).map(|mean| Centroid::from(f64::from(mean) / 2.0)));
+        all.sort_by(|one, other| one.mean.total_cmp(&other.mean));
+        let result = compress_to_vec(all.iter().copied(), all.len(), sum(&all), form).unwrap();
+        assert!(result.len() < all.len());
+        assert_eq!(result, plain(20.0, all));
+    }
+}
+
+/// In batches, one by one with reads, merged, and in windows.
+#[test]
+fn digests_of_distinct_samples_are_those_of_the_plain_walk() {
+    for seed in 0..30u64 {
+        let compression = [10, 37, 100][seed as usize % 3];
+        // Multiples of an irrational number modulo 1, in an order of their own.
+        let sample = |number: u64| ((number ^ seed) as f64 * 0.618_033_988_749_894_9).fract();
+        let samples: Vec<_> = (0..60 + 9 * seed).map(sample).collect();
+        let nodes = |samples: &[f64]| samples.iter().map(|&sample| sample.into()).collect();
+        let digest_plain = |nodes| plain(compression as f64, nodes);
+        let pane_plain = |nodes| plain(2.0 * compression as f64, nodes);
+        let parts: Vec<_> = samples.chunks(samples.len().div_ceil(3)).collect();
+
+        let digests: Vec<_> = parts.iter().map(|part| digest_of(compression, part)).collect();
+        let operands: Vec<_> = digests.iter().collect();
+        let merged = TDigest::merge(compression, &operands, Budget::UNLIMITED).unwrap();
+        let mut expected = Vec::new();
+        for (digest, part) in digests.iter().zip(&parts) {
+            let added: Vec<_> = if part.len() < capacity(compression as u32) as usize {
+                digest_plain(nodes(part))
+            } else {
+                compressed(digest)
+            };
+            assert_eq!(compressed(digest), added);
+            if !expected.is_empty() {
+                expected = digest_plain(expected);
+            }
+            expected.extend(added);
+        }
+        assert_eq!(compressed(&merged), digest_plain(expected), "{seed}");
+
+        let (mut one_by_one, mut cache) = (digest(compression), DigestCache::default());
+        for sample in parts[0] {
+            one_by_one.add(&[*sample]).unwrap();
+            let kept = one_by_one.compressed_with(&mut cache).unwrap().centroids();
+            assert!(kept.eq(one_by_one.compressed().unwrap().centroids()));
+        }
+
+        let window = Window::new(3, 3, None).unwrap();
+        let mut panes = TDigestWindow::new(compression, window, Budget::UNLIMITED).unwrap();
+        for (unit, part) in parts.iter().enumerate() {
+            panes.advance(unit as u64);
+            panes.add_within(part, Budget::UNLIMITED).unwrap();
+        }
+        let closed = [0, 1].map(|pane| pane_plain(nodes(parts[pane]))).concat();
+        let mut all = pane_plain(closed);
+        all.extend(nodes(parts[2]));
+        let mut cache = WindowCache::default();
+        let read = panes.compressed_at(Panes::ALL, &mut cache).unwrap();
+        assert!(read.centroids().eq(digest_plain(all)), "{seed}");
+    }
 }
