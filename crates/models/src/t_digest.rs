@@ -169,7 +169,9 @@ impl Nodes {
             .flat_map(|equal| {
                 let heavy = equal.iter().take_while(|node| node.1 > 1).count();
                 let (heavy, run) = equal.split_at(heavy);
-                heavy.chunks(1).chain(Some(run).filter(|run| !run.is_empty()))
+                heavy
+                    .chunks(1)
+                    .chain(Some(run).filter(|run| !run.is_empty()))
             })
             .collect();
         let kept = if merges { self.with_runs(&runs) } else { None };

@@ -77,31 +77,31 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Merges the next node into the current centroid, or adds that to `result`. Returns whether it merged the node.
+    /// Merges the next node into the current centroid, or adds that to `result`.
     #[inline(always)]
     pub(super) fn add(
         &mut self,
         node: Centroid,
         result: &mut Vec<Centroid>,
-    ) -> Result<bool, OutOfMemory> {
+    ) -> Result<(), OutOfMemory> {
         let Some(current) = &mut self.current else {
             self.current = Some(node);
-            return Ok(false);
+            return Ok(());
         };
         let weight = current.weight + node.weight;
         let is_allowed = self.scale.allows(self.limit, self.before, weight);
         if is_allowed && weight <= self.max_weight {
             current.merge(node, weight);
-            return Ok(true);
+            return Ok(());
         }
         let closed = std::mem::replace(current, node);
         self.before += closed.weight;
         self.limit = self.scale.limit(self.before);
-        push(closed, result, self.max_len)?;
-        Ok(false)
+        push(closed, result, self.max_len)
     }
 
     /// Adds the current centroid to `result`. The next one begins after nodes of the weight `skipped`.
+    #[inline(always)]
     pub(super) fn close(
         &mut self,
         skipped: i64,

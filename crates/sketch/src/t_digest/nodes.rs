@@ -7,7 +7,7 @@
 
 use super::Centroid;
 use super::centroid::Scale;
-use super::runs::Groups;
+use super::runs::is_run;
 use super::samples::{Samples, with_sorted_copy};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, reserve_exact, reserve_for, try_push};
@@ -159,9 +159,10 @@ impl SortedNodes {
             self.has_runs = false;
             reserve_exact(&mut self.heavy, others_len + 1)?;
             reserve_for(&mut self.means, len, max_len)?;
-            let (mut groups, mut excess) = (Groups::default(), 0);
+            let (mut previous, mut excess) = (Centroid::from(f64::NAN), 0);
             for (at, node) in others.enumerate() {
-                self.has_runs |= groups.continues(node);
+                self.has_runs |= is_run(previous, node);
+                previous = node;
                 self.means.push(node.mean);
                 self.heavy.push(Heavy { at, excess });
                 excess += node.weight - 1;
@@ -183,11 +184,13 @@ impl SortedNodes {
     /// Inserts samples that are in stable order, after the nodes of equal mean. Memory is reserved.
     fn insert(&mut self, samples: &[f64]) {
         let (mut end, mut heavy) = (self.means.len(), self.heavy.len());
+        let (mut has_runs, mut later) = (self.has_runs, f64::NAN);
         self.means.resize(end + samples.len(), 0.0);
         for (before, &sample) in samples.iter().enumerate().rev() {
             let at = self.means[..end].partition_point(|&mean| mean <= sample);
-            let follows_equal = at > 0 && self.means[at - 1] == sample;
-            self.has_runs |= samples.get(before + 1) == Some(&sample);
+            let follows_equal = self.means[..at].last() == Some(&sample);
+            has_runs |= sample == later;
+            later = sample;
             self.means.copy_within(at..end, at + before + 1);
             self.means[at + before] = sample;
             end = at;
@@ -198,8 +201,11 @@ impl SortedNodes {
                 heavy -= 1;
             }
             // A run continues, or the node before the sample begins one.
-            self.has_runs |= follows_equal && self.weight_of(at - 1, heavy) == 1;
+            if follows_equal {
+                has_runs |= self.weight_of(at - 1, heavy) == 1;
+            }
         }
+        self.has_runs = has_runs;
     }
 
     /// The weight of a node, after which `heavy` is the next node that is not a sample.

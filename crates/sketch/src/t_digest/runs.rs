@@ -92,46 +92,41 @@ pub(super) fn compress(
 
 /// Compresses nodes without runs. If there are some, `stops_at_runs` is true and nodes were merged, it stops and returns false.
 fn walk(
-    nodes: impl Iterator<Item = Centroid>,
+    mut nodes: impl Iterator<Item = Centroid>,
     scale: &Scale,
     form: Form,
     stops_at_runs: bool,
     result: &mut Vec<Centroid>,
 ) -> Result<bool, OutOfMemory> {
     let mut walk = Walk::new(scale, form.max_walk_len, i64::MAX);
-    let (mut groups, mut has_runs, mut has_merged) = (Groups::default(), false, false);
-    for node in nodes {
-        has_runs |= groups.continues(node);
-        has_merged |= walk.add(node, result)?;
-        if has_runs && has_merged && stops_at_runs {
+    let mut previous = Centroid::from(f64::NAN);
+    let (mut added, mut has_runs) = (0, false);
+    for node in nodes.by_ref() {
+        added += 1;
+        walk.add(node, result)?;
+        if is_run(previous, node) && stops_at_runs {
+            has_runs = true;
+            break;
+        }
+        previous = node;
+    }
+    // The walk has one centroid that is not in the result.
+    while has_runs {
+        if added > result.len() + 1 {
             return Ok(false);
         }
+        let Some(node) = nodes.next() else { break };
+        added += 1;
+        walk.add(node, result)?;
     }
     walk.close(0, result)?;
     Ok(true)
 }
 
-/// Divides nodes into runs and single nodes.
-pub(super) struct Groups {
-    /// Of the last node, if that is a sample or in a run.
-    mean: f64,
-}
-
-impl Default for Groups {
-    fn default() -> Self {
-        Self { mean: f64::NAN }
-    }
-}
-
-impl Groups {
-    /// Whether the next node is in a run with the one before it.
-    #[inline(always)]
-    pub(super) fn continues(&mut self, node: Centroid) -> bool {
-        let continues = node.mean == self.mean;
-        let is_single = !continues && node.weight > 1;
-        self.mean = if is_single { f64::NAN } else { node.mean };
-        continues
-    }
+/// Whether a run that begins with the node `first` has this later one.
+#[inline(always)]
+pub(super) fn is_run(first: Centroid, later: Centroid) -> bool {
+    first.mean == later.mean && first.weight == 1
 }
 
 /// A run, or a single node.
@@ -162,10 +157,9 @@ fn runs(mut nodes: impl Iterator<Item = Centroid>) -> impl Iterator<Item = Run> 
     let mut next = nodes.next();
     std::iter::from_fn(move || {
         let first = next?;
-        let (mut groups, mut weight, mut count) = (Groups::default(), first.weight, 1);
-        groups.continues(first);
+        let (mut weight, mut count) = (first.weight, 1);
         next = nodes.next();
-        while let Some(node) = next.filter(|&node| groups.continues(node)) {
+        while let Some(node) = next.filter(|&node| is_run(first, node)) {
             weight += node.weight;
             count += 1;
             next = nodes.next();
@@ -257,6 +251,12 @@ fn keep(
     form: Form,
     result: &mut Vec<Centroid>,
 ) -> Result<bool, OutOfMemory> {
+    if matches!(kept, Kept::All) {
+        for run in runs(nodes) {
+            push_run(run, form, result)?;
+        }
+        return Ok(true);
+    }
     let mut between = Walk::new(scale, usize::MAX, total / form.values as i64);
     for run in runs(nodes.clone()) {
         if kept.keeps(run) {

@@ -148,7 +148,10 @@ fn plain(compression: f64, mut nodes: Vec<Centroid>) -> Vec<Centroid> {
                 let q = weight as f64 / all;
                 q * (1.0 - q)
             });
-            if limits.iter().all(|limit| weight as f64 * normalizer <= *limit) {
+            if limits
+                .iter()
+                .all(|limit| weight as f64 * normalizer <= *limit)
+            {
                 last.mean += (node.mean - last.mean) * node.weight as f64 / weight as f64;
                 last.weight = weight;
                 continue;
@@ -195,7 +198,10 @@ fn digests_of_distinct_samples_are_those_of_the_plain_walk() {
         let pane_plain = |nodes| plain(2.0 * compression as f64, nodes);
         let parts: Vec<_> = samples.chunks(samples.len().div_ceil(3)).collect();
 
-        let digests: Vec<_> = parts.iter().map(|part| digest_of(compression, part)).collect();
+        let digests: Vec<_> = parts
+            .iter()
+            .map(|part| digest_of(compression, part))
+            .collect();
         let operands: Vec<_> = digests.iter().collect();
         let merged = TDigest::merge(compression, &operands, Budget::UNLIMITED).unwrap();
         let mut expected = Vec::new();
@@ -231,6 +237,8 @@ fn digests_of_distinct_samples_are_those_of_the_plain_walk() {
         all.extend(nodes(parts[2]));
         let mut cache = WindowCache::default();
         let read = panes.compressed_at(Panes::ALL, &mut cache).unwrap();
-        assert!(read.centroids().eq(digest_plain(all)), "{seed}");
+        // Answers of windows have one eighth more.
+        let expected = plain((compression + compression / 8) as f64, all);
+        assert!(read.centroids().eq(expected), "{seed}");
     }
 }
