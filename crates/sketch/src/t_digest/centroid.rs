@@ -1,8 +1,7 @@
 //! Centroids, their order, and the compression that merges neighbors.
 
-use super::runs::{Form, compress};
 use crate::math;
-use crate::memory::{OutOfMemory, try_push, with_capacity};
+use crate::memory::{OutOfMemory, try_push};
 use std::f64::consts::PI;
 
 /// A node of a digest: a mean and the number of its samples.
@@ -187,34 +186,6 @@ impl Scale {
     pub(super) fn is_monotonic(&self) -> bool {
         self.normalizer > 2.0 * LIMIT_ERROR
     }
-}
-
-/// [`compress`] into a new vector; `count` is the number of nodes.
-pub(super) fn compress_to_vec(
-    nodes: impl Iterator<Item = Centroid> + Clone,
-    count: usize,
-    total: i64,
-    form: Form,
-) -> Result<Vec<Centroid>, OutOfMemory> {
-    // The number of centroids from a full buffer is about 2/3 of the compression.
-    let mut centroids = with_capacity(count.min(form.compression as usize))?;
-    compress(nodes, total, form, &mut centroids)?;
-    Ok(centroids)
-}
-
-/// [`compress_to_vec`] in the form of a digest, to fewer than `capacity` centroids with weights that doubles represent, and the sum of these
-/// weights.
-pub(super) fn compress_within(
-    nodes: impl Iterator<Item = Centroid> + Clone,
-    count: usize,
-    total: i64,
-    compression: u32,
-    capacity: usize,
-) -> Result<(Vec<Centroid>, i64), OutOfMemory> {
-    let mut centroids = compress_to_vec(nodes, count, total, Form::of(compression))?;
-    merge_lightest_if_full(&mut centroids, capacity);
-    let weight = round_weights(&mut centroids, total);
-    Ok((centroids, weight))
 }
 
 /// A double represents every integer up to this one.

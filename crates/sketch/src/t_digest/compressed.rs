@@ -5,9 +5,9 @@
 //! [min, max], even if a difference or product of extreme samples is not finite.
 
 use super::Centroid;
-use super::centroid::{Scale, clamp, compress_to_vec};
+use super::centroid::{Scale, clamp};
 use super::nodes::SortedNodes;
-use super::runs::Form;
+use super::runs::{Form, compress_to_vec};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, reserve_exact, reserve_for};
 use std::ops::Range;

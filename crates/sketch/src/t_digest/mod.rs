@@ -41,9 +41,10 @@ use super::merge::TooMuchWork;
 use crate::cache::Stamp;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::window::{Timed, WindowError};
-use centroid::{compress_within, in_order};
+use centroid::in_order;
 use compressed::Extent;
 use nodes::NodesKey;
+use runs::compress_within;
 use samples::Samples;
 
 /// Why an operation failed, with the text that a command replies after the error code.

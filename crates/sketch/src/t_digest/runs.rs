@@ -11,8 +11,8 @@
 //!   weight is limited.
 
 use super::Centroid;
-use super::centroid::{Scale, Walk};
-use crate::memory::{OutOfMemory, try_push};
+use super::centroid::{Scale, Walk, merge_lightest_if_full, round_weights};
+use crate::memory::{OutOfMemory, try_push, with_capacity};
 use std::cmp::Reverse;
 
 /// What a compression results in.
@@ -88,6 +88,34 @@ pub(super) fn compress(
     }
     walk(nodes, &scale, form, false, result)?;
     Ok(())
+}
+
+/// [`compress`] into a new vector; `count` is the number of nodes.
+pub(super) fn compress_to_vec(
+    nodes: impl Iterator<Item = Centroid> + Clone,
+    count: usize,
+    total: i64,
+    form: Form,
+) -> Result<Vec<Centroid>, OutOfMemory> {
+    // The number of centroids from a full buffer is about 2/3 of the compression.
+    let mut centroids = with_capacity(count.min(form.compression as usize))?;
+    compress(nodes, total, form, &mut centroids)?;
+    Ok(centroids)
+}
+
+/// [`compress_to_vec`] in the form of a digest, to fewer than `capacity` centroids with weights that doubles represent, and the sum of these
+/// weights.
+pub(super) fn compress_within(
+    nodes: impl Iterator<Item = Centroid> + Clone,
+    count: usize,
+    total: i64,
+    compression: u32,
+    capacity: usize,
+) -> Result<(Vec<Centroid>, i64), OutOfMemory> {
+    let mut centroids = compress_to_vec(nodes, count, total, Form::of(compression))?;
+    merge_lightest_if_full(&mut centroids, capacity);
+    let weight = round_weights(&mut centroids, total);
+    Ok((centroids, weight))
 }
 
 /// Compresses nodes without runs. If there are some, `stops_at_runs` is true and nodes were merged, it stops and returns false.

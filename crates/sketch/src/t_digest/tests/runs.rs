@@ -1,8 +1,7 @@
 //! Runs of equal means: the number of nodes that a compression leaves, and compressions of compressed nodes.
 
 use super::*;
-use crate::t_digest::centroid::{compress_to_vec, compress_within};
-use crate::t_digest::runs::Form;
+use crate::t_digest::runs::{Form, compress_to_vec, compress_within};
 use crate::window::{Panes, Timed, Window};
 use proptest::prelude::*;
 use std::f64::consts::PI;

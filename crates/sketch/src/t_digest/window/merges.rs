@@ -11,7 +11,8 @@ use super::Centroid;
 use super::pane::{ClosedPane, pane_form};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, reserve_exact, with_capacity};
-use crate::t_digest::centroid::{compress_to_vec, in_order};
+use crate::t_digest::centroid::in_order;
+use crate::t_digest::runs::compress_to_vec;
 use crate::window::{StoredPane, Timeline, Window};
 
 type Pane = StoredPane<ClosedPane>;
