@@ -139,13 +139,15 @@ fn walk(
         previous = node;
     }
     // The walk has one centroid that is not in the result.
-    while has_runs {
+    for node in nodes.take_while(|_| has_runs) {
         if added > result.len() + 1 {
             return Ok(false);
         }
-        let Some(node) = nodes.next() else { break };
         added += 1;
         walk.add(node, result)?;
+    }
+    if has_runs && added > result.len() + 1 {
+        return Ok(false);
     }
     walk.close(0, result)?;
     Ok(true)
