@@ -119,6 +119,8 @@ pub fn samples(input: &mut Input<'_>, is_wild: bool) -> Vec<f64> {
 #[derive(Debug, Clone)]
 struct Nodes {
     compression: i64,
+    /// Of a closed pane: that of the digest. It has more nodes, and two per run.
+    of_window: Option<i64>,
     nodes: Vec<(f64, i64)>,
     merged: usize,
     min: f64,
@@ -130,6 +132,7 @@ impl Nodes {
     fn new(compression: i64) -> Self {
         Self {
             compression,
+            of_window: None,
             nodes: Vec::new(),
             merged: 0,
             min: f64::MAX,
@@ -156,27 +159,79 @@ impl Nodes {
     fn compress(&mut self) {
         self.nodes
             .sort_by(|a, b| a.0.partial_cmp(&b.0).expect("no nan"));
-        let all: f64 = self.nodes.iter().map(|node| node.1 as f64).sum();
-        let normalizer = self.compression as f64 / (2.0 * std::f64::consts::PI * all * all.ln());
-        let mut joined: Vec<(f64, i64)> = Vec::new();
-        let mut before = 0.0;
-        for &(mean, weight) in &self.nodes {
-            if let Some(current) = joined.last_mut() {
-                let w = (current.1 + weight) as f64;
-                let (q0, q2) = (before / all, (before + w) / all);
-                let z = w * normalizer;
-                if z <= q0 * (1.0 - q0) && z <= q2 * (1.0 - q2) {
-                    current.1 += weight;
-                    current.0 += (mean - current.0) * weight as f64 / current.1 as f64;
-                    continue;
-                }
-                before += current.1 as f64;
-            }
-            joined.push((mean, weight));
-        }
-        self.nodes = joined;
+        let mut walked = Walk::new(self);
+        walked.add(&self.nodes, i64::MAX);
+        let merges = walked.result.len() < self.nodes.len();
+        let runs: Vec<_> = self.nodes.chunk_by(|a, b| a.0 == b.0).collect();
+        // A run begins with a sample: heavier nodes before it are single ones.
+        let runs: Vec<_> = runs
+            .into_iter()
+            .flat_map(|equal| {
+                let heavy = equal.iter().take_while(|node| node.1 > 1).count();
+                let (heavy, run) = equal.split_at(heavy);
+                heavy
+                    .chunks(1)
+                    .chain(Some(run).filter(|run| !run.is_empty()))
+            })
+            .collect();
+        let kept = if merges { self.with_runs(&runs) } else { None };
+        self.nodes = kept.unwrap_or(walked.result);
         self.merged = self.nodes.len();
         self.compressions += 1;
+    }
+
+    /// The compressed nodes, if there are runs that are kept.
+    fn with_runs(&self, runs: &[&[(f64, i64)]]) -> Option<Vec<(f64, i64)>> {
+        let c = self.of_window.unwrap_or(self.compression);
+        let (run_len, max_kept, max_len) = match self.of_window {
+            None => (3, c, 5 * c + 9),
+            Some(_) => (2, c / 2, (6 * c + 10).min(2 * c + 50)),
+        };
+        let weight = |run: &[(f64, i64)]| run.iter().map(|node| node.1).sum::<i64>();
+        let all: i64 = self.nodes.iter().map(|node| node.1).sum();
+        let shortened = |run: &[(f64, i64)]| match weight(run) {
+            n if n > run_len && run_len == 3 => {
+                vec![(run[0].0, 1), (run[0].0, n - 2), (run[0].0, 1)]
+            }
+            n if n > run_len => vec![(run[0].0, 1), (run[0].0, n - 1)],
+            n => vec![(run[0].0, 1); n as usize],
+        };
+        let is_exact = runs.iter().all(|run| run.len() > 1 || run[0].1 == 1);
+        let repeated = runs
+            .iter()
+            .filter(|run| run.len() > 1)
+            .map(|run| weight(run));
+        let repeated: i64 = repeated.sum();
+        let len: i64 = runs.iter().map(|run| weight(run).min(run_len)).sum();
+        let are_few = runs.len() as i64 <= c || 2 * repeated >= all && len <= run_len * c;
+        if repeated > 0 && is_exact && are_few {
+            return Some(runs.iter().flat_map(|run| shortened(run)).collect());
+        }
+        let mut heavy: Vec<_> = runs
+            .iter()
+            .filter(|run| run.len() > 1 && weight(run) > 2)
+            .collect();
+        heavy.sort_by_key(|run| {
+            let mixed = run[0].0.to_bits().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            std::cmp::Reverse((weight(run), mixed))
+        });
+        for len in [max_kept, max_kept / 2] {
+            heavy.truncate(len as usize);
+            if heavy.is_empty() {
+                return None;
+            }
+            let mut result = Walk::new(self);
+            for &run in runs {
+                match heavy.iter().any(|kept| kept.as_ptr() == run.as_ptr()) {
+                    true => result.skip(shortened(run)),
+                    false => result.add(run, all / c),
+                }
+            }
+            if result.result.len() as i64 <= max_len {
+                return Some(result.result);
+            }
+        }
+        None
     }
 
     fn compressed(&self) -> Answers {
@@ -252,6 +307,62 @@ impl Nodes {
             let mean = expected.trimmed_mean(low, high);
             assert_close(compressed.trimmed_mean(low, high), mean);
         }
+    }
+}
+
+/// The nodes that are merged as far as the scale function allows.
+struct Walk {
+    normalizer: f64,
+    all: f64,
+    /// Of the nodes before the last one of the result.
+    before: f64,
+    result: Vec<(f64, i64)>,
+    /// Whether the next node begins another one.
+    is_closed: bool,
+}
+
+impl Walk {
+    fn new(nodes: &Nodes) -> Self {
+        let all: f64 = nodes.nodes.iter().map(|node| node.1 as f64).sum();
+        Self {
+            normalizer: nodes.compression as f64 / (2.0 * std::f64::consts::PI * all * all.ln()),
+            all,
+            before: 0.0,
+            result: Vec::new(),
+            is_closed: true,
+        }
+    }
+
+    /// Merges nodes to centroids of at most this weight, unless a node is heavier.
+    fn add(&mut self, nodes: &[(f64, i64)], max_weight: i64) {
+        for &(mean, weight) in nodes {
+            if !self.is_closed
+                && let Some(current) = self.result.last_mut()
+            {
+                let w = (current.1 + weight) as f64;
+                let (q0, q2) = (self.before / self.all, (self.before + w) / self.all);
+                let z = w * self.normalizer;
+                let is_allowed = z <= q0 * (1.0 - q0) && z <= q2 * (1.0 - q2);
+                if is_allowed && current.1 + weight <= max_weight {
+                    current.1 += weight;
+                    current.0 += (mean - current.0) * weight as f64 / current.1 as f64;
+                    continue;
+                }
+            }
+            self.push((mean, weight));
+            self.is_closed = false;
+        }
+    }
+
+    fn push(&mut self, node: (f64, i64)) {
+        self.before += self.result.last().map_or(0.0, |node| node.1 as f64);
+        self.result.push(node);
+    }
+
+    /// Adds nodes with which none are merged.
+    fn skip(&mut self, nodes: Vec<(f64, i64)>) {
+        nodes.into_iter().for_each(|node| self.push(node));
+        self.is_closed = true;
     }
 }
 

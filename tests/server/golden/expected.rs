@@ -1,7 +1,7 @@
 //! Tracks keys whose later replies may differ from the recording.
 //!
-//! Two intended differences change the value of a key, so that all later replies about it may differ. A read of a
-//! t-digest compresses the digest in RedisBloom but not in Roughly. Count-min sketches behave like RedisBloom 8.12,
+//! Three intended differences change the value of a key, so that all later replies about it may differ. A read of a
+//! t-digest compresses the digest in RedisBloom but not in Roughly. The compression of equal samples is more accurate in Roughly. Count-min sketches behave like RedisBloom 8.12,
 //! while the recordings are of 8.10 and 2.8. Some of the differences in [`super::differences`] also change values.
 //! This module tracks such keys through renames, copies, dumps and merges, and compares only the types of replies
 //! about them.
@@ -21,17 +21,45 @@ struct State {
     is_off: bool,
 }
 
+/// What was added to a digest.
+#[derive(Debug, Default, Clone)]
+struct Samples {
+    /// `None` is the default.
+    compression: Option<f64>,
+    /// The distinct samples, as they were written.
+    distinct: HashSet<Vec<u8>>,
+    count: usize,
+}
+
+impl Samples {
+    fn add(&mut self, samples: &[Vec<u8>]) {
+        self.distinct.extend(samples.iter().cloned());
+        self.count += samples.len();
+    }
+
+    /// Whether there are equal samples, and a compression can merge nodes. If it merges any, it merges two in the middle, from (n / 2 - 1) / n
+    /// to (n / 2 + 1) / n.
+    fn are_compressed_with_runs(&self) -> bool {
+        let (all, compression) = (self.count as f64, self.compression.unwrap_or(100.0));
+        let scaled = 2.0 * compression / (2.0 * std::f64::consts::PI * all * all.ln());
+        self.distinct.len() < self.count && scaled <= 0.25 - 1.0 / (all * all)
+    }
+}
+
 /// The keys of one transcript.
 #[derive(Debug, Default)]
 pub struct Wanted {
     read: HashSet<Vec<u8>>,
     off: HashSet<Vec<u8>>,
+    samples: HashMap<Vec<u8>, Samples>,
     /// Keys that exist in RedisBloom but not in Roughly.
     missing: HashSet<Vec<u8>>,
     /// The state of the key at each DUMP and SCANDUMP, by the number of the command.
     dumped: HashMap<usize, State>,
     /// The transcript never writes to a digest after it was read, so merges are equal.
     merges_agree: bool,
+    /// The transcript has digests of equal samples that are compressed.
+    has_equal_samples: bool,
 }
 
 impl Wanted {
@@ -39,6 +67,7 @@ impl Wanted {
     pub fn new(family: &str) -> Self {
         Self {
             merges_agree: family == "tdfresh",
+            has_equal_samples: ["tdigest", "mixed"].contains(&family),
             ..Self::default()
         }
     }
@@ -71,6 +100,7 @@ impl Wanted {
             "FLUSHALL" | "FLUSHDB" | "SWAPDB" | "DEBUG" => {
                 *self = Self {
                     merges_agree: self.merges_agree,
+                    has_equal_samples: self.has_equal_samples,
                     dumped: std::mem::take(&mut self.dumped),
                     ..Self::default()
                 };
@@ -98,6 +128,15 @@ impl Wanted {
             "DEL" | "UNLINK" | "TDIGEST.RESET" => {
                 for key in arguments {
                     self.set(key, State::default());
+                    let samples = self.samples.remove(key);
+                    if let Some(samples) = samples.filter(|_| command == "TDIGEST.RESET") {
+                        let compression = samples.compression;
+                        let empty = Samples {
+                            compression,
+                            ..Samples::default()
+                        };
+                        self.samples.insert(key.clone(), empty);
+                    }
                     self.missing.remove(key);
                 }
                 false
@@ -154,8 +193,17 @@ impl Wanted {
             }
             // The numbers of nodes show whether the digest was compressed.
             "TDIGEST.INFO" if state.is_read || state.is_off => is_same_shape(recorded, got),
+            "TDIGEST.CREATE" => {
+                if arguments.len() == 3 && *got == Reply::Simple(b"OK".to_vec()) {
+                    let compression = std::str::from_utf8(&arguments[2]).ok();
+                    let samples = self.samples.entry(key.clone()).or_default();
+                    samples.compression = compression.and_then(|text| text.parse().ok());
+                }
+                self.is_follow_up(&key, recorded, got)
+            }
             _ => {
-                if command == "TDIGEST.ADD" && state.is_read {
+                if command == "TDIGEST.ADD" && (state.is_read || self.adds_equal_samples(arguments))
+                {
                     self.off.insert(key.clone());
                 } else if reads_digest(command) {
                     self.read.insert(key.clone());
@@ -186,6 +234,16 @@ impl Wanted {
         // RedisBloom compresses the sources of a merge.
         self.read.extend(arguments.iter().cloned());
         self.off.contains(key) && is_same_type(recorded, got)
+    }
+
+    /// Whether a digest has equal samples after TDIGEST.ADD, and is large enough that they are compressed.
+    fn adds_equal_samples(&mut self, arguments: &[Vec<u8>]) -> bool {
+        let Some((key, added)) = arguments.split_first() else {
+            return false;
+        };
+        let samples = self.samples.entry(key.clone()).or_default();
+        samples.add(added);
+        self.has_equal_samples && samples.are_compressed_with_runs()
     }
 
     /// Whether a script requests the INFO of a digest that was read.
@@ -290,21 +348,33 @@ mod tests {
 
         /// Whether a reply of the same type is accepted, and whether one of another type is.
         fn step(&mut self, command: &str, references: &[usize], recorded: &Value) -> [bool; 2] {
+            self.step_with(command, references, recorded, Reply::Array(vec![]))
+        }
+
+        fn step_with(
+            &mut self,
+            command: &str,
+            references: &[usize],
+            recorded: &Value,
+            got: Reply,
+        ) -> [bool; 2] {
             let mut words = command.split(' ');
             let name = words.next().unwrap();
             let arguments: Vec<_> = words.map(|word| word.as_bytes().to_vec()).collect();
             let mut twin = Wanted {
+                samples: self.wanted.samples.clone(),
                 read: self.wanted.read.clone(),
                 off: self.wanted.off.clone(),
                 missing: self.wanted.missing.clone(),
                 dumped: self.wanted.dumped.clone(),
                 merges_agree: self.wanted.merges_agree,
+                has_equal_samples: self.wanted.has_equal_samples,
             };
             let allows = |wanted: &mut Wanted, got| {
                 wanted.allows(self.number, references, name, &arguments, recorded, &got)
             };
             let other = allows(&mut twin, Reply::Push(vec![]));
-            let same = allows(&mut self.wanted, Reply::Array(vec![]));
+            let same = allows(&mut self.wanted, got);
             self.number += 1;
             [same, other]
         }
@@ -328,6 +398,30 @@ mod tests {
         assert_eq!(run.array("TDIGEST.QUANTILE b 0.5"), [true, false]);
         run.array("TDIGEST.RESET b");
         assert_eq!(run.array("TDIGEST.QUANTILE b 0.5"), [false, false]);
+    }
+
+    #[test]
+    fn a_digest_of_equal_samples_differs_once_it_is_compressed() {
+        for (family, differs) in [("tdigest", true), ("tdfresh", false)] {
+            for (compression, compressed) in [(10, 8), (100, 36)] {
+                let mut run = Run::new(family);
+                let created = json!(["simple", "OK"]);
+                let create = format!("TDIGEST.CREATE a COMPRESSION {compression}");
+                run.step_with(&create, &[], &created, Reply::Simple(b"OK".to_vec()));
+                for number in 2..compressed {
+                    run.array(&format!("TDIGEST.ADD a {number}"));
+                }
+                run.array("TDIGEST.ADD a 2");
+                assert_eq!(run.array("TDIGEST.MAX a"), [false, false]);
+                run.array("TDIGEST.ADD a 1000");
+                assert_eq!(run.array("TDIGEST.MAX a"), [differs, false]);
+                run.array("TDIGEST.RESET a");
+                for number in 0..compressed + 1 {
+                    run.array(&format!("TDIGEST.ADD a {number}"));
+                }
+                assert_eq!(run.array("TDIGEST.MAX a"), [false, false]);
+            }
+        }
     }
 
     #[test]

@@ -165,6 +165,7 @@ impl WindowedModel for WindowModel {
         if let Some(newest) = self.panes.newest()
             && pane > self.newest
         {
+            newest.of_window = Some(newest.compression);
             newest.compression *= 2;
             newest.compress();
         }

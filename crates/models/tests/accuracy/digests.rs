@@ -40,7 +40,7 @@ fn with_second_mode(random: &mut Random, share: f64) -> f64 {
     }
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 10] = [
     ("uniform", |random, _| random.fraction()),
     ("exponential", |random, _| -(1.0 - random.fraction()).ln()),
     ("lognormal, σ = 2", |random, _| {
@@ -65,13 +65,19 @@ const KINDS: [Kind; 9] = [
         let sign = if random.fraction() < 0.5 { -1.0 } else { 1.0 };
         sign * 10f64.powf(600.0 * random.fraction() - 300.0)
     }),
+    ("whole milliseconds: lognormal, σ = 0.8", |random, _| {
+        (3.5 + 0.8 * normal(random)).exp().round()
+    }),
 ];
 
-/// The distance between the rank of the answer and the requested rank.
+/// The distance between the requested rank and the ranks of the samples that equal the answer, or that of the first larger one.
 fn rank_error(compressed: &Compressed, sorted: &[f64], quantile: f64) -> f64 {
     let answer = compressed.quantile(quantile);
-    let rank = sorted.partition_point(|&sample| sample < answer);
-    (rank as f64 / sorted.len() as f64 - quantile).abs()
+    let first = sorted.partition_point(|&sample| sample < answer);
+    let equal = sorted[first..].partition_point(|&sample| sample <= answer);
+    let last = first + equal.saturating_sub(1);
+    let share = |rank: usize| rank as f64 / sorted.len() as f64;
+    (quantile - quantile.clamp(share(first), share(last))).abs()
 }
 
 /// The errors at p50 and p99, and the largest one of 999 quantiles.

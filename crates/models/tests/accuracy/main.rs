@@ -16,6 +16,7 @@ mod families;
 mod limits;
 mod merged_filters;
 mod recall;
+mod repeated;
 mod reported_counts;
 mod reported_lists;
 mod reported_ranks;
@@ -66,6 +67,8 @@ const RANKS: &str =
     "<!-- ranks: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const VALKEY_RATES: &str =
     "<!-- valkey rates: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const REPEATED: &str =
+    "<!-- repeated values: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const END: &str = "<!-- end -->";
 
 /// The results for a family.
@@ -163,6 +166,8 @@ const MEASUREMENTS: &[fn()] = &[
     the_top_k_page_shows_the_measured_accuracy_of_windows,
     the_t_digest_page_shows_the_measured_accuracy,
     the_t_digest_page_shows_the_measured_accuracy_of_windows,
+    the_t_digest_page_shows_the_measured_accuracy_of_repeated_values,
+    repeated::repeated_values_are_exact_or_nearly,
     the_recipes_show_the_measured_accuracy,
     as_few_users_miss_an_impression_as_documented,
     ages_are_wrong_as_rarely_as_documented,
@@ -237,6 +242,11 @@ fn the_t_digest_page_shows_the_measured_accuracy() {
     check_table(&path, NUMBERS, &digests::by_number());
     check_table(&path, SECOND_MODES, &digests::second_modes());
     check_table(&path, MERGES, &digests::merges());
+}
+
+fn the_t_digest_page_shows_the_measured_accuracy_of_repeated_values() {
+    let path = page("docs/families/t-digest.md");
+    check_table(&path, REPEATED, &repeated::by_load());
 }
 
 fn the_t_digest_page_shows_the_measured_accuracy_of_windows() {

@@ -1,7 +1,7 @@
 //! Centroids, their order, and the compression that merges neighbors.
 
 use crate::math;
-use crate::memory::{OutOfMemory, try_push, with_capacity};
+use crate::memory::{OutOfMemory, try_push};
 use std::f64::consts::PI;
 
 /// A node of a digest: a mean and the number of its samples.
@@ -17,7 +17,7 @@ pub struct Centroid {
 pub(super) fn in_order<'a, T: Copy + Into<Centroid>>(
     earlier: &'a [Centroid],
     later: &'a [T],
-) -> impl Iterator<Item = Centroid> + 'a {
+) -> impl Iterator<Item = Centroid> + Clone + 'a {
     let (mut earlier, mut later) = (earlier.iter(), later.iter());
     std::iter::from_fn(move || {
         let first = earlier.as_slice().first().copied();
@@ -47,36 +47,84 @@ impl From<f64> for Centroid {
 }
 
 /// Merges neighbors among sorted nodes as far as the scale function allows (Dunning & Ertl, k2; docs/contributing/formats.md,
-/// "t-digests"). `total` is the sum of the weights. Calls `emit` with each resulting centroid and the sum of the weights
-/// before it.
+/// "t-digests").
 ///
 /// Let q be the fraction of the weight before a position. A centroid may grow as long as its weight times
 /// `compression / (2π · total · ln total)` is at most q(1 - q) both at its start and at its end. The first and the last
-/// centroid therefore keep weight 1. Compressing the result again does not change it. Cost: one pass.
-pub(super) fn compress(
-    mut nodes: impl Iterator<Item = Centroid>,
-    total: i64,
-    compression: u32,
-    mut emit: impl FnMut(Centroid, i64) -> Result<(), OutOfMemory>,
-) -> Result<(), OutOfMemory> {
-    let Some(mut current) = nodes.next() else {
-        return Ok(());
-    };
-    let scale = Scale::new(total, compression);
-    let mut before = 0;
-    let mut limit = scale.limit(before);
-    for node in nodes {
-        let weight = current.weight + node.weight;
-        if scale.allows(limit, before, weight) {
-            current.merge(node, weight);
-        } else {
-            emit(current, before)?;
-            before += current.weight;
-            limit = scale.limit(before);
-            current = node;
+/// centroid therefore keep weight 1. Merging the result again does not change it. A result of more than `max_len` centroids
+/// ends with a heavier one, which the scale function does not allow.
+pub(super) struct Walk<'a> {
+    scale: &'a Scale,
+    max_len: usize,
+    /// Of a centroid of several nodes, besides the limit of the scale function.
+    max_weight: i64,
+    current: Option<Centroid>,
+    /// The weight before the current centroid, and the limit there.
+    before: i64,
+    limit: f64,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(scale: &'a Scale, max_len: usize, max_weight: i64) -> Self {
+        Self {
+            scale,
+            max_len,
+            max_weight,
+            current: None,
+            before: 0,
+            limit: scale.limit(0),
         }
     }
-    emit(current, before)
+
+    /// Merges the next node into the current centroid, or adds that to `result`.
+    #[inline(always)]
+    pub(super) fn add(
+        &mut self,
+        node: Centroid,
+        result: &mut Vec<Centroid>,
+    ) -> Result<(), OutOfMemory> {
+        let Some(current) = &mut self.current else {
+            self.current = Some(node);
+            return Ok(());
+        };
+        let weight = current.weight + node.weight;
+        let is_allowed = self.scale.allows(self.limit, self.before, weight);
+        if is_allowed && weight <= self.max_weight {
+            current.merge(node, weight);
+            return Ok(());
+        }
+        let closed = std::mem::replace(current, node);
+        self.before += closed.weight;
+        self.limit = self.scale.limit(self.before);
+        push(closed, result, self.max_len)
+    }
+
+    /// Adds the current centroid to `result`. The next one begins after nodes of the weight `skipped`.
+    #[inline(always)]
+    pub(super) fn close(
+        &mut self,
+        skipped: i64,
+        result: &mut Vec<Centroid>,
+    ) -> Result<(), OutOfMemory> {
+        if let Some(closed) = self.current.take() {
+            self.before += closed.weight;
+            push(closed, result, self.max_len)?;
+        }
+        self.before += skipped;
+        self.limit = self.scale.limit(self.before);
+        Ok(())
+    }
+}
+
+/// Adds a centroid, or merges it into the last one of `max_len`.
+#[inline]
+fn push(centroid: Centroid, result: &mut Vec<Centroid>, max_len: usize) -> Result<(), OutOfMemory> {
+    let is_full = result.len() >= max_len;
+    match result.last_mut().filter(|_| is_full) {
+        Some(last) => last.merge(centroid, last.weight + centroid.weight),
+        None => try_push(result, centroid)?,
+    }
+    Ok(())
 }
 
 /// The scale function for a sum of weights.
@@ -138,55 +186,6 @@ impl Scale {
     pub(super) fn is_monotonic(&self) -> bool {
         self.normalizer > 2.0 * LIMIT_ERROR
     }
-}
-
-/// [`compress`] into a new vector; `count` is the number of nodes.
-pub(super) fn compress_to_vec(
-    nodes: impl Iterator<Item = Centroid>,
-    count: usize,
-    total: i64,
-    compression: u32,
-) -> Result<Vec<Centroid>, OutOfMemory> {
-    // The number of centroids from a full buffer is about 2/3 of the compression.
-    let mut centroids = with_capacity(count.min(compression as usize))?;
-    compress(nodes, total, compression, |centroid, _| {
-        try_push(&mut centroids, centroid)
-    })?;
-    Ok(centroids)
-}
-
-/// [`compress_to_vec`] to fewer than `capacity` centroids with weights that doubles represent, and the sum of these weights.
-pub(super) fn compress_within(
-    nodes: impl Iterator<Item = Centroid>,
-    count: usize,
-    total: i64,
-    compression: u32,
-    capacity: usize,
-) -> Result<(Vec<Centroid>, i64), OutOfMemory> {
-    let mut centroids = compress_to_vec(nodes, count, total, compression)?;
-    merge_lightest_if_full(&mut centroids, capacity);
-    let weight = round_weights(&mut centroids, total);
-    Ok((centroids, weight))
-}
-
-/// [`compress`] into `centroids`, which has capacity for at least `min(number of nodes, max_len)` more. Allocates
-/// nothing. A result of more than `max_len` centroids ends with a heavier one, which the scale function does not allow.
-pub(super) fn compress_into(
-    nodes: impl Iterator<Item = Centroid>,
-    total: i64,
-    compression: u32,
-    centroids: &mut Vec<Centroid>,
-    max_len: usize,
-) {
-    // The closure never returns an error.
-    let _ = compress(nodes, total, compression, |centroid, _| {
-        let is_full = centroids.len() >= max_len;
-        match centroids.last_mut().filter(|_| is_full) {
-            Some(last) => last.merge(centroid, last.weight + centroid.weight),
-            None => centroids.push(centroid),
-        }
-        Ok(())
-    });
 }
 
 /// A double represents every integer up to this one.

@@ -5,10 +5,11 @@
 //! [min, max], even if a difference or product of extreme samples is not finite.
 
 use super::Centroid;
-use super::centroid::{Scale, clamp, compress};
+use super::centroid::{Scale, clamp};
 use super::nodes::SortedNodes;
+use super::runs::{Form, compress_to_vec};
 use crate::blocks::{BlockMover, BlockVisitor};
-use crate::memory::{OutOfMemory, reserve_exact, reserve_for, try_push, with_capacity};
+use crate::memory::{OutOfMemory, reserve_exact, reserve_for};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -113,23 +114,34 @@ impl Mean {
 impl Compressed {
     /// Compresses `count` nodes in stable order.
     pub(super) fn new(
-        nodes: impl Iterator<Item = Centroid>,
+        nodes: impl Iterator<Item = Centroid> + Clone,
         count: usize,
         extent: Extent,
         compression: u32,
     ) -> Result<Self, OutOfMemory> {
-        let expected = count.min(compression as usize);
-        let (mut means, mut before) = (with_capacity(expected)?, with_capacity(expected)?);
-        compress(nodes, extent.weight, compression, |centroid, sum| {
-            try_push(&mut means, Mean::from(centroid.mean))?;
-            try_push(&mut before, sum)
-        })?;
-        Ok(Self {
-            means,
-            before,
+        let form = Form::of(compression);
+        let centroids = compress_to_vec(nodes, count, extent.weight, form)?;
+        let mut compressed = Self {
             extent,
             ..Self::default()
-        })
+        };
+        compressed.set(&centroids)?;
+        Ok(compressed)
+    }
+
+    /// Replaces the centroids.
+    fn set(&mut self, centroids: &[Centroid]) -> Result<(), OutOfMemory> {
+        self.means.clear();
+        self.before.clear();
+        reserve_exact(&mut self.means, centroids.len())?;
+        reserve_exact(&mut self.before, centroids.len())?;
+        let mut before = 0;
+        for node in centroids {
+            self.means.push(node.mean.into());
+            self.before.push(before);
+            before += node.weight;
+        }
+        Ok(())
     }
 
     /// The nodes whose means are not all computed.
@@ -138,7 +150,7 @@ impl Compressed {
     }
 
     /// Changes the nodes with `update`, and compresses them. The result is that of [`Compressed::new`] with the same nodes, but no
-    /// mean is computed. Cost: that of [`SortedNodes::divide`].
+    /// mean is computed unless there are equal ones. Cost: that of [`SortedNodes::divide`], or of [`compress_to_vec`].
     pub(super) fn update(
         &mut self,
         update: impl FnOnce(&mut SortedNodes) -> Result<(), OutOfMemory>,
@@ -147,6 +159,12 @@ impl Compressed {
     ) -> Result<(), OutOfMemory> {
         update(&mut self.nodes)?;
         self.extent = extent;
+        if self.nodes.has_runs() {
+            let (nodes, form) = (self.nodes.iter(), Form::of(compression));
+            let centroids = compress_to_vec(nodes, self.nodes.len(), extent.weight, form)?;
+            self.ends.clear();
+            return self.set(&centroids);
+        }
         let scale = Scale::new(extent.weight, compression);
         // About 2/3 of the compression, or all nodes.
         let max_len = compression as usize * 3 / 4;

@@ -1,6 +1,7 @@
 //! Merges.
 
-use super::centroid::{compress_within, in_order, stored_weight};
+use super::centroid::{in_order, stored_weight};
+use super::runs::compress_within;
 use super::{Centroid, Compressed, DigestCache, DigestError, Nodes, TDigest, Unmerged};
 use crate::cache::with_taken;
 use crate::memory::{Budget, OutOfMemory, try_push, with_capacity};

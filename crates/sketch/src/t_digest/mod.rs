@@ -3,7 +3,7 @@
 //! This is a merging t-digest (Dunning & Ertl, "Computing Extremely Accurate Quantiles Using t-Digests"). New samples
 //! are buffered (samples.rs). When the buffer is full, a compression merges neighboring nodes
 //! as far as the scale function allows (centroid.rs): few samples per centroid at the ends of the distribution, many in
-//! the middle.
+//! the middle. Nodes of equal means stay apart (runs.rs).
 //!
 //! Reads do not change the state. All queries except for the minimum and the maximum are answered from the compressed
 //! form of the state ([`Compressed`]), which is computed separately and kept in a cache (cache.rs) until the next write. The
@@ -22,6 +22,7 @@ mod compressed;
 mod fields;
 mod merge;
 mod nodes;
+mod runs;
 mod samples;
 mod stored;
 #[cfg(test)]
@@ -40,9 +41,10 @@ use super::merge::TooMuchWork;
 use crate::cache::Stamp;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::window::{Timed, WindowError};
-use centroid::{compress_within, in_order};
+use centroid::in_order;
 use compressed::Extent;
 use nodes::NodesKey;
+use runs::compress_within;
 use samples::Samples;
 
 /// Why an operation failed, with the text that a command replies after the error code.

@@ -7,6 +7,7 @@
 
 use super::Centroid;
 use super::centroid::Scale;
+use super::runs::is_run;
 use super::samples::{Samples, with_sorted_copy};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, reserve_exact, reserve_for, try_push};
@@ -23,6 +24,8 @@ pub(super) struct SortedNodes {
     /// The number of samples among the nodes: the first ones of the list.
     samples: usize,
     means: Vec<f64>,
+    /// Whether there are runs of equal means.
+    has_runs: bool,
     /// The nodes that are not samples, and one after all nodes.
     heavy: Vec<Heavy>,
 }
@@ -115,6 +118,25 @@ impl SortedNodes {
         self.key
     }
 
+    /// Whether there are runs of equal means, which the division does not keep.
+    pub(super) fn has_runs(&self) -> bool {
+        self.has_runs
+    }
+
+    /// All nodes.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Centroid> + Clone + '_ {
+        let mut heavy = self.heavy.windows(2);
+        let mut next = heavy.next();
+        self.means.iter().enumerate().map(move |(at, &mean)| {
+            let Some([node, after]) = next.filter(|pair| pair[0].at == at) else {
+                return mean.into();
+            };
+            next = heavy.next();
+            let weight = 1 + after.excess - node.excess;
+            Centroid { mean, weight }
+        })
+    }
+
     /// Number of nodes.
     pub(super) fn len(&self) -> usize {
         self.means.len()
@@ -134,10 +156,13 @@ impl SortedNodes {
         let max_len = others_len + samples.capacity();
         if !is_known {
             (self.samples, self.means, self.heavy) = (0, Vec::new(), Vec::new());
+            self.has_runs = false;
             reserve_exact(&mut self.heavy, others_len + 1)?;
             reserve_for(&mut self.means, len, max_len)?;
-            let mut excess = 0;
+            let (mut previous, mut excess) = (Centroid::from(f64::NAN), 0);
             for (at, node) in others.enumerate() {
+                self.has_runs |= is_run(previous, node);
+                previous = node;
                 self.means.push(node.mean);
                 self.heavy.push(Heavy { at, excess });
                 excess += node.weight - 1;
@@ -159,9 +184,13 @@ impl SortedNodes {
     /// Inserts samples that are in stable order, after the nodes of equal mean. Memory is reserved.
     fn insert(&mut self, samples: &[f64]) {
         let (mut end, mut heavy) = (self.means.len(), self.heavy.len());
+        let (mut has_runs, mut later) = (self.has_runs, f64::NAN);
         self.means.resize(end + samples.len(), 0.0);
         for (before, &sample) in samples.iter().enumerate().rev() {
             let at = self.means[..end].partition_point(|&mean| mean <= sample);
+            let follows_equal = self.means[..at].last() == Some(&sample);
+            has_runs |= sample == later;
+            later = sample;
             self.means.copy_within(at..end, at + before + 1);
             self.means[at + before] = sample;
             end = at;
@@ -171,6 +200,19 @@ impl SortedNodes {
                 node.at += before + 1;
                 heavy -= 1;
             }
+            // A run continues, or the node before the sample begins one.
+            if follows_equal {
+                has_runs |= self.weight_of(at - 1, heavy) == 1;
+            }
+        }
+        self.has_runs = has_runs;
+    }
+
+    /// The weight of a node, after which `heavy` is the next node that is not a sample.
+    fn weight_of(&self, at: usize, heavy: usize) -> i64 {
+        match &self.heavy[..=heavy] {
+            [.., node, after] if node.at == at => 1 + after.excess - node.excess,
+            _ => 1,
         }
     }
 

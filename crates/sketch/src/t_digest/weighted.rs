@@ -1,6 +1,7 @@
 //! Additions of samples with weights.
 
-use super::centroid::{compress_within, in_order, stored_weight};
+use super::centroid::{in_order, stored_weight};
+use super::runs::compress_within;
 use super::{Centroid, DigestError, Nodes, TDigest, Unmerged};
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use std::cmp::Ordering;

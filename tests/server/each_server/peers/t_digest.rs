@@ -77,60 +77,108 @@ fn random(seed: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Adds the samples to a new digest, then reads quantiles and the CDF at some samples.
-fn answers(connection: &mut Connection, samples: &[String]) -> (Reply, Vec<f64>) {
+/// The quantiles that are read.
+const QUANTILES: &str = "0 0.001 0.01 0.1 0.25 0.5 0.75 0.9 0.99 0.999 1";
+
+/// Adds the samples to a new digest, then reads it.
+fn answers(connection: &mut Connection, samples: &[String]) -> (Vec<f64>, Vec<f64>) {
     connection.call("DEL digest");
     assert!(connection.call("TDIGEST.CREATE digest").is_ok());
     for samples in samples.chunks(100) {
         let add = format!("TDIGEST.ADD digest {}", samples.join(" "));
         assert!(connection.call(&add).is_ok());
     }
-    let quantiles = "TDIGEST.QUANTILE digest 0 0.001 0.01 0.1 0.25 0.5 0.75 0.9 0.99 0.999 1";
-    let quantiles = connection.call(quantiles);
-    let points: BTreeSet<_> = samples.iter().step_by(30).collect();
-    let points: Vec<_> = points.into_iter().map(String::as_str).collect();
-    let cdf = connection.call(&format!("TDIGEST.CDF digest {}", points.join(" ")));
-    let cdf = cdf.items().expect("an array").iter().map(|value| {
-        let text = value.text().expect("a number");
-        let text = std::str::from_utf8(text).expect("a number");
-        text.parse().expect("a number")
-    });
-    (quantiles, cdf.collect())
+    reads(connection, samples)
 }
 
-/// The number of digests with different answers, and the largest difference of the CDF.
-fn differences(connections: [&mut Connection; 2], sample: fn(u64) -> String) -> (usize, f64) {
-    let [one, other] = connections;
-    let (mut different, mut largest) = (0, 0_f64);
-    for seed in 0..DIGESTS {
-        let samples: Vec<_> = random(seed).take(SAMPLES).map(sample).collect();
-        let (one, other) = (answers(one, &samples), answers(other, &samples));
-        different += usize::from(one != other);
-        let gaps = one
-            .1
-            .iter()
-            .zip(&other.1)
-            .map(|(one, other)| (one - other).abs());
-        largest = gaps.fold(largest, f64::max);
-    }
-    (different, largest)
+/// Quantiles, and the CDF at some samples in ascending order of their texts.
+fn reads(connection: &mut Connection, samples: &[String]) -> (Vec<f64>, Vec<f64>) {
+    let points: BTreeSet<_> = samples.iter().step_by(30).collect();
+    let points: Vec<_> = points.into_iter().map(String::as_str).collect();
+    let mut numbers = |command: String| {
+        let reply = connection.call(&command);
+        let numbers = reply.items().expect("an array").iter().map(|value| {
+            let text = value.text().expect("a number");
+            let text = std::str::from_utf8(text).expect("a number");
+            text.parse().expect("a number")
+        });
+        numbers.collect()
+    };
+    let quantiles = numbers(format!("TDIGEST.QUANTILE digest {QUANTILES}"));
+    (
+        quantiles,
+        numbers(format!("TDIGEST.CDF digest {}", points.join(" "))),
+    )
 }
 
 pub fn t_digests_of_distinct_samples_answer_as_those_of_redisbloom(peer: &Peer) {
     let (other, roughly) = (peer.options().start(), peer.roughly().start());
     let (mut other, mut roughly) = (other.resp2(), roughly.resp2());
-    let mut count = |sample| differences([&mut other, &mut roughly], sample);
-    // Distinct: 53 random bits each.
-    assert_eq!(count(|bits| format!("0.{:016}", bits >> 11)), (0, 0.0));
-    // Repeated values: RedisBloom's order among equal means is arbitrary.
-    let (different, largest) = count(|bits| (bits % 10).to_string());
-    println!(
-        "values 0 to 9: {different} of {DIGESTS} digests differ, the CDF by at most {largest}"
-    );
-    assert!(largest < 0.06, "{largest}");
-    let (different, largest) = count(|bits| (bits % 1001).to_string());
-    println!(
-        "integers to 1,000: {different} of {DIGESTS} digests differ, the CDF by at most {largest}"
-    );
-    assert!(largest < 0.005, "{largest}");
+    for seed in 0..DIGESTS {
+        // Distinct: 53 random bits each.
+        let samples = random(seed).take(SAMPLES);
+        let samples: Vec<_> = samples
+            .map(|bits| format!("0.{:016}", bits >> 11))
+            .collect();
+        assert_eq!(
+            answers(&mut other, &samples),
+            answers(&mut roughly, &samples)
+        );
+    }
+}
+
+pub fn t_digests_of_repeated_values_are_more_accurate_than_those_of_redisbloom(peer: &Peer) {
+    let (other, roughly) = (peer.options().start(), peer.roughly().start());
+    let (mut other, mut roughly) = (other.resp2(), roughly.resp2());
+    // Four digits: their order is that of their texts.
+    let sample = |bits| format!("{}", 1000 + bits % 1001);
+    let mut errors = [0_f64; 2];
+    for seed in 0..DIGESTS {
+        let samples: Vec<_> = random(seed).take(SAMPLES).map(sample).collect();
+        let points: BTreeSet<_> = samples.iter().step_by(30).collect();
+        for (error, connection) in errors.iter_mut().zip([&mut roughly, &mut other]) {
+            let (_, cdf) = answers(connection, &samples);
+            for (point, cdf) in points.iter().zip(cdf) {
+                let share = |count: usize| count as f64 / SAMPLES as f64;
+                let below = share(samples.iter().filter(|sample| sample < point).count());
+                let equal = share(samples.iter().filter(|sample| sample == point).count());
+                *error = error.max((below + equal / 2.0 - cdf).abs());
+            }
+        }
+    }
+    let [own, other] = errors;
+    println!("integers to 1,000: errors of the CDF of at most {own}, RedisBloom {other}");
+    assert!(own < 0.75 * other, "{own} {other}");
+}
+
+pub fn t_digests_of_few_values_are_exact_in_redisbloom_after_a_restore(peer: &Peer) {
+    let (other, roughly) = (peer.options().start(), peer.roughly().start());
+    let (mut other, mut roughly) = (other.resp2(), roughly.resp2());
+    for seed in 0..DIGESTS {
+        // The digits from 0 to 9: their order is that of their texts.
+        let samples = random(seed).take(SAMPLES).map(|bits| bits % 10);
+        let samples: Vec<_> = samples.map(|digit| digit.to_string()).collect();
+        let answers = answers(&mut roughly, &samples);
+        let share = |is_counted: &dyn Fn(f64) -> bool| {
+            let counted = samples
+                .iter()
+                .filter(|text| is_counted(text.parse().expect("a digit")));
+            counted.count() as f64 / SAMPLES as f64
+        };
+        for (quantile, answer) in QUANTILES.split(' ').zip(&answers.0) {
+            let quantile: f64 = quantile.parse().expect("a number");
+            let range = share(&|sample| sample < *answer)..=share(&|sample| sample <= *answer);
+            assert!(range.contains(&quantile), "{seed} {quantile}: {answer}");
+        }
+        for (digit, cdf) in answers.1.iter().enumerate() {
+            let digit = digit as f64;
+            let middle = share(&|sample| sample < digit) + share(&|sample| sample == digit) / 2.0;
+            assert!((cdf - middle).abs() < 1e-12, "{seed} {digit}: {cdf}");
+        }
+        let payload = roughly.call("DUMP digest");
+        let payload = payload.text().expect("a payload");
+        let reply = other.send(&[b"RESTORE", &b"digest"[..], b"0", payload, b"REPLACE"]);
+        assert!(reply.is_ok(), "{reply}");
+        assert_eq!(reads(&mut other, &samples), answers, "{seed}");
+    }
 }

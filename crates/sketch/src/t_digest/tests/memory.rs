@@ -43,8 +43,12 @@ fn blocks_are_those_of_the_nodes_and_of_the_cache() {
     check(&filled, [1, 0, 6]);
     filled.add(&[2.0]).unwrap();
     check(&filled, [1, 6, 6]);
-    filled.add(&[2.0; 1000]).unwrap();
+    let distinct: Vec<f64> = (10..1010).map(f64::from).collect();
+    filled.add(&distinct).unwrap();
     check(&filled, [2, 0, 6]);
+    // Equal means are computed at once, without ends.
+    filled.add(&[2.0; 1000]).unwrap();
+    check(&filled, [2, 0, 5]);
     // No nodes are copied that are in order.
     filled = filled.try_clone().unwrap();
     filled.samples.sort();

@@ -7,6 +7,7 @@ mod hostile;
 mod kept;
 mod memory;
 mod merge;
+mod runs;
 mod stored;
 mod unstored;
 mod weighted;

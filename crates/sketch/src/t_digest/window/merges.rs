@@ -8,10 +8,11 @@
 //! The merges depend on the state only, and not on what is kept.
 
 use super::Centroid;
-use super::pane::{ClosedPane, pane_compression};
+use super::pane::{ClosedPane, pane_form};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, reserve_exact, with_capacity};
-use crate::t_digest::centroid::{compress_to_vec, in_order};
+use crate::t_digest::centroid::in_order;
+use crate::t_digest::runs::compress_to_vec;
 use crate::window::{StoredPane, Timeline, Window};
 
 type Pane = StoredPane<ClosedPane>;
@@ -58,8 +59,8 @@ fn merge(
 ) -> Result<Vec<Centroid>, OutOfMemory> {
     let weights = panes.iter().map(|pane| pane.content.extent.weight);
     let nodes = merge_runs(runs)?;
-    let count = nodes.len();
-    compress_to_vec(nodes.into_iter(), count, weights.sum(), compression)
+    let (count, form) = (nodes.len(), pane_form(compression, usize::MAX));
+    compress_to_vec(nodes.iter().copied(), count, weights.sum(), form)
 }
 
 /// The panes in groups, oldest first.
@@ -109,7 +110,7 @@ pub(super) struct Merges {
 }
 
 impl Merges {
-    /// The merge of the closed panes without the first `skipped`, compressed as [`pane_compression`] says. Cost: none if it is
+    /// The merge of the closed panes without the first `skipped`, compressed as [`pane_form`] says. Cost: none if it is
     /// kept.
     pub(super) fn of<'a>(
         &'a mut self,
@@ -119,7 +120,6 @@ impl Merges {
         compression: u32,
     ) -> Result<&'a [Centroid], OutOfMemory> {
         let panes = &closed[skipped..];
-        let compression = pane_compression(compression);
         let key = (timeline.newest(), panes.len());
         let kept = self.kept_of(skipped).as_ref();
         if panes.len() > 1 && kept.is_none_or(|kept| kept.key != key) {

@@ -2,7 +2,8 @@
 
 use super::{Centroid, Extent, TDigest, capacity};
 use crate::memory::{OutOfMemory, with_capacity};
-use crate::t_digest::centroid::{compress_into, in_order};
+use crate::t_digest::centroid::in_order;
+use crate::t_digest::runs::{Form, compress};
 
 /// The nodes of a pane that has samples and is no longer the newest one.
 #[derive(Debug, Default)]
@@ -26,6 +27,11 @@ pub(super) fn pane_compression(compression: u32) -> u32 {
 pub(super) fn max_closed_nodes(compression: u32) -> usize {
     let capacity = capacity(compression) as usize;
     capacity.min(pane_compression(compression) as usize + 50)
+}
+
+/// The form of panes, and of their merges, of at most `max_len` nodes in a digest of this compression.
+pub(super) fn pane_form(compression: u32, max_len: usize) -> Form {
+    Form::of_pane(compression, pane_compression(compression), max_len)
 }
 
 impl ClosedPane {
@@ -72,19 +78,14 @@ impl ClosedPane {
 
 /// Compresses the nodes of a pane. Allocates nothing.
 fn compress_pane(
-    nodes: impl Iterator<Item = Centroid>,
+    nodes: impl Iterator<Item = Centroid> + Clone,
     weight: i64,
     compression: u32,
     scratch: &mut Vec<Centroid>,
 ) {
-    let max_len = max_closed_nodes(compression);
-    compress_into(
-        nodes,
-        weight,
-        pane_compression(compression),
-        scratch,
-        max_len,
-    );
+    let form = pane_form(compression, max_closed_nodes(compression));
+    // The vector does not grow, so that no error occurs.
+    let _ = compress(nodes, weight, form, scratch);
 }
 
 /// Moves the nodes to a block of their size. The block must be allocated, because a step to a later pane cannot fail. It is not

@@ -1,0 +1,324 @@
+//! The compression of nodes with equal means: repeated values.
+//!
+//! A *run* is at least two nodes of one mean: the first one of weight 1, a sample, and all that follow. Heavier nodes before it are
+//! no part of it, because their samples may differ: means of centroids can be equal by coincidence. A run that is kept becomes the nodes [1, n - 2, 1]: answers do not interpolate beside a node of weight 1, so that those
+//! about its value are exact, in RedisBloom too.
+//!
+//! - If there are no runs, or the walk (centroid.rs) merges nothing, the result is that of the walk.
+//! - If all nodes are samples or belong to runs, and there are few values, the result is *exact*: all samples and all runs.
+//! - Otherwise, the heaviest runs are kept, and the walk merges the nodes between them, never across one. Between many runs, a heavy
+//!   centroid would be answered as if its samples were between its two neighbors. They are not if digests are merged that kept other runs. So its
+//!   weight is limited.
+
+use super::Centroid;
+use super::centroid::{Scale, Walk, merge_lightest_if_full, round_weights};
+use crate::memory::{OutOfMemory, try_push, with_capacity};
+use std::cmp::Reverse;
+
+/// What a compression results in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Form {
+    /// The compression of the scale function.
+    pub(super) compression: u32,
+    /// The result is exact if there are at most so many values, or if it has at most [`Form::run_len`] times as many nodes, and the runs have half of
+    /// the weight. A centroid between runs has at most the weight of all nodes divided by this number.
+    values: usize,
+    /// The maximum number of runs that are kept if the result is not exact.
+    kept: usize,
+    /// The nodes of a run: three, or two in a pane, [1, n - 1], whose nodes are compressed again before they answer.
+    run_len: usize,
+    /// A result with runs has no more nodes.
+    max_len: usize,
+    /// The maximum number of centroids without runs.
+    max_walk_len: usize,
+}
+
+impl Form {
+    /// That of a digest. If runs are kept, at least as many nodes as the compression are free.
+    pub(super) fn of(compression: u32) -> Self {
+        let c = compression as usize;
+        Self {
+            compression,
+            values: c,
+            kept: c,
+            run_len: 3,
+            max_len: 5 * c + 9,
+            max_walk_len: usize::MAX,
+        }
+    }
+
+    /// That of the panes of a digest of this compression: at most `max_len` nodes, of which the walk with the compression `of_walk`
+    /// leaves about two thirds.
+    pub(super) fn of_pane(compression: u32, of_walk: u32, max_len: usize) -> Self {
+        let c = compression as usize;
+        Self {
+            compression: of_walk,
+            values: c,
+            kept: c / 2,
+            run_len: 2,
+            max_len,
+            max_walk_len: max_len,
+        }
+    }
+}
+
+/// Compresses nodes in stable order into `result`, which is empty. `total` is the sum of the weights. Without runs, the result is
+/// that of [`Walk`]. Allocates nothing if a run has two nodes and `result` has capacity for all nodes or for `max_len`. Compressing the
+/// result again does not change it, unless it had too many nodes, or a mean was rounded to another one. Cost: one pass, or up to six
+/// if there are runs.
+pub(super) fn compress(
+    nodes: impl Iterator<Item = Centroid> + Clone,
+    total: i64,
+    form: Form,
+    result: &mut Vec<Centroid>,
+) -> Result<(), OutOfMemory> {
+    let scale = Scale::new(total, form.compression);
+    if walk(nodes.clone(), &scale, form, true, result)? {
+        return Ok(());
+    }
+    // Half of the runs leave room for all nodes between them, except for tiny compressions.
+    for kept in [form.kept, form.kept / 2] {
+        let kept = Kept::of(nodes.clone(), total, Form { kept, ..form }, result)?;
+        result.clear();
+        let Some(kept) = kept else { break };
+        if keep(nodes.clone(), &kept, total, &scale, form, result)? {
+            return Ok(());
+        }
+        result.clear();
+    }
+    walk(nodes, &scale, form, false, result)?;
+    Ok(())
+}
+
+/// [`compress`] into a new vector; `count` is the number of nodes.
+pub(super) fn compress_to_vec(
+    nodes: impl Iterator<Item = Centroid> + Clone,
+    count: usize,
+    total: i64,
+    form: Form,
+) -> Result<Vec<Centroid>, OutOfMemory> {
+    // The number of centroids from a full buffer is about 2/3 of the compression.
+    let mut centroids = with_capacity(count.min(form.compression as usize))?;
+    compress(nodes, total, form, &mut centroids)?;
+    Ok(centroids)
+}
+
+/// [`compress_to_vec`] in the form of a digest, to fewer than `capacity` centroids with weights that doubles represent, and the sum of these
+/// weights.
+pub(super) fn compress_within(
+    nodes: impl Iterator<Item = Centroid> + Clone,
+    count: usize,
+    total: i64,
+    compression: u32,
+    capacity: usize,
+) -> Result<(Vec<Centroid>, i64), OutOfMemory> {
+    let mut centroids = compress_to_vec(nodes, count, total, Form::of(compression))?;
+    merge_lightest_if_full(&mut centroids, capacity);
+    let weight = round_weights(&mut centroids, total);
+    Ok((centroids, weight))
+}
+
+/// Compresses nodes without runs. If there are some, `stops_at_runs` is true and nodes were merged, it stops and returns false.
+fn walk(
+    mut nodes: impl Iterator<Item = Centroid>,
+    scale: &Scale,
+    form: Form,
+    stops_at_runs: bool,
+    result: &mut Vec<Centroid>,
+) -> Result<bool, OutOfMemory> {
+    let mut walk = Walk::new(scale, form.max_walk_len, i64::MAX);
+    let mut previous = Centroid::from(f64::NAN);
+    let (mut added, mut has_runs) = (0, false);
+    for node in nodes.by_ref() {
+        added += 1;
+        walk.add(node, result)?;
+        if is_run(previous, node) && stops_at_runs {
+            has_runs = true;
+            break;
+        }
+        previous = node;
+    }
+    // The walk has one centroid that is not in the result.
+    for node in nodes.take_while(|_| has_runs) {
+        if added > result.len() + 1 {
+            return Ok(false);
+        }
+        added += 1;
+        walk.add(node, result)?;
+    }
+    if has_runs && added > result.len() + 1 {
+        return Ok(false);
+    }
+    walk.close(0, result)?;
+    Ok(true)
+}
+
+/// Whether a run that begins with the node `first` has this later one.
+#[inline(always)]
+pub(super) fn is_run(first: Centroid, later: Centroid) -> bool {
+    first.mean == later.mean && first.weight == 1
+}
+
+/// A run, or a single node.
+#[derive(Clone, Copy)]
+struct Run {
+    mean: f64,
+    weight: i64,
+    nodes: usize,
+}
+
+impl Run {
+    /// The number of nodes that it becomes, if it is kept.
+    fn len(self, form: Form) -> usize {
+        (form.run_len as i64).min(self.weight) as usize
+    }
+
+    /// Its rank is that of this centroid.
+    fn centroid(self) -> Centroid {
+        Centroid {
+            mean: self.mean,
+            weight: self.weight,
+        }
+    }
+}
+
+/// All nodes, as runs and single nodes.
+fn runs(mut nodes: impl Iterator<Item = Centroid>) -> impl Iterator<Item = Run> {
+    let mut next = nodes.next();
+    std::iter::from_fn(move || {
+        let first = next?;
+        let (mut weight, mut count) = (first.weight, 1);
+        next = nodes.next();
+        while let Some(node) = next.filter(|&node| is_run(first, node)) {
+            weight += node.weight;
+            count += 1;
+            next = nodes.next();
+        }
+        Some(Run {
+            mean: first.mean,
+            weight,
+            nodes: count,
+        })
+    })
+}
+
+/// Which runs are kept.
+enum Kept {
+    /// All runs and all samples.
+    All,
+    /// Those of at least this rank.
+    From(Rank),
+}
+
+/// The order of runs: by weight. That of equally heavy ones is not the order of their means, so that those that are kept are not next to
+/// each other, and it is the same in the next compression.
+type Rank = (i64, u64);
+
+fn rank(run: &Centroid) -> Rank {
+    let mixed = run.mean.to_bits().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (run.weight, mixed)
+}
+
+impl Kept {
+    /// `None` if none is kept. `heaviest` is a buffer.
+    fn of(
+        nodes: impl Iterator<Item = Centroid>,
+        total: i64,
+        form: Form,
+        heaviest: &mut Vec<Centroid>,
+    ) -> Result<Option<Self>, OutOfMemory> {
+        heaviest.clear();
+        let (mut all_are_equal, mut repeated, mut values, mut len) = (true, 0, 0, 0);
+        for run in runs(nodes) {
+            values += 1;
+            len += run.len(form);
+            if run.nodes == 1 {
+                all_are_equal &= run.weight == 1;
+                continue;
+            }
+            repeated += run.weight;
+            if run.weight > 2 {
+                if heaviest.len() > 2 * form.kept {
+                    highest_first(heaviest, form.kept);
+                    heaviest.truncate(form.kept);
+                }
+                try_push(heaviest, run.centroid())?;
+            }
+        }
+        let are_few = values <= form.values
+            || repeated >= total - repeated && len <= form.run_len * form.values;
+        if all_are_equal && are_few {
+            return Ok(Some(Self::All));
+        }
+        if heaviest.len() > form.kept {
+            highest_first(heaviest, form.kept);
+            heaviest.truncate(form.kept);
+        }
+        Ok(heaviest.iter().map(rank).min().map(Self::From))
+    }
+
+    fn keeps(&self, run: Run) -> bool {
+        match self {
+            Self::All => true,
+            Self::From(lowest) => run.nodes > 1 && rank(&run.centroid()) >= *lowest,
+        }
+    }
+}
+
+/// Moves the runs of the highest ranks, of this number, to the front.
+fn highest_first(runs: &mut [Centroid], len: usize) {
+    if len > 0 {
+        runs.select_nth_unstable_by_key(len - 1, |run| Reverse(rank(run)));
+    }
+}
+
+/// Compresses the nodes between the runs that are kept. Returns false if the result would have too many nodes.
+fn keep(
+    mut nodes: impl Iterator<Item = Centroid> + Clone,
+    kept: &Kept,
+    total: i64,
+    scale: &Scale,
+    form: Form,
+    result: &mut Vec<Centroid>,
+) -> Result<bool, OutOfMemory> {
+    if matches!(kept, Kept::All) {
+        for run in runs(nodes) {
+            push_run(run, form, result)?;
+        }
+        return Ok(true);
+    }
+    let mut between = Walk::new(scale, usize::MAX, total / form.values as i64);
+    for run in runs(nodes.clone()) {
+        if kept.keeps(run) {
+            between.close(run.weight, result)?;
+            if result.len() + form.run_len > form.max_len {
+                return Ok(false);
+            }
+            push_run(run, form, result)?;
+            nodes.nth(run.nodes - 1);
+        } else {
+            for node in nodes.by_ref().take(run.nodes) {
+                if result.len() >= form.max_len {
+                    return Ok(false);
+                }
+                between.add(node, result)?;
+            }
+        }
+    }
+    if result.len() >= form.max_len {
+        return Ok(false);
+    }
+    between.close(0, result)?;
+    Ok(true)
+}
+
+/// Adds the nodes of a run that is kept.
+fn push_run(run: Run, form: Form, result: &mut Vec<Centroid>) -> Result<(), OutOfMemory> {
+    let (mean, len) = (run.mean, run.len(form));
+    let middle = run.weight - (len as i64 - 1);
+    for at in 0..len {
+        let weight = if at == 1 { middle } else { 1 };
+        try_push(result, Centroid { mean, weight })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,240 @@
+//! Runs of equal means: the number of nodes that a compression leaves, and compressions of compressed nodes.
+
+use super::*;
+use crate::t_digest::runs::{Form, compress_to_vec, compress_within};
+use crate::window::{Panes, Timed, Window};
+use proptest::prelude::*;
+use std::f64::consts::PI;
+
+/// Nodes of few or many means, as large payloads have them: single, in pairs and in triples, of any weight.
+fn nodes() -> impl Strategy<Value = (u32, Vec<Centroid>)> {
+    let weight = prop_oneof![
+        Just(1i64),
+        1..9i64,
+        1..1000i64,
+        (0..52u32).prop_map(|bits| 1 << bits)
+    ];
+    let group = (0..4u8, prop::array::uniform3(weight), 1..4usize);
+    let compression = prop_oneof![1..12u32, 12..200u32];
+    compression.prop_flat_map(move |compression| {
+        let max_len = capacity(compression) as usize;
+        prop::collection::vec(group.clone(), max_len).prop_map(move |groups| {
+            let mut mean = 0.0;
+            let all = groups.into_iter().flat_map(|(step, weights, len)| {
+                mean += f64::from(step) / 4.0;
+                let weights = weights.into_iter().take(len);
+                weights.map(move |weight| Centroid { mean, weight })
+            });
+            (compression, all.take(max_len).collect())
+        })
+    })
+}
+
+fn sum(nodes: &[Centroid]) -> i64 {
+    nodes.iter().map(|node| node.weight).sum()
+}
+
+proptest! {
+    #[test]
+    fn a_compression_leaves_room_for_additions((compression, nodes) in nodes()) {
+        let (capacity, total) = (capacity(compression) as usize, sum(&nodes));
+        let (result, weight) =
+            compress_within(nodes.iter().copied(), nodes.len(), total, compression, capacity).unwrap();
+        prop_assert!(result.len() < capacity);
+        prop_assert_eq!(sum(&result), weight);
+        prop_assert!(result.is_sorted_by(|one, next| one.mean <= next.mean));
+        // Equal means are the only difference from nodes that are apart.
+        let mut apart = nodes.clone();
+        for (number, node) in apart.iter_mut().enumerate() {
+            node.mean = number as f64;
+        }
+        let (plain, _) =
+            compress_within(apart.into_iter(), nodes.len(), total, compression, capacity).unwrap();
+        let free = 5 * compression as usize + 9;
+        prop_assert!(result.len() <= free.max(plain.len()), "{} of {free}, {}", result.len(), plain.len());
+    }
+
+    #[test]
+    fn a_pane_has_no_more_nodes_than_its_format_allows((compression, nodes) in nodes()) {
+        let max_len = (2 * compression + 50).min(capacity(compression)) as usize;
+        let form = Form::of_pane(compression, 2 * compression, max_len);
+        let result =
+            compress_to_vec(nodes.iter().copied(), nodes.len(), sum(&nodes), form).unwrap();
+        prop_assert!(result.len() <= max_len.min(nodes.len()));
+        prop_assert_eq!(sum(&result), sum(&nodes));
+    }
+}
+
+/// Samples of which many are equal, by a fixed sequence.
+fn repeated(seed: u64, len: usize) -> impl Iterator<Item = f64> {
+    let values = [2, 40, 150, 400, 5000][seed as usize % 5];
+    let mut state = seed;
+    (0..len).map(move |_| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let [one, other] = [state >> 40, state >> 33].map(|bits| bits % values);
+        // Small numbers are the most frequent ones; every third sample is a distinct one if there are many.
+        match values > 100 && state >> 60 < 5 {
+            true => (state >> 11) as f64 / (1u64 << 50) as f64,
+            false => one.min(other) as f64,
+        }
+    })
+}
+
+#[test]
+fn a_second_compression_changes_nothing() {
+    for seed in 0..400 {
+        let compression = [10, 20, 50, 100][seed as usize % 4];
+        let samples: Vec<_> = repeated(seed, 300 + 17 * seed as usize).collect();
+        let digest = digest_of(compression, &samples);
+        let merged = TDigest::merge(compression, &[&digest], Budget::UNLIMITED).unwrap();
+        let once = digest.compressed().unwrap();
+        let twice = merged.compressed().unwrap();
+        assert!(once.centroids().eq(twice.centroids()), "{seed}");
+    }
+}
+
+#[test]
+fn answers_after_each_addition_are_those_of_all_nodes() {
+    for seed in 0..10 {
+        let (mut digest, mut cache) = (digest(20), DigestCache::default());
+        for sample in repeated(seed, 500) {
+            digest.add(&[sample]).unwrap();
+            let kept = digest.compressed_with(&mut cache).unwrap().centroids();
+            assert!(kept.eq(digest.compressed().unwrap().centroids()));
+        }
+    }
+}
+
+#[test]
+fn a_digest_of_few_values_has_three_nodes_of_each() {
+    let samples: Vec<_> = (0..100_000).map(|number| f64::from(number % 100)).collect();
+    let digest = digest_of(100, &samples);
+    let nodes: Vec<_> = digest.compressed().unwrap().centroids().collect();
+    let expected = (0..100).flat_map(|value| {
+        [1, 998, 1].map(|weight| Centroid {
+            mean: f64::from(value),
+            weight,
+        })
+    });
+    assert!(nodes.into_iter().eq(expected));
+}
+
+/// Equal samples in a digest of which nothing is merged stay as they are, as in RedisBloom.
+#[test]
+fn small_digests_have_one_node_per_sample() {
+    let digest = digest_of(100, &[1.0, 2.0, 2.0, 2.0, 2.0, 3.0]);
+    assert!(
+        digest
+            .compressed()
+            .unwrap()
+            .centroids()
+            .all(|node| node.weight == 1)
+    );
+}
+
+/// The walk without the rule of equal means, after a stable sort.
+fn plain(compression: f64, mut nodes: Vec<Centroid>) -> Vec<Centroid> {
+    nodes.sort_by(|one, other| one.mean.total_cmp(&other.mean));
+    let all = sum(&nodes) as f64;
+    let normalizer = compression / (2.0 * PI * all * crate::math::ln(all));
+    let (mut before, mut result) = (0, Vec::<Centroid>::new());
+    for node in nodes {
+        if let Some(last) = result.last_mut() {
+            let weight = last.weight + node.weight;
+            let limits = [before, before + weight].map(|weight| {
+                let q = weight as f64 / all;
+                q * (1.0 - q)
+            });
+            if limits
+                .iter()
+                .all(|limit| weight as f64 * normalizer <= *limit)
+            {
+                last.mean += (node.mean - last.mean) * node.weight as f64 / weight as f64;
+                last.weight = weight;
+                continue;
+            }
+            before += last.weight;
+        }
+        result.push(node);
+    }
+    result
+}
+
+fn compressed(digest: &TDigest) -> Vec<Centroid> {
+    digest.compressed().unwrap().centroids().collect()
+}
+
+/// Means of centroids that are equal by coincidence are not equal samples: their nodes are merged as if they were apart.
+#[test]
+fn heavy_nodes_of_one_mean_are_no_run() {
+    for form in [Form::of(20), Form::of_pane(10, 20, 70)] {
+        let nodes = (0..70).map(|at| Centroid {
+            mean: f64::from(at / 3),
+            weight: i64::from(2 + at % 5),
+        });
+        let mut all: Vec<_> = nodes.collect();
+        // The last node of a mean is a sample.
+        all.extend((1..40).map(|mean| Centroid::from(f64::from(mean) / 2.0)));
+        all.sort_by(|one, other| one.mean.total_cmp(&other.mean));
+        let result = compress_to_vec(all.iter().copied(), all.len(), sum(&all), form).unwrap();
+        assert!(result.len() < all.len());
+        assert_eq!(result, plain(20.0, all));
+    }
+}
+
+/// In batches, one by one with reads, merged, and in windows.
+#[test]
+fn digests_of_distinct_samples_are_those_of_the_plain_walk() {
+    for seed in 0..30u64 {
+        let compression = [10, 37, 100][seed as usize % 3];
+        // Multiples of an irrational number modulo 1, in an order of their own.
+        let sample = |number: u64| ((number ^ seed) as f64 * 0.618_033_988_749_894_9).fract();
+        // Each part fits in the smallest capacity.
+        let samples: Vec<_> = (0..60 + 4 * seed).map(sample).collect();
+        let nodes = |samples: &[f64]| samples.iter().map(|&sample| sample.into()).collect();
+        let digest_plain = |nodes| plain(compression as f64, nodes);
+        let pane_plain = |nodes| plain(2.0 * compression as f64, nodes);
+        let parts: Vec<_> = samples.chunks(samples.len().div_ceil(3)).collect();
+
+        let digests: Vec<_> = parts
+            .iter()
+            .map(|part| digest_of(compression, part))
+            .collect();
+        let operands: Vec<_> = digests.iter().collect();
+        let merged = TDigest::merge(compression, &operands, Budget::UNLIMITED).unwrap();
+        let mut expected = Vec::new();
+        for (digest, part) in digests.iter().zip(&parts) {
+            let added = digest_plain(nodes(part));
+            assert_eq!(compressed(digest), added);
+            if !expected.is_empty() {
+                expected = digest_plain(expected);
+            }
+            expected.extend(added);
+        }
+        assert_eq!(compressed(&merged), digest_plain(expected), "{seed}");
+
+        let (mut one_by_one, mut cache) = (digest(compression), DigestCache::default());
+        for sample in parts[0] {
+            one_by_one.add(&[*sample]).unwrap();
+            let kept = one_by_one.compressed_with(&mut cache).unwrap().centroids();
+            assert!(kept.eq(one_by_one.compressed().unwrap().centroids()));
+        }
+
+        let window = Window::new(3, 3, None).unwrap();
+        let mut panes = TDigestWindow::new(compression, window, Budget::UNLIMITED).unwrap();
+        for (unit, part) in parts.iter().enumerate() {
+            panes.advance(unit as u64);
+            panes.add_within(part, Budget::UNLIMITED).unwrap();
+        }
+        let closed = [0, 1].map(|pane| pane_plain(nodes(parts[pane]))).concat();
+        let mut all = pane_plain(closed);
+        all.extend(nodes(parts[2]));
+        let mut cache = WindowCache::default();
+        let read = panes.compressed_at(Panes::ALL, &mut cache).unwrap();
+        // Answers of windows have one eighth more.
+        let expected = plain((compression + compression / 8) as f64, all);
+        assert!(read.centroids().eq(expected), "{seed}");
+    }
+}
