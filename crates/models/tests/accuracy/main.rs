@@ -5,6 +5,8 @@
 
 #[path = "../../../../benches/figure.rs"]
 mod figure;
+#[path = "../../../../tests/support/streams.rs"]
+mod streams;
 
 mod calculator;
 mod clients;
@@ -20,7 +22,7 @@ mod reported_ranks;
 mod reported_rates;
 mod sizes;
 mod small_filters;
-mod streams;
+mod stream_recall;
 mod window_recall;
 mod windows;
 
@@ -39,6 +41,8 @@ const WINDOWS: &str =
     "<!-- windows: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const STREAMS: &str =
     "<!-- streams: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const COLLECTION: &str =
+    "<!-- collection: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const ONE_PANE: &str =
     "<!-- one pane: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const MERGES: &str =
@@ -195,6 +199,32 @@ fn the_top_k_page_shows_the_measured_accuracy_of_windows() {
     let path = page("docs/families/top-k.md");
     check_table(&path, STREAMS, &window_recall::by_stream());
     check_table(&path, ONE_PANE, &window_recall::one_pane());
+}
+
+#[test]
+fn the_top_k_page_shows_the_recall_of_windows_by_stream_of_the_collection() {
+    let path = page("docs/families/top-k.md");
+    check_table(&path, COLLECTION, &stream_recall::by_stream());
+}
+
+/// The Python tests use the same streams.
+#[test]
+fn the_streams_of_the_python_tests_are_those_of_the_collection() {
+    let streams: Vec<String> = (streams::STREAMS.iter())
+        .map(|stream| {
+            let pane = |number| streams::Pane {
+                number,
+                events: 200,
+                k: 10,
+            };
+            let panes: Vec<_> = (0..3)
+                .map(|number| stream.events(pane(number), 1))
+                .collect();
+            format!("  {:?}: {panes:?}", stream.name)
+        })
+        .collect();
+    let json = format!("{{\n{}\n}}\n", streams.join(",\n"));
+    check_or_write(&page("python/tests/streams.json"), &json);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The rank errors that SKETCH.ACCURACY reports of t-digests, compared with the true ones.
 
 use crate::digests::{normal, short};
-use crate::streams::Random;
+use crate::streams::{Pane, Random, STREAMS as COLLECTION, Stream};
 use crate::table;
 use roughly_sketch::accuracy::{Accuracy, Field, Figure};
 use roughly_sketch::memory::Budget;
@@ -191,30 +191,35 @@ fn samples_of((_, sample): Kind, count: usize, seed: u64) -> Vec<f64> {
         .collect()
 }
 
+/// Reads a digest of these samples, a merge of parts, and two windows.
+fn read_all(reads: &mut Vec<Read>, kind: usize, compression: i64, samples: &[f64]) {
+    let (count, sorted) = (samples.len(), sorted(samples));
+    let one = digest_of(compression, samples);
+    read_digest(reads, (kind, 0), &one, &sorted);
+    let of_part = count / if count < 10_000 { 10 } else { 50 };
+    let parts: Vec<_> = samples
+        .chunks(of_part)
+        .map(|part| digest_of(compression, part))
+        .collect();
+    let operands: Vec<_> = parts.iter().collect();
+    let merged = TDigest::merge(compression, &operands, Budget::UNLIMITED);
+    read_digest(reads, (kind, 2), &merged.expect("memory"), &sorted);
+    let uniform = (12, None);
+    read_window(reads, (kind, [3, 4]), compression, uniform, samples);
+    if count > 100 {
+        let finest = (13 << 6, Some(1));
+        read_window(reads, (kind, [5, 6]), compression, finest, samples);
+    }
+}
+
 fn all_reads() -> Vec<Read> {
     let mut reads = Vec::new();
     for (kind, of_kind) in KINDS.into_iter().enumerate() {
         for (count, streams) in STREAMS {
             for stream in 0..streams {
                 let samples = samples_of(of_kind, count, 1100 + stream);
-                let sorted = sorted(&samples);
                 for compression in COMPRESSIONS {
-                    let one = digest_of(compression, &samples);
-                    read_digest(&mut reads, (kind, 0), &one, &sorted);
-                    let of_part = count / if count < 10_000 { 10 } else { 50 };
-                    let parts: Vec<_> = samples
-                        .chunks(of_part)
-                        .map(|part| digest_of(compression, part))
-                        .collect();
-                    let operands: Vec<_> = parts.iter().collect();
-                    let merged = TDigest::merge(compression, &operands, Budget::UNLIMITED);
-                    read_digest(&mut reads, (kind, 2), &merged.expect("memory"), &sorted);
-                    let uniform = (12, None);
-                    read_window(&mut reads, (kind, [3, 4]), compression, uniform, &samples);
-                    if count > 100 {
-                        let finest = (13 << 6, Some(1));
-                        read_window(&mut reads, (kind, [5, 6]), compression, finest, &samples);
-                    }
+                    read_all(&mut reads, kind, compression, &samples);
                 }
             }
         }
@@ -226,6 +231,42 @@ fn all_reads() -> Vec<Read> {
         }
     }
     reads
+}
+
+/// By stream of the collection, over all kinds of digests.
+fn by_stream() -> String {
+    let has_samples = |stream: &&Stream| stream.has_samples;
+    let rows = COLLECTION.iter().filter(has_samples).map(|stream| {
+        let mut reads = Vec::new();
+        for (count, seed) in [
+            (1_200, 1),
+            (1_200, 2),
+            (12_000, 1),
+            (12_000, 2),
+            (120_000, 1),
+        ] {
+            let pane = |number| Pane {
+                number,
+                events: count / 12,
+                k: 10,
+            };
+            let events = (0..12).flat_map(|number| stream.events(pane(number), seed));
+            let samples: Vec<f64> = events.map(f64::from).collect();
+            for compression in COMPRESSIONS {
+                read_all(&mut reads, 0, compression, &samples);
+            }
+        }
+        let of_quantile = |quantile| {
+            let of_cell = |read: &&Read| read.quantile == quantile;
+            cell(&reads.iter().filter(of_cell).copied().collect::<Vec<_>>())
+        };
+        let cells = (0..QUANTILES.len()).map(of_quantile);
+        std::iter::once(stream.name.to_owned())
+            .chain(cells)
+            .collect()
+    });
+    let head = ["stream of the collection", "p50", "p90", "p99"];
+    table(&head, &rows.collect::<Vec<_>>())
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {
@@ -270,7 +311,7 @@ fn rows(head: &str, names: &[&str], reads: &[Read], index: fn(&Read) -> usize) -
     table(&[head, "p50", "p90", "p99"], &rows.collect::<Vec<_>>())
 }
 
-/// By kind of samples, and by kind of digest.
+/// By kind of samples, by kind of digest, and by stream of the collection.
 pub fn ranks() -> String {
     let reads = all_reads();
     for (quantile, name) in QUANTILES.into_iter().enumerate() {
@@ -282,5 +323,5 @@ pub fn ranks() -> String {
         read.kind
     });
     let by_digest = rows("digest", &DIGESTS, &reads, |read| read.digest);
-    format!("{by_kind}\n{by_digest}")
+    format!("{by_kind}\n{by_digest}\n{}", by_stream())
 }

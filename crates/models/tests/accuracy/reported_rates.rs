@@ -31,11 +31,12 @@ const NO_LIMIT: f64 = f64::INFINITY;
 const STANDARD_ERRORS: f64 = 6.0;
 
 /// The rows that the page has: type and name. All others are only checked.
-const SHOWN: [(&str, &str); 13] = [
+const SHOWN: [(&str, &str); 14] = [
     ("`MBbloom--`", "10,000 for 1 %, full"),
     ("`MBbloom--`", "10,000 for 1 %, merge of 3 full filters"),
     ("`MBbloom--`", "by default, 100,000 items"),
     ("`MBbloom--`", "100 for 0.01 %, full"),
+    ("`MBbloom--`", "100 for 1 %, `EXPANSION 1`, 6,400 items"),
     ("`MBbloom--`", "10 for 1 %, `EXPANSION 1`, 640 items"),
     ("`MBbloomCF`", "10,000, 10,000 items"),
     ("`MBbloomCF`", "by default, 10,000 items"),
@@ -394,6 +395,19 @@ fn bloom_rows() -> Vec<Row> {
         row("105 for 0.0001 %, full", (40, 100_000), OF_100, |items| {
             fixed(105, 1e-6, 1.0, items)
         }),
+        row(
+            "100 for 1 %, `EXPANSION 1`, 6,400 items",
+            (10, 20_000),
+            OF_100,
+            |items| {
+                let parameters = bloom::Parameters {
+                    capacity: 100,
+                    expansion: 1,
+                    ..bloom::Parameters::DEFAULT
+                };
+                grown(parameters, 6_400, items)
+            },
+        ),
         row("10 for 1 %, full", (400, 2_000), NO_LIMIT, |items| {
             fixed(10, 0.01, 1.0, items)
         }),

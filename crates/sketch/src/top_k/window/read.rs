@@ -1,19 +1,22 @@
 //! Reads. While the newest pane is the current one and all panes count, the list answers. Otherwise the first read computes the
 //! list of the panes that count, and keeps it for the reads that follow.
 //!
-//! The list of some panes consists of items that one of them lists, or would list if it were closed. Every part of the window
-//! ends with the newest pane.
+//! The list of some panes consists of items that one of them lists, or that are in the heap or the list of the window. Every part of
+//! the window ends with the newest pane.
 
 use super::cache::{Ranking, RankingCache};
 use super::candidates::{HeapIndex, NONE, saturated};
-use super::expiry::closing;
 use super::largest::Largest;
+use super::table::BUCKET_BYTES;
 use super::{ItemHash, TopKWindow, sum_of_estimates};
 use crate::memory::{OutOfMemory, with_capacity};
 use crate::top_k::item_hash::order;
 use crate::top_k::pairs::Pairs;
 use crate::window::Panes;
 use std::mem::take;
+
+/// The largest number of cells that [`TopKWindow::unnamed_above`] reads, about.
+const MAX_CELLS: u64 = 500_000;
 
 impl TopKWindow {
     /// The items of the list with counts above 0 and their counts, the largest count first. Items with equal counts are
@@ -90,6 +93,43 @@ impl TopKWindow {
         })
     }
 
+    /// About how many items with sums above `count` over these panes are no candidates: the tables have their cells, but not their
+    /// names. Reads at most [`MAX_CELLS`] cells; items have random buckets, so the first ones are a sample of all.
+    pub(in crate::top_k) fn unnamed_above(&self, panes: Panes, count: u32) -> u64 {
+        let panes = self.panes.counted(panes);
+        let all = self.buckets.bytes() / BUCKET_BYTES as u64;
+        let (mut read, mut above, mut cells) = (0, 0, 0);
+        while read < all && cells < MAX_CELLS {
+            // A table has less than 2^32 buckets.
+            let bucket = read as u32;
+            read += 1;
+            for (position, pane) in panes.iter().enumerate() {
+                for (fingerprint, of_pane) in pane.content.table.heavy_cells(bucket) {
+                    cells += 1;
+                    // The largest count of an item is at least the mean one.
+                    let item = self.buckets.places_of(bucket, fingerprint);
+                    let is_item = |hash| self.buckets.places(hash).is_same(item);
+                    if u64::from(of_pane) * panes.len() as u64 <= count.into()
+                        || self.candidates.has_fingerprint(fingerprint, is_item)
+                    {
+                        continue;
+                    }
+                    // It is counted in the pane with its first largest count.
+                    let (mut sum, mut is_largest) = (0, true);
+                    for (other, pane) in panes.iter().enumerate() {
+                        let estimate = pane.content.table.estimate(item);
+                        sum += u64::from(estimate);
+                        is_largest &=
+                            estimate < of_pane || estimate == of_pane && other >= position;
+                    }
+                    cells += 10 * panes.len() as u64;
+                    above += u64::from(is_largest && sum > count.into());
+                }
+            }
+        }
+        (above * all).checked_div(read).unwrap_or(0)
+    }
+
     /// (count, candidate + 1) of the elements of the list with counts above 0, the largest count first.
     fn listed(&self) -> Result<Vec<(u32, u32)>, OutOfMemory> {
         let elements = || {
@@ -157,13 +197,8 @@ impl TopKWindow {
         for &number in closed.iter().flat_map(|pane| &pane.content.listed) {
             sums[number as usize] = 1;
         }
-        let window = self.timeline.window();
-        for number in closing(&self.heap, &self.list, &self.candidates, window) {
-            let item = self.buckets.places(self.candidates.get(number).hash);
-            // As when the pane closes, an item without occurrences is not listed.
-            if sum_of_estimates(newest, item) > 0 {
-                sums[number as usize] = 1;
-            }
+        for (_, _, number) in self.heap.iter().chain(self.list.iter()) {
+            sums[number as usize] = 1;
         }
         // An upper bound of the sum: that of all closed panes, which is stored, and the estimate in the newest.
         for (bound, number) in sums.iter_mut().zip(0..).filter(|(sum, _)| **sum > 0) {
