@@ -7,16 +7,17 @@
 use super::cache::{Ranking, RankingCache};
 use super::candidates::{HeapIndex, NONE, saturated};
 use super::largest::Largest;
-use super::table::BUCKET_BYTES;
+use super::table::{BUCKET_BYTES, CELLS, HEAVY_CELLS};
 use super::{ItemHash, TopKWindow, sum_of_estimates};
 use crate::memory::{OutOfMemory, with_capacity};
 use crate::top_k::item_hash::order;
 use crate::top_k::pairs::Pairs;
 use crate::window::Panes;
+use std::cell::Cell;
 use std::mem::take;
 
-/// The largest number of cells that [`TopKWindow::unnamed_above`] reads, about.
-const MAX_CELLS: u64 = 500_000;
+/// The largest number of cells that [`TopKWindow::unnamed_above`] reads, about. A candidate that it compares counts as a cell.
+const MAX_CELLS: usize = 500_000;
 
 impl TopKWindow {
     /// The items of the list with counts above 0 and their counts, the largest count first. Items with equal counts are
@@ -94,22 +95,26 @@ impl TopKWindow {
     }
 
     /// About how many items with sums above `count` over these panes are no candidates: the tables have their cells, but not their
-    /// names. Reads at most [`MAX_CELLS`] cells; items have random buckets, so the first ones are a sample of all.
+    /// names. The work is limited by [`MAX_CELLS`]; items have random buckets, so the first ones are a sample of all.
     pub(in crate::top_k) fn unnamed_above(&self, panes: Panes, count: u32) -> u64 {
         let panes = self.panes.counted(panes);
-        let all = self.buckets.bytes() / BUCKET_BYTES as u64;
-        let (mut read, mut above, mut cells) = (0, 0, 0);
-        while read < all && cells < MAX_CELLS {
-            // A table has less than 2^32 buckets.
-            let bucket = read as u32;
-            read += 1;
+        // A table has less than 2^32 buckets.
+        let all = (self.buckets.bytes() / BUCKET_BYTES as u64) as u32;
+        let work = Cell::new(0);
+        let add_work = |cells: usize| work.set(work.get() + cells);
+        let (mut read, mut above) = (0, 0);
+        for bucket in 0..all {
             for (position, pane) in panes.iter().enumerate() {
+                add_work(HEAVY_CELLS);
                 for (fingerprint, of_pane) in pane.content.table.heavy_cells(bucket) {
-                    cells += 1;
-                    // The largest count of an item is at least the mean one.
                     let item = self.buckets.places_of(bucket, fingerprint);
-                    let is_item = |hash| self.buckets.places(hash).is_same(item);
-                    if u64::from(of_pane) * panes.len() as u64 <= count.into()
+                    let is_item = |hash| {
+                        add_work(1);
+                        self.buckets.places(hash).is_same(item)
+                    };
+                    // The largest count of an item is at least the mean one.
+                    if work.get() > MAX_CELLS
+                        || u64::from(of_pane) * panes.len() as u64 <= count.into()
                         || self.candidates.has_fingerprint(fingerprint, is_item)
                     {
                         continue;
@@ -122,12 +127,18 @@ impl TopKWindow {
                         is_largest &=
                             estimate < of_pane || estimate == of_pane && other >= position;
                     }
-                    cells += 10 * panes.len() as u64;
+                    add_work(2 * CELLS * panes.len());
                     above += u64::from(is_largest && sum > count.into());
                 }
             }
+            read = bucket + 1;
+            if work.get() > MAX_CELLS {
+                break;
+            }
         }
-        (above * all).checked_div(read).unwrap_or(0)
+        (above * u64::from(all))
+            .checked_div(read.into())
+            .unwrap_or(0)
     }
 
     /// (count, candidate + 1) of the elements of the list with counts above 0, the largest count first.

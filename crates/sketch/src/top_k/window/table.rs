@@ -15,9 +15,9 @@ use crate::top_k::random::Random;
 use crate::top_k::{MIN_PREFETCH_BYTES, Shape};
 
 /// Cells of a bucket: the lobby and four heavy cells.
-const CELLS: usize = 5;
+pub(super) const CELLS: usize = 5;
 const LOBBY: usize = 0;
-const HEAVY_CELLS: usize = CELLS - 1;
+pub(super) const HEAVY_CELLS: usize = CELLS - 1;
 const CELL_BYTES: usize = 8;
 pub(super) const BUCKET_BYTES: usize = CELLS * CELL_BYTES;
 

@@ -8,7 +8,7 @@ use crate::memory::Budget;
 use crate::stored::Stored;
 use crate::testing::{ESTIMATES, HASH_PASSES};
 use crate::top_k::TopKError;
-use crate::window::{Timed, Window};
+use crate::window::{Panes, Timed, Window};
 use roughly_dump::Value;
 
 /// The panes that have a table in [`full`].
@@ -196,6 +196,27 @@ fn parameters_with_too_much_work_per_step_are_refused() {
         Budget::UNLIMITED,
     );
     assert_eq!(invalid_first, Err(TopKError::InvalidK));
+}
+
+/// A table of 512 MiB without items, and full tables of 100 panes: the agreement reads a sample of the cells.
+#[test]
+fn the_agreement_reads_few_cells() {
+    let mut large = sketch(5, 1 << 26, 1, 0.9, 1);
+    large.add(b"a", 9).unwrap();
+    assert_eq!(large.unnamed_above(Panes::ALL, 8), 0);
+    let mut sketch = sketch(1, 400, 5, 0.9, TABLES);
+    for pane in 0..=TABLES {
+        sketch.advance(pane);
+        for item in 0..1600u64 {
+            sketch
+                .add(&(item + pane % 2 * 1600).to_le_bytes(), 1)
+                .unwrap();
+        }
+    }
+    // 1,600 items of 50 and 1,600 of 51 panes; some have no heavy cell in some of them.
+    let unnamed = sketch.unnamed_above(Panes::ALL, 30);
+    assert!((2_000..=3_600).contains(&unnamed), "{unnamed}");
+    assert_eq!(sketch.unnamed_above(Panes::ALL, 51), 0);
 }
 
 /// A step compares the items of candidates with equal counts.
