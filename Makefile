@@ -1,6 +1,6 @@
 # Each target calls a script in scripts/, or cargo.
 
-.PHONY: help run build install deb uninstall python test test-python lint fmt pages docs bench fuzz faults soak asan valgrind check-release dist release
+.PHONY: help run build install deb uninstall python test test-all test-python lint fmt pages docs bench fuzz faults soak asan valgrind check-release dist release
 .DEFAULT_GOAL := help
 export PORT SEED MINUTES PREFIX LIBDIR DESTDIR SYSCONFDIR REPOSITORY
 
@@ -38,8 +38,11 @@ python: ## build the Python package of python/ and install it into the virtual e
 
 # to change it:
 
-test: ## run all tests on the installed server; install a server if there is none
+test: ## run the tests that guard a merge on the installed server; install a server if there is none
 	@scripts/test.sh
+
+test-all: ## run all tests with all cases on the installed server
+	@scripts/test.sh all
 
 test-python: ## test the Python package: its types, and its objects beside a server
 	@scripts/install.sh build python server python-tests

@@ -16,9 +16,10 @@ use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, 
 use leveldb::LevelDb;
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::cache::Cache;
-use roughly_sketch::count_min::{CellSize, CountMin, NO_LIMIT};
+use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, NO_LIMIT, Shape};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
 use roughly_sketch::memory::Budget;
+use roughly_sketch::seed::Seed;
 use roughly_sketch::t_digest::{DigestCache, TDigest, TDigestWindow, WindowCache};
 use roughly_sketch::top_k::TopK;
 use roughly_sketch::window::{Panes, Timed, Window};
@@ -232,6 +233,34 @@ fn count_min(criterion: &mut Criterion) {
             });
         });
     }
+    let window = Window::new(100, 100, None).expect("a valid window");
+    let shape = Shape::new(2_000, 7, CellSize::Four).expect("a valid shape");
+    let mut sketch = CountMinWindow::new(shape, window, Seed::default(), UNLIMITED)
+        .expect("enough memory for the sketch");
+    for pane in 0..100 {
+        sketch.advance(pane);
+        for item in batch(0) {
+            sketch.increment(&item, 1, UNLIMITED).expect("an increment");
+        }
+    }
+    group.bench_function("increment of 100 panes, a batch of 100", |b| {
+        b.iter(|| {
+            let items = batch(0);
+            let items = items.iter().map(|item| (&item[..], 1));
+            sketch.increment_all(items, NO_LIMIT, UNLIMITED, |_, count| {
+                black_box(count.ok());
+            });
+        });
+    });
+    group.bench_function("applied increment of 100 panes, a batch of 100", |b| {
+        b.iter(|| {
+            let items = batch(0);
+            let items = items.iter().map(|item| (&item[..], 1));
+            sketch.apply_all(items, UNLIMITED, |_, count| {
+                black_box(count.ok());
+            });
+        });
+    });
     group.finish();
 }
 

@@ -93,25 +93,25 @@ checks=("$@")
 steps ${#checks[@]}
 for check in "${checks[@]}"; do
     case $check in
-        release) step "release script" "1 minute" scripts/test-release.sh ;;
-        first-page) step "commands of README.md on new Debian systems" "25 minutes" scripts/test-first-page.sh bookworm trixie ;;
-        test) step "all tests on the installed server" "12 minutes" scripts/test.sh ;;
-        servers) step "server tests on all servers" "20 minutes" scripts/test-matrix.sh ;;
-        io-threads) step "server tests and clients with I/O threads" "15 minutes" scripts/test-matrix.sh io-threads ;;
-        clients) step "clients on all servers" "3 minutes" scripts/test-matrix.sh clients ;;
-        worst-cases) step "worst cases of keys of 128 MiB" "20 minutes" worst_cases ;;
-        kills) step "${KILLS:-200} kills" "5 minutes" kills ;;
-        differential) step "${COMMANDS:-200000} random commands on servers that must agree" "8 minutes" differential ;;
-        faults) step "refused memory in every command" "5 minutes" make faults ;;
-        defrag) step "active defragmentation" "5 minutes" defrag ;;
-        sizing) step "sizing page in a browser" "3 minutes" sizing ;;
-        site) step "documentation site in a browser" "3 minutes" site ;;
-        python) step "Python package on all servers, wheels" "15 minutes" python ;;
-        arm64) step "unit and server tests for arm64 in an emulator" "25 minutes" scripts/test-platform.sh aarch64-unknown-linux-gnu ;;
-        musl) step "unit and server tests for musl" "15 minutes" scripts/test-platform.sh x86_64-unknown-linux-musl ;;
-        packages) step "packages" "18 minutes" scripts/test-packages.sh ;;
-        reproducible) step "reproducible packages" "35 minutes" scripts/test-reproducible.sh ;;
-        image) step "container image" "6 minutes" scripts/test-image.sh ;;
+        release) step "release script, about 1 minute" scripts/test-release.sh ;;
+        first-page) step "commands of README.md on new Debian systems, about 25 minutes" scripts/test-first-page.sh bookworm trixie ;;
+        test) step "all tests on the installed server, about 12 minutes" scripts/test.sh all ;;
+        servers) step "server tests on all servers, about 20 minutes" scripts/test-matrix.sh ;;
+        io-threads) step "server tests and clients with I/O threads, about 15 minutes" scripts/test-matrix.sh io-threads ;;
+        clients) step "clients on all servers, about 3 minutes" scripts/test-matrix.sh clients ;;
+        worst-cases) step "worst cases of keys of 128 MiB, about 20 minutes" worst_cases ;;
+        kills) step "${KILLS:-200} kills, about 5 minutes" kills ;;
+        differential) step "${COMMANDS:-200000} random commands on servers that must agree, about 8 minutes" differential ;;
+        faults) step "refused memory in every command, about 5 minutes" make faults ;;
+        defrag) step "active defragmentation, about 5 minutes" defrag ;;
+        sizing) step "sizing page in a browser, about 3 minutes" sizing ;;
+        site) step "documentation site in a browser, about 3 minutes" site ;;
+        python) step "Python package on all servers, wheels, about 15 minutes" python ;;
+        arm64) step "unit and server tests for arm64 in an emulator, about 25 minutes" scripts/test-platform.sh aarch64-unknown-linux-gnu ;;
+        musl) step "unit and server tests for musl, about 15 minutes" scripts/test-platform.sh x86_64-unknown-linux-musl ;;
+        packages) step "packages, about 18 minutes" scripts/test-packages.sh ;;
+        reproducible) step "reproducible packages, about 35 minutes" scripts/test-reproducible.sh ;;
+        image) step "container image, about 6 minutes" scripts/test-image.sh ;;
         *)
             echo "check-release: unknown check: $check" >&2
             exit 2

@@ -2,7 +2,7 @@
 # Builds the module and starts a server with it in the foreground. Takes no arguments.
 #
 # The server listens on 127.0.0.1 only and starts without data. It saves nothing, except when a client runs SAVE
-# or BGSAVE. Its working directory is a new one under $TMPDIR or /tmp.
+# or BGSAVE. Its working directory is a new one under $TMPDIR or /tmp, which is removed when the server ends.
 #
 # Environment:
 #   PORT            port of the server (default 6379)
@@ -48,6 +48,23 @@ LINES
 print_examples &
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-run-XXXXXX")
+pid=""
+stop() {
+    # make repeats the signal.
+    trap '' HUP INT TERM
+    if [ -n "$pid" ]; then
+        kill "$pid" 2> /dev/null || true
+        wait "$pid" || true
+    fi
+    rm -rf "$dir"
+}
+trap stop EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
 echo "run: starting $server with $module in $dir" >&2
-exec "$server" --port "$port" --bind 127.0.0.1 --save "" --appendonly no --daemonize no \
-    --dir "$dir" --loadmodule "$module"
+# In the background, because bash runs no trap while it waits for a command in the foreground.
+"$server" --port "$port" --bind 127.0.0.1 --save "" --appendonly no --daemonize no \
+    --dir "$dir" --loadmodule "$module" &
+pid=$!
+wait "$pid"

@@ -1,36 +1,52 @@
 # shellcheck shell=bash
-# Reports the progress of a script with several steps: before each step its number and the time that it takes on two cores from a
-# fresh clone, and after it the time that it took. Other scripts source this file.
+# Reports the progress of a script with several steps: before each step its number, and after it the time that it took. Other scripts
+# source this file.
 #
-#   steps 7                                       the script has seven steps
-#   step "server tests" "4 minutes" make test     runs a step
+#   steps 7 12                        the script has seven steps, and takes 12 minutes on two cores in a new clone
+#   step "server tests" make test     runs a step
 #
 # prints, for example:
 #
-#   run: [3/7] server tests, about 4 minutes
-#   run: [3/7] server tests: passed in 3 min 50 s
+#   run: 7 steps, about 12 minutes on two cores in a new clone
+#   run: [3/7] server tests
+#   run: [3/7] server tests: passed in 3 min 50 s (processor time: 6 min 2 s)
 
 step_number=0 step_count=0 step_times=()
 
-# steps COUNT: sets the number of steps.
+# steps COUNT [MINUTES]: sets the number of steps.
 steps() {
     step_count=$1
+    [ $# -lt 2 ] || echo "$(basename "$0" .sh): $1 steps, about $2 minutes on two cores in a new clone"
 }
 
-# step TITLE ESTIMATE COMMAND...: runs a command. If it fails, exits with its status.
+# minutes COMMAND: prints the minutes of a command in the last recorded run.
+minutes() {
+    sed -n "s|^$1 ||p" .ci/minutes
+}
+
+# step TITLE COMMAND...: runs a command. If it fails, exits with its status. Sets step_seconds to the time that it took.
 step() {
-    local title=$1 estimate=$2 start=$SECONDS status=0 label
-    shift 2
+    local title=$1 start=$SECONDS status=0 label processor took
+    shift
+    processor=$(processor_seconds)
     step_number=$((step_number + 1))
     label="$(basename "$0" .sh): [$step_number/$step_count] $title"
-    echo "$label, about $estimate"
+    echo "$label"
     "$@" || status=$?
-    step_times+=("$(duration $((SECONDS - start)))  $title")
+    step_seconds=$((SECONDS - start))
+    took="$(duration $step_seconds) (processor time: $(duration $(($(processor_seconds) - processor))))"
+    step_times+=("$took  $title")
     if [ "$status" -ne 0 ]; then
-        echo "$label: FAILED after $(duration $((SECONDS - start)))"
+        echo "$label: FAILED after $took"
         exit "$status"
     fi
-    echo "$label: passed in $(duration $((SECONDS - start)))"
+    echo "$label: passed in $took"
+}
+
+# processor_seconds: prints the processor time of all commands of the script that have ended so far.
+processor_seconds() {
+    # The fields cutime and cstime (proc_pid_stat(5)).
+    awk -v ticks="$(getconf CLK_TCK)" '{ sub(/.*[)] /, ""); printf "%d", ($14 + $15) / ticks }' "/proc/$$/stat"
 }
 
 # print_times: prints the time that each step took.

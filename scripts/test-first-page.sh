@@ -60,9 +60,18 @@ wait_until() {
     done
 }
 
+# wait_until_removed DIRECTORY: waits until `make run`, which was stopped, has removed its directory.
+wait_until_removed() {
+    for _ in {1..600}; do
+        [ -e "$1" ] || return 0
+        sleep 0.1
+    done
+    fail "make run leaves $1 behind"
+}
+
 # first_page: runs the commands.
 first_page() {
-    local line conf=/etc/redis/redis.conf
+    local line directory conf=/etc/redis/redis.conf
     [ "$(blocks make | grep -c '^make run')" -ge 1 ] || fail "README.md has no make run"
     set -m
     in_clone "exec make run" > "$dir/output" 2>&1 &
@@ -73,7 +82,10 @@ first_page() {
     [ -s "$dir/session" ] || fail "README.md has no session"
     in_clone "redis-cli -p $port" < "$dir/session" > "$dir/replies" || fail "the session: $(< "$dir/replies")"
     ! grep -qE '^\(?(error|ERR|WRONGTYPE)' "$dir/replies" || fail "the session: $(< "$dir/replies")"
+    directory=$system$(sed -n 's/^run: starting .* in //p' "$dir/output")
+    [ -d "$directory" ] || fail "make run has no directory: $directory"
     kill -- "-$server"
+    wait_until_removed "$directory"
     wait "$server" 2> /dev/null || true
     server=""
 

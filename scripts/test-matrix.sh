@@ -6,9 +6,9 @@
 #                                      that nothing is missing (tests/documents/abilities.rs), and writes the table of tested versions in
 #                                      docs/versioning.md
 #   scripts/test-matrix.sh quick       for .ci/run, after scripts/test.sh: those whose result may depend on the server, without the installed
-#                                      server, the slow tests and the records; on the servers between the oldest and the newest also without
-#                                      the repeated tests. Then random commands and a mixed workload on the newest servers with I/O threads.
-#                                      The lists of slow and repeated tests are below
+#                                      server, the slow tests and the records; on the servers between the oldest and the newest only those of
+#                                      what has differed between servers. Then random commands and a mixed workload on the newest servers with
+#                                      I/O threads. The lists of tests are below
 #   scripts/test-matrix.sh io-threads  all server tests and the clients on the newest Redis and the newest Valkey with four I/O threads
 #   scripts/test-matrix.sh clients     scripts/test-clients.sh
 #   scripts/test-matrix.sh python      make test-python
@@ -60,8 +60,9 @@ independent=(once:: each_platform::)
 # The longest tests. With quick, they run only on the installed server, in make test.
 slow=(lazy_free:: large_keys_survive slot_migration_during failover_after_a_kill saves_and_freed_keys_during windows::freed
     windows::attacks windows::expiry memory_usage:: info_counts_bytes_exactly no_command_makes_a_key_grow_beyond four_million_nodes)
-# With quick, these run only on the oldest, the newest and the installed servers, because of their processor time.
-repeated=(each_server::documents each_server::copy_sketches huge_pages:: a_config_set_changes_all)
+# What has differed between servers: the command table, loading, settings, events, files, replication, obeyed commands.
+differing=(golden_transcripts:: integration:: persistence:: replication:: obeyed:: windows::replicas each_server::commands
+    each_server::loading each_server::settings each_server::notifications each_server::new_features valkey::dialects)
 newest=(redis-newest valkey-newest)
 full_servers=" redis-7.0 ${newest[*]} "
 
@@ -103,7 +104,6 @@ for name in $names; do
     is_full=no
     [[ $full_servers != *" $name "* ]] || is_full=yes
     [ "$mode/$is_full" = full/yes ] || skip+=("${independent[@]}")
-    [ "$mode/$is_full" != quick/no ] || skip+=("${repeated[@]}")
     case $mode in
         full)
             export ROUGHLY_ABILITIES=$PWD/target/abilities/$name.txt
@@ -114,7 +114,11 @@ for name in $names; do
         quick)
             number=$((number + 1))
             [ -z "${ROUGHLY_SAMPLE_SEED:-}" ] || export ROUGHLY_SAMPLE="$ROUGHLY_SAMPLE_SEED $((number % parts)) $parts"
-            run "$name" "server tests" scripts/server-tests.sh "test --quiet --test server" --skip "${skip[@]}" "${slow[@]}"
+            if [ $is_full = yes ]; then
+                run "$name" "server tests" scripts/server-tests.sh "test --quiet --test server" --skip "${skip[@]}" "${slow[@]}"
+            else
+                run "$name" "some server tests" cargo test --quiet --test server -- "${differing[@]}"
+            fi
             ;;
         io-threads)
             run "$name" "server tests with I/O threads" with_io_threads scripts/server-tests.sh "test --quiet --test server" --skip "${independent[@]}"

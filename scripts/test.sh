@@ -1,23 +1,47 @@
 #!/usr/bin/env bash
-# Runs all tests on one server.
+# Runs the tests on one server.
 #
-#   scripts/test.sh                         all tests
-#   scripts/test.sh --test server bloom     passes the arguments to cargo test
+#   scripts/test.sh                         all tests, of the large ones a sample of the cases: what guards a merge
+#   scripts/test.sh all                     all tests with all cases
+#   scripts/test.sh --test server bloom     passes the arguments to cargo test; all cases
 #
-# A test that needs what this server or machine lacks is ignored: the reason is beside its name.
+# The tests with many cases are those of worst cases, obeyed commands, hostile headers, refused memory, random damage and sequences, tables
+# of accuracy, and programs of recipes. The date selects the sample (tests/support/sample.rs).
+#
+# A test that needs what this server or machine lacks is ignored: the reason is beside its name. Prints the processor time of each
+# test program.
 #
 # Environment:
+#   ROUGHLY_SAMPLE_SEED   number that selects the sample (default: the date, as in 20261231)
 #   ROUGHLY_SERVER        server program (default: redis-server or valkey-server on the PATH)
 #   ROUGHLY_MODULE        module (default: the one that scripts/build-module.sh builds)
 #   ROUGHLY_REDISBLOOM    another RedisBloom than the one that scripts/fetch.sh fetches
 #   ROUGHLY_VALKEY_BLOOM  valkey-bloom's module: also runs the tests beside it, on Valkey 8.0 or later
-#   ROUGHLY_SAMPLE        a part of the cases of large tests (tests/support/sample.rs)
 #   RUST_TEST_THREADS     number of tests that run at the same time (default: twice the number of processors, because tests mostly
 #                         wait for servers)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/steps.sh
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
+run=sample
+if [ "${1:-}" = all ]; then
+    run=all
+    shift
+elif [ $# -gt 0 ]; then
+    run=some
+else
+    seed=${ROUGHLY_SAMPLE_SEED:-$(date +%Y%m%d)}
+    # The other parts are those of the other servers (scripts/test-matrix.sh).
+    ROUGHLY_SAMPLE="$seed 0 $(scripts/fetch.sh list | wc -l)"
+    export ROUGHLY_SAMPLE
+    echo "test: sample $seed of the cases; make test-all runs all"
+fi
+# Incremental compilation and debug information help only repeated builds.
+[ $run = some ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_TEST_DEBUG=false
+
+# The runner of Cargo for this machine.
+target=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
+export "CARGO_TARGET_${target}_RUNNER=$PWD/scripts/timed.sh"
 
 prepare() {
     scripts/install.sh build server examples git
@@ -25,11 +49,15 @@ prepare() {
     [ "$(uname -m)" != x86_64 ] || scripts/fetch.sh redisbloom 2.6.12 2.8.2 > /dev/null
 }
 
-steps 4
-step "missing programs" "1 minute" prepare
-step "module" "1 minute" scripts/build-module.sh
-step "test programs" "2 minutes" cargo test-all --no-run "$@"
+case $run in
+    sample) steps 4 "$(minutes "make test")" ;;
+    all) steps 4 "$(minutes "make test-all")" ;;
+    some) steps 4 ;;
+esac
+step "missing programs" prepare
+step "module" scripts/build-module.sh
+step "test programs" cargo test-all --no-run "$@"
 server=$("$(scripts/find-server.sh)" --version)
 tests=(scripts/server-tests.sh test-all)
-[ $# -eq 0 ] || tests=(cargo test-all "$@")
-step "tests on $server" "3 minutes" "${tests[@]}"
+[ $run != some ] || tests=(cargo test-all "$@")
+step "tests on $server" "${tests[@]}"

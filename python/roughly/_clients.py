@@ -56,8 +56,8 @@ def to_redis(
 
     client: a client of redis-py or valkey-py, also of a cluster; no pipeline. With an asyncio client, await the result: the sketch is
     encoded in another thread.
-    replace: whether an existing key is replaced. Otherwise it is the client's ResponseError (BUSYKEY).
-    ttl_ms: the time to live in milliseconds; 0 for none.
+    replace: whether an existing key is replaced, together with its expiry. Otherwise it is the client's ResponseError (BUSYKEY).
+    ttl_ms: the time to live of the key in milliseconds; 0 for none.
 
     Sends one RESTORE. If the sketch exceeds the server's limit of an argument (proto-max-bulk-len, by default 512 MB), sends chunks
     with the command LOADCHUNK to a temporary key in the same slot, which expires if the program ends early, and renames it.

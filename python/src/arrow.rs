@@ -9,11 +9,19 @@ use arrow_schema::{DataType, TimeUnit};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use roughly_sketch::memory::with_capacity;
+use roughly_sketch::memory::{try_push, with_capacity};
+use std::time::{Duration, Instant};
+
+/// The time between two checks for signals while a column is read.
+pub const SIGNAL_TIME: Duration = Duration::from_millis(20);
 
 /// The elements of a column: chunk after chunk.
 pub struct Column {
     chunks: Chunks,
+    is_ended: bool,
+    /// Chunks that were read ahead, and how many of them have been returned.
+    ahead: Vec<Array>,
+    next: usize,
     data_type: DataType,
     /// The elements before the next chunk.
     before: usize,
@@ -74,7 +82,9 @@ pub fn of(argument: &Bound<'_, PyAny>) -> PyResult<Option<Column>> {
     }
     let mut data_type = chunks.data_type().clone();
     // A table is a structure of its columns.
-    if let DataType::Struct(fields) = &data_type {
+    if let DataType::Struct(fields) = &data_type
+        && chunks.is_table()
+    {
         let [field] = &fields[..] else {
             let text = format!(
                 "a table of items must have one column, not {}",
@@ -94,6 +104,9 @@ pub fn of(argument: &Bound<'_, PyAny>) -> PyResult<Option<Column>> {
     }
     Ok(Some(Column {
         chunks,
+        is_ended: false,
+        ahead: Vec::new(),
+        next: 0,
         data_type,
         before: 0,
     }))
@@ -108,6 +121,11 @@ impl Column {
         }
     }
 
+    /// Whether the elements are floating-point numbers.
+    pub fn has_floats(&self) -> bool {
+        self.data_type.is_floating()
+    }
+
     /// Whether the elements are floating-point numbers of 64 bits.
     pub fn has_doubles(&self) -> bool {
         self.data_type == DataType::Float64
@@ -115,20 +133,99 @@ impl Column {
 
     /// The next chunk. Call it without the GIL, for which the producer of the column may wait.
     pub fn next_chunk(&mut self) -> Result<Option<Chunk>, Error> {
-        let Some(array) = self.chunks.next()? else {
-            return Ok(None);
+        let array = match self.ahead.get(self.next) {
+            Some(array) => array.range(0..array.len()),
+            None if self.is_ended => return Ok(None),
+            None => match self.chunks.next()? {
+                Some(array) => array,
+                None => return Ok(None),
+            },
         };
+        self.next += 1;
         let before = self.before;
         self.before += array.len();
-        let column = array.first_column()?;
-        if column.is_some() {
-            check_nulls(&array, before)?;
-        }
+        let column = match self.chunks.is_table() {
+            true => array.first_column()?,
+            false => None,
+        };
         Ok(Some(Chunk {
             array: column.unwrap_or(array),
             before,
             next: 0,
         }))
+    }
+
+    /// Reads all chunks, which remain for [`Column::rewind`], and returns the number of elements. Elements are not copied, but a
+    /// producer that computes them needs memory for all of them.
+    ///
+    /// # Errors
+    /// Those of the producer, or of a signal.
+    pub fn read_ahead(&mut self, py: Python<'_>) -> PyResult<usize> {
+        while !self.is_ended {
+            py.check_signals()?;
+            py.detach(|| {
+                let start = Instant::now();
+                while !self.is_ended && start.elapsed() < SIGNAL_TIME {
+                    match self.chunks.next()? {
+                        Some(array) => try_push(&mut self.ahead, array)?,
+                        None => self.is_ended = true,
+                    }
+                }
+                Ok::<_, Error>(())
+            })?;
+        }
+        Ok(self.ahead.iter().map(Array::len).sum())
+    }
+
+    /// Begins again with the first chunk that was read ahead.
+    pub fn rewind(&mut self) {
+        (self.next, self.before) = (0, 0);
+    }
+
+    /// Passes the numbers of all chunks to `read` in parts. They are copies: another thread may write to the column.
+    ///
+    /// # Errors
+    /// A null, elements of another type, a number out of range, those of the producer, of a signal and of `read`. The numbers before
+    /// have been passed.
+    pub fn for_each_numbers<T: Number + Send>(
+        &mut self,
+        py: Python<'_>,
+        mut read: impl FnMut(&[T]) -> PyResult<()>,
+    ) -> PyResult<()> {
+        let mut numbers = Vec::new();
+        let mut chunk = None;
+        loop {
+            py.check_signals()?;
+            let appended = py.detach(|| {
+                let start = Instant::now();
+                while numbers.len() < PART_NUMBERS && start.elapsed() < SIGNAL_TIME {
+                    match self.current(&mut chunk)? {
+                        Some(chunk) => chunk.append_numbers(&mut numbers)?,
+                        None => return Ok(false),
+                    }
+                }
+                Ok::<_, Error>(true)
+            });
+            read(&numbers)?;
+            numbers.clear();
+            if !appended? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The chunk, or the next one if no element of it is left; `None` after the last one. Call it without the GIL.
+    ///
+    /// # Errors
+    /// Those of the producer.
+    pub fn current<'c>(
+        &mut self,
+        chunk: &'c mut Option<Chunk>,
+    ) -> Result<Option<&'c mut Chunk>, Error> {
+        if chunk.as_ref().is_none_or(Chunk::is_empty) {
+            *chunk = self.next_chunk()?;
+        }
+        Ok(chunk.as_mut())
     }
 
     /// The timestamps of all chunks in Unix milliseconds, rounded down. Call it without the GIL.
@@ -181,6 +278,9 @@ impl<T: Number> ColumnNumbers<T> {
     }
 }
 
+/// Numbers that are copied at once.
+const PART_NUMBERS: usize = 1 << 16;
+
 /// A chunk of a column.
 pub struct Chunk {
     array: Array,
@@ -190,6 +290,22 @@ pub struct Chunk {
 }
 
 impl Chunk {
+    /// Appends numbers, at most [`PART_NUMBERS`].
+    ///
+    /// # Errors
+    /// A null, elements of another type, a number out of range.
+    fn append_numbers<T: Number>(&mut self, numbers: &mut Vec<T>) -> Result<(), Error> {
+        let end = self.array.len().min(self.next + PART_NUMBERS);
+        let part = self.array.range(self.next..end);
+        if let Some(position) = null_of(&part)? {
+            T::append(&part.range(0..position), numbers)?;
+            return Err(Error::null(self.before + self.next + position));
+        }
+        T::append(&part, numbers)?;
+        self.next = end;
+        Ok(())
+    }
+
     /// Whether no element is left.
     pub fn is_empty(&self) -> bool {
         self.next == self.array.len()
@@ -310,13 +426,18 @@ impl Elements<'_> {
 
 const INVALID: Error = Error::value("the Arrow array is invalid");
 
-/// Checks that no element is null. `before` are the elements before the array.
-fn check_nulls(array: &Array, before: usize) -> Result<(), Error> {
+/// The position of the first null.
+fn null_of(array: &Array) -> Result<Option<usize>, Error> {
     let nulls = array.nulls()?;
-    let position = match nulls {
+    Ok(match nulls {
         Nulls::None => None,
         _ => (0..array.len()).find(|&at| nulls.is_null(at)),
-    };
+    })
+}
+
+/// Checks that no element is null. `before` are the elements before the array.
+fn check_nulls(array: &Array, before: usize) -> Result<(), Error> {
+    let position = null_of(array)?;
     position.map_or(Ok(()), |position| Err(Error::null(before + position)))
 }
 
@@ -365,7 +486,7 @@ macro_rules! append_all {
             $(DataType::$data_type => {
                 for &number in $array.elements()? {
                     let number = $convert(<$common>::from(<$type>::from_ne_bytes(number)));
-                    $numbers.push(number.ok_or(Error::value("a number is out of range"))?);
+                    $numbers.push(number.ok_or(OUT_OF_RANGE)?);
                 }
                 return Ok(());
             })+
@@ -385,6 +506,15 @@ impl Number for i64 {
         reserve(numbers, array.len())?;
         let convert = |number| Self::try_from(number).ok();
         append_all!(array, numbers, convert, i128: [Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32, UInt64 u64]);
+        let is_decimal = for_each_decimal(array, |decimal, scale| {
+            let integer =
+                integer_of(decimal, scale).ok_or_else(|| no_numbers(array, "integers"))?;
+            numbers.push(convert(integer).ok_or(OUT_OF_RANGE)?);
+            Ok(())
+        })?;
+        if is_decimal {
+            return Ok(());
+        }
         Err(no_numbers(array, "integers"))
     }
 }
@@ -394,7 +524,55 @@ impl Number for f64 {
         reserve(numbers, array.len())?;
         append_all!(array, numbers, Some, f64: [Float64 f64, Float32 f32]);
         append_all!(array, numbers, |number: i128| Some(number as f64), i128: [Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32, UInt64 u64]);
+        let is_decimal = for_each_decimal(array, |decimal, scale| {
+            numbers.push(nearest(decimal, scale).ok_or(OUT_OF_RANGE)?);
+            Ok(())
+        })?;
+        if is_decimal {
+            return Ok(());
+        }
         Err(no_numbers(array, "numbers"))
+    }
+}
+
+const OUT_OF_RANGE: Error = Error::value("a number is out of range");
+
+/// Passes the elements of an array of decimals without nulls, which are integers times ten to the power of minus the scale. Returns
+/// false for an array of another type.
+fn for_each_decimal(
+    array: &Array,
+    mut push: impl FnMut(i128, i8) -> Result<(), Error>,
+) -> Result<bool, Error> {
+    macro_rules! push_all {
+        ($type:ty, $scale:expr) => {
+            for &decimal in array.elements()? {
+                push(<$type>::from_ne_bytes(decimal).into(), $scale)?;
+            }
+        };
+    }
+    match *array.data_type() {
+        DataType::Decimal32(_, scale) => push_all!(i32, scale),
+        DataType::Decimal64(_, scale) => push_all!(i64, scale),
+        DataType::Decimal128(_, scale) => push_all!(i128, scale),
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// The integer that a decimal is.
+fn integer_of(decimal: i128, scale: i8) -> Option<i128> {
+    let power = 10i128.checked_pow(scale.unsigned_abs().into())?;
+    match scale {
+        ..0 => decimal.checked_mul(power),
+        _ => (decimal % power == 0).then_some(decimal / power),
+    }
+}
+
+/// The double that is nearest to a decimal.
+fn nearest(decimal: i128, scale: i8) -> Option<f64> {
+    match scale {
+        0 => Some(decimal as f64),
+        _ => format!("{decimal}e{}", -i32::from(scale)).parse().ok(),
     }
 }
 

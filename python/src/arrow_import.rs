@@ -1,8 +1,10 @@
 //! The import of columns by the Arrow PyCapsule interface (<https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>),
 //! which passes C structures in capsules. The only module of the package with `unsafe` code.
 //!
-//! The interface demands that a producer exports buffers that fit the type and the length of an array. What buffers contain, such as
-//! offsets, is checked.
+//! The interface demands that a producer exports buffers that fit the type and the length of an array, and does not state the
+//! size of most buffers. Checked are the lengths of arrays in tables, the keys of dictionaries, the places of strings in views, and
+//! the offsets of other strings except for the last one, which is the size of the buffer of strings. A producer that exports
+//! buffers that are too small, or a last offset that is too large, lets the process read other memory.
 #![allow(unsafe_code)]
 
 use crate::error::Error;
@@ -13,6 +15,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -97,6 +100,8 @@ unsafe impl Send for RawStream {}
 /// The chunks of a column, which its producer may compute when they are read.
 pub struct Chunks {
     data_type: DataType,
+    /// Whether the elements can be null: the rows of a table cannot.
+    is_nullable: bool,
     extension: Option<String>,
     source: Source,
 }
@@ -138,6 +143,11 @@ impl Chunks {
     /// The type of the elements.
     pub fn data_type(&self) -> &DataType {
         &self.data_type
+    }
+
+    /// Whether the elements are the rows of a table.
+    pub fn is_table(&self) -> bool {
+        matches!(self.data_type, DataType::Struct(_)) && !self.is_nullable
     }
 
     /// The name of the extension type of the elements, of their dictionary, or of a column of the table; `None` if there is none.
@@ -199,6 +209,7 @@ fn import_array(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> 
     }
     Ok(Chunks {
         data_type,
+        is_nullable: schema.nullable(),
         extension,
         source: Source::Array(Some(array)),
     })
@@ -216,6 +227,7 @@ fn import_stream(stream: &Bound<'_, PyCapsule>) -> PyResult<Chunks> {
     check(&mut stream, code)?;
     Ok(Chunks {
         data_type: DataType::try_from(&schema).map_err(type_error)?,
+        is_nullable: schema.nullable(),
         extension: extension(&schema).map_err(type_error)?,
         source: Source::Stream(stream),
     })
@@ -320,7 +332,19 @@ impl Array {
         self.len
     }
 
-    /// The first column of a table; `None` if this array is no table.
+    /// The elements of a range, which must be in the array.
+    pub fn range(&self, range: Range<usize>) -> Self {
+        assert!(range.start <= range.end && range.end <= self.len);
+        Self {
+            chunk: self.chunk.clone(),
+            raw: self.raw,
+            data_type: self.data_type.clone(),
+            offset: self.offset + range.start,
+            len: range.len(),
+        }
+    }
+
+    /// The first column of a table; `None` if this array is no structure.
     ///
     /// # Errors
     /// An array that does not fit its type.

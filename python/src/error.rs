@@ -2,7 +2,7 @@
 
 use crate::files::{FileName, os_error};
 use pyo3::PyErr;
-use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError, PyValueError};
 use roughly_sketch::count_min::CountMinError;
 use roughly_sketch::format::FormatError;
 use roughly_sketch::format::chunks::ChunkError;
@@ -19,6 +19,8 @@ pub enum Error {
     Value(Cow<'static, str>),
     /// `TypeError`.
     Type(Cow<'static, str>),
+    /// `OverflowError`.
+    Overflow(Cow<'static, str>),
     /// `MemoryError`.
     OutOfMemory(OutOfMemory),
     /// `OSError` with the name of the file.
@@ -50,6 +52,7 @@ impl From<Error> for PyErr {
         match error {
             Error::Value(text) => PyValueError::new_err(text.into_owned()),
             Error::Type(text) => PyTypeError::new_err(text.into_owned()),
+            Error::Overflow(text) => PyOverflowError::new_err(text.into_owned()),
             Error::OutOfMemory(error) => PyMemoryError::new_err(error.to_string()),
             Error::Os(error, name) => os_error(&error, &name),
         }

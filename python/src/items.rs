@@ -12,6 +12,7 @@ use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple,
 };
 use std::ffi::CStr;
+use std::time::Instant;
 
 /// Elements of an array between two checks for signals.
 const SIGNAL_ITEMS: usize = 1 << 20;
@@ -97,14 +98,50 @@ fn is_nan(item: &Bound<'_, PyAny>) -> bool {
         .is_ok_and(|float| float.value().is_nan())
 }
 
-/// Warns of floats that are integers: `1` and `1.0` are different items.
-fn warn_of_integers(py: Python<'_>, floats: &[f64]) -> PyResult<()> {
-    const TEXT: &CStr = c"the floats of the column are all integers, and are items such as '1.0', not '1': if they are \
-        identifiers, convert the column with astype('int64'), or in pandas with astype('Int64') if values are missing";
-    const END_OF_INTEGERS: f64 = (1_u64 << 63) as f64;
-    let mut numbers = floats.iter().filter(|float| !float.is_nan()).peekable();
-    let is_integer = |float: &f64| float.fract() == 0.0 && float.abs() < END_OF_INTEGERS;
-    match numbers.peek().is_some() && numbers.all(is_integer) {
+/// Whether the floats of a column are integers. `1` and `1.0` are different items.
+#[derive(Default)]
+struct Integers {
+    has_integers: bool,
+    has_others: bool,
+}
+
+impl Integers {
+    fn read(&mut self, floats: &[f64]) {
+        const END_OF_INTEGERS: f64 = (1_u64 << 63) as f64;
+        let is_integer = |float: f64| float.fract() == 0.0 && float.abs() < END_OF_INTEGERS;
+        for &float in floats.iter().filter(|float| !float.is_nan()) {
+            if self.has_others {
+                return;
+            }
+            self.has_integers |= is_integer(float);
+            self.has_others |= !is_integer(float);
+        }
+    }
+
+    /// Warns if all floats that were read are integers.
+    fn warn(&self, py: Python<'_>) -> PyResult<()> {
+        const TEXT: &CStr = c"the floats of the column are all integers, and are items such as '1.0', not '1': if they are \
+            identifiers, convert the column with astype('int64'), or in pandas with astype('Int64') if values are missing";
+        match self.has_integers && !self.has_others {
+            true => PyErr::warn(py, &py.get_type::<PyUserWarning>(), TEXT, 1),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Warns of the result of `value_counts` of pandas, whose items are the index.
+fn warn_of_counts(items: &Bound<'_, PyAny>) -> PyResult<()> {
+    const TEXT: &CStr = c"the items are the values of the Series 'count', not its index: if the values are counts, use \
+        update(series.to_dict())";
+    let py = items.py();
+    let is_named = match items.getattr_opt(intern!(py, "name"))? {
+        Some(name) => name.cast::<PyString>().is_ok_and(|name| name == "count"),
+        None => false,
+    };
+    match is_named
+        && items.hasattr(intern!(py, "value_counts"))?
+        && items.hasattr(intern!(py, "index"))?
+    {
         true => PyErr::warn(py, &py.get_type::<PyUserWarning>(), TEXT, 1),
         false => Ok(()),
     }
@@ -175,14 +212,13 @@ fn for_each_of(items: &Bound<'_, PyAny>, chunk: ChunkItems, read: &mut Read<'_>)
         ));
     }
     let py = items.py();
+    warn_of_counts(items)?;
     if let Some(mut column) = arrow::of(items)? {
         if !column.has_doubles() {
             return for_each_in_column(py, column, read);
         }
-        // Their text is that of Python's floats.
-        let numbers = py.detach(|| column.numbers::<f64>())?;
-        warn_of_integers(py, numbers.as_slice())?;
-        return for_each_object(PyList::new(py, numbers.as_slice())?.as_any(), chunk, read);
+        let is_sized = items.hasattr(intern!(py, "__len__"))?;
+        return for_each_double(py, &mut column, is_sized, Objects::new(py, chunk, read));
     }
     let Some(array) = numpy_array::of(items)? else {
         return for_each_object(items, chunk, read);
@@ -223,8 +259,14 @@ fn for_each_of(items: &Bound<'_, PyAny>, chunk: ChunkItems, read: &mut Read<'_>)
             "an array of items must have integers, strings or floats of 64 bits",
         )),
         'f' => {
-            warn_of_integers(py, array.to::<f64>("float64")?.as_slice()?)?;
-            for_each_object(&array.to_list()?, chunk, read)
+            let floats = array.to::<f64>("float64")?;
+            let floats = floats.as_slice()?;
+            let mut integers = Integers::default();
+            integers.read(floats);
+            integers.warn(py)?;
+            let mut objects = Objects::new(py, chunk, read);
+            objects.push_floats(floats)?;
+            objects.finish()
         }
         'O' | 'T' => for_each_object(&array.to_list()?, chunk, read),
         kind => Err(PyTypeError::new_err(format!(
@@ -238,23 +280,40 @@ fn for_each_object(
     chunk: ChunkItems,
     read: &mut Read<'_>,
 ) -> PyResult<()> {
-    let mut objects = Objects {
-        py: items.py(),
-        chunk: chunk.get(),
-        read,
-        batch: Batch::default(),
-        strings: Vec::new(),
-        lens: Vec::new(),
-        len: 0,
-    };
+    let mut objects = Objects::new(items.py(), chunk, read);
     match items.cast_exact::<PyList>() {
         Ok(list) => objects.push_list(list)?,
         Err(_) => items.try_iter()?.try_for_each(|item| objects.push(item))?,
     }
-    // The last items. Calls `read` once if there are none.
-    match objects.has_items() || objects.batch.position() == 0 {
-        true => objects.process(Ok(())),
-        false => Ok(()),
+    objects.finish()
+}
+
+/// Adds the elements of a column of doubles, whose text is that of Python's floats. The elements of a column with a length are checked
+/// before the first one is added.
+fn for_each_double(
+    py: Python<'_>,
+    column: &mut arrow::Column,
+    is_sized: bool,
+    mut objects: Objects<'_, '_, '_>,
+) -> PyResult<()> {
+    let mut integers = Integers::default();
+    if is_sized {
+        column.read_ahead(py)?;
+        column.for_each_numbers(py, |floats| {
+            integers.read(floats);
+            Ok(())
+        })?;
+        integers.warn(py)?;
+        column.rewind();
+    }
+    column.for_each_numbers(py, |floats| {
+        integers.read(floats);
+        objects.push_floats(floats)
+    })?;
+    objects.finish()?;
+    match is_sized {
+        true => Ok(()),
+        false => integers.warn(py),
     }
 }
 
@@ -274,7 +333,33 @@ struct Objects<'py, 'a, 'b> {
     len: usize,
 }
 
-impl<'py> Objects<'py, '_, '_> {
+impl<'py, 'a, 'b> Objects<'py, 'a, 'b> {
+    fn new(py: Python<'py>, chunk: ChunkItems, read: &'a mut Read<'b>) -> Self {
+        Self {
+            py,
+            chunk: chunk.get(),
+            read,
+            batch: Batch::default(),
+            strings: Vec::new(),
+            lens: Vec::new(),
+            len: 0,
+        }
+    }
+
+    fn push_floats(&mut self, floats: &[f64]) -> PyResult<()> {
+        let py = self.py;
+        let mut floats = floats.iter();
+        floats.try_for_each(|&float| self.push(Ok(PyFloat::new(py, float).into_any())))
+    }
+
+    /// Processes the last items. Calls `read` once if there are none.
+    fn finish(mut self) -> PyResult<()> {
+        match self.has_items() || self.batch.position() == 0 {
+            true => self.process(Ok(())),
+            false => Ok(()),
+        }
+    }
+
     /// Adds the next item. Processes the batch if it is full, or after an error.
     fn push(&mut self, item: PyResult<Bound<'py, PyAny>>) -> PyResult<()> {
         let pushed = item.and_then(|item| self.append(item));
@@ -441,21 +526,35 @@ fn for_each_in_column(
     read: &mut Read<'_>,
 ) -> PyResult<()> {
     let mut batch = Batch::default();
-    // The producer of the column may wait for the lock of the interpreter.
-    while let Some(mut chunk) = py.detach(|| column.next_chunk())? {
-        while !chunk.is_empty() {
-            py.check_signals()?;
-            py.detach(|| {
-                for _ in 0..SIGNAL_ITEMS / BATCH_ITEMS {
-                    batch.clear();
-                    let appended = chunk.append(&mut batch);
+    let mut chunk = None;
+    loop {
+        py.check_signals()?;
+        // The producer of the column may wait for the lock of the interpreter.
+        let is_end = py.detach(|| {
+            let start = Instant::now();
+            while start.elapsed() < arrow::SIGNAL_TIME {
+                let appended = match column.current(&mut chunk) {
+                    Ok(Some(chunk)) => chunk.append(&mut batch).map(|()| true),
+                    Ok(None) => Ok(false),
+                    Err(error) => Err(error),
+                };
+                let is_end = !matches!(appended, Ok(true));
+                if is_end || batch.is_full() {
                     // After an error, the items before it are processed.
                     read(&batch)?;
-                    appended?;
+                    batch.clear();
                 }
-                Ok::<_, Error>(())
-            })?;
+                appended?;
+                if is_end {
+                    return Ok(true);
+                }
+            }
+            read(&batch)?;
+            batch.clear();
+            Ok::<_, Error>(false)
+        })?;
+        if is_end {
+            return Ok(());
         }
     }
-    Ok(())
 }

@@ -10,8 +10,10 @@ use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyFloat;
 use roughly_sketch::bloom::MAX_ERROR_RATE;
 use roughly_sketch::memory::{try_push, with_capacity};
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 /// An integer. One that exceeds 64 bits becomes the nearest that does not, which is as well out of every range.
@@ -180,6 +182,46 @@ pub fn for_each_numbers(
     }
 }
 
+/// The weight of a sample: an integer, or a float that is one.
+pub struct Weight(pub i64);
+
+impl<'py> FromPyObject<'_, 'py> for Weight {
+    type Error = PyErr;
+
+    fn extract(weight: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(weight_of(&weight, None)?))
+    }
+}
+
+fn weight_of(weight: &Bound<'_, PyAny>, position: Option<usize>) -> PyResult<i64> {
+    match weight.cast::<PyFloat>() {
+        Ok(float) => Ok(integer_of(float.value()).ok_or_else(|| no_weight(position, weight))?),
+        Err(_) => number(weight),
+    }
+}
+
+fn weights_of<'py>(floats: &[f64]) -> Result<Numbers<'py, i64>, Error> {
+    let mut integers = with_capacity(floats.len())?;
+    for (position, &float) in floats.iter().enumerate() {
+        integers.push(integer_of(float).ok_or_else(|| no_weight(Some(position), &float))?);
+    }
+    Ok(Numbers::Vec(integers))
+}
+
+/// The integer that a float is, if it has 64 bits.
+fn integer_of(float: f64) -> Option<i64> {
+    const END: f64 = (1_u64 << 63) as f64;
+    let is_integer = float.fract() == 0.0 && (-END..END).contains(&float);
+    is_integer.then_some(float as i64)
+}
+
+fn no_weight(position: Option<usize>, weight: &dyn Display) -> Error {
+    let name = position.map_or("the weight".to_owned(), |position| {
+        format!("the weight at position {position}")
+    });
+    Error::Value(format!("{name} must be an integer, not {weight}").into())
+}
+
 /// Increments of items: the same for all, or one for each.
 pub enum Counts<'py> {
     /// For all items.
@@ -195,6 +237,40 @@ impl<'py> Counts<'py> {
             Some(count) => Ok(Self::All(count)),
             None => Ok(Self::Each(Numbers::of(counts, "int64", &['i'])?)),
         }
+    }
+
+    /// The weights of samples: as [`Counts::of`], also floats that are integers.
+    pub fn of_weights(weights: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let py = weights.py();
+        if weights.is_instance_of::<PyFloat>() {
+            return Ok(Self::All(weight_of(weights, None)?));
+        }
+        if let Some(weight) = one(weights)? {
+            return Ok(Self::All(weight));
+        }
+        if let Some(mut column) = arrow::of(weights)? {
+            return Ok(Self::Each(match column.has_floats() {
+                true => weights_of(py.detach(|| column.numbers())?.as_slice())?,
+                false => Numbers::Column(py.detach(|| column.numbers())?),
+            }));
+        }
+        if let Some(array) = numpy_array::of(weights)?
+            && array.kind != 'O'
+        {
+            return match array.kind {
+                'f' => Ok(Self::Each(weights_of(array.to("float64")?.as_slice()?)?)),
+                _ => Self::of(weights),
+            };
+        }
+        let mut integers = Vec::new();
+        for (position, weight) in weights.try_iter()?.enumerate() {
+            let integer = weight_of(&weight?, Some(position))?;
+            try_push(&mut integers, integer).map_err(Error::from)?;
+            if position % SIGNAL_NUMBERS == 0 {
+                py.check_signals()?;
+            }
+        }
+        Ok(Self::Each(Numbers::Vec(integers)))
     }
 
     /// Checks the number of items, if they have one.

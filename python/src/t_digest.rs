@@ -1,15 +1,18 @@
 //! `TDigest`: the commands TDIGEST.
 
-use crate::arrow::Number;
+use crate::arrow::{self, Number};
 use crate::base::Base;
 use crate::batch::reserve;
 use crate::error::Error;
 use crate::items::ChunkItems;
 use crate::lock::Shared;
-use crate::numbers::{Counts, CountsReader, Integer, Numbers, Real, answers, for_each_numbers};
+use crate::numbers::{
+    Counts, CountsReader, Integer, Numbers, Real, Weight, answers, for_each_numbers,
+};
 use crate::numpy_array::results;
 use crate::sketch::{Class, Variants, class, variants};
 use crate::window::{Additions, At, When, Within, new_window};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use roughly_sketch::memory::{Budget, with_capacity};
@@ -188,18 +191,18 @@ impl TDigest {
     /// >>> latency.count, latency.mean()
     /// (4, 190.625)
     #[pyo3(
-        signature = (value, weight = Integer(1), *, at = None, allow_future = false),
+        signature = (value, weight = Weight(1), *, at = None, allow_future = false),
         text_signature = "($self, value, weight=1, *, at=None, allow_future=False)",
     )]
     fn add(
         &self,
         py: Python<'_>,
         value: Real,
-        weight: Integer,
+        weight: Weight,
         at: Option<At>,
         allow_future: bool,
     ) -> PyResult<()> {
-        let (Real(mean), Integer(weight)) = (value, weight);
+        let (Real(mean), Weight(weight)) = (value, weight);
         let add = |digest: &mut Digest| {
             let mut additions = Additions::one(at, allow_future, digest.timeline())?;
             // Before the digest advances.
@@ -214,12 +217,12 @@ impl TDigest {
 
     /// Adds all samples of an array, a column, or another object with a length; none if one is not finite (TDIGEST.ADD). Of an
     /// iterable without a length, adds the samples before one that is not finite, and reads at most `chunk` samples ahead, 1 to
-    /// 4,096. `at` is the time of the additions to a digest with a window, or an array with a time for each sample. `allow_future`
-    /// is that of `add`.
+    /// 4,096; of a stream of columns, at most a chunk of it or 65,536 samples. `at` is the time of the additions to a digest with a
+    /// window, or an array with a time for each sample. `allow_future` is that of `add`.
     ///
-    /// `weights` are integers of at least 1: how often each sample counts, or all of them. With `weights`, an iterable is read at
-    /// once. The sum of all weights of a digest is at most 2**63 - 1, and a weight above 2**53 is rounded down to a float. A digest
-    /// with a window takes no weights.
+    /// `weights` are integers of at least 1, or floats such as 5.0: how often each sample counts, or all of them. With `weights`, an
+    /// iterable is read at once. The sum of all weights of a digest is at most 2**63 - 1, and a weight above 2**53 is rounded down to a
+    /// float. A digest with a window takes no weights.
     ///
     /// >>> latency = TDigest()
     /// >>> latency.update([10.5, 11.5, 250.0])
@@ -241,7 +244,13 @@ impl TDigest {
         let py = values.py();
         let timeline = self.sketch.peek(py, |digest| digest.timeline().copied());
         let mut additions = Additions::of(at, allow_future, timeline)?;
-        let weights = weights.map(Counts::of).transpose()?;
+        let weights = weights.map(Counts::of_weights).transpose()?;
+        if weights.is_none()
+            && let Some(column) = arrow::of(values)?
+        {
+            let is_sized = values.hasattr(intern!(py, "__len__"))?;
+            return self.update_from_column(py, column, is_sized, additions);
+        }
         let sized = match weights {
             Some(_) => Some(Numbers::<f64>::of(values, SAMPLES.0, SAMPLES.1)?),
             None => Numbers::<f64>::of_sized(values, SAMPLES.0, SAMPLES.1)?,
@@ -611,6 +620,30 @@ impl TDigest {
 }
 
 impl TDigest {
+    /// Adds the samples of a column: of one with a length, all or none.
+    fn update_from_column(
+        &self,
+        py: Python<'_>,
+        mut column: arrow::Column,
+        is_sized: bool,
+        mut additions: Additions,
+    ) -> PyResult<()> {
+        if is_sized {
+            additions.check_len(column.read_ahead(py)?)?;
+            column.for_each_numbers(py, |values| Ok(check(values)?))?;
+            column.rewind();
+        }
+        column.for_each_numbers(py, |values: &[f64]| {
+            Ok(py.detach(|| {
+                let valid = values.iter().take_while(|value| value.is_finite()).count();
+                self.sketch
+                    .write(|digest| digest.add(&values[..valid], &mut additions))?;
+                check(&values[valid..])
+            })?)
+        })?;
+        Ok(additions.finish()?)
+    }
+
     /// Adds finite samples with weights, of which `weights` creates a reader.
     fn update_weighted<'a>(
         &self,

@@ -28,6 +28,16 @@ variants! {
     }
 }
 
+/// Checks that a count and `n` occurrences more have 32 bits. `counted` returns the count, unless no count exceeds `bound`.
+fn check_overflow(bound: u64, n: i64, counted: impl FnOnce() -> u32) -> Result<(), Error> {
+    let n = n.max(0).cast_unsigned();
+    let fits = |count: u64| count.saturating_add(n) <= u32::MAX.into();
+    match fits(bound) || fits(counted().into()) {
+        true => Ok(()),
+        false => Err(MergeError::Overflow.into()),
+    }
+}
+
 impl Top {
     fn query(&self, item: &[u8], panes: Panes) -> Result<bool, OutOfMemory> {
         match self {
@@ -68,12 +78,13 @@ fn increments(n: i64) -> Result<impl Iterator<Item = u32>, Error> {
 /// The function that adds items in blocks to a sketch of this type: the counters of a block are loaded into the processor's cache
 /// while its items are hashed.
 macro_rules! add_all {
-    ($name:ident, $type:ty, $refused:expr) => {
+    ($name:ident, $type:ty, $bound:expr, $count:expr, $refused:expr) => {
         fn $name<'a>(
             sketch: &mut $type,
             mut items: impl Iterator<Item = (&'a [u8], i64)>,
         ) -> Result<(), Error> {
             let mut changes = BlockChanges::<()>::default();
+            let mut bound: u64 = $bound(sketch);
             loop {
                 let mut block = [(&[][..], ItemHash::default(), 0); BLOCK_ITEMS];
                 let mut len = 0;
@@ -82,7 +93,10 @@ macro_rules! add_all {
                     len += 1;
                 }
                 for (item, hash, n) in &block[..len] {
-                    for n in increments(*n)? {
+                    let increments = increments(*n)?;
+                    check_overflow(bound, *n, || $count(sketch, item, hash))?;
+                    bound = bound.saturating_add_signed(*n);
+                    for n in increments {
                         let budget = Budget::UNLIMITED;
                         let added = sketch.add_hashed(item, hash, n, budget, &mut changes);
                         if let Err(error) = added {
@@ -97,9 +111,21 @@ macro_rules! add_all {
         }
     };
 }
-add_all!(add_all, Classic, |_: &Classic, _, error: OutOfMemory| error
-    .into());
-add_all!(add_all_windowed, TopKWindow, refused);
+add_all!(
+    add_all,
+    Classic,
+    |_: &Classic| u64::MAX,
+    |sketch: &Classic, item, hash| sketch.count_hashed(item, hash),
+    |_: &Classic, _, error: OutOfMemory| error.into()
+);
+// The count of an item has a step per pane.
+add_all!(
+    add_all_windowed,
+    TopKWindow,
+    |sketch: &TopKWindow| sketch.total(),
+    |sketch: &TopKWindow, item, hash| sketch.count_hashed_at(item, hash, Panes::ALL),
+    refused
+);
 
 /// The error of an addition to a sketch with a window.
 fn refused(sketch: &TopKWindow, item: &[u8], error: OutOfMemory) -> Error {
@@ -132,6 +158,7 @@ impl From<MergeError> for Error {
     fn from(error: MergeError) -> Self {
         match error {
             MergeError::OutOfMemory(error) => error.into(),
+            MergeError::Overflow => Self::Overflow(error.to_string().into()),
             error => Self::Value(error.to_string().into()),
         }
     }
@@ -234,7 +261,7 @@ impl TopK {
     /// Adds `n`, 0 to 2**32 - 1, to the count of an item (TOPK.INCRBY, several times above 100,000). Returns the item that was
     /// expelled, or `None`. `at` is the time of the addition to a sketch with a window, in Unix seconds or as a `datetime` with a
     /// time zone, by default now. `ValueError` if it is before the newest pane or, without `allow_future`, more than one pane ahead
-    /// of the clock, and for NaN as an item.
+    /// of the clock, and for NaN as an item. `OverflowError` if the count would exceed 2**32 - 1; then it does not change.
     ///
     /// >>> words = TopK(1)
     /// >>> words.add("be")
@@ -261,6 +288,7 @@ impl TopK {
                 let mut expelled = None;
                 match sketch {
                     Top::Classic(sketch) => {
+                        check_overflow(u64::MAX, n, || sketch.count(item))?;
                         for n in increments {
                             if let Some(item) = sketch.add(item, n)?.expelled {
                                 expelled = Some(copy(item)?);
@@ -269,6 +297,8 @@ impl TopK {
                     }
                     Top::Windowed(sketch) => {
                         additions.add(&mut **sketch, 1, |sketch, _| {
+                            let count = || sketch.count_at(item, Panes::ALL);
+                            check_overflow(sketch.total(), n, count)?;
                             for n in increments.by_ref() {
                                 let added = match sketch.add(item, n) {
                                     Ok(added) => added.expelled.map(copy).transpose(),
@@ -290,7 +320,8 @@ impl TopK {
     /// Adds counts to items: one for all, or one for each, 0 to 2**32 - 1 (TOPK.INCRBY). Of a mapping, the values are the counts;
     /// `TypeError` for a mapping and `counts`. At most `chunk` items of an iterable are read before they are added, 1 to 4,096;
     /// counts are read at once. `at` is the time of the additions to a sketch with a window, or an array with a time for each item.
-    /// `allow_future` is that of `add`.
+    /// `allow_future` is that of `add`. `OverflowError` at the first item whose count would exceed 2**32 - 1: the items before it were
+    /// added.
     ///
     /// >>> words = TopK(2)
     /// >>> words.update({"to": 3, "be": 2})
@@ -323,7 +354,8 @@ impl TopK {
     /// lists. An item that is frequent in all, but on no list, is missing; and the counts that remain are too low rather than too
     /// high.
     ///
-    /// `ValueError` if the parameters differ or a sketch has a window; then this sketch has not changed.
+    /// `ValueError` if the parameters differ or a sketch has a window, `OverflowError` if a count would exceed 2**32 - 1; then this
+    /// sketch has not changed.
     ///
     /// >>> monday, tuesday = TopK(2), TopK(2)
     /// >>> monday.update({"home": 5, "news": 2})

@@ -1,5 +1,6 @@
 """A server with the module, for all tests."""
 
+import collections
 import contextlib
 import os
 import shutil
@@ -14,9 +15,47 @@ import redis
 ROOT = Path(__file__).resolve().parents[2]
 
 
+#: The number that selects the samples of the tests in .ci/run. Otherwise, all cases run.
+SAMPLE_SEED = os.environ.get("ROUGHLY_SAMPLE_SEED")
+
+
 def cases(count):
-    """The number of random cases: a quarter of them in .ci/run, which sets ROUGHLY_SAMPLE_SEED."""
-    return count // 4 if "ROUGHLY_SAMPLE_SEED" in os.environ else count
+    """The number of random cases: a quarter of them in .ci/run."""
+    return count // 4 if SAMPLE_SEED else count
+
+
+def sampled(cases, parts):
+    """The cases, each of which takes long: in .ci/run, one in so many, which the date selects (tests/support/sample.rs)."""
+    if not SAMPLE_SEED:
+        return list(cases)
+    return [case for number, case in enumerate(cases) if (number + int(SAMPLE_SEED)) % parts == 0]
+
+
+processor_seconds = collections.Counter()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Counts the processor time of each file, with that of programs that have ended."""
+    before = sum(os.times()[:4])
+    result = yield
+    processor_seconds[item.path.name] += sum(os.times()[:4]) - before
+    return result
+
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.section("processor seconds")
+    for name, seconds in processor_seconds.most_common():
+        terminalreporter.write_line(f"{seconds:6.1f} {name}")
+
+
+def debug_build():
+    """Builds the module with debug assertions and the example damaged-payloads, and returns their directory. With the packages of
+    `cargo test-all`, the crates have the same features, so that `make test` has compiled them."""
+    packages = ["roughly", "roughly-dump", "roughly-models", "roughly-sketch"]
+    targets = [f"--package={package}" for package in packages] + ["--lib", "--example=damaged-payloads"]
+    subprocess.run(["cargo", "build", "--quiet", "--profile=test", *targets], cwd=ROOT, check=True)
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug"
 
 
 def program():
@@ -62,11 +101,22 @@ def server(tmp_path_factory):
         yield client
 
 
+@pytest.fixture(scope="session")
+def cluster_server(tmp_path_factory):
+    """A client of a cluster of one node, which accepts arguments of at most 1 MB."""
+    options = ["--cluster-enabled", "yes", "--proto-max-bulk-len", str(1 << 20)]
+    with running(tmp_path_factory.mktemp("cluster"), *options) as client:
+        client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        while b"cluster_state:ok" not in client.execute_command("CLUSTER", "INFO"):
+            time.sleep(0.05)
+        yield client
+
+
 @pytest.fixture
-def start_server(tmp_path):
-    """Starts a server with arguments that stops after the test."""
-    with contextlib.ExitStack() as servers:
-        yield lambda *arguments: servers.enter_context(running(tmp_path, *arguments))
+def cluster(cluster_server):
+    """A client of the cluster, which is empty."""
+    cluster_server.flushall()
+    return cluster_server
 
 
 @pytest.fixture

@@ -2,12 +2,14 @@
 
 import datetime
 import decimal
+import itertools
 import os
 import random
 import signal
 import subprocess
 import sys
 import threading
+import time
 import uuid
 
 import duckdb
@@ -18,6 +20,7 @@ import pyarrow as pa
 import pytest
 import roughly
 from test_every_method import CLASSES, SEVERAL, methods
+from test_storage import address_space
 
 STRINGS = ["alice", "é€😀", "", "a\0b", "x" * 50, "12 bytes long", "alice"] * 1000
 BYTES = [text.encode() for text in STRINGS]
@@ -269,6 +272,13 @@ UUIDS = [uuid.UUID(int=number) for number in range(1, 4)]
 DATES = [datetime.date(2026, 1, day) for day in (1, 2, 3)]
 TIMES = [datetime.datetime(2026, 1, day) for day in (1, 2, 3)]
 DECIMALS = [decimal.Decimal(number) for number in ("1.5", "2.5", "3.5")]
+OF_DECIMALS = {
+    "polars": pl.Series(DECIMALS),
+    "pyarrow": pa.array(DECIMALS),
+    "pyarrow 32 bits": pa.array(DECIMALS, pa.decimal32(9, 2)),
+    "pyarrow 64 bits": pa.array(DECIMALS, pa.decimal64(18, 3)),
+    "duckdb": duckdb.sql("select unnest([1.5, 2.5, 3.5]) as x"),
+}
 lossless = duckdb.connect(config={"arrow_lossless_conversion": True})
 
 #: Columns whose elements clients do not send. Their storage has other items: addresses, days, bits.
@@ -280,7 +290,6 @@ OTHERS = {
     "polars dates": pl.Series(DATES),
     "polars times": pl.Series(TIMES).dt.time(),
     "polars durations": pl.Series([datetime.timedelta(1)] * 3),
-    "polars decimals": pl.Series(DECIMALS),
     "polars bool": pl.Series([True, False, True]),
     "polars lists": pl.Series([[1], [2], [3]]),
     "pyarrow UUID": pa.array([each.bytes for each in UUIDS], pa.uuid()),
@@ -290,7 +299,6 @@ OTHERS = {
     "pyarrow dates": pa.array(DATES),
     "pyarrow times": pa.array([datetime.time(1)] * 3),
     "pyarrow durations": pa.array([datetime.timedelta(1)] * 3),
-    "pyarrow decimals": pa.array(DECIMALS),
     "pyarrow bool": pa.array([True, False, True]),
     "pyarrow dictionary of decimals": pa.array(DECIMALS).dictionary_encode(),
     "pyarrow dictionary of dates": pa.array(DATES).dictionary_encode(),
@@ -365,12 +373,60 @@ def test_extension_types_of_text_are_columns(name):
 
 
 def test_a_row_that_is_null_is_an_error_with_its_position():
-    rows = pa.StructArray.from_arrays([pa.array(["a", "b"])], ["a"], mask=pa.array([False, True]))
     sketch = roughly.BloomFilter()
     with pytest.raises(ValueError, match="^the item at position 1 is null$"):
-        sketch.update(rows)
-    sketch.update(rows[:1])
+        sketch.update(pa.table({"a": ["a", None]}))
+    sketch.update(pa.table({"a": ["a", None]})[:1])
     assert "a" in sketch
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_structures_are_no_tables(name):
+    structures = pa.array([{"a": 1}])
+    for column in (structures, pa.chunked_array([structures]), pl.Series([{"a": 1}]), pd.Series([{"a": 1}], dtype=pd.ArrowDtype(structures.type))):
+        with pytest.raises(TypeError, match="not Struct"):
+            CLASSES[name]().update(column)
+
+
+@pytest.mark.parametrize("column", OF_DECIMALS.values(), ids=OF_DECIMALS)
+def test_decimals_are_numbers_and_no_items(column):
+    one, other = roughly.TDigest(), roughly.TDigest()
+    one.update(column)
+    other.update(DECIMALS)
+    assert one == other and one.rank(column).tolist() == other.rank([1.5, 2.5, 3.5]).tolist()
+    for name in CLASSES:
+        if name != "TDigest":
+            with pytest.raises(TypeError, match="strings, binaries or integers, not Decimal"):
+                CLASSES[name]().update(column)
+    with pytest.raises(TypeError, match="integers, not Decimal"):
+        roughly.CountMinSketch(100, 3).update(["a", "b", "c"], column)
+
+
+def test_decimals_are_rounded_to_the_nearest_double():
+    numbers = random.Random(4)
+    texts = ["0.1", "-0.3", "9007199254740993", "123456789012345678901234567890.12345678", f"{10**37}", "1e-30", "0"]
+    texts += [f"{numbers.randrange(-(10**30), 10**30)}e-{numbers.randrange(30)}" for _ in range(200)]
+    for text in texts:
+        number = decimal.Decimal(text)
+        digest = roughly.TDigest()
+        digest.update(pa.array([number]))
+        assert digest.min() == float(number), text
+    # Also of a negative scale, and sums and literals of DuckDB, which are HUGEINT and DECIMAL.
+    digest = roughly.TDigest()
+    digest.update(pa.array([12_300], pa.decimal128(5, -2)))
+    for query in ("select sum(range) as x from range(100000)", "select 1::HUGEINT as x", "select 0.1 as x"):
+        digest.update(duckdb.sql(query))
+    assert list(digest.centroids()[0]) == [0.1, 1, 12_300, 4_999_950_000]
+
+
+def test_sums_are_counts():
+    sketch = roughly.CountMinSketch(100, 3)
+    sums = duckdb.sql("select sum(range) as x from range(10) group by range % 2 order by x")
+    sketch.update(["a", "b"], sums)
+    sketch.update(["a"], pa.array([decimal.Decimal("3.00")]))
+    assert sketch.query(["a", "b"]).tolist() == [23, 25]
+    with pytest.raises(ValueError, match="out of range"):
+        sketch.update(["a"], pa.array([decimal.Decimal(2**64)]))
 
 
 def test_tables_have_one_column():
@@ -444,6 +500,74 @@ print(len(sketch) > 1_900_000)
 """
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert run.stdout == "True\n"
+
+
+@pytest.mark.parametrize("create", [lambda: roughly.TDigest(), lambda: roughly.BloomFilter(4_000_000)], ids=["samples", "items"])
+def test_memory_for_a_stream_is_that_of_a_part(create):
+    """Without a length, chunks are added one by one. A stream of 2 million doubles has 16 MB, and 94 MB as objects."""
+    chunk = pa.array(np.random.default_rng(1).random(20_000))
+
+    def batches():
+        for number in range(100):
+            if number > 10:
+                peaks.append(address_space())
+            yield pa.record_batch({"x": chunk})
+
+    peaks = []
+    sketch = create()
+    sketch.update(pa.RecordBatchReader.from_batches(pa.schema({"x": pa.float64()}), batches()))
+    assert max(peaks) - peaks[0] < 8 << 20
+    assert sketch.count == 2_000_000 if isinstance(sketch, roughly.TDigest) else len(sketch) > 19_000
+
+
+def test_the_numbers_of_a_stream_before_an_error_are_added():
+    def stream(*batches):
+        table = pa.Table.from_batches([pa.record_batch({"x": pa.array(each, pa.float64())}) for each in batches])
+        return table, table.to_reader()
+
+    for bad, text in ((float("nan"), "finite number"), (None, "^the item at position 3 is null$")):
+        table, reader = stream([1.0, 2.0], [3.0, bad, 4.0])
+        digest = roughly.TDigest()
+        with pytest.raises(ValueError, match=text):
+            digest.update(table)
+        assert digest.count == 0
+        with pytest.raises(ValueError, match=text):
+            digest.update(reader)
+        assert digest.count == 3
+    window = roughly.TDigest(window=60_000)
+    table, reader = stream([1.0, 2.0])
+    for column in (table, reader):
+        with pytest.raises(ValueError, match="different lengths$"):
+            window.update(column, at=[1_700_000_000] * 3)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_column_is_interrupted(name):
+    """A stream of seconds, whose chunks have few elements or many."""
+    for size, chunks in ((1, 10_000_000), (100_000, 1000)):
+        chunk = pa.record_batch({"x": np.random.default_rng(1).random(size) if name == "TDigest" else np.arange(size)})
+        reader = pa.RecordBatchReader.from_batches(chunk.schema, itertools.repeat(chunk, chunks))
+        signal.signal(signal.SIGVTALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.05)
+        with pytest.raises(KeyboardInterrupt):
+            CLASSES[name]().update(reader)
+
+
+def test_a_column_of_many_chunks_is_as_fast_as_one():
+    """A batch has the elements of several chunks. With a batch per chunk, the ratio of the CPU times would be above 10; it is 1.4."""
+    texts = pa.array([f"item {number}" for number in range(200_000)])
+    many = pa.chunked_array([texts[start : start + 20] for start in range(0, 200_000, 20)])
+
+    def seconds(column):
+        times = []
+        for _ in range(5):
+            sketch = roughly.BloomFilter(200_000)
+            start = time.process_time()
+            sketch.update(column)
+            times.append(time.process_time() - start)
+        return min(times)
+
+    assert seconds(many) < 4 * seconds(texts)
 
 
 def test_columns_need_neither_numpy_nor_pyarrow():

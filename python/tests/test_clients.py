@@ -4,6 +4,7 @@ import asyncio
 import secrets
 import threading
 
+import glide
 import pytest
 import redis
 import redis.asyncio
@@ -201,6 +202,27 @@ def test_asyncio_clients(small_limit, library):
     assert sorted(small_limit.keys()) == sorted(name.encode() for name in SKETCHES)
 
 
+def test_the_asyncio_client_of_valkey_glide(small_limit):
+    """For values below the limit: it has no commands for chunks."""
+
+    async def run():
+        address = glide.NodeAddress("127.0.0.1", small_limit.get_connection_kwargs()["port"])
+        other = await glide.GlideClient.create(glide.GlideClientConfiguration([address]))
+        sketch = SKETCHES["tdigest"]
+        await roughly.to_redis(other, "key", sketch, ttl_ms=60_000)
+        assert (await roughly.from_redis(other, "key")) == sketch
+        assert 50_000 < small_limit.pttl("key") <= 60_000
+        with pytest.raises(glide.RequestError, match="BUSYKEY"):
+            await roughly.to_redis(other, "key", sketch)
+        await roughly.to_redis(other, "key", sketch, replace=True)
+        assert small_limit.pttl("key") == -1
+        with pytest.raises(KeyError):
+            await roughly.from_redis(other, "missing")
+        await other.close()
+
+    asyncio.run(run())
+
+
 @LIBRARIES
 def test_a_canceled_task_deletes_the_temporary_key(small_limit, library):
     """The clients themselves can ignore that a task is canceled while they wait for a reply."""
@@ -227,33 +249,27 @@ def test_a_canceled_task_deletes_the_temporary_key(small_limit, library):
 
 
 @LIBRARIES
-def test_clusters(start_server, library):
-    server = start_server("--cluster-enabled", "yes", "--proto-max-bulk-len", str(1 << 20))
-    server.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
-    while b"cluster_state:ok" not in server.execute_command("CLUSTER", "INFO"):
-        pass
-    port = server.get_connection_kwargs()["port"]
-    cluster = library.cluster
-    kind = cluster.RedisCluster if library is redis else cluster.ValkeyCluster
+def test_clusters(cluster, library):
+    port = cluster.get_connection_kwargs()["port"]
+    kind = library.cluster.RedisCluster if library is redis else library.cluster.ValkeyCluster
     client = kind(host="127.0.0.1", port=port)
     for key in ["key", "{tag}key", "{}key", "a}b"]:
         for name in ("bloom", "tdigest"):
             roughly.to_redis(client, key, SKETCHES[name], replace=True)
             assert roughly.from_redis(client, key).dump() == SKETCHES[name].dump()
-    assert len(server.keys()) == 4
+    assert len(cluster.keys()) == 4
 
 
-def test_temporary_keys_have_the_slot_of_the_key(start_server):
-    server = start_server("--cluster-enabled", "yes")
+def test_temporary_keys_have_the_slot_of_the_key(cluster):
     names = [b"", b"key", b"{tag}key", b"a{tag}", b"{}key", b"a}b", b"}{", b"{a", b"{{a}}", b"\xff{\xfe}"]
     names += [secrets.token_bytes(3) + b"{" * index + b"}" * (index % 2) for index in range(20)]
     for name in names:
-        slot = server.execute_command("CLUSTER", "KEYSLOT", name)
+        slot = cluster.execute_command("CLUSTER", "KEYSLOT", name)
         for library in (redis.Redis, valkey.Valkey):
             temporary = _clients.temporary_key(library(), name)
             assert temporary != name
-            assert slot == server.execute_command("CLUSTER", "KEYSLOT", temporary)
-    assert _clients.temporary_key(server, "text") != _clients.temporary_key(server, "text")
+            assert slot == cluster.execute_command("CLUSTER", "KEYSLOT", temporary)
+    assert _clients.temporary_key(cluster, "text") != _clients.temporary_key(cluster, "text")
 
 
 def pipelines(library, server, cluster_port):
@@ -268,12 +284,8 @@ def pipelines(library, server, cluster_port):
 
 
 @LIBRARIES
-def test_pipelines_are_refused_at_once(client, start_server, library):
+def test_pipelines_are_refused_at_once(client, cluster, library):
     """Their methods return no replies. Also for sketches above the smallest limit, and before a command is queued."""
-    cluster = start_server("--cluster-enabled", "yes")
-    cluster.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
-    while b"cluster_state:ok" not in cluster.execute_command("CLUSTER", "INFO"):
-        pass
     small = roughly.BloomFilter()
     for pipeline in pipelines(library, client, cluster.get_connection_kwargs()["port"]):
         for call in (

@@ -1,6 +1,9 @@
 """Counts of items and weights of samples."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import roughly
 
@@ -40,7 +43,6 @@ def test_the_largest_count_takes_no_longer_than_its_parts(kwargs):
     top = roughly.TopK(3, **kwargs)
     top.update({"a": LARGEST, "b": 5})
     top.add("c", LARGEST)
-    top.add("a", 1)
     assert dict(top.items())[b"c"] == LARGEST
     for create in (lambda n: top.add("d", n), lambda n: top.update(["d"], n), lambda n: top.update({"d": n})):
         before = top.copy()
@@ -48,6 +50,38 @@ def test_the_largest_count_takes_no_longer_than_its_parts(kwargs):
             with pytest.raises(ValueError, match="^TopK: increment must be an integer greater or equal to 0 and smaller or equal to 4,294,967,295$"):
                 create(n)
         assert top.items() == before.items() and "d" not in top
+
+
+@pytest.mark.parametrize("kwargs", [{}, {"window": 60_000}, {"decay": 1}], ids=str)
+def test_a_count_above_32_bits_is_an_overflow_error_of_every_method(kwargs):
+    top = roughly.TopK(3, **kwargs)
+    top.update({"a": LARGEST - 5, "b": 5})
+    top.add("a", 5)
+    assert top.count("a") == LARGEST
+    before = top.copy()
+    for overflow in (
+        lambda: top.add("a"),
+        lambda: top.add("b", LARGEST - 4),
+        lambda: top.update(["a"]),
+        lambda: top.update({"b": LARGEST}),
+        lambda: top.update(["a", "c"], 1),
+        *([] if "window" in kwargs else [lambda: top.merge(before), lambda: top.merge(top_of("b", LARGEST - 4, **kwargs))]),
+    ):
+        with pytest.raises(OverflowError, match="^TopK: a count would exceed 4,294,967,295$"):
+            overflow()
+        assert top.items() == before.items()
+    # The items before it are added.
+    with pytest.raises(OverflowError):
+        top.update(["c", "a", "d"])
+    assert [top.count(item) for item in "acd"] == [LARGEST, 1, 0]
+    for _ in range(3):
+        top.add("a", 0)
+
+
+def top_of(item, n, **kwargs):
+    top = roughly.TopK(3, **kwargs)
+    top.add(item, n)
+    return top
 
 
 def repeated(values, weights, compression=100):
@@ -169,13 +203,46 @@ def test_invalid_weights_change_nothing(values, weights, text):
     if len(values) > 1 and isinstance(weights, int) and weights < 1:
         with pytest.raises(ValueError, match=text):
             digest.add(values[0], weights)
-    for weight in (1.5, "1", None, [1.5]):
+    for weight in ("1", None, [None], 1j):
         if weight is not None:
             with pytest.raises(TypeError):
                 digest.update([1], weight)
         with pytest.raises(TypeError):
             digest.add(1, weight)
     assert digest == before
+
+
+def kinds_of(weights):
+    yield from (weights, tuple(weights), iter(weights), np.array(weights), np.array(weights, dtype=object))
+    yield from (pl.Series(weights), pa.array(weights), pd.Series(weights), pa.chunked_array([weights[:1], weights[1:]]))
+
+
+def test_weights_may_be_floats_that_are_integers():
+    expected = roughly.TDigest()
+    expected.update([1, 2, 3], [5, 1, 2**40])
+    for weights in kinds_of([5.0, 1.0, 2.0**40]):
+        digest = roughly.TDigest()
+        digest.update([1, 2, 3], weights)
+        assert digest == expected
+    for weight in (2.0, np.float64(2)):
+        one, other = roughly.TDigest(), roughly.TDigest()
+        one.update([7, 8], weight)
+        one.add(7, weight)
+        other.update([7, 8], 2)
+        other.add(7, 2)
+        assert one == other
+
+
+def test_weights_that_are_no_integers_are_named_with_their_position():
+    digest = roughly.TDigest()
+    for bad in (2.5, float("inf"), 2.0**63):
+        for weights in kinds_of([5.0, bad, 1.0]):
+            with pytest.raises(ValueError, match=r"^the weight at position 1 must be an integer, not [\d.e+inf]+$"):
+                digest.update([1, 2, 3], weights)
+        for call in (lambda: digest.update([1], bad), lambda: digest.add(1, bad)):
+            with pytest.raises(ValueError, match="^the weight must be an integer, not "):
+                call()
+    assert digest.count == 0
 
 
 def test_the_largest_sum_of_weights_is_that_of_the_format():

@@ -1,10 +1,12 @@
 """Forks while other threads, or other handlers of the fork, use objects."""
 
+import itertools
 import os
 import subprocess
 import sys
 
 import pytest
+from conftest import sampled
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
 
@@ -62,24 +64,22 @@ def work():
 for _ in range(2):
     threading.Thread(target=work, daemon=True).start()
 """
-FORK = "fork(30)"
 FREE_THREADS = THREADS.replace("with lock", "if True")
 
 
-@pytest.mark.parametrize("is_registered_first", [True, False], ids=["before the import", "after the import"])
-@pytest.mark.parametrize(
-    "handlers, threads, forks",
-    [
-        ("os.register_at_fork(before=use)", "", FORK),
-        ("os.register_at_fork(after_in_child=use)", "", FORK),
-        ("os.register_at_fork(after_in_parent=use)", "", FORK),
-        (LOCKED, THREADS, FORK),
-        ("os.register_at_fork(before=use, after_in_parent=use, after_in_child=use)", FREE_THREADS, FORK),
-    ],
-    ids=["use before", "use in the child", "use in the parent", "a lock", "use in threads, too"],
-)
-def test_handlers_of_a_fork_may_use_objects_or_wait_for_threads_that_do(handlers, threads, forks, is_registered_first):
+CASES = {
+    "use before": ("os.register_at_fork(before=use)", ""),
+    "use in the child": ("os.register_at_fork(after_in_child=use)", ""),
+    "use in the parent": ("os.register_at_fork(after_in_parent=use)", ""),
+    "a lock": (LOCKED, THREADS),
+    "use in threads, too": ("os.register_at_fork(before=use, after_in_parent=use, after_in_child=use)", FREE_THREADS),
+}
+
+
+@pytest.mark.parametrize("name, is_registered_first", sampled(itertools.product(CASES, [True, False]), 3))
+def test_handlers_of_a_fork_may_use_objects_or_wait_for_threads_that_do(name, is_registered_first):
+    handlers, threads = CASES[name]
     order = [handlers, IMPORT] if is_registered_first else [IMPORT, handlers]
-    code = "\n".join([START, *order, threads, forks, "os._exit(0)"])
+    code = "\n".join([START, *order, threads, "fork(30)", "os._exit(0)"])
     # A process that waits for itself is ended. The others take seconds.
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=300)

@@ -9,7 +9,7 @@ import pytest
 import redis
 import roughly
 from commands import Failed, Keys, Unsupported, is_same
-from conftest import ROOT
+from conftest import ROOT, sampled
 
 GOLDEN = ROOT / "tests/golden"
 VERSIONS = ["8.10", "2.8"]
@@ -140,7 +140,7 @@ def settings_of(client):
 
 
 @pytest.mark.parametrize(
-    "path", sorted((GOLDEN / "transcripts").glob("*/*.jsonl.gz")), ids=lambda path: path.stem
+    "path", sampled(sorted((GOLDEN / "transcripts").glob("*/*.jsonl.gz")), 4), ids=lambda path: path.stem
 )
 def test_the_commands_of_transcripts_have_the_effects_of_the_server(client, path):
     keys, replies, compared = Keys(), [], 0

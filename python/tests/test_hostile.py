@@ -5,17 +5,15 @@ import random
 import subprocess
 
 import roughly
-from conftest import ROOT, cases
+from conftest import cases, debug_build
 
 COUNT = cases(100_000)
 
 
 def damaged_payloads(count):
     """Payloads with the damage of the tests in Rust (tests/support/damage.rs)."""
-    command = ["cargo", "run", "--quiet", "--profile", "test", "-p", "roughly-models", "--example", "damaged-payloads"]
-    run = subprocess.run(
-        [*command, "--", str(count)], cwd=ROOT, check=True, stdout=subprocess.PIPE
-    )
+    program = debug_build() / "examples/damaged-payloads"
+    run = subprocess.run([program, str(count)], check=True, stdout=subprocess.PIPE)
     at = 0
     while at < len(run.stdout):
         end = at + 4 + int.from_bytes(run.stdout[at : at + 4], "little")

@@ -62,6 +62,26 @@ print("tested")
 
 
 @pytest.mark.parametrize("pyarrow", [True, False], ids=["pyarrow", "no pyarrow"])
+def test_the_result_of_value_counts_is_a_warning(pyarrow):
+    """Its items are the index."""
+    code = """
+import warnings
+counts = pd.Series(["a", "b", "a"]).value_counts()
+for create in (lambda: roughly.BloomFilter(), lambda: roughly.CuckooFilter(), lambda: roughly.CountMinSketch(100, 3), lambda: roughly.TopK(3)):
+    for items, expected in ((counts, 1), (counts.rename("n"), 0), (counts.index, 0), (counts.to_dict(), 0)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            create().update(items)
+        assert len(caught) == expected and all("update(series.to_dict())" in str(each.message) for each in caught), (items, caught)
+top = roughly.TopK(3)
+top.update(counts.to_dict())
+assert top.items() == [(b"a", 2), (b"b", 1)]
+print("tested")
+"""
+    assert run(code, pyarrow) == ["tested"]
+
+
+@pytest.mark.parametrize("pyarrow", [True, False], ids=["pyarrow", "no pyarrow"])
 def test_items_of_columns_are_exact(pyarrow):
     code = """
 big = 2**53 + 1

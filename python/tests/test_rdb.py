@@ -5,7 +5,6 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 import roughly
@@ -68,16 +67,12 @@ def test_times_of_use_are_skipped(client, policy):
         client.config_set("maxmemory-policy", "noeviction")
 
 
-def test_slots_of_a_cluster_are_skipped(start_server):
-    client = start_server("--cluster-enabled", "yes")
-    client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
-    while b"cluster_state:ok" not in client.execute_command("CLUSTER", "INFO"):
-        time.sleep(0.05)
-    add_sketches(client, items=3)
-    client.set("string", "x")
-    path = save(client)
+def test_slots_of_a_cluster_are_skipped(cluster):
+    add_sketches(cluster, items=3)
+    cluster.set("string", "x")
+    path = save(cluster)
     keys = {key for _, key, _, _ in roughly.load_rdb(path)}
-    assert keys == {key for key in client.keys() if key != b"string"}
+    assert keys == {key for key in cluster.keys() if key != b"string"}
 
 
 def test_a_file_without_keys_yields_nothing(client):

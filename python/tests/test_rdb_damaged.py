@@ -6,9 +6,10 @@ import resource
 
 import pytest
 import roughly
+from conftest import cases
 from every_type import add_others, add_sketches, save
 
-COUNT = 50_000
+COUNT = cases(50_000)
 MEMORY = 64 << 20
 # Lengths of many bytes, opcodes, and encodings of strings.
 NUMBERS = [b"\x80" + b"\xff" * 4, b"\x81" + b"\xff" * 8, b"\x81" + b"\x7f" + bytes(7)]

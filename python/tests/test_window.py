@@ -1,7 +1,6 @@
 """Values with a window that are built offline: the server has the same after the same commands at the same times."""
 
 import datetime
-import os
 import socket
 import subprocess
 import threading
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 import redis
 import roughly
-from conftest import ROOT, program
+from conftest import debug_build, program
 
 SEED = "000102030405060708090a0b0c0d0e0f"
 START = 1_700_000_000_000
@@ -27,9 +26,7 @@ class Server:
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             port = listener.getsockname()[1]
-        subprocess.run(["cargo", "build", "--quiet", "--profile", "test", "--lib"], cwd=ROOT, check=True)
-        target = os.environ.get("CARGO_TARGET_DIR", ROOT / "target")
-        module = f"{target}/debug/libroughly.so"
+        module = debug_build() / "libroughly.so"
         options = ["--save", "", "--rdbcompression", "no", "--loadmodule", module]
         command = [program(), "--port", str(port), "--dir", str(directory), *options]
         self.log = open(directory / "log", "wb")

@@ -64,6 +64,8 @@ quartiles: float = float(digest.quantile([0.25, 0.5, 0.75]).max())
 ranks = digest.rank(np.arange(3)).sum()
 samples: int = digest.count
 digest.update([1.5, 2.5], weights=[3, 4])
+digest.update([1.5, 2.5], weights=[3.0, 4.0])
+digest.update([1.5], weights=2.0)
 digest.update([1.5, 2.5], 3)
 digest.add(1.5, 3)
 mean: float = digest.mean()

@@ -28,6 +28,7 @@ SEARCHES = [
     ("alert growths", "monitoring.html", 5),
     ("Redis 8 to Valkey", "migration-replication.html", 5),
     ("ttl", "sliding-windows.html", 1),
+    ("expire", "sliding-windows.html", 1),
     ("distinct", "recipes/unique-items.html", 1),
     ("rollback", "migration.html", 1),
     ("redis stack", "migration.html", 5),

@@ -19,7 +19,7 @@ KEYWORDS = {
     "containers.md": ["Docker", "Kubernetes"],
     # Pages that must rank above the error texts that contain these words.
     "families/bloom.md": ["Bloom filter", "false positive"],
-    "sliding-windows.md": ["window", "panes", "ttl", "time to live"],
+    "sliding-windows.md": ["window", "panes", "ttl", "time to live", "expire", "expiry"],
     "recipes/unique-items.md": ["distinct", "cardinality"],
     "operations.md": ["memory usage", "huge pages"],
 }

@@ -11,8 +11,8 @@ use std::ops::RangeInclusive;
 ///
 /// # Errors
 /// If it is not a number in (0, 1).
-pub fn error_rate(argument: Argument<'_>) -> Result<f64, Error> {
-    let rate = argument.double().ok_or(c"ERR bad error rate")?;
+pub fn error_rate(call: &Call<'_>, argument: Argument<'_>) -> Result<f64, Error> {
+    let rate = call.double(argument).ok_or(c"ERR bad error rate")?;
     match rate > 0.0 && rate < 1.0 {
         true => Ok(rate),
         false => Err(c"ERR error rate must be in the range (0.000000, 1.000000)".into()),

@@ -150,7 +150,7 @@ impl<'a> WindowOption<'a> {
     /// # Errors
     /// Those of [`WindowOption::parse`] and [`NewWindow::check_allowed`].
     pub fn create<T: Timed>(self, call: &Call<'_>) -> Result<(NewWindow, Seed), Error> {
-        let window = self.parse::<T>()?.check_allowed(call)?;
+        let window = self.parse::<T>(call)?.check_allowed(call)?;
         Ok((window, window.seed(call)))
     }
 
@@ -158,7 +158,7 @@ impl<'a> WindowOption<'a> {
     ///
     /// # Errors
     /// If a value is out of range.
-    pub fn parse<T: Timed>(self) -> Result<NewWindow, Error> {
+    pub fn parse<T: Timed>(self, call: &Call<'_>) -> Result<NewWindow, Error> {
         // An invalid number becomes 0, which is out of range.
         let number = |argument: Argument<'_>| {
             let number = argument.integer();
@@ -173,7 +173,8 @@ impl<'a> WindowOption<'a> {
             )),
             (error, _) => formatted(format_args!("ERR {error}")),
         })?;
-        let error_rate = self.error.map(filters::error_rate).transpose()?;
+        let error_rate = self.error.map(|rate| filters::error_rate(call, rate));
+        let error_rate = error_rate.transpose()?;
         let seed = self.seed.map(|hex| parse_seed(hex.bytes())).transpose()?;
         Ok(NewWindow {
             window,

@@ -1,6 +1,8 @@
 //! An argument: its bytes, and the numbers that the server parses from them.
 
 use redis_module::raw;
+use roughly_sketch::memory::with_capacity;
+use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
@@ -58,7 +60,8 @@ impl<'a> Argument<'a> {
         (status == raw::REDISMODULE_OK as i32).then_some(value)
     }
 
-    /// The double, as the server parses doubles: `inf` is valid, `nan` is not.
+    /// The double, as the server parses doubles: `inf` is valid, `nan` is not. Commands that write use
+    /// [`Call::double`](super::call::Call::double).
     #[inline]
     #[must_use]
     pub fn double(self) -> Option<f64> {
@@ -73,6 +76,29 @@ impl<'a> Argument<'a> {
         let status = unsafe { api!(RedisModule_StringToDouble)(self.string, &raw mut value) };
         (status == raw::REDISMODULE_OK as i32 && !value.is_nan()).then_some(value)
     }
+}
+
+/// The double that C parses from hexadecimal digits, as in `0x1p-1`. `None` for other texts, and if the number is too large or too
+/// small for a double.
+pub(super) fn parse_hexadecimal(text: &[u8]) -> Option<f64> {
+    let unsigned = text.strip_prefix(b"-").or(text.strip_prefix(b"+"));
+    let [b'0', b'x' | b'X', digits @ ..] = unsigned.unwrap_or(text) else {
+        return None;
+    };
+    let mut copy = with_capacity(text.len() + 1).ok()?;
+    copy.extend_from_slice(text);
+    copy.push(0);
+    let copy = CStr::from_bytes_with_nul(&copy).ok()?;
+    let mut end = ptr::null_mut();
+    // SAFETY: the text ends with a zero byte.
+    let value = unsafe { libc::strtod(copy.as_ptr(), &raw mut end) };
+    let is_whole = end.addr() == copy.as_ptr().addr() + text.len();
+    let is_zero = || {
+        let mut mantissa = digits.split(|digit| digit.eq_ignore_ascii_case(&b'p'));
+        let mut mantissa = mantissa.next().into_iter().flatten();
+        mantissa.all(|digit| matches!(digit, b'0' | b'.'))
+    };
+    (is_whole && value.is_finite() && (value != 0.0 || is_zero())).then_some(value)
 }
 
 /// A string of the server that the module owns.
@@ -169,6 +195,33 @@ mod tests {
             "\u{661}",
         ] {
             assert_eq!(parse_decimal(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn hexadecimal_numbers_are_parsed_as_in_c() {
+        for (text, value) in [
+            ("0x10", Some(16.0)),
+            ("-0X1P+3", Some(-8.0)),
+            ("+0x.8", Some(0.5)),
+            ("0x1.8p1", Some(3.0)),
+            ("0x0.0p9", Some(0.0)),
+            ("0x1p-1074", Some(5e-324)),
+            ("0x1.fffffffffffffp1023", Some(f64::MAX)),
+            ("0x20000000000001", Some(9_007_199_254_740_992.0)),
+            ("0x1p-1075", None),
+            ("0x1p1024", None),
+            ("0x", None),
+            ("0x1p", None),
+            ("0x1 ", None),
+            ("0x1\0", None),
+            (" 0x1", None),
+            ("--0x1", None),
+            ("16", None),
+            ("inf", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_hexadecimal(text.as_bytes()), value, "{text}");
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Further methods of [`Call`] are in `window.rs`, `key/`, `command/acl.rs` and `command/options.rs`.
 
-use super::argument::Argument;
+use super::argument::{Argument, parse_hexadecimal};
 use super::context::Context;
 use super::injected;
 use super::memory::{Memory, key_limit_error};
@@ -175,6 +175,18 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn must_obey(&self) -> bool {
         self.memory.must_obey()
+    }
+
+    /// The double, as the server parses doubles: `inf` is valid, `nan` is not. A command that must be obeyed can come from a
+    /// server with another parser: all except Valkey 9.1 accept hexadecimal digits.
+    #[inline]
+    #[must_use]
+    pub fn double(&self, argument: Argument<'_>) -> Option<f64> {
+        let hexadecimal = || match self.must_obey() {
+            true => parse_hexadecimal(argument.bytes()),
+            false => None,
+        };
+        argument.double().or_else(hexadecimal)
     }
 
     /// The memory that the command may take.

@@ -231,7 +231,7 @@ unsafe fn run(
 
 /// Registers settings with the values of the load line. `settings` are all of the module, each with whether its family is
 /// loaded; the others only get their defaults. `prefixed`: the server puts `module`, the module's name, and a dot before the
-/// names of settings.
+/// names of settings. On other servers, this name is an alias.
 ///
 /// # Errors
 /// A text for the log with the reason.
@@ -262,17 +262,24 @@ pub(super) unsafe fn register(
     let prefix = format!("{}.", module.to_string_lossy());
     let values = take_load_line(&shown, args, &prefix)?;
     for (&one, value) in shown.iter().zip(values) {
-        let flags = if prefixed || one.setting.always_prefixed {
-            raw::REDISMODULE_CONFIG_DEFAULT
+        let name = one.setting.name;
+        let (flags, name) = if prefixed || one.setting.always_prefixed {
+            (raw::REDISMODULE_CONFIG_DEFAULT, name.to_owned())
         } else {
-            raw::REDISMODULE_CONFIG_UNPREFIXED
+            // The alias is the name on servers that add the prefix, so that their configuration files can be used.
+            let name = name.to_string_lossy();
+            let names = CString::new(format!("{name}|{prefix}{name}"));
+            (
+                raw::REDISMODULE_CONFIG_UNPREFIXED,
+                names.unwrap_or_default(),
+            )
         };
         let default = value.as_deref().unwrap_or(one.setting.default);
         // SAFETY: name and default are copied; the data of the callbacks live as long as the process.
         let registered = unsafe {
             api!(RedisModule_RegisterStringConfig)(
                 ctx,
-                one.setting.name.as_ptr(),
+                name.as_ptr(),
                 default.as_ptr(),
                 flags,
                 Some(get),

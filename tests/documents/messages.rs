@@ -73,11 +73,12 @@ const FIELDS: [&str; 21] = [
     "pane starts",
     "Not found",
 ];
-/// Errors of the sketch layer that no command replies. The last two are those of the Python package.
-const NOT_REPLIED: [&str; 3] = [
+/// Errors of the sketch layer that no command replies. The last three are those of the Python package.
+const NOT_REPLIED: [&str; 4] = [
     "the number of panes is out of range",
     "T-Digest: a weight must be an integer of at least 1",
     "TopK: {0}",
+    "TopK: a count would exceed 4,294,967,295",
 ];
 /// This field name is also the text of an error of CF.DEL.
 const NOT_A_FIELD: &str = "Not found";

@@ -4,14 +4,17 @@
 mod beyond;
 mod callers;
 pub mod ends;
+mod increments;
 mod loading;
+mod numbers;
 
 use crate::families::{FAMILIES, Family, run_on};
 use crate::support::resp::{Connection, Reply};
 use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 use crate::support::state::State;
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::{BufWriter, Write as _};
 
 /// The log line of a command that needs more than the machine has.
 const WARNING: &str = "must be obeyed: key ";
@@ -39,6 +42,23 @@ pub const OF_SYSTEM: &[&str] = &["machine", "control-group"];
 pub fn lower(server: &Server, limit: &str) {
     let file = format!("roughly-{limit}-bytes");
     fs::write(server.dir().join(file), "1048576").expect("a file");
+}
+
+/// Appends commands to the AOF.
+fn append<'a>(server: &Server, commands: impl Iterator<Item = &'a str>) {
+    let folder = fs::read_dir(server.dir().join("appendonlydir")).expect("a folder");
+    let mut files = folder.map(|entry| entry.expect("an entry").path());
+    let file = files.find(|path| path.to_string_lossy().ends_with(".incr.aof"));
+    let log = OpenOptions::new().append(true).open(file.expect("a file"));
+    let mut log = BufWriter::new(log.expect("the log"));
+    for command in commands {
+        let arguments: Vec<_> = command.split(' ').collect();
+        write!(log, "*{}\r\n", arguments.len()).expect("the log");
+        for argument in arguments {
+            write!(log, "${}\r\n{argument}\r\n", argument.len()).expect("the log");
+        }
+    }
+    log.flush().expect("the log");
 }
 
 /// Creates keys of the types in every way, and makes them grow.
@@ -132,17 +152,7 @@ fn an_obeyed_increment_that_overflows_saturates() {
     let refused = connection.call("CMS.INCRBY k a 5");
     assert_eq!(refused.to_string(), "*[-CMS: INCRBY overflow]");
     server.kill();
-    let folder = fs::read_dir(server.dir().join("appendonlydir")).expect("a folder");
-    let files = folder.map(|entry| entry.expect("an entry").path());
-    let file = files
-        .into_iter()
-        .find(|path| path.to_string_lossy().ends_with(".incr.aof"))
-        .expect("a file");
-    let mut log = fs::read(&file).expect("the log");
-    log.extend_from_slice(
-        b"*6\r\n$10\r\nCMS.INCRBY\r\n$1\r\nk\r\n$1\r\na\r\n$1\r\n5\r\n$1\r\na\r\n$1\r\n6\r\n",
-    );
-    fs::write(&file, log).expect("the log");
+    append(&server, ["CMS.INCRBY k a 5 a 6"].into_iter());
     server.relaunch();
     let mut connection = server.resp2();
     assert_eq!(

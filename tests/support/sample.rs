@@ -38,6 +38,7 @@ impl Sample {
     }
 
     /// Whether all cases are in the sample.
+    #[allow(dead_code)] // Not all test programs use it.
     pub fn is_all(self) -> bool {
         self.parts == 1
     }
@@ -55,6 +56,7 @@ impl Sample {
     }
 
     /// All of the cases, or one of them: another one after `period` seeds.
+    #[allow(dead_code)] // Not all test programs use it.
     pub fn one_of<T>(self, mut cases: Vec<T>, period: usize) -> Vec<T> {
         if self.parts > 1 && cases.len() > 1 {
             let chosen = (self.seed + self.part) / period % cases.len();

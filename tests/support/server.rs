@@ -18,8 +18,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Maximum time from start to the first PONG, including loading data.
+/// A server that starts, and may load data, is given up after this time in which it used less than [`MIN_START_CPU`].
 const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// More than the replies to the attempts to connect take.
+const MIN_START_CPU: Duration = Duration::from_secs(1);
 /// Maximum time until a condition is true, such as a shutdown or the synchronization of a replica.
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Interval between two checks of a condition.
@@ -639,14 +641,18 @@ impl Server {
             .spawn()
             .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
         self.process = Some(process);
-        let start = Instant::now();
+        let (mut start, mut cpu) = (Instant::now(), Duration::ZERO);
         while !self.replies() {
             if !self.is_running() {
                 return Err(self.log_tail());
             }
+            let now = time::of_process(self.pid());
+            if now >= cpu + MIN_START_CPU {
+                (start, cpu) = (Instant::now(), now);
+            }
             assert!(
                 start.elapsed() < time::limit(START_TIMEOUT),
-                "the server is running but does not reply to PING\n{}",
+                "the server does nothing, and does not reply to PING\n{}",
                 self.log_tail()
             );
             std::thread::sleep(POLL_INTERVAL);

@@ -1,4 +1,4 @@
-//! Time limits of tests, and numbers of repeated cases.
+//! Time limits of tests, CPU time of processes, and numbers of repeated cases.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -21,6 +21,16 @@ fn factor() -> u32 {
 /// The time limit for an operation that may take `time` on a processor of its own.
 pub fn limit(time: Duration) -> Duration {
     time * factor()
+}
+
+/// The CPU time that a process has used, in units of 10 ms; 0 if it has ended, or without /proc.
+pub fn of_process(id: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    // The fields utime and stime (proc_pid_stat(5)); the name in parentheses may contain spaces.
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    let ticks: u64 = ticks.filter_map(|field| field.parse::<u64>().ok()).sum();
+    Duration::from_millis(10 * ticks)
 }
 
 /// The number of random cases to test, of `count` on a processor of its own. A quarter of them if `ROUGHLY_SAMPLE` is set.

@@ -3,7 +3,7 @@
 //! One of the two files of the crate with `unsafe`.
 
 use crate::blocks::{BlockMover, BlockVisitor};
-use crate::memory::{OutOfMemory, with_capacity};
+use crate::memory::{OutOfMemory, optional, with_capacity};
 use crate::refusable::refusable;
 use std::alloc::{Layout, alloc_zeroed, dealloc, realloc};
 use std::mem::{ManuallyDrop, take};
@@ -70,7 +70,7 @@ impl Buffer {
             // if it has moved.
             NonNull::new(unsafe { realloc(start, layout, len) })
         };
-        match refusable(len as u64, shrink) {
+        match optional(|| refusable(len as u64, shrink)) {
             Some(moved) => {
                 // SAFETY: the block has `len` initialized bytes and no other owner, because the old box is not dropped.
                 let bytes = unsafe { Vec::from_raw_parts(moved.as_ptr(), len, len) };

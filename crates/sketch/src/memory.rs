@@ -4,6 +4,7 @@
 //! [`Budget`] first, and its failure is an error ([`OutOfMemory`]) instead of the end of the process.
 
 use crate::refusable::refusable;
+use std::cell::Cell;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -96,6 +97,28 @@ impl fmt::Debug for Budget<'_> {
     }
 }
 
+thread_local! {
+    static IS_OPTIONAL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Allocates memory that an operation does not need: without it, the result is the same, but takes more time or memory.
+pub fn optional<R>(allocate: impl FnOnce() -> R) -> R {
+    struct Reset(bool);
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            IS_OPTIONAL.set(self.0);
+        }
+    }
+    let _reset = Reset(IS_OPTIONAL.replace(true));
+    allocate()
+}
+
+/// Whether the caller, an allocator, is inside [`optional`].
+#[must_use]
+pub fn is_optional() -> bool {
+    IS_OPTIONAL.get()
+}
+
 /// An empty vector with capacity for `len` elements.
 ///
 /// # Errors
@@ -161,7 +184,8 @@ pub fn reserve_for<T>(vec: &mut Vec<T>, len: usize, max_len: usize) -> Result<()
 pub fn shrink<T>(vec: &mut Vec<T>, max_len: usize) {
     let capacity = capacity_for(vec.len(), max_len);
     let mut smaller = Vec::new();
-    if capacity < vec.capacity() && reserve_exact(&mut smaller, capacity).is_ok() {
+    let allocate = || reserve_exact(&mut smaller, capacity).is_ok();
+    if capacity < vec.capacity() && optional(allocate) {
         smaller.append(vec);
         *vec = smaller;
     }

@@ -136,7 +136,7 @@ fn redisbloom_reserve(call: &Call<'_>) -> Result<Request, Error> {
     if window.is_none() && call.len() > 7 {
         return Err(Error::WrongArity);
     }
-    let error_rate = filters::error_rate(call.arg(2))?;
+    let error_rate = filters::error_rate(call, call.arg(2))?;
     let capacity = call.arg(3).integer().ok_or(c"ERR bad capacity")?;
     if !is_allowed(call, &CAPACITIES, capacity) {
         return Err(BAD_CAPACITY.into());
@@ -159,7 +159,9 @@ fn redisbloom_reserve(call: &Call<'_>) -> Result<Request, Error> {
         request.expansion = Some(given.unsigned_abs());
     }
     check_others(&options, window.is_some())?;
-    request.window = window.map(WindowOption::parse::<BloomWindow>).transpose()?;
+    request.window = window
+        .map(|option| option.parse::<BloomWindow>(call))
+        .transpose()?;
     let has_growth = match request.nonscaling {
         true => call.len() == 5,
         false => call.len() == 6 && request.expansion.is_some(),
@@ -170,10 +172,23 @@ fn redisbloom_reserve(call: &Call<'_>) -> Result<Request, Error> {
     Ok(request)
 }
 
+/// The value of an option of BF.INSERT, or the error `bad`. The error is a result if the command must be obeyed, because RedisBloom
+/// 2.x checks only the last value of a repeated option.
+fn checked<T>(call: &Call<'_>, value: Option<T>, bad: &'static CStr) -> Result<Checked<T>, Error> {
+    match value {
+        None if !call.must_obey() => Err(bad.into()),
+        value => Ok(value.map(Some).ok_or(bad)),
+    }
+}
+
+type Checked<T> = Result<Option<T>, &'static CStr>;
+
 /// BF.INSERT key [options] ITEMS item [item …]. The first letters of the options are enough, as in RedisBloom, but not those of
-/// `WINDOW`. Parameters of an existing filter have no effect; a command that must be obeyed can have any.
+/// `WINDOW`. Parameters of an existing filter have no effect; a command that must be obeyed can have any. Of a repeated option,
+/// the last value counts.
 fn redisbloom_insert(call: &Call<'_>, exists: bool) -> Result<InsertOptions, Error> {
     let mut request = Request::default();
+    let (mut error_rate, mut capacity, mut expansion) = (Ok(None), Ok(None), Ok(None));
     let mut create = true;
     let mut index = 2;
     while index < call.len() {
@@ -183,11 +198,13 @@ fn redisbloom_insert(call: &Call<'_>, exists: bool) -> Result<InsertOptions, Err
         let number = |range: &RangeInclusive<i64>, bad: &'static CStr| -> Result<_, Error> {
             let given = value()?.integer();
             let given = given.filter(|&given| is_allowed(call, range, given));
-            Ok(Some(given.ok_or(bad)?.unsigned_abs()))
+            checked(call, given.map(i64::unsigned_abs), bad)
         };
         match (letters.next(), letters.next(), letters.next()) {
             (Some(b'i'), ..) => {
                 value()?;
+                (request.error_rate, request.capacity) = (error_rate?, capacity?);
+                request.expansion = expansion?;
                 return Ok(InsertOptions {
                     request,
                     create,
@@ -196,12 +213,12 @@ fn redisbloom_insert(call: &Call<'_>, exists: bool) -> Result<InsertOptions, Err
             }
             (Some(b'e' | b'c'), ..) if exists && call.must_obey() => drop(value()?),
             (Some(b'e'), Some(b'r'), _) => {
-                let rate = value()?.double();
+                let rate = call.double(value()?);
                 let rate = rate.filter(|&rate| rate > 0.0 && rate < 1.0);
-                request.error_rate = Some(rate.ok_or(c"Bad error rate")?);
+                error_rate = checked(call, rate, c"Bad error rate")?;
             }
-            (Some(b'e'), ..) => request.expansion = number(&EXPANSIONS, c"Bad expansion")?,
-            (Some(b'c'), ..) => request.capacity = number(&CAPACITIES, c"Bad capacity")?,
+            (Some(b'e'), ..) => expansion = number(&EXPANSIONS, c"Bad expansion")?,
+            (Some(b'c'), ..) => capacity = number(&CAPACITIES, c"Bad capacity")?,
             (Some(b'n'), _, Some(b'c')) => {
                 create = false;
                 continue;
@@ -213,7 +230,7 @@ fn redisbloom_insert(call: &Call<'_>, exists: bool) -> Result<InsertOptions, Err
             _ => {
                 let option = WindowOption::at(call, index - 1, INSERT)?;
                 let option = option.ok_or(c"Unknown argument received")?;
-                request.window = Some(option.parse::<BloomWindow>()?);
+                request.window = Some(option.parse::<BloomWindow>(call)?);
                 index += option.len() - 1;
                 continue;
             }

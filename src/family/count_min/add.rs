@@ -179,7 +179,8 @@ fn increment<'a>(
         let growth = Growth::of(call.memory());
         let item = call.arg(first).bytes();
         let sketch = entry.get::<CountsMut<'_>>();
-        let result = sketch.increment(item, by, max, growth.budget());
+        let limit = sketch.limit(call, max);
+        let result = sketch.increment(item, by, limit, growth.budget());
         answer(call, by, result);
         growth.recount(entry);
     } else {
@@ -208,7 +209,8 @@ fn increment<'a>(
             .map(|by| by.integer().unwrap_or_default());
         let pairs = items.zip(stored.into_iter().chain(further));
         let sketch = entry.get::<CountsMut<'_>>();
-        sketch.increment_all(pairs, max, growth.budget(), |by, result| {
+        let limit = sketch.limit(call, max);
+        sketch.increment_all(pairs, limit, growth.budget(), |by, result| {
             answer(call, by, result);
         });
         growth.recount(entry);

@@ -40,7 +40,7 @@ fn dimensions(call: &Call<'_>) -> Result<Dimensions, Error> {
 /// The dimensions of CMS.INITBYPROB.
 fn bounds(call: &Call<'_>) -> Result<Dimensions, Error> {
     let fraction = |index: usize| {
-        let given = call.arg(index).double();
+        let given = call.double(call.arg(index));
         given.filter(|&given| given > 0.0 && given < 1.0)
     };
     let error = fraction(2).ok_or(c"CMS: invalid overestimation value")?;

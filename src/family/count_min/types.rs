@@ -5,10 +5,11 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{CountedUsage, DataType, MeasuredUsage, Registration, registration};
 use crate::server::key::one_of;
-use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, Shape};
+use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, NO_LIMIT, Shape};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Panes;
 use std::ffi::CStr;
+use std::iter;
 
 /// A command needs a key that does not exist.
 pub const NOT_FOUND: &CStr = c"CMS: key does not exist";
@@ -112,7 +113,17 @@ impl CountsMut<'_> {
         }
     }
 
-    /// Adds to the count of an item if the new estimate is at most `max`, and returns it. Only a sketch with a window
+    /// The limit of estimates of a command with the limit `max`. `None` if another copy of the sketch has accepted the increments:
+    /// the command must be obeyed, and nobody reads the estimates. `Some` without a window, which computes them anyway.
+    #[inline(always)]
+    pub fn limit(&self, call: &Call<'_>, max: u64) -> Option<u64> {
+        match self {
+            Self::Windowed(_) if max == NO_LIMIT && call.must_obey() => None,
+            _ => Some(max),
+        }
+    }
+
+    /// Adds to the count of an item if the new estimate is at most [`CountsMut::limit`], and returns it. Only a sketch with a window
     /// requests memory.
     ///
     /// # Errors
@@ -122,13 +133,16 @@ impl CountsMut<'_> {
         self,
         item: &[u8],
         by: i64,
-        max: u64,
+        limit: Option<u64>,
         budget: Budget<'_>,
     ) -> Result<u64, CountMinError> {
-        match self {
-            Self::Classic(sketch) => sketch.increment_limited(item, by, max),
-            Self::Windowed(sketch) => sketch.increment_limited(item, by, max, budget),
+        if let Self::Classic(sketch) = self {
+            return sketch.increment_limited(item, by, limit.unwrap_or(NO_LIMIT));
         }
+        let mut estimate = Err(CountMinError::Overflow);
+        let items = iter::once((item, by));
+        self.increment_all(items, limit, budget, |_, result| estimate = result);
+        estimate
     }
 
     /// The result of [`CountsMut::increment`] after an advance, if these panes are live then and the increment changes nothing.
@@ -153,13 +167,16 @@ impl CountsMut<'_> {
     pub fn increment_all<'b>(
         self,
         items: impl Iterator<Item = (&'b [u8], i64)>,
-        max: u64,
+        limit: Option<u64>,
         budget: Budget<'_>,
         answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
-        match self {
-            Self::Classic(sketch) => sketch.increment_all(items, max, answer),
-            Self::Windowed(sketch) => sketch.increment_all(items, max, budget, answer),
+        match (self, limit) {
+            (Self::Classic(sketch), _) => {
+                sketch.increment_all(items, limit.unwrap_or(NO_LIMIT), answer);
+            }
+            (Self::Windowed(sketch), Some(max)) => sketch.increment_all(items, max, budget, answer),
+            (Self::Windowed(sketch), None) => sketch.apply_all(items, budget, answer),
         }
     }
 }

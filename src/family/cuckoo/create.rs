@@ -116,7 +116,7 @@ fn reserve_options(call: &Call<'_>) -> Result<ReserveOptions, Error> {
     }
     check_others(&options, window.is_some())?;
     let window = window
-        .map(WindowOption::parse::<CuckooWindow>)
+        .map(|option| option.parse::<CuckooWindow>(call))
         .transpose()?;
     Ok(ReserveOptions {
         capacity: capacity.unsigned_abs(),
@@ -272,7 +272,7 @@ pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
                 let option = WindowOption::at(call, index - 1, INSERT)?;
                 let option = option.ok_or(c"Unknown argument received")?;
                 index += option.len() - 1;
-                reserve.window = Some(option.parse::<CuckooWindow>()?);
+                reserve.window = Some(option.parse::<CuckooWindow>(call)?);
                 // RedisBloom has no windows.
                 accepted_everywhere = false;
             }

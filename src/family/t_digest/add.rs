@@ -19,7 +19,7 @@ fn find(call: &Call<'_>) -> Result<Entry, Error> {
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let mut entry = find(call)?;
     let mut values = Numbers::new();
-    parse_all(call, 2, &mut values, sample)?;
+    parse_all(call, 2, &mut values, |value| sample(call, value))?;
     let overflow = entry.advance_unless(call, |value, _, later| {
         let digest = value.of_family::<DigestMut<'_>>();
         let overflows = digest.overflows(values.len(), later);
@@ -57,10 +57,9 @@ fn refuse(call: &Call<'_>, entry: &Entry, samples: usize, error: DigestError) ->
     }
 }
 
-fn sample(argument: Argument<'_>) -> Result<f64, Error> {
-    let value = argument
-        .double()
-        .ok_or(c"ERR T-Digest: error parsing val parameter")?;
+fn sample(call: &Call<'_>, argument: Argument<'_>) -> Result<f64, Error> {
+    let value = call.double(argument);
+    let value = value.ok_or(c"ERR T-Digest: error parsing val parameter")?;
     if !value.is_finite() {
         return Err(DigestError::NotFinite.into());
     }

@@ -69,7 +69,7 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
         compression,
         len,
         window: option
-            .map(|option| option.parse::<TDigestWindow>()?.check_allowed(call))
+            .map(|option| option.parse::<TDigestWindow>(call)?.check_allowed(call))
             .transpose()?,
     };
     create_and_store(call, key, &new, c"tdigest.create")

@@ -70,7 +70,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let (width, depth, decay) = if len == 3 {
         (DEFAULT_WIDTH, DEFAULT_DEPTH, DEFAULT_DECAY)
     } else {
-        let decay = call.arg(5).double().unwrap_or(f64::NAN);
+        let decay = call.double(call.arg(5)).unwrap_or(f64::NAN);
         (number(3), number(4), decay)
     };
     let k = number(2);

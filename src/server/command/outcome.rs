@@ -4,7 +4,7 @@ use crate::server::argument::Argument;
 use crate::server::call::Call;
 use crate::server::key::Entry;
 use crate::server::memory::has_refused;
-use roughly_sketch::memory::reserve_for;
+use roughly_sketch::memory::{optional, reserve_for};
 use std::ffi::CStr;
 use std::ops::Range;
 
@@ -130,7 +130,7 @@ impl<'a> Outcome<'a> {
             return;
         };
         let item = call.arguments(item);
-        if reserve_for(kept, kept.len() + item.len(), usize::MAX).is_ok() {
+        if optional(|| reserve_for(kept, kept.len() + item.len(), usize::MAX)).is_ok() {
             kept.extend_from_slice(item);
         } else {
             // There is no memory for a longer list, so its items are replicated now.

@@ -178,8 +178,11 @@ unsafe extern "C" fn free_effort<T: DataType>(
     _key: *mut raw::RedisModuleString,
     value: *const c_void,
 ) -> usize {
-    // SAFETY: the value is a `Value<T>`.
-    unsafe { whole::<T>(value) }.effort()
+    guarded("free_effort", || {
+        // SAFETY: the value is a `Value<T>`.
+        unsafe { whole::<T>(value) }.effort()
+    })
+    .unwrap_or(1)
 }
 
 unsafe extern "C" fn digest<T: DataType>(digest: *mut raw::RedisModuleDigest, value: *mut c_void) {

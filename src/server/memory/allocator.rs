@@ -7,6 +7,7 @@
 use crate::server::huge_pages;
 use crate::server::injected;
 use roughly_sketch::blocks::BlockVisitor;
+use roughly_sketch::memory::is_optional;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,16 +30,16 @@ fn server_is_there() -> bool {
     optional_api!(RedisModule_Alloc).is_some()
 }
 
-/// Bytes of the last block that the server's allocator refused; 0 if there is none.
+/// Bytes of the last block that the server's allocator refused and a command needs; 0 if there is none.
 static REFUSED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether the server's allocator refused a block since the last call of [`take_refused_bytes`].
+/// Whether the server's allocator refused a block that is needed since the last call of [`take_refused_bytes`].
 #[inline]
 pub(in crate::server) fn has_refused() -> bool {
     REFUSED_BYTES.load(Ordering::Relaxed) != 0
 }
 
-/// Bytes of the last block that the server's allocator refused since the last call of this function, if any.
+/// Bytes of the last block that is needed and that the server's allocator refused since the last call of this function, if any.
 pub(in crate::server) fn take_refused_bytes() -> Option<usize> {
     let bytes = REFUSED_BYTES.load(Ordering::Relaxed);
     if bytes == 0 {
@@ -48,10 +49,10 @@ pub(in crate::server) fn take_refused_bytes() -> Option<usize> {
     Some(bytes)
 }
 
-/// Passes on whether a block of this size is refused. Records a refusal for the log.
+/// Passes on whether a block of this size is refused. Records a refusal for the log, unless the command does not need the block.
 #[inline]
 fn recorded(is_refused: bool, size: usize) -> bool {
-    if is_refused {
+    if is_refused && !is_optional() {
         REFUSED_BYTES.store(size, Ordering::Relaxed);
     }
     is_refused

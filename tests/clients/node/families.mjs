@@ -46,6 +46,15 @@ export async function bloom(s) {
   same(await s.bf.insert('bf:i', ['x', 'y'], options), [true, true]);
   same(await s.bf.reserve('bf:n', 0.01, 2, { NONSCALING: true }), 'OK');
   same((await s.bf.info('bf:n'))['Expansion rate'], null);
+  // The error for an item of a full filter. In RESP2, the typed API converts it to false.
+  const items = ['a', 'b', 'c', 'd'];
+  const inserted = { CAPACITY: 2, ERROR: 0.01, NONSCALING: true };
+  for (const reply of [await s.bf.mAdd('bf:n', items), await s.bf.insert('bf:f', items, inserted)]) {
+    same(reply.slice(0, 2), [true, true]);
+    if (s.client.options.RESP === 3) assert.match(reply[2].message, /filter is full/);
+    else same(reply[2], false);
+  }
+  assert.match((await s.raw('BF.MADD', 'bf:n', 'c'))[0].message, /filter is full/);
   await refused(s.bf.insert('bf:none', 'x', { NOCREATE: true }), 'ERR not found');
   await refused(s.bf.reserve('bf', 0.01, 10), 'ERR item exists');
   await refused(s.bf.info('bf:none'), 'ERR not found');

@@ -133,11 +133,11 @@ def main():
             # The application was started, the missing key is created, and every reply has the header.
             status, headers, body = opened.get()
             assert (status, body) == (200, "lifespan.startup"), (status, body)
-            assert headers["x-app"] == "1" and headers["ratelimit"] == '"default";r=9;t=300', headers
+            assert headers["x-app"] == "1" and headers["ratelimit"] == '"default";r=9;t=60', headers
             assert client.exists("limit:10:3600")
             assert opened.status(12) == [200] * 9 + [429] * 3
             _, headers, _ = opened.get()
-            assert headers["ratelimit"] == '"default";r=0;t=300' and headers["retry-after"] == "300", headers
+            assert headers["ratelimit"] == '"default";r=0;t=60' and headers["retry-after"] == "60", headers
 
             # Clients behind a proxy; the first address is one that a client sent itself.
             forwarded = {"X-Forwarded-For": "192.0.2.9, 2001:db8::1"}

@@ -16,6 +16,7 @@ pub mod reference;
 mod versions;
 
 use crate::support::page::{self, Block, Page};
+use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
 use environment::Environment;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -56,6 +57,29 @@ fn examples_print_the_documented_output() {
         let mut blocks = pages.iter().flat_map(|page| &page.blocks);
         assert!(blocks.any(|block| block.language == language), "{language}");
     }
+}
+
+/// The table of questions on the first page: the commands that create the keys, and those that ask.
+#[test]
+fn the_questions_of_the_first_page_have_answers() {
+    let page = fs::read_to_string("README.md").expect("the page");
+    let table = page.split("| question | create the key |").nth(1);
+    let table = table.and_then(|rest| rest.split("\n\n").next());
+    let rows = table.expect("the table").lines().skip(2);
+    let server = Server::start();
+    let mut count = 0;
+    for row in rows {
+        let cells: Vec<_> = row.split('|').collect();
+        for command in cells[2..4]
+            .iter()
+            .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        {
+            let reply = server.call(command);
+            assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+            count += 1;
+        }
+    }
+    assert!(count >= 15, "{count} commands");
 }
 
 /// The terminal session in docs/plots, which scripts/site/session.py recorded: the server gives the same replies. The clock

@@ -223,6 +223,28 @@ fn the_exporter_reports_an_unreachable_server() {
     assert_eq!(values, [("bf_up".to_owned(), "0".to_owned())]);
 }
 
+#[test]
+fn the_first_page_of_the_exporter_has_a_link_and_a_second_exporter_ends() {
+    let exporter = Exporter::start(UNUSED_PORT);
+    let page = exporter.get("/");
+    let link = page
+        .split("href=\"")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next());
+    exporter.get(link.expect("a link"));
+    let second = Command::new(format!("{DIRECTORY}/bf-exporter"))
+        .args(["--listen", &exporter.address])
+        .output()
+        .expect("the exporter runs");
+    let errors = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(1), "{errors}");
+    let start = format!("bf-exporter: cannot listen on {}: ", exporter.address);
+    assert!(
+        errors.starts_with(&start) && errors.lines().count() == 1,
+        "{errors}"
+    );
+}
+
 /// The samples of a key with this escaped name and this type that the exporter should deliver.
 fn accuracy(
     connection: &mut Connection,

@@ -77,6 +77,7 @@ mod redisbloom {
             random_commands_have_the_same_replies_over_resp2
             random_commands_have_the_same_replies_over_resp3
             replicas_obey_random_commands
+            replicas_obey_unusual_parameters
         }
         replication {
             replicas_have_the_same_keys_in_both_directions
@@ -119,6 +120,7 @@ mod redisbloom_2_6 {
         random_commands {
             random_commands_have_the_same_replies_over_resp2
             replicas_obey_random_commands
+            replicas_obey_unusual_parameters
         }
         replication { replicas_have_the_same_keys_in_both_directions }
         t_digest { t_digests_that_lack_their_first_sample_are_restored }

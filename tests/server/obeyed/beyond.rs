@@ -131,9 +131,10 @@ fn commands_beyond_fixed_limits_are_obeyed() {
     State::of(&mut replica.resp2()).assert_same(&wanted, "AOF");
 }
 
-/// Creation parameters of a filter that exists have no effect, so an obeyed command can have any.
+/// Creation parameters of a filter that exists have no effect, and of a missing filter, the last value of an option counts, so an
+/// obeyed command can have any others.
 #[test]
-fn obeyed_insertions_into_existing_filters_ignore_parameters() {
+fn obeyed_insertions_ignore_parameters_without_an_effect() {
     let mut primary = options().start();
     let mut replica = options().start();
     replica.replicate(&primary);
@@ -157,6 +158,17 @@ fn obeyed_insertions_into_existing_filters_ignore_parameters() {
         let command = format!("HANDLER.REPLICATE BF.INSERT bf {parameters} ITEMS {number}");
         assert!(connection.call(&command).is_ok(), "{command}");
     }
+    // Of a missing filter, the last value of an option counts.
+    let last = [
+        "CAPACITY 0 CAPACITY 9",
+        "CAPACITY -1 NONSCALING CAPACITY 9",
+        "ERROR 0 CAPACITY 9 ERROR 2 ERROR 0.1",
+        "EXPANSION -1 EXPANSION 2 CAPACITY 9",
+    ];
+    for (number, parameters) in last.iter().enumerate() {
+        let command = format!("HANDLER.REPLICATE BF.INSERT new:{number} {parameters} ITEMS a");
+        assert!(connection.call(&command).is_ok(), "{command}");
+    }
     primary.wait_for_replica(&replica);
     assert!(!replica.log().contains("error to its"), "{}", replica.log());
     let mut connection = replica.resp2();
@@ -164,6 +176,19 @@ fn obeyed_insertions_into_existing_filters_ignore_parameters() {
         let found = connection.call(&format!("BF.EXISTS bf {number}"));
         assert_eq!(found, Reply::Integer(1), "{parameters}");
     }
-    let info = connection.call("BF.INFO bf Capacity");
-    assert!(info.to_string().contains(":100"), "{info}");
+    let capacity = |connection: &mut Connection, key: &str| {
+        let info = connection.call(&format!("BF.INFO {key} Capacity"));
+        info.items().and_then(|items| items[0].integer())
+    };
+    assert_eq!(capacity(&mut connection, "bf"), Some(100));
+    for (number, parameters) in last.iter().enumerate() {
+        let found = capacity(&mut connection, &format!("new:{number}"));
+        assert_eq!(found, Some(9), "{parameters}");
+    }
+    // An invalid last value is refused.
+    let mut connection = primary.resp2();
+    connection.call("HANDLER.REPLICATE BF.INSERT refused CAPACITY 9 CAPACITY 0 ITEMS a");
+    primary.wait_for_replica(&replica);
+    assert_eq!(replica.call("EXISTS refused"), Reply::Integer(0));
+    assert!(replica.log().contains("Bad capacity"));
 }

@@ -519,9 +519,17 @@ impl WindowedModel for WindowModel {
             150..=189 => {
                 let (increments, mut results) = (increments(input), Vec::new());
                 let items = increments.iter().copied();
-                sketch.increment_all(items, NO_LIMIT, Budget::UNLIMITED, |_, result| {
+                let mut replica = sketch.try_clone().expect("enough memory");
+                sketch.increment_all(items.clone(), NO_LIMIT, Budget::UNLIMITED, |_, result| {
                     results.push(result);
                 });
+                let is_accepted =
+                    |(item, result): (_, &Result<_, _>)| result.is_ok().then_some(item);
+                let accepted = items.zip(&results).filter_map(is_accepted);
+                replica.apply_all(accepted, Budget::UNLIMITED, |_, result| {
+                    assert!(result.is_ok(), "{result:?}");
+                });
+                assert_eq!(values(&replica).values, values(sketch).values);
                 let one_by_one = increments
                     .iter()
                     .map(|(item, by)| self.panes.increment(item, *by));

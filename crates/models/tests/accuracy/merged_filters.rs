@@ -70,7 +70,7 @@ fn rates() -> String {
     table(&head, &rows)
 }
 
-#[test]
-fn the_page_of_the_merge_shows_its_false_positives() {
+/// Compares the page with the results.
+pub fn the_page_of_the_merge_shows_its_false_positives() {
     check_table(&page("docs/commands/bf.merge.md"), BEGIN, &rates());
 }

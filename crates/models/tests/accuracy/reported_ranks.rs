@@ -49,7 +49,7 @@ const KINDS: [Kind; 12] = [
 ];
 
 /// The kinds of samples and of digests that the page has. The others have at least [`MIN_COVERAGE`].
-const SHOWN: [&str; 7] = [
+const SHOWN: [&str; 9] = [
     "uniform",
     "log-normal, σ = 2",
     "alternating: the smallest, the largest",
@@ -57,8 +57,15 @@ const SHOWN: [&str; 7] = [
     "one digest",
     "one digest of 1,000,000 samples",
     "merge of 10 to 50 digests",
+    "16 digests, merged in pairs",
+    "centroids of a digest of compression 1,000",
 ];
 const MIN_COVERAGE: f64 = 0.94;
+/// The kinds of digests with nodes of other digests, and the coverage of each quantile, without the samples of the kind
+/// [`ALTERNATING`].
+const OF_DIGESTS: [usize; 3] = [2, 7, 8];
+const ALTERNATING: usize = 8;
+const MIN_COVERAGE_OF_DIGESTS: f64 = 0.95;
 
 const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 const COMPRESSIONS: [i64; 4] = [50, 100, 200, 1000];
@@ -66,7 +73,7 @@ const COMPRESSIONS: [i64; 4] = [50, 100, 200, 1000];
 const STREAMS: [(usize, u64); 4] = [(100, 4), (1_000, 6), (10_000, 6), (100_000, 2)];
 
 /// The kinds of digests.
-const DIGESTS: [&str; 7] = [
+const DIGESTS: [&str; 9] = [
     "one digest",
     "one digest of 1,000,000 samples",
     "merge of 10 to 50 digests",
@@ -74,6 +81,8 @@ const DIGESTS: [&str; 7] = [
     "`PANES 12`, `SKETCH.WITHIN` the last quarter",
     "`FINEST`, 6 levels",
     "`FINEST`, `SKETCH.WITHIN` the last quarter",
+    "16 digests, merged in pairs",
+    "centroids of a digest of compression 1,000",
 ];
 
 fn exponential(random: &mut Random) -> f64 {
@@ -145,6 +154,34 @@ fn digest_of(compression: i64, samples: &[f64]) -> TDigest {
     digest
 }
 
+fn merged(compression: i64, digests: &[TDigest]) -> TDigest {
+    let operands: Vec<_> = digests.iter().collect();
+    TDigest::merge(compression, &operands, Budget::UNLIMITED).expect("memory")
+}
+
+/// A digest of 16 parts of the samples: digests are merged in pairs until one is left.
+fn tree_of(compression: i64, samples: &[f64]) -> TDigest {
+    let mut digests: Vec<_> = samples
+        .chunks(samples.len().div_ceil(16))
+        .map(|part| digest_of(compression, part))
+        .collect();
+    while digests.len() > 1 {
+        let pairs = digests.chunks(2);
+        digests = pairs.map(|pair| merged(compression, pair)).collect();
+    }
+    digests.swap_remove(0)
+}
+
+/// A digest to which the centroids of one with compression 1,000 are added with their weights.
+fn imported(compression: i64, samples: &[f64]) -> TDigest {
+    let source = digest_of(1000, samples).compressed().expect("memory");
+    let centroids: Vec<_> = source.centroids().collect();
+    let mut digest = TDigest::new(compression, Budget::UNLIMITED).expect("a digest");
+    let added = digest.add_weighted(&centroids, Budget::UNLIMITED);
+    added.expect("memory");
+    digest
+}
+
 fn sorted(samples: &[f64]) -> Vec<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -191,7 +228,7 @@ fn samples_of((_, sample): Kind, count: usize, seed: u64) -> Vec<f64> {
         .collect()
 }
 
-/// Reads a digest of these samples, a merge of parts, and two windows.
+/// Reads digests of all kinds with these samples.
 fn read_all(reads: &mut Vec<Read>, kind: usize, compression: i64, samples: &[f64]) {
     let (count, sorted) = (samples.len(), sorted(samples));
     let one = digest_of(compression, samples);
@@ -201,9 +238,13 @@ fn read_all(reads: &mut Vec<Read>, kind: usize, compression: i64, samples: &[f64
         .chunks(of_part)
         .map(|part| digest_of(compression, part))
         .collect();
-    let operands: Vec<_> = parts.iter().collect();
-    let merged = TDigest::merge(compression, &operands, Budget::UNLIMITED);
-    read_digest(reads, (kind, 2), &merged.expect("memory"), &sorted);
+    read_digest(reads, (kind, 2), &merged(compression, &parts), &sorted);
+    let tree = tree_of(compression, samples);
+    read_digest(reads, (kind, 7), &tree, &sorted);
+    if compression < 1000 {
+        let imported = imported(compression, samples);
+        read_digest(reads, (kind, 8), &imported, &sorted);
+    }
     let uniform = (12, None);
     read_window(reads, (kind, [3, 4]), compression, uniform, samples);
     if count > 100 {
@@ -318,6 +359,17 @@ pub fn ranks() -> String {
         let of_quantile = reads.iter().filter(|read| read.quantile == quantile);
         let covered = coverage(&of_quantile.copied().collect::<Vec<_>>());
         assert!(covered >= 0.95, "{name}: {covered}");
+        for digest in OF_DIGESTS {
+            let of_digest = reads.iter().filter(|read| {
+                read.quantile == quantile && read.digest == digest && read.kind != ALTERNATING
+            });
+            let covered = coverage(&of_digest.copied().collect::<Vec<_>>());
+            let digest = DIGESTS[digest];
+            assert!(
+                covered >= MIN_COVERAGE_OF_DIGESTS,
+                "{digest}, {name}: {covered}"
+            );
+        }
     }
     let by_kind = rows("samples", &KINDS.map(|(name, _)| name), &reads, |read| {
         read.kind

@@ -13,9 +13,9 @@ impl Compressed {
     ///
     /// The answer is interpolated between two centroids. It is accurate if the distances of the means around them are equal:
     /// additions and compressions then move as many samples up as down. Otherwise, the error is a share of their weight that grows with
-    /// the logarithm of the ratio of the distances. The second term is that of the random order of the samples. The
-    /// constants are those of a simulation.
-    fn rank_error(&self, quantile: f64) -> f64 {
+    /// the logarithm of the ratio of the distances. The second term is that of the random order of the nodes that were added, with
+    /// their mean weight. The constants are those of a simulation.
+    fn rank_error(&self, quantile: f64, added_weight: f64) -> f64 {
         let max = quantile.max(1.0 - quantile);
         let extent = self.extent();
         let all = extent.weight as f64;
@@ -36,7 +36,8 @@ impl Compressed {
             .fold(f64::NAN, f64::max);
         // Infinite or nan beside equal means, and if there are only two centroids.
         let share = if ratio.is_finite() { 0.4 * ratio } else { 1.0 };
-        ((share * weight + 0.6 * weight.sqrt()) / all).min(max)
+        let order = 0.6 * (weight * weight.min(added_weight)).sqrt();
+        ((share * weight + order) / all).min(max)
     }
 
     /// The logarithm of half of the distance between the mean of this centroid and that of the one before it. The whole
@@ -46,8 +47,9 @@ impl Compressed {
         math::ln(right / 2.0 - left / 2.0)
     }
 
-    fn fields(&self) -> Vec<Field> {
-        let error = |quantile| Figure::Ratio(self.rank_error(quantile));
+    /// `added_weight` is the mean weight of the nodes that were added.
+    fn fields(&self, added_weight: f64) -> Vec<Field> {
+        let error = |quantile| Figure::Ratio(self.rank_error(quantile, added_weight));
         vec![
             (c"rank error p50", error(0.5)),
             (c"rank error p90", error(0.9)),
@@ -60,13 +62,30 @@ impl Compressed {
     }
 }
 
+impl TDigest {
+    /// The mean weight of the nodes that were added. It is 1 if the number of samples fits that of compressions, each of which is due
+    /// at the capacity and leaves fewer centroids than the compression. Otherwise, nodes of other digests were added, of which a
+    /// compression reads those of one digest: about 2/3 of the compression.
+    fn added_weight(&self) -> f64 {
+        let (all, compressions) = (self.observations() as f64, self.compressions as f64);
+        let (capacity, compression) = (self.capacity() as f64, f64::from(self.compression));
+        let least = compressions * (capacity - 1.0 - compression);
+        if (least..=(compressions + 1.0) * capacity).contains(&all) {
+            return 1.0;
+        }
+        let read = compressions * compression * 2.0 / 3.0;
+        (all / (self.nodes() as f64 + read)).max(1.0)
+    }
+}
+
 impl Accuracy for TDigest {
     fn accuracy(
         &self,
         _: Panes,
         cache: &mut <Self as Stored>::Cache,
     ) -> Result<Vec<Field>, OutOfMemory> {
-        self.compressed_with(cache).map(Compressed::fields)
+        let compressed = self.compressed_with(cache)?;
+        Ok(compressed.fields(self.added_weight()))
     }
 }
 
@@ -76,6 +95,7 @@ impl Accuracy for TDigestWindow {
         panes: Panes,
         cache: &mut <Self as Stored>::Cache,
     ) -> Result<Vec<Field>, OutOfMemory> {
-        self.compressed_at(panes, cache).map(Compressed::fields)
+        let compressed = self.compressed_at(panes, cache)?;
+        Ok(compressed.fields(1.0))
     }
 }

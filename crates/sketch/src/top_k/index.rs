@@ -9,7 +9,7 @@
 
 use super::pairs::{PAIR_BYTES, Pairs};
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
-use crate::memory::{Budget, OutOfMemory};
+use crate::memory::{Budget, OutOfMemory, optional};
 use crate::prefetch::prefetch;
 
 /// Entries of the smallest table, which fills one cache line.
@@ -184,7 +184,7 @@ impl<const QUARTERS: usize> Index<QUARTERS> {
         let entries = entries_for::<QUARTERS>(occupied + 1);
         if self.entries.len() as u64 / 2 > entries {
             // The large table stays.
-            let _refused = self.resize(entries, Budget::UNLIMITED, changes);
+            let _refused = optional(|| self.resize(entries, Budget::UNLIMITED, changes));
         }
     }
 

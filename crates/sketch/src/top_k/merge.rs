@@ -19,6 +19,9 @@ pub enum MergeError {
     /// The sketches have different parameters.
     #[error("TopK: {0}")]
     Differ(#[from] Difference),
+    /// A sum of counts exceeds 32 bits.
+    #[error("TopK: a count would exceed 4,294,967,295")]
+    Overflow,
     /// The memory for the merged sketch was refused.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
@@ -46,7 +49,7 @@ impl TopK {
         let rows = self.rows();
         let candidates = self.candidates(other)?;
         let mut table = self.table.try_clone()?;
-        table.merge(&other.table);
+        table.merge(&other.table)?;
         let mut heap = Heap::new(self.shape().k)?;
         let mut uncounted = BlockChanges::<()>::default();
         // The largest first, for which the root is vacant.
@@ -64,7 +67,7 @@ impl TopK {
     }
 
     /// The items that the list has after a merge, the largest count first; of equal counts, in the order of the items.
-    fn candidates<'a>(&'a self, other: &'a Self) -> Result<Vec<Candidate<'a>>, OutOfMemory> {
+    fn candidates<'a>(&'a self, other: &'a Self) -> Result<Vec<Candidate<'a>>, MergeError> {
         let rows = self.rows();
         let mut candidates = with_capacity(self.item_count() + other.item_count())?;
         let items = self.heap.iter().map(|element| element.item).chain(
@@ -78,7 +81,8 @@ impl TopK {
             let hash = ItemHash::new(item, rows);
             let count = self
                 .max_estimate(item, &hash)
-                .saturating_add(other.max_estimate(item, &hash));
+                .checked_add(other.max_estimate(item, &hash))
+                .ok_or(MergeError::Overflow)?;
             if count > 0 {
                 candidates.push(Candidate { item, hash, count });
             }
@@ -110,12 +114,16 @@ impl TopK {
 impl Table {
     /// Adds the counts of another table of the same dimensions, bucket by bucket: those of equal fingerprints are added, and of
     /// different ones the larger count remains, or this one if they are equal.
-    fn merge(&mut self, other: &Self) {
+    ///
+    /// # Errors
+    /// [`MergeError::Overflow`]; then a part of the buckets is merged.
+    fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
         for bucket in 0..self.buckets.len() {
             let (owner, count) = self.buckets.get(bucket);
             let (other_owner, other_count) = other.buckets.get(bucket);
             let merged = if owner == other_owner {
-                (owner, count.saturating_add(other_count))
+                let sum = count.checked_add(other_count);
+                (owner, sum.ok_or(MergeError::Overflow)?)
             } else if other_count > count {
                 (other_owner, other_count)
             } else {
@@ -123,6 +131,7 @@ impl Table {
             };
             self.buckets.set(bucket, merged);
         }
+        Ok(())
     }
 
     /// Sets the buckets of the item to `count`, except for those with a larger count.

@@ -3,7 +3,7 @@
 use super::{Panes, Timeline, UnitRange};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::format::{FormatError, Sink, Source};
-use crate::memory::{Budget, OutOfMemory, capacity_for, with_capacity};
+use crate::memory::{Budget, OutOfMemory, capacity_for, optional, with_capacity};
 
 /// A live pane with increments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -151,7 +151,7 @@ impl<T> PaneList<T> {
     pub fn shrink(&mut self, len: usize, timeline: &Timeline) {
         let capacity = Self::capacity_for(len.max(self.panes.len()), timeline);
         if capacity < self.panes.capacity()
-            && let Ok(mut smaller) = with_capacity(capacity)
+            && let Ok(mut smaller) = optional(|| with_capacity(capacity))
         {
             smaller.append(&mut self.panes);
             self.panes = smaller;

@@ -2,7 +2,7 @@
 
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
 use crate::buffer::Buffer;
-use crate::memory::try_push;
+use crate::memory::{optional, try_push};
 use crate::window::RELEASED_BYTES;
 
 /// Arrays that a sketch no longer uses. They are not part of its state, so all lists are equal.
@@ -22,7 +22,7 @@ impl Retired {
     pub fn add(&mut self, array: Buffer) {
         if array.len() > 2 * RELEASED_BYTES {
             // Without memory for the list, the array is freed now.
-            let _ = try_push(&mut self.0, array);
+            let _ = optional(|| try_push(&mut self.0, array));
         }
     }
 

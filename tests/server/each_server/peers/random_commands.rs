@@ -15,7 +15,7 @@ mod digests;
 mod generator;
 mod stream;
 
-pub use stream::replicas_obey_random_commands;
+pub use stream::{replicas_obey_random_commands, replicas_obey_unusual_parameters};
 
 use super::Peer;
 use super::compare::{Transfer, compare, names};

@@ -102,6 +102,33 @@ impl CountMinWindow {
         items: impl Iterator<Item = (&'a [u8], i64)>,
         max: u64,
         budget: Budget<'_>,
+        answer: impl FnMut(i64, Result<u64, CountMinError>),
+    ) {
+        self.increment_checked(items, (CountedPanes::All, max), budget, answer);
+    }
+
+    /// [`CountMinWindow::increment_all`] for increments that another copy of this sketch has accepted: nobody reads the
+    /// estimates, so the older panes are not read, and `answer` gets the estimates in the newest pane. The state becomes that
+    /// of the other copy. Cost: one pass over the item, and one cell per row, for any number of panes.
+    ///
+    /// # Errors
+    /// As [`CountMinWindow::increment`]; [`CountMinError::Overflow`] only for the newest pane and the total.
+    pub fn apply_all<'a>(
+        &mut self,
+        items: impl Iterator<Item = (&'a [u8], i64)>,
+        budget: Budget<'_>,
+        answer: impl FnMut(i64, Result<u64, CountMinError>),
+    ) {
+        self.increment_checked(items, (CountedPanes::Newest, NO_LIMIT), budget, answer);
+    }
+
+    /// Adds to the count of each item if the new estimate, in these panes, is at most `max`.
+    #[inline]
+    fn increment_checked<'a>(
+        &mut self,
+        items: impl Iterator<Item = (&'a [u8], i64)>,
+        (counted, max): (CountedPanes, u64),
+        budget: Budget<'_>,
         mut answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
         with_cell!(self.shape.cell_size(), C => {
@@ -109,9 +136,9 @@ impl CountMinWindow {
                 self.grid.rows,
                 items,
                 self,
-                |sketch, places| sketch.prefetch::<C>(sketch.panes.all(), places),
+                |sketch, places| sketch.prefetch::<C>(sketch.counted(counted), places),
                 |sketch, item, by| {
-                    answer(by, sketch.increment_located::<C>(item, by, max, budget));
+                    answer(by, sketch.increment_located::<C>(item, by, (counted, max), budget));
                 },
             );
         });
@@ -148,16 +175,16 @@ impl CountMinWindow {
         checked
     }
 
-    /// [`CountMinWindow::increment_limited`] for a located item.
+    /// [`CountMinWindow::increment_checked`] for a located item.
     #[inline]
     fn increment_located<C: Cell>(
         &mut self,
         item: &Located,
         by: i64,
-        max: u64,
+        (counted, max): (CountedPanes, u64),
         budget: Budget<'_>,
     ) -> Result<u64, CountMinError> {
-        let panes = match self.panes.all() {
+        let panes = match self.counted(counted) {
             [older @ .., last] if last.first == self.timeline.newest() => {
                 (older, Some(&last.content))
             }
@@ -192,6 +219,19 @@ impl CountMinWindow {
             }
         }
         Ok(sum.estimate)
+    }
+
+    /// The stored ones of these panes.
+    #[inline]
+    fn counted(&self, counted: CountedPanes) -> &[StoredPane<Pane>] {
+        let panes = self.panes.all();
+        match counted {
+            CountedPanes::All => panes,
+            CountedPanes::Newest => {
+                let is_newest = |pane: &StoredPane<Pane>| pane.first == self.timeline.newest();
+                &panes[panes.len() - usize::from(panes.last().is_some_and(is_newest))..]
+            }
+        }
     }
 
     /// Adds the newest pane to the list, with one item unless it has an array.
@@ -277,6 +317,14 @@ impl CountMinWindow {
             }
         }
     }
+}
+
+/// The panes whose counts are in the estimate of an increment.
+#[derive(Debug, Clone, Copy)]
+enum CountedPanes {
+    All,
+    /// The newest pane.
+    Newest,
 }
 
 /// Calls `visit` with `state`, the place and the value of each item, in order. While one item is visited, the next one is

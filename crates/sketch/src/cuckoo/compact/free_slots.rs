@@ -23,7 +23,7 @@ use super::unions::Unions;
 use super::{passes, probe};
 use crate::cuckoo::shape::Shape;
 use crate::cuckoo::sub_filter::SubFilter;
-use crate::memory::Budget;
+use crate::memory::{Budget, optional};
 
 /// No index is built before this many probes.
 const MIN_PROBES: u64 = 4096;
@@ -103,13 +103,15 @@ impl<'a> FreeSlots<'a> {
             self.index_after = if is_probed { u64::MAX } else { index_cost };
             return;
         }
-        let index = if self.grows {
-            Unions::new(earlier, self.budget).map(Index::Unions)
-        } else if earlier.len() <= Bitmap::MAX_SUB_FILTERS {
-            Bitmap::new(earlier, self.budget).map(Index::Bitmap)
-        } else {
-            FirstFree::new(earlier, self.budget).map(Index::FirstFree)
-        };
+        let index = optional(|| {
+            if self.grows {
+                Unions::new(earlier, self.budget).map(Index::Unions)
+            } else if earlier.len() <= Bitmap::MAX_SUB_FILTERS {
+                Bitmap::new(earlier, self.budget).map(Index::Bitmap)
+            } else {
+                FirstFree::new(earlier, self.budget).map(Index::FirstFree)
+            }
+        });
         self.index_after = u64::MAX;
         self.index = index.unwrap_or(Index::None);
     }

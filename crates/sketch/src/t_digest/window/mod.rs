@@ -29,7 +29,7 @@ use super::compressed::Extent;
 use super::{Compressed, DigestError, Info, Nodes, TDigest, capacity};
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::cache::Stamp;
-use crate::memory::{Budget, OutOfMemory, capacity_for, with_capacity};
+use crate::memory::{Budget, OutOfMemory, capacity_for, optional, with_capacity};
 use crate::window::{PaneList, Panes, StoredPane, Timeline, Window};
 pub use cache::WindowCache;
 use merges::Merges;
@@ -218,7 +218,7 @@ impl TDigestWindow {
         self.closed.shrink(closed, &self.timeline);
         let reserve = self.reserve_for(nodes);
         if reserve < self.reserve.capacity()
-            && let Ok(smaller) = with_capacity(reserve)
+            && let Ok(smaller) = optional(|| with_capacity(reserve))
         {
             self.reserve = smaller;
         }

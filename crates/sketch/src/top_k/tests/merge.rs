@@ -35,11 +35,14 @@ fn counts_of_both_sketches_are_added() {
 }
 
 #[test]
-fn counts_saturate() {
-    let mut one = sketch_of(&[(b"a", u32::MAX)]);
-    let copy = one.try_clone().unwrap();
-    one.merge(&copy).unwrap();
-    assert_eq!(listed(&one), [(b"a".to_vec(), u32::MAX)]);
+fn a_sum_above_32_bits_is_an_error_and_changes_nothing() {
+    let mut one = sketch_of(&[(b"b", 7), (b"a", u32::MAX - 5)]);
+    one.merge(&sketch_of(&[(b"a", 5)])).unwrap();
+    assert_eq!(one.count(b"a"), u32::MAX);
+    let before = saved(&one);
+    let merged = one.merge(&sketch_of(&[(b"b", 1), (b"a", 1)]));
+    assert_eq!(merged, Err(MergeError::Overflow));
+    assert_eq!(saved(&one), before);
 }
 
 #[test]

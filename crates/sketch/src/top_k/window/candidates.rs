@@ -1,7 +1,7 @@
 //! The candidates: the items that may be in the list, each stored once, with lookup by item.
 
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
-use crate::memory::{Budget, OutOfMemory, reserve_exact, with_capacity};
+use crate::memory::{Budget, OutOfMemory, optional, reserve_exact, with_capacity};
 use crate::top_k::index::Index;
 use crate::top_k::item_hash::are_equal;
 
@@ -422,7 +422,8 @@ fn grow<T>(
 fn shrink<T>(vec: &mut Vec<T>, changes: &mut BlockChanges<impl BlockVisitor>) {
     let capacity = capacity_for(vec.len() + 1);
     let mut smaller = Vec::new();
-    if vec.capacity() / 2 > capacity && reserve_exact(&mut smaller, capacity).is_ok() {
+    let allocate = || reserve_exact(&mut smaller, capacity).is_ok();
+    if vec.capacity() / 2 > capacity && optional(allocate) {
         smaller.append(vec);
         changes.freed.visit(vec);
         changes.allocated.visit(&smaller);

@@ -69,6 +69,13 @@ impl TopKWindow {
         Ok(self.ranking(panes, cache)?.sums[number as usize] > 0)
     }
 
+    /// The sum of all increments of the panes; saturates. No count exceeds it. Cost: a step per pane.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        let totals = self.panes.all().iter().map(|pane| pane.content.total);
+        totals.fold(0, u64::saturating_add)
+    }
+
     /// The estimated number of occurrences of an item in these panes; see [`TopKWindow::count_hashed_at`].
     #[must_use]
     pub fn count_at(&self, item: &[u8], panes: Panes) -> u32 {

@@ -152,6 +152,41 @@ const PARAMETERS: &[&str] = &[
     "TDIGEST.TRIMMED_MEAN KEY 0 N",
 ];
 
+/// The commands of [`PARAMETERS`] with every unusual argument, each with a key of its own. An option also occurs twice: with a
+/// usual value after the unusual one, and before it.
+pub fn unusual_parameters() -> Vec<Command> {
+    let mut commands = Vec::new();
+    for template in PARAMETERS {
+        let (before, after) = template.split_once(" N").expect("a parameter");
+        let option = before.rsplit(' ').next().expect("a word");
+        let mut forms = vec![(*template).to_owned()];
+        if option.len() > 3 && template.split(' ').nth(2) != Some("N") && option != "KEY" {
+            let usual = match option {
+                "ERROR" => "0.1",
+                _ => "8",
+            };
+            let rest = format!("{usual}{after}");
+            forms.push(format!("{before} N {option} {rest}"));
+            forms.push(format!("{before} {usual} {option} N{after}"));
+        }
+        for form in forms {
+            for unusual in UNUSUAL {
+                let (prefix, _) = form.split_once('.').expect("a family");
+                let key = format!("{}:{}", prefix.to_lowercase(), commands.len());
+                let mut command = words(&form.replace("KEY", &key));
+                for argument in &mut command {
+                    if argument == b"N" {
+                        *argument = (*unusual).into();
+                    }
+                }
+                commands.push(command);
+            }
+        }
+    }
+    commands.retain(|command| !is_excluded(command));
+    commands
+}
+
 /// The name of a command in upper case.
 pub fn name(command: &Command) -> String {
     String::from_utf8_lossy(&command[0]).to_uppercase()

@@ -4,12 +4,12 @@
 
 use super::super::compare::{Transfer, compare, names};
 use super::super::{Peer, assert_no_refused_command};
-use super::generator::{Generator, ends_2_6, name};
+use super::generator::{Generator, ends_2_6, name, parse, unusual_parameters};
 use super::{ROUND, short};
 use crate::families::one_per_family;
-use crate::support::resp::Text;
+use crate::support::resp::{Reply, Text};
 use crate::support::variables::number;
-use crate::workload::{Command, show};
+use crate::workload::{Command, show, words};
 
 /// Rounds in the suite.
 const ROUNDS: u64 = 3;
@@ -95,5 +95,55 @@ pub fn replicas_obey_random_commands(peer: &Peer) {
         compared += keys.len();
     }
     assert!(compared > 30, "{compared} keys");
+    assert_no_refused_command(&replica);
+}
+
+/// Whether a command creates a filter of which a DUMP takes seconds ([`super::super::extremes`]).
+fn is_large(command: &Command) -> bool {
+    let is_filter = command[0].starts_with(b"BF.") || command[0].starts_with(b"CF.");
+    let mut numbers = command[1..].iter().filter_map(|argument| parse(argument));
+    is_filter && numbers.any(|number| (1e6..1e12).contains(&number))
+}
+
+/// Every parameter with every unusual argument, and options that are specified twice.
+pub fn replicas_obey_unusual_parameters(peer: &Peer) {
+    let mut primary = peer.options().start();
+    let mut replica = peer.roughly().start();
+    replica.replicate(&primary);
+    let (mut one, mut other) = (primary.resp2(), replica.resp2());
+    let mut commands = unusual_parameters();
+    commands.retain(|command| {
+        let ends_server = !peer.has_wrapped_sizes && ends_2_6(command);
+        !ends_server && !is_excluded(command) && !is_large(command)
+    });
+    let mut accepted = 0;
+    for command in &commands {
+        let key = Text(&command[1]);
+        let creation = match name(command).as_str() {
+            "CMS.INCRBY" | "CMS.MERGE" => format!("CMS.INITBYDIM {key} 20 5"),
+            "TOPK.INCRBY" => format!("TOPK.RESERVE {key} 3 8 7 1"),
+            "TDIGEST.ADD" | "TDIGEST.MERGE" => format!("TDIGEST.CREATE {key}"),
+            _ => "PING".to_owned(),
+        };
+        one.send(&words(&creation));
+        let reply = one.send(command);
+        accepted += usize::from(!matches!(reply, Reply::Error(_)));
+    }
+    primary.wait_for_replica(&replica);
+    for key in names(&mut one) {
+        let key = std::str::from_utf8(&key).expect("a name");
+        if let Err(difference) = compare(&mut one, &mut other, key, Transfer::Commands) {
+            let mut commands = commands.iter();
+            let command = commands.find(|command| command[1] == key.as_bytes());
+            let command = command.expect("a command");
+            panic!("{}: {}", short(&show(command)), short(&difference));
+        }
+    }
+    assert_eq!(other.call("DBSIZE"), one.call("DBSIZE"));
+    assert!(
+        accepted > commands.len() / 8,
+        "{accepted} of {}",
+        commands.len()
+    );
     assert_no_refused_command(&replica);
 }
