@@ -1,7 +1,7 @@
 //! The rank errors that SKETCH.ACCURACY reports of t-digests, compared with the true ones.
 
 use crate::digests::{normal, short};
-use crate::streams::{Pane, Random, STREAMS as COLLECTION, Stream};
+use crate::streams::{Pane, Random, Stream};
 use crate::table;
 use roughly_sketch::accuracy::{Accuracy, Field, Figure};
 use roughly_sketch::memory::Budget;
@@ -274,40 +274,39 @@ fn all_reads() -> Vec<Read> {
     reads
 }
 
-/// By stream of the collection, over all kinds of digests.
-fn by_stream() -> String {
-    let has_samples = |stream: &&Stream| stream.has_samples;
-    let rows = COLLECTION.iter().filter(has_samples).map(|stream| {
-        let mut reads = Vec::new();
-        for (count, seed) in [
-            (1_200, 1),
-            (1_200, 2),
-            (12_000, 1),
-            (12_000, 2),
-            (120_000, 1),
-        ] {
-            let pane = |number| Pane {
-                number,
-                events: count / 12,
-                k: 10,
-            };
-            let events = (0..12).flat_map(|number| stream.events(pane(number), seed));
-            let samples: Vec<f64> = events.map(f64::from).collect();
-            for compression in COMPRESSIONS {
-                read_all(&mut reads, 0, compression, &samples);
-            }
-        }
-        let of_quantile = |quantile| {
-            let of_cell = |read: &&Read| read.quantile == quantile;
-            cell(&reads.iter().filter(of_cell).copied().collect::<Vec<_>>())
+pub const HEAD: [&str; 4] = ["stream of the collection", "p50", "p90", "p99"];
+
+/// Of digests of all kinds.
+pub fn rows_of_stream(stream: &Stream) -> Vec<Vec<String>> {
+    if !stream.has_samples {
+        return Vec::new();
+    }
+    let mut reads = Vec::new();
+    for (count, seed) in [
+        (1_200, 1),
+        (1_200, 2),
+        (12_000, 1),
+        (12_000, 2),
+        (120_000, 1),
+    ] {
+        let pane = |number| Pane {
+            number,
+            events: count / 12,
+            k: 10,
         };
-        let cells = (0..QUANTILES.len()).map(of_quantile);
-        std::iter::once(stream.name.to_owned())
-            .chain(cells)
-            .collect()
-    });
-    let head = ["stream of the collection", "p50", "p90", "p99"];
-    table(&head, &rows.collect::<Vec<_>>())
+        let events = (0..12).flat_map(|number| stream.events(pane(number), seed));
+        let samples: Vec<f64> = events.map(f64::from).collect();
+        for compression in COMPRESSIONS {
+            read_all(&mut reads, 0, compression, &samples);
+        }
+    }
+    let of_quantile = |quantile| {
+        let of_cell = |read: &&Read| read.quantile == quantile;
+        cell(&reads.iter().filter(of_cell).copied().collect::<Vec<_>>())
+    };
+    let mut row = vec![stream.name.to_owned()];
+    row.extend((0..QUANTILES.len()).map(of_quantile));
+    vec![row]
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {
@@ -352,7 +351,7 @@ fn rows(head: &str, names: &[&str], reads: &[Read], index: fn(&Read) -> usize) -
     table(&[head, "p50", "p90", "p99"], &rows.collect::<Vec<_>>())
 }
 
-/// By kind of samples, by kind of digest, and by stream of the collection.
+/// By kind of samples, and by kind of digest.
 pub fn ranks() -> String {
     let reads = all_reads();
     for (quantile, name) in QUANTILES.into_iter().enumerate() {
@@ -375,5 +374,5 @@ pub fn ranks() -> String {
         read.kind
     });
     let by_digest = rows("digest", &DIGESTS, &reads, |read| read.digest);
-    format!("{by_kind}\n{by_digest}\n{}", by_stream())
+    format!("{by_kind}\n{by_digest}")
 }

@@ -21,14 +21,14 @@ const MINUTE: u64 = 60_000;
 
 /// The largest difference of a reported rate from the true one, as a part of that: for filters of at least 1,000 items, and of at
 /// least 100.
-const OF_1000: f64 = 0.05;
+pub const OF_1000: f64 = 0.05;
 const OF_100: f64 = 0.3;
 /// Smaller filters are only shown.
 const NO_LIMIT: f64 = f64::INFINITY;
 
 /// Standard errors of a measured rate by which the difference may be larger. The items are fixed. With random ones, one of 100 rows
 /// would be outside with a probability below 1e-6 even if each had the largest difference.
-const STANDARD_ERRORS: f64 = 6.0;
+pub const STANDARD_ERRORS: f64 = 6.0;
 
 /// The rows that the page has: type and name. All others are only checked.
 const SHOWN: [(&str, &str); 14] = [
@@ -72,17 +72,17 @@ impl Items {
     }
 }
 
-type Contains = dyn Fn(&[u8]) -> bool;
+pub type Contains = dyn Fn(&[u8]) -> bool;
 type Fill = dyn Fn(&mut Items) -> Filled;
 
 /// A filter with items.
-struct Filled {
-    reported: f64,
-    contains: Box<Contains>,
+pub struct Filled {
+    pub reported: f64,
+    pub contains: Box<Contains>,
 }
 
 /// A filter that is not changed again.
-fn filled<T: Accuracy<Cache = ()> + 'static>(
+pub fn filled<T: Accuracy<Cache = ()> + 'static>(
     filter: T,
     panes: Panes,
     contains: fn(&T, &[u8], Panes) -> bool,
