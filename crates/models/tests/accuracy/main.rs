@@ -206,7 +206,6 @@ const MEASUREMENTS: &[fn()] = &[
     ages_are_wrong_as_rarely_as_documented,
     reported_false_positive_rates_are_those_of_look_ups,
     reported_errors_of_counts_are_those_of_other_items,
-    the_page_of_sketch_accuracy_shows_the_agreement_of_lists,
     the_page_of_sketch_accuracy_shows_the_coverage_of_rank_errors,
     calculator::the_calculator_has_the_measured_values,
     merged_filters::the_page_of_the_merge_shows_its_false_positives,
@@ -321,9 +320,12 @@ fn reported_errors_of_counts_are_those_of_other_items() {
     check_table(&path, COUNTS, &reported_counts::errors_by_sketch());
 }
 
+/// In a sample, the lists of some streams have the recall that the page states.
+#[test]
 fn the_page_of_sketch_accuracy_shows_the_agreement_of_lists() {
-    let path = page("docs/commands/sketch.accuracy.md");
-    check_table(&path, LISTS, &reported_lists::agreement());
+    if let Some(table) = reported_lists::agreement(Sample::of_run()) {
+        check_table(&page("docs/commands/sketch.accuracy.md"), LISTS, &table);
+    }
 }
 
 fn the_page_of_sketch_accuracy_shows_the_coverage_of_rank_errors() {
@@ -362,9 +364,8 @@ fn the_pages_show_what_is_measured_by_stream_of_the_collection() {
 
 fn the_top_k_page_shows_the_recall_of_items_of_every_third_unit() {
     let page = fs::read_to_string(page("docs/families/top-k.md")).expect("the page");
-    let recall = stream_recall::of_every_third_unit();
-    println!("{recall}");
-    let sentence = format!("the mean recall of a quarter is {:.0} %", recall * 100.0);
+    let [mean, lowest] = stream_recall::of_every_third_unit().map(|recall| recall * 100.0);
+    let sentence = format!("of a quarter is {mean:.0} % on average, at least {lowest:.0} %");
     assert!(page.contains(&sentence), "{sentence}");
 }
 
