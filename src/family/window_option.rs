@@ -69,19 +69,24 @@ impl<'a> WindowOption<'a> {
             let Some(&word) = words.iter().find(|word| argument.is(word)) else {
                 break;
             };
-            let value = arguments.next().ok_or(Error::WrongArity)?;
-            let place = match word {
-                "PANES" => &mut option.panes,
-                "FINEST" => &mut option.finest,
-                "ERROR" => &mut option.error,
-                _ => &mut option.seed,
-            };
-            if place.replace(value).is_some() {
-                return Err(SYNTAX.into());
-            }
-            option.len += 2;
+            option.set(word, arguments.next())?;
         }
         Ok(Some(option))
+    }
+
+    /// Sets the value of a word, which is `None` if it is missing.
+    fn set(&mut self, word: &str, value: Option<Argument<'a>>) -> Result<(), Error> {
+        let place = match word {
+            "PANES" => &mut self.panes,
+            "FINEST" => &mut self.finest,
+            "ERROR" => &mut self.error,
+            _ => &mut self.seed,
+        };
+        self.len += 2;
+        match place.replace(value.ok_or(Error::WrongArity)?) {
+            Some(_) => Err(SYNTAX.into()),
+            None => Ok(()),
+        }
     }
 
     /// The option at the end of a command with one of these numbers of arguments before it, and that number.
@@ -108,7 +113,7 @@ impl<'a> WindowOption<'a> {
         }
     }
 
-    /// The option among options at any position.
+    /// The option among options at any position. Other options can be between its words.
     ///
     /// # Errors
     /// Those of [`WindowOption::at`].
@@ -120,11 +125,18 @@ impl<'a> WindowOption<'a> {
         let Some(index) = options.position("WINDOW") else {
             return Ok(None);
         };
-        let option = Self::at(call, index, words)?;
-        if let Some(option) = &option {
-            options.take(index, option.len);
+        let Some(mut option) = Self::at(call, index, words)? else {
+            return Ok(None);
+        };
+        options.take(index, option.len);
+        for word in words {
+            let position = options.untaken(word).filter(|&position| position > index);
+            if let Some(position) = position {
+                option.set(word, call.args_from(position + 1).next())?;
+                options.take(position, 2);
+            }
         }
-        Ok(option)
+        Ok(Some(option))
     }
 
     /// The number of arguments.

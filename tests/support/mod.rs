@@ -18,6 +18,7 @@ pub mod sample;
 pub mod server;
 pub mod set_on_drop;
 pub mod state;
+pub mod streams;
 pub mod tested;
 pub mod time;
 pub mod variables;

@@ -24,7 +24,7 @@ pub trait Accuracy: Stored {
     /// the panes.
     ///
     /// Cost: linear in the bytes of Bloom and cuckoo filters, and at most 100,000 cells of a count-min sketch; that of a read of
-    /// other types.
+    /// other types, and about 500,000 cells of a top-k with a window.
     ///
     /// # Errors
     /// [`OutOfMemory`], if the read needs memory that is refused.

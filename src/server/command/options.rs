@@ -63,20 +63,26 @@ impl<'call, 'a> Options<'call, 'a> {
         numbered.find_map(|(number, argument)| argument.is(keyword).then_some(number))
     }
 
+    /// The number of the first argument that is this keyword and belongs to no option that was found.
+    pub fn untaken(&self, keyword: &'static str) -> Option<usize> {
+        let mut ignored = self.ignored();
+        ignored.find_map(|(number, argument)| argument.is(keyword).then_some(number))
+    }
+
     /// Arguments that belong to an option: `len` from number `index` on, pairs of a keyword and a value.
     pub fn take(&mut self, index: usize, len: usize) {
         self.keywords.extend((index..index + len).step_by(2));
     }
 
     /// The arguments that are neither an option that was looked up nor the value of one.
-    fn ignored(&self) -> impl Iterator<Item = Argument<'a>> {
+    fn ignored(&self) -> impl Iterator<Item = (usize, Argument<'a>)> {
         let is_ignored = |(index, argument): &(usize, Argument<'_>)| {
             let is_flag = self.flags.iter().any(|flag| argument.is(flag));
             let is_value = |keyword: &usize| (*keyword..=keyword + 1).contains(index);
             !is_flag && !self.keywords.iter().any(is_value)
         };
         let arguments = (self.first..).zip(self.call.args_from(self.first));
-        arguments.filter(is_ignored).map(|(_, argument)| argument)
+        arguments.filter(is_ignored)
     }
 
     /// Refuses arguments that are neither an option that was looked up nor the value of one.
@@ -94,7 +100,7 @@ impl<'call, 'a> Options<'call, 'a> {
     /// value of one. The warning shows the first of them.
     pub fn warn_of_ignored(&self) {
         let mut ignored = self.ignored();
-        let Some(first) = ignored.next() else {
+        let Some((_, first)) = ignored.next() else {
             return;
         };
         let command = self.call.arg(0).bytes().to_ascii_uppercase();

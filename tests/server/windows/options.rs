@@ -83,6 +83,46 @@ fn the_words_can_be_in_any_order() {
     assert_eq!(dumps(&mut server.resp2(), &keys), before);
 }
 
+/// Filters have other options, which can be between the words.
+#[test]
+fn other_options_can_be_between_the_words() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    for (create, words) in [
+        (
+            "CF.RESERVE KEY 1000",
+            vec!["PANES 4", "ERROR 0.01", SEED, "EXPANSION 2", "BUCKETSIZE 4"],
+        ),
+        (
+            "BF.RESERVE KEY 0.01 1000",
+            vec!["PANES 4", SEED, "EXPANSION 4"],
+        ),
+    ] {
+        let orders = orders(&words);
+        let mut keys = Vec::new();
+        for order in orders {
+            let key = format!("{}:{}", &create[..2], keys.len());
+            let create = create.replace("KEY", &key);
+            let reply = connection.call(&format!("{create} WINDOW 720000{order}"));
+            assert!(reply.is_ok(), "{create} {order}: {reply}");
+            keys.push(key);
+        }
+        let dumps = dumps(&mut connection, &keys);
+        assert!(dumps.iter().all(|dump| *dump == dumps[0]), "{words:?}");
+    }
+    for create in ["CF.RESERVE k 1000", "BF.RESERVE k 0.01 1000"] {
+        for options in [
+            "PANES 4 WINDOW 720000",
+            "WINDOW 720000 PANES 4 EXPANSION 2 PANES 4",
+        ] {
+            let reply = connection.call(&format!("{create} {options}"));
+            assert!(is_error(&reply, "ERR"), "{create} {options}: {reply}");
+        }
+        let reply = connection.call(&format!("{create} WINDOW 720000 EXPANSION 2 PANES"));
+        assert!(is_error(&reply, "ERR wrong number"), "{create}: {reply}");
+    }
+}
+
 #[test]
 fn repeated_unknown_and_incomplete_words_are_refused() {
     const ARITY: &str = "ERR wrong number of arguments";

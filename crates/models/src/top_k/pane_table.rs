@@ -33,7 +33,8 @@ impl PaneTable {
         Self { seed, buckets }
     }
 
-    fn hash(&self, item: &[u8]) -> u64 {
+    /// The hash of an item.
+    pub fn hash(&self, item: &[u8]) -> u64 {
         SipHasher13::new_with_key(&self.seed).hash(item)
     }
 

@@ -4,7 +4,7 @@ use super::super::allows;
 use super::super::input::Input;
 use super::super::stored::{Subject, digest, values};
 use super::super::window::WindowedModel;
-use super::decay::{self, Random};
+use super::decay::{self, Random, mix};
 use super::pane_table::PaneTable;
 use super::{Heap, List, increment, item, items};
 use roughly_dump::Value;
@@ -201,8 +201,9 @@ impl WindowModel {
             });
         }
         let (pane, closed) = self.panes.split_last_mut().expect("the newest pane");
+        let closed_panes = closed.len() as u64;
         let closed: u64 = closed.iter().map(|pane| pane.estimate(item)).sum();
-        pane.total += u64::from(increment);
+        pane.total = pane.total.saturating_add(increment.into());
         let fingerprint = pane.table.fingerprint(item);
         *pane.counts.entry(fingerprint).or_default() += u64::from(increment);
         pane.table.add(item, increment, &mut self.random);
@@ -219,6 +220,14 @@ impl WindowModel {
                 }
                 is_candidate = true;
             }
+        }
+        // An item with two occurrences in this pane becomes a candidate if one of them is drawn and the window has it often.
+        let drawn = mix(pane.table.hash(item).wrapping_add(pane.total));
+        let is_drawn = (u128::from(drawn) * u128::from(closed_panes)) >> 64 < u128::from(increment);
+        let is_frequent = closed + u64::from(count) > u64::from(self.list.0[0].0);
+        if !is_candidate && count >= 2 && closed_panes > 0 && is_drawn && is_frequent {
+            self.candidates.push(item.to_vec());
+            is_candidate = true;
         }
         let sum = u32::try_from(closed + u64::from(count)).unwrap_or(u32::MAX);
         let mut left_list = None;
@@ -245,31 +254,43 @@ impl WindowModel {
         }
     }
 
-    /// The items with counts in the newest pane that are in its heap or, if panes grow with age, in the list.
+    /// The items that the newest pane lists when it is closed: those of its heap or, if panes grow with age, the list that have
+    /// counts in it, and those of the list that the last half of the window has and no pane of it lists. Of too many, those with the
+    /// largest counts in this half.
     fn closing(&self) -> BTreeSet<Vec<u8>> {
         let Some(pane) = self.newest_pane() else {
             return BTreeSet::new();
         };
+        let units = self.window.ms().div_ceil(self.window.pane_ms());
+        let is_young = |pane: &&Pane| pane.units.0 + units / 2 >= self.newest;
+        let younger: Vec<&Pane> = self.panes.iter().filter(is_young).collect();
+        let sum = |item: &[u8]| -> u64 { younger.iter().map(|pane| pane.estimate(item)).sum() };
+        let is_unlisted = |item: &&Vec<u8>| {
+            sum(item) > 0 && !younger.iter().any(|pane| pane.listed.contains(*item))
+        };
         let steady = self.list.items().filter(|_| self.levels() > 0);
-        let items = self.heap.items().chain(steady);
+        let of_pane = (self.heap.items().chain(steady)).filter(|item| pane.estimate(item) > 0);
+        let unlisted = self.list.items().filter(is_unlisted);
+        let mut items: BTreeSet<Vec<u8>> = of_pane.chain(unlisted).cloned().collect();
+        let k = self.shape.0 as usize;
+        if items.len() > if self.levels() > 0 { 2 * k } else { k } {
+            let sum = |item: Vec<u8>| (u32::try_from(sum(&item)).unwrap_or(u32::MAX), item);
+            let sums = items.into_iter().map(sum);
+            let mut sums: List = sums.map(|(sum, item)| (item, sum)).collect();
+            sort(&mut sums);
+            items = sums.into_iter().take(k).map(|(item, _)| item).collect();
+        }
         items
-            .filter(|item| pane.estimate(item) > 0)
-            .cloned()
-            .collect()
     }
 
-    /// The candidates of the panes that count at a later unit, with their counts, the largest first.
+    /// The candidates of the panes that count at a later unit, and those of the heap and the list, with their counts, the largest
+    /// first.
     fn largest(&self, current: u64) -> List {
-        let mut items: BTreeSet<&Vec<u8>> = (self.counted(current))
-            .flat_map(|pane| &pane.listed)
+        let listed = self.counted(current).flat_map(|pane| &pane.listed);
+        let items: BTreeSet<&Vec<u8>> = listed
+            .chain(self.heap.items())
+            .chain(self.list.items())
             .collect();
-        let closing = self.closing();
-        if self
-            .counted(current)
-            .any(|pane| pane.units.0 == self.newest)
-        {
-            items.extend(&closing);
-        }
         let counts = items
             .into_iter()
             .map(|item| (item.clone(), self.count(item, current)));
@@ -423,7 +444,11 @@ impl WindowedModel for WindowModel {
         let had_newest = self.newest_pane().is_some();
         let closing = self.closing();
         if had_newest && let Some(newest) = self.panes.last_mut() {
-            newest.listed = closing;
+            newest.listed = if newest.total > 0 {
+                closing
+            } else {
+                BTreeSet::new()
+            };
             self.panes.retain(|pane| pane.total > 0);
         }
         let (before, mut is_shorter) = (self.panes.len(), false);

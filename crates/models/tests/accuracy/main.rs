@@ -1,12 +1,15 @@
 //! Measures the accuracy of each family, and compares the tables and plots in docs/ with the results.
 //!
-//! Streams and seeds are fixed, so every run gives the same results. In a sample, some are measured ([`MEASUREMENTS`]). `make pages` (ROUGHLY_WRITE=1) writes the tables
-//! and plots. Without ROUGHLY_WRITE, a difference fails the test.
+//! Streams and seeds are fixed, so every run gives the same results. In a sample, some are measured ([`MEASUREMENTS`]), and of tables
+//! with a row per stream of the collection some rows. `make pages` (ROUGHLY_WRITE=1) writes the tables and plots. Without
+//! ROUGHLY_WRITE, a difference fails the test.
 
 #[path = "../../../../benches/figure.rs"]
 mod figure;
 #[path = "../../../../tests/support/sample.rs"]
 mod sample;
+#[path = "../../../../tests/support/streams.rs"]
+mod streams;
 
 mod calculator;
 mod clients;
@@ -23,7 +26,9 @@ mod reported_ranks;
 mod reported_rates;
 mod sizes;
 mod small_filters;
-mod streams;
+mod stream_filters;
+mod stream_memory;
+mod stream_recall;
 mod window_recall;
 mod windows;
 
@@ -32,6 +37,7 @@ use sample::Sample;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
+use streams::Stream;
 
 /// The markers before the tables on a page.
 const SIZES: &str =
@@ -44,6 +50,8 @@ const WINDOWS: &str =
     "<!-- windows: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const STREAMS: &str =
     "<!-- streams: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const COLLECTION: &str =
+    "<!-- collection: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const ONE_PANE: &str =
     "<!-- one pane: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const MERGES: &str =
@@ -65,6 +73,12 @@ const LISTS: &str =
     "<!-- lists: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const RANKS: &str =
     "<!-- ranks: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const STREAM_RANKS: &str =
+    "<!-- stream ranks: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const STREAM_RATES: &str =
+    "<!-- stream rates: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const MEMORY: &str =
+    "<!-- memory: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const VALKEY_RATES: &str =
     "<!-- valkey rates: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const REPEATED: &str =
@@ -79,14 +93,19 @@ pub struct Measured {
     plot: LineChart,
 }
 
+/// Formats a row of a Markdown table.
+fn line(cells: &[impl AsRef<str>]) -> String {
+    let cells: Vec<_> = cells.iter().map(AsRef::as_ref).collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
 /// Formats a Markdown table.
 fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let mut table = line(head.iter().map(ToString::to_string).collect());
-    table += &line(head.iter().map(|_| "---".to_owned()).collect());
+    let mut table = line(head);
+    table += &line(&vec!["---"; head.len()]);
     for row in rows {
         assert_eq!(row.len(), head.len());
-        table += &line(row.clone());
+        table += &line(row);
     }
     table
 }
@@ -157,6 +176,24 @@ fn check_table(path: &Path, begin: &str, table: &str) {
     check_or_write(path, &format!("{before}{begin}\n{table}\n{END}{after}"));
 }
 
+/// Compares a table with the rows of each stream of the collection, as [`check_table`] does. In a sample, it has the rows of some
+/// streams.
+fn check_streams(path: &str, begin: &str, head: &[&str], rows_of: fn(&Stream) -> Vec<Vec<String>>) {
+    let path = page(path);
+    let sample = Sample::of_run();
+    let rows: Vec<_> = sample.of(&streams::STREAMS).flat_map(rows_of).collect();
+    println!("{}", table(head, &rows));
+    if sample.is_all() {
+        check_table(&path, begin, &table(head, &rows));
+        return;
+    }
+    let page = fs::read_to_string(&path).expect("a page");
+    let (_, section) = page.split_once(begin).expect("a marker before the table");
+    for row in rows {
+        assert!(section.contains(&line(&row)), "{}: {row:?}", path.display());
+    }
+}
+
 /// The functions that measure the tables and plots, and compare them with the pages.
 const MEASUREMENTS: &[fn()] = &[
     the_bloom_page_shows_the_measured_accuracy,
@@ -164,6 +201,7 @@ const MEASUREMENTS: &[fn()] = &[
     the_count_min_page_shows_the_measured_accuracy,
     the_top_k_page_shows_the_measured_accuracy,
     the_top_k_page_shows_the_measured_accuracy_of_windows,
+    the_top_k_page_shows_the_recall_of_items_of_every_third_unit,
     the_t_digest_page_shows_the_measured_accuracy,
     the_t_digest_page_shows_the_measured_accuracy_of_windows,
     the_t_digest_page_shows_the_measured_accuracy_of_repeated_values,
@@ -173,7 +211,6 @@ const MEASUREMENTS: &[fn()] = &[
     ages_are_wrong_as_rarely_as_documented,
     reported_false_positive_rates_are_those_of_look_ups,
     reported_errors_of_counts_are_those_of_other_items,
-    the_page_of_sketch_accuracy_shows_the_agreement_of_lists,
     the_page_of_sketch_accuracy_shows_the_coverage_of_rank_errors,
     calculator::the_calculator_has_the_measured_values,
     merged_filters::the_page_of_the_merge_shows_its_false_positives,
@@ -293,14 +330,73 @@ fn reported_errors_of_counts_are_those_of_other_items() {
     check_table(&path, COUNTS, &reported_counts::errors_by_sketch());
 }
 
+/// In a sample, the lists of some streams have the recall that the page states.
+#[test]
 fn the_page_of_sketch_accuracy_shows_the_agreement_of_lists() {
-    let path = page("docs/commands/sketch.accuracy.md");
-    check_table(&path, LISTS, &reported_lists::agreement());
+    if let Some(table) = reported_lists::agreement(Sample::of_run()) {
+        check_table(&page("docs/commands/sketch.accuracy.md"), LISTS, &table);
+    }
 }
 
 fn the_page_of_sketch_accuracy_shows_the_coverage_of_rank_errors() {
     let path = page("docs/commands/sketch.accuracy.md");
     check_table(&path, RANKS, &reported_ranks::ranks());
+}
+
+/// The tables with rows for each stream of the collection.
+#[test]
+fn the_pages_show_what_is_measured_by_stream_of_the_collection() {
+    check_streams(
+        "docs/families/top-k.md",
+        COLLECTION,
+        &stream_recall::HEAD,
+        stream_recall::rows,
+    );
+    check_streams(
+        "docs/families/count-min-sketch.md",
+        MEMORY,
+        &stream_memory::HEAD,
+        stream_memory::rows,
+    );
+    check_streams(
+        "docs/commands/sketch.accuracy.md",
+        STREAM_RATES,
+        &stream_filters::HEAD,
+        stream_filters::rows,
+    );
+    check_streams(
+        "docs/commands/sketch.accuracy.md",
+        STREAM_RANKS,
+        &reported_ranks::HEAD,
+        reported_ranks::rows_of_stream,
+    );
+}
+
+fn the_top_k_page_shows_the_recall_of_items_of_every_third_unit() {
+    let page = fs::read_to_string(page("docs/families/top-k.md")).expect("the page");
+    let [mean, lowest] = stream_recall::of_every_third_unit().map(|recall| recall * 100.0);
+    let sentence = format!("of a quarter is {mean:.0} % on average, at least {lowest:.0} %");
+    assert!(page.contains(&sentence), "{sentence}");
+}
+
+/// The Python tests use the same streams.
+#[test]
+fn the_streams_of_the_python_tests_are_those_of_the_collection() {
+    let streams: Vec<String> = (streams::STREAMS.iter())
+        .map(|stream| {
+            let pane = |number| streams::Pane {
+                number,
+                events: 200,
+                k: 10,
+            };
+            let panes: Vec<_> = (0..3)
+                .map(|number| stream.events(pane(number), 1))
+                .collect();
+            format!("  {:?}: {panes:?}", stream.name)
+        })
+        .collect();
+    let json = format!("{{\n{}\n}}\n", streams.join(",\n"));
+    check_or_write(&page("python/tests/streams.json"), &json);
 }
 
 #[test]

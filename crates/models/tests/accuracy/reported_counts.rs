@@ -1,12 +1,13 @@
 //! The errors that SKETCH.ACCURACY reports for count-min sketches, and those of all items.
 
-use crate::streams::{Random, Weights, zipf_of};
+use crate::streams::{Pane, Random, STREAMS, Stream, Weights, zipf_of};
 use crate::{per_cent, table};
 use roughly_sketch::accuracy::{Accuracy, Figure};
 use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, MergeSource, Shape};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::window::{Panes, Timed, Window};
+use std::collections::HashMap;
 
 const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
 const MINUTE: u64 = 60_000;
@@ -15,17 +16,52 @@ const UNIVERSE: usize = 10_000;
 const INCREMENTS: usize = 100_000;
 /// Number of absent items that are looked up.
 const ABSENT_ITEMS: u32 = 5_000;
-/// The smallest shares of the items whose errors are at most `error p99`, as the page states them. The items are fixed. With 1,000
-/// random ones, the share has the distribution Beta(990, 11): it is below 96.5 % with a probability below 1e-6.
-const MIN_PRESENT: f64 = 0.98;
-const MIN_ABSENT: f64 = 0.975;
-/// The range of `typical error`, as a part of the median error of the present items if that is at least this number.
+/// The smallest shares of the items whose errors are at most `error p99`, and the range of `typical error`, as a part of the median
+/// error of the present items if that is at least [`MIN_MEDIAN`].
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    present: f64,
+    absent: f64,
+    ratios: [f64; 2],
+}
+
+/// As the page states them. The items are fixed. With 1,000 random ones, the share has the distribution Beta(990, 11): it is below
+/// 96.5 % with a probability below 1e-6.
+const LIMITS: Limits = Limits {
+    present: 0.979,
+    absent: 0.975,
+    ratios: [0.9, 2.4],
+};
+/// Of sketches with more than 61 panes, whose figures are estimated with few items. With 57 random ones, the share is below 95 % with
+/// a probability of 0.95^57, one in 19.
+const LIMITS_OF_MANY_PANES: Limits = Limits {
+    present: 0.97,
+    absent: 0.96,
+    ratios: [0.9, 2.4],
+};
 const MIN_MEDIAN: f64 = 10.0;
-const MIN_RATIO: f64 = 0.9;
-const MAX_RATIO: f64 = 1.4;
 
 /// Items and increments in the order of their time.
 type Load = Vec<(u32, u64)>;
+
+/// The streams of the collection in twelve panes, with numbers from 0 instead of the items.
+fn collection() -> Vec<Load> {
+    let load = |stream: &Stream| {
+        let pane = |number| Pane {
+            number,
+            events: INCREMENTS / 12,
+            k: 100,
+        };
+        let mut numbers = HashMap::new();
+        let mut number = |item| {
+            let next = numbers.len() as u32;
+            (*numbers.entry(item).or_insert(next), 1)
+        };
+        let events = (0..12).flat_map(|number| stream.events(pane(number), 34));
+        events.map(&mut number).collect()
+    };
+    STREAMS.iter().map(load).collect()
+}
 
 /// Uniform items, Zipf distributions, log-normal increments, two kinds of items, and a Zipf distribution in the order of the items.
 fn loads() -> Vec<Load> {
@@ -133,13 +169,15 @@ impl Kind {
     }
 
     fn measure(self, shape: Shape, load: &[(u32, u64)], repetition: u64) -> Errors {
-        let items: Vec<_> = (0..UNIVERSE as u64)
+        let universe = load.iter().map(|&(item, _)| item as usize + 1).max();
+        let universe = universe.expect("an increment");
+        let items: Vec<_> = (0..universe as u64)
             .map(|number| item(number, repetition))
             .collect();
         match self {
             Self::Classic | Self::Merged => {
                 let sketch_of = |increments: &mut dyn Iterator<Item = &(u32, u64)>| {
-                    let mut counts = vec![0; UNIVERSE];
+                    let mut counts = vec![0; universe];
                     increments.for_each(|&(item, by)| counts[item as usize] += by);
                     let (width, depth) = (shape.width(), shape.depth());
                     let sketch = CountMin::new(width, depth, shape.cell_size(), UNLIMITED);
@@ -175,7 +213,7 @@ impl Kind {
                 let window = window.expect("a window");
                 let sketch = CountMinWindow::new(shape, window, Seed([9; 16]), UNLIMITED);
                 let mut sketch = sketch.expect("a sketch");
-                let mut counts = vec![0; UNIVERSE];
+                let mut counts = vec![0; universe];
                 let units = window.ms() / window.pane_ms();
                 let unit = |number| units + number as u64 * units / load.len() as u64;
                 for (number, &(item, by)) in load.iter().enumerate() {
@@ -202,6 +240,7 @@ impl Kind {
 /// How many errors are at most `error p99`, and `typical error` as a part of the median error, by sketch.
 pub fn errors_by_sketch() -> String {
     let part = WINDOW / 4;
+    let mut missed = Vec::new();
     // All rows are checked. The page has those that are marked.
     let rows = [
         (true, Kind::Classic, 2000, 7, "no window"),
@@ -214,7 +253,14 @@ pub fn errors_by_sketch() -> String {
         (true, Kind::Window(12, None, WINDOW), 2000, 5, "12 panes"),
         (true, Kind::Window(12, None, WINDOW), 500, 7, "12 panes"),
         (false, Kind::Window(12, None, WINDOW), 100, 5, "12 panes"),
-        (false, Kind::Window(96, None, WINDOW), 200, 7, "96 panes"),
+        (true, Kind::Window(96, None, WINDOW), 200, 7, "96 panes"),
+        (
+            true,
+            Kind::Window(40, Some(1), WINDOW),
+            300,
+            7,
+            "`PANES 40 FINEST` of a minute: 251 panes",
+        ),
         (false, Kind::Window(12, None, part), 500, 5, "3 of 12 panes"),
         (
             true,
@@ -231,14 +277,18 @@ pub fn errors_by_sketch() -> String {
             "`FINEST` of a minute, a quarter",
         ),
     ];
-    let loads = loads();
+    let loads = loads().into_iter().map(|load| (load, true));
+    let loads: Vec<_> = loads
+        .chain(collection().into_iter().map(|load| (load, false)))
+        .collect();
     let rows = rows
         .into_iter()
         .filter_map(|(is_shown, kind, width, depth, name)| {
             let shape = Shape::new(width, depth, CellSize::Four).expect("a shape");
             let (mut present, mut absent, mut ratios) = (vec![], vec![], vec![]);
-            for load in &loads {
-                for repetition in 0..kind.repetitions() {
+            for (load, is_repeated) in &loads {
+                let repetitions = if *is_repeated { kind.repetitions() } else { 1 };
+                for repetition in 0..repetitions {
                     let errors = kind.measure(shape, load, repetition);
                     let within = |errors_of: &[u64]| {
                         let within = errors_of.partition_point(|&error| error as f64 <= errors.p99);
@@ -254,15 +304,17 @@ pub fn errors_by_sketch() -> String {
             }
             let lowest = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
             let highest = ratios.iter().copied().fold(0.0, f64::max);
-            assert!(
-                lowest(&present) >= MIN_PRESENT,
-                "{name} {width} {present:?}"
-            );
-            assert!(lowest(&absent) >= MIN_ABSENT, "{name} {width} {absent:?}");
-            assert!(
-                lowest(&ratios) >= MIN_RATIO && highest <= MAX_RATIO,
-                "{name} {width} {ratios:?}"
-            );
+            let limits = match kind {
+                Kind::Window(panes, finest, _) if panes > 61 || finest.is_some() && panes > 12 => {
+                    LIMITS_OF_MANY_PANES
+                }
+                _ => LIMITS,
+            };
+            let [least, most] = limits.ratios;
+            let holds = lowest(&present) >= limits.present
+                && lowest(&absent) >= limits.absent
+                && lowest(&ratios) >= least
+                && highest <= most;
             let shares = |values: &[f64]| {
                 let mean = values.iter().sum::<f64>() / values.len() as f64;
                 format!("{}, {}", per_cent(lowest(values)), per_cent(mean))
@@ -278,8 +330,14 @@ pub fn errors_by_sketch() -> String {
                 shares(&absent),
                 ratios,
             ];
+            println!("{} {holds}", row.join(" | "));
+            if !holds {
+                missed.push(row.clone());
+            }
             is_shown.then_some(row)
         });
+    let rows: Vec<_> = rows.collect();
+    assert!(missed.is_empty(), "{missed:#?}");
     let head = [
         "sketch",
         "width × depth",
@@ -287,5 +345,5 @@ pub fn errors_by_sketch() -> String {
         "absent items: fewest, mean",
         "`typical error` / median error",
     ];
-    table(&head, &rows.collect::<Vec<_>>())
+    table(&head, &rows)
 }

@@ -1,7 +1,7 @@
 //! The rank errors that SKETCH.ACCURACY reports of t-digests, compared with the true ones.
 
 use crate::digests::{normal, short};
-use crate::streams::Random;
+use crate::streams::{Pane, Random, Stream};
 use crate::table;
 use roughly_sketch::accuracy::{Accuracy, Field, Figure};
 use roughly_sketch::memory::Budget;
@@ -228,34 +228,39 @@ fn samples_of((_, sample): Kind, count: usize, seed: u64) -> Vec<f64> {
         .collect()
 }
 
+/// Reads digests of all kinds with these samples.
+fn read_all(reads: &mut Vec<Read>, kind: usize, compression: i64, samples: &[f64]) {
+    let (count, sorted) = (samples.len(), sorted(samples));
+    let one = digest_of(compression, samples);
+    read_digest(reads, (kind, 0), &one, &sorted);
+    let of_part = count / if count < 10_000 { 10 } else { 50 };
+    let parts: Vec<_> = samples
+        .chunks(of_part)
+        .map(|part| digest_of(compression, part))
+        .collect();
+    read_digest(reads, (kind, 2), &merged(compression, &parts), &sorted);
+    let tree = tree_of(compression, samples);
+    read_digest(reads, (kind, 7), &tree, &sorted);
+    if compression < 1000 {
+        let imported = imported(compression, samples);
+        read_digest(reads, (kind, 8), &imported, &sorted);
+    }
+    let uniform = (12, None);
+    read_window(reads, (kind, [3, 4]), compression, uniform, samples);
+    if count > 100 {
+        let finest = (13 << 6, Some(1));
+        read_window(reads, (kind, [5, 6]), compression, finest, samples);
+    }
+}
+
 fn all_reads() -> Vec<Read> {
     let mut reads = Vec::new();
     for (kind, of_kind) in KINDS.into_iter().enumerate() {
         for (count, streams) in STREAMS {
             for stream in 0..streams {
                 let samples = samples_of(of_kind, count, 1100 + stream);
-                let sorted = sorted(&samples);
                 for compression in COMPRESSIONS {
-                    let one = digest_of(compression, &samples);
-                    read_digest(&mut reads, (kind, 0), &one, &sorted);
-                    let of_part = count / if count < 10_000 { 10 } else { 50 };
-                    let parts: Vec<_> = samples
-                        .chunks(of_part)
-                        .map(|part| digest_of(compression, part))
-                        .collect();
-                    read_digest(&mut reads, (kind, 2), &merged(compression, &parts), &sorted);
-                    let tree = tree_of(compression, &samples);
-                    read_digest(&mut reads, (kind, 7), &tree, &sorted);
-                    if compression < 1000 {
-                        let imported = imported(compression, &samples);
-                        read_digest(&mut reads, (kind, 8), &imported, &sorted);
-                    }
-                    let uniform = (12, None);
-                    read_window(&mut reads, (kind, [3, 4]), compression, uniform, &samples);
-                    if count > 100 {
-                        let finest = (13 << 6, Some(1));
-                        read_window(&mut reads, (kind, [5, 6]), compression, finest, &samples);
-                    }
+                    read_all(&mut reads, kind, compression, &samples);
                 }
             }
         }
@@ -267,6 +272,41 @@ fn all_reads() -> Vec<Read> {
         }
     }
     reads
+}
+
+pub const HEAD: [&str; 4] = ["stream of the collection", "p50", "p90", "p99"];
+
+/// Of digests of all kinds.
+pub fn rows_of_stream(stream: &Stream) -> Vec<Vec<String>> {
+    if !stream.has_samples {
+        return Vec::new();
+    }
+    let mut reads = Vec::new();
+    for (count, seed) in [
+        (1_200, 1),
+        (1_200, 2),
+        (12_000, 1),
+        (12_000, 2),
+        (120_000, 1),
+    ] {
+        let pane = |number| Pane {
+            number,
+            events: count / 12,
+            k: 10,
+        };
+        let events = (0..12).flat_map(|number| stream.events(pane(number), seed));
+        let samples: Vec<f64> = events.map(f64::from).collect();
+        for compression in COMPRESSIONS {
+            read_all(&mut reads, 0, compression, &samples);
+        }
+    }
+    let of_quantile = |quantile| {
+        let of_cell = |read: &&Read| read.quantile == quantile;
+        cell(&reads.iter().filter(of_cell).copied().collect::<Vec<_>>())
+    };
+    let mut row = vec![stream.name.to_owned()];
+    row.extend((0..QUANTILES.len()).map(of_quantile));
+    vec![row]
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

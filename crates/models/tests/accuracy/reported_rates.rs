@@ -21,21 +21,22 @@ const MINUTE: u64 = 60_000;
 
 /// The largest difference of a reported rate from the true one, as a part of that: for filters of at least 1,000 items, and of at
 /// least 100.
-const OF_1000: f64 = 0.05;
+pub const OF_1000: f64 = 0.05;
 const OF_100: f64 = 0.3;
 /// Smaller filters are only shown.
 const NO_LIMIT: f64 = f64::INFINITY;
 
 /// Standard errors of a measured rate by which the difference may be larger. The items are fixed. With random ones, one of 100 rows
 /// would be outside with a probability below 1e-6 even if each had the largest difference.
-const STANDARD_ERRORS: f64 = 6.0;
+pub const STANDARD_ERRORS: f64 = 6.0;
 
 /// The rows that the page has: type and name. All others are only checked.
-const SHOWN: [(&str, &str); 13] = [
+const SHOWN: [(&str, &str); 14] = [
     ("`MBbloom--`", "10,000 for 1 %, full"),
     ("`MBbloom--`", "10,000 for 1 %, merge of 3 full filters"),
     ("`MBbloom--`", "by default, 100,000 items"),
     ("`MBbloom--`", "100 for 0.01 %, full"),
+    ("`MBbloom--`", "100 for 1 %, `EXPANSION 1`, 6,400 items"),
     ("`MBbloom--`", "10 for 1 %, `EXPANSION 1`, 640 items"),
     ("`MBbloomCF`", "10,000, 10,000 items"),
     ("`MBbloomCF`", "by default, 10,000 items"),
@@ -71,17 +72,17 @@ impl Items {
     }
 }
 
-type Contains = dyn Fn(&[u8]) -> bool;
+pub type Contains = dyn Fn(&[u8]) -> bool;
 type Fill = dyn Fn(&mut Items) -> Filled;
 
 /// A filter with items.
-struct Filled {
-    reported: f64,
-    contains: Box<Contains>,
+pub struct Filled {
+    pub reported: f64,
+    pub contains: Box<Contains>,
 }
 
 /// A filter that is not changed again.
-fn filled<T: Accuracy<Cache = ()> + 'static>(
+pub fn filled<T: Accuracy<Cache = ()> + 'static>(
     filter: T,
     panes: Panes,
     contains: fn(&T, &[u8], Panes) -> bool,
@@ -394,6 +395,19 @@ fn bloom_rows() -> Vec<Row> {
         row("105 for 0.0001 %, full", (40, 100_000), OF_100, |items| {
             fixed(105, 1e-6, 1.0, items)
         }),
+        row(
+            "100 for 1 %, `EXPANSION 1`, 6,400 items",
+            (10, 20_000),
+            OF_100,
+            |items| {
+                let parameters = bloom::Parameters {
+                    capacity: 100,
+                    expansion: 1,
+                    ..bloom::Parameters::DEFAULT
+                };
+                grown(parameters, 6_400, items)
+            },
+        ),
         row("10 for 1 %, full", (400, 2_000), NO_LIMIT, |items| {
             fixed(10, 0.01, 1.0, items)
         }),

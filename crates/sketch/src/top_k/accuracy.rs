@@ -1,4 +1,4 @@
-//! How many counts of a list are confirmed.
+//! How many counts of a list are confirmed, and how many items it misses.
 
 use super::item_hash::Buckets;
 use super::{ItemHash, TopK, TopKWindow};
@@ -10,11 +10,13 @@ use crate::work_limit::{MAX_ROWS_WITHOUT_LIMIT, hash_work, within_work_limit};
 use std::iter::once;
 
 /// The fields of a list in descending order. `is_confirmed` returns whether the count of an item is confirmed, and `None` if it is
-/// not examined.
+/// not examined. `missing` returns how many other items have counts above the smallest one of the list.
 fn fields<'a>(
-    list: impl Iterator<Item = (&'a [u8], u32)>,
+    list: impl ExactSizeIterator<Item = (&'a [u8], u32)>,
     mut is_confirmed: impl FnMut(&[u8], u32) -> Option<bool>,
+    missing: impl FnOnce(u32) -> u64,
 ) -> Vec<Field> {
+    let len = list.len() as u64;
     let (mut confirmed, mut examined, mut smallest) = (0, 0, 0);
     for (item, count) in list {
         smallest = count;
@@ -26,7 +28,7 @@ fn fields<'a>(
     // Listed counts are above 0.
     let agreement = match smallest {
         0 => 1.0,
-        _ => share(confirmed, examined),
+        _ => share(confirmed, examined) * share(len.saturating_sub(missing(smallest)), len),
     };
     vec![
         (c"agreement", Figure::Ratio(agreement)),
@@ -56,12 +58,14 @@ impl Accuracy for TopK {
     ) -> Result<Vec<Field>, OutOfMemory> {
         let (depth, bytes) = (u64::from(self.depth), self.table.buffer().len() as u64);
         let mut work = 0u64;
-        Ok(fields(self.list()?, |item, count| {
+        let is_confirmed = |item: &[u8], count| {
             work = work.saturating_add(hash_work(item, depth));
             let is_examined =
                 depth <= MAX_ROWS_WITHOUT_LIMIT || within_work_limit(once(work), depth, bytes);
             is_examined.then(|| self.is_confirmed(item, count))
-        }))
+        };
+        // An addition whose count is above the smallest one enters the list.
+        Ok(fields(self.list()?, is_confirmed, |_| 0))
     }
 }
 
@@ -83,8 +87,10 @@ impl Accuracy for TopKWindow {
         cache: &mut <Self as Stored>::Cache,
     ) -> Result<Vec<Field>, OutOfMemory> {
         let list = self.list_at(panes, cache)?;
-        Ok(fields(list, |item, _| {
-            Some(self.is_confirmed_at(item, panes))
+        let is_full = list.len() == self.k() as usize;
+        let is_confirmed = |item: &[u8], _| Some(self.is_confirmed_at(item, panes));
+        Ok(fields(list, is_confirmed, |smallest| {
+            self.unnamed_above(panes, if is_full { smallest } else { 0 })
         }))
     }
 }

@@ -159,6 +159,12 @@ impl Candidates {
         self.index.find(hash as u32, is_item)
     }
 
+    /// Whether a candidate has this fingerprint, which is half of its hash, and a hash with this property.
+    pub fn has_fingerprint(&self, fingerprint: u32, is_item: impl Fn(u64) -> bool) -> bool {
+        let is_item = |number: u32| is_item(self.get(number).hash);
+        self.index.find(fingerprint, is_item).is_some()
+    }
+
     /// Prefetches the index entry where the search for an item starts.
     #[inline]
     pub fn prefetch(&self, hash: u64) {

@@ -1,14 +1,14 @@
 //! The step to a later pane.
 //!
-//! The newest pane is closed: its heap becomes its list, with the steady items of the window if panes grow with age. Then panes
-//! are merged and expire, and the candidates that no pane lists are removed. The sums of the others, and the list, are computed once, after all that.
+//! The newest pane is closed: its heap becomes its list, with items of the window's list. Then panes are merged and expire, and the
+//! candidates that no pane lists are removed. The sums of the others, and the list, are computed once, after all that.
 
-use super::candidates::{Candidate, Candidates, HeapIndex, NONE};
+use super::candidates::{Candidate, HeapIndex, NONE};
 use super::largest::Largest;
-use super::members::Members;
-use super::{Pane, TopKWindow, order, saturated, sum_of_estimates};
+use super::{Pane, TopKWindow, max_listed, order, saturated, sum_of_estimates};
 use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::window::{StoredPane, Timeline, Window};
+use std::mem::take;
 
 /// The positions of some panes in a list of panes.
 struct Positions {
@@ -141,25 +141,6 @@ impl Change {
     }
 }
 
-/// The candidates that the newest pane lists when it is closed, if it has occurrences of them: the heap, and if panes grow with
-/// age, the list. Otherwise an item that is not among the most frequent ones of any of the shortest panes would be lost, however
-/// many of them have it.
-pub(super) fn closing<'a>(
-    heap: &'a Members,
-    list: &'a Members,
-    candidates: &'a Candidates,
-    window: Window,
-) -> impl Iterator<Item = u32> + 'a {
-    let number = |(_, _, number)| number;
-    let is_only_in_list =
-        |&number: &u32| candidates.get(number).positions[HeapIndex::Heap as usize] == NONE;
-    let lists_steady_items = window.levels() > 0;
-    let steady = list.iter().filter(move |_| lists_steady_items).map(number);
-    heap.iter()
-        .map(number)
-        .chain(steady.filter(is_only_in_list))
-}
-
 impl TopKWindow {
     /// [`Timed::advance_recorded`](crate::window::Timed::advance_recorded).
     ///
@@ -220,23 +201,14 @@ impl TopKWindow {
         true
     }
 
-    /// Those of the [`closing`] candidates with an estimate above 0 become the list of the newest pane. Removes this pane if it
-    /// has no increments. Returns whether it was stored.
+    /// Fills the list of the newest pane ([`TopKWindow::list_closing`]), or removes this pane if it has no increments. Returns
+    /// whether it was stored.
     fn close(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) -> bool {
-        let window = self.timeline.window();
-        let Some(newest) = self.panes.newest_mut(&self.timeline) else {
-            return false;
-        };
-        for number in closing(&self.heap, &self.list, &self.candidates, window) {
-            let item = self.buckets.places(self.candidates.get(number).hash);
-            if newest.table.estimate(item) > 0 {
-                newest.listed.push(number);
-            }
+        match self.panes.newest(&self.timeline) {
+            None => return false,
+            Some(newest) if newest.total > 0 => self.list_closing(),
+            Some(_) => {}
         }
-        for &number in &newest.listed {
-            self.candidates.apart_mut(number).lists += 1;
-        }
-        newest.listed.sort_unstable();
         self.panes.retain(|pane| {
             let has_increments = pane.content.total > 0;
             if !has_increments {
@@ -245,6 +217,55 @@ impl TopKWindow {
             has_increments
         });
         true
+    }
+
+    /// The newest pane lists the items of the heap and, if panes grow with age, of the list that have an estimate above 0 in it. It
+    /// also lists the items of the list that the younger half of the window has and no pane of it lists: otherwise items that are
+    /// among the most frequent ones of the window, but of no pane, would be lost. Of too many, it lists those with the largest sums
+    /// over the younger half. Overwrites the elements of the heap.
+    fn list_closing(&mut self) {
+        let (window, buckets) = (self.timeline.window(), self.buckets);
+        let max_listed = max_listed(self.shape, window);
+        let half = self.timeline.newest().saturating_sub(window.units() / 2);
+        let older = self.panes.all().partition_point(|pane| pane.first < half);
+        let mut listed = (self.panes.split_last_mut())
+            .map(|(newest, _)| take(&mut newest.listed))
+            .unwrap_or_default();
+        let (older, younger) = self.panes.all().split_at(older);
+        for &number in older.iter().flat_map(|pane| &pane.content.listed) {
+            self.candidates.apart_mut(number).lists -= 1;
+        }
+        let candidates = &self.candidates;
+        let places = |number| buckets.places(candidates.get(number).hash);
+        let sum = |number| sum_of_estimates(younger, places(number));
+        let is_closing = |&number: &u32| {
+            let positions = candidates.get(number).positions;
+            let [in_heap, in_list] = positions.map(|position| position != NONE);
+            let is_of_pane = in_heap || in_list && window.levels() > 0;
+            let newest = younger.last().filter(|_| is_of_pane);
+            newest.is_some_and(|pane| pane.content.table.estimate(places(number)) > 0)
+                || in_list && candidates.apart(number).lists == 0 && sum(number) > 0
+        };
+        let closing = (0..candidates.len()).filter(is_closing);
+        if closing.clone().count() <= max_listed {
+            listed.extend(closing);
+        } else {
+            let mut largest = Largest::new(&mut self.heap.elements, candidates);
+            closing.for_each(|number| largest.offer(saturated(sum(number)), number));
+            let first = max_listed - largest.sort();
+            let numbers = (first..max_listed).map(|at| self.heap.elements.get(at).1 - 1);
+            listed.extend(numbers);
+            listed.sort_unstable();
+        }
+        for &number in (older.iter())
+            .flat_map(|pane| &pane.content.listed)
+            .chain(&listed)
+        {
+            self.candidates.apart_mut(number).lists += 1;
+        }
+        if let Some((newest, _)) = self.panes.split_last_mut() {
+            newest.listed = listed;
+        }
     }
 
     /// Removes all candidates from the heap and the list.

@@ -88,7 +88,7 @@ impl Members {
     }
 
     /// Position, count and candidate of each element that holds a candidate, in heap order. Cost: one step per element.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, u32, u32)> {
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u32, u32)> + Clone {
         // The number of elements is k, which has 32 bits.
         (0..self.elements.len() as u32).filter_map(|position| {
             let (count, number_plus_1) = self.elements.get(position as usize);

@@ -3,8 +3,11 @@
 //! Each pane has its own table of buckets, which changes only while it is the newest pane, and when two panes become one. The count of an item in the window is the sum of its estimates in all panes.
 //!
 //! A table cannot list its items. So each closed pane lists up to k *candidates*, the items that were among its most
-//! frequent ones. If panes grow with age, the shortest ones also list the items of the window's list. Each candidate is stored once, with its hash and the sum of its estimates in the closed panes, so an addition
+//! frequent ones, or those of the window. Each candidate is stored once, with its hash and the sum of its estimates in the closed panes, so an addition
 //! reads the table of the newest pane only.
+//!
+//! An item that is frequent in the window, but in no pane, becomes a candidate with one of its additions: a share of them compute the sum
+//! of their item ([`is_sampled`]).
 //!
 //! - `table`: the buckets of a pane
 //! - `members`: two heaps of candidates, the most frequent items of the newest pane (the heap) and of the window (the
@@ -14,9 +17,6 @@
 //! - `largest`: the candidates with the largest counts
 //! - `read`: reads, also at a time after the newest pane; `cache`: what they keep
 //! - `stored`: the stored forms
-//!
-//! An item that was never among the k most frequent items of a pane is not in the list, even if the sum of its counts
-//! is large enough.
 
 mod cache;
 mod candidates;
@@ -37,6 +37,7 @@ use super::shape::ELEMENT_BYTES;
 use super::{Added, ItemHash, MIN_PREFETCH_BYTES, Shape, TopKError, add_work, seed_from};
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::cache::Stamp;
+use crate::hash::seeded_rows::{finalize, scale};
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::seed::Seed;
 use crate::window::{PaneList, StoredPane, Timeline, Window};
@@ -298,7 +299,8 @@ impl TopKWindow {
     /// allocated.
     ///
     /// Cost: two buckets and a hash lookup; at most three more buckets if its count enters or leaves a heavy cell. An item that
-    /// becomes a candidate costs two buckets of each live pane.
+    /// becomes a candidate costs two buckets of each live pane; so do a share of the other additions, at most one in as many as there
+    /// are closed panes.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the memory for the pane, or for an item that might become a candidate, is refused, or if there is no
@@ -356,9 +358,17 @@ impl TopKWindow {
             changed = true;
         }
 
+        let list = &mut self.list;
+        if number.is_none() && count > 1 && is_sampled(hash, total, increment, closed.len()) {
+            let sum = sum_of_estimates(closed, places);
+            if sum.saturating_add(count.into()) > list.root_count().into() {
+                let entering = candidates.insert(item, hash, changes);
+                candidates.apart_mut(entering).set_closed(sum);
+                number = Some(entering);
+            }
+        }
         let mut left_list = None;
         if let Some(number) = number {
-            let list = &mut self.list;
             let position = candidates.get(number).positions[1];
             let count = saturated(
                 candidates
@@ -438,6 +448,14 @@ impl TopKWindow {
         }
         Some(candidates.item(number))
     }
+}
+
+/// Whether an addition computes the sum of its item over the window, by the hash of the item and the total of the newest pane after
+/// the addition: on average, for one of as many occurrences as there are closed panes. So additions read one closed pane on average.
+#[inline]
+fn is_sampled(hash: u64, total: u64, increment: u32, closed_panes: usize) -> bool {
+    let drawn = scale(finalize(hash.wrapping_add(total)), closed_panes);
+    closed_panes > 0 && drawn < increment as usize
 }
 
 /// The sum of the estimates of an item in these panes. Cost: two buckets per pane.

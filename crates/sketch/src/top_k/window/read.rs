@@ -1,19 +1,23 @@
 //! Reads. While the newest pane is the current one and all panes count, the list answers. Otherwise the first read computes the
 //! list of the panes that count, and keeps it for the reads that follow.
 //!
-//! The list of some panes consists of items that one of them lists, or would list if it were closed. Every part of the window
-//! ends with the newest pane.
+//! The list of some panes consists of items that one of them lists, or that are in the heap or the list of the window. Every part of
+//! the window ends with the newest pane.
 
 use super::cache::{Ranking, RankingCache};
 use super::candidates::{HeapIndex, NONE, saturated};
-use super::expiry::closing;
 use super::largest::Largest;
+use super::table::{BUCKET_BYTES, CELLS, HEAVY_CELLS};
 use super::{ItemHash, TopKWindow, sum_of_estimates};
 use crate::memory::{OutOfMemory, with_capacity};
 use crate::top_k::item_hash::order;
 use crate::top_k::pairs::Pairs;
 use crate::window::Panes;
+use std::cell::Cell;
 use std::mem::take;
+
+/// The largest number of cells that [`TopKWindow::unnamed_above`] reads, about. A candidate that it compares counts as a cell.
+const MAX_CELLS: usize = 500_000;
 
 impl TopKWindow {
     /// The items of the list with counts above 0 and their counts, the largest count first. Items with equal counts are
@@ -97,6 +101,53 @@ impl TopKWindow {
         })
     }
 
+    /// About how many items with sums above `count` over these panes are no candidates: the tables have their cells, but not their
+    /// names. The work is limited by [`MAX_CELLS`]; items have random buckets, so the first ones are a sample of all.
+    pub(in crate::top_k) fn unnamed_above(&self, panes: Panes, count: u32) -> u64 {
+        let panes = self.panes.counted(panes);
+        // A table has less than 2^32 buckets.
+        let all = (self.buckets.bytes() / BUCKET_BYTES as u64) as u32;
+        let work = Cell::new(0);
+        let add_work = |cells: usize| work.set(work.get() + cells);
+        let (mut read, mut above) = (0, 0);
+        for bucket in 0..all {
+            for (position, pane) in panes.iter().enumerate() {
+                add_work(HEAVY_CELLS);
+                for (fingerprint, of_pane) in pane.content.table.heavy_cells(bucket) {
+                    let item = self.buckets.places_of(bucket, fingerprint);
+                    let is_item = |hash| {
+                        add_work(1);
+                        self.buckets.places(hash).is_same(item)
+                    };
+                    // The largest count of an item is at least the mean one.
+                    if work.get() > MAX_CELLS
+                        || u64::from(of_pane) * panes.len() as u64 <= count.into()
+                        || self.candidates.has_fingerprint(fingerprint, is_item)
+                    {
+                        continue;
+                    }
+                    // It is counted in the pane with its first largest count.
+                    let (mut sum, mut is_largest) = (0, true);
+                    for (other, pane) in panes.iter().enumerate() {
+                        let estimate = pane.content.table.estimate(item);
+                        sum += u64::from(estimate);
+                        is_largest &=
+                            estimate < of_pane || estimate == of_pane && other >= position;
+                    }
+                    add_work(2 * CELLS * panes.len());
+                    above += u64::from(is_largest && sum > count.into());
+                }
+            }
+            read = bucket + 1;
+            if work.get() > MAX_CELLS {
+                break;
+            }
+        }
+        (above * u64::from(all))
+            .checked_div(read.into())
+            .unwrap_or(0)
+    }
+
     /// (count, candidate + 1) of the elements of the list with counts above 0, the largest count first.
     fn listed(&self) -> Result<Vec<(u32, u32)>, OutOfMemory> {
         let elements = || {
@@ -164,13 +215,8 @@ impl TopKWindow {
         for &number in closed.iter().flat_map(|pane| &pane.content.listed) {
             sums[number as usize] = 1;
         }
-        let window = self.timeline.window();
-        for number in closing(&self.heap, &self.list, &self.candidates, window) {
-            let item = self.buckets.places(self.candidates.get(number).hash);
-            // As when the pane closes, an item without occurrences is not listed.
-            if sum_of_estimates(newest, item) > 0 {
-                sums[number as usize] = 1;
-            }
+        for (_, _, number) in self.heap.iter().chain(self.list.iter()) {
+            sums[number as usize] = 1;
         }
         // An upper bound of the sum: that of all closed panes, which is stored, and the estimate in the newest.
         for (bound, number) in sums.iter_mut().zip(0..).filter(|(sum, _)| **sum > 0) {

@@ -15,11 +15,11 @@ use crate::top_k::random::Random;
 use crate::top_k::{MIN_PREFETCH_BYTES, Shape};
 
 /// Cells of a bucket: the lobby and four heavy cells.
-const CELLS: usize = 5;
+pub(super) const CELLS: usize = 5;
 const LOBBY: usize = 0;
-const HEAVY_CELLS: usize = CELLS - 1;
+pub(super) const HEAVY_CELLS: usize = CELLS - 1;
 const CELL_BYTES: usize = 8;
-const BUCKET_BYTES: usize = CELLS * CELL_BYTES;
+pub(super) const BUCKET_BYTES: usize = CELLS * CELL_BYTES;
 
 /// The stored form of a bucket.
 type Bucket = [[u8; CELL_BYTES]; CELLS];
@@ -90,6 +90,14 @@ impl Buckets {
         }
     }
 
+    /// Where tables count the item with this fingerprint that has a cell in this bucket.
+    pub fn places_of(self, bucket: u32, fingerprint: u32) -> Places {
+        Places {
+            fingerprint,
+            buckets: [bucket, self.other(bucket, fingerprint)],
+        }
+    }
+
     /// The other bucket of a fingerprint in this bucket. It may be the same.
     #[inline(always)]
     fn other(self, bucket: u32, fingerprint: u32) -> u32 {
@@ -115,6 +123,13 @@ impl Places {
     #[cfg(test)]
     pub fn buckets(self) -> [u32; 2] {
         self.buckets
+    }
+
+    /// Whether both are the places of one item, in any order of the buckets.
+    pub fn is_same(self, other: Self) -> bool {
+        let [first, second] = other.buckets;
+        self.fingerprint == other.fingerprint
+            && [[first, second], [second, first]].contains(&self.buckets)
     }
 
     /// The cell with this number in [`ORDER`].
@@ -360,6 +375,16 @@ impl Table {
         let (bucket, cell) = item.position(found);
         let count = Cell::decoded(buckets[bucket as usize][cell]).count;
         if found == NOT_FOUND { 0 } else { count }
+    }
+
+    /// The fingerprints and counts of the heavy cells of a bucket that are not empty.
+    pub fn heavy_cells(&self, bucket: u32) -> impl Iterator<Item = (u32, u32)> {
+        let buckets: &[Bucket] = self.bytes.as_chunks().0.as_chunks().0;
+        let cells = buckets[bucket as usize].iter().skip(LOBBY + 1);
+        let cells = cells.map(|cell| Cell::decoded(*cell));
+        cells
+            .filter(|cell| cell.count > 0)
+            .map(|cell| (cell.fingerprint, cell.count))
     }
 
     /// The count of the item's heavy cell, 0 if there is none, and the smallest count of the heavy cells of its buckets.

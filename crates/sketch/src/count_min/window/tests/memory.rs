@@ -71,6 +71,32 @@ fn a_sketch_takes_memory_for_what_it_holds() {
     assert!(bytes(&sketch) <= 24 << 10, "{}", bytes(&sketch));
 }
 
+/// The figures of README.md and docs/performance.md: items that occur in one of the 13 panes, and in all.
+#[test]
+fn exact_panes_take_memory_per_item_and_pane() {
+    let hour = Window::new(3_600_000, 12, None).unwrap();
+    for (items, of_one, of_all) in [
+        (100, 3_100, 34_500),
+        (200, 6_200, 68_500),
+        (500, 15_500, 161_500),
+    ] {
+        for (panes_of_item, most) in [(1, of_one), (13, of_all)] {
+            let mut sketch = sketch_of((2000, 7, CellSize::Four), hour);
+            for pane in 0..13 {
+                sketch.advance(pane);
+                for item in (0..items).filter(|item| panes_of_item == 13 || item % 13 == pane) {
+                    increment(&mut sketch, &item.to_le_bytes(), 1).unwrap();
+                }
+            }
+            let bytes = bytes(&sketch);
+            assert!(
+                bytes <= most && bytes > most * 3 / 4,
+                "{items} {panes_of_item} {bytes}"
+            );
+        }
+    }
+}
+
 /// A step over many panes gives the same state and memory as single steps, and records the blocks that it frees and allocates.
 #[test]
 fn merged_and_expired_panes_are_freed() {

@@ -66,3 +66,26 @@ proptest! {
         }
     }
 }
+
+/// An item that occurs once per pane is among the most frequent ones of the window, but its name is missing.
+#[test]
+fn an_item_whose_name_is_missing_reduces_the_agreement() {
+    for units in [0, 100] {
+        let mut sketch = of_units((2, 200, 5, 0.9), 12, units);
+        for pane in 0..12 {
+            sketch.advance(pane);
+            for busy in 0..2 {
+                sketch.add(format!("{pane} {busy}").as_bytes(), 5).unwrap();
+            }
+            sketch.add(b"steady", 1).unwrap();
+        }
+        let cache = &mut RankingCache::default();
+        assert_eq!(sketch.query_at(b"steady", Panes::ALL, cache), Ok(false));
+        assert_eq!(sketch.count_at(b"steady", Panes::ALL), 12);
+        assert_eq!(reported(cache, &sketch, Panes::ALL), (0.5, 5));
+        // Once it has its name, nothing is missing. The busy items of the other panes do not exceed the smallest count.
+        sketch.add(b"steady", 20).unwrap();
+        assert_eq!(sketch.query_at(b"steady", Panes::ALL, cache), Ok(true));
+        assert_eq!(reported(cache, &sketch, Panes::ALL), (1.0, 5));
+    }
+}

@@ -4,23 +4,25 @@ use super::{RankingCache, Step, TopKWindow, leveled, of_units, shapes, sketch, s
 use crate::testing::ESTIMATES;
 use crate::top_k::item_hash::order;
 use crate::top_k::window::candidates::saturated;
-use crate::top_k::window::expiry::closing;
 use crate::top_k::window::sum_of_estimates;
 use crate::window::{Panes, Timed};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// The list of these panes: the sums of all items that one of them lists, or would list if it were closed.
+/// The list of these panes: the sums of all items that one of them lists, or that are in the heap or the list.
 fn expected(sketch: &TopKWindow, panes: Panes) -> Vec<(Vec<u8>, u32)> {
     let counted = sketch.panes.counted(panes);
-    let newest = sketch.timeline.newest();
-    let (closed, newest): (Vec<_>, Vec<_>) = counted.iter().partition(|pane| pane.first < newest);
     let places = |number| sketch.buckets.places(sketch.candidates.get(number).hash);
-    let listed = closed.iter().flat_map(|pane| &pane.content.listed).copied();
-    let window = sketch.timeline.window();
-    let closing = closing(&sketch.heap, &sketch.list, &sketch.candidates, window)
-        .filter(|&number| sum_of_estimates(newest.iter().copied(), places(number)) > 0);
-    let numbers: BTreeSet<u32> = listed.chain(closing).collect();
+    let listed = counted
+        .iter()
+        .flat_map(|pane| &pane.content.listed)
+        .copied();
+    let members = sketch
+        .heap
+        .iter()
+        .chain(sketch.list.iter())
+        .map(|(_, _, number)| number);
+    let numbers: BTreeSet<u32> = listed.chain(members).collect();
     let sums = numbers.into_iter().map(|number| {
         let sum = saturated(sum_of_estimates(counted, places(number)));
         (sketch.candidates.item(number).to_vec(), sum)

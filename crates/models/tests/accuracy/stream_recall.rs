@@ -1,0 +1,194 @@
+//! Recall of top-k sketches with a window, by stream of the collection.
+
+use crate::streams::{Pane, STREAMS, Stream};
+use roughly_sketch::memory::Budget;
+use roughly_sketch::seed::Seed;
+use roughly_sketch::stored::Stored;
+use roughly_sketch::top_k::TopKWindow;
+use roughly_sketch::window::{Panes, Timed, Window};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// Panes of the window.
+const PANES: u64 = 12;
+const SEEDS: u64 = 2;
+
+/// k, the width, and the events of a twelfth of the window.
+const SHAPES: [(u64, u64, usize); 2] = [(10, 320, 4_000), (100, 800, 9_000)];
+
+/// How the panes of a stream are panes of a window.
+#[derive(Debug, Clone, Copy)]
+struct Layout {
+    /// Units of the window.
+    units: u64,
+    finest: Option<u64>,
+    /// Units of a pane of the stream.
+    pane: u64,
+    /// The least mean recall of the window and of a quarter of it.
+    target: [f64; 2],
+}
+
+const FINEST_UNITS: u64 = 13 << 3;
+
+const LAYOUTS: [Layout; 3] = [
+    Layout {
+        units: PANES,
+        finest: None,
+        pane: 1,
+        target: [0.95, 0.9],
+    },
+    Layout {
+        units: FINEST_UNITS,
+        finest: Some(1),
+        pane: 8,
+        target: [0.9, 0.9],
+    },
+    Layout {
+        units: FINEST_UNITS,
+        finest: Some(1),
+        pane: 1,
+        target: [0.9, 0.9],
+    },
+];
+
+/// Sums and minima of the recalls of the window and of a quarter of it.
+#[derive(Debug)]
+struct Recalls {
+    reads: f64,
+    sums: [f64; 2],
+    lowest: [f64; 2],
+}
+
+/// The share of the k most frequent of these items that are on the list. Of several items that tie for rank k, any counts.
+fn recall<'a>(list: impl Iterator<Item = &'a [u8]>, k: usize, units: &[Vec<u32>]) -> f64 {
+    let mut counts = HashMap::<u32, u32>::new();
+    for &item in units.iter().flatten() {
+        *counts.entry(item).or_default() += 1;
+    }
+    let mut largest: Vec<u32> = counts.values().copied().collect();
+    largest.sort_unstable_by_key(|&count| Reverse(count));
+    let k = k.min(largest.len());
+    let number = |item: &[u8]| u32::from_le_bytes(item.try_into().expect("an item"));
+    let found = list.filter(|item| counts[&number(item)] >= largest[k - 1]);
+    found.count() as f64 / k as f64
+}
+
+impl Recalls {
+    fn read(
+        &mut self,
+        sketch: &TopKWindow,
+        cache: &mut <TopKWindow as Stored>::Cache,
+        units: &[Vec<u32>],
+    ) {
+        let timeline = *sketch.timeline();
+        let quarter = timeline.panes_within(timeline.newest(), timeline.window().ms() / 4);
+        self.reads += 1.0;
+        for (number, panes) in [Panes::ALL, quarter].into_iter().enumerate() {
+            let oldest = (timeline.panes()).find(|range| range.first >= panes.oldest());
+            let first = oldest.expect("a pane").first as usize;
+            let list = sketch.list_at(panes, cache).expect("memory");
+            let items = list.map(|(item, _)| item);
+            let recall = recall(items, sketch.k() as usize, &units[first..]);
+            self.sums[number] += recall;
+            self.lowest[number] = self.lowest[number].min(recall);
+        }
+    }
+
+    /// Reads at the end of units, and after a fifth of their events.
+    fn add(
+        &mut self,
+        stream: &Stream,
+        (k, width, events): (u64, u64, usize),
+        layout: Layout,
+        seed: u64,
+    ) {
+        let window = Window::new(layout.units, PANES, layout.finest).expect("a window");
+        let key = Seed([seed as u8; Seed::BYTES]);
+        let mut sketch =
+            TopKWindow::new(k, width, 5, 0.9, window, key, Budget::UNLIMITED).expect("a sketch");
+        let mut cache = Default::default();
+        let of_unit = events / (layout.units / PANES) as usize;
+        let mut units: Vec<Vec<u32>> = Vec::new();
+        for number in 0..(layout.units * 2 / layout.pane) as u32 {
+            let pane = Pane {
+                number,
+                events: of_unit * layout.pane as usize,
+                k: k as usize,
+            };
+            let added = stream.events(pane, seed);
+            for added in added.chunks(added.len().div_ceil(layout.pane as usize)) {
+                let unit = units.len() as u64;
+                let is_read = unit >= layout.units && unit.is_multiple_of(layout.units / PANES + 1);
+                let (early, late) = added.split_at(added.len() / 5);
+                sketch.advance(unit);
+                units.push(Vec::new());
+                for part in [early, late] {
+                    for item in part {
+                        sketch.add(&item.to_le_bytes(), 1).expect("memory");
+                    }
+                    units[unit as usize].extend(part);
+                    if is_read {
+                        self.read(&sketch, &mut cache, &units);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Recalls {
+    /// Of [`SEEDS`] sketches.
+    fn of(stream: &Stream, shape: (u64, u64, usize), layout: Layout) -> Self {
+        let mut recalls = Self {
+            reads: 0.0,
+            sums: [0.0; 2],
+            lowest: [1.0; 2],
+        };
+        for seed in 1..=SEEDS {
+            recalls.add(stream, shape, layout, seed);
+        }
+        recalls
+    }
+}
+
+pub const HEAD: [&str; 8] = [
+    "stream",
+    "k",
+    "`PANES 12`: window",
+    "quarter",
+    "`FINEST`: window",
+    "quarter",
+    "`FINEST`, a pane of the stream per unit: window",
+    "quarter",
+];
+
+/// Recall of the window and of a quarter of it.
+pub fn rows(stream: &Stream) -> Vec<Vec<String>> {
+    let row_of = |shape: (u64, u64, usize)| {
+        let mut row = vec![stream.name.to_owned(), shape.0.to_string()];
+        for layout in LAYOUTS {
+            let recalls = Recalls::of(stream, shape, layout);
+            for ((sum, lowest), target) in
+                recalls.sums.iter().zip(recalls.lowest).zip(layout.target)
+            {
+                let mean = sum / recalls.reads;
+                row.push(format!("{:.0} ({:.0})", mean * 100.0, lowest * 100.0));
+                assert!(mean >= target, "{row:?}: {mean}");
+            }
+        }
+        row
+    };
+    let shapes = SHAPES.into_iter().filter(|_| stream.has_top);
+    shapes.map(row_of).collect()
+}
+
+/// The mean and the lowest recall of a quarter of the window, with units that have as many events as the twelfths of the windows in the table.
+pub fn of_every_third_unit() -> [f64; 2] {
+    let has_name = |stream: &&Stream| stream.name == "every third pane";
+    let stream = STREAMS.iter().find(has_name).expect("the stream");
+    let (k, width, events) = SHAPES[0];
+    let layout = LAYOUTS[2];
+    let events = events * (layout.units / PANES) as usize;
+    let recalls = Recalls::of(stream, (k, width, events), layout);
+    [recalls.sums[1] / recalls.reads, recalls.lowest[1]]
+}
