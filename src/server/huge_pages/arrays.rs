@@ -28,7 +28,7 @@ struct Entry {
     /// 0: the entry is free.
     address: AtomicUsize,
     bytes: AtomicUsize,
-    /// The version that added the array or changed its pages.
+    /// The version that added the array.
     id: AtomicUsize,
 }
 
@@ -53,11 +53,13 @@ impl Array {
 }
 
 impl Entry {
-    const FREE: Self = Self {
-        address: AtomicUsize::new(0),
-        bytes: AtomicUsize::new(0),
-        id: AtomicUsize::new(0),
-    };
+    const fn free() -> Self {
+        Self {
+            address: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            id: AtomicUsize::new(0),
+        }
+    }
 
     /// Changes the address. Returns false if it is not `from`.
     fn change(&self, from: usize, to: usize) -> bool {
@@ -79,7 +81,7 @@ impl Entry {
 impl Arrays {
     const fn new() -> Self {
         Self {
-            entries: [const { Entry::FREE }; CAPACITY],
+            entries: [const { Entry::free() }; CAPACITY],
             end: AtomicUsize::new(0),
             version: AtomicUsize::new(0),
         }
@@ -94,17 +96,14 @@ impl Arrays {
         self.version.load(Ordering::Acquire)
     }
 
-    fn next_version(&self) -> usize {
-        self.version.fetch_add(1, Ordering::AcqRel) + 1
-    }
-
     /// Adds an array, if the list is not full.
     pub(super) fn add(&self, address: usize, bytes: usize) {
         let entries = self.entries.iter().enumerate();
         for (number, entry) in entries {
             if entry.change(0, address) {
                 entry.bytes.store(bytes, Ordering::Relaxed);
-                entry.id.store(self.next_version(), Ordering::Relaxed);
+                let id = self.version.fetch_add(1, Ordering::AcqRel) + 1;
+                entry.id.store(id, Ordering::Relaxed);
                 self.end.fetch_max(number + 1, Ordering::AcqRel);
                 return;
             }
@@ -114,18 +113,7 @@ impl Arrays {
     /// Removes an array if it is in the list.
     pub(super) fn remove(&self, address: usize) {
         if self.used().iter().any(|entry| entry.change(address, 0)) {
-            self.next_version();
-        }
-    }
-
-    /// Adopts another size of an array whose address is the same. It keeps its number unless it has grown.
-    pub(super) fn resize(&self, address: usize, bytes: usize) {
-        let is_it = |entry: &&Entry| entry.address.load(Ordering::Relaxed) == address;
-        if let Some(entry) = self.used().iter().find(is_it) {
-            let version = self.next_version();
-            if entry.bytes.swap(bytes, Ordering::Relaxed) < bytes {
-                entry.id.store(version, Ordering::Relaxed);
-            }
+            self.version.fetch_add(1, Ordering::AcqRel);
         }
     }
 
@@ -170,21 +158,15 @@ mod tests {
     }
 
     #[test]
-    fn an_array_keeps_its_number_until_it_grows_or_is_replaced() {
+    fn a_new_array_at_an_old_address_has_a_new_number() {
         let arrays = Arrays::new();
-        let mut numbers = Vec::new();
-        arrays.add(ARRAY, 3 * ARRAY);
-        numbers.push(left(&arrays)[0].id);
-        let version = arrays.version();
-        arrays.resize(ARRAY, 2 * ARRAY);
-        assert!(arrays.version() != version && arrays.contains(0, numbers[0]));
-        arrays.resize(ARRAY, 3 * ARRAY);
-        numbers.push(left(&arrays)[0].id);
+        arrays.add(ARRAY, ARRAY);
+        let (id, version) = (left(&arrays)[0].id, arrays.version());
+        assert!(arrays.contains(0, id));
         arrays.remove(ARRAY);
-        assert!(!arrays.contains(0, numbers[1]));
-        arrays.add(ARRAY, 3 * ARRAY);
-        numbers.push(left(&arrays)[0].id);
-        assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
+        assert!(arrays.version() != version && !arrays.contains(0, id));
+        arrays.add(ARRAY, ARRAY);
+        assert!(!arrays.contains(0, id));
     }
 
     #[test]

@@ -7,9 +7,7 @@
 //! It needs no access to the arrays, which a background thread may free meanwhile (see [`collapse`]).
 
 use super::arrays::ARRAYS;
-use super::kernel::{
-    MIN_USED, PAGE_BYTES, Pagemap, Status, collapse, cpu_time, page_faults, status,
-};
+use super::kernel::{ACTIVE, MIN_USED, PAGE_BYTES, Pagemap, collapse, status, usage};
 use crate::server::context::{Context, Subscription};
 use crate::server::guard::guarded;
 use crate::server::stats::InfoWriter;
@@ -25,24 +23,22 @@ const TICK: Duration = Duration::from_millis(20);
 /// The work of a call: looks at pages, or the copy of one page, which takes longer.
 const WORK: Duration = Duration::from_micros(200);
 
-/// The time between two calls is at least this many times the work of the last one. Where a host has to provide the memory of a
-/// huge page first, a copy takes 5 ms: less than one command in a thousand then waits for it.
+/// The time between two calls is at least this many times the work of the last one. A copy takes 2 to 6 ms where a host has to
+/// provide the memory of a huge page first: less than one command in a thousand of a client then waits for it.
 const FACTOR: u32 = 25;
 
 /// The minimum time between two looks at all pages.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The timer pauses after this number of attempts in a row for which the kernel had no free huge page. (The kernel makes one
-/// free by moving pages of others, which does not always succeed.)
-const MAX_FAILURES: usize = 4;
-
-/// The length of this pause.
+/// This time after a copy for which the kernel had no free huge page. (The kernel makes one free by moving pages of others, which
+/// takes time and does not always succeed.)
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A part of an array that one huge page can hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum State {
     /// Not known to be in use.
+    #[default]
     Unused,
     /// In use, with ordinary pages.
     Waiting,
@@ -70,15 +66,13 @@ struct Collapser {
     has_timer: bool,
     arrays: Vec<ArrayPages>,
     /// The state of the pages that the timer now looks for.
-    wanted: Option<State>,
+    wanted: State,
     /// The entry and the page that are next.
     next: [usize; 2],
     /// The version of the list and the page faults at the start of the last look; `None` if a look is necessary.
     seen: Option<(usize, usize)>,
     next_look: Option<Instant>,
-    /// Attempts that failed in a row.
-    failures: usize,
-    /// All attempts that failed.
+    /// The copies that failed.
     errors: i64,
 }
 
@@ -94,95 +88,82 @@ fn is_busy(flags: u32) -> bool {
 fn may_work() -> bool {
     // SAFETY: the function accepts null, for the flags of the server.
     let flags = unsafe { Context::new(ptr::null_mut()) }.flags();
-    !is_busy(flags) && status() == Status::Active
+    !is_busy(flags) && status().0 == ACTIVE
 }
 
 impl Collapser {
     /// Begins a look at all pages, if it is time for one and it may find something.
-    fn begins_look(&mut self, now: Instant) -> bool {
-        let seen = (ARRAYS.version(), page_faults());
+    fn begins_look(&mut self) -> bool {
+        let is_early = self.next_look.is_some_and(|next| Instant::now() < next);
+        let (version, faults) = (ARRAYS.version(), usage().1);
         // So many page faults make an empty huge page a used one. Fewer leave at most as many huge pages for the next look.
-        let is_of_use = self.seen.is_none_or(|(version, faults)| {
-            version != seen.0 || seen.1.saturating_sub(faults) >= MIN_USED
-        });
-        let is_early = self.next_look.is_some_and(|next| now < next);
-        if self.has_timer || is_early || !is_of_use || !may_work() {
+        let is_useless = self
+            .seen
+            .is_some_and(|seen| version == seen.0 && faults.saturating_sub(seen.1) < MIN_USED);
+        if self.has_timer || is_early || is_useless || !may_work() {
             return false;
         }
         self.update();
-        self.seen = Some(seen);
-        self.wanted = Some(State::Unused);
-        self.next = [0; 2];
-        self.failures = 0;
-        !self.arrays.is_empty()
+        self.seen = Some((version, faults));
+        (self.wanted, self.next) = (State::Unused, [0; 2]);
+        true
     }
 
     /// Adopts the list of arrays. States of arrays that still exist remain.
     fn update(&mut self) {
-        let arrays = ARRAYS.iter();
         let mut old = std::mem::take(&mut self.arrays).into_iter();
-        self.arrays.extend(arrays.map(|array| {
+        self.arrays.extend(ARRAYS.iter().map(|array| {
             let old = old.next().unwrap_or_default();
-            let Some(array) = array else {
-                return ArrayPages::default();
-            };
-            let pages = array.pages(PAGE_BYTES);
-            let mut states = match old.id == array.id {
-                true => old.states,
-                false => Vec::new(),
-            };
-            states.resize(pages.len() / PAGE_BYTES, State::Unused);
-            ArrayPages {
-                id: array.id,
-                start: pages.start,
-                states,
+            match array {
+                None => ArrayPages::default(),
+                Some(array) if array.id == old.id => old,
+                Some(array) => {
+                    let pages = array.pages(PAGE_BYTES);
+                    ArrayPages {
+                        id: array.id,
+                        start: pages.start,
+                        states: vec![State::Unused; pages.len() / PAGE_BYTES],
+                    }
+                }
             }
         }));
     }
 
     /// Works for a short time. Returns the time until the next call; `None` if there is nothing left to do.
     fn tick(&mut self) -> Option<Duration> {
-        let start = cpu_time();
+        let (start, _) = usage();
         let pagemap = Pagemap::open().ok().filter(|_| may_work());
         let Some(pagemap) = pagemap else {
             self.seen = None;
             return None;
         };
         loop {
-            if !self.step(&pagemap) {
-                self.next_look = Instant::now().checked_add(LOOK_INTERVAL);
+            if let Some(pause) = self.step(&pagemap) {
+                self.next_look = Some(Instant::now() + pause);
                 return None;
             }
-            if self.failures == MAX_FAILURES {
-                self.seen = None;
-                self.next_look = Instant::now().checked_add(RETRY_INTERVAL);
-                return None;
-            }
-            let work = cpu_time().saturating_sub(start);
+            let work = usage().0.saturating_sub(start);
             if work >= WORK {
                 return Some(TICK.max(work * FACTOR));
             }
         }
     }
 
-    /// Looks at the next page, or collapses it. Returns false at the end.
-    fn step(&mut self, pagemap: &Pagemap) -> bool {
-        let Some(wanted) = self.wanted else {
-            return false;
-        };
+    /// Looks at the next page, or collapses it. At the end, returns the time until the next look.
+    fn step(&mut self, pagemap: &Pagemap) -> Option<Duration> {
+        let wanted = self.wanted;
         let [number, page] = &mut self.next;
         let Some(array) = self.arrays.get_mut(*number) else {
-            self.next = [0; 2];
-            self.wanted = (wanted == State::Unused).then_some(State::Waiting);
-            return true;
+            (self.wanted, self.next) = (State::Waiting, [0; 2]);
+            return (wanted == State::Waiting).then_some(LOOK_INTERVAL);
         };
         // An array that was freed leaves the list with the next look.
-        let found = (array.states.iter().enumerate().skip(*page))
-            .find(|(_, state)| **state == wanted && ARRAYS.contains(*number, array.id));
+        let mut states = array.states.iter().enumerate().skip(*page);
+        let found = states.find(|(_, state)| **state == wanted);
+        let found = found.filter(|_| ARRAYS.contains(*number, array.id));
         let Some((found, _)) = found else {
-            *number += 1;
-            *page = 0;
-            return true;
+            self.next = [*number + 1, 0];
+            return None;
         };
         *page = found + 1;
         let address = array.start + found * PAGE_BYTES;
@@ -190,22 +171,19 @@ impl Collapser {
             false => State::Unused,
             true if wanted == State::Unused => State::Waiting,
             true => match collapse(address) {
-                Ok(()) => {
-                    self.failures = 0;
-                    State::Huge
-                }
-                // The kernel uses a page at the moment, or a background thread has freed the array.
-                Err(error) if error == libc::EAGAIN || !ARRAYS.contains(*number, array.id) => {
-                    State::Unused
-                }
-                Err(_) => {
-                    self.errors += 1;
-                    self.failures += 1;
+                Ok(()) => State::Huge,
+                Err(error) => {
+                    self.seen = None;
+                    // The kernel uses a page at the moment, or a background thread has freed the array.
+                    if error != libc::EAGAIN && ARRAYS.contains(*number, array.id) {
+                        self.errors += 1;
+                        return Some(RETRY_INTERVAL);
+                    }
                     State::Waiting
                 }
             },
         };
-        true
+        None
     }
 
     /// Forgets all states, because huge pages may have been divided. The next call begins a look.
@@ -213,10 +191,8 @@ impl Collapser {
         for array in &mut self.arrays {
             array.states.fill(State::Unused);
         }
-        self.seen = None;
-        self.next_look = None;
-        self.wanted = Some(State::Unused);
-        self.next = [0; 2];
+        (self.seen, self.next_look) = (None, None);
+        (self.wanted, self.next) = (State::Unused, [0; 2]);
     }
 
     /// Bytes of the pages with a state.
@@ -230,7 +206,7 @@ impl Collapser {
 
 /// Writes the fields of INFO: bytes of arrays in huge pages, and bytes in use that wait for them.
 pub(in crate::server) fn write_info(info: &mut InfoWriter) {
-    info.text("huge_pages", status().name());
+    info.text("huge_pages", status().0);
     COLLAPSER.with_borrow(|collapser| {
         info.number("huge_page_bytes", collapser.bytes(State::Huge));
         info.number("huge_page_bytes_waiting", collapser.bytes(State::Waiting));
@@ -238,60 +214,48 @@ pub(in crate::server) fn write_info(info: &mut InfoWriter) {
     });
 }
 
-/// Lets the server call [`on_timer`] after this time.
-fn start_timer(ctx: *mut raw::RedisModuleCtx, time: Duration) {
-    let ms = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-    // SAFETY: the context is that of the running callback; the timer has no data.
-    unsafe { api!(RedisModule_CreateTimer)(ctx, ms, Some(on_timer), ptr::null_mut()) };
+/// Runs a function of the collapser, and lets the server call [`on_timer`] after the time that it returns.
+fn run(ctx: *mut raw::RedisModuleCtx, next: fn(&mut Collapser) -> Option<Duration>) {
+    guarded("huge pages", || {
+        COLLAPSER.with_borrow_mut(|collapser| {
+            let Some(time) = next(collapser) else {
+                return;
+            };
+            let ms = time.as_millis() as i64;
+            // SAFETY: the context is that of the running callback; the timer has no data.
+            unsafe { api!(RedisModule_CreateTimer)(ctx, ms, Some(on_timer), ptr::null_mut()) };
+            collapser.has_timer = true;
+        });
+    });
 }
 
 unsafe extern "C" fn on_timer(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
-    guarded("huge pages", || {
-        COLLAPSER.with_borrow_mut(|collapser| {
-            collapser.has_timer = false;
-            if let Some(time) = collapser.tick() {
-                start_timer(ctx, time);
-                collapser.has_timer = true;
-            }
-        });
+    run(ctx, |collapser| {
+        collapser.has_timer = false;
+        collapser.tick()
     });
 }
 
 /// The subscription to the server's cron, which runs ten times per second by default.
-pub(in crate::server) const CRON_EVENTS: Subscription = (raw::REDISMODULE_EVENT_CRON_LOOP, on_cron);
-
-unsafe extern "C" fn on_cron(
-    ctx: *mut raw::RedisModuleCtx,
-    _event: raw::RedisModuleEvent,
-    _subevent: u64,
-    _data: *mut c_void,
-) {
-    if ARRAYS.version() == 0 {
-        return;
-    }
-    guarded("huge pages", || {
-        COLLAPSER.with_borrow_mut(|collapser| {
-            if collapser.begins_look(Instant::now()) {
-                start_timer(ctx, Duration::ZERO);
-                collapser.has_timer = true;
-            }
-        });
-    });
-}
+pub(in crate::server) const CRON_EVENTS: Subscription =
+    (raw::REDISMODULE_EVENT_CRON_LOOP, on_event);
 
 /// The subscription to the start and the end of child processes.
 pub(in crate::server) const CHILD_EVENTS: Subscription =
-    (raw::REDISMODULE_EVENT_FORK_CHILD, on_child);
+    (raw::REDISMODULE_EVENT_FORK_CHILD, on_event);
 
-unsafe extern "C" fn on_child(
-    _ctx: *mut raw::RedisModuleCtx,
-    _event: raw::RedisModuleEvent,
+unsafe extern "C" fn on_event(
+    ctx: *mut raw::RedisModuleCtx,
+    event: raw::RedisModuleEvent,
     subevent: u64,
     _data: *mut c_void,
 ) {
-    if subevent != raw::REDISMODULE_SUBEVENT_FORK_CHILD_BORN {
-        guarded("huge pages", || {
-            COLLAPSER.with_borrow_mut(Collapser::forget);
+    if event.id == CRON_EVENTS.0 && ARRAYS.version() > 0 {
+        run(ctx, |collapser| collapser.begins_look().then_some(TICK));
+    } else if event.id == CHILD_EVENTS.0 && subevent != raw::REDISMODULE_SUBEVENT_FORK_CHILD_BORN {
+        run(ctx, |collapser| {
+            collapser.forget();
+            None
         });
     }
 }

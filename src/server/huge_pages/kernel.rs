@@ -2,7 +2,6 @@
 //! memory, and the system call that replaces ordinary pages by a huge page.
 
 use crate::server::config::{Setting, store_boolean};
-use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::fs::{self, File};
 use std::io;
@@ -11,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The setting.
 pub(in crate::server) const SETTINGS: &[Setting] = &[Setting {
@@ -23,129 +22,71 @@ pub(in crate::server) const SETTINGS: &[Setting] = &[Setting {
 
 static IS_ENABLED: AtomicBool = AtomicBool::new(true);
 
-/// The status of the process is determined at most once in this time: it takes several system calls.
-const INTERVAL: Duration = Duration::from_secs(1);
-
 /// The kernel's settings (admin-guide/mm/transhuge in the kernel's documentation).
 const DIRECTORY: &str = "/sys/kernel/mm/transparent_hugepage";
 
-/// Whether large arrays get huge pages, or why not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
-    /// They do.
-    Active,
-    /// The setting is `no`.
-    Setting,
-    /// The kernel has no huge pages, or its settings cannot be read.
-    Missing,
-    /// Huge pages do not have [`PAGE_BYTES`].
-    PageSize,
-    /// The kernel does not have the system call.
-    Kernel,
-    /// The kernel's mode is `never`, which the system call ignores.
-    Never,
-    /// The process has disabled them. The server does so in the mode `always`, unless `disable-thp` is `no`.
-    Process,
-    /// The kernel does not report which pages are in use.
-    Pagemap,
-}
+/// The status if large arrays get huge pages.
+pub(super) const ACTIVE: &str = "active";
 
-thread_local! {
-    /// The last answer of [`status`] about the system. Only the main thread asks.
-    static LAST: Cell<Option<(Instant, Status)>> = const { Cell::new(None) };
-}
-
-/// Whether the setting and the system permit huge pages. The answer about the system is up to one second old.
-pub(super) fn status() -> Status {
+/// Whether the setting and the system permit huge pages: the value of the field in INFO, and for the log the reason and the
+/// remedy; an empty one if the operator chose the status. The mode and the flag of the process can change while it runs.
+pub(super) fn status() -> (&'static str, &'static str) {
     if !IS_ENABLED.load(Ordering::Relaxed) {
-        return Status::Setting;
+        return ("disabled-by-setting", "");
     }
-    let now = Instant::now();
-    match LAST.get() {
-        Some((time, status)) if now < time + INTERVAL => status,
-        _ => {
-            let status = Status::of_process();
-            LAST.set(Some((now, status)));
-            status
-        }
+    // SAFETY: the operation has no arguments.
+    let flag = unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) };
+    let has_pagemap = Pagemap::open().is_ok();
+    of_system(Path::new(DIRECTORY), is_supported(), flag, has_pagemap)
+}
+
+/// The status of a system. `is_supported`: whether the kernel has the system call. `flag`: the result of
+/// `PR_GET_THP_DISABLE`. `has_pagemap`: whether the kernel reports which pages are in use.
+fn of_system(
+    directory: &Path,
+    is_supported: bool,
+    flag: i32,
+    has_pagemap: bool,
+) -> (&'static str, &'static str) {
+    let bytes = fs::read_to_string(directory.join("hpage_pmd_size")).unwrap_or_default();
+    let bytes: Option<usize> = bytes.trim().parse().ok();
+    // The mode of the page size, which Linux 6.8 introduced, is by default `inherit`: that of all sizes.
+    let mut modes = ["hugepages-2048kB/enabled", "enabled"].into_iter();
+    let is_permitted = modes.find_map(|file| permits(&directory.join(file)));
+    if bytes.is_none() || is_permitted.is_none() {
+        let why = "the kernel does not support them or /sys is not mounted";
+        ("not-supported", why)
+    } else if bytes != Some(PAGE_BYTES) {
+        let why = "those of this kernel have more than 2 MB";
+        ("page-size-above-2mb", why)
+    } else if !is_supported {
+        let why = "this kernel cannot collapse pages on request: use Linux 6.1 or later";
+        ("kernel-before-6.1", why)
+    } else if is_permitted == Some(false) {
+        let why = "the kernel's mode is never: run echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";
+        ("mode-never", why)
+    } else if flag == 1 {
+        // Since Linux 6.18, 3 disables them except on request.
+        let why = "the server has disabled them for its process: run echo madvise > /sys/kernel/mm/transparent_hugepage/enabled and restart it";
+        ("disabled-for-process", why)
+    } else if !has_pagemap {
+        let why = "the server's user cannot read /proc/self/pagemap";
+        ("pagemap-not-readable", why)
+    } else {
+        (ACTIVE, "")
     }
 }
 
-impl Status {
-    /// The status of this process. The mode and the flag of the process can change while it runs.
-    fn of_process() -> Self {
-        // SAFETY: the operation has no arguments.
-        let flag = unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) };
-        match Self::of(Path::new(DIRECTORY), is_supported(), flag) {
-            Self::Active if Pagemap::open().is_err() => Self::Pagemap,
-            other => other,
-        }
-    }
-
-    /// `is_supported`: whether the kernel has the system call. `flag`: the result of `PR_GET_THP_DISABLE`.
-    fn of(directory: &Path, is_supported: bool, flag: i32) -> Self {
-        let bytes = fs::read_to_string(directory.join("hpage_pmd_size")).unwrap_or_default();
-        let bytes: Option<usize> = bytes.trim().parse().ok();
-        let mode = Mode::read(directory);
-        if bytes.is_none() || mode == Mode::Missing {
-            Self::Missing
-        } else if bytes != Some(PAGE_BYTES) {
-            Self::PageSize
-        } else if !is_supported {
-            Self::Kernel
-        } else if mode == Mode::Never {
-            Self::Never
-        } else if flag == 1 {
-            // Since Linux 6.18, 3 disables them except on request.
-            Self::Process
-        } else {
-            Self::Active
-        }
-    }
-
-    /// The value of the field in INFO.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Setting => "disabled-by-setting",
-            Self::Missing => "not-supported",
-            Self::PageSize => "page-size-above-2mb",
-            Self::Kernel => "kernel-before-6.1",
-            Self::Never => "mode-never",
-            Self::Process => "disabled-for-process",
-            Self::Pagemap => "pagemap-not-readable",
-        }
-    }
-}
-
-/// What the kernel permits to all processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Missing,
-    Never,
-    /// Huge pages on request (`madvise`) or everywhere (`always`).
-    Permitted,
-}
-
-impl Mode {
-    /// Reads the mode of the page size, which Linux 6.8 introduced. By default, it is `inherit`: the mode of all sizes.
-    fn read(directory: &Path) -> Self {
-        let mut modes = ["hugepages-2048kB/enabled", "enabled"]
-            .into_iter()
-            .filter_map(|file| Self::of_file(&directory.join(file)));
-        modes.next().unwrap_or(Self::Missing)
-    }
-
-    /// The mode in a file; `None` if there is no such file, or it is `inherit`.
-    fn of_file(file: &Path) -> Option<Self> {
-        // The file has the names of all modes, the selected one in brackets.
-        let text = fs::read_to_string(file).ok()?;
-        let (_, selected) = text.split_once('[')?;
-        match selected.split_once(']')?.0 {
-            "always" | "madvise" => Some(Self::Permitted),
-            "never" => Some(Self::Never),
-            _ => None,
-        }
+/// Whether the mode in a file permits huge pages, on request (`madvise`) or everywhere (`always`); `None` if there is no such file,
+/// or it is `inherit`.
+fn permits(file: &Path) -> Option<bool> {
+    // The file has the names of all modes, the selected one in brackets.
+    let text = fs::read_to_string(file).ok()?;
+    let (_, selected) = text.split_once('[')?;
+    match selected.split_once(']')?.0 {
+        "always" | "madvise" => Some(true),
+        "never" => Some(false),
+        _ => None,
     }
 }
 
@@ -226,27 +167,20 @@ pub(super) fn collapse(address: usize) -> Result<(), c_int> {
     }
 }
 
-/// The CPU time of the current thread.
-pub(super) fn cpu_time() -> Duration {
-    let mut time = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: the call fills in the time; it remains zero if the call fails.
-    let time = unsafe {
-        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, time.as_mut_ptr());
-        time.assume_init()
-    };
-    let seconds = Duration::from_secs(time.tv_sec.try_into().unwrap_or(0));
-    seconds + Duration::from_nanos(time.tv_nsec.try_into().unwrap_or(0))
-}
-
-/// The number of ordinary pages that the process has got so far.
-pub(super) fn page_faults() -> usize {
+/// The CPU time of the current thread, and the number of ordinary pages that it has got.
+pub(super) fn usage() -> (Duration, usize) {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the call fills in the usage; it remains zero if the call fails.
     let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init()
     };
-    usage.ru_minflt.try_into().unwrap_or(0)
+    let time = |time: libc::timeval| {
+        let seconds = Duration::from_secs(time.tv_sec.unsigned_abs());
+        seconds + Duration::from_micros(time.tv_usec.unsigned_abs())
+    };
+    let faults = usage.ru_minflt.unsigned_abs() as usize;
+    (time(usage.ru_utime) + time(usage.ru_stime), faults)
 }
 
 /// Whether the kernel has the call.
@@ -264,14 +198,19 @@ mod tests {
     const MADVISE: (&str, &str) = ("enabled", "always [madvise] never");
 
     /// The status with these files below [`DIRECTORY`].
-    fn status(files: &[(&str, &str)], is_supported: bool, flag: i32) -> &'static str {
+    fn status(
+        files: &[(&str, &str)],
+        is_supported: bool,
+        flag: i32,
+        has_pagemap: bool,
+    ) -> &'static str {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {
             let path = root.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, format!("{text}\n")).unwrap();
         }
-        Status::of(root.path(), is_supported, flag).name()
+        of_system(root.path(), is_supported, flag, has_pagemap).0
     }
 
     #[test]
@@ -296,20 +235,21 @@ mod tests {
             ),
         ] {
             let files = [files, &[SIZE]].concat();
-            assert_eq!(status(&files, true, 0), expected, "{files:?}");
+            assert_eq!(status(&files, true, 0, true), expected, "{files:?}");
         }
     }
 
     #[test]
     fn unsuitable_systems_are_reported() {
         let files = [SIZE, MADVISE];
-        assert_eq!(status(&files, false, 0), "kernel-before-6.1");
-        assert_eq!(status(&files, true, 1), "disabled-for-process");
-        assert_eq!(status(&files, true, 3), "active");
-        assert_eq!(status(&files, true, -1), "active");
+        assert_eq!(status(&files, false, 0, true), "kernel-before-6.1");
+        assert_eq!(status(&files, true, 0, false), "pagemap-not-readable");
+        assert_eq!(status(&files, true, 1, true), "disabled-for-process");
+        assert_eq!(status(&files, true, 3, true), "active");
+        assert_eq!(status(&files, true, -1, true), "active");
         let large = [("hpage_pmd_size", "536870912"), MADVISE];
-        assert_eq!(status(&large, true, 0), "page-size-above-2mb");
-        assert_eq!(status(&[MADVISE], true, 0), "not-supported");
+        assert_eq!(status(&large, true, 0, true), "page-size-above-2mb");
+        assert_eq!(status(&[MADVISE], true, 0, true), "not-supported");
     }
 
     #[test]

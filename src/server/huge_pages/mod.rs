@@ -14,7 +14,7 @@ use super::log;
 use arrays::{ARRAYS, MIN_BYTES};
 pub(super) use collapser::{CHILD_EVENTS, CRON_EVENTS, write_info};
 pub(super) use kernel::SETTINGS;
-use kernel::{Status, status};
+use kernel::status;
 
 /// Adds a new block to the list if it is large. Call [`forget`] before it is freed.
 #[inline]
@@ -36,9 +36,7 @@ pub(super) fn forget(block: *mut u8, bytes: usize) {
 /// nothing.
 #[inline]
 pub(super) fn track_resized(block: *mut u8, new: *mut u8, [old_bytes, new_bytes]: [usize; 2]) {
-    if new == block && old_bytes.min(new_bytes) >= MIN_BYTES {
-        ARRAYS.resize(block.addr(), new_bytes);
-    } else if !new.is_null() {
+    if !new.is_null() {
         forget(block, old_bytes);
         track(new, new_bytes);
     }
@@ -46,18 +44,8 @@ pub(super) fn track_resized(block: *mut u8, new: *mut u8, [old_bytes, new_bytes]
 
 /// Call this when the module is loaded. Logs why arrays get no huge pages, and the remedy.
 pub(super) fn log_status() {
-    let why = match status() {
-        Status::Active | Status::Setting => return,
-        Status::Missing => "the kernel does not support them or /sys is not mounted",
-        Status::PageSize => "those of this kernel have more than 2 MB",
-        Status::Kernel => "this kernel cannot collapse pages on request: use Linux 6.1 or later",
-        Status::Never => {
-            "the kernel's mode is never: run echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"
-        }
-        Status::Process => {
-            "the server has disabled them for its process: run echo madvise > /sys/kernel/mm/transparent_hugepage/enabled and restart it"
-        }
-        Status::Pagemap => "the server's user cannot read /proc/self/pagemap",
-    };
-    log::notice(&format!("large keys do not use huge pages: {why}"));
+    let (_, why) = status();
+    if !why.is_empty() {
+        log::notice(&format!("large keys do not use huge pages: {why}"));
+    }
 }
