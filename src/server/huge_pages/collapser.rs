@@ -7,7 +7,9 @@
 //! It needs no access to the arrays, which a background thread may free meanwhile (see [`collapse`]).
 
 use super::arrays::ARRAYS;
-use super::kernel::{ACTIVE, MIN_USED, PAGE_BYTES, Pagemap, collapse, status, usage};
+use super::kernel::{
+    ACTIVE, MIN_USED, PAGE_BYTES, Pagemap, collapse, cpu_time, page_faults, status,
+};
 use crate::server::context::{Context, Subscription};
 use crate::server::guard::guarded;
 use crate::server::stats::InfoWriter;
@@ -95,7 +97,7 @@ impl Collapser {
     /// Begins a look at all pages, if it is time for one and it may find something.
     fn begins_look(&mut self) -> bool {
         let is_early = self.next_look.is_some_and(|next| Instant::now() < next);
-        let (version, faults) = (ARRAYS.version(), usage().1);
+        let (version, faults) = (ARRAYS.version(), page_faults());
         // So many page faults make an empty huge page a used one. Fewer leave at most as many huge pages for the next look.
         let is_useless = self
             .seen
@@ -131,7 +133,7 @@ impl Collapser {
 
     /// Works for a short time. Returns the time until the next call; `None` if there is nothing left to do.
     fn tick(&mut self) -> Option<Duration> {
-        let (start, _) = usage();
+        let start = cpu_time();
         let pagemap = Pagemap::open().ok().filter(|_| may_work());
         let Some(pagemap) = pagemap else {
             self.seen = None;
@@ -142,7 +144,7 @@ impl Collapser {
                 self.next_look = Some(Instant::now() + pause);
                 return None;
             }
-            let work = usage().0.saturating_sub(start);
+            let work = cpu_time().saturating_sub(start);
             if work >= WORK {
                 return Some(TICK.max(work * FACTOR));
             }

@@ -167,20 +167,25 @@ pub(super) fn collapse(address: usize) -> Result<(), c_int> {
     }
 }
 
-/// The CPU time of the current thread, and the number of ordinary pages that it has got.
-pub(super) fn usage() -> (Duration, usize) {
+/// The CPU time of the current thread.
+pub(super) fn cpu_time() -> Duration {
+    let (tv_sec, tv_nsec) = (0, 0);
+    let mut time = libc::timespec { tv_sec, tv_nsec };
+    // SAFETY: the call fills in the time; it remains zero if the call fails.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    let seconds = Duration::from_secs(time.tv_sec.unsigned_abs());
+    seconds + Duration::from_nanos(time.tv_nsec.unsigned_abs())
+}
+
+/// The number of ordinary pages that the current thread has got.
+pub(super) fn page_faults() -> usize {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the call fills in the usage; it remains zero if the call fails.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init()
     };
-    let time = |time: libc::timeval| {
-        let seconds = Duration::from_secs(time.tv_sec.unsigned_abs());
-        seconds + Duration::from_micros(time.tv_usec.unsigned_abs())
-    };
-    let faults = usage.ru_minflt.unsigned_abs() as usize;
-    (time(usage.ru_utime) + time(usage.ru_stime), faults)
+    usage.ru_minflt.unsigned_abs() as usize
 }
 
 /// Whether the kernel has the call.
