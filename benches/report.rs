@@ -224,18 +224,15 @@ fn families(redisbloom: &Comparison) -> LineChart {
 }
 
 /// The cases and pauses in the table of huge pages: the figure has all cases.
-const HUGE_PAGE_ROWS: [&str; 12] = [
+const HUGE_PAGE_ROWS: [&str; 9] = [
     "BF.ADD",
     "BF.EXISTS",
     "BF.MADD ×100",
     "BF.MADD ×100, first fill",
     "BF.MEXISTS ×100",
     "CMS.QUERY ×50",
-    "BF.ADD, after the first fill, 99.9 %",
-    "BF.ADD, after the first fill, longest",
     "BF.ADD during a save, median",
     "BF.ADD during a save, longest",
-    "all pages huge after the fill",
     "fork after the fill",
 ];
 

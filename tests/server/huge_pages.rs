@@ -1,12 +1,10 @@
-//! The setting `sketch-huge-pages`, its fields of INFO and its thread, in the mode of the machine.
+//! The setting `sketch-huge-pages` and its fields of INFO, in the mode of the machine.
 
 mod needs_huge_pages;
 
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use std::fs::{self, File};
-use std::thread::sleep;
-use std::time::Duration;
 
 /// Creates keys with an array of at least 32 MiB, of every type whose arrays have their final size at creation.
 pub const CREATIONS: &[&str] = &[
@@ -18,9 +16,6 @@ pub const CREATIONS: &[&str] = &[
     "CMS.INITBYDIM KEY 10000000 1",
     "TOPK.RESERVE KEY 10 5000000 1 0.9",
 ];
-
-/// An array of 32 MiB that begins within a huge page has at least this many bytes in whole ones.
-const WHOLE_BYTES: i64 = 30 << 20;
 
 /// The selected mode in a file of the kernel.
 fn mode(file: &str) -> Option<String> {
@@ -68,37 +63,27 @@ pub fn kernel_huge_bytes(server: &Server) -> i64 {
         .sum()
 }
 
-/// INFO has the figures of at most one second ago, if the processors are idle.
-const MAX_AGE: Duration = Duration::from_secs(2);
-
-/// Waits until a condition is true. The thread of huge pages runs after all others of the machine: the time limit applies to
-/// each change of its figures, not to the whole wait.
+/// Waits until so many bytes have huge pages and none wait. If the kernel has no free huge pages, waits for this error
+/// instead. The time limit applies to each change of the figures.
 ///
 /// # Panics
-/// If the condition is not true and the figures do not change in time.
-pub fn wait_until(server: &mut Server, what: &str, is_true: impl Fn(&Server) -> bool) {
+/// If huge pages are not active on this machine, or the figures do not change in time.
+pub fn wait_for(server: &mut Server, bytes: i64) {
+    assert_eq!(expected(), "active");
     let figures = |server: &Server| {
         let waiting = server.info_number("bf_huge_page_bytes_waiting");
         (huge_bytes(server), waiting)
     };
-    while !is_true(server) {
+    let is_done = |server: &Server| {
+        let (huge, waiting) = figures(server);
+        huge >= bytes && waiting == 0 || server.info_number("bf_huge_page_errors") > 0
+    };
+    while !is_done(server) {
         let before = figures(server);
-        server.wait_until(what, |server| is_true(server) || figures(server) != before);
+        server.wait_until("huge pages", |server| {
+            is_done(server) || figures(server) != before
+        });
     }
-}
-
-/// Waits until so many bytes have huge pages and none wait. If the kernel has no free huge pages, waits for this error
-/// instead.
-///
-/// # Panics
-/// If huge pages are not active on this machine.
-pub fn wait_for(server: &mut Server, bytes: i64) {
-    assert_eq!(expected(), "active");
-    sleep(MAX_AGE);
-    wait_until(server, "huge pages", |server| {
-        let waiting = server.info_number("bf_huge_page_bytes_waiting");
-        huge_bytes(server) >= bytes && waiting == 0 || server.info_number("bf_huge_page_errors") > 0
-    });
 }
 
 /// Runs the commands in pipelines.
@@ -177,114 +162,4 @@ fn info_and_log_report_whether_huge_pages_are_active() {
     let server = disabled.start();
     assert_eq!(status(&server), "disabled-by-setting");
     assert!(!server.log().contains(line));
-}
-
-/// A field of a status file of a process or thread.
-fn field<'a>(status: &'a str, name: &str) -> &'a str {
-    let line = status.lines().find_map(|line| line.strip_prefix(name));
-    line.expect("a field").trim()
-}
-
-fn blocked_signals(status: &str) -> u64 {
-    u64::from_str_radix(field(status, "SigBlk:"), 16).expect("a number")
-}
-
-/// The main thread is known by its number, because new threads have its name until they set their own.
-fn main_thread(server: &Server) -> String {
-    let file = format!("/proc/{0}/task/{0}/status", server.pid());
-    fs::read_to_string(file).expect("a status")
-}
-
-/// The states of the module's threads.
-fn module_threads(server: &Server) -> Vec<String> {
-    let threads = fs::read_dir(format!("/proc/{}/task", server.pid())).expect("threads");
-    let statuses = threads.filter_map(|thread| {
-        fs::read_to_string(thread.expect("a thread").path().join("status")).ok()
-    });
-    let of_module = statuses.filter(|status| field(status, "Name:") == "bf-huge-pages");
-    of_module.collect()
-}
-
-/// Signals are for the main thread, such as that of the watchdog.
-#[test]
-fn the_thread_blocks_all_signals_and_the_main_thread_none() {
-    let (mut server, mut connection) = start();
-    assert!(module_threads(&server).is_empty());
-    assert_eq!(blocked_signals(&main_thread(&server)), 0);
-    create_filled(&mut connection, CREATIONS[0], "key");
-    assert_eq!(blocked_signals(&main_thread(&server)), 0);
-    let is_possible = matches!(expected(), "active" | "mode-never" | "disabled-for-process");
-    let count = usize::from(is_possible);
-    server.wait_until("the thread", |server| module_threads(server).len() == count);
-    // No thread can block signals 9 and 19. From 32 on, they are those of the C library and of programs.
-    let all = 0x7fff_ffff & !(1 << 8) & !(1 << 18);
-    for thread in module_threads(&server) {
-        assert_eq!(blocked_signals(&thread) & all, all, "{thread}");
-    }
-}
-
-/// Saves, rewrites, synchronizations, copies and freed keys during writes, while the setting changes: a replica without huge
-/// pages and a restarted server have the same values.
-#[test]
-fn saves_and_freed_keys_during_writes_keep_the_values() {
-    let mut server = Options::new()
-        .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
-        .start();
-    let mut connection = server.resp2();
-    let disabled = Options::new().module_arguments(&["sketch-huge-pages", "no"]);
-    let mut replica = disabled.start();
-    let creations = ["CF.RESERVE KEY 30000000", "CMS.INITBYDIM KEY 10000000 1"];
-    let digests = |connection: &mut Connection| {
-        ["0", "1", "copy"].map(|key| connection.call(&format!("DEBUG DIGEST-VALUE {key}")))
-    };
-    for round in 0..6 {
-        let value = if round % 3 == 2 { "no" } else { "yes" };
-        set(&server, &mut connection, value);
-        if round % 3 == 0 {
-            run(&mut connection, "FLUSHALL ASYNC");
-            for (key, creation) in creations.iter().enumerate() {
-                create_filled(&mut connection, creation, &key.to_string());
-            }
-        }
-        if round == 1 || round == 4 {
-            // A full synchronization.
-            run(&mut replica.resp2(), "REPLICAOF NO ONE");
-            replica.replicate(&server);
-        }
-        run(&mut connection, "COPY 0 copy REPLACE");
-        run(
-            &mut connection,
-            if round % 2 == 0 {
-                "BGSAVE"
-            } else {
-                "BGREWRITEAOF"
-            },
-        );
-        for part in 0..20 {
-            let first = 100_000 + 100_000 * round + 2000 * part;
-            for (key, creation) in creations.iter().enumerate() {
-                add(
-                    &mut connection,
-                    creation,
-                    &key.to_string(),
-                    first..first + 2000,
-                );
-            }
-            run(&mut connection, "COPY 1 other REPLACE");
-            run(&mut connection, "UNLINK other");
-        }
-        server.wait_until("the save", |server| {
-            ["rdb_bgsave_in_progress", "aof_rewrite_in_progress"]
-                .iter()
-                .all(|field| server.info_number(field) == 0)
-        });
-        assert_eq!(server.info("rdb_last_bgsave_status").as_deref(), Some("ok"));
-        if round > 0 {
-            server.wait_for_replica(&replica);
-            assert_eq!(digests(&mut replica.resp2()), digests(&mut connection));
-        }
-    }
-    let before = digests(&mut connection);
-    server.restart();
-    assert_eq!(digests(&mut server.resp2()), before);
 }

@@ -32,10 +32,6 @@ const NEEDS: &[Need] = &[
         is_met: |version| version.is_valkey() || version.is_redis_at_least(7, 2),
     },
     Need {
-        module: "needs_redis",
-        is_met: |version| !version.is_valkey(),
-    },
-    Need {
         module: "needs_redis_8_6",
         is_met: |version| version.is_redis_at_least(8, 6),
     },

@@ -40,16 +40,6 @@ pub fn no_fork() -> &'static str {
     LIBRARY.get_or_init(|| compile("no_fork"))
 }
 
-/// The path of count_calls.c, a library for `LD_PRELOAD`: counts system calls.
-///
-/// # Panics
-/// As [`compile`].
-#[allow(dead_code)] // Not all test programs use it.
-pub fn count_calls() -> &'static str {
-    static LIBRARY: OnceLock<String> = OnceLock::new();
-    LIBRARY.get_or_init(|| compile("count_calls"))
-}
-
 /// Compiles a module, once per run, with the C compiler in `ROUGHLY_CC` (default: `cc`, which
 /// `scripts/install.sh build` installs). Returns its path.
 ///

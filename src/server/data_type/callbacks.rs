@@ -255,10 +255,9 @@ impl Defragmenter {
     /// `block` must be a live block of the global allocator with an alignment of at most [`NATURAL_ALIGNMENT`]. If
     /// another block is returned, it has the same size and contents, and `block` is freed.
     unsafe fn moved(&mut self, block: *mut u8, bytes: usize) -> *mut u8 {
-        let moved = huge_pages::track_resize(block, [bytes, bytes], || {
-            // SAFETY: the context is the running callback's; the block is live by the function's contract.
-            unsafe { api!(RedisModule_DefragAlloc)(self.ctx, block.cast()) }.cast()
-        });
+        // SAFETY: the context is the running callback's; the block is live by the function's contract.
+        let moved = unsafe { api!(RedisModule_DefragAlloc)(self.ctx, block.cast()) }.cast();
+        huge_pages::track_resized(block, moved, [bytes, bytes]);
         if moved.is_null() { block } else { moved }
     }
 }

@@ -5,12 +5,12 @@ use crate::server::config::{Setting, store_boolean};
 use std::ffi::{c_int, c_void};
 use std::fs::{self, File};
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The setting.
 pub(in crate::server) const SETTINGS: &[Setting] = &[Setting {
@@ -22,149 +22,86 @@ pub(in crate::server) const SETTINGS: &[Setting] = &[Setting {
 
 static IS_ENABLED: AtomicBool = AtomicBool::new(true);
 
-/// The status of the process is determined at most once in this time: it takes several system calls.
-const INTERVAL: Duration = Duration::from_secs(1);
-
 /// The kernel's settings (admin-guide/mm/transhuge in the kernel's documentation).
 const DIRECTORY: &str = "/sys/kernel/mm/transparent_hugepage";
 
-/// Whether large arrays get huge pages, or why not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
-    /// They do.
-    Active,
-    /// The setting is `no`.
-    Setting,
-    /// The kernel has no huge pages, or its settings cannot be read.
-    Missing,
-    /// Huge pages are larger than [`MAX_PAGE_BYTES`].
-    PageSize,
-    /// The kernel does not have the system call.
-    Kernel,
-    /// The kernel's mode is `never`, which the system call ignores.
-    Never,
-    /// The process has disabled them. The server does so in the mode `always`, unless `disable-thp` is `no`.
-    Process,
-    /// The kernel does not report which pages are in use.
-    Pagemap,
-}
+/// The status if large arrays get huge pages.
+pub(super) const ACTIVE: &str = "active";
 
-/// Whether the setting and the system permit huge pages. The answer about the system is up to one second old.
-pub(super) fn status() -> Status {
-    static LAST: Mutex<Option<(Instant, Status)>> = Mutex::new(None);
+/// Whether the setting and the system permit huge pages: the value of the field in INFO, and for the log the reason and the
+/// remedy; an empty one if the operator chose the status. The mode and the flag of the process can change while it runs.
+pub(super) fn status() -> (&'static str, &'static str) {
     if !IS_ENABLED.load(Ordering::Relaxed) {
-        return Status::Setting;
+        return ("disabled-by-setting", "");
     }
-    let now = Instant::now();
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    match *last {
-        Some((time, status)) if now < time + INTERVAL => status,
-        _ => {
-            let status = Status::of_process();
-            *last = Some((now, status));
-            status
-        }
+    // SAFETY: the operation has no arguments.
+    let flag = unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) };
+    let has_pagemap = Pagemap::open().is_ok();
+    of_system(Path::new(DIRECTORY), is_supported(), flag, has_pagemap)
+}
+
+/// The status of a system. `is_supported`: whether the kernel has the system call. `flag`: the result of
+/// `PR_GET_THP_DISABLE`. `has_pagemap`: whether the kernel reports which pages are in use.
+fn of_system(
+    directory: &Path,
+    is_supported: bool,
+    flag: i32,
+    has_pagemap: bool,
+) -> (&'static str, &'static str) {
+    let bytes = fs::read_to_string(directory.join("hpage_pmd_size")).unwrap_or_default();
+    let bytes: Option<usize> = bytes.trim().parse().ok();
+    // The mode of the page size, which Linux 6.8 introduced, is by default `inherit`: that of all sizes.
+    let mut modes = ["hugepages-2048kB/enabled", "enabled"].into_iter();
+    let is_permitted = modes.find_map(|file| permits(&directory.join(file)));
+    if bytes.is_none() || is_permitted.is_none() {
+        let why = "the kernel does not support them or /sys is not mounted";
+        ("not-supported", why)
+    } else if bytes != Some(PAGE_BYTES) {
+        let why = "those of this kernel have more than 2 MB";
+        ("page-size-above-2mb", why)
+    } else if !is_supported {
+        let why = "this kernel cannot collapse pages on request: use Linux 6.1 or later";
+        ("kernel-before-6.1", why)
+    } else if is_permitted == Some(false) {
+        let why = "the kernel's mode is never: run echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";
+        ("mode-never", why)
+    } else if flag == 1 {
+        // Since Linux 6.18, 3 disables them except on request.
+        let why = "the server has disabled them for its process: run echo madvise > /sys/kernel/mm/transparent_hugepage/enabled and restart it";
+        ("disabled-for-process", why)
+    } else if !has_pagemap {
+        let why = "the server's user cannot read /proc/self/pagemap";
+        ("pagemap-not-readable", why)
+    } else {
+        (ACTIVE, "")
     }
 }
 
-impl Status {
-    /// The status of this process. The mode and the flag of the process can change while it runs.
-    pub(super) fn of_process() -> Self {
-        // SAFETY: the operation has no arguments.
-        let flag = unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) };
-        let status = Self::of(Path::new(DIRECTORY), page_bytes(), is_supported(), flag);
-        match status {
-            Self::Active if Pagemap::open().is_err() => Self::Pagemap,
-            other => other,
-        }
-    }
-
-    /// `is_supported`: whether the kernel has the system call. `flag`: the result of `PR_GET_THP_DISABLE`.
-    fn of(directory: &Path, page_bytes: usize, is_supported: bool, flag: i32) -> Self {
-        let mode = Mode::read(directory, page_bytes);
-        if page_bytes == 0 || mode == Mode::Missing {
-            Self::Missing
-        } else if page_bytes > MAX_PAGE_BYTES {
-            Self::PageSize
-        } else if !is_supported {
-            Self::Kernel
-        } else if mode == Mode::Never {
-            Self::Never
-        } else if flag == 1 {
-            // Since Linux 6.18, 3 disables them except on request.
-            Self::Process
-        } else {
-            Self::Active
-        }
-    }
-
-    /// Whether the status can become [`Active`](Self::Active) while the process runs.
-    pub(super) fn can_change(self) -> bool {
-        matches!(
-            self,
-            Self::Active | Self::Setting | Self::Never | Self::Process
-        )
-    }
-
-    /// The value of the field in INFO.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Setting => "disabled-by-setting",
-            Self::Missing => "not-supported",
-            Self::PageSize => "page-size-above-2mb",
-            Self::Kernel => "kernel-before-6.1",
-            Self::Never => "mode-never",
-            Self::Process => "disabled-for-process",
-            Self::Pagemap => "pagemap-not-readable",
-        }
+/// Whether the mode in a file permits huge pages, on request (`madvise`) or everywhere (`always`); `None` if there is no such file,
+/// or it is `inherit`.
+fn permits(file: &Path) -> Option<bool> {
+    // The file has the names of all modes, the selected one in brackets.
+    let text = fs::read_to_string(file).ok()?;
+    let (_, selected) = text.split_once('[')?;
+    match selected.split_once(']')?.0 {
+        "always" | "madvise" => Some(true),
+        "never" => Some(false),
+        _ => None,
     }
 }
 
-/// What the kernel permits to all processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Missing,
-    Never,
-    /// Huge pages on request (`madvise`) or everywhere (`always`).
-    Permitted,
-}
+/// Bytes of a huge page. Writes to it wait while the kernel copies it: larger ones (512 MiB with ordinary pages of 64 KiB) are
+/// not used.
+pub(super) const PAGE_BYTES: usize = 2 << 20;
 
-impl Mode {
-    /// Reads the mode of the page size, which Linux 6.8 introduced. By default, it is `inherit`: the mode of all sizes.
-    fn read(directory: &Path, page_bytes: usize) -> Self {
-        let of_size = format!("hugepages-{}kB/enabled", page_bytes >> 10);
-        let mut modes = [&of_size, "enabled"]
-            .into_iter()
-            .filter_map(|file| Self::of_file(&directory.join(file)));
-        modes.next().unwrap_or(Self::Missing)
-    }
+/// Bytes of an ordinary page.
+const SMALL_PAGE_BYTES: usize = 4096;
 
-    /// The mode in a file; `None` if there is no such file, or it is `inherit`.
-    fn of_file(file: &Path) -> Option<Self> {
-        // The file has the names of all modes, the selected one in brackets.
-        let text = fs::read_to_string(file).ok()?;
-        let (_, selected) = text.split_once('[')?;
-        match selected.split_once(']')?.0 {
-            "always" | "madvise" => Some(Self::Permitted),
-            "never" => Some(Self::Never),
-            _ => None,
-        }
-    }
-}
+/// The number of ordinary pages that a huge page replaces.
+const SMALL_PAGES: usize = PAGE_BYTES / SMALL_PAGE_BYTES;
 
-/// Bytes of a huge page; 0 if there are none.
-pub(super) fn page_bytes() -> usize {
-    static BYTES: OnceLock<usize> = OnceLock::new();
-    *BYTES.get_or_init(|| {
-        let file = Path::new(DIRECTORY).join("hpage_pmd_size");
-        let text = fs::read_to_string(file).unwrap_or_default();
-        text.trim().parse().unwrap_or(0)
-    })
-}
-
-/// Bytes of an ordinary page. Kernels with larger ones have huge pages above [`MAX_PAGE_BYTES`].
-const PAGE_BYTES: usize = 4096;
+/// The number of them that are in use if the huge page is: three quarters.
+pub(super) const MIN_USED: usize = SMALL_PAGES / 4 * 3;
 
 /// Bytes of the file per page.
 const ENTRY_BYTES: usize = 8;
@@ -186,43 +123,32 @@ impl Pagemap {
         File::open("/proc/self/pagemap").map(Self)
     }
 
-    /// The number of pages, of those that a huge page would replace, that are in memory and belong to this process alone; 0 if
-    /// one of them is swapped out.
-    ///
-    /// # Errors
-    /// The kernel refuses the call. (Addresses that are not mapped are not an error.)
-    pub(super) fn resident(&self, address: usize, huge_page_bytes: usize) -> io::Result<usize> {
-        let mut buffer = [0; MAX_PAGE_BYTES / PAGE_BYTES * ENTRY_BYTES];
-        let bytes = &mut buffer[..huge_page_bytes / PAGE_BYTES * ENTRY_BYTES];
-        self.0
-            .read_exact_at(bytes, (address / PAGE_BYTES * ENTRY_BYTES) as u64)?;
-        let (pages, _) = bytes.as_chunks::<ENTRY_BYTES>();
-        Ok(resident(pages.iter().map(|&page| u64::from_ne_bytes(page))))
+    /// Whether the huge page at this address is in use. (An address that is not mapped is not an error.)
+    pub(super) fn is_used(&self, address: usize) -> bool {
+        let mut buffer = [0; SMALL_PAGES * ENTRY_BYTES];
+        let offset = address / SMALL_PAGE_BYTES * ENTRY_BYTES;
+        if self.0.read_exact_at(&mut buffer, offset as u64).is_err() {
+            return false;
+        }
+        let (pages, _) = buffer.as_chunks::<ENTRY_BYTES>();
+        is_used(pages.iter().map(|&page| u64::from_ne_bytes(page)))
     }
 }
 
-fn resident(pages: impl Iterator<Item = u64>) -> usize {
-    let mut resident = 0;
+/// Whether enough of these pages are in memory and belong to this process alone, and none is swapped out.
+fn is_used(pages: impl Iterator<Item = u64>) -> bool {
+    let mut used = 0;
     for page in pages {
         if page & SWAPPED != 0 {
-            return 0;
+            return false;
         }
-        resident += usize::from(page & (PRESENT | EXCLUSIVE) == PRESENT | EXCLUSIVE);
+        used += usize::from(page & (PRESENT | EXCLUSIVE) == PRESENT | EXCLUSIVE);
     }
-    resident
-}
-
-/// Whether so many resident pages are at least three quarters of those that a huge page would replace.
-pub(super) fn is_used(resident: usize, huge_page_bytes: usize) -> bool {
-    4 * resident >= 3 * (huge_page_bytes / PAGE_BYTES)
+    used >= MIN_USED
 }
 
 /// `MADV_COLLAPSE` of Linux 6.1 (include/uapi/asm-generic/mman-common.h). The crate libc has no such constant for musl.
 const MADV_COLLAPSE: c_int = 25;
-
-/// The largest size of a huge page. Writes to it wait while the kernel copies it. With ordinary pages of 64 KiB, huge pages
-/// have 512 MiB.
-pub(super) const MAX_PAGE_BYTES: usize = 2 << 20;
 
 /// Copies memory into a huge page, if it is not in one.
 ///
@@ -232,65 +158,38 @@ pub(super) const MAX_PAGE_BYTES: usize = 2 << 20;
 ///
 /// # Errors
 /// The kernel's error.
-pub(super) fn collapse(address: usize, page_bytes: usize) -> Result<(), c_int> {
+pub(super) fn collapse(address: usize) -> Result<(), c_int> {
     let address = ptr::without_provenance_mut::<c_void>(address);
     // SAFETY: the call does not change the contents of memory, whatever it is used for now.
-    match unsafe { libc::madvise(address, page_bytes, MADV_COLLAPSE) } {
+    match unsafe { libc::madvise(address, PAGE_BYTES, MADV_COLLAPSE) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)),
     }
 }
 
-/// A huge page that is returned to the system before each [`collapse`], which takes a free one.
-///
-/// On a virtual machine, the host may have to provide the memory of a free page first, which takes milliseconds. That
-/// happens here, where only this thread waits for it: during a collapse, all threads wait that need memory of this process.
-#[derive(Debug)]
-pub(super) struct FreePage {
-    page: *mut u8,
-    page_bytes: usize,
+/// The CPU time of the current thread.
+pub(super) fn cpu_time() -> Duration {
+    let (tv_sec, tv_nsec) = (0, 0);
+    let mut time = libc::timespec { tv_sec, tv_nsec };
+    // SAFETY: the call fills in the time; it remains zero if the call fails.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    let seconds = Duration::from_secs(time.tv_sec.unsigned_abs());
+    seconds + Duration::from_nanos(time.tv_nsec.unsigned_abs())
 }
 
-impl FreePage {
-    /// Reserves addresses, which are never returned. `None` if the system refuses.
-    pub(super) fn new(page_bytes: usize) -> Option<Self> {
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping.
-        let start = unsafe { libc::mmap(ptr::null_mut(), 2 * page_bytes, access, flags, -1, 0) };
-        if start == libc::MAP_FAILED {
-            return None;
-        }
-        let page = start.cast::<u8>();
-        // SAFETY: the mapping has a whole huge page from this address on.
-        unsafe {
-            let page = page.add(page.align_offset(page_bytes));
-            libc::madvise(page.cast(), page_bytes, libc::MADV_HUGEPAGE);
-            Some(Self { page, page_bytes })
-        }
-    }
-
-    /// Takes a huge page from the system and returns it.
-    pub(super) fn prepare(&self) {
-        // SAFETY: the page is mapped, and only this thread uses it.
-        unsafe {
-            self.page.write_volatile(1);
-            libc::madvise(self.page.cast(), self.page_bytes, libc::MADV_DONTNEED);
-        }
-    }
+/// The number of ordinary pages that the current thread has got.
+pub(super) fn page_faults() -> usize {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the call fills in the usage; it remains zero if the call fails.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    usage.ru_minflt.unsigned_abs() as usize
 }
-
-/// Lets all other threads run before the current one.
-pub(super) fn run_after_others() {
-    // SAFETY: the calling thread's own priority, which the call can always lower (sched(7): on Linux, it is per thread).
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LOWEST_PRIORITY) };
-}
-
-/// The largest nice value.
-const LOWEST_PRIORITY: c_int = 19;
 
 /// Whether the kernel has the call.
-pub(super) fn is_supported() -> bool {
+fn is_supported() -> bool {
     // SAFETY: a range without bytes; the kernel reports only whether it knows the advice (madvise(2)).
     unsafe { libc::madvise(ptr::null_mut(), 0, MADV_COLLAPSE) == 0 }
 }
@@ -299,14 +198,16 @@ pub(super) fn is_supported() -> bool {
 mod tests {
     use super::*;
     use std::slice;
-    use std::sync::atomic::{AtomicBool, Ordering};
+
+    const SIZE: (&str, &str) = ("hpage_pmd_size", "2097152");
+    const MADVISE: (&str, &str) = ("enabled", "always [madvise] never");
 
     /// The status with these files below [`DIRECTORY`].
     fn status(
         files: &[(&str, &str)],
-        page_bytes: usize,
         is_supported: bool,
         flag: i32,
+        has_pagemap: bool,
     ) -> &'static str {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {
@@ -314,63 +215,53 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, format!("{text}\n")).unwrap();
         }
-        Status::of(root.path(), page_bytes, is_supported, flag).name()
+        of_system(root.path(), is_supported, flag, has_pagemap).0
     }
 
     #[test]
     fn the_mode_decides_on_a_suitable_system() {
-        for (mode, expected) in [
-            ("always [madvise] never", "active"),
-            ("[always] madvise never", "active"),
-            ("always madvise [never]", "mode-never"),
-            ("", "not-supported"),
-        ] {
-            let files = [("enabled", mode)];
-            assert_eq!(status(&files, MAX_PAGE_BYTES, true, 0), expected);
-        }
-        assert_eq!(status(&[], MAX_PAGE_BYTES, true, 0), "not-supported");
-    }
-
-    #[test]
-    fn the_mode_of_the_page_size_precedes() {
-        for (of_size, of_all, expected) in [
+        let of_size = "hugepages-2048kB/enabled";
+        for (files, expected) in [
+            (&[MADVISE][..], "active"),
+            (&[("enabled", "[always] madvise never")], "active"),
+            (&[("enabled", "always madvise [never]")], "mode-never"),
+            (&[("enabled", "")], "not-supported"),
+            (&[], "not-supported"),
+            // The mode of the page size precedes.
+            (&[(of_size, "always [inherit]"), MADVISE], "active"),
             (
-                "always [inherit] madvise never",
-                "[madvise] never",
+                &[(of_size, "always [inherit]"), ("enabled", "[never]")],
+                "mode-never",
+            ),
+            (&[(of_size, "always [never]"), MADVISE], "mode-never"),
+            (
+                &[(of_size, "always [madvise]"), ("enabled", "[never]")],
                 "active",
             ),
-            ("always [inherit] madvise never", "[never]", "mode-never"),
-            ("always inherit madvise [never]", "[madvise]", "mode-never"),
-            ("always inherit [madvise] never", "[never]", "active"),
         ] {
-            let files = [
-                ("hugepages-2048kB/enabled", of_size),
-                ("hugepages-64kB/enabled", "[always]"),
-                ("enabled", of_all),
-            ];
-            assert_eq!(status(&files, MAX_PAGE_BYTES, true, 0), expected);
+            let files = [files, &[SIZE]].concat();
+            assert_eq!(status(&files, true, 0, true), expected, "{files:?}");
         }
     }
 
     #[test]
     fn unsuitable_systems_are_reported() {
-        let status = |page_bytes, is_supported, flag| {
-            status(&[("enabled", "[madvise]")], page_bytes, is_supported, flag)
-        };
-        assert_eq!(status(MAX_PAGE_BYTES, false, 0), "kernel-before-6.1");
-        assert_eq!(status(MAX_PAGE_BYTES, true, 1), "disabled-for-process");
-        assert_eq!(status(MAX_PAGE_BYTES, true, 3), "active");
-        assert_eq!(status(MAX_PAGE_BYTES, true, -1), "active");
-        assert_eq!(status(512 << 20, true, 0), "page-size-above-2mb");
-        assert_eq!(status(0, true, 0), "not-supported");
+        let files = [SIZE, MADVISE];
+        assert_eq!(status(&files, false, 0, true), "kernel-before-6.1");
+        assert_eq!(status(&files, true, 0, false), "pagemap-not-readable");
+        assert_eq!(status(&files, true, 1, true), "disabled-for-process");
+        assert_eq!(status(&files, true, 3, true), "active");
+        assert_eq!(status(&files, true, -1, true), "active");
+        let large = [("hpage_pmd_size", "536870912"), MADVISE];
+        assert_eq!(status(&large, true, 0, true), "page-size-above-2mb");
+        assert_eq!(status(&[MADVISE], true, 0, true), "not-supported");
     }
 
     #[test]
     fn three_quarters_of_the_pages_must_be_resident() {
         let pages = |used, other| {
             let used = std::iter::repeat_n(PRESENT | EXCLUSIVE, used);
-            let pages: Vec<_> = used.chain([other; 512]).take(512).collect();
-            is_used(resident(pages.into_iter()), 2 << 20)
+            is_used(used.chain([other; SMALL_PAGES]).take(SMALL_PAGES))
         };
         // Missing, shared (a child process or the page of zeros), and not present for another reason.
         for other in [0, PRESENT, EXCLUSIVE] {
@@ -380,130 +271,28 @@ mod tests {
         assert!(!pages(511, SWAPPED));
     }
 
-    const PAGE: usize = MAX_PAGE_BYTES;
-
-    /// Memory of the system that contains a whole huge page.
-    struct Mapping {
-        start: *mut c_void,
-        page: *mut u8,
-    }
-
-    impl Mapping {
-        fn new() -> Self {
-            // SAFETY: a new mapping.
-            let start = unsafe {
-                let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-                let access = libc::PROT_READ | libc::PROT_WRITE;
-                libc::mmap(ptr::null_mut(), 2 * PAGE, access, flags, -1, 0)
-            };
+    /// The owner may have freed the memory, and another one may use it.
+    #[test]
+    fn a_collapse_changes_no_contents() {
+        // SAFETY: a new mapping, which contains a whole huge page. Its bytes are used through one reference at a time.
+        unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            let start = libc::mmap(ptr::null_mut(), 2 * PAGE_BYTES, access, flags, -1, 0);
             assert_ne!(start, libc::MAP_FAILED);
             let page = start.cast::<u8>();
-            let page = page.wrapping_add(page.align_offset(PAGE));
-            Self { start, page }
-        }
-
-        fn bytes(&mut self) -> &mut [u8] {
-            // SAFETY: the bytes are mapped, and the mapping is borrowed as long as they are.
-            unsafe { slice::from_raw_parts_mut(self.page, PAGE) }
-        }
-
-        fn fill(&mut self, byte: u8) {
-            self.bytes().fill(byte);
-        }
-
-        /// Returns the pages to the system, as the allocator does with free memory.
-        fn purge(&self) {
-            // SAFETY: no reference to the bytes exists.
-            let result = unsafe { libc::madvise(self.page.cast(), PAGE, libc::MADV_DONTNEED) };
-            assert_eq!(result, 0);
-        }
-    }
-
-    impl Drop for Mapping {
-        fn drop(&mut self) {
-            // SAFETY: the mapping is not used any more.
-            unsafe { libc::munmap(self.start, 2 * PAGE) };
-        }
-    }
-
-    #[test]
-    fn memory_that_another_owner_uses_keeps_its_contents() {
-        let mut mapping = Mapping::new();
-        mapping.fill(1);
-        // The former owner's contents were returned, and the next owner has written other ones.
-        mapping.purge();
-        mapping.fill(2);
-        _ = collapse(mapping.page.addr(), PAGE);
-        assert!(mapping.bytes().iter().all(|&byte| byte == 2));
-    }
-
-    #[test]
-    fn memory_that_was_returned_stays_zero() {
-        let mut mapping = Mapping::new();
-        mapping.fill(1);
-        mapping.purge();
-        _ = collapse(mapping.page.addr(), PAGE);
-        assert!(mapping.bytes().iter().all(|&byte| byte == 0));
-        // The allocator can return it again.
-        mapping.fill(1);
-        mapping.purge();
-        assert!(mapping.bytes().iter().all(|&byte| byte == 0));
-    }
-
-    #[test]
-    fn a_free_page_takes_no_memory_after_it_was_prepared() {
-        let free = FreePage::new(PAGE).unwrap();
-        let pagemap = Pagemap::open().unwrap();
-        assert_eq!(free.page.align_offset(PAGE), 0);
-        for _ in 0..3 {
-            free.prepare();
-            assert_eq!(pagemap.resident(free.page.addr(), PAGE).unwrap(), 0);
-        }
-    }
-
-    #[test]
-    fn only_the_thread_that_asks_runs_after_others() {
-        // SAFETY: the priority of the calling thread.
-        let priority = || unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
-        let before = priority();
-        let of_other = std::thread::spawn(move || {
-            run_after_others();
-            priority()
-        });
-        assert_eq!(of_other.join().unwrap(), LOWEST_PRIORITY);
-        assert_eq!(priority(), before);
-    }
-
-    #[test]
-    fn memory_that_is_not_mapped_is_an_error() {
-        let mapping = Mapping::new();
-        let address = mapping.page.addr();
-        drop(mapping);
-        // Other tests may map memory there at the same time.
-        let results: Vec<_> = (0..10).map(|_| collapse(address, PAGE)).collect();
-        assert!(results.iter().any(Result::is_err), "{results:?}");
-    }
-
-    /// Writes, purges and collapses of the same page at the same time.
-    #[test]
-    fn a_race_with_the_owner_changes_no_contents() {
-        let mut mapping = Mapping::new();
-        let address = mapping.page.addr();
-        let is_done = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !is_done.load(Ordering::Relaxed) {
-                    _ = collapse(address, PAGE);
-                }
-            });
-            for round in 0..200 {
-                let byte = 1 + round % 200;
-                mapping.fill(byte);
-                assert!(mapping.bytes().iter().all(|&other| other == byte));
-                mapping.purge();
-                assert!(mapping.bytes().iter().all(|&other| other == 0));
+            let page = page.add(page.align_offset(PAGE_BYTES));
+            let bytes = || slice::from_raw_parts_mut(page, PAGE_BYTES);
+            for byte in 1..20 {
+                bytes().fill(byte);
+                _ = collapse(page.addr());
+                assert!(bytes().iter().all(|&other| other == byte));
+                libc::madvise(page.cast(), PAGE_BYTES, libc::MADV_DONTNEED);
+                _ = collapse(page.addr());
+                assert!(bytes().iter().all(|&other| other == 0));
             }
-            is_done.store(true, Ordering::Relaxed);
-        });
+            libc::munmap(start, 2 * PAGE_BYTES);
+            assert!(collapse(0).is_err());
+        }
     }
 }

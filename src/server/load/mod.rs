@@ -320,13 +320,13 @@ impl Module {
         let prefixed = is_valkey || version < REDIS_WITH_UNPREFIXED_SETTINGS;
         // SAFETY: see above.
         unsafe { config::register(ctx, &settings, args, self.loaded_name(), prefixed)? };
-        huge_pages::begin();
+        huge_pages::log_status();
         // Redis 7.0 keeps the subscriptions of a module that failed to load, and would call code that is no longer in memory.
         for (id, on_event) in [
             slot_imports(is_valkey),
             FILE_EVENTS,
             huge_pages::CHILD_EVENTS,
-            huge_pages::LOADING_EVENTS,
+            huge_pages::CRON_EVENTS,
         ] {
             let event = raw::RedisModuleEvent { id, dataver: 1 };
             // SAFETY: see above; the function has the type that the server expects.
@@ -442,8 +442,8 @@ impl Module {
     /// The arguments must be those of the running callback.
     pub unsafe fn write_info(&self, ctx: *mut raw::RedisModuleInfoCtx, for_crash_report: c_int) {
         if for_crash_report != 0 {
-            // A crash report is written in a signal handler, which must not allocate. The server tests all memory afterwards.
-            return huge_pages::end();
+            // A crash report is written in a signal handler, which must not allocate.
+            return;
         }
         // SAFETY: by the function's contract.
         let mut info = unsafe { InfoWriter::new(ctx) };

@@ -203,9 +203,9 @@ unsafe impl GlobalAlloc for ServerAllocator {
             if is_refused_by_test(new_size) {
                 return ptr::null_mut();
             }
-            return huge_pages::track_resize(block, [layout.size(), new_size], || {
-                try_realloc(block, new_size.max(layout.align()))
-            });
+            let new = try_realloc(block, new_size.max(layout.align()));
+            huge_pages::track_resized(block, new, [layout.size(), new_size]);
+            return new;
         }
         // SAFETY: the caller guarantees that the size and this alignment form a layout.
         let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
