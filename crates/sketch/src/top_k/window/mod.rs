@@ -7,7 +7,7 @@
 //! reads the table of the newest pane only.
 //!
 //! An item that is frequent in the window, but in no pane, becomes a candidate with one of its additions: a share of them compute the sum
-//! of their item ([`is_sampled`]).
+//! of their item (`is_sampled`).
 //!
 //! - `table`: the buckets of a pane
 //! - `members`: two heaps of candidates, the most frequent items of the newest pane (the heap) and of the window (the
