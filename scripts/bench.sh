@@ -58,7 +58,7 @@ start() {
     "$server" --port "$port" --bind 127.0.0.1 --save "" --dir "$work" --rdbcompression no --logfile "$work/log" \
         --loadmodule "$PWD/target/release/libroughly.so" > /dev/null &
     until [ "$("$cli" -p "$port" ping 2> /dev/null)" = PONG ]; do
-        sleep 0.1
+        sleep 0.05
     done
 }
 field() {
@@ -79,7 +79,7 @@ latency "no save"
 "$cli" -p "$port" bgsave > /dev/null
 latency "during BGSAVE"
 while [ "$(field rdb_bgsave_in_progress)" = 1 ]; do
-    sleep 0.1
+    sleep 0.05
 done
 echo "fork: $(field latest_fork_usec) µs; copied on write: $(field rdb_last_cow_size) bytes"
 "$cli" -p "$port" shutdown nosave || true

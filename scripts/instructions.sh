@@ -62,7 +62,7 @@ start() {
             if "$client" -p "$port" ping > /dev/null 2>&1; then
                 return 0
             fi
-            sleep 0.2
+            sleep 0.05
         done
         echo "instructions: attempt $attempt: the server did not start" >&2
     done

@@ -33,7 +33,7 @@ client=$(basename "$(scripts/find-server.sh cli 2> /dev/null || echo redis-cli)"
 print_examples() {
     until is_listening; do
         kill -0 $$ 2> /dev/null || return 0
-        sleep 0.1
+        sleep 0.05
     done
     cat << LINES
 

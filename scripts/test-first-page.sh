@@ -56,15 +56,15 @@ wait_until() {
     shift
     until "$@" > /dev/null 2>&1; do
         kill -0 "$server" 2> /dev/null || fail "$message: $(tail -n 20 "$dir/output")"
-        sleep 0.2
+        sleep 0.05
     done
 }
 
 # wait_until_removed DIRECTORY: waits until `make run`, which was stopped, has removed its directory.
 wait_until_removed() {
-    for _ in {1..600}; do
+    for _ in {1..1200}; do
         [ -e "$1" ] || return 0
-        sleep 0.1
+        sleep 0.05
     done
     fail "make run leaves $1 behind"
 }

@@ -94,10 +94,10 @@ start() {
     chroot "$root" setpriv --reuid 999 --regid 999 --clear-groups "$@" --port 0 --unixsocket /data/socket --dir /data \
         > "$dir/log" 2>&1 &
     server=$!
-    for attempt in {1..100}; do
+    for attempt in {1..1200}; do
         client PING > /dev/null 2>&1 && return
         kill -0 "$server" 2> /dev/null || break
-        sleep 0.1
+        sleep 0.05
     done
     fail "the server does not start after $attempt attempts: $(< "$dir/log")"
 }

@@ -241,10 +241,10 @@ deb_of() {
 
 # wait_for_server CLIENT...: waits until the server replies.
 wait_for_server() {
-    for _ in {1..100}; do
+    for _ in {1..1200}; do
         "$@" PING > /dev/null 2>&1 && return
         kill -0 "$server" 2> /dev/null || break
-        sleep 0.1
+        sleep 0.05
     done
     return 1
 }

@@ -9,6 +9,7 @@ mod key_functions;
 mod messages;
 mod programs;
 mod run_script;
+mod sleeps;
 mod support;
 mod versions;
 

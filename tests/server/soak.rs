@@ -30,8 +30,10 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum pause of a client between two commands. The pauses keep the load low, so that commands do not wait for
 /// others and the measured times include no waiting.
 const MAX_THINK_TIME: Duration = Duration::from_millis(8);
-/// Pause between two actions of the operator.
-const BETWEEN_EVENTS: Duration = Duration::from_millis(700);
+/// Commands of the clients between two actions of the operator.
+const COMMANDS_PER_EVENT: usize = 5_000;
+/// Interval between two checks of a condition.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A client disconnects after one in this many commands without waiting for the reply.
 const DISCONNECT_ONE_IN: u64 = 300;
 /// Memory that may be in use after all keys are removed, in addition to that at the start: buffers, the backlog,
@@ -217,6 +219,7 @@ fn restore(connection: &mut Connection, key: &str, complaints: &Complaints) {
 fn operate(
     primary: &Server,
     replica: &Server,
+    commands: &AtomicUsize,
     events: &AtomicUsize,
     end: &AtomicBool,
     complaints: &Complaints,
@@ -255,7 +258,10 @@ fn operate(
             complain(complaints, format!("{event}: {text}"));
         }
         events.fetch_add(1, Ordering::Relaxed);
-        thread::sleep(BETWEEN_EVENTS);
+        let next = commands.load(Ordering::Relaxed) + COMMANDS_PER_EVENT;
+        while commands.load(Ordering::Relaxed) < next && !end.load(Ordering::Relaxed) {
+            thread::sleep(POLL_INTERVAL);
+        }
     }
 }
 
@@ -315,7 +321,7 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
             .collect();
         scope.spawn(|| {
             let _end = SetOnDrop(&end);
-            operate(&primary, &replica, &events, &end, &complaints);
+            operate(&primary, &replica, &commands, &events, &end, &complaints);
         });
         let is_enough = || {
             start.elapsed() >= Duration::from_secs(seconds)
@@ -324,7 +330,7 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
         };
         while !is_enough() && !end.load(Ordering::Relaxed) {
             assert!(start.elapsed() < Duration::from_secs(seconds) + time::limit(TIMEOUT));
-            thread::sleep(Duration::from_millis(200));
+            thread::sleep(POLL_INTERVAL);
             let now = primary.info_number("used_memory");
             most_memory.fetch_max(now as usize, Ordering::Relaxed);
         }

@@ -14,6 +14,8 @@ use tempfile::TempDir;
 const PORTS: [&str; 3] = ["6379", "6380", "7000"];
 /// Path of the module on the pages.
 const MODULE: &str = "/path/to/libroughly.so";
+/// The starts of lines that sleep, in a shell and in Python. They move the clock of the server instead.
+const SLEEPS: [&str; 2] = ["sleep ", "time.sleep("];
 /// Debian's Python, which has the packaged Redis client.
 const PYTHON: &str = "/usr/bin/python3";
 
@@ -27,6 +29,15 @@ pub struct Environment {
 }
 
 impl Environment {
+    /// The environment of a page with these blocks.
+    pub fn of_page(blocks: &[Block]) -> Self {
+        Self {
+            // Its clock can be set.
+            single: (blocks.iter().any(sleeps)).then(|| Options::new().debug_module().start()),
+            ..Self::default()
+        }
+    }
+
     /// An environment with these servers.
     pub fn of(single: Server, second: Server) -> Self {
         Self {
@@ -76,7 +87,15 @@ impl Environment {
                     trial.status().is_ok_and(|status| status.success()),
                     "{PYTHON} has no Redis client: `make test` installs python3-redis"
                 );
-                promised(block, &pipe(Command::new(PYTHON), &script)?)
+                let mut start = String::new();
+                if sleeps(block) {
+                    let program = self.programs().path().join("sleep");
+                    start = format!(
+                        "import subprocess, time\ntime.sleep = lambda seconds: subprocess.check_call(['{}', str(seconds)])\n",
+                        program.display()
+                    );
+                }
+                promised(block, &pipe(Command::new(PYTHON), &(start + &script))?)
             }
             "make" => targets_exist(block.lines.iter()),
             "console" => {
@@ -136,9 +155,10 @@ impl Environment {
         text
     }
 
-    /// A directory with a `redis-cli` that connects to the page's server by default.
+    /// A directory with a `redis-cli` that connects to the page's server by default, and a `sleep` that adds to its clock.
     fn programs(&mut self) -> &TempDir {
         let port = self.port("6379");
+        let directory = self.server().dir().to_owned();
         self.programs.get_or_insert_with(|| {
             let dir = tempfile::tempdir().expect("a directory");
             let client = client_program();
@@ -146,12 +166,25 @@ impl Environment {
                 "#!/bin/sh\ncase \" $* \" in *' -p '*) ;; *) set -- -p {port} \"$@\" ;; esac\nexec '{}' -e \"$@\"\n",
                 client.display()
             );
-            let program = dir.path().join("redis-cli");
-            fs::write(&program, script).expect("a script");
-            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a program");
+            let sleep = format!(
+                "#!/bin/sh\ncd '{}'\nclock=$(cat roughly-clock 2> /dev/null || echo +0)\n\
+                 echo \"$clock $1\" | awk '{{ printf \"+%d\", $1 + 1000 * $2 }}' > new-clock\nmv new-clock roughly-clock\n",
+                directory.display()
+            );
+            for (name, script) in [("redis-cli", script), ("sleep", sleep)] {
+                let program = dir.path().join(name);
+                fs::write(&program, script).expect("a script");
+                fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a program");
+            }
             dir
         })
     }
+}
+
+/// Whether a line of a block sleeps.
+fn sleeps(block: &Block) -> bool {
+    let mut lines = block.lines.iter();
+    lines.any(|line| SLEEPS.iter().any(|start| line.starts_with(start)))
 }
 
 /// Runs a program with this input. Returns its output, or its error messages if it failed.

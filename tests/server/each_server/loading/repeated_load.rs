@@ -187,6 +187,9 @@ fn a_rewrite_while_the_data_is_loaded_keeps_no_line_for_long() {
         "no",
         "--loading-process-events-interval-bytes",
         "1024",
+        // Overrides the delay that the rewrite writes into the file.
+        "--key-load-delay",
+        "0",
     ];
     let (mut server, _dir) = start("", &line, &arguments);
     let options = configured(&arguments);

@@ -2,8 +2,6 @@
 
 use super::nodes::{Nodes, slot};
 use super::{FAMILIES, Migration, Reply, migration, tag_in};
-use std::thread;
-use std::time::Duration;
 
 const FROM: usize = 0;
 const TO: usize = 1;
@@ -71,11 +69,22 @@ impl Import {
     fn assert_ended(&self) {
         self.nodes
             .wait("the end of the import", |_| !self.is_running());
+        self.nodes.wait("the final state of the import", |nodes| {
+            let command = match self.migration {
+                Migration::MigrateSlots => "CLUSTER GETSLOTMIGRATIONS",
+                Migration::Import => "CLUSTER MIGRATION STATUS ALL",
+            };
+            let imports = nodes.servers[TO].call(command);
+            let imports = imports.items().expect("an array").iter();
+            let mut states = imports.map(|import| import.field("state").and_then(Reply::text));
+            let last = states.clone().next().flatten().expect("an import");
+            println!("{}", String::from_utf8_lossy(last));
+            states.all(|state| {
+                [&b"canceled"[..], b"cancelled", b"failed"].contains(&state.expect("a state"))
+            })
+        });
         // It does not start again.
-        for _ in 0..20 {
-            thread::sleep(Duration::from_millis(100));
-            assert!(!self.is_running());
-        }
+        assert!(!self.is_running());
         let target = &self.nodes.servers[TO];
         let keys = target.call(&format!("CLUSTER COUNTKEYSINSLOT {}", self.slot));
         assert_eq!(keys, Reply::Integer(0), "the import is complete");
