@@ -1,7 +1,7 @@
 //! Expired keys that the server has not deleted yet. DEBUG DIGEST includes them.
 
 use crate::families::{FAMILIES, run_on};
-use crate::support::expiry::expire;
+use crate::support::expiry::create_expired;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
@@ -34,11 +34,6 @@ impl Nodes {
         Self { primary, replica }
     }
 
-    /// Creates a value on the primary.
-    fn build(&self, commands: &[&str]) {
-        run_on(&mut self.primary.resp2(), KEY, commands);
-    }
-
     /// Accesses the key on the primary, which deletes it if it has expired.
     fn open(&self) {
         let reply = self.primary.call(&format!("TYPE {KEY}"));
@@ -62,8 +57,9 @@ fn digests_count_an_expired_key_until_the_primary_deletes_it() {
     let empty = nodes.digests();
     assert_eq!(empty.0, empty.1);
     for (name, build) in types() {
-        nodes.build(build);
-        expire(&mut nodes.primary.resp2(), KEY);
+        create_expired(&mut nodes.primary.resp2(), KEY, |connection| {
+            run_on(connection, KEY, build);
+        });
         let expired = nodes.digests();
         assert_eq!(expired.0, expired.1, "{name}");
         assert_ne!(expired.0, empty.0, "{name}");
@@ -90,14 +86,15 @@ fn a_reload_of_the_primary_handles_expired_sketches_like_lists() {
             let (primary, replica) = nodes.digests();
             steps.push((step, primary == replica, primary == empty, replica == empty));
         };
-        nodes.build(build);
-        expire(&mut nodes.primary.resp2(), KEY);
+        create_expired(&mut nodes.primary.resp2(), KEY, |connection| {
+            run_on(connection, KEY, build);
+        });
         observe("expired", &mut nodes);
         assert!(nodes.primary.call("DEBUG RELOAD").is_ok());
         observe("reloaded", &mut nodes);
         nodes.open();
         observe("opened", &mut nodes);
-        nodes.build(build);
+        run_on(&mut nodes.primary.resp2(), KEY, build);
         observe("created again", &mut nodes);
         assert!(nodes.primary.call("DEBUG LOADAOF").is_ok());
         observe("AOF loaded", &mut nodes);

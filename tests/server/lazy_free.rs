@@ -5,7 +5,7 @@ use crate::families::valkey_bloom::allow_huge_keys;
 use crate::families::{FAMILIES, Family, run_on};
 use crate::support::abilities::record;
 use crate::support::cpu;
-use crate::support::expiry::expire;
+use crate::support::expiry::create_expired;
 use crate::support::resp::{Connection, Reply};
 use crate::support::sample::Sample;
 use crate::support::server::Options;
@@ -52,11 +52,16 @@ const WAYS: &[(&str, &str)] = &[
     ("expiry", "EXISTS large"),
 ];
 
+/// Creates the key `large`, which has expired if the command shall find that.
+fn create(connection: &mut Connection, command: &str, mut create: impl FnMut(&mut Connection)) {
+    match command {
+        "EXISTS large" => create_expired(connection, "large", create),
+        _ => create(connection),
+    }
+}
+
 /// Runs a command that removes the key, and returns its CPU time.
 fn go(connection: &mut Connection, command: &str, payload: &[u8]) -> Duration {
-    if command == "EXISTS large" {
-        expire(connection, "large");
-    }
     let (time, reply) = cpu::of_main_thread_during(connection, |connection| match command {
         "RESTORE" => connection.send(&[b"RESTORE", &b"large"[..], b"0", payload, b"REPLACE"]),
         _ => connection.call(command),
@@ -74,7 +79,9 @@ fn median(mut times: [Duration; SMALL_ROUNDS]) -> Duration {
 fn time_for_a_small_key(connection: &mut Connection, command: &str, payload: &[u8]) -> Duration {
     let times = [(); SMALL_ROUNDS].map(|()| {
         connection.call("SET other x");
-        connection.call("SET large x");
+        create(connection, command, |connection| {
+            connection.call("SET large x");
+        });
         go(connection, command, payload)
     });
     connection.call("FLUSHALL SYNC");
@@ -106,7 +113,10 @@ fn removing_a_large_key_takes_as_long_as_removing_a_small_one() {
             let mut times = Vec::new();
             for round in 0.. {
                 connection.call("SET other x");
-                let bytes = make(&mut connection, family, way == 0);
+                let mut bytes = 0;
+                create(&mut connection, command, |connection| {
+                    bytes = make(connection, family, way == 0);
+                });
                 assert!(bytes > 4 << 20, "{name}: {bytes} bytes");
                 let resident = server.resident_bytes();
                 connection.call("CONFIG RESETSTAT");

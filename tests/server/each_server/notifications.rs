@@ -6,7 +6,7 @@ mod needs_jemalloc;
 use crate::families::valkey_bloom::load_payload;
 use crate::families::{FAMILIES, Family, one_per_family};
 use crate::support::c_modules;
-use crate::support::expiry::expire;
+use crate::support::expiry::create_expired;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use crate::workload::words;
@@ -187,10 +187,11 @@ fn commands_can_run_while_a_merge_opens_its_keys() {
                     let reply = connection.call(&merge.create.replace("KEY", key));
                     assert!(reply.is_ok(), "{}: {reply}", merge.create);
                 }
+                connection.call("DEL b");
                 if event == "expired" {
-                    expire(&mut connection, "b");
-                } else {
-                    connection.call("DEL b");
+                    create_expired(&mut connection, "b", |connection| {
+                        connection.call(&merge.create.replace("KEY", "b"));
+                    });
                 }
                 on(&mut connection, event, handler);
                 let reply = connection.call(&command).to_string();

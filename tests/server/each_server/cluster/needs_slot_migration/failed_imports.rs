@@ -77,8 +77,6 @@ impl Import {
             let imports = nodes.servers[TO].call(command);
             let imports = imports.items().expect("an array").iter();
             let mut states = imports.map(|import| import.field("state").and_then(Reply::text));
-            let last = states.clone().next().flatten().expect("an import");
-            println!("{}", String::from_utf8_lossy(last));
             states.all(|state| {
                 [&b"canceled"[..], b"cancelled", b"failed"].contains(&state.expect("a state"))
             })
