@@ -1,8 +1,7 @@
 //! Reads. While the newest pane is the current one and all panes count, the list answers. Otherwise the first read computes the
 //! list of the panes that count, and keeps it for the reads that follow.
 //!
-//! The list of some panes consists of items that one of them lists, or that are in the heap or the list of the window. Every part of
-//! the window ends with the newest pane.
+//! The list of some panes consists of candidates, whichever pane lists them. Every part of the window ends with the newest pane.
 
 use super::cache::{Ranking, RankingCache};
 use super::candidates::{HeapIndex, NONE, saturated};
@@ -209,21 +208,13 @@ impl TopKWindow {
             Some(_) if !counted.is_empty() => counted.split_at(counted.len() - 1),
             _ => (counted, &[][..]),
         };
-        // Marks the candidates that can be in the list.
-        sums.clear();
-        sums.resize(self.candidates.len() as usize, 0);
-        for &number in closed.iter().flat_map(|pane| &pane.content.listed) {
-            sums[number as usize] = 1;
-        }
-        for (_, _, number) in self.heap.iter().chain(self.list.iter()) {
-            sums[number as usize] = 1;
-        }
         // An upper bound of the sum: that of all closed panes, which is stored, and the estimate in the newest.
-        for (bound, number) in sums.iter_mut().zip(0..).filter(|(sum, _)| **sum > 0) {
-            let item = self.buckets.places(self.candidates.get(number).hash);
+        sums.clear();
+        sums.extend(self.candidates.iter().zip(0..).map(|(candidate, number)| {
+            let item = self.buckets.places(candidate.hash);
             let closed = self.candidates.apart(number).closed();
-            *bound = closed.saturating_add(sum_of_estimates(newest, item));
-        }
+            closed.saturating_add(sum_of_estimates(newest, item))
+        }));
         let subtracts = skipped.len() <= closed.len();
         let sum_of = |number: u32, bound: u64| {
             let item = self.buckets.places(self.candidates.get(number).hash);
