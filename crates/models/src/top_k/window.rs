@@ -287,7 +287,11 @@ impl WindowModel {
         let names = self.list.items();
         let names = names.filter(|item| !is_listed(item) && sum(item) > 0);
         let extended = if grows { newest } else { half };
-        let listed = if extended == newest { &own } else { &self.panes[half].listed };
+        let listed = if extended == newest {
+            &own
+        } else {
+            &self.panes[half].listed
+        };
         let mut items: BTreeSet<Vec<u8>> = listed.iter().chain(names).cloned().collect();
         let k = self.shape.0 as usize;
         if items.len() > if grows { 2 * k } else { k } {

@@ -18,6 +18,7 @@ mod digests;
 mod families;
 mod limits;
 mod merged_filters;
+mod rate_filters;
 mod recall;
 mod repeated;
 mod reported_counts;

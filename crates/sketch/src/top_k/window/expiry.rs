@@ -141,8 +141,8 @@ impl TopKWindow {
     /// [`Timed::advance_recorded`](crate::window::Timed::advance_recorded).
     ///
     /// Cost: one step per candidate. If a pane with additions is closed, merged or expires, two buckets of each such pane for each
-    /// candidate, or of all panes if these are fewer. The candidates of merged panes are ordered by their items once
-    /// ([`order::rank`]), before the merges ([`Merger::merge`](super::merge::Merger::merge)).
+    /// candidate, or of all panes if these are fewer, and of half of the panes for each item of the list. The candidates of merged panes
+    /// are ordered by their items once ([`order::rank`]), before the merges ([`Merger::merge`](super::merge::Merger::merge)).
     pub(super) fn advance_with(
         &mut self,
         pane: u64,
@@ -201,11 +201,7 @@ impl TopKWindow {
 
     /// Fills the list of the newest pane ([`TopKWindow::list_closing`]), or removes this pane if it has no increments. Returns
     /// whether it was stored.
-    fn close(
-        &mut self,
-        later: &Timeline,
-        changes: &mut BlockChanges<impl BlockVisitor>,
-    ) -> bool {
+    fn close(&mut self, later: &Timeline, changes: &mut BlockChanges<impl BlockVisitor>) -> bool {
         match self.panes.newest(&self.timeline) {
             None => return false,
             Some(newest) if newest.total > 0 => self.list_closing(later),
