@@ -215,10 +215,8 @@ proptest! {
             if stored.last().is_some_and(|&last| last < pane) && closed < stored.last().copied() {
                 closed = stored.last().copied();
                 let newest = stored.len() - 1;
-                let expired = stored.iter().filter(|&&stored| stored < live(pane)).count();
-                let half = (expired.min(newest) + newest) / 2;
-                if half < newest {
-                    shared.borrow_mut().insert(stored[half]);
+                if newest / 2 < newest {
+                    shared.borrow_mut().insert(stored[newest / 2]);
                 }
             }
             let items = added.entry(pane).or_default();

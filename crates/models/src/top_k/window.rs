@@ -262,46 +262,32 @@ impl WindowModel {
         }
     }
 
-    /// Fills the list of the newest pane, which is closed for this later unit: the items of its heap or, if panes grow with age, of the
-    /// list that have counts in it. Items of the list that no pane of the younger half lists, but which this half has, are added to the
-    /// newest pane, or to the oldest one of this half if panes do not grow. That pane keeps the largest of the half.
-    fn fill_closing(&mut self, later: u64) {
-        let oldest = self.oldest(later);
-        let is_expired = |pane: &&Pane| i128::from(pane.units.0) < oldest;
-        let expired = self.panes.iter().filter(is_expired).count();
-        let newest = self.panes.len() - 1;
-        let half = (expired.min(newest) + newest) / 2;
-        let younger = &self.panes[half..];
-        let grows = self.levels() > 0;
-        let of_window = self.list.items().filter(|_| grows);
+    /// Fills the list of the newest pane, which is closed: the items of its heap or, if panes grow with age, of the list that have counts
+    /// in it. Items of the list that no pane of the younger half lists, but which this half has, are added to its oldest pane. If these are
+    /// too many, it keeps the k largest of the half.
+    fn fill_closing(&mut self) {
+        let (newest, k) = (self.panes.len() - 1, self.shape.0 as usize);
+        let oldest = newest / 2;
+        let of_window = self.list.items().filter(|_| self.levels() > 0);
         let own = self.heap.items().chain(of_window);
         let has_counts = |item: &&Vec<u8>| self.panes[newest].estimate(item) > 0;
-        let own: BTreeSet<Vec<u8>> = own.filter(has_counts).cloned().collect();
+        self.panes[newest].listed = own.filter(has_counts).cloned().collect();
+        let half = &self.panes[oldest..];
         let sum = |item: &Vec<u8>| {
-            let sum = younger.iter().map(|pane| pane.estimate(item)).sum::<u64>();
+            let sum = half.iter().map(|pane| pane.estimate(item)).sum::<u64>();
             u32::try_from(sum).unwrap_or(u32::MAX)
         };
-        let is_listed = |item: &Vec<u8>| {
-            own.contains(item) || younger.iter().any(|pane| pane.listed.contains(item))
-        };
-        let names = self.list.items();
-        let names = names.filter(|item| !is_listed(item) && sum(item) > 0);
-        let extended = if grows { newest } else { half };
-        let listed = if extended == newest {
-            &own
-        } else {
-            &self.panes[half].listed
-        };
-        let mut items: BTreeSet<Vec<u8>> = listed.iter().chain(names).cloned().collect();
-        let k = self.shape.0 as usize;
-        if items.len() > if grows { 2 * k } else { k } {
+        let is_listed = |item: &Vec<u8>| half.iter().any(|pane| pane.listed.contains(item));
+        let lost = self.list.items();
+        let lost = lost.filter(|item| !is_listed(item) && sum(item) > 0);
+        let mut items: BTreeSet<Vec<u8>> = half[0].listed.iter().chain(lost).cloned().collect();
+        if items.len() > if self.levels() > 0 { 2 * k } else { k } {
             let sums = items.into_iter().map(|item| (item.clone(), sum(&item)));
             let mut sums: List = sums.filter(|(_, sum)| *sum > 0).collect();
             sort(&mut sums);
             items = sums.into_iter().take(k).map(|(item, _)| item).collect();
         }
-        self.panes[newest].listed = own;
-        self.panes[extended].listed = items;
+        self.panes[oldest].listed = items;
     }
 
     /// The candidates with their counts in the panes that count at a later unit, the largest first.
@@ -452,7 +438,7 @@ impl WindowedModel for WindowModel {
         }
         let had_newest = self.newest_pane().is_some();
         if self.newest_pane().is_some_and(|newest| newest.total > 0) {
-            self.fill_closing(pane);
+            self.fill_closing();
         }
         self.panes.retain(|pane| pane.total > 0);
         let (before, mut is_shorter) = (self.panes.clone(), false);

@@ -153,7 +153,7 @@ impl TopKWindow {
             return false;
         }
         self.stamp.change();
-        let had_newest = self.close(&later, changes);
+        let had_newest = self.close(changes);
         let (k, buckets) = (self.shape.k, self.buckets);
         let plan = Plan::of(self.panes.all(), &self.timeline, &later, k);
         if !had_newest && plan.leaving.len == 0 && plan.shortened.len == 0 {
@@ -201,10 +201,10 @@ impl TopKWindow {
 
     /// Fills the list of the newest pane ([`TopKWindow::list_closing`]), or removes this pane if it has no increments. Returns
     /// whether it was stored.
-    fn close(&mut self, later: &Timeline, changes: &mut BlockChanges<impl BlockVisitor>) -> bool {
+    fn close(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) -> bool {
         match self.panes.newest(&self.timeline) {
             None => return false,
-            Some(newest) if newest.total > 0 => self.list_closing(later),
+            Some(newest) if newest.total > 0 => self.list_closing(),
             Some(_) => {}
         }
         self.panes.retain(|pane| {
@@ -219,58 +219,50 @@ impl TopKWindow {
 
     /// The newest pane lists its own items: those of the heap and, if panes grow with age, of the list that have an estimate above 0 in it.
     ///
-    /// Items of the list that no pane of the younger half lists are added to the list of a pane: otherwise items that are among the
-    /// most frequent ones of the window, but of no pane, would be lost. If panes grow with age, this is the newest one. Otherwise it is
-    /// the oldest one of the younger half; of too many, it lists those with the largest sums over itself and the younger panes, which
-    /// are those that a list of these panes can have. Overwrites the elements of the heap.
-    fn list_closing(&mut self, later: &Timeline) {
+    /// The items of the list that no pane of the younger half of the window lists are added to the list of the oldest pane of this half:
+    /// otherwise items that are among the most frequent ones of the window, but of no pane, would be lost. Of too many, that pane
+    /// lists the k with the largest sums over the half, because a read of this pane includes the younger ones. Overwrites the elements
+    /// of the heap.
+    fn list_closing(&mut self) {
         let (buckets, grows) = (self.buckets, self.timeline.window().levels() > 0);
-        let max_listed = max_listed(self.shape, self.timeline.window());
-        let panes = self.panes.all();
-        let expired = panes.partition_point(|pane| later.pane_of(pane.first).is_none());
-        let newest = panes.len() - 1;
-        let half = (expired.min(newest) + newest) / 2;
-        self.count_lists(half);
+        let k = self.shape.k as usize;
+        let oldest = (self.panes.all().len() - 1) / 2;
         let Some((closing, _)) = self.panes.split_last_mut() else {
             return;
         };
-        for number in 0..self.candidates.len() {
-            let candidate = self.candidates.get(number);
+        for (number, candidate) in (0..).zip(self.candidates.iter()) {
             let [in_heap, in_list] = candidate.positions.map(|position| position != NONE);
-            let places = buckets.places(candidate.hash);
-            if (in_heap || in_list && grows) && closing.table.estimate(places) > 0 {
+            let is_own = in_heap || in_list && grows;
+            if is_own && closing.table.estimate(buckets.places(candidate.hash)) > 0 {
                 closing.listed.push(number);
-                self.candidates.apart_mut(number).lists += 1;
             }
         }
-
-        let extended = if grows { newest } else { half };
-        let mut listed = (self.panes.contents_mut().nth(extended))
-            .map(|pane| take(&mut pane.listed))
-            .unwrap_or_default();
-        let (panes, candidates) = (self.panes.all(), &self.candidates);
+        self.count_lists(oldest);
+        let Some((pane, _)) = self.panes.split_mut(oldest) else {
+            return;
+        };
+        let mut listed = take(&mut pane.listed);
+        let (half, candidates) = (&self.panes.all()[oldest..], &self.candidates);
         let sum = |number| {
             let item = buckets.places(candidates.get(number).hash);
-            sum_of_estimates(&panes[half..], item)
+            saturated(sum_of_estimates(half, item))
         };
-        let is_name = |&number: &u32| {
-            let in_list = candidates.get(number).positions[HeapIndex::List as usize] != NONE;
-            in_list && candidates.apart(number).lists == 0 && sum(number) > 0
-        };
-        let names = (0..candidates.len()).filter(is_name);
-        if listed.len() + names.clone().count() <= max_listed {
-            listed.extend(names);
+        let is_lost = |number: &u32| candidates.apart(*number).lists == 0 && sum(*number) > 0;
+        let lost = (self.list.iter())
+            .map(|(_, _, number)| number)
+            .filter(is_lost);
+        if listed.len() + lost.clone().count() <= max_listed(self.shape, self.timeline.window()) {
+            listed.extend(lost);
         } else {
             let mut largest = Largest::new(&mut self.heap.elements, candidates);
-            for number in listed.drain(..).chain(names) {
-                largest.offer(saturated(sum(number)), number);
+            for number in listed.drain(..).chain(lost) {
+                largest.offer(sum(number), number);
             }
-            let first = max_listed - largest.sort();
-            let numbers = (first..max_listed).map(|at| self.heap.elements.get(at).1 - 1);
-            listed.extend(numbers);
+            let first = k - largest.sort();
+            listed.extend((first..k).map(|at| self.heap.elements.get(at).1 - 1));
         }
         listed.sort_unstable();
-        if let Some(pane) = self.panes.contents_mut().nth(extended) {
+        if let Some((pane, _)) = self.panes.split_mut(oldest) {
             pane.listed = listed;
         }
     }

@@ -18,6 +18,9 @@ use std::mem::take;
 /// The largest number of cells that [`TopKWindow::unnamed_above`] reads, about. A candidate that it compares counts as a cell.
 const MAX_CELLS: usize = 500_000;
 
+/// In place of a sum that was not read. Sums are smaller.
+const UNKNOWN: u64 = u64::MAX;
+
 impl TopKWindow {
     /// The items of the list with counts above 0 and their counts, the largest count first. Items with equal counts are
     /// in the order of their bytes. Copies no item.
@@ -209,12 +212,22 @@ impl TopKWindow {
             _ => (counted, &[][..]),
         };
         // An upper bound of the sum: that of all closed panes, which is stored, and the estimate in the newest.
-        sums.clear();
-        sums.extend(self.candidates.iter().zip(0..).map(|(candidate, number)| {
-            let item = self.buckets.places(candidate.hash);
+        let bound_of = |number: u32| {
+            let item = self.buckets.places(self.candidates.get(number).hash);
             let closed = self.candidates.apart(number).closed();
             closed.saturating_add(sum_of_estimates(newest, item))
-        }));
+        };
+        // First, the candidates that these panes list: few of the others have a larger sum.
+        sums.clear();
+        sums.resize(self.candidates.len() as usize, UNKNOWN);
+        let members = self.heap.iter().chain(self.list.iter());
+        let members = members.map(|(_, _, number)| number);
+        let listed = closed.iter().flat_map(|pane| &pane.content.listed).copied();
+        for number in listed.chain(members) {
+            if sums[number as usize] == UNKNOWN {
+                sums[number as usize] = bound_of(number);
+            }
+        }
         let subtracts = skipped.len() <= closed.len();
         let sum_of = |number: u32, bound: u64| {
             let item = self.buckets.places(self.candidates.get(number).hash);
@@ -224,15 +237,25 @@ impl TopKWindow {
                 false => sum_of_estimates(closed, item).saturating_add(in_newest()),
             })
         };
-        // The candidates with the largest bounds first: few of the others can have a sum as large as the smallest of these.
+        // Of these, the ones with the largest bounds first.
         let mut largest = Largest::new(top, &self.candidates);
-        for (&bound, number) in sums.iter().zip(0..) {
+        for (&bound, number) in (sums.iter().zip(0..)).filter(|(bound, _)| **bound != UNKNOWN) {
             largest.offer(saturated(bound), number);
         }
         largest.replace_counts(|number| sum_of(number, take(&mut sums[number as usize])));
-        for (&bound, number) in sums.iter().zip(0..).filter(|(bound, _)| **bound > 0) {
+        let mut offer = |number, bound| {
             if saturated(bound) >= largest.min_count() {
                 largest.offer(sum_of(number, bound), number);
+            }
+        };
+        for (&bound, number) in sums.iter().zip(0..) {
+            if ![0, UNKNOWN].contains(&bound) {
+                offer(number, bound);
+            }
+        }
+        for (&bound, number) in sums.iter().zip(0..) {
+            if bound == UNKNOWN {
+                offer(number, bound_of(number));
             }
         }
         let used = largest.sort();
