@@ -26,7 +26,7 @@ pub struct Items {
 }
 
 impl Items {
-    fn next(&mut self) -> &[u8] {
+    pub fn next(&mut self) -> &[u8] {
         self.bytes.clear();
         if self.are_random {
             for number in [self.next, !self.next] {
