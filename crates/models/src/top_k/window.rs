@@ -281,7 +281,13 @@ impl WindowModel {
         let lost = self.list.items();
         let lost = lost.filter(|item| !is_listed(item) && sum(item) > 0);
         let mut items: BTreeSet<Vec<u8>> = half[0].listed.iter().chain(lost).cloned().collect();
-        if items.len() > if self.levels() > 0 { 2 * k } else { k } {
+        let is_finest = half[0].units.1 - half[0].units.0 == 1;
+        let most = if self.levels() > 0 && is_finest {
+            2 * k
+        } else {
+            k
+        };
+        if items.len() > most {
             let sums = items.into_iter().map(|item| (item.clone(), sum(&item)));
             let mut sums: List = sums.filter(|(_, sum)| *sum > 0).collect();
             sort(&mut sums);

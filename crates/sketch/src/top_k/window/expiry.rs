@@ -251,7 +251,11 @@ impl TopKWindow {
         let lost = (self.list.iter())
             .map(|(_, _, number)| number)
             .filter(is_lost);
-        if listed.len() + lost.clone().count() <= max_listed(self.shape, self.timeline.window()) {
+        let most = match self.timeline.level_of(half[0].first) {
+            Some(0) => max_listed(self.shape, self.timeline.window()),
+            _ => k,
+        };
+        if listed.len() + lost.clone().count() <= most {
             listed.extend(lost);
         } else {
             let mut largest = Largest::new(&mut self.heap.elements, candidates);
