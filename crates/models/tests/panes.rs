@@ -57,7 +57,7 @@ impl Texts {
 
     fn advance(&mut self, newest: u64) {
         let merges = &mut self.merges;
-        let merge = |older: &mut String, younger: String| {
+        let merge = |older: &mut String, younger: String, _: &_| {
             *merges += 1;
             *older = merged(older, &younger);
         };
@@ -172,7 +172,7 @@ proptest! {
         run(window, first, &steps);
         let mut last = Texts::new(window, u64::MAX);
         prop_assert_eq!(last.timeline.newest(), window.max_pane());
-        let advanced = last.list.advance(&mut last.timeline, u64::MAX, |_, _| {}, drop);
+        let advanced = last.list.advance(&mut last.timeline, u64::MAX, |_, _, _| {}, drop);
         prop_assert!(!advanced);
     }
 

@@ -2,19 +2,19 @@
 
 use super::{append, options};
 use crate::support::cpu;
+use crate::support::sample::Sample;
+use crate::support::streams::{Pane, STREAMS};
 use std::time::Duration;
 
-/// Increments in a file. So many items make an array of each pane.
-const INCREMENTS: usize = 20_000;
-/// Different items.
-const ITEMS: usize = 5_000;
+/// Increments of a pane, at most.
+const EVENTS: usize = 200;
 /// Panes of the window, each with increments.
 const PANES: usize = 100;
 /// The first pane of the increments, later than that of the creation.
 const NEWEST: usize = 10_000_000_000;
 
-/// The CPU time of the main thread that loads a file with these commands, per increment.
-fn load(create: &str, commands: &[String]) -> Duration {
+/// The CPU time of the main thread that loads a file with these commands, which have so many increments.
+fn load(create: &str, commands: &[String], increments: usize) -> Duration {
     let server = options().start();
     let mut connection = server.resp2();
     let created = connection.call(create);
@@ -25,28 +25,42 @@ fn load(create: &str, commands: &[String]) -> Duration {
     });
     assert!(reply.is_ok(), "{reply}");
     let total = connection.call("CMS.INFO k").to_string();
-    assert!(total.contains(&format!(":{INCREMENTS}")), "{total}");
-    time / INCREMENTS as u32
+    assert!(total.contains(&format!(":{increments}")), "{total}");
+    time
 }
 
-/// An increment reads no older pane, so it costs what the rows cost: at most twice the increment of a sketch without a window.
+/// An increment reads no older pane, so it costs what the rows cost: at most twice the increment of a sketch without a window. In a sample,
+/// some streams.
 #[test]
 fn increments_of_a_window_cost_as_much_as_without_one() {
-    for depth in [7, 32] {
+    let depths = [7, 32].into_iter().cycle();
+    let cases: Vec<_> = STREAMS.into_iter().zip(depths).collect();
+    for &(stream, depth) in Sample::of_run().of(&cases) {
         let create = format!("CMS.INITBYDIM k 64 {depth}");
-        let increment = |number| format!("CMS.INCRBY k item:{} 1", number * 7919 % ITEMS);
-        let increments: Vec<_> = (0..INCREMENTS).map(increment).collect();
-        let classic = load(&create, &increments);
+        let of_pane = |number| {
+            let pane = Pane {
+                number,
+                events: EVENTS,
+                k: 10,
+            };
+            let events = stream.events(pane, 1).into_iter();
+            let increments = events.map(|item| format!("CMS.INCRBY k item:{item} 1"));
+            increments.collect::<Vec<_>>()
+        };
+        let panes: Vec<_> = (0..PANES as u32).map(of_pane).collect();
+        let increments = panes.concat();
+        let classic = load(&create, &increments, increments.len());
         let create = format!("{create} WINDOW {} PANES {PANES}", PANES * 1000);
         let mut commands = Vec::new();
-        for (pane, increments) in increments.chunks(INCREMENTS.div_ceil(PANES)).enumerate() {
+        for (pane, increments) in panes.iter().enumerate() {
             commands.push(format!("SKETCH.ADVANCE k {}", NEWEST + pane));
             commands.extend_from_slice(increments);
         }
-        let windowed = load(&create, &commands);
+        let windowed = load(&create, &commands, increments.len());
+        let name = stream.name;
         assert!(
             windowed <= 2 * classic,
-            "depth {depth}: {windowed:?} per increment with a window, {classic:?} without"
+            "{name}, depth {depth}: {windowed:?} with a window, {classic:?} without"
         );
     }
 }

@@ -129,22 +129,30 @@ impl Pane {
         self.table.estimate(item).into()
     }
 
-    /// Adds the younger half of a pane to the older one.
-    fn merge(mut self, younger: Self, k: usize) -> Self {
+    /// Its estimate and those of the next eight panes of `before`, which are in ascending order.
+    fn sum(&self, item: &[u8], before: &[Self]) -> u64 {
+        let younger = before.iter().filter(|pane| pane.units.0 >= self.units.1);
+        let estimates = younger.take(8).map(|pane| pane.estimate(item));
+        self.estimate(item) + estimates.sum::<u64>()
+    }
+
+    /// Adds the younger half of a pane to the older one. `before` are the panes before the step.
+    fn merge(mut self, younger: Self, k: usize, before: &[Self]) -> Self {
         let items: BTreeSet<Vec<u8>> = self.listed.union(&younger.listed).cloned().collect();
         let sum = |item: Vec<u8>| {
-            (
-                Reverse(self.estimate(&item) + younger.estimate(&item)),
-                item,
-            )
+            let count = self.estimate(&item);
+            (Reverse(count + younger.sum(&item, before)), item)
         };
         let mut sums: Vec<_> = items.into_iter().map(sum).collect();
         sums.sort();
         sums.truncate(k);
+        let counts: Vec<u64> = (sums.iter())
+            .map(|(_, item)| self.estimate(item) + younger.estimate(item))
+            .collect();
         self.table.merge(&younger.table);
-        for (Reverse(sum), item) in sums.iter().rev() {
-            self.table
-                .restore(item, u32::try_from(*sum).unwrap_or(u32::MAX));
+        for ((_, item), count) in sums.iter().zip(counts).rev() {
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            self.table.restore(item, count);
         }
         self.listed = sums.into_iter().map(|(_, item)| item).collect();
         self.units.1 = younger.units.1;
@@ -254,46 +262,43 @@ impl WindowModel {
         }
     }
 
-    /// The items that the newest pane lists when it is closed: those of its heap or, if panes grow with age, the list that have
-    /// counts in it, and those of the list that the last half of the window has and no pane of it lists. Of too many, those with the
-    /// largest counts in this half.
-    fn closing(&self) -> BTreeSet<Vec<u8>> {
-        let Some(pane) = self.newest_pane() else {
-            return BTreeSet::new();
+    /// Fills the list of the newest pane, which is closed: the items of its heap or, if panes grow with age, of the list that have counts
+    /// in it. Items of the list that no pane of the younger half lists, but which this half has, are added to its oldest pane. If these are
+    /// too many, it keeps the k largest of the half.
+    fn fill_closing(&mut self) {
+        let (newest, k) = (self.panes.len() - 1, self.shape.0 as usize);
+        let oldest = newest / 2;
+        let of_window = self.list.items().filter(|_| self.levels() > 0);
+        let own = self.heap.items().chain(of_window);
+        let has_counts = |item: &&Vec<u8>| self.panes[newest].estimate(item) > 0;
+        self.panes[newest].listed = own.filter(has_counts).cloned().collect();
+        let half = &self.panes[oldest..];
+        let sum = |item: &Vec<u8>| {
+            let sum = half.iter().map(|pane| pane.estimate(item)).sum::<u64>();
+            u32::try_from(sum).unwrap_or(u32::MAX)
         };
-        let units = self.window.ms().div_ceil(self.window.pane_ms());
-        let is_young = |pane: &&Pane| pane.units.0 + units / 2 >= self.newest;
-        let younger: Vec<&Pane> = self.panes.iter().filter(is_young).collect();
-        let sum = |item: &[u8]| -> u64 { younger.iter().map(|pane| pane.estimate(item)).sum() };
-        let is_unlisted = |item: &&Vec<u8>| {
-            sum(item) > 0 && !younger.iter().any(|pane| pane.listed.contains(*item))
+        let is_listed = |item: &Vec<u8>| half.iter().any(|pane| pane.listed.contains(item));
+        let lost = self.list.items();
+        let lost = lost.filter(|item| !is_listed(item) && sum(item) > 0);
+        let mut items: BTreeSet<Vec<u8>> = half[0].listed.iter().chain(lost).cloned().collect();
+        let is_finest = half[0].units.1 - half[0].units.0 == 1;
+        let most = if self.levels() > 0 && is_finest {
+            2 * k
+        } else {
+            k
         };
-        let steady = self.list.items().filter(|_| self.levels() > 0);
-        let of_pane = (self.heap.items().chain(steady)).filter(|item| pane.estimate(item) > 0);
-        let unlisted = self.list.items().filter(is_unlisted);
-        let mut items: BTreeSet<Vec<u8>> = of_pane.chain(unlisted).cloned().collect();
-        let k = self.shape.0 as usize;
-        if items.len() > if self.levels() > 0 { 2 * k } else { k } {
-            let sum = |item: Vec<u8>| (u32::try_from(sum(&item)).unwrap_or(u32::MAX), item);
-            let sums = items.into_iter().map(sum);
-            let mut sums: List = sums.map(|(sum, item)| (item, sum)).collect();
+        if items.len() > most {
+            let sums = items.into_iter().map(|item| (item.clone(), sum(&item)));
+            let mut sums: List = sums.filter(|(_, sum)| *sum > 0).collect();
             sort(&mut sums);
             items = sums.into_iter().take(k).map(|(item, _)| item).collect();
         }
-        items
+        self.panes[oldest].listed = items;
     }
 
-    /// The candidates of the panes that count at a later unit, and those of the heap and the list, with their counts, the largest
-    /// first.
+    /// The candidates with their counts in the panes that count at a later unit, the largest first.
     fn largest(&self, current: u64) -> List {
-        let listed = self.counted(current).flat_map(|pane| &pane.listed);
-        let items: BTreeSet<&Vec<u8>> = listed
-            .chain(self.heap.items())
-            .chain(self.list.items())
-            .collect();
-        let counts = items
-            .into_iter()
-            .map(|item| (item.clone(), self.count(item, current)));
+        let counts = (self.candidates.iter()).map(|item| (item.clone(), self.count(item, current)));
         let mut list: List = counts.filter(|(_, count)| *count > 0).collect();
         sort(&mut list);
         list.truncate(self.list.0.len());
@@ -354,8 +359,8 @@ impl WindowModel {
     }
 
     /// Merges and removes panes. At most two panes become one, unless they are removed later. A pane that becomes longer without a
-    /// merge lists at most k items. Returns whether such a pane listed more.
-    fn step(&mut self) -> bool {
+    /// merge lists at most k items. Returns whether such a pane listed more. `before` are the panes before all steps to a later unit.
+    fn step(&mut self, before: &[Pane]) -> bool {
         let k = self.shape.0 as usize;
         let mut is_shorter = false;
         let mut panes: Vec<Pane> = Vec::new();
@@ -365,18 +370,14 @@ impl WindowModel {
             };
             pane.units = units;
             match panes.pop() {
-                Some(older) if older.units == units => panes.push(older.merge(pane, k)),
+                Some(older) if older.units == units => panes.push(older.merge(pane, k, before)),
                 older => panes.extend(older.into_iter().chain([pane])),
             }
         }
         for pane in &mut panes {
             if pane.units.1 - pane.units.0 > 1 && pane.listed.len() > k {
-                let count = |item: &Vec<u8>| Reverse(pane.table.estimate(item));
-                let mut items: Vec<_> = pane
-                    .listed
-                    .iter()
-                    .map(|item| (count(item), item.clone()))
-                    .collect();
+                let sum = |item: &Vec<u8>| (Reverse(pane.sum(item, before)), item.clone());
+                let mut items: Vec<_> = pane.listed.iter().map(sum).collect();
                 items.sort();
                 pane.listed = items.into_iter().take(k).map(|(_, item)| item).collect();
                 is_shorter = true;
@@ -442,16 +443,11 @@ impl WindowedModel for WindowModel {
             return;
         }
         let had_newest = self.newest_pane().is_some();
-        let closing = self.closing();
-        if had_newest && let Some(newest) = self.panes.last_mut() {
-            newest.listed = if newest.total > 0 {
-                closing
-            } else {
-                BTreeSet::new()
-            };
-            self.panes.retain(|pane| pane.total > 0);
+        if self.newest_pane().is_some_and(|newest| newest.total > 0) {
+            self.fill_closing();
         }
-        let (before, mut is_shorter) = (self.panes.len(), false);
+        self.panes.retain(|pane| pane.total > 0);
+        let (before, mut is_shorter) = (self.panes.clone(), false);
         // Merges and expiries change panes at units that depend on these panes only; between them, nothing changes.
         let mut units: BTreeSet<u64> = BTreeSet::from([pane]);
         for pane in &self.panes {
@@ -467,9 +463,9 @@ impl WindowedModel for WindowModel {
             .collect::<Vec<_>>()
         {
             self.newest = unit;
-            is_shorter |= self.step();
+            is_shorter |= self.step(&before);
         }
-        if !had_newest && !is_shorter && before == self.panes.len() {
+        if !had_newest && !is_shorter && before.len() == self.panes.len() {
             return;
         }
         let listed: BTreeSet<_> = self.panes.iter().flat_map(|pane| &pane.listed).collect();

@@ -18,6 +18,7 @@ mod digests;
 mod families;
 mod limits;
 mod merged_filters;
+mod rate_filters;
 mod recall;
 mod repeated;
 mod reported_counts;
@@ -387,7 +388,7 @@ fn the_streams_of_the_python_tests_are_those_of_the_collection() {
             let pane = |number| streams::Pane {
                 number,
                 events: 200,
-                k: 10,
+                k: 5,
             };
             let panes: Vec<_> = (0..3)
                 .map(|number| stream.events(pane(number), 1))

@@ -1,6 +1,7 @@
 //! False positives of filters at their capacity, by stream of the collection.
 
-use crate::reported_rates::{Filled, OF_1000, STANDARD_ERRORS, filled};
+use crate::rate_filters::{Filled, filled};
+use crate::reported_rates::{OF_1000, STANDARD_ERRORS};
 use crate::streams::{Pane, Stream};
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::cuckoo::{self, CuckooFilter};

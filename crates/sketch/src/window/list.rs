@@ -4,6 +4,7 @@ use super::{Panes, Timeline, UnitRange};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::format::{FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, capacity_for, optional, with_capacity};
+use std::mem::take;
 
 /// A live pane with increments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -84,6 +85,13 @@ impl<T> PaneList<T> {
     pub fn split_last_mut(&mut self) -> Option<(&mut T, &[StoredPane<T>])> {
         let (last, before) = self.panes.split_last_mut()?;
         Some((&mut last.content, before))
+    }
+
+    /// The content of the pane at a position, to change it, and the panes after it.
+    #[must_use]
+    pub fn split_mut(&mut self, position: usize) -> Option<(&mut T, &[StoredPane<T>])> {
+        let (pane, after) = self.panes.get_mut(position..)?.split_first_mut()?;
+        Some((&mut pane.content, after))
     }
 
     /// The contents, oldest pane first, to change them.
@@ -244,9 +252,10 @@ impl<T: Default> PaneList<T> {
     /// Makes `newest` the newest pane: merges and removes panes. Returns false, and changes nothing, if it is not above the
     /// newest pane of `timeline`.
     ///
-    /// `merge` adds the content of a younger pane to that of an older one; `expire` receives that of a pane that expires. The
-    /// result must depend on both contents only. The content of a pane is then the same after any steps to the same newest pane:
-    /// it is the merge of its halves, which are made in the same way; a half that is not stored is no operand.
+    /// `merge` adds the content of a younger pane to that of an older one, and receives the panes that are younger than both, as they
+    /// were before; `expire` receives the content of a pane that expires. If the result depends on both contents only, the content of a
+    /// pane is the same after any steps to the same newest pane: it is the merge of its halves, which are made in the same way; a half
+    /// that is not stored is no operand.
     ///
     /// A pane that expires is not merged before. The memory of the list stays reserved, see [`PaneList::shrink`]. Cost: one
     /// step per stored pane, and the merges, of which there are fewer than stored panes.
@@ -254,7 +263,7 @@ impl<T: Default> PaneList<T> {
         &mut self,
         timeline: &mut Timeline,
         newest: u64,
-        mut merge: impl FnMut(&mut T, T),
+        mut merge: impl FnMut(&mut T, T, &[StoredPane<T>]),
         mut expire: impl FnMut(T),
     ) -> bool {
         if timeline.advance(newest).is_none() {
@@ -267,41 +276,44 @@ impl<T: Default> PaneList<T> {
         for next in 0..self.panes.len() {
             let first = self.panes[next].first;
             let Some((range, _)) = pane_of(first) else {
-                expire(std::mem::take(&mut self.panes[next].content));
+                expire(take(&mut self.panes[next].content));
                 continue;
             };
             if current != Some(range.first) {
-                self.finish_pane(&mut len, start, current, &mut merge);
+                self.finish_pane(&mut len, start, current, next, &mut merge);
                 (start, current) = (len, Some(range.first));
             } else {
                 let level = common_level(self.panes[len - 1].first, first);
-                self.merge_last(&mut len, start, level, &mut merge);
+                self.merge_last(&mut len, start, level, next, &mut merge);
             }
             self.panes.swap(len, next);
             len += 1;
         }
-        self.finish_pane(&mut len, start, current, &mut merge);
+        let next = self.panes.len();
+        self.finish_pane(&mut len, start, current, next, &mut merge);
         self.panes.truncate(len);
         true
     }
 
-    /// Merges the last two of the panes from `start` to `len` while the level of their merge is below `level`.
+    /// Merges the last two of the panes from `start` to `len` while the level of their merge is below `level`. The panes from `next` on
+    /// are younger.
     fn merge_last(
         &mut self,
         len: &mut usize,
         start: usize,
         level: u32,
-        merge: &mut impl FnMut(&mut T, T),
+        next: usize,
+        merge: &mut impl FnMut(&mut T, T, &[StoredPane<T>]),
     ) {
         while *len - start >= 2 {
-            let (before, from) = self.panes.split_at_mut(*len - 1);
-            let (Some(older), Some(younger)) = (before.last_mut(), from.first_mut()) else {
+            let (before, rest) = self.panes.split_at_mut(next);
+            let [.., older, younger] = &mut before[..*len] else {
                 break;
             };
             if common_level(older.first, younger.first) >= level {
                 break;
             }
-            merge(&mut older.content, std::mem::take(&mut younger.content));
+            merge(&mut older.content, take(&mut younger.content), rest);
             *len -= 1;
         }
     }
@@ -312,9 +324,10 @@ impl<T: Default> PaneList<T> {
         len: &mut usize,
         start: usize,
         first: Option<u64>,
-        merge: &mut impl FnMut(&mut T, T),
+        next: usize,
+        merge: &mut impl FnMut(&mut T, T, &[StoredPane<T>]),
     ) {
-        self.merge_last(len, start, u32::MAX, merge);
+        self.merge_last(len, start, u32::MAX, next, merge);
         if let (Some(first), Some(pane)) = (first, self.panes.get_mut(start)) {
             pane.first = first;
         }

@@ -49,7 +49,7 @@ impl Operand<'_> {
             self.merged.push(pane.first, pane.content.try_clone()?);
         }
         let (grid, mut result) = (self.sketch.grid, Ok(()));
-        let merge = |older: &mut Pane, younger: Pane| {
+        let merge = |older: &mut Pane, younger: Pane, _: &_| {
             if let Err(error) = older.add::<C, _>(&younger, 1, grid, budget) {
                 result = Err(error);
             }

@@ -176,7 +176,7 @@ impl Timed for CountMinWindow {
             shape,
             grid,
         } = self;
-        let merge = |older: &mut Pane, younger| {
+        let merge = |older: &mut Pane, younger, _: &_| {
             with_cell!(shape.cell_size(), C => older.absorb::<C>(younger, *grid));
         };
         let advanced = panes.advance(timeline, pane, merge, |expired| *total -= expired.total);

@@ -236,7 +236,9 @@ impl TDigestWindow {
             let closed = ClosedPane::of(&mut self.newest, scratch);
             self.closed.push(self.timeline.newest(), closed);
         }
-        let merge = |older: &mut ClosedPane, younger| older.merge(younger, compression, scratch);
+        let merge = |older: &mut ClosedPane, younger, _: &_| {
+            older.merge(younger, compression, scratch);
+        };
         (self.closed).advance(&mut self.timeline, pane, merge, drop);
         self.count_closed();
         self.stamp.change();

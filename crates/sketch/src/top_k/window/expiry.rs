@@ -30,10 +30,6 @@ impl Positions {
         self.len += 1;
     }
 
-    fn contains(&self, position: usize) -> bool {
-        self.numbers[..self.len].contains(&(position as u8))
-    }
-
     /// The panes at these positions.
     fn of<'a>(
         &self,
@@ -145,8 +141,8 @@ impl TopKWindow {
     /// [`Timed::advance_recorded`](crate::window::Timed::advance_recorded).
     ///
     /// Cost: one step per candidate. If a pane with additions is closed, merged or expires, two buckets of each such pane for each
-    /// candidate, or of all panes if these are fewer. The candidates of merged panes are ordered by their items once
-    /// ([`order::rank`]), before the merges ([`Merger::merge`](super::merge::Merger::merge)).
+    /// candidate, or of all panes if these are fewer, and of half of the panes for each item of the list. The candidates of merged panes
+    /// are ordered by their items once ([`order::rank`]), before the merges ([`Merger::merge`](super::merge::Merger::merge)).
     pub(super) fn advance_with(
         &mut self,
         pane: u64,
@@ -162,7 +158,7 @@ impl TopKWindow {
         let plan = Plan::of(self.panes.all(), &self.timeline, &later, k);
         if !had_newest && plan.leaving.len == 0 && plan.shortened.len == 0 {
             self.panes
-                .advance(&mut self.timeline, pane, |_, _| (), drop);
+                .advance(&mut self.timeline, pane, |_, _, _| (), drop);
             return true;
         }
         self.empty_heaps();
@@ -174,13 +170,14 @@ impl TopKWindow {
         let Self {
             candidates, merger, ..
         } = self;
-        for (position, pane) in self.panes.contents_mut().enumerate() {
-            if plan.shortened.contains(position) {
-                merger.shorten(pane, candidates, k, buckets);
+        for &position in &plan.shortened.numbers[..plan.shortened.len] {
+            if let Some((pane, rest)) = self.panes.split_mut(position.into()) {
+                merger.shorten(pane, rest, candidates, k, buckets);
             }
         }
-        let merge =
-            |older: &mut Pane, younger| merger.merge(older, younger, candidates, k, buckets);
+        let merge = |older: &mut Pane, younger, rest: &[StoredPane<Pane>]| {
+            merger.merge(older, younger, rest, candidates, k, buckets);
+        };
         self.panes.advance(&mut self.timeline, pane, merge, drop);
         if self.panes.all().is_empty() {
             self.panes.visit(&mut changes.freed);
@@ -188,6 +185,7 @@ impl TopKWindow {
             self.candidates.clear(changes);
             return true;
         }
+        self.count_lists(0);
         let panes = &mut self.panes;
         let renumber = |number: &dyn Fn(u32) -> u32| {
             for listed in panes.contents_mut().flat_map(|pane| &mut pane.listed) {
@@ -219,52 +217,67 @@ impl TopKWindow {
         true
     }
 
-    /// The newest pane lists the items of the heap and, if panes grow with age, of the list that have an estimate above 0 in it. It
-    /// also lists the items of the list that the younger half of the window has and no pane of it lists: otherwise items that are
-    /// among the most frequent ones of the window, but of no pane, would be lost. Of too many, it lists those with the largest sums
-    /// over the younger half. Overwrites the elements of the heap.
+    /// The newest pane lists its own items: those of the heap and, if panes grow with age, of the list that have an estimate above 0 in it.
+    ///
+    /// The items of the list that no pane of the younger half of the window lists are added to the list of the oldest pane of this half:
+    /// otherwise items that are among the most frequent ones of the window, but of no pane, would be lost. Of too many, that pane
+    /// lists the k with the largest sums over the half, because a read of this pane includes the younger ones. Overwrites the elements
+    /// of the heap.
     fn list_closing(&mut self) {
-        let (window, buckets) = (self.timeline.window(), self.buckets);
-        let max_listed = max_listed(self.shape, window);
-        let half = self.timeline.newest().saturating_sub(window.units() / 2);
-        let older = self.panes.all().partition_point(|pane| pane.first < half);
-        let mut listed = (self.panes.split_last_mut())
-            .map(|(newest, _)| take(&mut newest.listed))
-            .unwrap_or_default();
-        let (older, younger) = self.panes.all().split_at(older);
-        for &number in older.iter().flat_map(|pane| &pane.content.listed) {
-            self.candidates.apart_mut(number).lists -= 1;
-        }
-        let candidates = &self.candidates;
-        let places = |number| buckets.places(candidates.get(number).hash);
-        let sum = |number| sum_of_estimates(younger, places(number));
-        let is_closing = |&number: &u32| {
-            let positions = candidates.get(number).positions;
-            let [in_heap, in_list] = positions.map(|position| position != NONE);
-            let is_of_pane = in_heap || in_list && window.levels() > 0;
-            let newest = younger.last().filter(|_| is_of_pane);
-            newest.is_some_and(|pane| pane.content.table.estimate(places(number)) > 0)
-                || in_list && candidates.apart(number).lists == 0 && sum(number) > 0
+        let (buckets, grows) = (self.buckets, self.timeline.window().levels() > 0);
+        let k = self.shape.k as usize;
+        let oldest = (self.panes.all().len() - 1) / 2;
+        let Some((closing, _)) = self.panes.split_last_mut() else {
+            return;
         };
-        let closing = (0..candidates.len()).filter(is_closing);
-        if closing.clone().count() <= max_listed {
-            listed.extend(closing);
+        for (number, candidate) in (0..).zip(self.candidates.iter()) {
+            let [in_heap, in_list] = candidate.positions.map(|position| position != NONE);
+            let is_own = in_heap || in_list && grows;
+            if is_own && closing.table.estimate(buckets.places(candidate.hash)) > 0 {
+                closing.listed.push(number);
+            }
+        }
+        self.count_lists(oldest);
+        let Some((pane, _)) = self.panes.split_mut(oldest) else {
+            return;
+        };
+        let mut listed = take(&mut pane.listed);
+        let (half, candidates) = (&self.panes.all()[oldest..], &self.candidates);
+        let sum = |number| {
+            let item = buckets.places(candidates.get(number).hash);
+            saturated(sum_of_estimates(half, item))
+        };
+        let is_lost = |number: &u32| candidates.apart(*number).lists == 0 && sum(*number) > 0;
+        let lost = (self.list.iter())
+            .map(|(_, _, number)| number)
+            .filter(is_lost);
+        let most = match self.timeline.level_of(half[0].first) {
+            Some(0) => max_listed(self.shape, self.timeline.window()),
+            _ => k,
+        };
+        if listed.len() + lost.clone().count() <= most {
+            listed.extend(lost);
         } else {
             let mut largest = Largest::new(&mut self.heap.elements, candidates);
-            closing.for_each(|number| largest.offer(saturated(sum(number)), number));
-            let first = max_listed - largest.sort();
-            let numbers = (first..max_listed).map(|at| self.heap.elements.get(at).1 - 1);
-            listed.extend(numbers);
-            listed.sort_unstable();
+            for number in listed.drain(..).chain(lost) {
+                largest.offer(sum(number), number);
+            }
+            let first = k - largest.sort();
+            listed.extend((first..k).map(|at| self.heap.elements.get(at).1 - 1));
         }
-        for &number in (older.iter())
-            .flat_map(|pane| &pane.content.listed)
-            .chain(&listed)
-        {
+        listed.sort_unstable();
+        if let Some((pane, _)) = self.panes.split_mut(oldest) {
+            pane.listed = listed;
+        }
+    }
+
+    /// Counts the panes from a position on that list each candidate.
+    fn count_lists(&mut self, from: usize) {
+        for (_, apart) in self.candidates.iter_mut() {
+            apart.lists = 0;
+        }
+        for &number in (self.panes.all()[from..].iter()).flat_map(|pane| &pane.content.listed) {
             self.candidates.apart_mut(number).lists += 1;
-        }
-        if let Some((newest, _)) = self.panes.split_last_mut() {
-            newest.listed = listed;
         }
     }
 
@@ -292,17 +305,14 @@ impl TopKWindow {
         }
     }
 
-    /// Removes the candidates of panes that expire from their lists. Visits the blocks that the step frees.
-    fn free_leaving(&mut self, later: &Timeline, changes: &mut BlockChanges<impl BlockVisitor>) {
+    /// Visits the blocks that the step frees.
+    fn free_leaving(&self, later: &Timeline, changes: &mut BlockChanges<impl BlockVisitor>) {
         let panes = self.panes.all();
         for (position, pane) in panes.iter().enumerate() {
-            let change = Change::of(panes, position, later);
-            if change == Change::Expires {
-                for &number in &pane.content.listed {
-                    self.candidates.apart_mut(number).lists -= 1;
-                }
-            }
-            if matches!(change, Change::Expires | Change::IsAdded) {
+            if matches!(
+                Change::of(panes, position, later),
+                Change::Expires | Change::IsAdded
+            ) {
                 pane.content.visit(&mut changes.freed);
             }
         }

@@ -6,17 +6,22 @@
 use super::candidates::{Candidates, saturated};
 use super::order::rank_of;
 use super::table::Buckets;
-use super::{Pane, Shape, Window, max_listed};
+use super::{Pane, Shape, Window, max_listed, sum_of_estimates};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, with_capacity};
+use crate::window::StoredPane;
 use std::cmp::Reverse;
+
+/// The number of younger panes that a merge reads to select candidates.
+pub(super) const YOUNGER: usize = 8;
 
 /// A candidate of some panes.
 #[derive(Debug)]
 struct Ranked {
-    /// The sum of its estimates in these panes.
+    /// The sum of its estimates in these panes and the next younger ones.
     sum: u64,
-    hash: u64,
+    /// The sum of its estimates in these panes, at most 2^32 - 1.
+    count: u32,
     number: u32,
     /// Its rank in the order of items.
     rank: u32,
@@ -46,61 +51,68 @@ impl Merger {
     }
 
     /// Adds a younger pane to an older one, which then lists at most k candidates. Both are closed, and the candidates that they
-    /// list have ranks ([`rank`](super::order::rank)). The result depends on both panes and the items only.
+    /// list have ranks ([`rank`](super::order::rank)). `rest` are the panes that are younger than both.
     ///
-    /// Cost: one step per cell, and six buckets for each candidate that the panes list.
+    /// Cost: one step per cell, and the buckets of [`Merger::select`] and four more for each candidate that the panes list.
     pub fn merge(
         &mut self,
         older: &mut Pane,
         mut younger: Pane,
-        candidates: &mut Candidates,
+        rest: &[StoredPane<Pane>],
+        candidates: &Candidates,
         k: u32,
         buckets: Buckets,
     ) {
-        self.select([&*older, &younger], candidates, k, buckets);
+        self.select([&*older, &younger], rest, candidates, k, buckets);
         older.table.merge(&mut younger.table);
-        for &Ranked { sum, hash, .. } in self.0.iter().rev() {
-            older.table.raise(buckets.places(hash), saturated(sum));
+        for &Ranked { count, number, .. } in self.0.iter().rev() {
+            let item = buckets.places(candidates.get(number).hash);
+            older.table.raise(item, count);
         }
         older.total = older.total.saturating_add(younger.total);
-        self.write_list(older, candidates);
+        self.write_list(older);
     }
 
     /// Reduces the list of a pane of level 0 to k candidates, as a merge does: for a pane that becomes longer without one.
     ///
-    /// Cost: two buckets for each candidate that the pane lists.
+    /// Cost: that of [`Merger::select`].
     pub fn shorten(
         &mut self,
         pane: &mut Pane,
-        candidates: &mut Candidates,
+        rest: &[StoredPane<Pane>],
+        candidates: &Candidates,
         k: u32,
         buckets: Buckets,
     ) {
-        self.select([&*pane], candidates, k, buckets);
-        self.write_list(pane, candidates);
+        self.select([&*pane], rest, candidates, k, buckets);
+        self.write_list(pane);
     }
 
-    /// Selects the k candidates of these panes with the largest sums, and removes all from the lists that are counted.
+    /// Selects the k candidates of these panes with the largest sums over them and the next [`YOUNGER`] panes: every part of the
+    /// window with these panes has the younger ones, too.
+    ///
+    /// Cost: two buckets of each of these panes for each candidate.
     fn select<const N: usize>(
         &mut self,
         panes: [&Pane; N],
-        candidates: &mut Candidates,
+        rest: &[StoredPane<Pane>],
+        candidates: &Candidates,
         k: u32,
         buckets: Buckets,
     ) {
         let Self(ranked) = self;
         ranked.clear();
+        let next = &rest[..rest.len().min(YOUNGER)];
         for &number in panes.iter().flat_map(|pane| &pane.listed) {
-            candidates.apart_mut(number).lists -= 1;
             let candidate = candidates.get(number);
-            let (hash, rank) = (candidate.hash, rank_of(candidate));
-            let item = buckets.places(hash);
+            let item = buckets.places(candidate.hash);
             let estimates = panes.map(|pane| u64::from(pane.table.estimate(item)));
+            let count: u64 = estimates.iter().sum();
             ranked.push(Ranked {
-                sum: estimates.iter().sum(),
-                hash,
+                sum: count + sum_of_estimates(next, item),
+                count: saturated(count),
                 number,
-                rank,
+                rank: rank_of(candidate),
             });
         }
         ranked.sort_unstable_by_key(|ranked| (Reverse(ranked.sum), ranked.rank));
@@ -110,14 +122,11 @@ impl Merger {
     }
 
     /// The selected candidates become the list of a pane.
-    fn write_list(&self, pane: &mut Pane, candidates: &mut Candidates) {
+    fn write_list(&self, pane: &mut Pane) {
         pane.listed.clear();
         pane.listed
             .extend(self.0.iter().map(|ranked| ranked.number));
         pane.listed.sort_unstable();
-        for &number in &pane.listed {
-            candidates.apart_mut(number).lists += 1;
-        }
     }
 
     /// Passes the block to `visitor`, if there is one.

@@ -6,8 +6,8 @@
 //! frequent ones, or those of the window. Each candidate is stored once, with its hash and the sum of its estimates in the closed panes, so an addition
 //! reads the table of the newest pane only.
 //!
-//! An item that is frequent in the window, but in no pane, becomes a candidate with one of its additions: a share of them compute the sum
-//! of their item (`is_sampled`).
+//! An item can be frequent in the window, but in no pane. So some additions of items that are no candidates (`is_sampled`) sum up the
+//! estimates in all panes: if the sum is large enough for the list of the window, the item becomes a candidate.
 //!
 //! - `table`: the buckets of a pane
 //! - `members`: two heaps of candidates, the most frequent items of the newest pane (the heap) and of the window (the

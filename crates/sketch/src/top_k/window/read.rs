@@ -1,8 +1,7 @@
 //! Reads. While the newest pane is the current one and all panes count, the list answers. Otherwise the first read computes the
 //! list of the panes that count, and keeps it for the reads that follow.
 //!
-//! The list of some panes consists of items that one of them lists, or that are in the heap or the list of the window. Every part of
-//! the window ends with the newest pane.
+//! The list of some panes consists of candidates, whichever pane lists them. Every part of the window ends with the newest pane.
 
 use super::cache::{Ranking, RankingCache};
 use super::candidates::{HeapIndex, NONE, saturated};
@@ -18,6 +17,9 @@ use std::mem::take;
 
 /// The largest number of cells that [`TopKWindow::unnamed_above`] reads, about. A candidate that it compares counts as a cell.
 const MAX_CELLS: usize = 500_000;
+
+/// In place of a sum that was not read. Sums are smaller.
+const UNKNOWN: u64 = u64::MAX;
 
 impl TopKWindow {
     /// The items of the list with counts above 0 and their counts, the largest count first. Items with equal counts are
@@ -209,20 +211,22 @@ impl TopKWindow {
             Some(_) if !counted.is_empty() => counted.split_at(counted.len() - 1),
             _ => (counted, &[][..]),
         };
-        // Marks the candidates that can be in the list.
-        sums.clear();
-        sums.resize(self.candidates.len() as usize, 0);
-        for &number in closed.iter().flat_map(|pane| &pane.content.listed) {
-            sums[number as usize] = 1;
-        }
-        for (_, _, number) in self.heap.iter().chain(self.list.iter()) {
-            sums[number as usize] = 1;
-        }
         // An upper bound of the sum: that of all closed panes, which is stored, and the estimate in the newest.
-        for (bound, number) in sums.iter_mut().zip(0..).filter(|(sum, _)| **sum > 0) {
+        let bound_of = |number: u32| {
             let item = self.buckets.places(self.candidates.get(number).hash);
             let closed = self.candidates.apart(number).closed();
-            *bound = closed.saturating_add(sum_of_estimates(newest, item));
+            closed.saturating_add(sum_of_estimates(newest, item))
+        };
+        // First, the candidates that these panes list: few of the others have a larger sum.
+        sums.clear();
+        sums.resize(self.candidates.len() as usize, UNKNOWN);
+        let members = self.heap.iter().chain(self.list.iter());
+        let members = members.map(|(_, _, number)| number);
+        let listed = closed.iter().flat_map(|pane| &pane.content.listed).copied();
+        for number in listed.chain(members) {
+            if sums[number as usize] == UNKNOWN {
+                sums[number as usize] = bound_of(number);
+            }
         }
         let subtracts = skipped.len() <= closed.len();
         let sum_of = |number: u32, bound: u64| {
@@ -233,15 +237,25 @@ impl TopKWindow {
                 false => sum_of_estimates(closed, item).saturating_add(in_newest()),
             })
         };
-        // The candidates with the largest bounds first: few of the others can have a sum as large as the smallest of these.
+        // Of these, the ones with the largest bounds first.
         let mut largest = Largest::new(top, &self.candidates);
-        for (&bound, number) in sums.iter().zip(0..) {
+        for (&bound, number) in (sums.iter().zip(0..)).filter(|(bound, _)| **bound != UNKNOWN) {
             largest.offer(saturated(bound), number);
         }
         largest.replace_counts(|number| sum_of(number, take(&mut sums[number as usize])));
-        for (&bound, number) in sums.iter().zip(0..).filter(|(bound, _)| **bound > 0) {
+        let mut offer = |number, bound| {
             if saturated(bound) >= largest.min_count() {
                 largest.offer(sum_of(number, bound), number);
+            }
+        };
+        for (&bound, number) in sums.iter().zip(0..) {
+            if ![0, UNKNOWN].contains(&bound) {
+                offer(number, bound);
+            }
+        }
+        for (&bound, number) in sums.iter().zip(0..) {
+            if bound == UNKNOWN {
+                offer(number, bound_of(number));
             }
         }
         let used = largest.sort();

@@ -1,5 +1,6 @@
 //! Panes that are merged, and steps over many panes.
 
+use super::super::merge::YOUNGER;
 use super::super::{Pane, TopKWindow};
 use super::{Step, digest, leveled, listed, of_units, sketch, steps};
 use crate::blocks::BlockChanges;
@@ -234,22 +235,25 @@ fn a_step_reads_the_panes_that_change() {
         }
         let candidates = sketch.candidate_count() as u64;
         let read = ESTIMATES.with(|work| work.during(|| assert!(sketch.advance(pane + 1))));
-        // The closed pane, the merged one, both halves of it, and the expired one.
+        // The closed pane, the merged ones, their halves, the expired one, and of two merges the next younger panes.
         most = most.max(read.div_ceil(candidates));
         sum += read;
     }
-    assert!(most <= 5 && sum > 0, "{most}");
-    // A jump reads each pane at most once.
+    assert!(most <= 5 + 2 * YOUNGER as u64 && sum > 0, "{most}");
+    // A jump reads each pane at most once, and for each merge the next younger panes for the candidates of both.
     let candidates = sketch.candidate_count() as u64;
     let panes = sketch.panes.all().len() as u64;
     let read = ESTIMATES.with(|work| work.during(|| assert!(sketch.advance(215))));
-    assert!(read <= candidates * panes, "{read} {candidates} {panes}");
+    let merges = panes - sketch.panes.all().len() as u64;
+    let most = candidates * (panes + merges * 2 * YOUNGER as u64);
+    assert!(read <= most, "{read} {candidates} {panes} {merges}");
     let read = ESTIMATES.with(|work| work.during(|| assert!(sketch.advance(1 << 40))));
     assert_eq!(read, 0);
 }
 
 proptest! {
-    /// A step over many panes gives the same state as single steps.
+    /// A step over many panes gives the same state as single steps. If panes grow with age, it gives the same panes, but the merges of single
+    /// steps read other younger panes, so lists can differ.
     #[test]
     fn jumps_equal_single_steps(
         (k, width, depth) in (1u64..6, 1u64..6, 1u64..5), panes in 1u64..6, units in prop::sample::select(vec![0u64, 13, 40, 100]),
@@ -262,7 +266,8 @@ proptest! {
         for step in steps {
             match step {
                 Step::Add(item, increment) => {
-                    prop_assert_eq!(jumping.add(&item, increment), stepping.add(&item, increment));
+                    let added = (jumping.add(&item, increment), stepping.add(&item, increment));
+                    prop_assert!(units > 0 || added.0 == added.1);
                 }
                 Step::Advance(ahead) => {
                     let (from, to) = (jumping.timeline().newest(), jumping.timeline().newest() + ahead.min(1000));
@@ -273,8 +278,12 @@ proptest! {
                 }
                 Step::Read(_) => {}
             }
-            prop_assert_eq!(digest(&jumping), digest(&stepping));
-            prop_assert_eq!(&jumping, &stepping);
+            prop_assert_eq!(jumping.timeline(), stepping.timeline());
+            prop_assert_eq!(totals(&jumping), totals(&stepping));
+            if units == 0 {
+                prop_assert_eq!(digest(&jumping), digest(&stepping));
+                prop_assert_eq!(&jumping, &stepping);
+            }
         }
     }
 

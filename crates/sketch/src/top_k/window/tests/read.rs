@@ -7,23 +7,12 @@ use crate::top_k::window::candidates::saturated;
 use crate::top_k::window::sum_of_estimates;
 use crate::window::{Panes, Timed};
 use proptest::prelude::*;
-use std::collections::BTreeSet;
 
-/// The list of these panes: the sums of all items that one of them lists, or that are in the heap or the list.
+/// The list of these panes: the sums of all candidates.
 fn expected(sketch: &TopKWindow, panes: Panes) -> Vec<(Vec<u8>, u32)> {
     let counted = sketch.panes.counted(panes);
     let places = |number| sketch.buckets.places(sketch.candidates.get(number).hash);
-    let listed = counted
-        .iter()
-        .flat_map(|pane| &pane.content.listed)
-        .copied();
-    let members = sketch
-        .heap
-        .iter()
-        .chain(sketch.list.iter())
-        .map(|(_, _, number)| number);
-    let numbers: BTreeSet<u32> = listed.chain(members).collect();
-    let sums = numbers.into_iter().map(|number| {
+    let sums = (0..sketch.candidates.len()).map(|number| {
         let sum = saturated(sum_of_estimates(counted, places(number)));
         (sketch.candidates.item(number).to_vec(), sum)
     });
@@ -99,9 +88,9 @@ fn most_candidates_are_read_in_the_newest_pane_only() {
         let candidates = sketch.candidate_count() as u64;
         let read = ESTIMATES
             .with(|estimates| estimates.during(|| assert_eq!(listed(&sketch, panes).len(), 20)));
-        // Without bounds: half of the panes for each candidate.
+        // Without bounds: 20 to 30 panes for each candidate.
         assert!(
-            read < 4 * candidates,
+            read < 7 * candidates,
             "{read} estimates for {candidates} candidates"
         );
     }

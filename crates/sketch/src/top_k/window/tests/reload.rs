@@ -180,3 +180,19 @@ fn headers_of_the_sketch_without_a_window_are_refused_and_vice_versa() {
         assert!(TopKWindow::from_header(&header, Budget::UNLIMITED).is_err());
     }
 }
+
+/// Each unit has an item of its own, and every twelfth one an item that is less frequent there, but more frequent in the window.
+#[test]
+fn sketches_whose_panes_list_names_can_be_reloaded() {
+    for units in [0, 30] {
+        let mut sketch = of_units((1, 200, 5, 0.9), 4, units);
+        for unit in 0..100u64 {
+            sketch.advance(unit);
+            sketch.add(&unit.to_le_bytes(), 10).unwrap();
+            if unit % 12 == 0 {
+                sketch.add(b"steady", 6).unwrap();
+            }
+            assert_eq!(through_values(&sketch), sketch);
+        }
+    }
+}
