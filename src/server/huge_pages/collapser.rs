@@ -114,9 +114,8 @@ impl Collapser {
         let is_early = self.next_look.is_some_and(|next| Instant::now() < next);
         let (version, faults) = (ARRAYS.version(), page_faults());
         // So many page faults make an empty huge page a used one. Fewer leave at most as many huge pages for the next look.
-        let is_useless = self
-            .seen
-            .is_some_and(|seen| version == seen.0 && faults.saturating_sub(seen.1) < MIN_USED);
+        let is_same = |(list, old)| list == version && faults.saturating_sub(old) < MIN_USED;
+        let is_useless = self.seen.is_some_and(is_same);
         if self.has_timer || is_early || is_useless || !may_work() {
             return false;
         }
