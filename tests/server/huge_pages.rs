@@ -27,8 +27,8 @@ fn mode(file: &str) -> Option<String> {
 /// Whether the kernel is older than 6.1.
 fn is_old_kernel() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("the kernel's version");
-    let mut numbers = release.split(|character: char| !character.is_ascii_digit());
-    let mut next = || numbers.next().and_then(|number| number.parse().ok());
+    let mut numbers = (release.split(['.', '-'])).map(|number| number.parse::<u32>().ok());
+    let mut next = || numbers.next().flatten();
     (next(), next()) < (Some(6), Some(1))
 }
 
@@ -55,54 +55,31 @@ pub fn huge_bytes(server: &Server) -> i64 {
 
 /// Bytes of the server in huge pages, according to the kernel.
 pub fn kernel_huge_bytes(server: &Server) -> i64 {
-    let text = fs::read_to_string(format!("/proc/{}/smaps", server.pid())).expect("mappings");
-    let lines = (text.lines()).filter_map(|line| line.strip_prefix("AnonHugePages:"));
-    let kilobytes = lines.map(|line| line.trim().trim_end_matches(" kB").parse::<i64>());
-    kilobytes
-        .map(|number| number.expect("a number") << 10)
-        .sum()
+    let text = fs::read_to_string(format!("/proc/{}/smaps_rollup", server.pid()));
+    let text = text.expect("the sums of all mappings");
+    let mut words = (text.split_whitespace()).skip_while(|word| *word != "AnonHugePages:");
+    let kilobytes = words.nth(1).and_then(|word| word.parse::<i64>().ok());
+    kilobytes.expect("a number") << 10
 }
 
 /// Waits until so many bytes have huge pages and none wait. If the kernel has no free huge pages, waits for this error
 /// instead. The time limit applies to each change of the figures.
-///
-/// # Panics
-/// If huge pages are not active on this machine, or the figures do not change in time.
 pub fn wait_for(server: &mut Server, bytes: i64) {
     assert_eq!(expected(), "active");
-    let figures = |server: &Server| {
-        let waiting = server.info_number("bf_huge_page_bytes_waiting");
-        (huge_bytes(server), waiting)
-    };
-    let is_done = |server: &Server| {
-        let (huge, waiting) = figures(server);
-        huge >= bytes && waiting == 0 || server.info_number("bf_huge_page_errors") > 0
-    };
-    while !is_done(server) {
-        let before = figures(server);
-        server.wait_until("huge pages", |server| {
-            is_done(server) || figures(server) != before
-        });
-    }
-}
-
-/// Runs the commands in pipelines.
-pub fn run_all(connection: &mut Connection, commands: impl Iterator<Item = String>) {
-    let commands: Vec<_> = commands.collect();
-    for part in commands.chunks(100) {
-        for command in part {
-            let arguments: Vec<_> = command.split(' ').collect();
-            connection.write(&arguments).expect("a command");
+    let fields = ["bytes", "bytes_waiting", "errors"].map(|field| format!("bf_huge_page_{field}"));
+    let figures = |server: &Server| fields.each_ref().map(|field| server.info_number(field));
+    loop {
+        let now @ [huge, waiting, errors] = figures(server);
+        if errors > 0 || huge >= bytes && waiting == 0 {
+            return;
         }
-        for command in part {
-            let reply = connection.read().expect("a reply");
-            assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
-        }
+        server.wait_until("huge pages", |server| figures(server) != now);
     }
 }
 
 pub fn run(connection: &mut Connection, command: &str) {
-    run_all(connection, [command.to_owned()].into_iter());
+    let reply = connection.call(command);
+    assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
 }
 
 /// Adds items with these numbers to a key of the type that `creation` creates.
@@ -113,11 +90,12 @@ pub fn add(connection: &mut Connection, creation: &str, key: &str, numbers: std:
         "CM" => ("CMS.INCRBY", "", " 1"),
         _ => ("TOPK.ADD", "", ""),
     };
-    let commands = numbers.step_by(100).map(|first| {
-        let items = (first..first + 100).map(|n| format!(" {n}{after}"));
-        format!("{name} {key}{before}{}", items.collect::<String>())
-    });
-    run_all(connection, commands);
+    for first in numbers.step_by(100) {
+        let items: String = (first..first + 100)
+            .map(|n| format!(" {n}{after}"))
+            .collect();
+        run(connection, &format!("{name} {key}{before}{items}"));
+    }
 }
 
 /// Creates a key and writes to almost all of its pages.
@@ -139,17 +117,14 @@ pub fn start() -> (Server, Connection) {
     let server = Server::start();
     let mut connection = server.resp2();
     let limit = server.setting("bf.bloom-memory-usage-limit");
-    run(&mut connection, &format!("CONFIG SET {limit} 1000000000"));
+    run(&mut connection, &format!("CONFIG SET {limit} 2000000000"));
     (server, connection)
-}
-
-fn status(server: &Server) -> String {
-    server.info("bf_huge_pages").expect("a field")
 }
 
 /// The log names the reason if there is one that the operator did not choose.
 #[test]
 fn info_and_log_report_whether_huge_pages_are_active() {
+    let status = |server: &Server| server.info("bf_huge_pages").expect("a field");
     let server = Server::start();
     assert_eq!(status(&server), expected());
     let line = "large keys do not use huge pages: ";

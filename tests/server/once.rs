@@ -2,7 +2,7 @@
 
 mod faults;
 mod formats;
-mod huge_pages;
+mod needs_huge_pages;
 mod recipes;
 mod replicated_creations;
 mod samples;

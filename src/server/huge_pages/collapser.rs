@@ -10,7 +10,7 @@ use super::arrays::ARRAYS;
 use super::kernel::{
     ACTIVE, MIN_USED, PAGE_BYTES, Pagemap, collapse, cpu_time, page_faults, status,
 };
-use crate::server::context::{Context, Subscription};
+use crate::server::context::{Context, ServerInfo, Subscription};
 use crate::server::guard::guarded;
 use crate::server::stats::InfoWriter;
 use redis_module::raw;
@@ -25,9 +25,13 @@ const TICK: Duration = Duration::from_millis(20);
 /// The work of a call: looks at pages, or the copy of one page, which takes longer.
 const WORK: Duration = Duration::from_micros(200);
 
-/// The time between two calls is at least this many times the work of the last one. A copy takes 2 to 6 ms where a host has to
-/// provide the memory of a huge page first: less than one command in a thousand of a client then waits for it.
+/// On a server that runs commands, the time between two calls is at least this many times the work of the last one. A copy takes
+/// 2 to 6 ms where a host has to provide the memory of a huge page first: less than one command in a thousand of a client then
+/// waits for it.
 const FACTOR: u32 = 25;
+
+/// A server with fewer commands per second is idle. (Those of monitoring are fewer.)
+const MIN_RATE: u64 = 100;
 
 /// The minimum time between two looks at all pages.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -93,15 +97,25 @@ fn may_work() -> bool {
     !is_busy(flags) && status().0 == ACTIVE
 }
 
+/// Whether the server has run almost no commands in the last two seconds.
+///
+/// # Safety
+/// `ctx` must be that of the running callback.
+unsafe fn is_idle(ctx: *mut raw::RedisModuleCtx) -> bool {
+    // SAFETY: by the function's contract.
+    let info = unsafe { ServerInfo::of(ctx, c"stats") };
+    let rate = info.and_then(|info| info.number(c"instantaneous_ops_per_sec"));
+    rate.is_some_and(|rate| rate < MIN_RATE)
+}
+
 impl Collapser {
     /// Begins a look at all pages, if it is time for one and it may find something.
     fn begins_look(&mut self) -> bool {
         let is_early = self.next_look.is_some_and(|next| Instant::now() < next);
         let (version, faults) = (ARRAYS.version(), page_faults());
         // So many page faults make an empty huge page a used one. Fewer leave at most as many huge pages for the next look.
-        let is_useless = self
-            .seen
-            .is_some_and(|seen| version == seen.0 && faults.saturating_sub(seen.1) < MIN_USED);
+        let is_same = |(list, old)| list == version && faults.saturating_sub(old) < MIN_USED;
+        let is_useless = self.seen.is_some_and(is_same);
         if self.has_timer || is_early || is_useless || !may_work() {
             return false;
         }
@@ -111,31 +125,25 @@ impl Collapser {
         true
     }
 
-    /// Adopts the list of arrays. States of arrays that still exist remain.
+    /// Adopts the new arrays of the list.
     fn update(&mut self) {
-        let mut old = std::mem::take(&mut self.arrays).into_iter();
-        self.arrays.extend(ARRAYS.iter().map(|array| {
-            let old = old.next().unwrap_or_default();
-            match array {
-                None => ArrayPages::default(),
-                Some(array) if array.id == old.id => old,
-                Some(array) => {
-                    let pages = array.pages(PAGE_BYTES);
-                    ArrayPages {
-                        id: array.id,
-                        start: pages.start,
-                        states: vec![State::Unused; pages.len() / PAGE_BYTES],
-                    }
-                }
+        for (number, array) in ARRAYS.iter().enumerate() {
+            if number == self.arrays.len() {
+                self.arrays.push(ArrayPages::default());
             }
-        }));
+            let known = &mut self.arrays[number];
+            if let Some(array) = array.filter(|array| array.id != known.id) {
+                let pages = array.pages(PAGE_BYTES);
+                let states = vec![State::Unused; pages.len() / PAGE_BYTES];
+                (known.id, known.start, known.states) = (array.id, pages.start, states);
+            }
+        }
     }
 
-    /// Works for a short time. Returns the time until the next call; `None` if there is nothing left to do.
+    /// Works for a short time, and returns the time of the work; `None` if there is nothing left to do.
     fn tick(&mut self) -> Option<Duration> {
         let start = cpu_time();
-        let pagemap = Pagemap::open().ok().filter(|_| may_work());
-        let Some(pagemap) = pagemap else {
+        let Some(pagemap) = Pagemap::open().ok().filter(|_| may_work()) else {
             self.seen = None;
             return None;
         };
@@ -146,7 +154,7 @@ impl Collapser {
             }
             let work = cpu_time().saturating_sub(start);
             if work >= WORK {
-                return Some(TICK.max(work * FACTOR));
+                return Some(work);
             }
         }
     }
@@ -159,7 +167,7 @@ impl Collapser {
             (self.wanted, self.next) = (State::Waiting, [0; 2]);
             return (wanted == State::Waiting).then_some(LOOK_INTERVAL);
         };
-        // An array that was freed leaves the list with the next look.
+        // An array that was freed is left out, until another one has its entry.
         let mut states = array.states.iter().enumerate().skip(*page);
         let found = states.find(|(_, state)| **state == wanted);
         let found = found.filter(|_| ARRAYS.contains(*number, array.id));
@@ -217,16 +225,15 @@ pub(in crate::server) fn write_info(info: &mut InfoWriter) {
 }
 
 /// Runs a function of the collapser, and lets the server call [`on_timer`] after the time that it returns.
-fn run(ctx: *mut raw::RedisModuleCtx, next: fn(&mut Collapser) -> Option<Duration>) {
+fn run(ctx: *mut raw::RedisModuleCtx, next: impl FnOnce(&mut Collapser) -> Option<Duration>) {
     guarded("huge pages", || {
         COLLAPSER.with_borrow_mut(|collapser| {
-            let Some(time) = next(collapser) else {
-                return;
-            };
-            let ms = time.as_millis() as i64;
-            // SAFETY: the context is that of the running callback; the timer has no data.
-            unsafe { api!(RedisModule_CreateTimer)(ctx, ms, Some(on_timer), ptr::null_mut()) };
-            collapser.has_timer = true;
+            if let Some(time) = next(collapser) {
+                let ms = time.as_millis() as i64;
+                // SAFETY: the context is that of the running callback; the timer has no data.
+                unsafe { api!(RedisModule_CreateTimer)(ctx, ms, Some(on_timer), ptr::null_mut()) };
+                collapser.has_timer = true;
+            }
         });
     });
 }
@@ -234,7 +241,10 @@ fn run(ctx: *mut raw::RedisModuleCtx, next: fn(&mut Collapser) -> Option<Duratio
 unsafe extern "C" fn on_timer(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
     run(ctx, |collapser| {
         collapser.has_timer = false;
-        collapser.tick()
+        let pause = collapser.tick()? * FACTOR;
+        // SAFETY: the context is that of this callback.
+        let is_short = pause <= TICK || unsafe { is_idle(ctx) };
+        Some(if is_short { TICK } else { pause })
     });
 }
 

@@ -45,8 +45,6 @@ fn only_large_arrays_get_huge_pages_and_only_if_the_setting_permits_them() {
     let huge = huge_bytes(&server);
     assert!(huge < 40 << 20, "{huge} bytes: those of the large array");
     set(&server, &mut connection, "no");
-    assert_eq!(
-        (huge_bytes(&server), kernel_huge_bytes(&server)),
-        (huge, huge)
-    );
+    let (of_info, of_kernel) = (huge_bytes(&server), kernel_huge_bytes(&server));
+    assert_eq!((of_info, of_kernel), (huge, huge));
 }
