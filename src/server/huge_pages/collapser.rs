@@ -19,15 +19,18 @@ use std::ffi::c_void;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-/// The minimum time between two calls.
+/// The minimum time between two calls on a server that runs commands.
 const TICK: Duration = Duration::from_millis(20);
+
+/// The time between two calls on an idle server.
+const IDLE_TICK: Duration = Duration::from_millis(10);
 
 /// The work of a call: looks at pages, or the copy of one page, which takes longer.
 const WORK: Duration = Duration::from_micros(200);
 
-/// On a server that runs commands, the time between two calls is at least this many times the work of the last one. A copy takes
-/// 2 to 6 ms where a host has to provide the memory of a huge page first: less than one command in a thousand of a client then
-/// waits for it.
+/// On a server that runs commands, the time between two calls is also at least this many times the work of the last one. A copy
+/// takes 2 to 6 ms where a host has to provide the memory of a huge page first: less than one command in a thousand of a client
+/// then waits for it.
 const FACTOR: u32 = 25;
 
 /// A server with fewer commands per second is idle. (Those of monitoring are fewer.)
@@ -241,10 +244,10 @@ fn run(ctx: *mut raw::RedisModuleCtx, next: impl FnOnce(&mut Collapser) -> Optio
 unsafe extern "C" fn on_timer(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
     run(ctx, |collapser| {
         collapser.has_timer = false;
-        let pause = collapser.tick()? * FACTOR;
+        let pause = TICK.max(collapser.tick()? * FACTOR);
         // SAFETY: the context is that of this callback.
-        let is_short = pause <= TICK || unsafe { is_idle(ctx) };
-        Some(if is_short { TICK } else { pause })
+        let of_idle = unsafe { is_idle(ctx) }.then_some(IDLE_TICK);
+        Some(of_idle.unwrap_or(pause))
     });
 }
 

@@ -103,9 +103,6 @@ const SMALL_PAGES: usize = PAGE_BYTES / SMALL_PAGE_BYTES;
 /// The number of them that are in use if the huge page is: three quarters.
 pub(super) const MIN_USED: usize = SMALL_PAGES / 4 * 3;
 
-/// Bytes of the file per page.
-const ENTRY_BYTES: usize = 8;
-
 /// The bits of a page (admin-guide/mm/pagemap in the kernel's documentation). `EXCLUSIVE`: no other process has the page,
 /// and it is not the page of zeros that all pages share that were only read. Both bits are visible without privileges.
 const PRESENT: u64 = 1 << 63;
@@ -125,12 +122,13 @@ impl Pagemap {
 
     /// Whether the huge page at this address is in use. (An address that is not mapped is not an error.)
     pub(super) fn is_used(&self, address: usize) -> bool {
-        let mut buffer = [0; SMALL_PAGES * ENTRY_BYTES];
-        let offset = address / SMALL_PAGE_BYTES * ENTRY_BYTES;
+        // The file has a number of 64 bits per page.
+        let mut buffer = [0; SMALL_PAGES * size_of::<u64>()];
+        let offset = address / SMALL_PAGE_BYTES * size_of::<u64>();
         if self.0.read_exact_at(&mut buffer, offset as u64).is_err() {
             return false;
         }
-        let (pages, _) = buffer.as_chunks::<ENTRY_BYTES>();
+        let (pages, _) = buffer.as_chunks();
         is_used(pages.iter().map(|&page| u64::from_ne_bytes(page)))
     }
 }
