@@ -181,16 +181,22 @@ fn headers_of_the_sketch_without_a_window_are_refused_and_vice_versa() {
     }
 }
 
-/// Each unit has an item of its own, and every twelfth one an item that is less frequent there, but more frequent in the window.
+/// Each unit has k items of its own. The most frequent items of the window have most occurrences in a few units, and single ones in
+/// others: merges remove them from the lists of panes, and `list_closing` selects them and the items of a pane with k items.
 #[test]
-fn sketches_whose_panes_list_names_can_be_reloaded() {
-    for units in [0, 30] {
-        let mut sketch = of_units((1, 200, 5, 0.9), 4, units);
-        for unit in 0..100u64 {
+fn sketches_whose_merged_panes_list_names_can_be_reloaded() {
+    const K: u64 = 2;
+    for (panes, units) in [(100, 0), (1, 100), (2, 100), (4, 100), (4, 1000)] {
+        let mut sketch = of_units((K, 200, 5, 0.9), panes, units);
+        for unit in 0..200u64 {
             sketch.advance(unit);
-            sketch.add(&unit.to_le_bytes(), 10).unwrap();
-            if unit % 12 == 0 {
-                sketch.add(b"steady", 6).unwrap();
+            for item in 0..K {
+                sketch.add(&(K * unit + item).to_le_bytes(), 10).unwrap();
+                match (unit + 5 * item) % 40 {
+                    0 => _ = sketch.add(&[item as u8], 1000).unwrap(),
+                    10 | 20 => _ = sketch.add(&[item as u8], 1).unwrap(),
+                    _ => {}
+                }
             }
             assert_eq!(through_values(&sketch), sketch);
         }
