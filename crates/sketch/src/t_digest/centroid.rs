@@ -148,6 +148,12 @@ impl Scale {
         }
     }
 
+    /// Whether any two samples may be merged, if the sum of all weights is `total`: those in the middle.
+    pub(super) fn merges_samples(&self, total: i64) -> bool {
+        let before = (total - 2) / 2;
+        self.allows(self.limit(before), before, 2)
+    }
+
     /// q(1 - q) after this weight.
     #[inline]
     pub(super) fn limit(&self, before: i64) -> f64 {

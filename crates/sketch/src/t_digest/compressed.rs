@@ -5,11 +5,12 @@
 //! [min, max], even if a difference or product of extreme samples is not finite.
 
 use super::Centroid;
-use super::centroid::{Scale, clamp};
-use super::nodes::SortedNodes;
-use super::runs::{Form, compress_to_vec};
+use super::centroid::{Scale, clamp, in_order};
+use super::nodes::{NodesKey, SortedNodes};
+use super::runs::{Form, Kept, compress_to_vec};
+use super::samples::Samples;
 use crate::blocks::{BlockMover, BlockVisitor};
-use crate::memory::{OutOfMemory, reserve_exact, reserve_for};
+use crate::memory::{OutOfMemory, reserve_exact, reserve_for, with_capacity};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -125,16 +126,21 @@ impl Compressed {
             extent,
             ..Self::default()
         };
-        compressed.set(&centroids)?;
+        compressed.set(centroids.iter().copied(), centroids.len())?;
         Ok(compressed)
     }
 
     /// Replaces the centroids.
-    fn set(&mut self, centroids: &[Centroid]) -> Result<(), OutOfMemory> {
+    fn set(
+        &mut self,
+        centroids: impl Iterator<Item = Centroid>,
+        len: usize,
+    ) -> Result<(), OutOfMemory> {
+        self.ends.clear();
         self.means.clear();
         self.before.clear();
-        reserve_exact(&mut self.means, centroids.len())?;
-        reserve_exact(&mut self.before, centroids.len())?;
+        reserve_exact(&mut self.means, len)?;
+        reserve_exact(&mut self.before, len)?;
         let mut before = 0;
         for node in centroids {
             self.means.push(node.mean.into());
@@ -149,30 +155,43 @@ impl Compressed {
         &self.nodes
     }
 
-    /// Changes the nodes with `update`, and compresses them. The result is that of [`Compressed::new`] with the same nodes, but no
-    /// mean is computed unless there are equal ones. Cost: that of [`SortedNodes::divide`], or of [`compress_to_vec`].
+    /// Compresses the nodes `others`, of which there are `others_len`, and the samples, with what is kept of them. The result is that
+    /// of [`Compressed::new`], but no mean is computed. Cost: a sort of the samples that are new, and that of
+    /// [`SortedNodes::divide`].
     pub(super) fn update(
         &mut self,
-        update: impl FnOnce(&mut SortedNodes) -> Result<(), OutOfMemory>,
+        key: NodesKey,
+        (others, others_len): (impl Iterator<Item = Centroid> + Clone, usize),
+        samples: &Samples,
         extent: Extent,
         compression: u32,
     ) -> Result<(), OutOfMemory> {
-        update(&mut self.nodes)?;
+        let nodes = &mut self.nodes;
+        nodes.update(key, others.clone(), others_len, samples)?;
         self.extent = extent;
-        if self.nodes.has_runs() {
-            let (nodes, form) = (self.nodes.iter(), Form::of(compression));
-            let centroids = compress_to_vec(nodes, self.nodes.len(), extent.weight, form)?;
-            self.ends.clear();
-            return self.set(&centroids);
+        let (form, scale) = (
+            Form::of(compression),
+            Scale::new(extent.weight, compression),
+        );
+        if nodes.has_runs() && !scale.merges_samples(extent.weight) {
+            // Nothing is merged: all nodes, of which runs have more than here.
+            let mut earlier: Vec<Centroid> = with_capacity(others_len)?;
+            earlier.extend(others);
+            let len = others_len + samples.len();
+            return samples.with_sorted(|sorted| self.set(in_order(&earlier, sorted), len))?;
         }
-        let scale = Scale::new(extent.weight, compression);
-        // About 2/3 of the compression, or all nodes.
-        let max_len = compression as usize * 3 / 4;
-        let len = self.nodes.len().min(max_len);
-        reserve_for(&mut self.ends, len, max_len)?;
-        reserve_for(&mut self.before, len, max_len)?;
-        self.nodes
-            .divide(&scale, &mut self.ends, &mut self.before)?;
+        let kept = match nodes.has_runs() {
+            true => nodes.kept(extent.weight, form)?,
+            false => Kept::None,
+        };
+        let max_len = nodes.max_divided(compression as usize);
+        reserve_for(&mut self.ends, max_len, max_len)?;
+        reserve_for(&mut self.before, max_len, max_len)?;
+        let limits = kept.limits(extent.weight, form);
+        if !nodes.divide((&scale, kept), limits, &mut self.ends, &mut self.before)? {
+            let centroids = compress_to_vec(nodes.iter(), nodes.len(), extent.weight, form)?;
+            return self.set(centroids.iter().copied(), centroids.len());
+        }
         self.means.clear();
         reserve_exact(&mut self.means, self.before.capacity())?;
         self.means
@@ -210,8 +229,10 @@ impl Compressed {
 
     /// The nodes of the centroid at this index.
     fn nodes_of(&self, at: usize) -> Range<u32> {
+        let end = self.ends[at];
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
-        start..self.ends[at]
+        // Those of a run after the first one begin at its end.
+        start.min(end - 1)..end
     }
 
     /// The number of centroids for whose means `is_before` is true, which are the first ones and at least `from`. Cost: a binary

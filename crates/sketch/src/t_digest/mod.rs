@@ -449,7 +449,9 @@ impl TDigest {
             return Ok(());
         }
         compressed.update(
-            |nodes| nodes.update(key, others.iter().copied(), others.len(), &self.samples),
+            key,
+            (others.iter().copied(), others.len()),
+            &self.samples,
             self.extent(),
             self.compression,
         )

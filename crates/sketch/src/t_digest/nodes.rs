@@ -4,13 +4,15 @@
 //! A compression divides the nodes by their weights only. So after an addition, the borders are found without the means, and a
 //! query computes the means of the few centroids that it reads. Most borders are as many nodes apart as before the addition:
 //! that is tried first.
+//!
+//! A run of at least three samples (runs.rs) is one node here, whose weight a sample of its mean increases.
 
 use super::Centroid;
 use super::centroid::Scale;
-use super::runs::is_run;
+use super::runs::{Form, Kept, Run, rank, runs};
 use super::samples::{Samples, with_sorted_copy};
 use crate::blocks::{BlockMover, BlockVisitor};
-use crate::memory::{OutOfMemory, reserve_exact, reserve_for, try_push};
+use crate::memory::{OutOfMemory, reserve_exact, reserve_for, try_push, with_capacity};
 use std::ops::Range;
 
 /// Identifies the nodes that are not samples, and the list of the samples; see [`Samples::list`].
@@ -24,8 +26,12 @@ pub(super) struct SortedNodes {
     /// The number of samples among the nodes: the first ones of the list.
     samples: usize,
     means: Vec<f64>,
-    /// Whether there are runs of equal means.
+    /// Whether any samples are equal.
     has_runs: bool,
+    /// Whether there are nodes of several samples that may differ.
+    has_centroids: bool,
+    /// Which runs are kept, unless they are all; `None` if that is not computed.
+    kept: Option<Kept>,
     /// The nodes that are not samples, and one after all nodes.
     heavy: Vec<Heavy>,
 }
@@ -34,7 +40,8 @@ pub(super) struct SortedNodes {
 #[derive(Debug, Clone, Copy)]
 struct Heavy {
     /// Its number among all nodes.
-    at: usize,
+    at: u32,
+    is_run: bool,
     /// The weight of the nodes before it, less their number.
     excess: i64,
 }
@@ -54,7 +61,7 @@ impl<'a> PartialMean<'a> {
     /// The mean of the first node.
     fn new(all: &'a SortedNodes, nodes: Range<u32>) -> Self {
         let (start, end) = (nodes.start as usize, nodes.end as usize);
-        let from = all.heavy.partition_point(|node| node.at < start);
+        let from = all.heavy.partition_point(|node| node.at < nodes.start);
         let mut mean = Self {
             merged: Centroid::from(all.means[start]),
             nodes: &all.means[start + 1..end],
@@ -71,7 +78,7 @@ impl<'a> PartialMean<'a> {
         let at = self.at;
         self.at += 1;
         match self.heavy {
-            [node, rest @ ..] if node.at == at => {
+            [node, rest @ ..] if node.at as usize == at => {
                 self.heavy = rest;
                 Some(1 + rest.first().map_or(0, |next| next.excess - node.excess))
             }
@@ -118,28 +125,57 @@ impl SortedNodes {
         self.key
     }
 
-    /// Whether there are runs of equal means, which the division does not keep.
+    /// Whether any samples are equal, so that [`SortedNodes::divide`] needs to be told which runs are kept.
     pub(super) fn has_runs(&self) -> bool {
         self.has_runs
     }
 
-    /// All nodes.
+    /// All nodes. A run is two.
     pub(super) fn iter(&self) -> impl Iterator<Item = Centroid> + Clone + '_ {
-        let mut heavy = self.heavy.windows(2);
-        let mut next = heavy.next();
-        self.means.iter().enumerate().map(move |(at, &mean)| {
-            let Some([node, after]) = next.filter(|pair| pair[0].at == at) else {
-                return mean.into();
-            };
-            next = heavy.next();
-            let weight = 1 + after.excess - node.excess;
-            Centroid { mean, weight }
+        let mut heavy = 0;
+        self.means.iter().enumerate().flat_map(move |(at, &mean)| {
+            let (mut first, mut rest) = (Centroid::from(mean), None);
+            if self.heavy[heavy].at as usize == at {
+                let Run { weight, is_run, .. } = self.run(heavy);
+                heavy += 1;
+                match is_run {
+                    true => {
+                        rest = Some(Centroid {
+                            mean,
+                            weight: weight - 1,
+                        })
+                    }
+                    false => first.weight = weight,
+                }
+            }
+            [Some(first), rest].into_iter().flatten()
         })
     }
 
-    /// Number of nodes.
+    /// Number of nodes, with runs as one.
     pub(super) fn len(&self) -> usize {
         self.means.len()
+    }
+
+    /// The maximum number of centroids, apart from rare cases.
+    pub(super) fn max_divided(&self, compression: usize) -> usize {
+        let runs = if self.has_runs {
+            self.heavy.len() - 1
+        } else {
+            0
+        };
+        3 * runs.min(compression) + self.len().min(compression * 3 / 4)
+    }
+
+    /// The node that is not a sample and has this number among those.
+    #[inline]
+    fn run(&self, heavy: usize) -> Run {
+        let (node, next) = (self.heavy[heavy], self.heavy[heavy + 1]);
+        Run {
+            mean: self.means[node.at as usize],
+            weight: 1 + next.excess - node.excess,
+            is_run: node.is_run,
+        }
     }
 
     /// Adopts the nodes `others`, of which there are `others_len`, and the samples. Cost: a sort of the samples that are new, and
@@ -152,75 +188,179 @@ impl SortedNodes {
         samples: &Samples,
     ) -> Result<(), OutOfMemory> {
         let is_known = self.key.take() == Some(key);
-        let len = others_len + samples.len();
-        let max_len = others_len + samples.capacity();
         if !is_known {
-            (self.samples, self.means, self.heavy) = (0, Vec::new(), Vec::new());
-            self.has_runs = false;
+            *self = Self::default();
             reserve_exact(&mut self.heavy, others_len + 1)?;
-            reserve_for(&mut self.means, len, max_len)?;
-            let (mut previous, mut excess) = (Centroid::from(f64::NAN), 0);
-            for (at, node) in others.enumerate() {
-                self.has_runs |= is_run(previous, node);
-                previous = node;
-                self.means.push(node.mean);
-                self.heavy.push(Heavy { at, excess });
-                excess += node.weight - 1;
+            reserve_exact(&mut self.means, others_len)?;
+            let mut excess = 0;
+            for run in runs(others) {
+                let Run {
+                    mean,
+                    weight,
+                    is_run,
+                } = run;
+                let at = self.means.len() as u32;
+                self.means.push(mean);
+                self.has_runs |= is_run;
+                if is_run && weight == 2 {
+                    self.means.push(mean);
+                } else if weight > 1 {
+                    self.has_centroids |= !is_run;
+                    self.heavy.push(Heavy { at, is_run, excess });
+                    excess += weight - 1;
+                }
             }
-            let at = others_len;
-            self.heavy.push(Heavy { at, excess });
+            let at = self.means.len() as u32;
+            let is_run = false;
+            self.heavy.push(Heavy { at, is_run, excess });
         }
-        reserve_for(&mut self.means, len, max_len)?;
+        let max_len = self.len() + samples.capacity() - self.samples;
         let sorted = samples.sorted().saturating_sub(self.samples);
         match &samples.values()[self.samples..] {
-            new if new.len() <= 1.max(sorted) => self.insert(new),
-            new => with_sorted_copy(new, sorted, |new| self.insert(new))?,
+            &[new] => self.insert(&mut [new], max_len)?,
+            new => with_sorted_copy(new, sorted, |new| self.insert(new, max_len))??,
         }
         self.samples = samples.len();
         self.key = Some(key);
         Ok(())
     }
 
-    /// Inserts samples that are in stable order, after the nodes of equal mean. Memory is reserved.
-    fn insert(&mut self, samples: &[f64]) {
+    /// Inserts samples that are in stable order, after the nodes of equal mean.
+    fn insert(&mut self, samples: &mut [f64], max_len: usize) -> Result<(), OutOfMemory> {
+        let len = self.add_to_runs(samples);
+        let samples = &samples[..len];
+        let present = self.len();
+        reserve_for(&mut self.means, present + len, max_len)?;
         let (mut end, mut heavy) = (self.means.len(), self.heavy.len());
-        let (mut has_runs, mut later) = (self.has_runs, f64::NAN);
+        let (mut any_equal, mut later) = (false, f64::NAN);
         self.means.resize(end + samples.len(), 0.0);
         for (before, &sample) in samples.iter().enumerate().rev() {
             let at = self.means[..end].partition_point(|&mean| mean <= sample);
-            let follows_equal = self.means[..at].last() == Some(&sample);
-            has_runs |= sample == later;
+            any_equal |= sample == later || self.means[..at].last() == Some(&sample);
             later = sample;
             self.means.copy_within(at..end, at + before + 1);
             self.means[at + before] = sample;
             end = at;
             while let Some(node) = self.heavy[..heavy].last_mut()
-                && node.at >= at
+                && node.at >= at as u32
             {
-                node.at += before + 1;
+                node.at += before as u32 + 1;
                 heavy -= 1;
             }
-            // A run continues, or the node before the sample begins one.
-            if follows_equal {
-                has_runs |= self.weight_of(at - 1, heavy) == 1;
+        }
+        if any_equal {
+            for equal in samples.chunk_by(|one, other| one == other) {
+                self.join_equal(equal[0])?;
             }
         }
-        self.has_runs = has_runs;
+        Ok(())
     }
 
-    /// The weight of a node, after which `heavy` is the next node that is not a sample.
-    fn weight_of(&self, at: usize, heavy: usize) -> i64 {
-        match &self.heavy[..=heavy] {
-            [.., node, after] if node.at == at => 1 + after.excess - node.excess,
-            _ => 1,
+    /// Adds samples to the runs of their means. Moves the others to the front, and returns their number.
+    fn add_to_runs(&mut self, samples: &mut [f64]) -> usize {
+        let (mut others, mut added, mut heavy) = (0, 0, 0);
+        for number in 0..samples.len() {
+            let sample = samples[number];
+            let at = self.means.partition_point(|&mean| mean <= sample) as u32;
+            if added == 0 {
+                heavy = self.heavy.partition_point(|node| node.at < at);
+            }
+            while self.heavy[heavy].at < at {
+                self.heavy[heavy].excess += added;
+                heavy += 1;
+            }
+            match self.heavy[..heavy].last() {
+                Some(node)
+                    if node.is_run
+                        && node.at + 1 == at
+                        && self.means[node.at as usize] == sample =>
+                {
+                    let Run { mean, weight, .. } = self.run(heavy - 1);
+                    added += 1;
+                    self.forget_kept(mean, weight + added);
+                }
+                _ => {
+                    samples[others] = sample;
+                    others += 1;
+                }
+            }
         }
+        if added > 0 {
+            for node in &mut self.heavy[heavy..] {
+                node.excess += added;
+            }
+        }
+        others
+    }
+
+    /// If a run grew to this weight, the runs that are kept may be others.
+    fn forget_kept(&mut self, mean: f64, weight: i64) {
+        if let Some(Kept::From(lowest)) = self.kept
+            && rank(mean, weight - 1) < lowest
+        {
+            self.kept = None;
+        }
+    }
+
+    /// Makes a run of the samples with this value, if there are at least three.
+    fn join_equal(&mut self, sample: f64) -> Result<(), OutOfMemory> {
+        let end = self.means.partition_point(|&mean| mean <= sample);
+        let heavy = self.heavy.partition_point(|node| (node.at as usize) < end);
+        let mut start = self.means.partition_point(|&mean| mean < sample);
+        if let Some(node) = self.heavy[..heavy].last() {
+            start = start.max(node.at as usize + 1);
+        }
+        let more = (end - start).saturating_sub(1);
+        self.has_runs |= more > 0;
+        if more > 1 {
+            let excess = self.heavy[heavy].excess;
+            for node in &mut self.heavy[heavy..] {
+                node.at -= more as u32;
+                node.excess += more as i64;
+            }
+            let (at, is_run) = (start as u32, true);
+            try_push(&mut self.heavy, Heavy { at, is_run, excess })?;
+            self.heavy[heavy..].rotate_right(1);
+            self.means.drain(start + 1..end);
+            self.kept = None;
+        }
+        Ok(())
+    }
+
+    /// Which runs are kept.
+    pub(super) fn kept(&mut self, total: i64, form: Form) -> Result<Kept, OutOfMemory> {
+        let heavy = self.heavy.len() - 1;
+        if !self.has_centroids {
+            let pairs = self.means.windows(2).filter(|pair| pair[0] == pair[1]);
+            let pairs = pairs.count();
+            let single = self.len() - heavy - 2 * pairs;
+            let (values, len) = (self.len() - pairs, self.len() + 2 * heavy);
+            if form.has_few(values, total - single as i64, total, len) {
+                return Ok(Kept::All);
+            }
+        }
+        if let Some(kept) = self.kept {
+            return Ok(kept);
+        }
+        let mut runs = with_capacity(heavy)?;
+        for Run {
+            mean,
+            weight,
+            is_run,
+        } in (0..heavy).map(|heavy| self.run(heavy))
+        {
+            if is_run {
+                runs.push(Centroid { mean, weight });
+            }
+        }
+        Ok(*self.kept.insert(Kept::heaviest(&mut runs, form)))
     }
 
     /// Moves a place to a later one.
     #[inline]
     fn forward(&self, mut place: Place, at: usize) -> Place {
         place.at = at;
-        while self.heavy[place.heavy].at < at {
+        while (self.heavy[place.heavy].at as usize) < at {
             place.heavy += 1;
         }
         place
@@ -229,7 +369,7 @@ impl SortedNodes {
     /// Moves a place to an earlier one.
     fn back(&self, mut place: Place, at: usize) -> Place {
         place.at = at;
-        while place.heavy > 0 && self.heavy[place.heavy - 1].at >= at {
+        while place.heavy > 0 && self.heavy[place.heavy - 1].at as usize >= at {
             place.heavy -= 1;
         }
         place
@@ -253,48 +393,88 @@ impl SortedNodes {
         partial.map(PartialMean::finish)
     }
 
-    /// Divides the nodes as [`compress`](super::centroid::compress) does. `ends` has the number of nodes up to each centroid, and
-    /// `before` the weight before it. Before the call, `ends` has those of former nodes, from which the search begins. Cost: one
-    /// step per centroid whose number of nodes is the same, otherwise one step per node.
+    /// Divides the nodes as [`compress`](super::runs::compress) does. `ends` has the number of nodes up to each centroid, and
+    /// `before` the weight before it; the three of a run have the same end. Before the call, `ends` has those of former nodes, from
+    /// which the search begins. Returns false if there are too many centroids. Cost: one step per centroid whose number of nodes is
+    /// the same, otherwise one step per node.
     pub(super) fn divide(
         &self,
-        scale: &Scale,
+        (scale, kept): (&Scale, Kept),
+        (max_len, max_weight): (usize, i64),
         ends: &mut Vec<u32>,
         before: &mut Vec<i64>,
-    ) -> Result<(), OutOfMemory> {
+    ) -> Result<bool, OutOfMemory> {
         before.clear();
         let (mut start, mut former_start) = (Place::default(), 0);
+        let mut run = self.next_kept(0, kept);
         while start.at < self.len() {
-            let former_end = ends.get(before.len()).map_or(former_start, |&end| end);
+            let mut border = self.heavy[run].at as usize;
+            let is_run = start.at == border;
+            let len = if is_run { 3 } else { 1 };
+            let former_end = *ends.get(before.len() + len - 1).unwrap_or(&former_start);
             let count = match scale.is_monotonic() {
                 true => (former_end - former_start) as usize,
                 false => 0,
             };
             former_start = former_end;
             let weight = self.weight_before(start);
-            let end = self.end_of(start, weight, count.max(1), scale);
-            match ends.get_mut(before.len()) {
-                Some(place) => *place = end.at as u32,
-                None => try_push(ends, end.at as u32)?,
+            let (end, of_run) = if is_run {
+                let of_run = self.run(run).weight;
+                run = self.next_kept(run + 1, kept);
+                (self.forward(start, start.at + 1), of_run)
+            } else {
+                if matches!(kept, Kept::All) {
+                    border = start.at + 1;
+                }
+                let limits = (border, max_weight);
+                (self.end_of(start, weight, count.max(1), scale, limits), 1)
+            };
+            for &first in &[0, 1, of_run - 1][..len] {
+                match ends.get_mut(before.len()) {
+                    Some(place) => *place = end.at as u32,
+                    None => try_push(ends, end.at as u32)?,
+                }
+                try_push(before, weight + first)?;
             }
-            try_push(before, weight)?;
             start = end;
         }
         ends.truncate(before.len());
-        Ok(())
+        Ok(before.len() <= max_len)
     }
 
-    /// The end of the centroid that begins at `start`, after this weight. The search begins at `count` nodes.
+    /// The next run that is kept, from this number among the nodes that are not samples, or the one after all nodes.
     #[inline]
-    fn end_of(&self, start: Place, before: i64, count: usize, scale: &Scale) -> Place {
+    fn next_kept(&self, from: usize, kept: Kept) -> usize {
+        let last = self.heavy.len() - 1;
+        match kept {
+            Kept::None => last,
+            _ => (from..last)
+                .find(|&heavy| kept.keeps(self.run(heavy)))
+                .unwrap_or(last),
+        }
+    }
+
+    /// The end of the centroid that begins at `start`, after this weight, up to the border. The search begins at `count` nodes.
+    #[inline]
+    fn end_of(
+        &self,
+        start: Place,
+        before: i64,
+        count: usize,
+        scale: &Scale,
+        (border, max_weight): (usize, i64),
+    ) -> Place {
         let limit = scale.near_limit(before);
-        let allows = |end| scale.allows_near(limit, before, self.weight_before(end) - before);
+        let allows = |end| {
+            let weight = self.weight_before(end) - before;
+            weight <= max_weight && scale.allows_near(limit, before, weight)
+        };
         let first = start.at + 1;
-        let mut end = self.forward(start, (start.at + count).min(self.len()));
+        let mut end = self.forward(start, (start.at + count).min(border));
         while end.at > first && !allows(end) {
             end = self.back(end, end.at - 1);
         }
-        while end.at < self.len() {
+        while end.at < border {
             let next = self.forward(end, end.at + 1);
             if !allows(next) {
                 break;

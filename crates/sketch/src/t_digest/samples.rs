@@ -122,7 +122,7 @@ impl Samples {
         if self.is_sorted() {
             return Ok(read(&self.values));
         }
-        with_sorted_copy(&self.values, self.sorted, read)
+        with_sorted_copy(&self.values, self.sorted, |sorted| read(sorted))
     }
 
     /// Bytes of the block.
@@ -146,7 +146,7 @@ impl Samples {
 pub(super) fn with_sorted_copy<R>(
     values: &[f64],
     sorted: usize,
-    read: impl FnOnce(&[f64]) -> R,
+    read: impl FnOnce(&mut [f64]) -> R,
 ) -> Result<R, OutOfMemory> {
     SCRATCH.with(values.len(), 0.0, |copy| {
         copy.copy_from_slice(values);

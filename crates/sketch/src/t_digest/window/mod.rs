@@ -273,7 +273,9 @@ impl TDigestWindow {
             live.closed.len(),
         );
         compressed.update(
-            |nodes| nodes.update(key, others, others_len, &newest.samples),
+            key,
+            (others, others_len),
+            &newest.samples,
             live.extent(),
             answer_compression(compression),
         )
