@@ -42,6 +42,8 @@ struct Heavy {
     /// Its number among all nodes.
     at: u32,
     is_run: bool,
+    /// Whether it is a run that is kept, unless they all are.
+    is_kept: bool,
     /// The weight of the nodes before it, less their number.
     excess: i64,
 }
@@ -206,13 +208,22 @@ impl SortedNodes {
                     self.means.push(mean);
                 } else if weight > 1 {
                     self.has_centroids |= !is_run;
-                    self.heavy.push(Heavy { at, is_run, excess });
+                    self.heavy.push(Heavy {
+                        at,
+                        is_run,
+                        is_kept: false,
+                        excess,
+                    });
                     excess += weight - 1;
                 }
             }
             let at = self.means.len() as u32;
-            let is_run = false;
-            self.heavy.push(Heavy { at, is_run, excess });
+            self.heavy.push(Heavy {
+                at,
+                is_run: false,
+                is_kept: true,
+                excess,
+            });
         }
         let max_len = self.len() + samples.capacity() - self.samples;
         let sorted = samples.sorted().saturating_sub(self.samples);
@@ -258,28 +269,27 @@ impl SortedNodes {
 
     /// Adds samples to the runs of their means. Moves the others to the front, and returns their number.
     fn add_to_runs(&mut self, samples: &mut [f64]) -> usize {
-        let (mut others, mut added, mut heavy) = (0, 0, 0);
+        let last = self.heavy.len() - 1;
+        if samples.is_empty() || !self.heavy.iter().any(|node| node.is_run) {
+            return samples.len();
+        }
+        let mean_of = |node: &Heavy| self.means[node.at as usize];
+        let mut heavy = self.heavy[..last].partition_point(|node| mean_of(node) <= samples[0]);
+        let (mut others, mut added) = (0, 0);
         for number in 0..samples.len() {
             let sample = samples[number];
-            let at = self.means.partition_point(|&mean| mean <= sample) as u32;
-            if added == 0 {
-                heavy = self.heavy.partition_point(|node| node.at < at);
-            }
-            while self.heavy[heavy].at < at {
+            while heavy < last && self.means[self.heavy[heavy].at as usize] <= sample {
                 self.heavy[heavy].excess += added;
                 heavy += 1;
             }
-            match self.heavy[..heavy].last() {
-                Some(node)
-                    if node.is_run
-                        && node.at + 1 == at
-                        && self.means[node.at as usize] == sample =>
-                {
-                    let Run { mean, weight, .. } = self.run(heavy - 1);
+            // Nothing of the same mean follows a run.
+            let before = heavy.checked_sub(1).map(|before| self.run(before));
+            match before.filter(|run| run.is_run && run.mean == sample) {
+                Some(run) => {
                     added += 1;
-                    self.forget_kept(mean, weight + added);
+                    self.forget_kept(run.mean, run.weight + added);
                 }
-                _ => {
+                None => {
                     samples[others] = sample;
                     others += 1;
                 }
@@ -318,8 +328,13 @@ impl SortedNodes {
                 node.at -= more as u32;
                 node.excess += more as i64;
             }
-            let (at, is_run) = (start as u32, true);
-            try_push(&mut self.heavy, Heavy { at, is_run, excess })?;
+            let run = Heavy {
+                at: start as u32,
+                is_run: true,
+                is_kept: false,
+                excess,
+            };
+            try_push(&mut self.heavy, run)?;
             self.heavy[heavy..].rotate_right(1);
             self.means.drain(start + 1..end);
             self.kept = None;
@@ -353,15 +368,31 @@ impl SortedNodes {
                 runs.push(Centroid { mean, weight });
             }
         }
-        Ok(*self.kept.insert(Kept::heaviest(&mut runs, form)))
+        let kept = Kept::heaviest(&mut runs, form);
+        for number in 0..heavy {
+            self.heavy[number].is_kept = kept.keeps(self.run(number));
+        }
+        Ok(*self.kept.insert(kept))
     }
 
-    /// Moves a place to a later one.
+    /// The place after the next node.
+    #[inline]
+    fn next(&self, place: Place) -> Place {
+        let is_heavy = self.heavy[place.heavy].at as usize == place.at;
+        Place {
+            at: place.at + 1,
+            heavy: place.heavy + usize::from(is_heavy),
+        }
+    }
+
+    /// Moves a place forward, unless it is later.
     #[inline]
     fn forward(&self, mut place: Place, at: usize) -> Place {
-        place.at = at;
-        while (self.heavy[place.heavy].at as usize) < at {
-            place.heavy += 1;
+        if place.at < at {
+            place.at = at;
+            while (self.heavy[place.heavy].at as usize) < at {
+                place.heavy += 1;
+            }
         }
         place
     }
@@ -405,53 +436,54 @@ impl SortedNodes {
         before: &mut Vec<i64>,
     ) -> Result<bool, OutOfMemory> {
         before.clear();
+        let keeps_all = matches!(kept, Kept::All);
+        let is_monotonic = scale.is_monotonic();
         let (mut start, mut former_start) = (Place::default(), 0);
-        let mut run = self.next_kept(0, kept);
-        while start.at < self.len() {
-            let mut border = self.heavy[run].at as usize;
-            let is_run = start.at == border;
-            let len = if is_run { 3 } else { 1 };
-            let former_end = *ends.get(before.len() + len - 1).unwrap_or(&former_start);
-            let count = match scale.is_monotonic() {
-                true => (former_end - former_start) as usize,
-                false => 0,
-            };
-            former_start = former_end;
-            let weight = self.weight_before(start);
-            let (end, of_run) = if is_run {
-                let of_run = self.run(run).weight;
-                run = self.next_kept(run + 1, kept);
-                (self.forward(start, start.at + 1), of_run)
-            } else {
-                if matches!(kept, Kept::All) {
-                    border = start.at + 1;
-                }
-                let limits = (border, max_weight);
-                (self.end_of(start, weight, count.max(1), scale, limits), 1)
-            };
-            for &first in &[0, 1, of_run - 1][..len] {
-                match ends.get_mut(before.len()) {
-                    Some(place) => *place = end.at as u32,
-                    None => try_push(ends, end.at as u32)?,
-                }
-                try_push(before, weight + first)?;
+        let mut room = ends.len().min(before.capacity());
+        for (number, border) in self.heavy.iter().enumerate() {
+            if !(border.is_kept || keeps_all) {
+                continue;
             }
-            start = end;
+            let border_at = border.at as usize;
+            loop {
+                let len = before.len();
+                if len + 3 > room {
+                    reserve_for(ends, len + 3, usize::MAX)?;
+                    reserve_for(before, len + 3, usize::MAX)?;
+                    ends.resize(ends.capacity(), 0);
+                    room = ends.len().min(before.capacity());
+                }
+                if start.at == border_at {
+                    break;
+                }
+                let (weight, former_end) = (self.weight_before(start), ends[len]);
+                start = if keeps_all || start.at + 1 == border_at {
+                    self.next(start)
+                } else {
+                    let count = match is_monotonic {
+                        true => former_end.saturating_sub(former_start) as usize,
+                        false => 0,
+                    };
+                    self.end_of(start, weight, count, scale, (border_at, max_weight))
+                };
+                former_start = former_end;
+                ends[len] = start.at as u32;
+                before.push(weight);
+            }
+            if let Some(next) = self.heavy.get(number + 1) {
+                let len = before.len();
+                let (weight, end) = (i64::from(border.at) + border.excess, border.at + 1);
+                let last = i64::from(border.at) + next.excess;
+                former_start = ends[len + 2];
+                ends[len..len + 3].fill(end);
+                before.extend_from_slice(&[weight, weight + 1, last]);
+                start = Place {
+                    at: end as usize,
+                    heavy: number + 1,
+                };
+            }
         }
-        ends.truncate(before.len());
         Ok(before.len() <= max_len)
-    }
-
-    /// The next run that is kept, from this number among the nodes that are not samples, or the one after all nodes.
-    #[inline]
-    fn next_kept(&self, from: usize, kept: Kept) -> usize {
-        let last = self.heavy.len() - 1;
-        match kept {
-            Kept::None => last,
-            _ => (from..last)
-                .find(|&heavy| kept.keeps(self.run(heavy)))
-                .unwrap_or(last),
-        }
     }
 
     /// The end of the centroid that begins at `start`, after this weight, up to the border. The search begins at `count` nodes.
@@ -469,13 +501,13 @@ impl SortedNodes {
             let weight = self.weight_before(end) - before;
             weight <= max_weight && scale.allows_near(limit, before, weight)
         };
-        let first = start.at + 1;
-        let mut end = self.forward(start, (start.at + count).min(border));
-        while end.at > first && !allows(end) {
+        let first = self.next(start);
+        let mut end = self.forward(first, (start.at + count).min(border));
+        while end.at > first.at && !allows(end) {
             end = self.back(end, end.at - 1);
         }
         while end.at < border {
-            let next = self.forward(end, end.at + 1);
+            let next = self.next(end);
             if !allows(next) {
                 break;
             }
