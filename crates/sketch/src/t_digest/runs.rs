@@ -165,11 +165,6 @@ impl Run {
         (form.run_len as i64).min(self.weight) as usize
     }
 
-    /// Whether it has at least three samples. Two are two nodes in any case.
-    pub(super) fn is_heavy_run(self) -> bool {
-        self.is_run && self.weight > 2
-    }
-
     pub(super) fn rank(self) -> Rank {
         rank(self.mean, self.weight)
     }

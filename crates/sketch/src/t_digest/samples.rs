@@ -85,9 +85,8 @@ impl Samples {
         self.values.extend_from_slice(values);
     }
 
-    /// Reverses samples that were appended in reverse stable order.
-    pub(super) fn reverse(&mut self) {
-        self.values.reverse();
+    /// After samples were appended in stable order to none.
+    pub(super) fn set_sorted(&mut self) {
         self.sorted = self.values.len();
     }
 

@@ -264,7 +264,7 @@ impl TDigestWindow {
         let closed = merges.of(all, skipped, &self.timeline, compression)?;
         let none = TDigest::empty(compression);
         let newest = live.newest.unwrap_or(&none);
-        let others = in_order(closed, &newest.centroids);
+        let others = in_order(closed, newest.centroids.nodes());
         let others_len = closed.len() + newest.centroids.len();
         // Closed panes change only with the newest pane.
         let key = (
