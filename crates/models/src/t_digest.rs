@@ -162,10 +162,7 @@ impl Nodes {
         let mut walked = Walk::new(self);
         walked.add(&self.nodes, i64::MAX);
         // Otherwise, no two samples are merged, not even those in the middle.
-        let merges = {
-            let before = ((walked.all - 2.0) / 2.0).floor();
-            allows(walked.normalizer, walked.all, before, 2.0)
-        };
+        let merges = walked.allows(((walked.all - 2.0) / 2.0).floor(), 2.0);
         let runs: Vec<_> = self.nodes.chunk_by(|a, b| a.0 == b.0).collect();
         // A run begins with a sample: heavier nodes before it are single ones.
         let runs: Vec<_> = runs
@@ -325,13 +322,6 @@ impl Nodes {
     }
 }
 
-/// Whether a centroid may have this weight after the weight `before`.
-fn allows(normalizer: f64, all: f64, before: f64, weight: f64) -> bool {
-    let (q0, q2) = (before / all, (before + weight) / all);
-    let z = weight * normalizer;
-    z <= q0 * (1.0 - q0) && z <= q2 * (1.0 - q2)
-}
-
 /// The nodes that are merged as far as the scale function allows.
 struct Walk {
     normalizer: f64,
@@ -355,17 +345,22 @@ impl Walk {
         }
     }
 
+    /// Whether a centroid may have this weight after the weight `before`.
+    fn allows(&self, before: f64, weight: f64) -> bool {
+        let (q0, q2) = (before / self.all, (before + weight) / self.all);
+        let z = weight * self.normalizer;
+        z <= q0 * (1.0 - q0) && z <= q2 * (1.0 - q2)
+    }
+
     /// Merges nodes to centroids of at most this weight, unless a node is heavier.
     fn add(&mut self, nodes: &[(f64, i64)], max_weight: i64) {
         for &(mean, weight) in nodes {
-            let is_allowed = |weight| allows(self.normalizer, self.all, self.before, weight);
-            if !self.is_closed
-                && let Some(current) = self.result.last_mut()
-            {
-                let w = current.1 + weight;
-                if w <= max_weight && is_allowed(w as f64) {
-                    current.1 = w;
-                    current.0 += (mean - current.0) * weight as f64 / w as f64;
+            if let Some(&(last, last_weight)) = self.result.last().filter(|_| !self.is_closed) {
+                let w = last_weight + weight;
+                if w <= max_weight && self.allows(self.before, w as f64) {
+                    self.result.pop();
+                    let moved = (mean - last) * weight as f64 / w as f64;
+                    self.result.push((last + moved, w));
                     continue;
                 }
             }
