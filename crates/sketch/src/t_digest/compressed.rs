@@ -155,7 +155,7 @@ impl Compressed {
         &self.nodes
     }
 
-    /// Compresses the nodes `others`, of which there are `others_len`, and the samples, with what is kept of them. The result is that
+    /// Compresses the nodes `others`, of which there are `others_len` with runs as one, and the samples, with what is kept of them. The result is that
     /// of [`Compressed::new`], but no mean is computed. Cost: a sort of the samples that are new, and that of
     /// [`SortedNodes::divide`].
     pub(super) fn update(
@@ -175,9 +175,9 @@ impl Compressed {
         );
         if nodes.has_runs() && !scale.merges_samples(extent.weight) {
             // Nothing is merged: all nodes, of which runs have more than here.
-            let mut earlier: Vec<Centroid> = with_capacity(others_len)?;
+            let mut earlier: Vec<Centroid> = with_capacity(3 * others_len)?;
             earlier.extend(others);
-            let len = others_len + samples.len();
+            let len = earlier.len() + samples.len();
             return samples.with_sorted(|sorted| self.set(in_order(&earlier, sorted), len))?;
         }
         let kept = match nodes.has_runs() {

@@ -452,7 +452,7 @@ impl TDigest {
         }
         compressed.update(
             key,
-            (others.nodes(), others.len()),
+            (others.nodes(), others.elements()),
             &self.samples,
             self.extent(),
             self.compression,
@@ -508,13 +508,13 @@ struct Nodes {
 impl Nodes {
     /// The form of nodes in stable order, with capacity for `more` samples, in a digest of this capacity. A node of
     /// one sample becomes a sample, unless a heavier node with an equal mean follows: samples follow the centroids of
-    /// equal mean. Cost: two passes over the nodes.
+    /// equal mean. Cost: a pass over the nodes.
     fn of(nodes: &[Centroid], more: usize, capacity: usize) -> Result<Self, OutOfMemory> {
-        let (centroids, samples_len) = Packed::of(nodes)?;
+        let (centroids, front) = Packed::of(nodes)?;
         let mut samples = Samples::default();
         let max_len = capacity.saturating_sub(centroids.max_len());
-        samples.reserve(samples_len + more, max_len)?;
-        Packed::samples_of(nodes, |sample| samples.append(&[sample]));
+        samples.reserve(front.len() + more, max_len)?;
+        samples.append(&front);
         samples.set_sorted();
         Ok(Self { centroids, samples })
     }

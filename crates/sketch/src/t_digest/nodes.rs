@@ -180,7 +180,7 @@ impl SortedNodes {
         }
     }
 
-    /// Adopts the nodes `others`, of which there are `others_len`, and the samples. Cost: a sort of the samples that are new, and
+    /// Adopts the nodes `others`, of which there are at most `others_len` with runs as one, and the samples. Cost: a sort of the samples that are new, and
     /// a pass over the nodes.
     pub(super) fn update(
         &mut self,
@@ -315,6 +315,9 @@ impl SortedNodes {
     /// Makes a run of the samples with this value, if there are at least three.
     fn join_equal(&mut self, sample: f64) -> Result<(), OutOfMemory> {
         let end = self.means.partition_point(|&mean| mean <= sample);
+        if end < 2 || self.means[end - 2] != sample {
+            return Ok(());
+        }
         let heavy = self.heavy.partition_point(|node| (node.at as usize) < end);
         let mut start = self.means.partition_point(|&mean| mean < sample);
         if let Some(node) = self.heavy[..heavy].last() {

@@ -34,52 +34,40 @@ fn element(nodes: &[Centroid]) -> (Centroid, usize) {
     }
 }
 
-/// Passes nodes in stable order on, as elements of [`Packed`] and as the samples after them.
-fn split(
-    nodes: &[Centroid],
-    mut add: impl FnMut(Centroid, usize),
-    mut add_sample: impl FnMut(f64),
-) {
-    for equal in nodes.chunk_by(|one, other| one.mean == other.mean) {
-        // Samples follow heavier nodes of equal mean.
-        let end = equal.iter().rposition(|node| node.weight > 1);
-        let (end, mut at) = (end.map_or(0, |heavy| heavy + 1), 0);
-        while at < end {
-            let (element, len) = element(&equal[at..]);
-            add(element, len);
-            at += len;
-        }
-        equal[at..].iter().for_each(|node| add_sample(node.mean));
-    }
-}
-
 impl Packed {
-    /// Those of nodes in stable order, and the number of the others, which are samples.
-    pub(super) fn of(nodes: &[Centroid]) -> Result<(Self, usize), OutOfMemory> {
-        let (mut elements, mut samples) = (0, 0);
-        split(nodes, |_, _| elements += 1, |_| samples += 1);
-        let mut packed = Self {
-            elements: with_capacity(elements)?,
-            ..Self::default()
-        };
-        let add = |element: Centroid, len| {
-            packed.elements.push(element);
-            packed.len += len;
-            packed.open += usize::from(len == 2);
-        };
-        split(nodes, add, drop);
+    /// Those of nodes in stable order, and the others, which are samples. Cost: one pass.
+    pub(super) fn of(nodes: &[Centroid]) -> Result<(Self, Vec<f64>), OutOfMemory> {
+        let (mut packed, mut samples) = (Self::default(), with_capacity(nodes.len())?);
+        let mut elements = with_capacity(nodes.len())?;
+        for equal in nodes.chunk_by(|one, other| one.mean == other.mean) {
+            let mut rest = equal;
+            // Samples follow heavier nodes of equal mean.
+            while let Some(heavy) = rest.iter().rposition(|node| node.weight > 1) {
+                let (element, len) = match heavy {
+                    0 => (rest[0], 1),
+                    _ => element(rest),
+                };
+                elements.push(element);
+                packed.len += len;
+                packed.open += usize::from(len == 2);
+                rest = &rest[len..];
+            }
+            samples.extend(rest.iter().map(|node| node.mean));
+        }
+        packed.elements = with_capacity(elements.len())?;
+        packed.elements.append(&mut elements);
         Ok((packed, samples))
-    }
-
-    /// Passes the samples among nodes on that are not in [`Packed::of`] the same nodes.
-    pub(super) fn samples_of(nodes: &[Centroid], add: impl FnMut(f64)) {
-        split(nodes, |_, _| {}, add);
     }
 
     /// Number of nodes.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    /// The number of nodes, with runs as one.
+    pub(super) fn elements(&self) -> usize {
+        self.elements.len()
     }
 
     /// At least the number of nodes, and the same if a sample is added to a run.

@@ -265,7 +265,7 @@ impl TDigestWindow {
         let none = TDigest::empty(compression);
         let newest = live.newest.unwrap_or(&none);
         let others = in_order(closed, newest.centroids.nodes());
-        let others_len = closed.len() + newest.centroids.len();
+        let others_len = closed.len() + newest.centroids.elements();
         // Closed panes change only with the newest pane.
         let key = (
             newest.samples.list(),
