@@ -11,7 +11,7 @@
 //! digests, stored.rs has the stored forms. window/ has the digest with a sliding window, [`TDigestWindow`].
 //!
 //! Memory: 8 bytes per node of one sample, merged or not, in a block whose capacity is a power of two; 16 bytes per
-//! other node. It depends only on the state, so a copy and a loaded digest take as much as the original. The cache takes 16
+//! other node, or per run (packed.rs). It depends only on the state, so a copy and a loaded digest take as much as the original. The cache takes 16
 //! bytes per centroid of the compressed form. If a read had to sort samples, it also takes 4 bytes per centroid, 8 per node, in a
 //! block whose capacity is a power of two, and 16 per other node (nodes.rs). [`TDigest::new`] requests the memory of a full digest from the budget; additions request what they allocate.
 

@@ -4,9 +4,10 @@
 //! no part of it, because their samples may differ: means of centroids can be equal by coincidence. A run that is kept becomes the nodes [1, n - 2, 1]: answers do not interpolate beside a node of weight 1, so that those
 //! about its value are exact, in RedisBloom too.
 //!
-//! - If there are no runs, or the walk (centroid.rs) merges nothing, the result is that of the walk.
+//! - If there are no runs, or too few samples to merge any, the result is that of the walk (centroid.rs).
 //! - If all nodes are samples or belong to runs, and there are few values, the result is *exact*: all samples and all runs.
-//! - Otherwise, the heaviest runs are kept, and the walk merges the nodes between them, never across one. Between many runs, a heavy
+//! - Otherwise, the heaviest runs are kept, and the walk merges the nodes between them, never across one. Another run is one node, so that
+//!   the result depends on the weights of the runs only, and not on their nodes. Between many runs, a heavy
 //!   centroid would be answered as if its samples were between its two neighbors. They are not if digests are merged that kept other runs. So its
 //!   weight is limited.
 
@@ -69,7 +70,7 @@ impl Form {
 
 /// Compresses nodes in stable order into `result`, which is empty. `total` is the sum of the weights. Without runs, the result is
 /// that of [`Walk`]. Allocates nothing if a run has two nodes and `result` has capacity for all nodes or for `max_len`. Compressing the
-/// result again does not change it, unless it had too many nodes, or a mean was rounded to another one. Cost: one pass, or up to six
+/// result again does not change it, unless it had too many nodes, or a mean was rounded to another one. Cost: one pass, or three to seven
 /// if there are runs.
 pub(super) fn compress(
     nodes: impl Iterator<Item = Centroid> + Clone,
