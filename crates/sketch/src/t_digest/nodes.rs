@@ -388,14 +388,12 @@ impl SortedNodes {
         }
     }
 
-    /// Moves a place forward, unless it is later.
+    /// Moves a place to a later one.
     #[inline]
     fn forward(&self, mut place: Place, at: usize) -> Place {
-        if place.at < at {
-            place.at = at;
-            while (self.heavy[place.heavy].at as usize) < at {
-                place.heavy += 1;
-            }
+        place.at = at;
+        while (self.heavy[place.heavy].at as usize) < at {
+            place.heavy += 1;
         }
         place
     }
@@ -504,9 +502,9 @@ impl SortedNodes {
             let weight = self.weight_before(end) - before;
             weight <= max_weight && scale.allows_near(limit, before, weight)
         };
-        let first = self.next(start);
-        let mut end = self.forward(first, (start.at + count).min(border));
-        while end.at > first.at && !allows(end) {
+        let first = start.at + 1;
+        let mut end = self.forward(start, (start.at + count.max(1)).min(border));
+        while end.at > first && !allows(end) {
             end = self.back(end, end.at - 1);
         }
         while end.at < border {
