@@ -5,12 +5,12 @@
 //! [min, max], even if a difference or product of extreme samples is not finite.
 
 use super::Centroid;
-use super::centroid::{Scale, clamp, in_order};
+use super::centroid::{clamp, in_order};
 use super::nodes::{NodesKey, SortedNodes};
-use super::runs::{Form, Kept, compress_to_vec};
+use super::runs::{Form, compress_to_vec};
 use super::samples::Samples;
 use crate::blocks::{BlockMover, BlockVisitor};
-use crate::memory::{OutOfMemory, reserve_exact, reserve_for, with_capacity};
+use crate::memory::{OutOfMemory, reserve_exact};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -126,21 +126,17 @@ impl Compressed {
             extent,
             ..Self::default()
         };
-        compressed.set(centroids.iter().copied(), centroids.len())?;
+        compressed.set(&centroids)?;
         Ok(compressed)
     }
 
     /// Replaces the centroids.
-    fn set(
-        &mut self,
-        centroids: impl Iterator<Item = Centroid>,
-        len: usize,
-    ) -> Result<(), OutOfMemory> {
+    fn set(&mut self, centroids: &[Centroid]) -> Result<(), OutOfMemory> {
         self.ends.clear();
         self.means.clear();
         self.before.clear();
-        reserve_exact(&mut self.means, len)?;
-        reserve_exact(&mut self.before, len)?;
+        reserve_exact(&mut self.means, centroids.len())?;
+        reserve_exact(&mut self.before, centroids.len())?;
         let mut before = 0;
         for node in centroids {
             self.means.push(node.mean.into());
@@ -155,9 +151,9 @@ impl Compressed {
         &self.nodes
     }
 
-    /// Compresses the nodes `others`, of which there are `others_len` with runs as one, and the samples, with what is kept of them. The result is that
-    /// of [`Compressed::new`], but no mean is computed. Cost: a sort of the samples that are new, and that of
-    /// [`SortedNodes::divide`].
+    /// Compresses the nodes `others` and the samples, with what is kept of them; `others_len` is the number
+    /// of the nodes with runs as one. The result is that of [`Compressed::new`], but no mean is computed,
+    /// with rare exceptions. Cost: a sort of the samples that are new, and that of [`SortedNodes::divide`].
     pub(super) fn update(
         &mut self,
         key: NodesKey,
@@ -166,31 +162,16 @@ impl Compressed {
         extent: Extent,
         compression: u32,
     ) -> Result<(), OutOfMemory> {
-        let nodes = &mut self.nodes;
-        nodes.update(key, others.clone(), others_len, samples)?;
+        self.nodes
+            .update(key, others.clone(), others_len, samples)?;
         self.extent = extent;
-        let (form, scale) = (
-            Form::of(compression),
-            Scale::new(extent.weight, compression),
-        );
-        if nodes.has_runs() && !scale.merges_samples(extent.weight) {
-            // Nothing is merged: all nodes, of which runs have more than here.
-            let mut earlier: Vec<Centroid> = with_capacity(3 * others_len)?;
-            earlier.extend(others);
-            let len = earlier.len() + samples.len();
-            return samples.with_sorted(|sorted| self.set(in_order(&earlier, sorted), len))?;
-        }
-        let kept = match nodes.has_runs() {
-            true => nodes.kept(extent.weight, form)?,
-            false => Kept::None,
-        };
-        let max_len = nodes.max_divided(compression as usize);
-        reserve_for(&mut self.ends, max_len, max_len)?;
-        reserve_for(&mut self.before, max_len, max_len)?;
-        let limits = kept.limits(extent.weight, form);
-        if !nodes.divide((&scale, kept), limits, &mut self.ends, &mut self.before)? {
-            let centroids = compress_to_vec(nodes.iter(), nodes.len(), extent.weight, form)?;
-            return self.set(centroids.iter().copied(), centroids.len());
+        let form = Form::of(compression);
+        let (ends, before) = (&mut self.ends, &mut self.before);
+        if !self.nodes.divide(extent.weight, form, ends, before)? {
+            return samples.with_sorted(|sorted| {
+                let (all, len) = (in_order(others, sorted), others_len + sorted.len());
+                self.set(&compress_to_vec(all, len, extent.weight, form)?)
+            })?;
         }
         self.means.clear();
         reserve_exact(&mut self.means, self.before.capacity())?;

@@ -127,46 +127,9 @@ impl SortedNodes {
         self.key
     }
 
-    /// Whether any samples are equal, so that [`SortedNodes::divide`] needs to be told which runs are kept.
-    pub(super) fn has_runs(&self) -> bool {
-        self.has_runs
-    }
-
-    /// All nodes. A run is two.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Centroid> + Clone + '_ {
-        let mut heavy = 0;
-        self.means.iter().enumerate().flat_map(move |(at, &mean)| {
-            let (mut first, mut rest) = (Centroid::from(mean), None);
-            if self.heavy[heavy].at as usize == at {
-                let Run { weight, is_run, .. } = self.run(heavy);
-                heavy += 1;
-                match is_run {
-                    true => {
-                        rest = Some(Centroid {
-                            mean,
-                            weight: weight - 1,
-                        })
-                    }
-                    false => first.weight = weight,
-                }
-            }
-            [Some(first), rest].into_iter().flatten()
-        })
-    }
-
     /// Number of nodes, with runs as one.
     pub(super) fn len(&self) -> usize {
         self.means.len()
-    }
-
-    /// The maximum number of centroids, apart from rare cases.
-    pub(super) fn max_divided(&self, compression: usize) -> usize {
-        let runs = if self.has_runs {
-            self.heavy.len() - 1
-        } else {
-            0
-        };
-        3 * runs.min(compression) + self.len().min(compression * 3 / 4)
     }
 
     /// The node that is not a sample and has this number among those.
@@ -174,14 +137,16 @@ impl SortedNodes {
     fn run(&self, heavy: usize) -> Run {
         let (node, next) = (self.heavy[heavy], self.heavy[heavy + 1]);
         Run {
-            mean: self.means[node.at as usize],
-            weight: 1 + next.excess - node.excess,
+            node: Centroid {
+                mean: self.means[node.at as usize],
+                weight: 1 + next.excess - node.excess,
+            },
             is_run: node.is_run,
         }
     }
 
-    /// Adopts the nodes `others`, of which there are at most `others_len` with runs as one, and the samples. Cost: a sort of the samples that are new, and
-    /// a pass over the nodes.
+    /// Adopts the nodes `others`, of which there are at most `others_len` with runs as one, and the samples.
+    /// Cost: a sort of the samples that are new, and a pass over the nodes.
     pub(super) fn update(
         &mut self,
         key: NodesKey,
@@ -195,18 +160,13 @@ impl SortedNodes {
             reserve_exact(&mut self.heavy, others_len + 1)?;
             reserve_exact(&mut self.means, others_len)?;
             let mut excess = 0;
-            for run in runs(others) {
-                let Run {
-                    mean,
-                    weight,
-                    is_run,
-                } = run;
+            for Run { node, is_run } in runs(others) {
                 let at = self.means.len() as u32;
-                self.means.push(mean);
+                self.means.push(node.mean);
                 self.has_runs |= is_run;
-                if is_run && weight == 2 {
-                    self.means.push(mean);
-                } else if weight > 1 {
+                if is_run && node.weight == 2 {
+                    self.means.push(node.mean);
+                } else if node.weight > 1 {
                     self.has_centroids |= !is_run;
                     self.heavy.push(Heavy {
                         at,
@@ -214,7 +174,7 @@ impl SortedNodes {
                         is_kept: false,
                         excess,
                     });
-                    excess += weight - 1;
+                    excess += node.weight - 1;
                 }
             }
             let at = self.means.len() as u32;
@@ -270,7 +230,7 @@ impl SortedNodes {
     /// Adds samples to the runs of their means. Moves the others to the front, and returns their number.
     fn add_to_runs(&mut self, samples: &mut [f64]) -> usize {
         let last = self.heavy.len() - 1;
-        if samples.is_empty() || !self.heavy.iter().any(|node| node.is_run) {
+        if samples.is_empty() || !self.has_runs {
             return samples.len();
         }
         let mean_of = |node: &Heavy| self.means[node.at as usize];
@@ -284,16 +244,19 @@ impl SortedNodes {
             }
             // Nothing of the same mean follows a run.
             let before = heavy.checked_sub(1).map(|before| self.run(before));
-            match before.filter(|run| run.is_run && run.mean == sample) {
-                Some(run) => {
-                    added += 1;
-                    self.forget_kept(run.mean, run.weight + added);
-                }
-                None => {
-                    samples[others] = sample;
-                    others += 1;
-                }
+            let Some(Run { mut node, .. }) =
+                before.filter(|run| run.is_run && run.node.mean == sample)
+            else {
+                samples[others] = sample;
+                others += 1;
+                continue;
+            };
+            node.weight += added;
+            // A run that becomes heavier than the lightest one that is kept may replace it.
+            if matches!(self.kept, Some(Kept::From(lowest)) if rank(&node) < lowest) {
+                self.kept = None;
             }
+            added += 1;
         }
         if added > 0 {
             for node in &mut self.heavy[heavy..] {
@@ -301,15 +264,6 @@ impl SortedNodes {
             }
         }
         others
-    }
-
-    /// If a run grew to this weight, the runs that are kept may be others.
-    fn forget_kept(&mut self, mean: f64, weight: i64) {
-        if let Some(Kept::From(lowest)) = self.kept
-            && rank(mean, weight - 1) < lowest
-        {
-            self.kept = None;
-        }
     }
 
     /// Makes a run of the samples with this value, if there are at least three.
@@ -346,8 +300,11 @@ impl SortedNodes {
     }
 
     /// Which runs are kept.
-    pub(super) fn kept(&mut self, total: i64, form: Form) -> Result<Kept, OutOfMemory> {
+    fn kept(&mut self, total: i64, form: Form) -> Result<Kept, OutOfMemory> {
         let heavy = self.heavy.len() - 1;
+        if !self.has_runs {
+            return Ok(Kept::None);
+        }
         if !self.has_centroids {
             let pairs = self.means.windows(2).filter(|pair| pair[0] == pair[1]);
             let pairs = pairs.count();
@@ -360,18 +317,10 @@ impl SortedNodes {
         if let Some(kept) = self.kept {
             return Ok(kept);
         }
-        let mut runs = with_capacity(heavy)?;
-        for Run {
-            mean,
-            weight,
-            is_run,
-        } in (0..heavy).map(|heavy| self.run(heavy))
-        {
-            if is_run {
-                runs.push(Centroid { mean, weight });
-            }
-        }
-        let kept = Kept::heaviest(&mut runs, form);
+        let mut heaviest = with_capacity(heavy)?;
+        let heavy_runs = (0..heavy).map(|number| self.run(number));
+        heaviest.extend(heavy_runs.filter(|run| run.is_run).map(|run| run.node));
+        let kept = Kept::heaviest(&mut heaviest, form);
         for number in 0..heavy {
             self.heavy[number].is_kept = kept.keeps(self.run(number));
         }
@@ -425,47 +374,63 @@ impl SortedNodes {
         partial.map(PartialMean::finish)
     }
 
-    /// Divides the nodes as [`compress`](super::runs::compress) does. `ends` has the number of nodes up to each centroid, and
-    /// `before` the weight before it; the three of a run have the same end. Before the call, `ends` has those of former nodes, from
-    /// which the search begins. Returns false if there are too many centroids. Cost: one step per centroid whose number of nodes is
-    /// the same, otherwise one step per node.
+    /// Divides the nodes of the weight `total` as [`compress`](super::runs::compress) does. `ends` has the
+    /// number of nodes up to each centroid, and `before` the weight before it; the three of a run have the
+    /// same end. Before the call, `ends` has those of former nodes, from which the search begins. Returns
+    /// false if nothing is merged although there are runs, or if there are too many centroids. Cost: one step
+    /// per centroid whose number of nodes is the same, otherwise one step per node.
     pub(super) fn divide(
-        &self,
-        (scale, kept): (&Scale, Kept),
-        (max_len, max_weight): (usize, i64),
+        &mut self,
+        total: i64,
+        form: Form,
         ends: &mut Vec<u32>,
         before: &mut Vec<i64>,
     ) -> Result<bool, OutOfMemory> {
+        let scale = Scale::new(total, form.compression);
+        if self.has_runs && !scale.merges_samples(total) {
+            return Ok(false);
+        }
+        let kept = self.kept(total, form)?;
+        let (max_len, max_weight) = kept.limits(total, form);
+        let (c, heavy) = (form.compression as usize, self.heavy.len() - 1);
+        let (runs, skipped) = match kept {
+            Kept::None => (0, heavy),
+            _ => (heavy.min(c), 0),
+        };
+        // Between runs, about 2/3 of the compression, or all nodes.
+        let expected = 3 * runs + self.len().min(c * 3 / 4);
         before.clear();
+        ends.truncate(before.capacity());
         let keeps_all = matches!(kept, Kept::All);
         let is_monotonic = scale.is_monotonic();
         let (mut start, mut former_start) = (Place::default(), 0);
-        let mut room = ends.len().min(before.capacity());
-        for (number, border) in self.heavy.iter().enumerate() {
+        for (number, border) in self.heavy.iter().enumerate().skip(skipped) {
             if !(border.is_kept || keeps_all) {
                 continue;
             }
             let border_at = border.at as usize;
             loop {
                 let len = before.len();
-                if len + 3 > room {
-                    reserve_for(ends, len + 3, usize::MAX)?;
-                    reserve_for(before, len + 3, usize::MAX)?;
+                if len + 3 > ends.len() {
+                    reserve_for(ends, expected.max(len + 3), expected)?;
+                    reserve_for(before, ends.capacity(), expected)?;
                     ends.resize(ends.capacity(), 0);
-                    room = ends.len().min(before.capacity());
                 }
                 if start.at == border_at {
                     break;
                 }
                 let (weight, former_end) = (self.weight_before(start), ends[len]);
-                start = if keeps_all || start.at + 1 == border_at {
-                    self.next(start)
+                start = if start.at + 1 == border_at {
+                    Place {
+                        at: border_at,
+                        heavy: number,
+                    }
                 } else {
                     let count = match is_monotonic {
-                        true => former_end.saturating_sub(former_start) as usize,
-                        false => 0,
+                        true => former_end.saturating_sub(former_start).max(1) as usize,
+                        false => 1,
                     };
-                    self.end_of(start, weight, count, scale, (border_at, max_weight))
+                    self.end_of(start, weight, count, &scale, (border_at, max_weight))
                 };
                 former_start = former_end;
                 ends[len] = start.at as u32;
@@ -473,13 +438,13 @@ impl SortedNodes {
             }
             if let Some(next) = self.heavy.get(number + 1) {
                 let len = before.len();
-                let (weight, end) = (i64::from(border.at) + border.excess, border.at + 1);
+                let weight = i64::from(border.at) + border.excess;
                 let last = i64::from(border.at) + next.excess;
                 former_start = ends[len + 2];
-                ends[len..len + 3].fill(end);
+                ends[len..len + 3].fill(border.at + 1);
                 before.extend_from_slice(&[weight, weight + 1, last]);
                 start = Place {
-                    at: end as usize,
+                    at: border_at + 1,
                     heavy: number + 1,
                 };
             }
@@ -487,7 +452,8 @@ impl SortedNodes {
         Ok(before.len() <= max_len)
     }
 
-    /// The end of the centroid that begins at `start`, after this weight, up to the border. The search begins at `count` nodes.
+    /// The end of the centroid that begins at `start`, after this weight, up to the border. The search begins
+    /// at `count` nodes.
     #[inline]
     fn end_of(
         &self,
@@ -503,7 +469,7 @@ impl SortedNodes {
             weight <= max_weight && scale.allows_near(limit, before, weight)
         };
         let first = start.at + 1;
-        let mut end = self.forward(start, (start.at + count.max(1)).min(border));
+        let mut end = self.forward(start, (start.at + count).min(border));
         while end.at > first && !allows(end) {
             end = self.back(end, end.at - 1);
         }

@@ -154,8 +154,8 @@ pub(super) fn is_run(first: Centroid, later: Centroid) -> bool {
 /// A run, or a single node.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
-    pub(super) mean: f64,
-    pub(super) weight: i64,
+    /// Its mean and weight.
+    pub(super) node: Centroid,
     /// Whether it has two nodes or more.
     pub(super) is_run: bool,
 }
@@ -163,11 +163,7 @@ pub(super) struct Run {
 impl Run {
     /// The number of nodes that it becomes, if it is kept.
     fn len(self, form: Form) -> usize {
-        (form.run_len as i64).min(self.weight) as usize
-    }
-
-    pub(super) fn rank(self) -> Rank {
-        rank(self.mean, self.weight)
+        (form.run_len as i64).min(self.node.weight) as usize
     }
 }
 
@@ -176,19 +172,14 @@ pub(super) fn runs(mut nodes: impl Iterator<Item = Centroid>) -> impl Iterator<I
     let mut next = nodes.next();
     std::iter::from_fn(move || {
         let first = next?;
-        let Centroid { mean, mut weight } = first;
-        let mut is_run = false;
+        let (mut node, mut is_run) = (first, false);
         next = nodes.next();
-        while let Some(node) = next.filter(|&node| self::is_run(first, node)) {
-            weight += node.weight;
+        while let Some(later) = next.filter(|&later| self::is_run(first, later)) {
+            node.weight += later.weight;
             is_run = true;
             next = nodes.next();
         }
-        Some(Run {
-            mean,
-            weight,
-            is_run,
-        })
+        Some(Run { node, is_run })
     })
 }
 
@@ -207,8 +198,9 @@ pub(super) enum Kept {
 /// each other, and it is the same in the next compression.
 pub(super) type Rank = (i64, u64);
 
-pub(super) fn rank(mean: f64, weight: i64) -> Rank {
-    (weight, mean.to_bits().wrapping_mul(0x9e37_79b9_7f4a_7c15))
+pub(super) fn rank(run: &Centroid) -> Rank {
+    let mixed = run.mean.to_bits().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (run.weight, mixed)
 }
 
 impl Kept {
@@ -224,17 +216,16 @@ impl Kept {
             values += 1;
             len += run.len(form);
             if !run.is_run {
-                all_are_equal &= run.weight == 1;
+                all_are_equal &= run.node.weight == 1;
                 continue;
             }
-            repeated += run.weight;
-            if run.weight > 2 {
+            repeated += run.node.weight;
+            if run.node.weight > 2 {
                 if heaviest.len() > 2 * form.kept {
                     highest_first(heaviest, form.kept);
                     heaviest.truncate(form.kept);
                 }
-                let Run { mean, weight, .. } = run;
-                try_push(heaviest, Centroid { mean, weight })?;
+                try_push(heaviest, run.node)?;
             }
         }
         if all_are_equal && form.has_few(values, repeated, total, len) {
@@ -249,15 +240,15 @@ impl Kept {
         if kept < runs.len() {
             highest_first(runs, kept);
         }
-        let ranks = runs[..kept].iter().map(|run| rank(run.mean, run.weight));
-        ranks.min().map_or(Self::None, Self::From)
+        let lowest = runs[..kept].iter().map(rank).min();
+        lowest.map_or(Self::None, Self::From)
     }
 
     #[inline]
     pub(super) fn keeps(&self, run: Run) -> bool {
         match self {
             Self::All => true,
-            Self::From(lowest) => run.is_run && run.rank() >= *lowest,
+            Self::From(lowest) => run.is_run && rank(&run.node) >= *lowest,
             Self::None => false,
         }
     }
@@ -265,8 +256,9 @@ impl Kept {
     /// The maximum number of nodes, and the maximum weight of several nodes that are merged.
     pub(super) fn limits(&self, total: i64, form: Form) -> (usize, i64) {
         match self {
+            Self::All => (usize::MAX, 1),
             Self::From(_) => (form.max_len, total / form.values as i64),
-            _ => (usize::MAX, i64::MAX),
+            Self::None => (usize::MAX, i64::MAX),
         }
     }
 }
@@ -274,7 +266,7 @@ impl Kept {
 /// Moves the runs of the highest ranks, of this number, to the front.
 fn highest_first(runs: &mut [Centroid], len: usize) {
     if len > 0 {
-        runs.select_nth_unstable_by_key(len - 1, |run| Reverse(rank(run.mean, run.weight)));
+        runs.select_nth_unstable_by_key(len - 1, |run| Reverse(rank(run)));
     }
 }
 
@@ -290,20 +282,20 @@ fn keep(
     let (max_len, max_weight) = kept.limits(total, form);
     let mut between = Walk::new(scale, form.max_walk_len, max_weight);
     for run in runs(nodes) {
-        let Run { mean, weight, .. } = run;
+        let node = run.node;
         if kept.keeps(run) {
-            between.close(weight, result)?;
+            between.close(node.weight, result)?;
             if result.len() + form.run_len > max_len {
                 return Ok(false);
             }
             push_run(run, form, result)?;
             continue;
         }
-        if run.is_run && weight == 2 {
-            between.add(mean.into(), result)?;
-            between.add(mean.into(), result)?;
+        if run.is_run && node.weight == 2 {
+            between.add(node.mean.into(), result)?;
+            between.add(node.mean.into(), result)?;
         } else {
-            between.add(Centroid { mean, weight }, result)?;
+            between.add(node, result)?;
         }
         // One node is not in the result yet.
         if result.len() >= max_len {
@@ -316,8 +308,8 @@ fn keep(
 
 /// Adds the nodes of a run that is kept.
 fn push_run(run: Run, form: Form, result: &mut Vec<Centroid>) -> Result<(), OutOfMemory> {
-    let (mean, len) = (run.mean, run.len(form));
-    let middle = run.weight - (len as i64 - 1);
+    let (Centroid { mean, weight }, len) = (run.node, run.len(form));
+    let middle = weight - (len as i64 - 1);
     for at in 0..len {
         let weight = if at == 1 { middle } else { 1 };
         try_push(result, Centroid { mean, weight })?;
