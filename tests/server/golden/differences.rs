@@ -464,8 +464,8 @@ pub const DIFFERENCES: &[Difference] = &[
         effect: ReplyOnly,
     },
     // Digests of numbers near the limits of doubles
-    // Key e: 20 samples of each limit, so the exact CDF of 0 is 0.5. COMPRESSION 1 keeps one run; the other one is centroids, here of
-    // the weights 7 and 13, and interpolation from the last one's center subtracts 13 / 4 samples.
+    // Key e has 20 samples of each limit: the exact CDF of 0 is 0.5. COMPRESSION 1 keeps one run. The
+    // other samples are centroids of the weights 7 and 13, from whose last center answers interpolate.
     Difference {
         reason: "no answer is nan because a difference of samples is not finite",
         transcripts: QUIRKS,

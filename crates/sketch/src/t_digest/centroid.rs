@@ -152,7 +152,7 @@ impl Scale {
         }
     }
 
-    /// Whether any two samples may be merged, if the sum of all weights is `total`: those in the middle.
+    /// Whether two samples in the middle may be merged, if the sum of all weights is `total`.
     pub(super) fn merges_samples(&self, total: i64) -> bool {
         let before = (total - 2) / 2;
         self.allows(self.limit(before), before, 2)

@@ -151,9 +151,10 @@ impl Compressed {
         &self.nodes
     }
 
-    /// Compresses the nodes `others` and the samples, with what is kept of them; `others_len` is the number
-    /// of the nodes with runs as one. The result is that of [`Compressed::new`], but no mean is computed,
-    /// with rare exceptions. Cost: a sort of the samples that are new, and that of [`SortedNodes::divide`].
+    /// Compresses the nodes `others` and the samples, with what is kept of them; `others_len` is the
+    /// number of the nodes with runs as one. The result is that of [`Compressed::new`]. Means are only
+    /// computed if [`SortedNodes::divide`] returns false. Cost: a sort of the samples that are new, and
+    /// the division.
     pub(super) fn update(
         &mut self,
         key: NodesKey,

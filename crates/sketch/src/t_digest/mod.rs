@@ -11,8 +11,8 @@
 //! digests, stored.rs has the stored forms. window/ has the digest with a sliding window, [`TDigestWindow`].
 //!
 //! Memory: 8 bytes per node of one sample, merged or not, in a block whose capacity is a power of two; 16 bytes per
-//! other node, or per run (packed.rs). It depends only on the state, so a copy and a loaded digest take as much as the original. The cache takes 16
-//! bytes per centroid of the compressed form. If a read had to sort samples, it also takes 4 bytes per centroid, 8 per node, in a
+//! other node, or per run (packed.rs). It depends only on the state, so a copy and a loaded digest take
+//! as much as the original. The cache takes 16 bytes per centroid of the compressed form. If a read had to sort samples, it also takes 4 bytes per centroid, 8 per node, in a
 //! block whose capacity is a power of two, and 16 per other node (nodes.rs). [`TDigest::new`] requests the memory of a full digest from the budget; additions request what they allocate.
 
 mod accuracy;
@@ -264,8 +264,8 @@ impl TDigest {
         self.samples.reserve(more, max_len)
     }
 
-    /// Adds samples that need a compression, or that [`Packed`] takes. The new state is built beside the old one, so that a refused
-    /// allocation changes nothing.
+    /// Adds samples that need a compression, or that [`Packed`] takes. The new state is built beside the
+    /// old one, so that a refused allocation changes nothing.
     fn rebuild(&mut self, mut values: &[f64], budget: Budget<'_>) -> Result<(), OutOfMemory> {
         let capacity = self.capacity();
         let more = values.len().min(capacity);

@@ -5,7 +5,7 @@
 //! query computes the means of the few centroids that it reads. Most borders are as many nodes apart as before the addition:
 //! that is tried first.
 //!
-//! A run of at least three samples (runs.rs) is one node here, whose weight a sample of its mean increases.
+//! A run of at least three samples (runs.rs) is one node here. A sample of its mean increases its weight.
 
 use super::Centroid;
 use super::centroid::Scale;
@@ -145,8 +145,8 @@ impl SortedNodes {
         }
     }
 
-    /// Adopts the nodes `others`, of which there are at most `others_len` with runs as one, and the samples.
-    /// Cost: a sort of the samples that are new, and a pass over the nodes.
+    /// Adopts the nodes `others`, at most `others_len` with runs as one, and the samples. Cost: a sort of
+    /// the samples that are new, and a pass over the nodes.
     pub(super) fn update(
         &mut self,
         key: NodesKey,
@@ -227,7 +227,7 @@ impl SortedNodes {
         Ok(())
     }
 
-    /// Adds samples to the runs of their means. Moves the others to the front, and returns their number.
+    /// Adds samples to the runs of their means. Moves the others to the front and returns their number.
     fn add_to_runs(&mut self, samples: &mut [f64]) -> usize {
         let last = self.heavy.len() - 1;
         if samples.is_empty() || !self.has_runs {
@@ -251,12 +251,14 @@ impl SortedNodes {
                 others += 1;
                 continue;
             };
+            added += 1;
             node.weight += added;
-            // A run that becomes heavier than the lightest one that is kept may replace it.
-            if matches!(self.kept, Some(Kept::From(lowest)) if rank(&node) < lowest) {
+            // A run that reaches the rank of the lowest one that is kept may replace it.
+            if !self.heavy[heavy - 1].is_kept
+                && matches!(self.kept, Some(Kept::From(lowest)) if rank(&node) >= lowest)
+            {
                 self.kept = None;
             }
-            added += 1;
         }
         if added > 0 {
             for node in &mut self.heavy[heavy..] {
@@ -374,11 +376,12 @@ impl SortedNodes {
         partial.map(PartialMean::finish)
     }
 
-    /// Divides the nodes of the weight `total` as [`compress`](super::runs::compress) does. `ends` has the
-    /// number of nodes up to each centroid, and `before` the weight before it; the three of a run have the
-    /// same end. Before the call, `ends` has those of former nodes, from which the search begins. Returns
-    /// false if nothing is merged although there are runs, or if there are too many centroids. Cost: one step
-    /// per centroid whose number of nodes is the same, otherwise one step per node.
+    /// Divides the nodes of the weight `total` as [`compress`](super::runs::compress) does. `ends` has
+    /// the number of nodes up to each centroid, and `before` the weight before it; the three of a run
+    /// have the same end. Before the call, `ends` has those of former nodes, from which the search
+    /// begins. Returns false if nothing is merged although there are runs, or if there are too many
+    /// centroids. Cost: one step per centroid whose number of nodes is the same, otherwise one step per
+    /// node.
     pub(super) fn divide(
         &mut self,
         total: i64,
@@ -452,8 +455,8 @@ impl SortedNodes {
         Ok(before.len() <= max_len)
     }
 
-    /// The end of the centroid that begins at `start`, after this weight, up to the border. The search begins
-    /// at `count` nodes.
+    /// The end of the centroid that begins at `start`, after this weight, up to the border. The search
+    /// begins at `count` nodes.
     #[inline]
     fn end_of(
         &self,

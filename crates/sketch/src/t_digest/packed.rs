@@ -7,7 +7,8 @@ use crate::memory::{OutOfMemory, with_capacity};
 /// Sorted nodes. Which of them are one element depends on the nodes only.
 #[derive(Debug, Default)]
 pub(super) struct Packed {
-    /// Nodes, and runs, whose weight is negative: -2k for the nodes [1, k], -2k - 1 for [1, k, 1]. The capacity equals the length.
+    /// Nodes, and runs, whose weight is negative: -2k for the nodes [1, k], -2k - 1 for [1, k, 1]. The
+    /// capacity equals the length.
     elements: Vec<Centroid>,
     /// Number of nodes.
     len: usize,

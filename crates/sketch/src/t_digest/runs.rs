@@ -4,12 +4,13 @@
 //! no part of it, because their samples may differ: means of centroids can be equal by coincidence. A run that is kept becomes the nodes [1, n - 2, 1]: answers do not interpolate beside a node of weight 1, so that those
 //! about its value are exact, in RedisBloom too.
 //!
-//! - If there are no runs, or too few samples to merge any, the result is that of the walk (centroid.rs).
+//! - If there are no runs, or too few samples to merge any, the walk (centroid.rs) has the result.
 //! - If all nodes are samples or belong to runs, and there are few values, the result is *exact*: all samples and all runs.
-//! - Otherwise, the heaviest runs are kept, and the walk merges the nodes between them, never across one. Another run is one node, so that
-//!   the result depends on the weights of the runs only, and not on their nodes. Between many runs, a heavy
-//!   centroid would be answered as if its samples were between its two neighbors. They are not if digests are merged that kept other runs. So its
-//!   weight is limited.
+//! - Otherwise, the heaviest runs are kept, and the walk merges the nodes between them, never across
+//!   one. Another run is one node, so that the result depends on the weights of the runs only, and not
+//!   on their nodes. Between many runs, a heavy centroid would be answered as if its samples were
+//!   between its two neighbors. They are not if digests are merged that kept other runs. So its weight
+//!   is limited.
 
 use super::Centroid;
 use super::centroid::{Scale, Walk, merge_lightest_if_full, round_weights};
@@ -48,7 +49,8 @@ impl Form {
         }
     }
 
-    /// Whether so few values, of which repeated ones have the weight `repeated` of `total`, become `len` nodes.
+    /// Whether the result is exact for so many values, which become `len` nodes. Repeated ones have the
+    /// weight `repeated` of `total`.
     pub(super) fn has_few(&self, values: usize, repeated: i64, total: i64, len: usize) -> bool {
         values <= self.values || repeated >= total - repeated && len <= self.run_len * self.values
     }
@@ -70,8 +72,8 @@ impl Form {
 
 /// Compresses nodes in stable order into `result`, which is empty. `total` is the sum of the weights. Without runs, the result is
 /// that of [`Walk`]. Allocates nothing if a run has two nodes and `result` has capacity for all nodes or for `max_len`. Compressing the
-/// result again does not change it, unless it had too many nodes, or a mean was rounded to another one. Cost: one pass, or three to seven
-/// if there are runs.
+/// result again does not change it, unless it had too many nodes, or a mean was rounded to another one.
+/// Cost: one pass, or three to seven if there are runs.
 pub(super) fn compress(
     nodes: impl Iterator<Item = Centroid> + Clone,
     total: i64,
@@ -123,7 +125,8 @@ pub(super) fn compress_within(
     Ok((centroids, weight))
 }
 
-/// Compresses nodes without runs. If there are some, it stops and returns false, unless there are too few samples to merge any.
+/// Compresses nodes without runs. If there are some, it stops and returns false, unless there are too
+/// few samples to merge any.
 fn walk(
     nodes: impl Iterator<Item = Centroid>,
     scale: &Scale,
@@ -270,7 +273,8 @@ fn highest_first(runs: &mut [Centroid], len: usize) {
     }
 }
 
-/// Compresses what is between the runs that are kept, where other runs are nodes. Returns false if the result would have too many nodes.
+/// Compresses what is between the runs that are kept, where other runs are nodes. Returns false if the
+/// result would have too many nodes.
 fn keep(
     nodes: impl Iterator<Item = Centroid>,
     kept: &Kept,

@@ -200,11 +200,11 @@ fn a_digest_of_100_values_takes_less_than_5_kilobytes() {
         }
     }
     assert_eq!(filled.compressed().unwrap().centroids().len(), 300);
-    // 16 bytes per run, and 8 per node that is free. The key and the sizes of the allocator's blocks take less than 1 kB.
+    // 16 bytes per run, and 8 per free node. The key and the allocator add less than 1 kB.
     assert_eq!(max_bytes, 100 * 16 + 310 * 8);
 }
 
-/// The element of a run without its last node takes a sample, but not a zero, because zeros can differ.
+/// The element of a run without its last node takes a sample, except zeros, which can differ.
 #[test]
 fn a_sample_that_ends_a_run_is_packed_as_in_a_copy() {
     for mean in [3.5, -3.5, 0.0, -0.0] {
