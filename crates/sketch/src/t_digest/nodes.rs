@@ -407,17 +407,19 @@ impl SortedNodes {
         let keeps_all = matches!(kept, Kept::All);
         let is_monotonic = scale.is_monotonic();
         let (mut start, mut former_start) = (Place::default(), 0);
-        for (number, border) in self.heavy.iter().enumerate().skip(skipped) {
+        let mut room = ends.len();
+        for (border, number) in self.heavy[skipped..].iter().zip(skipped..) {
             if !(border.is_kept || keeps_all) {
                 continue;
             }
             let border_at = border.at as usize;
             loop {
                 let len = before.len();
-                if len + 3 > ends.len() {
+                if len + 3 > room {
                     reserve_for(ends, expected.max(len + 3), expected)?;
                     reserve_for(before, ends.capacity(), expected)?;
-                    ends.resize(ends.capacity(), 0);
+                    room = ends.capacity();
+                    ends.resize(room, 0);
                 }
                 if start.at == border_at {
                     break;
