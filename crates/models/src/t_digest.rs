@@ -161,7 +161,8 @@ impl Nodes {
             .sort_by(|a, b| a.0.partial_cmp(&b.0).expect("no nan"));
         let mut walked = Walk::new(self);
         walked.add(&self.nodes, i64::MAX);
-        let merges = walked.result.len() < self.nodes.len();
+        // Otherwise, no two samples are merged, not even those in the middle.
+        let merges = walked.allows(((walked.all - 2.0) / 2.0).floor(), 2.0);
         let runs: Vec<_> = self.nodes.chunk_by(|a, b| a.0 == b.0).collect();
         // A run begins with a sample: heavier nodes before it are single ones.
         let runs: Vec<_> = runs
@@ -174,14 +175,17 @@ impl Nodes {
                     .chain(Some(run).filter(|run| !run.is_empty()))
             })
             .collect();
-        let kept = if merges { self.with_runs(&runs) } else { None };
-        self.nodes = kept.unwrap_or(walked.result);
+        let has_runs = runs.iter().any(|run| run.len() > 1);
+        self.nodes = match merges && has_runs {
+            true => self.with_runs(&runs),
+            false => walked.result,
+        };
         self.merged = self.nodes.len();
         self.compressions += 1;
     }
 
-    /// The compressed nodes, if there are runs that are kept.
-    fn with_runs(&self, runs: &[&[(f64, i64)]]) -> Option<Vec<(f64, i64)>> {
+    /// The compressed nodes, if there are runs.
+    fn with_runs(&self, runs: &[&[(f64, i64)]]) -> Vec<(f64, i64)> {
         let c = self.of_window.unwrap_or(self.compression);
         let (run_len, max_kept, max_len) = match self.of_window {
             None => (3, c, 5 * c + 9),
@@ -205,7 +209,7 @@ impl Nodes {
         let len: i64 = runs.iter().map(|run| weight(run).min(run_len)).sum();
         let are_few = runs.len() as i64 <= c || 2 * repeated >= all && len <= run_len * c;
         if repeated > 0 && is_exact && are_few {
-            return Some(runs.iter().flat_map(|run| shortened(run)).collect());
+            return runs.iter().flat_map(|run| shortened(run)).collect();
         }
         let mut heavy: Vec<_> = runs
             .iter()
@@ -215,23 +219,31 @@ impl Nodes {
             let mixed = run[0].0.to_bits().wrapping_mul(0x9e37_79b9_7f4a_7c15);
             std::cmp::Reverse((weight(run), mixed))
         });
-        for len in [max_kept, max_kept / 2] {
+        let mut len = max_kept;
+        loop {
             heavy.truncate(len as usize);
-            if heavy.is_empty() {
-                return None;
-            }
+            // Without runs that are kept, there is no limit of the weights.
+            let (max_len, max_weight) = match heavy.is_empty() {
+                true => (i64::MAX, i64::MAX),
+                false => (max_len, all / c),
+            };
             let mut result = Walk::new(self);
             for &run in runs {
                 match heavy.iter().any(|kept| kept.as_ptr() == run.as_ptr()) {
                     true => result.skip(shortened(run)),
-                    false => result.add(run, all / c),
+                    // A run of at least three samples is one node.
+                    false if run.len() > 1 && weight(run) > 2 => {
+                        result.add(&[(run[0].0, weight(run))], max_weight);
+                    }
+                    false => result.add(run, max_weight),
                 }
             }
             if result.result.len() as i64 <= max_len {
-                return Some(result.result);
+                return result.result;
             }
+            // Half of them, then none.
+            len = if len == max_kept { max_kept / 2 } else { 0 };
         }
-        None
     }
 
     fn compressed(&self) -> Answers {
@@ -333,19 +345,22 @@ impl Walk {
         }
     }
 
+    /// Whether a centroid may have this weight after the weight `before`.
+    fn allows(&self, before: f64, weight: f64) -> bool {
+        let (q0, q2) = (before / self.all, (before + weight) / self.all);
+        let z = weight * self.normalizer;
+        z <= q0 * (1.0 - q0) && z <= q2 * (1.0 - q2)
+    }
+
     /// Merges nodes to centroids of at most this weight, unless a node is heavier.
     fn add(&mut self, nodes: &[(f64, i64)], max_weight: i64) {
         for &(mean, weight) in nodes {
-            if !self.is_closed
-                && let Some(current) = self.result.last_mut()
-            {
-                let w = (current.1 + weight) as f64;
-                let (q0, q2) = (self.before / self.all, (self.before + w) / self.all);
-                let z = w * self.normalizer;
-                let is_allowed = z <= q0 * (1.0 - q0) && z <= q2 * (1.0 - q2);
-                if is_allowed && current.1 + weight <= max_weight {
-                    current.1 += weight;
-                    current.0 += (mean - current.0) * weight as f64 / current.1 as f64;
+            if let Some(&(last, last_weight)) = self.result.last().filter(|_| !self.is_closed) {
+                let w = last_weight + weight;
+                if w <= max_weight && self.allows(self.before, w as f64) {
+                    self.result.pop();
+                    let moved = (mean - last) * weight as f64 / w as f64;
+                    self.result.push((last + moved, w));
                     continue;
                 }
             }

@@ -464,6 +464,8 @@ pub const DIFFERENCES: &[Difference] = &[
         effect: ReplyOnly,
     },
     // Digests of numbers near the limits of doubles
+    // Key e has 20 samples of each limit: the exact CDF of 0 is 0.5. COMPRESSION 1 keeps one run. The
+    // other samples are centroids of the weights 7 and 13, from whose last center answers interpolate.
     Difference {
         reason: "no answer is nan because a difference of samples is not finite",
         transcripts: QUIRKS,
@@ -471,7 +473,7 @@ pub const DIFFERENCES: &[Difference] = &[
         commands: &["TDIGEST.QUANTILE e 0 0.25 0.5 0.75 1"],
         change: Whole(
             "*[*-1.7976931348623157e+308 *-1.7976931348623157e+308 *nan *nan *1.7976931348623157e+308]",
-            "*[*-1.7976931348623157e+308 *-1.7976931348623157e+308 *-1.7976931348623157e+308 *1.7976931348623157e+308 *1.7976931348623157e+308]",
+            "*[*-1.7976931348623157e+308 *-1.7976931348623157e+308 *1.7976931348623157e+308 *1.7976931348623157e+308 *1.7976931348623157e+308]",
         ),
         effect: ReplyOnly,
     },
@@ -482,7 +484,7 @@ pub const DIFFERENCES: &[Difference] = &[
         commands: &["TDIGEST.CDF e 0 1e308 -1e308"],
         change: Whole(
             "*[*0.98* *0.98* *0.98*]",
-            "*[*0.61875* *0.68480688017* *0.55269311982*]",
+            "*[*0.41875* *0.46394681275* *0.37355318724*]",
         ),
         effect: ReplyOnly,
     },
@@ -491,7 +493,7 @@ pub const DIFFERENCES: &[Difference] = &[
         transcripts: QUIRKS,
         occurs: everywhere,
         commands: &["TDIGEST.RANK e 0"],
-        change: Whole("*[:39]", "*[:25]"),
+        change: Whole("*[:39]", "*[:17]"),
         effect: ReplyOnly,
     },
     Difference {
@@ -499,7 +501,7 @@ pub const DIFFERENCES: &[Difference] = &[
         transcripts: QUIRKS,
         occurs: everywhere,
         commands: &["TDIGEST.TRIMMED_MEAN e 0 1"],
-        change: Whole("*nan", "*-1.4345102224*e+292"),
+        change: Whole("*nan", "*1.5592502418*e+292"),
         effect: ReplyOnly,
     },
     // Changes of Bloom filters in RedisBloom 8 since 2.8

@@ -13,30 +13,34 @@ pub struct Centroid {
     pub weight: i64,
 }
 
-/// The nodes of two sorted runs in stable order: among equal means those of `earlier` come first.
-pub(super) fn in_order<'a, T: Copy + Into<Centroid>>(
-    earlier: &'a [Centroid],
-    later: &'a [T],
-) -> impl Iterator<Item = Centroid> + Clone + 'a {
-    let (mut earlier, mut later) = (earlier.iter(), later.iter());
-    std::iter::from_fn(move || {
-        let first = earlier.as_slice().first().copied();
-        let second: Option<Centroid> = later.as_slice().first().map(|&node| node.into());
-        match (first, second) {
-            (Some(first), Some(second)) if second.mean < first.mean => {
-                later.next();
-                Some(second)
-            }
-            (Some(first), _) => {
-                earlier.next();
-                Some(first)
-            }
-            (None, second) => {
-                later.next();
-                second
-            }
+/// The nodes of two sorted lists in stable order: among equal means those of `earlier` come first.
+pub(super) fn in_order(
+    earlier: impl IntoIterator<Item: Into<Centroid>, IntoIter: Clone>,
+    later: impl IntoIterator<Item: Into<Centroid>, IntoIter: Clone>,
+) -> impl Iterator<Item = Centroid> + Clone {
+    let mut earlier = earlier.into_iter().map(Into::into);
+    let mut later = later.into_iter().map(Into::into);
+    let (mut first, mut second): (_, Option<Centroid>) = (earlier.next(), later.next());
+    std::iter::from_fn(move || match (first, second) {
+        (Some(Centroid { mean, .. }), Some(next)) if next.mean < mean => {
+            std::mem::replace(&mut second, later.next())
         }
+        (Some(_), _) => std::mem::replace(&mut first, earlier.next()),
+        (None, _) => std::mem::replace(&mut second, later.next()),
     })
+}
+
+impl From<&Centroid> for Centroid {
+    fn from(centroid: &Self) -> Self {
+        *centroid
+    }
+}
+
+impl From<&f64> for Centroid {
+    /// A node of one sample.
+    fn from(mean: &f64) -> Self {
+        Self::from(*mean)
+    }
 }
 
 impl From<f64> for Centroid {
@@ -146,6 +150,12 @@ impl Scale {
             inverse: 1.0 / all,
             normalizer: f64::from(compression) / (2.0 * PI * all * math::ln(all)),
         }
+    }
+
+    /// Whether two samples in the middle may be merged, if the sum of all weights is `total`.
+    pub(super) fn merges_samples(&self, total: i64) -> bool {
+        let before = (total - 2) / 2;
+        self.allows(self.limit(before), before, 2)
     }
 
     /// q(1 - q) after this weight.

@@ -5,11 +5,12 @@
 //! [min, max], even if a difference or product of extreme samples is not finite.
 
 use super::Centroid;
-use super::centroid::{Scale, clamp};
-use super::nodes::SortedNodes;
+use super::centroid::{clamp, in_order};
+use super::nodes::{NodesKey, SortedNodes};
 use super::runs::{Form, compress_to_vec};
+use super::samples::Samples;
 use crate::blocks::{BlockMover, BlockVisitor};
-use crate::memory::{OutOfMemory, reserve_exact, reserve_for};
+use crate::memory::{OutOfMemory, reserve_exact};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -131,6 +132,7 @@ impl Compressed {
 
     /// Replaces the centroids.
     fn set(&mut self, centroids: &[Centroid]) -> Result<(), OutOfMemory> {
+        self.ends.clear();
         self.means.clear();
         self.before.clear();
         reserve_exact(&mut self.means, centroids.len())?;
@@ -149,30 +151,29 @@ impl Compressed {
         &self.nodes
     }
 
-    /// Changes the nodes with `update`, and compresses them. The result is that of [`Compressed::new`] with the same nodes, but no
-    /// mean is computed unless there are equal ones. Cost: that of [`SortedNodes::divide`], or of [`compress_to_vec`].
+    /// Compresses the nodes `others` and the samples, with what is kept of them; `others_len` is the
+    /// number of the nodes with runs as one. The result is that of [`Compressed::new`]. Means are only
+    /// computed if [`SortedNodes::divide`] returns false. Cost: a sort of the samples that are new, and
+    /// the division.
     pub(super) fn update(
         &mut self,
-        update: impl FnOnce(&mut SortedNodes) -> Result<(), OutOfMemory>,
+        key: NodesKey,
+        (others, others_len): (impl Iterator<Item = Centroid> + Clone, usize),
+        samples: &Samples,
         extent: Extent,
         compression: u32,
     ) -> Result<(), OutOfMemory> {
-        update(&mut self.nodes)?;
-        self.extent = extent;
-        if self.nodes.has_runs() {
-            let (nodes, form) = (self.nodes.iter(), Form::of(compression));
-            let centroids = compress_to_vec(nodes, self.nodes.len(), extent.weight, form)?;
-            self.ends.clear();
-            return self.set(&centroids);
-        }
-        let scale = Scale::new(extent.weight, compression);
-        // About 2/3 of the compression, or all nodes.
-        let max_len = compression as usize * 3 / 4;
-        let len = self.nodes.len().min(max_len);
-        reserve_for(&mut self.ends, len, max_len)?;
-        reserve_for(&mut self.before, len, max_len)?;
         self.nodes
-            .divide(&scale, &mut self.ends, &mut self.before)?;
+            .update(key, others.clone(), others_len, samples)?;
+        self.extent = extent;
+        let form = Form::of(compression);
+        let (ends, before) = (&mut self.ends, &mut self.before);
+        if !self.nodes.divide(extent.weight, form, ends, before)? {
+            return samples.with_sorted(|sorted| {
+                let (all, len) = (in_order(others, sorted), others_len + sorted.len());
+                self.set(&compress_to_vec(all, len, extent.weight, form)?)
+            })?;
+        }
         self.means.clear();
         reserve_exact(&mut self.means, self.before.capacity())?;
         self.means
@@ -210,8 +211,10 @@ impl Compressed {
 
     /// The nodes of the centroid at this index.
     fn nodes_of(&self, at: usize) -> Range<u32> {
+        let end = self.ends[at];
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
-        start..self.ends[at]
+        // Those of a run after the first one begin at its end.
+        start.min(end - 1)..end
     }
 
     /// The number of centroids for whose means `is_before` is true, which are the first ones and at least `from`. Cost: a binary

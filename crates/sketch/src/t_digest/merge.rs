@@ -55,6 +55,7 @@ impl TDigest {
             .ok_or(DigestError::Overflow)?;
         let mut merger = Merger {
             result: Self::new(compression, budget)?,
+            merged: Vec::new(),
             run: Vec::new(),
             run_weight: 0,
         };
@@ -119,8 +120,10 @@ fn node_bytes(nodes: u64) -> u64 {
 
 /// The state of a merge.
 struct Merger {
-    /// The compressed nodes, all as centroids.
+    /// Without its nodes.
     result: TDigest,
+    /// The compressed nodes.
+    merged: Vec<Centroid>,
     /// The centroids of the current operand since the last compression, sorted.
     run: Vec<Centroid>,
     /// Sum of their weights.
@@ -134,11 +137,7 @@ impl Merger {
             self.compress()?;
         }
         for centroid in compressed.centroids() {
-            if self
-                .result
-                .free_nodes(self.result.centroids.len(), self.run.len())
-                == 0
-            {
+            if self.result.free_nodes(self.merged.len() + self.run.len()) == 0 {
                 self.compress()?;
             }
             let weight = stored_weight(centroid.weight);
@@ -159,9 +158,9 @@ impl Merger {
     fn compress(&mut self) -> Result<(), OutOfMemory> {
         let result = &mut self.result;
         result.weight += std::mem::take(&mut self.run_weight);
-        (result.centroids, result.weight) = compress_within(
-            in_order(&result.centroids, &self.run),
-            result.centroids.len() + self.run.len(),
+        (self.merged, result.weight) = compress_within(
+            in_order(&self.merged, &self.run),
+            self.merged.len() + self.run.len(),
             result.weight,
             result.compression,
             result.capacity(),
@@ -174,8 +173,8 @@ impl Merger {
     /// Adds the last run to the result as unmerged nodes.
     fn finish(self) -> Result<TDigest, OutOfMemory> {
         let mut result = self.result;
-        let mut centroids = with_capacity(result.centroids.len() + self.run.len())?;
-        centroids.extend(in_order(&result.centroids, &self.run));
+        let mut centroids = with_capacity(self.merged.len() + self.run.len())?;
+        centroids.extend(in_order(&self.merged, &self.run));
         result.set_nodes(Nodes::of(&centroids, 0, result.capacity())?);
         result.unmerged = Unmerged {
             nodes: self.run.len(),

@@ -11,8 +11,8 @@
 //! digests, stored.rs has the stored forms. window/ has the digest with a sliding window, [`TDigestWindow`].
 //!
 //! Memory: 8 bytes per node of one sample, merged or not, in a block whose capacity is a power of two; 16 bytes per
-//! other node. It depends only on the state, so a copy and a loaded digest take as much as the original. The cache takes 16
-//! bytes per centroid of the compressed form. If a read had to sort samples, it also takes 4 bytes per centroid, 8 per node, in a
+//! other node, or per run (packed.rs). It depends only on the state, so a copy and a loaded digest take
+//! as much as the original. The cache takes 16 bytes per centroid of the compressed form. If a read had to sort samples, it also takes 4 bytes per centroid, 8 per node, in a
 //! block whose capacity is a power of two, and 16 per other node (nodes.rs). [`TDigest::new`] requests the memory of a full digest from the budget; additions request what they allocate.
 
 mod accuracy;
@@ -22,6 +22,7 @@ mod compressed;
 mod fields;
 mod merge;
 mod nodes;
+mod packed;
 mod runs;
 mod samples;
 mod stored;
@@ -44,6 +45,7 @@ use crate::window::{Timed, WindowError};
 use centroid::in_order;
 use compressed::Extent;
 use nodes::NodesKey;
+use packed::Packed;
 use runs::compress_within;
 use samples::Samples;
 
@@ -150,8 +152,7 @@ pub struct TDigest {
     /// Compressions since the creation or the last reset.
     compressions: i64,
     /// The nodes of several samples, and the nodes of one sample that precede such a node with an equal mean; sorted.
-    /// The capacity equals the length.
-    centroids: Vec<Centroid>,
+    centroids: Packed,
     /// Sum of the weights of the centroids. Together with the samples at most 2^63 - 1.
     weight: i64,
     /// The other nodes, each of one sample. They follow the centroids of equal mean.
@@ -187,7 +188,7 @@ impl TDigest {
             min: f64::MAX,
             max: f64::MIN,
             compressions: 0,
-            centroids: Vec::new(),
+            centroids: Packed::default(),
             weight: 0,
             unmerged: Unmerged::default(),
             samples: Samples::default(),
@@ -230,7 +231,9 @@ impl TDigest {
     /// Adds samples that [`TDigest::check_samples`] accepts.
     fn add_checked(&mut self, values: &[f64], budget: Budget<'_>) -> Result<(), OutOfMemory> {
         let present = self.samples.len();
-        if values.len() <= self.free_nodes(self.centroids.len(), present) {
+        let is_last = |&value: &f64| self.centroids.is_open(value);
+        let free = self.free_nodes(self.centroids.len() + present);
+        if values.len() <= free && !(self.centroids.has_open() && values.iter().any(is_last)) {
             if !self.samples.has_capacity(values.len()) {
                 self.reserve_samples(values.len(), budget)?;
             }
@@ -238,7 +241,7 @@ impl TDigest {
             self.unmerged.nodes += values.len();
             self.unmerged.weight += values.len() as i64;
         } else {
-            self.add_with_compression(values, budget)?;
+            self.rebuild(values, budget)?;
         }
         for &value in values {
             if value < self.min {
@@ -257,67 +260,66 @@ impl TDigest {
     fn reserve_samples(&mut self, more: usize, budget: Budget<'_>) -> Result<(), OutOfMemory> {
         let max_len = self.max_samples();
         let after = self.samples.bytes_with(more, max_len);
-        self.request_growth(
-            after + self.centroids.capacity() * size_of::<Centroid>(),
-            budget,
-        )?;
+        self.request_growth(after + self.centroids.block_bytes(), budget)?;
         self.samples.reserve(more, max_len)
     }
 
-    /// Adds samples that need a compression. The new state is built beside the old one, so that a refused allocation
-    /// changes nothing.
-    fn add_with_compression(
-        &mut self,
-        mut values: &[f64],
-        budget: Budget<'_>,
-    ) -> Result<(), OutOfMemory> {
+    /// Adds samples that need a compression, or that [`Packed`] takes. The new state is built beside the
+    /// old one, so that a refused allocation changes nothing.
+    fn rebuild(&mut self, mut values: &[f64], budget: Budget<'_>) -> Result<(), OutOfMemory> {
         let capacity = self.capacity();
         let more = values.len().min(capacity);
         let mut samples = self.samples.try_clone(more, capacity)?;
-        let mut merged: Option<Vec<Centroid>> = None;
-        let mut weight = self.weight;
-        let mut compressions = self.compressions;
+        let mut present = with_capacity(self.centroids.len())?;
+        present.extend(self.centroids.nodes());
+        let (mut weight, mut compressions) = (self.weight, self.compressions);
+        let mut unmerged = self.unmerged;
+        // After a compression of this call. Not from the number of compressions, which saturates.
+        let mut is_compressed = false;
         loop {
-            let present = merged.as_deref().unwrap_or(&self.centroids);
-            let free = self.free_nodes(present.len(), samples.len());
+            let free = self.free_nodes(present.len() + samples.len());
             // A compression may leave `capacity - 1` nodes; then one more node is allowed.
-            let free = free.max(usize::from(merged.is_some() && samples.len() == 0));
+            let free = free.max(usize::from(is_compressed && samples.len() == 0));
             let (now, later) = values.split_at(free.min(values.len()));
             samples.append(now);
+            unmerged.nodes += now.len();
+            unmerged.weight += now.len() as i64;
             values = later;
             if values.is_empty() {
                 break;
             }
             samples.sort();
             weight += samples.len() as i64;
-            let compressed;
-            (compressed, weight) = compress_within(
-                in_order(present, samples.values()),
+            (present, weight) = compress_within(
+                in_order(&present, samples.values()),
                 present.len() + samples.len(),
                 weight,
                 self.compression,
                 capacity,
             )?;
             compressions = compressions.saturating_add(1);
-            merged = Some(compressed);
             samples.clear();
+            unmerged = Unmerged::default();
+            is_compressed = true;
         }
-        let present = merged.as_deref().unwrap_or(&self.centroids);
-        let mut nodes = Nodes::of(present, samples.len(), capacity)?;
-        nodes.samples.append(samples.values());
+        let mut nodes = Nodes::of(&present, samples.len(), capacity)?;
+        if nodes.centroids.has_open() {
+            samples.sort();
+            let mut all = with_capacity(present.len() + samples.len())?;
+            all.extend(in_order(&present, samples.values()));
+            nodes = Nodes::of(&all, 0, capacity)?;
+        } else {
+            nodes.samples.append(samples.values());
+        }
         self.request_growth(nodes.block_bytes(), budget)?;
         self.set_nodes(nodes);
-        self.compressions = compressions;
-        self.unmerged = Unmerged {
-            nodes: samples.len(),
-            weight: samples.len() as i64,
-        };
+        (self.unmerged, self.compressions) = (unmerged, compressions);
         Ok(())
     }
 
     /// Replaces all nodes. The new ones count as merged.
     fn set_nodes(&mut self, nodes: Nodes) {
-        self.weight = nodes.centroids.iter().map(|node| node.weight).sum();
+        self.weight = nodes.centroids.nodes().map(|node| node.weight).sum();
         self.centroids = nodes.centroids;
         self.samples = nodes.samples;
         self.stamp.change();
@@ -334,8 +336,8 @@ impl TDigest {
     }
 
     /// The number of nodes that can be added before the next compression, which is due at the capacity less one.
-    fn free_nodes(&self, centroids: usize, samples: usize) -> usize {
-        (self.capacity() - 1).saturating_sub(centroids + samples)
+    fn free_nodes(&self, present: usize) -> usize {
+        (self.capacity() - 1).saturating_sub(present)
     }
 
     /// Removes all samples and frees the memory. The compression stays.
@@ -353,7 +355,7 @@ impl TDigest {
     #[must_use]
     #[inline]
     pub fn block_bytes(&self) -> usize {
-        self.centroids.capacity() * size_of::<Centroid>() + self.samples.block_bytes()
+        self.centroids.block_bytes() + self.samples.block_bytes()
     }
 
     /// The smallest sample; nan if empty.
@@ -389,7 +391,7 @@ impl TDigest {
 
     /// The maximum number of samples besides the centroids.
     fn max_samples(&self) -> usize {
-        self.capacity().saturating_sub(self.centroids.len())
+        self.capacity().saturating_sub(self.centroids.max_len())
     }
 
     /// Number of samples: the sum of all weights.
@@ -449,7 +451,9 @@ impl TDigest {
             return Ok(());
         }
         compressed.update(
-            |nodes| nodes.update(key, others.iter().copied(), others.len(), &self.samples),
+            key,
+            (others.nodes(), others.elements()),
+            &self.samples,
             self.extent(),
             self.compression,
         )
@@ -464,7 +468,7 @@ impl TDigest {
     /// Computes the compressed form, with the samples in stable order.
     fn compress(&self, sorted: &[f64]) -> Result<Compressed, OutOfMemory> {
         Compressed::new(
-            in_order(&self.centroids, sorted),
+            in_order(self.centroids.nodes(), sorted),
             self.nodes(),
             self.extent(),
             self.compression,
@@ -497,44 +501,27 @@ impl TDigest {
 /// The nodes in the form in which a digest stores them. The nodes alone determine which are centroids and which
 /// are samples.
 struct Nodes {
-    centroids: Vec<Centroid>,
+    centroids: Packed,
     samples: Samples,
 }
 
 impl Nodes {
     /// The form of nodes in stable order, with capacity for `more` samples, in a digest of this capacity. A node of
     /// one sample becomes a sample, unless a heavier node with an equal mean follows: samples follow the centroids of
-    /// equal mean. Cost: two passes over the nodes.
+    /// equal mean. Cost: a pass over the nodes.
     fn of(nodes: &[Centroid], more: usize, capacity: usize) -> Result<Self, OutOfMemory> {
-        let reversed = || {
-            let mut mean_of_heavier = f64::NAN;
-            nodes.iter().rev().map(move |node| {
-                if node.weight > 1 {
-                    mean_of_heavier = node.mean;
-                }
-                let is_sample = node.weight == 1 && node.mean != mean_of_heavier;
-                (is_sample, *node)
-            })
-        };
-        let samples_len = reversed().filter(|&(is_sample, _)| is_sample).count();
-        let centroids_len = nodes.len() - samples_len;
-        let (mut centroids, mut samples) = (with_capacity(centroids_len)?, Samples::default());
-        samples.reserve(samples_len + more, capacity.saturating_sub(centroids_len))?;
-        for (is_sample, node) in reversed() {
-            if is_sample {
-                samples.append(&[node.mean]);
-            } else {
-                centroids.push(node);
-            }
-        }
-        centroids.reverse();
-        samples.reverse();
+        let (centroids, front) = Packed::of(nodes)?;
+        let mut samples = Samples::default();
+        let max_len = capacity.saturating_sub(centroids.max_len());
+        samples.reserve(front.len() + more, max_len)?;
+        samples.append(&front);
+        samples.set_sorted();
         Ok(Self { centroids, samples })
     }
 
     /// Bytes of all blocks.
     fn block_bytes(&self) -> usize {
-        self.centroids.capacity() * size_of::<Centroid>() + self.samples.block_bytes()
+        self.centroids.block_bytes() + self.samples.block_bytes()
     }
 }
 
@@ -553,11 +540,9 @@ impl PartialEq for TDigest {
         head(self) == head(other)
             && self.with_sorted(|samples| {
                 other.with_sorted(|other_samples| {
-                    in_order(&self.centroids, samples).map(bits).eq(in_order(
-                        &other.centroids,
-                        other_samples,
-                    )
-                    .map(bits))
+                    in_order(self.centroids.nodes(), samples)
+                        .map(bits)
+                        .eq(in_order(other.centroids.nodes(), other_samples).map(bits))
                 })
             })
     }
@@ -567,13 +552,13 @@ impl Timed for TDigest {}
 
 impl Blocks for TDigest {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        visitor.visit(&self.centroids);
+        self.centroids.visit(visitor);
         self.samples.visit(visitor);
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         match index {
-            0 => mover.relocate(&mut self.centroids),
+            0 => self.centroids.relocate(mover),
             1 => self.samples.relocate(mover),
             _ => return false,
         }

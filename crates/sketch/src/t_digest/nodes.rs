@@ -4,13 +4,15 @@
 //! A compression divides the nodes by their weights only. So after an addition, the borders are found without the means, and a
 //! query computes the means of the few centroids that it reads. Most borders are as many nodes apart as before the addition:
 //! that is tried first.
+//!
+//! A run of at least three samples (runs.rs) is one node here. A sample of its mean increases its weight.
 
 use super::Centroid;
 use super::centroid::Scale;
-use super::runs::is_run;
+use super::runs::{Form, Kept, Run, rank, runs};
 use super::samples::{Samples, with_sorted_copy};
 use crate::blocks::{BlockMover, BlockVisitor};
-use crate::memory::{OutOfMemory, reserve_exact, reserve_for, try_push};
+use crate::memory::{OutOfMemory, reserve_exact, reserve_for, try_push, with_capacity};
 use std::ops::Range;
 
 /// Identifies the nodes that are not samples, and the list of the samples; see [`Samples::list`].
@@ -24,8 +26,12 @@ pub(super) struct SortedNodes {
     /// The number of samples among the nodes: the first ones of the list.
     samples: usize,
     means: Vec<f64>,
-    /// Whether there are runs of equal means.
+    /// Whether any samples are equal.
     has_runs: bool,
+    /// Whether there are nodes of several samples that may differ.
+    has_centroids: bool,
+    /// Which runs are kept, unless they are all; `None` if that is not computed.
+    kept: Option<Kept>,
     /// The nodes that are not samples, and one after all nodes.
     heavy: Vec<Heavy>,
 }
@@ -34,7 +40,10 @@ pub(super) struct SortedNodes {
 #[derive(Debug, Clone, Copy)]
 struct Heavy {
     /// Its number among all nodes.
-    at: usize,
+    at: u32,
+    is_run: bool,
+    /// Whether it is a run that is kept, unless they all are.
+    is_kept: bool,
     /// The weight of the nodes before it, less their number.
     excess: i64,
 }
@@ -54,7 +63,7 @@ impl<'a> PartialMean<'a> {
     /// The mean of the first node.
     fn new(all: &'a SortedNodes, nodes: Range<u32>) -> Self {
         let (start, end) = (nodes.start as usize, nodes.end as usize);
-        let from = all.heavy.partition_point(|node| node.at < start);
+        let from = all.heavy.partition_point(|node| node.at < nodes.start);
         let mut mean = Self {
             merged: Centroid::from(all.means[start]),
             nodes: &all.means[start + 1..end],
@@ -71,7 +80,7 @@ impl<'a> PartialMean<'a> {
         let at = self.at;
         self.at += 1;
         match self.heavy {
-            [node, rest @ ..] if node.at == at => {
+            [node, rest @ ..] if node.at as usize == at => {
                 self.heavy = rest;
                 Some(1 + rest.first().map_or(0, |next| next.excess - node.excess))
             }
@@ -118,32 +127,26 @@ impl SortedNodes {
         self.key
     }
 
-    /// Whether there are runs of equal means, which the division does not keep.
-    pub(super) fn has_runs(&self) -> bool {
-        self.has_runs
-    }
-
-    /// All nodes.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Centroid> + Clone + '_ {
-        let mut heavy = self.heavy.windows(2);
-        let mut next = heavy.next();
-        self.means.iter().enumerate().map(move |(at, &mean)| {
-            let Some([node, after]) = next.filter(|pair| pair[0].at == at) else {
-                return mean.into();
-            };
-            next = heavy.next();
-            let weight = 1 + after.excess - node.excess;
-            Centroid { mean, weight }
-        })
-    }
-
-    /// Number of nodes.
+    /// Number of nodes, with runs as one.
     pub(super) fn len(&self) -> usize {
         self.means.len()
     }
 
-    /// Adopts the nodes `others`, of which there are `others_len`, and the samples. Cost: a sort of the samples that are new, and
-    /// a pass over the nodes.
+    /// The node that is not a sample and has this number among those.
+    #[inline]
+    fn run(&self, heavy: usize) -> Run {
+        let (node, next) = (self.heavy[heavy], self.heavy[heavy + 1]);
+        Run {
+            node: Centroid {
+                mean: self.means[node.at as usize],
+                weight: 1 + next.excess - node.excess,
+            },
+            is_run: node.is_run,
+        }
+    }
+
+    /// Adopts the nodes `others`, at most `others_len` with runs as one, and the samples. Cost: a sort of
+    /// the samples that are new, and a pass over the nodes.
     pub(super) fn update(
         &mut self,
         key: NodesKey,
@@ -152,67 +155,187 @@ impl SortedNodes {
         samples: &Samples,
     ) -> Result<(), OutOfMemory> {
         let is_known = self.key.take() == Some(key);
-        let len = others_len + samples.len();
-        let max_len = others_len + samples.capacity();
         if !is_known {
-            (self.samples, self.means, self.heavy) = (0, Vec::new(), Vec::new());
-            self.has_runs = false;
+            *self = Self::default();
             reserve_exact(&mut self.heavy, others_len + 1)?;
-            reserve_for(&mut self.means, len, max_len)?;
-            let (mut previous, mut excess) = (Centroid::from(f64::NAN), 0);
-            for (at, node) in others.enumerate() {
-                self.has_runs |= is_run(previous, node);
-                previous = node;
+            reserve_exact(&mut self.means, others_len)?;
+            let mut excess = 0;
+            for Run { node, is_run } in runs(others) {
+                let at = self.means.len() as u32;
                 self.means.push(node.mean);
-                self.heavy.push(Heavy { at, excess });
-                excess += node.weight - 1;
+                self.has_runs |= is_run;
+                if is_run && node.weight == 2 {
+                    self.means.push(node.mean);
+                } else if node.weight > 1 {
+                    self.has_centroids |= !is_run;
+                    self.heavy.push(Heavy {
+                        at,
+                        is_run,
+                        is_kept: false,
+                        excess,
+                    });
+                    excess += node.weight - 1;
+                }
             }
-            let at = others_len;
-            self.heavy.push(Heavy { at, excess });
+            let at = self.means.len() as u32;
+            self.heavy.push(Heavy {
+                at,
+                is_run: false,
+                is_kept: true,
+                excess,
+            });
         }
-        reserve_for(&mut self.means, len, max_len)?;
+        let max_len = self.len() + samples.capacity() - self.samples;
         let sorted = samples.sorted().saturating_sub(self.samples);
         match &samples.values()[self.samples..] {
-            new if new.len() <= 1.max(sorted) => self.insert(new),
-            new => with_sorted_copy(new, sorted, |new| self.insert(new))?,
+            &[new] => self.insert(&mut [new], max_len)?,
+            new => with_sorted_copy(new, sorted, |new| self.insert(new, max_len))??,
         }
         self.samples = samples.len();
         self.key = Some(key);
         Ok(())
     }
 
-    /// Inserts samples that are in stable order, after the nodes of equal mean. Memory is reserved.
-    fn insert(&mut self, samples: &[f64]) {
+    /// Inserts samples that are in stable order, after the nodes of equal mean.
+    fn insert(&mut self, samples: &mut [f64], max_len: usize) -> Result<(), OutOfMemory> {
+        let len = self.add_to_runs(samples);
+        let samples = &samples[..len];
+        let present = self.len();
+        reserve_for(&mut self.means, present + len, max_len)?;
         let (mut end, mut heavy) = (self.means.len(), self.heavy.len());
-        let (mut has_runs, mut later) = (self.has_runs, f64::NAN);
+        let (mut any_equal, mut later) = (false, f64::NAN);
         self.means.resize(end + samples.len(), 0.0);
         for (before, &sample) in samples.iter().enumerate().rev() {
             let at = self.means[..end].partition_point(|&mean| mean <= sample);
-            let follows_equal = self.means[..at].last() == Some(&sample);
-            has_runs |= sample == later;
+            any_equal |= sample == later || self.means[..at].last() == Some(&sample);
             later = sample;
             self.means.copy_within(at..end, at + before + 1);
             self.means[at + before] = sample;
             end = at;
             while let Some(node) = self.heavy[..heavy].last_mut()
-                && node.at >= at
+                && node.at >= at as u32
             {
-                node.at += before + 1;
+                node.at += before as u32 + 1;
                 heavy -= 1;
             }
-            // A run continues, or the node before the sample begins one.
-            if follows_equal {
-                has_runs |= self.weight_of(at - 1, heavy) == 1;
+        }
+        if any_equal {
+            for equal in samples.chunk_by(|one, other| one == other) {
+                self.join_equal(equal[0])?;
             }
         }
-        self.has_runs = has_runs;
+        Ok(())
     }
 
-    /// The weight of a node, after which `heavy` is the next node that is not a sample.
-    fn weight_of(&self, at: usize, heavy: usize) -> i64 {
-        match &self.heavy[..=heavy] {
-            [.., node, after] if node.at == at => 1 + after.excess - node.excess,
-            _ => 1,
+    /// Adds samples to the runs of their means. Moves the others to the front and returns their number.
+    fn add_to_runs(&mut self, samples: &mut [f64]) -> usize {
+        let last = self.heavy.len() - 1;
+        if samples.is_empty() || !self.has_runs {
+            return samples.len();
+        }
+        let mean_of = |node: &Heavy| self.means[node.at as usize];
+        let mut heavy = self.heavy[..last].partition_point(|node| mean_of(node) <= samples[0]);
+        let (mut others, mut added) = (0, 0);
+        for number in 0..samples.len() {
+            let sample = samples[number];
+            while heavy < last && self.means[self.heavy[heavy].at as usize] <= sample {
+                self.heavy[heavy].excess += added;
+                heavy += 1;
+            }
+            // Nothing of the same mean follows a run.
+            let before = heavy.checked_sub(1).map(|before| self.run(before));
+            let Some(Run { mut node, .. }) =
+                before.filter(|run| run.is_run && run.node.mean == sample)
+            else {
+                samples[others] = sample;
+                others += 1;
+                continue;
+            };
+            added += 1;
+            node.weight += added;
+            // A run that reaches the rank of the lowest one that is kept may replace it.
+            if !self.heavy[heavy - 1].is_kept
+                && matches!(self.kept, Some(Kept::From(lowest)) if rank(&node) >= lowest)
+            {
+                self.kept = None;
+            }
+        }
+        if added > 0 {
+            for node in &mut self.heavy[heavy..] {
+                node.excess += added;
+            }
+        }
+        others
+    }
+
+    /// Makes a run of the samples with this value, if there are at least three.
+    fn join_equal(&mut self, sample: f64) -> Result<(), OutOfMemory> {
+        let end = self.means.partition_point(|&mean| mean <= sample);
+        if end < 2 || self.means[end - 2] != sample {
+            return Ok(());
+        }
+        let heavy = self.heavy.partition_point(|node| (node.at as usize) < end);
+        let mut start = self.means.partition_point(|&mean| mean < sample);
+        if let Some(node) = self.heavy[..heavy].last() {
+            start = start.max(node.at as usize + 1);
+        }
+        let more = (end - start).saturating_sub(1);
+        self.has_runs |= more > 0;
+        if more > 1 {
+            let excess = self.heavy[heavy].excess;
+            for node in &mut self.heavy[heavy..] {
+                node.at -= more as u32;
+                node.excess += more as i64;
+            }
+            let run = Heavy {
+                at: start as u32,
+                is_run: true,
+                is_kept: false,
+                excess,
+            };
+            try_push(&mut self.heavy, run)?;
+            self.heavy[heavy..].rotate_right(1);
+            self.means.drain(start + 1..end);
+            self.kept = None;
+        }
+        Ok(())
+    }
+
+    /// Which runs are kept.
+    fn kept(&mut self, total: i64, form: Form) -> Result<Kept, OutOfMemory> {
+        let heavy = self.heavy.len() - 1;
+        if !self.has_runs {
+            return Ok(Kept::None);
+        }
+        if !self.has_centroids {
+            let pairs = self.means.windows(2).filter(|pair| pair[0] == pair[1]);
+            let pairs = pairs.count();
+            let single = self.len() - heavy - 2 * pairs;
+            let (values, len) = (self.len() - pairs, self.len() + 2 * heavy);
+            if form.has_few(values, total - single as i64, total, len) {
+                return Ok(Kept::All);
+            }
+        }
+        if let Some(kept) = self.kept {
+            return Ok(kept);
+        }
+        let mut heaviest = with_capacity(heavy)?;
+        let heavy_runs = (0..heavy).map(|number| self.run(number));
+        heaviest.extend(heavy_runs.filter(|run| run.is_run).map(|run| run.node));
+        let kept = Kept::heaviest(&mut heaviest, form);
+        for number in 0..heavy {
+            self.heavy[number].is_kept = kept.keeps(self.run(number));
+        }
+        Ok(*self.kept.insert(kept))
+    }
+
+    /// The place after the next node.
+    #[inline]
+    fn next(&self, place: Place) -> Place {
+        let is_heavy = self.heavy[place.heavy].at as usize == place.at;
+        Place {
+            at: place.at + 1,
+            heavy: place.heavy + usize::from(is_heavy),
         }
     }
 
@@ -220,7 +343,7 @@ impl SortedNodes {
     #[inline]
     fn forward(&self, mut place: Place, at: usize) -> Place {
         place.at = at;
-        while self.heavy[place.heavy].at < at {
+        while (self.heavy[place.heavy].at as usize) < at {
             place.heavy += 1;
         }
         place
@@ -229,7 +352,7 @@ impl SortedNodes {
     /// Moves a place to an earlier one.
     fn back(&self, mut place: Place, at: usize) -> Place {
         place.at = at;
-        while place.heavy > 0 && self.heavy[place.heavy - 1].at >= at {
+        while place.heavy > 0 && self.heavy[place.heavy - 1].at as usize >= at {
             place.heavy -= 1;
         }
         place
@@ -253,49 +376,110 @@ impl SortedNodes {
         partial.map(PartialMean::finish)
     }
 
-    /// Divides the nodes as [`compress`](super::centroid::compress) does. `ends` has the number of nodes up to each centroid, and
-    /// `before` the weight before it. Before the call, `ends` has those of former nodes, from which the search begins. Cost: one
-    /// step per centroid whose number of nodes is the same, otherwise one step per node.
+    /// Divides the nodes of the weight `total` as [`compress`](super::runs::compress) does. `ends` has
+    /// the number of nodes up to each centroid, and `before` the weight before it; the three of a run
+    /// have the same end. Before the call, `ends` has those of former nodes, from which the search
+    /// begins. Returns false if nothing is merged although there are runs, or if there are too many
+    /// centroids. Cost: one step per centroid whose number of nodes is the same, otherwise one step per
+    /// node.
     pub(super) fn divide(
-        &self,
-        scale: &Scale,
+        &mut self,
+        total: i64,
+        form: Form,
         ends: &mut Vec<u32>,
         before: &mut Vec<i64>,
-    ) -> Result<(), OutOfMemory> {
-        before.clear();
-        let (mut start, mut former_start) = (Place::default(), 0);
-        while start.at < self.len() {
-            let former_end = ends.get(before.len()).map_or(former_start, |&end| end);
-            let count = match scale.is_monotonic() {
-                true => (former_end - former_start) as usize,
-                false => 0,
-            };
-            former_start = former_end;
-            let weight = self.weight_before(start);
-            let end = self.end_of(start, weight, count.max(1), scale);
-            match ends.get_mut(before.len()) {
-                Some(place) => *place = end.at as u32,
-                None => try_push(ends, end.at as u32)?,
-            }
-            try_push(before, weight)?;
-            start = end;
+    ) -> Result<bool, OutOfMemory> {
+        let scale = Scale::new(total, form.compression);
+        if self.has_runs && !scale.merges_samples(total) {
+            return Ok(false);
         }
-        ends.truncate(before.len());
-        Ok(())
+        let kept = self.kept(total, form)?;
+        let (max_len, max_weight) = kept.limits(total, form);
+        let (c, heavy) = (form.compression as usize, self.heavy.len() - 1);
+        let (runs, skipped) = match kept {
+            Kept::None => (0, heavy),
+            _ => (heavy.min(c), 0),
+        };
+        // Between runs, about 2/3 of the compression, or all nodes.
+        let expected = 3 * runs + self.len().min(c * 3 / 4);
+        before.clear();
+        ends.truncate(before.capacity());
+        let keeps_all = matches!(kept, Kept::All);
+        let is_monotonic = scale.is_monotonic();
+        let (mut start, mut former_start) = (Place::default(), 0);
+        let mut room = ends.len();
+        for (border, number) in self.heavy[skipped..].iter().zip(skipped..) {
+            if !(border.is_kept || keeps_all) {
+                continue;
+            }
+            let border_at = border.at as usize;
+            loop {
+                let len = before.len();
+                if len + 3 > room {
+                    reserve_for(ends, expected.max(len + 3), expected)?;
+                    reserve_for(before, ends.capacity(), expected)?;
+                    room = ends.capacity();
+                    ends.resize(room, 0);
+                }
+                if start.at == border_at {
+                    break;
+                }
+                let (weight, former_end) = (self.weight_before(start), ends[len]);
+                start = if start.at + 1 == border_at {
+                    Place {
+                        at: border_at,
+                        heavy: number,
+                    }
+                } else {
+                    let count = match is_monotonic {
+                        true => former_end.saturating_sub(former_start).max(1) as usize,
+                        false => 1,
+                    };
+                    self.end_of(start, weight, count, &scale, (border_at, max_weight))
+                };
+                former_start = former_end;
+                ends[len] = start.at as u32;
+                before.push(weight);
+            }
+            if let Some(next) = self.heavy.get(number + 1) {
+                let len = before.len();
+                let weight = i64::from(border.at) + border.excess;
+                let last = i64::from(border.at) + next.excess;
+                former_start = ends[len + 2];
+                ends[len..len + 3].fill(border.at + 1);
+                before.extend_from_slice(&[weight, weight + 1, last]);
+                start = Place {
+                    at: border_at + 1,
+                    heavy: number + 1,
+                };
+            }
+        }
+        Ok(before.len() <= max_len)
     }
 
-    /// The end of the centroid that begins at `start`, after this weight. The search begins at `count` nodes.
+    /// The end of the centroid that begins at `start`, after this weight, up to the border. The search
+    /// begins at `count` nodes.
     #[inline]
-    fn end_of(&self, start: Place, before: i64, count: usize, scale: &Scale) -> Place {
+    fn end_of(
+        &self,
+        start: Place,
+        before: i64,
+        count: usize,
+        scale: &Scale,
+        (border, max_weight): (usize, i64),
+    ) -> Place {
         let limit = scale.near_limit(before);
-        let allows = |end| scale.allows_near(limit, before, self.weight_before(end) - before);
+        let allows = |end| {
+            let weight = self.weight_before(end) - before;
+            weight <= max_weight && scale.allows_near(limit, before, weight)
+        };
         let first = start.at + 1;
-        let mut end = self.forward(start, (start.at + count).min(self.len()));
+        let mut end = self.forward(start, (start.at + count).min(border));
         while end.at > first && !allows(end) {
             end = self.back(end, end.at - 1);
         }
-        while end.at < self.len() {
-            let next = self.forward(end, end.at + 1);
+        while end.at < border {
+            let next = self.next(end);
             if !allows(next) {
                 break;
             }

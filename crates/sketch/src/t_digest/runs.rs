@@ -4,11 +4,13 @@
 //! no part of it, because their samples may differ: means of centroids can be equal by coincidence. A run that is kept becomes the nodes [1, n - 2, 1]: answers do not interpolate beside a node of weight 1, so that those
 //! about its value are exact, in RedisBloom too.
 //!
-//! - If there are no runs, or the walk (centroid.rs) merges nothing, the result is that of the walk.
+//! - If there are no runs, or too few samples to merge any, the walk (centroid.rs) has the result.
 //! - If all nodes are samples or belong to runs, and there are few values, the result is *exact*: all samples and all runs.
-//! - Otherwise, the heaviest runs are kept, and the walk merges the nodes between them, never across one. Between many runs, a heavy
-//!   centroid would be answered as if its samples were between its two neighbors. They are not if digests are merged that kept other runs. So its
-//!   weight is limited.
+//! - Otherwise, the heaviest runs are kept, and the walk merges the nodes between them, never across
+//!   one. Another run is one node, so that the result depends on the weights of the runs only, and not
+//!   on their nodes. Between many runs, a heavy centroid would be answered as if its samples were
+//!   between its two neighbors. They are not if digests are merged that kept other runs. So its weight
+//!   is limited.
 
 use super::Centroid;
 use super::centroid::{Scale, Walk, merge_lightest_if_full, round_weights};
@@ -47,6 +49,12 @@ impl Form {
         }
     }
 
+    /// Whether the result is exact for so many values, which become `len` nodes. Repeated ones have the
+    /// weight `repeated` of `total`.
+    pub(super) fn has_few(&self, values: usize, repeated: i64, total: i64, len: usize) -> bool {
+        values <= self.values || repeated >= total - repeated && len <= self.run_len * self.values
+    }
+
     /// That of the panes of a digest of this compression: at most `max_len` nodes, of which the walk with the compression `of_walk`
     /// leaves about two thirds.
     pub(super) fn of_pane(compression: u32, of_walk: u32, max_len: usize) -> Self {
@@ -64,8 +72,8 @@ impl Form {
 
 /// Compresses nodes in stable order into `result`, which is empty. `total` is the sum of the weights. Without runs, the result is
 /// that of [`Walk`]. Allocates nothing if a run has two nodes and `result` has capacity for all nodes or for `max_len`. Compressing the
-/// result again does not change it, unless it had too many nodes, or a mean was rounded to another one. Cost: one pass, or up to six
-/// if there are runs.
+/// result again does not change it, unless it had too many nodes, or a mean was rounded to another one.
+/// Cost: one pass, or three to seven if there are runs.
 pub(super) fn compress(
     nodes: impl Iterator<Item = Centroid> + Clone,
     total: i64,
@@ -73,20 +81,19 @@ pub(super) fn compress(
     result: &mut Vec<Centroid>,
 ) -> Result<(), OutOfMemory> {
     let scale = Scale::new(total, form.compression);
-    if walk(nodes.clone(), &scale, form, true, result)? {
+    if walk(nodes.clone(), &scale, form, total, result)? {
         return Ok(());
     }
     // Half of the runs leave room for all nodes between them, except for tiny compressions.
-    for kept in [form.kept, form.kept / 2] {
-        let kept = Kept::of(nodes.clone(), total, Form { kept, ..form }, result)?;
+    for kept in [form.kept, form.kept / 2, 0] {
         result.clear();
-        let Some(kept) = kept else { break };
+        let form = Form { kept, ..form };
+        let kept = Kept::of(nodes.clone(), total, form, result)?;
+        result.clear();
         if keep(nodes.clone(), &kept, total, &scale, form, result)? {
-            return Ok(());
+            break;
         }
-        result.clear();
     }
-    walk(nodes, &scale, form, false, result)?;
     Ok(())
 }
 
@@ -118,36 +125,24 @@ pub(super) fn compress_within(
     Ok((centroids, weight))
 }
 
-/// Compresses nodes without runs. If there are some, `stops_at_runs` is true and nodes were merged, it stops and returns false.
+/// Compresses nodes without runs. If there are some, it stops and returns false, unless there are too
+/// few samples to merge any.
 fn walk(
-    mut nodes: impl Iterator<Item = Centroid>,
+    nodes: impl Iterator<Item = Centroid>,
     scale: &Scale,
     form: Form,
-    stops_at_runs: bool,
+    total: i64,
     result: &mut Vec<Centroid>,
 ) -> Result<bool, OutOfMemory> {
     let mut walk = Walk::new(scale, form.max_walk_len, i64::MAX);
+    let stops_at_runs = scale.merges_samples(total);
     let mut previous = Centroid::from(f64::NAN);
-    let (mut added, mut has_runs) = (0, false);
-    for node in nodes.by_ref() {
-        added += 1;
-        walk.add(node, result)?;
+    for node in nodes {
         if is_run(previous, node) && stops_at_runs {
-            has_runs = true;
-            break;
-        }
-        previous = node;
-    }
-    // The walk has one centroid that is not in the result.
-    for node in nodes.take_while(|_| has_runs) {
-        if added > result.len() + 1 {
             return Ok(false);
         }
-        added += 1;
         walk.add(node, result)?;
-    }
-    if has_runs && added > result.len() + 1 {
-        return Ok(false);
+        previous = node;
     }
     walk.close(0, result)?;
     Ok(true)
@@ -161,106 +156,112 @@ pub(super) fn is_run(first: Centroid, later: Centroid) -> bool {
 
 /// A run, or a single node.
 #[derive(Clone, Copy)]
-struct Run {
-    mean: f64,
-    weight: i64,
-    nodes: usize,
+pub(super) struct Run {
+    /// Its mean and weight.
+    pub(super) node: Centroid,
+    /// Whether it has two nodes or more.
+    pub(super) is_run: bool,
 }
 
 impl Run {
     /// The number of nodes that it becomes, if it is kept.
     fn len(self, form: Form) -> usize {
-        (form.run_len as i64).min(self.weight) as usize
-    }
-
-    /// Its rank is that of this centroid.
-    fn centroid(self) -> Centroid {
-        Centroid {
-            mean: self.mean,
-            weight: self.weight,
-        }
+        (form.run_len as i64).min(self.node.weight) as usize
     }
 }
 
 /// All nodes, as runs and single nodes.
-fn runs(mut nodes: impl Iterator<Item = Centroid>) -> impl Iterator<Item = Run> {
+pub(super) fn runs(mut nodes: impl Iterator<Item = Centroid>) -> impl Iterator<Item = Run> {
     let mut next = nodes.next();
     std::iter::from_fn(move || {
         let first = next?;
-        let (mut weight, mut count) = (first.weight, 1);
+        let (mut node, mut is_run) = (first, false);
         next = nodes.next();
-        while let Some(node) = next.filter(|&node| is_run(first, node)) {
-            weight += node.weight;
-            count += 1;
+        while let Some(later) = next.filter(|&later| self::is_run(first, later)) {
+            node.weight += later.weight;
+            is_run = true;
             next = nodes.next();
         }
-        Some(Run {
-            mean: first.mean,
-            weight,
-            nodes: count,
-        })
+        Some(Run { node, is_run })
     })
 }
 
 /// Which runs are kept.
-enum Kept {
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kept {
     /// All runs and all samples.
     All,
     /// Those of at least this rank.
     From(Rank),
+    /// None.
+    None,
 }
 
 /// The order of runs: by weight. That of equally heavy ones is not the order of their means, so that those that are kept are not next to
 /// each other, and it is the same in the next compression.
-type Rank = (i64, u64);
+pub(super) type Rank = (i64, u64);
 
-fn rank(run: &Centroid) -> Rank {
+pub(super) fn rank(run: &Centroid) -> Rank {
     let mixed = run.mean.to_bits().wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (run.weight, mixed)
 }
 
 impl Kept {
-    /// `None` if none is kept. `heaviest` is a buffer.
+    /// `heaviest` is an empty buffer.
     fn of(
         nodes: impl Iterator<Item = Centroid>,
         total: i64,
         form: Form,
         heaviest: &mut Vec<Centroid>,
-    ) -> Result<Option<Self>, OutOfMemory> {
-        heaviest.clear();
+    ) -> Result<Self, OutOfMemory> {
         let (mut all_are_equal, mut repeated, mut values, mut len) = (true, 0, 0, 0);
         for run in runs(nodes) {
             values += 1;
             len += run.len(form);
-            if run.nodes == 1 {
-                all_are_equal &= run.weight == 1;
+            if !run.is_run {
+                all_are_equal &= run.node.weight == 1;
                 continue;
             }
-            repeated += run.weight;
-            if run.weight > 2 {
+            repeated += run.node.weight;
+            if run.node.weight > 2 {
                 if heaviest.len() > 2 * form.kept {
                     highest_first(heaviest, form.kept);
                     heaviest.truncate(form.kept);
                 }
-                try_push(heaviest, run.centroid())?;
+                try_push(heaviest, run.node)?;
             }
         }
-        let are_few = values <= form.values
-            || repeated >= total - repeated && len <= form.run_len * form.values;
-        if all_are_equal && are_few {
-            return Ok(Some(Self::All));
+        if all_are_equal && form.has_few(values, repeated, total, len) {
+            return Ok(Self::All);
         }
-        if heaviest.len() > form.kept {
-            highest_first(heaviest, form.kept);
-            heaviest.truncate(form.kept);
-        }
-        Ok(heaviest.iter().map(rank).min().map(Self::From))
+        Ok(Self::heaviest(heaviest, form))
     }
 
-    fn keeps(&self, run: Run) -> bool {
+    /// The heaviest of these runs, whose order changes.
+    pub(super) fn heaviest(runs: &mut [Centroid], form: Form) -> Self {
+        let kept = form.kept.min(runs.len());
+        if kept < runs.len() {
+            highest_first(runs, kept);
+        }
+        let lowest = runs[..kept].iter().map(rank).min();
+        lowest.map_or(Self::None, Self::From)
+    }
+
+    #[inline]
+    pub(super) fn keeps(&self, run: Run) -> bool {
         match self {
             Self::All => true,
-            Self::From(lowest) => run.nodes > 1 && rank(&run.centroid()) >= *lowest,
+            Self::From(lowest) => run.is_run && rank(&run.node) >= *lowest,
+            Self::None => false,
+        }
+    }
+
+    /// The maximum number of nodes, and the maximum weight of several nodes that are merged.
+    pub(super) fn limits(&self, total: i64, form: Form) -> (usize, i64) {
+        match self {
+            Self::All => (usize::MAX, 1),
+            Self::From(_) => (form.max_len, total / form.values as i64),
+            Self::None => (usize::MAX, i64::MAX),
         }
     }
 }
@@ -272,41 +273,38 @@ fn highest_first(runs: &mut [Centroid], len: usize) {
     }
 }
 
-/// Compresses the nodes between the runs that are kept. Returns false if the result would have too many nodes.
+/// Compresses what is between the runs that are kept, where other runs are nodes. Returns false if the
+/// result would have too many nodes.
 fn keep(
-    mut nodes: impl Iterator<Item = Centroid> + Clone,
+    nodes: impl Iterator<Item = Centroid>,
     kept: &Kept,
     total: i64,
     scale: &Scale,
     form: Form,
     result: &mut Vec<Centroid>,
 ) -> Result<bool, OutOfMemory> {
-    if matches!(kept, Kept::All) {
-        for run in runs(nodes) {
-            push_run(run, form, result)?;
-        }
-        return Ok(true);
-    }
-    let mut between = Walk::new(scale, usize::MAX, total / form.values as i64);
-    for run in runs(nodes.clone()) {
+    let (max_len, max_weight) = kept.limits(total, form);
+    let mut between = Walk::new(scale, form.max_walk_len, max_weight);
+    for run in runs(nodes) {
+        let node = run.node;
         if kept.keeps(run) {
-            between.close(run.weight, result)?;
-            if result.len() + form.run_len > form.max_len {
+            between.close(node.weight, result)?;
+            if result.len() + form.run_len > max_len {
                 return Ok(false);
             }
             push_run(run, form, result)?;
-            nodes.nth(run.nodes - 1);
-        } else {
-            for node in nodes.by_ref().take(run.nodes) {
-                if result.len() >= form.max_len {
-                    return Ok(false);
-                }
-                between.add(node, result)?;
-            }
+            continue;
         }
-    }
-    if result.len() >= form.max_len {
-        return Ok(false);
+        if run.is_run && node.weight == 2 {
+            between.add(node.mean.into(), result)?;
+            between.add(node.mean.into(), result)?;
+        } else {
+            between.add(node, result)?;
+        }
+        // One node is not in the result yet.
+        if result.len() >= max_len {
+            return Ok(false);
+        }
     }
     between.close(0, result)?;
     Ok(true)
@@ -314,8 +312,8 @@ fn keep(
 
 /// Adds the nodes of a run that is kept.
 fn push_run(run: Run, form: Form, result: &mut Vec<Centroid>) -> Result<(), OutOfMemory> {
-    let (mean, len) = (run.mean, run.len(form));
-    let middle = run.weight - (len as i64 - 1);
+    let (Centroid { mean, weight }, len) = (run.node, run.len(form));
+    let middle = weight - (len as i64 - 1);
     for at in 0..len {
         let weight = if at == 1 { middle } else { 1 };
         try_push(result, Centroid { mean, weight })?;

@@ -85,9 +85,8 @@ impl Samples {
         self.values.extend_from_slice(values);
     }
 
-    /// Reverses samples that were appended in reverse stable order.
-    pub(super) fn reverse(&mut self) {
-        self.values.reverse();
+    /// After samples were appended in stable order to none.
+    pub(super) fn set_sorted(&mut self) {
         self.sorted = self.values.len();
     }
 
@@ -122,7 +121,7 @@ impl Samples {
         if self.is_sorted() {
             return Ok(read(&self.values));
         }
-        with_sorted_copy(&self.values, self.sorted, read)
+        with_sorted_copy(&self.values, self.sorted, |sorted| read(sorted))
     }
 
     /// Bytes of the block.
@@ -146,7 +145,7 @@ impl Samples {
 pub(super) fn with_sorted_copy<R>(
     values: &[f64],
     sorted: usize,
-    read: impl FnOnce(&[f64]) -> R,
+    read: impl FnOnce(&mut [f64]) -> R,
 ) -> Result<R, OutOfMemory> {
     SCRATCH.with(values.len(), 0.0, |copy| {
         copy.copy_from_slice(values);

@@ -220,7 +220,7 @@ impl Stored for TDigest {
         feed(&self.min.to_le_bytes());
         feed(&self.max.to_le_bytes());
         self.with_sorted(|sorted| {
-            for node in in_order(&self.centroids, sorted) {
+            for node in in_order(self.centroids.nodes(), sorted) {
                 feed(&node.mean.to_le_bytes());
                 feed(&node.weight.to_le_bytes());
             }
@@ -228,8 +228,7 @@ impl Stored for TDigest {
     }
 
     fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut centroids = with_capacity(self.centroids.len())?;
-        centroids.extend_from_slice(&self.centroids);
+        let centroids = self.centroids.try_clone()?;
         let samples = self.samples.try_clone(0, self.max_samples())?;
         Ok(Self {
             centroids,
@@ -243,7 +242,7 @@ impl Stored for TDigest {
 impl TDigest {
     /// Writes the values, with the samples in stable order.
     fn save_sorted(&self, sorted: &[f64], sink: &mut dyn Sink) {
-        let nodes = || in_order(&self.centroids, sorted);
+        let nodes = || in_order(self.centroids.nodes(), sorted);
         self.stored_fields().save(nodes, sink);
     }
 

@@ -50,7 +50,7 @@ impl TDigest {
         let capacity = self.capacity();
         let mut present = self.samples.with_sorted(|sorted| {
             let mut nodes = with_capacity(self.nodes())?;
-            nodes.extend(in_order(&self.centroids, sorted));
+            nodes.extend(in_order(self.centroids.nodes(), sorted));
             Ok(nodes)
         })??;
         let (mut unmerged, mut compressions) = (self.unmerged, self.compressions);
@@ -64,7 +64,7 @@ impl TDigest {
             max = if sample.mean > max { sample.mean } else { max };
         }
         loop {
-            let free = self.free_nodes(present.len(), 0);
+            let free = self.free_nodes(present.len());
             // A compression may leave `capacity - 1` nodes; then one more node is allowed.
             let free = free.max(usize::from(is_compressed));
             let (now, later) = samples.split_at(free.min(samples.len()));

@@ -31,6 +31,9 @@ fn kept_nodes_have_the_answers_of_all_nodes() {
         (2, 50.0),
         (7, 1e9),
         (20, 7.0),
+        // More values than are kept.
+        (20, 90.0),
+        (20, 1000.0),
         (20, 1e9),
         (100, 1e9),
         (100, 90.0),

@@ -254,7 +254,7 @@ fn merge_runs(runs: &[&[Centroid]]) -> Result<Vec<Centroid>, OutOfMemory> {
     let mut ends = with_capacity(runs.len().div_ceil(2))?;
     for pair in runs.chunks(2) {
         match pair {
-            [one, other] => merged.extend(in_order(one, other)),
+            [one, other] => merged.extend(in_order(*one, *other)),
             _ => pair.iter().for_each(|run| merged.extend_from_slice(run)),
         }
         ends.push(merged.len());

@@ -266,8 +266,8 @@ impl TDigestWindow {
         let closed = merges.of(all, skipped, &self.timeline, compression)?;
         let none = TDigest::empty(compression);
         let newest = live.newest.unwrap_or(&none);
-        let others = in_order(closed, &newest.centroids);
-        let others_len = closed.len() + newest.centroids.len();
+        let others = in_order(closed, newest.centroids.nodes());
+        let others_len = closed.len() + newest.centroids.elements();
         // Closed panes change only with the newest pane.
         let key = (
             newest.samples.list(),
@@ -275,7 +275,9 @@ impl TDigestWindow {
             live.closed.len(),
         );
         compressed.update(
-            |nodes| nodes.update(key, others, others_len, &newest.samples),
+            key,
+            (others, others_len),
+            &newest.samples,
             live.extent(),
             answer_compression(compression),
         )

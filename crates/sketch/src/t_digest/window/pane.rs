@@ -40,7 +40,7 @@ impl ClosedPane {
     pub(super) fn of(newest: &mut TDigest, scratch: &mut Vec<Centroid>) -> Self {
         let extent = newest.extent();
         newest.samples.sort();
-        let nodes = in_order(&newest.centroids, newest.samples.values());
+        let nodes = in_order(newest.centroids.nodes(), newest.samples.values());
         compress_pane(nodes, extent.weight, newest.compression, scratch);
         let compressions = newest.compressions.saturating_add(1);
         newest.reset();

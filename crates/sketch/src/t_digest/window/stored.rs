@@ -137,7 +137,7 @@ impl ClosedPane {
 fn save_newest(newest: &TDigest, sorted: &[f64], sink: &mut dyn Sink) {
     sink.write_signed(newest.compressions);
     sink.write_unsigned(newest.unmerged.nodes as u64);
-    let nodes = in_order(&newest.centroids, sorted);
+    let nodes = in_order(newest.centroids.nodes(), sorted);
     save_nodes(newest.extent(), newest.nodes(), nodes, sink);
 }
 
