@@ -13,6 +13,7 @@ pub mod main_thread;
 pub mod names;
 pub mod page;
 pub mod peers;
+pub mod repeated_values;
 pub mod resp;
 pub mod sample;
 pub mod server;

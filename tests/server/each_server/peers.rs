@@ -91,6 +91,7 @@ mod redisbloom {
         t_digest {
             t_digests_of_distinct_samples_answer_as_those_of_redisbloom
             t_digests_of_repeated_values_are_more_accurate_than_those_of_redisbloom
+            t_digests_of_repeated_values_have_the_documented_errors
             t_digests_of_few_values_are_exact_in_redisbloom_after_a_restore
             t_digests_that_lack_their_first_sample_are_restored
         }

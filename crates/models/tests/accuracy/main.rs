@@ -6,6 +6,8 @@
 
 #[path = "../../../../benches/figure.rs"]
 mod figure;
+#[path = "../../../../tests/support/repeated_values.rs"]
+mod repeated_values;
 #[path = "../../../../tests/support/sample.rs"]
 mod sample;
 #[path = "../../../../tests/support/streams.rs"]
@@ -82,8 +84,7 @@ const MEMORY: &str =
     "<!-- memory: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const VALKEY_RATES: &str =
     "<!-- valkey rates: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const REPEATED: &str =
-    "<!-- repeated values: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
+const REPEATED: &str = "<!-- repeated values: measured by crates/models/tests/accuracy and (RedisBloom) tests/server, written by `make pages` -->\n";
 const END: &str = "<!-- end -->";
 
 /// The results for a family.

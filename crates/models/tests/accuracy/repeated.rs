@@ -1,130 +1,14 @@
 //! Errors of t-digests of repeated values: one by one, in batches, restored, merged and in windows.
 
-use crate::digests::{normal, short};
-use crate::streams::{Random, Weights};
+use crate::digests::short;
+use crate::repeated_values::{LOADS, quantiles, rank_error, ranks};
 use crate::table;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::t_digest::{Compressed, DigestCache, TDigest, TDigestWindow, WindowCache};
 use roughly_sketch::window::{Panes, Timed, Window};
 
-/// A kind of samples: its name, the samples, and the maximum rank errors of a digest with COMPRESSION 100 and 300.
-struct Load {
-    name: &'static str,
-    samples: fn(&mut Random) -> Vec<f64>,
-    max_error: f64,
-}
-
-const SAMPLES: usize = 30_000;
 const COMPRESSIONS: [i64; 2] = [100, 300];
-
-/// Independent samples.
-fn drawn(random: &mut Random, mut sample: impl FnMut(&mut Random) -> f64) -> Vec<f64> {
-    (0..SAMPLES).map(|_| sample(random)).collect()
-}
-
-/// Numbers from 0, each with a relative frequency.
-fn weighted(random: &mut Random, weights: impl Iterator<Item = f64>) -> Vec<f64> {
-    let drawn = Weights::new(weights).draws(SAMPLES, random);
-    drawn.into_iter().map(f64::from).collect()
-}
-
-/// Whole numbers from 1.
-fn whole(random: &mut Random, max: f64) -> Vec<f64> {
-    drawn(random, |random| 1.0 + (max * random.fraction()).floor())
-}
-
-fn exponential(random: &mut Random) -> f64 {
-    -100.0 * (1.0 - random.fraction()).ln()
-}
-
-const LOADS: [Load; 14] = [
-    Load {
-        name: "one value",
-        samples: |random| whole(random, 1.0),
-        max_error: 0.0,
-    },
-    Load {
-        name: "0 or 1000",
-        samples: |random| drawn(random, |random| 1000.0 * (2.0 * random.fraction()).floor()),
-        max_error: 0.0,
-    },
-    Load {
-        name: "status codes: 80 %, 15 %, 5 %",
-        samples: |random| weighted(random, [0.8, 0.15, 0.05].into_iter()),
-        max_error: 0.0,
-    },
-    Load {
-        name: "ratings from 0 to 4",
-        samples: |random| weighted(random, [0.05, 0.05, 0.1, 0.3, 0.5].into_iter()),
-        max_error: 0.0,
-    },
-    Load {
-        name: "1 to 20",
-        samples: |random| whole(random, 20.0),
-        max_error: 0.0,
-    },
-    Load {
-        name: "1 to 90",
-        samples: |random| whole(random, 90.0),
-        max_error: 0.0,
-    },
-    Load {
-        name: "1 to 100",
-        samples: |random| whole(random, 100.0),
-        max_error: 0.0,
-    },
-    Load {
-        name: "Zipf of 60 values",
-        samples: |random| weighted(random, (1..=60).map(|rank| 1.0 / f64::from(rank))),
-        max_error: 0.0,
-    },
-    Load {
-        name: "1 to 300",
-        samples: |random| whole(random, 300.0),
-        max_error: 0.008,
-    },
-    Load {
-        name: "whole milliseconds, log-normal",
-        samples: |random| drawn(random, |random| (3.5 + 0.8 * normal(random)).exp().round()),
-        max_error: 0.008,
-    },
-    Load {
-        name: "85 % zeros, the others exponential",
-        samples: |random| {
-            drawn(random, |random| match random.fraction() < 0.85 {
-                true => 0.0,
-                false => exponential(random),
-            })
-        },
-        max_error: 0.01,
-    },
-    Load {
-        name: "half 2.5, half normal",
-        samples: |random| {
-            drawn(random, |random| match random.fraction() < 0.5 {
-                true => 2.5,
-                false => 2.5 + normal(random),
-            })
-        },
-        max_error: 0.012,
-    },
-    Load {
-        name: "prices: 70 % end with .99",
-        samples: |random| {
-            drawn(random, |random| match random.fraction() < 0.7 {
-                true => (40.0 * random.fraction()).ceil() - 0.01,
-                false => 40.0 * random.fraction(),
-            })
-        },
-        max_error: 0.008,
-    },
-    Load {
-        name: "Zipf of 2,000 values",
-        samples: |random| weighted(random, (1..=2000).map(|rank| 1.0 / f64::from(rank))),
-        max_error: 0.02,
-    },
-];
 
 /// The errors of a digest, as shares of the samples; of the trimmed mean, of itself.
 #[derive(Debug, Clone, Copy, Default)]
@@ -138,22 +22,15 @@ impl Errors {
     /// Those of 1,001 quantiles, of the ranks of all values, and of a mean.
     fn of(compressed: &Compressed, sorted: &[f64]) -> Self {
         let all = sorted.len() as f64;
-        let range = |value: f64| {
-            let below = sorted.partition_point(|&sample| sample < value);
-            let up_to = sorted.partition_point(|&sample| sample <= value);
-            (below as f64 / all, up_to as f64 / all)
+        let answers = quantiles().map(|quantile| compressed.quantile(quantile));
+        let mut errors = Self {
+            rank: rank_error(sorted, answers),
+            ..Self::default()
         };
-        let mut errors = Self::default();
-        for step in 0..=1000 {
-            let quantile = f64::from(step) / 1000.0;
-            let (below, up_to) = range(compressed.quantile(quantile));
-            let error = (below - quantile).max(quantile - up_to).max(0.0);
-            errors.rank = errors.rank.max(error);
-        }
         let mut values = sorted.to_vec();
         values.dedup();
         for value in values {
-            let (below, up_to) = range(value);
+            let (below, up_to) = ranks(sorted, value);
             let middle = below.midpoint(up_to);
             errors.cdf = errors.cdf.max((compressed.cdf(value) - middle).abs());
             let rank = (middle * all - 0.5).ceil();
@@ -272,8 +149,7 @@ fn plain_error(compression: i64, samples: &[f64], sorted: &[f64]) -> f64 {
     let compressed = digest.compressed().expect("memory");
     let all = sorted.len() as f64;
     let width = samples.len() as f64 * scale;
-    let errors = (0..=1000).map(|step| {
-        let quantile = f64::from(step) / 1000.0;
+    let errors = quantiles().map(|quantile| {
         let answer = compressed.quantile(quantile);
         let below = sorted.partition_point(|&sample| sample + width < answer) as f64 / all;
         let up_to = sorted.partition_point(|&sample| sample <= answer) as f64 / all;
@@ -286,13 +162,12 @@ fn plain_error(compression: i64, samples: &[f64], sorted: &[f64]) -> f64 {
 pub fn by_load() -> String {
     let ways = [1, 4, 5];
     let rows = LOADS.each_ref().map(|load| {
-        let samples = (load.samples)(&mut Random(72));
-        let mut sorted = samples.clone();
-        sorted.sort_by(f64::total_cmp);
+        let [samples, sorted] = load.samples();
         let mut row = vec![load.name.to_owned()];
         row.extend(ways.map(|way| short(errors_of(way, 100, &samples, &sorted).rank)));
         row.push(short(errors_of(1, 300, &samples, &sorted).rank));
         row.push(short(plain_error(100, &samples, &sorted)));
+        row.push(short(load.redisbloom));
         row
     });
     let head = [
@@ -302,6 +177,7 @@ pub fn by_load() -> String {
         "`PANES 12`",
         "`COMPRESSION` 300",
         "without the rule",
+        "RedisBloom 2.8.2",
     ];
     table(&head, &rows)
 }
@@ -309,9 +185,7 @@ pub fn by_load() -> String {
 pub fn repeated_values_are_exact_or_nearly() {
     let mut failures = Vec::new();
     for load in &LOADS {
-        let samples = (load.samples)(&mut Random(72));
-        let mut sorted = samples.clone();
-        sorted.sort_by(f64::total_cmp);
+        let [samples, sorted] = load.samples();
         for (order, samples) in [("random", &samples), ("ascending", &sorted)] {
             for compression in COMPRESSIONS {
                 for (way, name) in WAYS.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! The answers of t-digests with the same samples: docs/families/t-digest.md, "Comparison with RedisBloom".
 
 use super::Peer;
+use crate::support::repeated_values::{LOADS, quantiles, rank_error};
 use crate::support::resp::{Connection, Reply};
 use std::collections::BTreeSet;
 
@@ -80,35 +81,40 @@ fn random(seed: u64) -> impl Iterator<Item = u64> {
 /// The quantiles that are read.
 const QUANTILES: &str = "0 0.001 0.01 0.1 0.25 0.5 0.75 0.9 0.99 0.999 1";
 
-/// Adds the samples to a new digest, then reads it.
-fn answers(connection: &mut Connection, samples: &[String]) -> (Vec<f64>, Vec<f64>) {
+/// Adds the samples to a new digest.
+fn add(connection: &mut Connection, samples: &[String]) {
     connection.call("DEL digest");
     assert!(connection.call("TDIGEST.CREATE digest").is_ok());
     for samples in samples.chunks(100) {
         let add = format!("TDIGEST.ADD digest {}", samples.join(" "));
         assert!(connection.call(&add).is_ok());
     }
+}
+
+/// Adds the samples to a new digest, then reads it.
+fn answers(connection: &mut Connection, samples: &[String]) -> (Vec<f64>, Vec<f64>) {
+    add(connection, samples);
     reads(connection, samples)
+}
+
+/// The numbers of a reply.
+fn numbers(connection: &mut Connection, command: &str) -> Vec<f64> {
+    let reply = connection.call(command);
+    let numbers = reply.items().expect("an array").iter().map(|value| {
+        let text = value.text().expect("a number");
+        let text = std::str::from_utf8(text).expect("a number");
+        text.parse().expect("a number")
+    });
+    numbers.collect()
 }
 
 /// Quantiles, and the CDF at some samples in ascending order of their texts.
 fn reads(connection: &mut Connection, samples: &[String]) -> (Vec<f64>, Vec<f64>) {
     let points: BTreeSet<_> = samples.iter().step_by(30).collect();
     let points: Vec<_> = points.into_iter().map(String::as_str).collect();
-    let mut numbers = |command: String| {
-        let reply = connection.call(&command);
-        let numbers = reply.items().expect("an array").iter().map(|value| {
-            let text = value.text().expect("a number");
-            let text = std::str::from_utf8(text).expect("a number");
-            text.parse().expect("a number")
-        });
-        numbers.collect()
-    };
-    let quantiles = numbers(format!("TDIGEST.QUANTILE digest {QUANTILES}"));
-    (
-        quantiles,
-        numbers(format!("TDIGEST.CDF digest {}", points.join(" "))),
-    )
+    let quantiles = format!("TDIGEST.QUANTILE digest {QUANTILES}");
+    let cdf = format!("TDIGEST.CDF digest {}", points.join(" "));
+    (numbers(connection, &quantiles), numbers(connection, &cdf))
 }
 
 pub fn t_digests_of_distinct_samples_answer_as_those_of_redisbloom(peer: &Peer) {
@@ -149,6 +155,28 @@ pub fn t_digests_of_repeated_values_are_more_accurate_than_those_of_redisbloom(p
     let [own, other] = errors;
     println!("integers to 1,000: errors of the CDF of at most {own}, RedisBloom {other}");
     assert!(own < 0.75 * other, "{own} {other}");
+}
+
+/// The last column of docs/families/t-digest.md, "Repeated values", has the errors of RedisBloom.
+pub fn t_digests_of_repeated_values_have_the_documented_errors(peer: &Peer) {
+    let (other, roughly) = (peer.options().start(), peer.roughly().start());
+    let (mut other, mut roughly) = (other.resp2(), roughly.resp2());
+    let quantiles: Vec<_> = quantiles().map(|quantile| quantile.to_string()).collect();
+    let read = format!("TDIGEST.QUANTILE digest {}", quantiles.join(" "));
+    let mut failures = Vec::new();
+    for load in &LOADS {
+        let [samples, sorted] = load.samples();
+        let samples: Vec<_> = samples.iter().map(f64::to_string).collect();
+        let [own, other] = [&mut roughly, &mut other].map(|connection| {
+            add(connection, &samples);
+            rank_error(&sorted, numbers(connection, &read).into_iter())
+        });
+        // Two significant digits are within 5 % of the error.
+        if own > load.max_error || (other - load.redisbloom).abs() > 0.05 * other {
+            failures.push(format!("{}: {own}, RedisBloom {other}", load.name));
+        }
+    }
+    assert!(failures.is_empty(), "{failures:#?}");
 }
 
 pub fn t_digests_of_few_values_are_exact_in_redisbloom_after_a_restore(peer: &Peer) {

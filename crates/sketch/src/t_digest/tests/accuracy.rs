@@ -99,6 +99,7 @@ fn exact_digests_report_no_rank_error() {
         &[1.0, 2.0],
         &several,
         &[0.1; 10_000],
+        &several.repeat(100),
         &[-0.0, 0.0],
     ] {
         let digest = digest_of(1000, samples);
