@@ -1,6 +1,6 @@
 //! Errors of t-digests of repeated values: one by one, in batches, restored, merged and in windows.
 
-use crate::digests::{normal, short};
+use crate::digests::short;
 use crate::streams::{Random, Weights};
 use crate::table;
 use roughly_sketch::memory::Budget;
@@ -86,7 +86,7 @@ const LOADS: [Load; 14] = [
     },
     Load {
         name: "whole milliseconds, log-normal",
-        samples: |random| drawn(random, |random| (3.5 + 0.8 * normal(random)).exp().round()),
+        samples: |random| drawn(random, |random| (3.5 + 0.8 * random.normal()).exp().round()),
         max_error: 0.008,
     },
     Load {
@@ -104,7 +104,7 @@ const LOADS: [Load; 14] = [
         samples: |random| {
             drawn(random, |random| match random.fraction() < 0.5 {
                 true => 2.5,
-                false => 2.5 + normal(random),
+                false => 2.5 + random.normal(),
             })
         },
         max_error: 0.012,
