@@ -18,25 +18,19 @@ pub const COMPRESSIONS: [i64; 5] = [50, 100, 200, 500, 1000];
 /// Quantiles that are measured.
 pub const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// A sample of the standard normal distribution.
-pub fn normal(random: &mut Random) -> f64 {
-    let radius = (-2.0 * (1.0 - random.fraction()).ln()).sqrt();
-    radius * (std::f64::consts::TAU * random.fraction()).cos()
-}
-
 /// Three quarters of the samples around 20, the others around 400.
 fn two_modes(random: &mut Random, _: usize) -> f64 {
     match random.fraction() < 0.75 {
-        true => 20.0 + 2.0 * normal(random),
-        false => 400.0 + 40.0 * normal(random),
+        true => 20.0 + 2.0 * random.normal(),
+        false => 400.0 + 40.0 * random.normal(),
     }
 }
 
 /// Samples around 20, and a share of others around 400.
 fn with_second_mode(random: &mut Random, share: f64) -> f64 {
     match random.fraction() < share {
-        true => 400.0 + 40.0 * normal(random),
-        false => 20.0 + 2.0 * normal(random),
+        true => 400.0 + 40.0 * random.normal(),
+        false => 20.0 + 2.0 * random.normal(),
     }
 }
 
@@ -44,15 +38,15 @@ const KINDS: [Kind; 10] = [
     ("uniform", |random, _| random.fraction()),
     ("exponential", |random, _| -(1.0 - random.fraction()).ln()),
     ("lognormal, σ = 2", |random, _| {
-        (2.0 * normal(random)).exp()
+        (2.0 * random.normal()).exp()
     }),
-    ("the logarithms of these", |random, _| 2.0 * normal(random)),
+    ("the logarithms of these", |random, _| 2.0 * random.normal()),
     ("two modes: 20 ± 2, 400 ± 40", two_modes),
     ("two modes, 1.5 % in the second one", |random, _| {
         with_second_mode(random, 0.015)
     }),
     ("blocks of 1,000 around a rising mean", |random, number| {
-        (number / 1000) as f64 * 10.0 + normal(random)
+        (number / 1000) as f64 * 10.0 + random.normal()
     }),
     ("the smallest and the largest in turn", |random, number| {
         let rank = match number % 2 {
@@ -66,7 +60,7 @@ const KINDS: [Kind; 10] = [
         sign * 10f64.powf(600.0 * random.fraction() - 300.0)
     }),
     ("whole milliseconds: lognormal, σ = 0.8", |random, _| {
-        (3.5 + 0.8 * normal(random)).exp().round()
+        (3.5 + 0.8 * random.normal()).exp().round()
     }),
 ];
 

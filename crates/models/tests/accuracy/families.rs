@@ -1,7 +1,7 @@
 //! Accuracy measurements of each family.
 
 use crate::figure::{Axis, LineChart, Point, Scale, Series};
-use crate::streams::{Random, counts, zipf};
+use crate::streams::{Random, STREAMS, counts, zipf};
 use crate::{Measured, digests, per_cent, recall, size, table};
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Shape, dimensions_for};
@@ -9,7 +9,6 @@ use roughly_sketch::cuckoo::{self, CuckooFilter};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::t_digest::TDigest;
-use roughly_sketch::top_k::TopK;
 use roughly_sketch::window::{Panes, Timed, Window};
 
 const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
@@ -266,11 +265,17 @@ pub fn cuckoo() -> Measured {
 pub fn count_min() -> Measured {
     let stream = zipf(UNIVERSE, STREAM, 11);
     let counts = counts(UNIVERSE, &stream);
+    let of_collection = STREAMS.map(|stream| {
+        let events = recall::panes(&stream, 12_000, 10, 11);
+        (stream.name, events.len(), recall::counts(&events))
+    });
     let mut rows = Vec::new();
     let mut series = Vec::new();
     for (error, probability) in [(0.01, 0.01), (0.001, 0.5), (0.001, 0.01), (0.0001, 0.01)] {
         let (width, depth) = dimensions_for(error, probability).expect("dimensions");
-        let mut sketch = CountMin::new(width, depth, CellSize::Four, UNLIMITED).expect("a sketch");
+        let sketch_of =
+            || CountMin::new(width, depth, CellSize::Four, UNLIMITED).expect("a sketch");
+        let mut sketch = sketch_of();
         for (item, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             let increment = i64::try_from(count).expect("a count");
             let bytes = (item as u32).to_le_bytes();
@@ -285,12 +290,27 @@ pub fn count_min() -> Measured {
             (UNIVERSE - below) as f64 / UNIVERSE as f64
         };
         let mean = errors.iter().sum::<u64>() as f64 / UNIVERSE as f64;
+        let shares = of_collection.iter().map(|(name, len, counts)| {
+            let mut sketch = sketch_of();
+            for (item, &count) in counts {
+                let added = sketch.increment(&item.to_le_bytes(), count.into());
+                added.expect("no overflow");
+            }
+            let is_above = |(item, count): &(&u32, &u32)| {
+                let overestimate = sketch.query(&item.to_le_bytes()) - u64::from(**count);
+                overestimate as f64 > error * *len as f64
+            };
+            let above = counts.iter().filter(is_above).count();
+            (above as f64 / counts.len() as f64, name)
+        });
+        let (share, name) = shares.max_by(|a, b| a.0.total_cmp(&b.0)).expect("a stream");
         rows.push(vec![
             format!("{error} {probability}"),
             format!("{width} × {depth}"),
             size(sketch.shape().bytes().expect("a size")),
             format!("{:.0}", error * STREAM as f64),
             per_cent(share_above(error * STREAM as f64)),
+            format!("{name}: {}", per_cent(share)),
             format!("{mean:.1}"),
             errors[UNIVERSE * 99 / 100].to_string(),
         ]);
@@ -309,6 +329,7 @@ pub fn count_min() -> Measured {
         "memory",
         "bound: error × total",
         "items above the bound",
+        "stream of the collection with most of them",
         "mean overestimate",
         "99th percentile of overestimates",
     ];
@@ -343,6 +364,25 @@ pub fn count_min_windows() -> String {
     const WIDTH: u64 = 2000;
     const MINUTE: u64 = 60_000;
     let stream = zipf(UNIVERSE, STREAM, 11);
+    // All estimates are above the counts, so the differences of their sums are the sums of their errors.
+    let sum_of_errors = |len: usize, query: &dyn Fn(&[u8]) -> u64| {
+        let items = (0..UNIVERSE).map(|item| query(&(item as u32).to_le_bytes()));
+        items.sum::<u64>() - len as u64
+    };
+    // The limits of the ratios are those of loads that are spread.
+    let shapes =
+        [(25, 3, 0.45), (25, 7, 0.12), (500, 3, 0.75), (500, 7, 0.6)].map(|(load, depth, max)| {
+            let stream = &stream[..load * WIDTH as usize];
+            let classic = CountMin::new(WIDTH, depth, CellSize::Four, UNLIMITED);
+            let mut classic = classic.expect("a sketch");
+            for item in stream {
+                classic
+                    .increment(&item.to_le_bytes(), 1)
+                    .expect("no overflow");
+            }
+            let errors = sum_of_errors(stream.len(), &|item| classic.query(item));
+            (stream, depth, max, errors)
+        });
     let mut rows = Vec::new();
     for (name, finest, is_spread) in [
         ("12 panes, load in one pane", None, false),
@@ -355,12 +395,8 @@ pub fn count_min_windows() -> String {
         ("with `FINEST` of a minute, load spread", Some(MINUTE), true),
     ] {
         let mut row = vec![name.to_owned()];
-        // The limits of the ratios are those of loads that are spread.
-        for (load, depth, max) in [(25, 3, 0.45), (25, 7, 0.12), (500, 3, 0.75), (500, 7, 0.6)] {
-            let stream = &stream[..load * WIDTH as usize];
+        for (stream, depth, max, classic) in shapes {
             let shape = Shape::new(WIDTH, depth, CellSize::Four).expect("a shape");
-            let classic = CountMin::new(WIDTH, depth, CellSize::Four, UNLIMITED);
-            let mut classic = classic.expect("a sketch");
             let window = Window::new(1440 * MINUTE, 12, finest).expect("a window");
             let sketch = CountMinWindow::new(shape, window, Seed([7; 16]), UNLIMITED);
             let mut sketch = sketch.expect("a sketch");
@@ -371,18 +407,13 @@ pub fn count_min_windows() -> String {
                 }
                 let item = item.to_le_bytes();
                 sketch.increment(&item, 1, UNLIMITED).expect("no overflow");
-                classic.increment(&item, 1).expect("no overflow");
             }
-            // All estimates are above the counts, so the differences of their sums are the sums of their errors.
-            let sum = |query: &dyn Fn(&[u8]) -> u64| {
-                let items = (0..UNIVERSE).map(|item| query(&(item as u32).to_le_bytes()));
-                items.sum::<u64>() - stream.len() as u64
-            };
-            let windowed = sum(&|item| sketch.query(item, Panes::ALL));
-            let ratio = windowed as f64 / sum(&|item| classic.query(item)) as f64;
+            let errors = sum_of_errors(stream.len(), &|item| sketch.query(item, Panes::ALL));
+            let ratio = errors as f64 / classic as f64;
             assert!(
                 !is_spread || ratio <= max,
-                "{name}, {load}, {depth}: {ratio}"
+                "{name}, {}, {depth}: {ratio}",
+                stream.len()
             );
             row.push(format!("{ratio:.2}"));
         }
@@ -400,33 +431,31 @@ pub fn count_min_windows() -> String {
 
 /// Share of the true top k items that top-k sketches list.
 pub fn top_k() -> Measured {
-    let stream = zipf(UNIVERSE, STREAM / 2, 12);
-    let counts = counts(UNIVERSE, &stream);
-    let mut by_count: Vec<_> = (0..UNIVERSE).collect();
-    by_count.sort_by_key(|&item| std::cmp::Reverse(counts[item]));
     let mut series = Vec::new();
-    for k in [10usize, 100, 1000] {
-        let mut points = Vec::new();
-        for factor in [1usize, 2, 4, 8, 16] {
-            let (width, depth) = ((k * factor) as u64, 5);
-            let mut sketch = TopK::new(k as u64, width, depth, 0.9, UNLIMITED).expect("a sketch");
-            for item in &stream {
-                sketch.add(&item.to_le_bytes(), 1).expect("memory");
-            }
-            // Several items may tie for rank k: any of them counts as found.
-            let least = counts[by_count[k - 1]];
-            let list = sketch.list().expect("memory");
-            let truth = |item: &[u8]| {
-                let bytes: [u8; 4] = item.try_into().expect("an item");
-                counts[u32::from_le_bytes(bytes) as usize]
-            };
-            let found = list.filter(|(item, _)| truth(item) >= least).count();
-            points.push((factor as f64, found as f64 / k as f64 * 100.0));
-        }
-        series.push(line(format!("k = {k}"), points));
+    for (k, stream) in [
+        (10, "Zipf(1.0)"),
+        (100, "Zipf(1.0)"),
+        (1000, "Zipf(1.0)"),
+        (100, ""),
+    ] {
+        let streams = recall::with_top().filter(|of| of.name.contains(stream));
+        let runs = recall::runs(streams, k, 1);
+        let points = [1, 2, 4, 8, 16].map(|factor| {
+            let quality =
+                |events: &[u32], counts: &_| recall::quality_of((k, k * factor, 5), events, counts);
+            let results = recall::measure(&runs, quality);
+            let found = results.iter().map(|(_, reads)| reads.lowest() * 100.0);
+            (factor as f64, found.fold(100.0, f64::min))
+        });
+        let stream = if stream.is_empty() {
+            "worst stream"
+        } else {
+            stream
+        };
+        series.push(line(format!("k = {k}, {stream}"), points));
     }
     Measured {
-        table: recall::by_stream(),
+        table: recall::by_size(),
         plot: LineChart {
             title: "Top-k of depth 5, decay 0.9:\nshare of the true top k that is found".to_owned(),
             x: Axis::new(
@@ -439,8 +468,8 @@ pub fn top_k() -> Measured {
             y: Axis::new(
                 "found, %",
                 Scale::Linear,
-                (84.0, 101.0),
-                [85.0, 90.0, 95.0, 100.0],
+                (0.0, 101.0),
+                [0.0, 25.0, 50.0, 75.0, 100.0],
                 |share| share.to_string(),
             ),
             series,

@@ -92,11 +92,7 @@ fn loads() -> Vec<Load> {
         in_proportion(&weights.collect::<Vec<_>>())
     };
     let mut random = Random(5);
-    let mut normal = || {
-        let radius = (-2.0 * (1.0 - random.fraction()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * random.fraction()).cos()
-    };
-    let log_normal: Vec<_> = (0..10_000).map(|_| (1.5 * normal()).exp()).collect();
+    let log_normal: Vec<_> = (0..10_000).map(|_| (1.5 * random.normal()).exp()).collect();
     // Each twentieth client sends 400 requests.
     let mixed = (0..REQUESTS * 20 / 457).map(|client| if client % 20 == 0 { 400 } else { 3 });
     let load = |name, requests| Load { name, requests };

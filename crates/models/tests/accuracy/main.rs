@@ -32,7 +32,6 @@ mod small_filters;
 mod stream_filters;
 mod stream_memory;
 mod stream_recall;
-mod window_recall;
 mod windows;
 
 use figure::LineChart;
@@ -55,8 +54,6 @@ const STREAMS: &str =
     "<!-- streams: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const COLLECTION: &str =
     "<!-- collection: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const ONE_PANE: &str =
-    "<!-- one pane: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const MERGES: &str =
     "<!-- merges: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const NUMBERS: &str = "<!-- numbers of samples: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
@@ -267,8 +264,7 @@ fn the_top_k_page_shows_the_measured_accuracy() {
 
 fn the_top_k_page_shows_the_measured_accuracy_of_windows() {
     let path = page("docs/families/top-k.md");
-    check_table(&path, STREAMS, &window_recall::by_stream());
-    check_table(&path, ONE_PANE, &window_recall::one_pane());
+    check_table(&path, STREAMS, &stream_recall::by_size());
 }
 
 fn the_t_digest_page_shows_the_measured_accuracy() {

@@ -1,7 +1,8 @@
 //! The agreement that SKETCH.ACCURACY reports of top-k sketches, compared with their lists.
 
+use crate::recall::panes;
 use crate::sample::Sample;
-use crate::streams::{Pane, Random, STREAMS, Stream, Weights};
+use crate::streams::{Random, STREAMS, Stream, Weights};
 use crate::table;
 use roughly_sketch::accuracy::{Accuracy, Figure};
 use roughly_sketch::memory::Budget;
@@ -73,16 +74,7 @@ impl Events {
     fn of(self, len: usize, k: u64, seed: u64) -> Vec<u32> {
         let (exponent, by_item) = match self {
             Self::Zipf(exponent, by_item) => (exponent, by_item),
-            Self::Panes(stream) => {
-                let pane = |number| Pane {
-                    number,
-                    events: len / 12,
-                    k: k as usize,
-                };
-                return (0..12)
-                    .flat_map(|number| stream.events(pane(number), seed))
-                    .collect();
-            }
+            Self::Panes(stream) => return panes(&stream, len, k, seed),
         };
         let weights = Weights::new((1..=UNIVERSE).map(|rank| (rank as f64).powf(-exponent)));
         let mut stream = weights.draws(len, &mut Random(seed));

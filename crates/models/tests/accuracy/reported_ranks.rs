@@ -1,6 +1,6 @@
 //! The rank errors that SKETCH.ACCURACY reports of t-digests, compared with the true ones.
 
-use crate::digests::{normal, short};
+use crate::digests::short;
 use crate::streams::{Pane, Random, Stream};
 use crate::table;
 use roughly_sketch::accuracy::{Accuracy, Field, Figure};
@@ -14,9 +14,9 @@ type Kind = (&'static str, fn(&mut Random, usize, usize) -> f64);
 const KINDS: [Kind; 12] = [
     ("uniform", |random, _, _| random.fraction()),
     ("exponential", |random, _, _| exponential(random)),
-    ("log-normal, σ = 1", |random, _, _| normal(random).exp()),
+    ("log-normal, σ = 1", |random, _, _| random.normal().exp()),
     ("log-normal, σ = 2", |random, _, _| {
-        (2.0 * normal(random)).exp()
+        (2.0 * random.normal()).exp()
     }),
     ("two modes: 75 % 20 ± 2, 25 % 400 ± 40", |random, _, _| {
         modes(random, 0.75)
@@ -27,7 +27,7 @@ const KINDS: [Kind; 12] = [
     ("ascending", |_, number, _| number as f64),
     (
         "blocks of 1,000 around a rising mean",
-        |random, number, _| (number / 1000) as f64 * 10.0 + normal(random),
+        |random, number, _| (number / 1000) as f64 * 10.0 + random.normal(),
     ),
     (
         "alternating: the smallest, the largest",
@@ -91,8 +91,8 @@ fn exponential(random: &mut Random) -> f64 {
 
 fn modes(random: &mut Random, share: f64) -> f64 {
     match random.fraction() < share {
-        true => 20.0 + 2.0 * normal(random),
-        false => 400.0 + 40.0 * normal(random),
+        true => 20.0 + 2.0 * random.normal(),
+        false => 400.0 + 40.0 * random.normal(),
     }
 }
 

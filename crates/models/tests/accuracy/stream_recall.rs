@@ -1,13 +1,13 @@
 //! Recall of top-k sketches with a window, by stream of the collection.
 
+use crate::recall::{self, Reads, cells, counts, quality, with_top};
 use crate::streams::{Pane, STREAMS, Stream};
+use crate::table;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::top_k::TopKWindow;
 use roughly_sketch::window::{Panes, Timed, Window};
-use std::cmp::Reverse;
-use std::collections::HashMap;
 
 /// Panes of the window.
 const PANES: u64 = 12;
@@ -54,27 +54,9 @@ const LAYOUTS: [Layout; 3] = [
     },
 ];
 
-/// Sums and minima of the recalls of the [`PARTS`].
-#[derive(Debug)]
-struct Recalls {
-    reads: f64,
-    sums: [f64; PARTS.len()],
-    lowest: [f64; PARTS.len()],
-}
-
-/// The share of the k most frequent of these items that are on the list. Of several items that tie for rank k, any counts.
-fn recall<'a>(list: impl Iterator<Item = &'a [u8]>, k: usize, units: &[Vec<u32>]) -> f64 {
-    let mut counts = HashMap::<u32, u32>::new();
-    for &item in units.iter().flatten() {
-        *counts.entry(item).or_default() += 1;
-    }
-    let mut largest: Vec<u32> = counts.values().copied().collect();
-    largest.sort_unstable_by_key(|&count| Reverse(count));
-    let k = k.min(largest.len());
-    let number = |item: &[u8]| u32::from_le_bytes(item.try_into().expect("an item"));
-    let found = list.filter(|item| counts[&number(item)] >= largest[k - 1]);
-    found.count() as f64 / k as f64
-}
+/// Of the [`PARTS`].
+#[derive(Debug, Default)]
+struct Recalls([Reads; PARTS.len()]);
 
 impl Recalls {
     fn read(
@@ -84,8 +66,7 @@ impl Recalls {
         units: &[Vec<u32>],
     ) {
         let timeline = *sketch.timeline();
-        self.reads += 1.0;
-        for (number, fraction) in PARTS.into_iter().enumerate() {
+        for (reads, fraction) in self.0.iter_mut().zip(PARTS) {
             let part = timeline.window().ms() / fraction;
             let panes = match fraction {
                 1 => Panes::ALL,
@@ -94,10 +75,8 @@ impl Recalls {
             let oldest = (timeline.panes()).find(|range| range.first >= panes.oldest());
             let first = oldest.expect("a pane").first as usize;
             let list = sketch.list_at(panes, cache).expect("memory");
-            let items = list.map(|(item, _)| item);
-            let recall = recall(items, sketch.k() as usize, &units[first..]);
-            self.sums[number] += recall;
-            self.lowest[number] = self.lowest[number].min(recall);
+            let counts = counts(units[first..].iter().flatten());
+            reads.add(quality(list, sketch.k().into(), &counts));
         }
     }
 
@@ -146,11 +125,7 @@ impl Recalls {
 impl Recalls {
     /// Of [`SEEDS`] sketches.
     fn of(stream: &Stream, shape: (u64, u64, usize), layout: Layout) -> Self {
-        let mut recalls = Self {
-            reads: 0.0,
-            sums: [0.0; PARTS.len()],
-            lowest: [1.0; PARTS.len()],
-        };
+        let mut recalls = Self::default();
         for seed in 1..=SEEDS {
             recalls.add(stream, shape, layout, seed);
         }
@@ -178,12 +153,9 @@ pub fn rows(stream: &Stream) -> Vec<Vec<String>> {
         let mut row = vec![stream.name.to_owned(), shape.0.to_string()];
         for layout in LAYOUTS {
             let recalls = Recalls::of(stream, shape, layout);
-            for ((sum, lowest), target) in
-                recalls.sums.iter().zip(recalls.lowest).zip(layout.target)
-            {
-                let mean = sum / recalls.reads;
-                row.push(format!("{:.0} ({:.0})", mean * 100.0, lowest * 100.0));
-                assert!(mean >= target, "{row:?}: {mean}");
+            for (reads, target) in recalls.0.iter().zip(layout.target) {
+                row.push(reads.recall());
+                assert!(reads.mean() >= target, "{row:?}: {reads:?}");
             }
         }
         row
@@ -200,5 +172,30 @@ pub fn of_every_third_unit() -> [f64; 2] {
     let layout = LAYOUTS[2];
     let events = events * (layout.units / PANES) as usize;
     let recalls = Recalls::of(stream, (k, width, events), layout);
-    [recalls.sums[1] / recalls.reads, recalls.lowest[1]]
+    [recalls.0[1].mean(), recalls.0[1].lowest()]
+}
+
+/// By size, with the errors of the counts. docs/sizing.html and docs/recipes/heavy-hitters.md have the limit.
+pub fn by_size() -> String {
+    let mut rows = Vec::new();
+    for shape in [(10, 80, 4_000), (10, 320, 4_000)] {
+        for (panes, layout) in [("`PANES 12`", LAYOUTS[0]), ("`FINEST`", LAYOUTS[1])] {
+            let of_stream = |stream| (stream, Recalls::of(stream, shape, layout));
+            let recalls: Vec<_> = with_top().map(of_stream).collect();
+            for (part, name) in [(0, "window"), (2, "twelfth")] {
+                let results = recalls
+                    .iter()
+                    .map(|(stream, recalls)| (stream.name, recalls.0[part]));
+                let (k, width, _) = shape;
+                let size = format!("{width} × 5");
+                let mut row = vec![k.to_string(), size, format!("{panes}: {name}")];
+                row.extend(cells(&results.collect::<Vec<_>>(), 89.0));
+                rows.push(row);
+            }
+        }
+    }
+    table(
+        &[&["k", "width × depth", "part"][..], &recall::HEAD].concat(),
+        &rows,
+    )
 }
