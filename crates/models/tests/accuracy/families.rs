@@ -20,7 +20,7 @@ const STREAM: usize = 1_000_000;
 const UNIVERSE: usize = 100_000;
 
 /// A line of a plot.
-fn line(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
+pub fn line(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
     Series {
         name: name.into(),
         points: points.into_iter().map(Point::from).collect(),
@@ -427,54 +427,6 @@ pub fn count_min_windows() -> String {
         "depth 7",
     ];
     table(&head, &rows)
-}
-
-/// Share of the true top k items that top-k sketches list.
-pub fn top_k() -> Measured {
-    let mut series = Vec::new();
-    for (k, stream) in [
-        (10, "Zipf(1.0)"),
-        (100, "Zipf(1.0)"),
-        (1000, "Zipf(1.0)"),
-        (100, ""),
-    ] {
-        let streams = recall::with_top().filter(|of| of.name.contains(stream));
-        let runs = recall::runs(streams, k, 1);
-        let points = [1, 2, 4, 8, 16].map(|factor| {
-            let quality =
-                |events: &[u32], counts: &_| recall::quality_of((k, k * factor, 5), events, counts);
-            let results = recall::measure(&runs, quality);
-            let found = results.iter().map(|(_, reads)| reads.lowest() * 100.0);
-            (factor as f64, found.fold(100.0, f64::min))
-        });
-        let stream = if stream.is_empty() {
-            "worst stream"
-        } else {
-            stream
-        };
-        series.push(line(format!("k = {k}, {stream}"), points));
-    }
-    Measured {
-        table: recall::by_size(),
-        plot: LineChart {
-            title: "Top-k of depth 5, decay 0.9:\nshare of the true top k that is found".to_owned(),
-            x: Axis::new(
-                "width, in multiples of k",
-                Scale::Logarithmic,
-                (1.0, 16.0),
-                [1.0, 2.0, 4.0, 8.0, 16.0],
-                |factor| factor.to_string(),
-            ),
-            y: Axis::new(
-                "found, %",
-                Scale::Linear,
-                (0.0, 101.0),
-                [0.0, 25.0, 50.0, 75.0, 100.0],
-                |share| share.to_string(),
-            ),
-            series,
-        },
-    }
 }
 
 /// Rank errors of the quantiles of t-digests.

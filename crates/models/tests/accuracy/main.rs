@@ -258,7 +258,7 @@ fn the_count_min_page_shows_the_measured_accuracy() {
 }
 
 fn the_top_k_page_shows_the_measured_accuracy() {
-    check_page("top-k", &sizes::top_k(), &families::top_k());
+    check_page("top-k", &sizes::top_k(), &recall::top_k());
     check_table(&page("docs/families/top-k.md"), ORDER, &recall::by_order());
 }
 

@@ -1,7 +1,9 @@
 //! Recall of top-k sketches by stream of the collection, size and order of the additions.
 
+use crate::families::line;
+use crate::figure::{Axis, LineChart, Scale};
 use crate::streams::{Pane, STREAMS, Stream};
-use crate::table;
+use crate::{Measured, table};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::top_k::{TopK, TopKWindow};
@@ -113,7 +115,7 @@ pub fn cells(results: &[(&str, Reads)], least: f64) -> Vec<String> {
 /// Runs of a stream: their events, and how often each item occurs.
 type Runs = Vec<(&'static str, Vec<(Vec<u32>, Counts)>)>;
 
-pub fn runs(streams: impl Iterator<Item = &'static Stream>, k: u64, seeds: u64) -> Runs {
+fn runs(streams: impl Iterator<Item = &'static Stream>, k: u64, seeds: u64) -> Runs {
     let run = |stream, seed| {
         let events = panes(stream, EVENTS, k, 900 + seed);
         let counts = counts(&events);
@@ -125,7 +127,7 @@ pub fn runs(streams: impl Iterator<Item = &'static Stream>, k: u64, seeds: u64) 
         .collect()
 }
 
-pub fn measure(
+fn measure(
     runs: &Runs,
     quality: impl Fn(&[u32], &Counts) -> [f64; 2],
 ) -> Vec<(&'static str, Reads)> {
@@ -153,7 +155,7 @@ fn classic(
 }
 
 /// Of a sketch without a window.
-pub fn quality_of(shape: (u64, u64, u64), events: &[u32], counts: &Counts) -> [f64; 2] {
+fn quality_of(shape: (u64, u64, u64), events: &[u32], counts: &Counts) -> [f64; 2] {
     classic(shape, 0.9, events.iter().map(|&item| (1, item)), counts)
 }
 
@@ -178,8 +180,56 @@ fn quality_of_pane(
     )
 }
 
+/// Share of the true top k items that top-k sketches list.
+pub fn top_k() -> Measured {
+    let mut series = Vec::new();
+    for (k, stream) in [
+        (10, "Zipf(1.0)"),
+        (100, "Zipf(1.0)"),
+        (1000, "Zipf(1.0)"),
+        (100, ""),
+    ] {
+        let streams = with_top().filter(|of| of.name.contains(stream));
+        let runs = runs(streams, k, 1);
+        let points = [1, 2, 4, 8, 16].map(|factor| {
+            let quality =
+                |events: &[u32], counts: &_| quality_of((k, k * factor, 5), events, counts);
+            let results = measure(&runs, quality);
+            let found = results.iter().map(|(_, reads)| reads.lowest() * 100.0);
+            (factor as f64, found.fold(100.0, f64::min))
+        });
+        let stream = if stream.is_empty() {
+            "worst stream"
+        } else {
+            stream
+        };
+        series.push(line(format!("k = {k}, {stream}"), points));
+    }
+    Measured {
+        table: by_size(),
+        plot: LineChart {
+            title: "Top-k of depth 5, decay 0.9:\nshare of the true top k that is found".to_owned(),
+            x: Axis::new(
+                "width, in multiples of k",
+                Scale::Logarithmic,
+                (1.0, 16.0),
+                [1.0, 2.0, 4.0, 8.0, 16.0],
+                |factor| factor.to_string(),
+            ),
+            y: Axis::new(
+                "found, %",
+                Scale::Linear,
+                (0.0, 101.0),
+                [0.0, 25.0, 50.0, 75.0, 100.0],
+                |share| share.to_string(),
+            ),
+            series,
+        },
+    }
+}
+
 /// By size, for sketches without a window and for one pane.
-pub fn by_size() -> String {
+fn by_size() -> String {
     let mut rows = Vec::new();
     for k in [10, 100] {
         let runs = runs(with_top(), k, 2);

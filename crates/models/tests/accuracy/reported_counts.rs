@@ -1,6 +1,7 @@
 //! The errors that SKETCH.ACCURACY reports for count-min sketches, and those of all items.
 
-use crate::streams::{Pane, Random, STREAMS, Stream, Weights, zipf_of};
+use crate::recall::panes;
+use crate::streams::{Random, STREAMS, Stream, Weights, zipf_of};
 use crate::{per_cent, table};
 use roughly_sketch::accuracy::{Accuracy, Figure};
 use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, MergeSource, Shape};
@@ -47,18 +48,13 @@ type Load = Vec<(u32, u64)>;
 /// The streams of the collection in twelve panes, with numbers from 0 instead of the items.
 fn collection() -> Vec<Load> {
     let load = |stream: &Stream| {
-        let pane = |number| Pane {
-            number,
-            events: INCREMENTS / 12,
-            k: 100,
-        };
         let mut numbers = HashMap::new();
         let mut number = |item| {
             let next = numbers.len() as u32;
             (*numbers.entry(item).or_insert(next), 1)
         };
-        let events = (0..12).flat_map(|number| stream.events(pane(number), 34));
-        events.map(&mut number).collect()
+        let events = panes(stream, INCREMENTS, 100, 34);
+        events.into_iter().map(&mut number).collect()
     };
     STREAMS.iter().map(load).collect()
 }
@@ -74,11 +70,7 @@ fn loads() -> Vec<Load> {
     let mut ordered = zipf(1.05);
     ordered.sort_unstable();
     let mut random = Random(33);
-    let mut log_normal = || {
-        let radius = (-2.0 * (1.0 - random.fraction()).ln()).sqrt();
-        let normal = radius * (std::f64::consts::TAU * random.fraction()).cos();
-        (2.0 * normal).exp().ceil() as u64
-    };
+    let mut log_normal = || (2.0 * random.normal()).exp().ceil() as u64;
     let sizes = weighted(|_| 1.0);
     let sizes = sizes.into_iter().map(|item| (item, log_normal()));
     vec![
