@@ -48,8 +48,8 @@ test-python: ## test the Python package: its types, and its objects beside a ser
 	@scripts/install.sh build python server python-tests
 	@scripts/build-module.sh
 	cd python && . ../target/python/bin/activate && maturin develop --profile $${ROUGHLY_PROFILE:-checks} --quiet
-	cd python && . ../target/python/bin/activate && python -m mypy.stubtest roughly && mypy --strict tests/typed.py \
-		&& pyright tests/typed.py && python -m pytest -q
+	cd python && . ../target/python/bin/activate \
+		&& { { python -m mypy.stubtest roughly && mypy --strict tests/typed.py && pyright tests/typed.py; } & python -m pytest -q && wait $$!; }
 
 lint: ## check formatting, clippy, documentation, licenses and shell scripts
 	@scripts/lint.sh
