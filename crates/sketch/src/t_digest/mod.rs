@@ -319,7 +319,7 @@ impl TDigest {
 
     /// Replaces all nodes. The new ones count as merged.
     fn set_nodes(&mut self, nodes: Nodes) {
-        self.weight = nodes.centroids.nodes().map(|node| node.weight).sum();
+        self.weight = nodes.centroids.weight();
         self.centroids = nodes.centroids;
         self.samples = nodes.samples;
         self.stamp.change();

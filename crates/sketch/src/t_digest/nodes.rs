@@ -150,7 +150,7 @@ impl SortedNodes {
     pub(super) fn update(
         &mut self,
         key: NodesKey,
-        others: impl Iterator<Item = Centroid>,
+        others: impl Iterator<Item = Centroid> + Clone,
         others_len: usize,
         samples: &Samples,
     ) -> Result<(), OutOfMemory> {

@@ -41,6 +41,14 @@ impl Packed {
         let (mut packed, mut samples) = (Self::default(), with_capacity(nodes.len())?);
         let mut elements = with_capacity(nodes.len())?;
         for equal in nodes.chunk_by(|one, other| one.mean == other.mean) {
+            if let [node] = equal {
+                match node.weight {
+                    1 => samples.push(node.mean),
+                    _ => elements.push(*node),
+                }
+                packed.len += usize::from(node.weight > 1);
+                continue;
+            }
             let mut rest = equal;
             // Samples follow heavier nodes of equal mean.
             while let Some(heavy) = rest.iter().rposition(|node| node.weight > 1) {
@@ -58,6 +66,15 @@ impl Packed {
         packed.elements = with_capacity(elements.len())?;
         packed.elements.append(&mut elements);
         Ok((packed, samples))
+    }
+
+    /// The sum of the weights.
+    pub(super) fn weight(&self) -> i64 {
+        let weight_of = |element: &Centroid| match element.weight {
+            weight @ ..0 => 1 - weight / 2 - weight % 2,
+            weight => weight,
+        };
+        self.elements.iter().map(weight_of).sum()
     }
 
     /// Number of nodes.

@@ -14,7 +14,7 @@
 
 use super::Centroid;
 use super::centroid::{Scale, Walk, merge_lightest_if_full, round_weights};
-use crate::memory::{OutOfMemory, try_push, with_capacity};
+use crate::memory::{OutOfMemory, reserve_exact, try_push, with_capacity};
 use std::cmp::Reverse;
 
 /// What a compression results in.
@@ -84,20 +84,31 @@ pub(super) fn compress(
     if walk(nodes.clone(), &scale, form, total, result)? {
         return Ok(());
     }
+    compress_runs(runs(nodes), total, &scale, form, result)
+}
+
+/// [`compress`] of nodes with runs.
+fn compress_runs(
+    runs: impl Iterator<Item = Run> + Clone,
+    total: i64,
+    scale: &Scale,
+    form: Form,
+    result: &mut Vec<Centroid>,
+) -> Result<(), OutOfMemory> {
     // Half of the runs leave room for all nodes between them, except for tiny compressions.
     for kept in [form.kept, form.kept / 2, 0] {
         result.clear();
         let form = Form { kept, ..form };
-        let kept = Kept::of(nodes.clone(), total, form, result)?;
+        let kept = Kept::of(runs.clone(), total, form, result)?;
         result.clear();
-        if keep(nodes.clone(), &kept, total, &scale, form, result)? {
+        if keep(runs.clone(), &kept, total, scale, form, result)? {
             break;
         }
     }
     Ok(())
 }
 
-/// [`compress`] into a new vector; `count` is the number of nodes.
+/// [`compress`] into a new vector; `count` is at least the number of nodes with runs as one.
 pub(super) fn compress_to_vec(
     nodes: impl Iterator<Item = Centroid> + Clone,
     count: usize,
@@ -106,7 +117,30 @@ pub(super) fn compress_to_vec(
 ) -> Result<Vec<Centroid>, OutOfMemory> {
     // The number of centroids from a full buffer is about 2/3 of the compression.
     let mut centroids = with_capacity(count.min(form.compression as usize))?;
-    compress(nodes, total, form, &mut centroids)?;
+    let scale = Scale::new(total, form.compression);
+    if !walk(nodes.clone(), &scale, form, total, &mut centroids)? {
+        // Several passes read them.
+        let mut all: Vec<Run> = with_capacity(count)?;
+        let mut first = Centroid::from(f64::NAN);
+        for node in nodes {
+            match all.last_mut().filter(|_| is_run(first, node)) {
+                Some(run) => {
+                    run.node.weight += node.weight;
+                    run.is_run = true;
+                }
+                None => {
+                    first = node;
+                    all.push(Run {
+                        node,
+                        is_run: false,
+                    });
+                }
+            }
+        }
+        centroids.clear();
+        reserve_exact(&mut centroids, count.min(form.max_len))?;
+        compress_runs(all.iter().copied(), total, &scale, form, &mut centroids)?;
+    }
     Ok(centroids)
 }
 
@@ -171,7 +205,9 @@ impl Run {
 }
 
 /// All nodes, as runs and single nodes.
-pub(super) fn runs(mut nodes: impl Iterator<Item = Centroid>) -> impl Iterator<Item = Run> {
+pub(super) fn runs(
+    mut nodes: impl Iterator<Item = Centroid> + Clone,
+) -> impl Iterator<Item = Run> + Clone {
     let mut next = nodes.next();
     std::iter::from_fn(move || {
         let first = next?;
@@ -209,13 +245,13 @@ pub(super) fn rank(run: &Centroid) -> Rank {
 impl Kept {
     /// `heaviest` is an empty buffer.
     fn of(
-        nodes: impl Iterator<Item = Centroid>,
+        runs: impl Iterator<Item = Run>,
         total: i64,
         form: Form,
         heaviest: &mut Vec<Centroid>,
     ) -> Result<Self, OutOfMemory> {
         let (mut all_are_equal, mut repeated, mut values, mut len) = (true, 0, 0, 0);
-        for run in runs(nodes) {
+        for run in runs {
             values += 1;
             len += run.len(form);
             if !run.is_run {
@@ -276,7 +312,7 @@ fn highest_first(runs: &mut [Centroid], len: usize) {
 /// Compresses what is between the runs that are kept, where other runs are nodes. Returns false if the
 /// result would have too many nodes.
 fn keep(
-    nodes: impl Iterator<Item = Centroid>,
+    runs: impl Iterator<Item = Run>,
     kept: &Kept,
     total: i64,
     scale: &Scale,
@@ -285,7 +321,7 @@ fn keep(
 ) -> Result<bool, OutOfMemory> {
     let (max_len, max_weight) = kept.limits(total, form);
     let mut between = Walk::new(scale, form.max_walk_len, max_weight);
-    for run in runs(nodes) {
+    for run in runs {
         let node = run.node;
         if kept.keeps(run) {
             between.close(node.weight, result)?;
@@ -314,8 +350,7 @@ fn keep(
 fn push_run(run: Run, form: Form, result: &mut Vec<Centroid>) -> Result<(), OutOfMemory> {
     let (Centroid { mean, weight }, len) = (run.node, run.len(form));
     let middle = weight - (len as i64 - 1);
-    for at in 0..len {
-        let weight = if at == 1 { middle } else { 1 };
+    for weight in [1, middle, 1].into_iter().take(len) {
         try_push(result, Centroid { mean, weight })?;
     }
     Ok(())
