@@ -259,7 +259,9 @@ fn the_count_min_page_shows_the_measured_accuracy() {
 
 fn the_top_k_page_shows_the_measured_accuracy() {
     check_page("top-k", &sizes::top_k(), &recall::top_k());
-    check_table(&page("docs/families/top-k.md"), ORDER, &recall::by_order());
+    let path = page("docs/families/top-k.md");
+    check_table(&path, ORDER, &recall::by_order());
+    check_table(&path, MERGES, &recall::of_merges());
 }
 
 fn the_top_k_page_shows_the_measured_accuracy_of_windows() {
