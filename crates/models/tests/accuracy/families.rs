@@ -3,7 +3,7 @@
 use crate::figure::{Axis, LineChart, Point, Scale, Series};
 use crate::recall::{Counts, counts, panes};
 use crate::streams::{EXPONENTIAL, STREAMS};
-use crate::{Measured, digests, per_cent, size, table};
+use crate::{Measured, digests, largest_share, per_cent, size, table};
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Shape, dimensions_for};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
@@ -326,7 +326,7 @@ pub fn count_min() -> Measured {
             format!("{width} × {depth}"),
             size(width * depth * 4),
             format!("{:.0}", error * STREAM as f64),
-            format!("{} ({name})", per_cent(share)),
+            largest_share(name, share),
             format!("{:.1}", value_of("Zipf(1.0)", &means)),
             format!("{most:.1} ({of_worst})"),
         ]);
@@ -377,8 +377,10 @@ pub fn count_min() -> Measured {
 }
 
 /// The mean overestimate of count-min sketches with a window, as a part of that of a sketch without one that has the width and
-/// depth of a pane: by stream whose mean is at least 1 without a window. The load is in one pane, or spread over the window.
+/// depth of a pane: by stream with at least 1,000 items whose mean is at least 1 without a window; that of few items is random. The
+/// load is in one pane, or spread over the window.
 pub fn count_min_windows() -> String {
+    const MIN_ITEMS: usize = 1_000;
     const WIDTH: u64 = 500;
     const MINUTE: u64 = 60_000;
     // All estimates are above the counts, so the differences of their sums are the sums of their errors.
@@ -417,7 +419,7 @@ pub fn count_min_windows() -> String {
                     sketch.increment(&item, 1, UNLIMITED).expect("no overflow");
                 }
                 let of_window = sum_of_errors(counts, &|item| sketch.query(item, Panes::ALL));
-                let has_errors = errors >= counts.len() as u64;
+                let has_errors = counts.len() >= MIN_ITEMS && errors >= counts.len() as u64;
                 has_errors.then_some((*name, of_window as f64 / errors as f64))
             });
             let ratios: Vec<_> = ratios.collect();

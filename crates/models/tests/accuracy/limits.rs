@@ -4,7 +4,7 @@
 //! the recipe.
 
 use crate::streams::{Pane, Random, STREAMS, Stream, shuffle};
-use crate::table;
+use crate::{largest_share, per_cent, table};
 use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Shape};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
@@ -180,7 +180,6 @@ fn refused_early(name: &str, loads: &[Load]) -> [f64; SIZES.len()] {
 /// one of requests that are spread over the window and requests that are all in one pane.
 pub fn rate_limits() -> String {
     let mut rows = Vec::new();
-    let per_cent = |share: f64| format!("{:.2} %", share * 100.0);
     for requests in EQUAL {
         let name = requests.to_string();
         let [spread, burst] = [false, true].map(|is_burst| {
@@ -205,7 +204,7 @@ pub fn rate_limits() -> String {
             .iter()
             .max_by(|a, b| a.1[at].total_cmp(&b.1[at]));
         let (name, shares) = largest.expect("a stream");
-        format!("{} ({name})", per_cent(shares[at]))
+        largest_share(name, shares[at])
     }));
     rows.push(row);
     let mut head = vec!["requests of each client".to_owned()];

@@ -114,6 +114,14 @@ fn per_cent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
 
+/// Formats the largest share of a stream, with the stream if it is above 0.
+fn largest_share(name: &str, share: f64) -> String {
+    match share {
+        0.0 => per_cent(share),
+        _ => format!("{} ({name})", per_cent(share)),
+    }
+}
+
 /// Formats a size in bytes with a unit.
 fn size(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];

@@ -28,7 +28,7 @@ struct Limits {
 /// As the page states them. The items are fixed. With 1,000 random ones, the share has the distribution Beta(990, 11): it is below
 /// 96.5 % with a probability below 1e-6.
 const LIMITS: Limits = Limits {
-    present: 0.979,
+    present: 0.975,
     absent: 0.975,
     ratios: [0.9, 2.4],
 };
@@ -140,7 +140,7 @@ impl Kind {
         match self {
             Self::Classic | Self::Merged => {
                 let sketch_of = |items_of: &mut dyn Iterator<Item = &u32>| {
-                    let mut counts = vec![0; universe];
+                    let mut counts = vec![0u64; universe];
                     items_of.for_each(|&item| counts[item as usize] += 1);
                     let (width, depth) = (shape.width(), shape.depth());
                     let sketch = CountMin::new(width, depth, shape.cell_size(), UNLIMITED);
@@ -176,7 +176,7 @@ impl Kind {
                 let window = window.expect("a window");
                 let sketch = CountMinWindow::new(shape, window, Seed([9; 16]), UNLIMITED);
                 let mut sketch = sketch.expect("a sketch");
-                let mut counts = vec![0; universe];
+                let mut counts = vec![0u64; universe];
                 let units = window.ms() / window.pane_ms();
                 let unit = |number| units + number as u64 * units / load.len() as u64;
                 for (number, &item) in load.iter().enumerate() {
