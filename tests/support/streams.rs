@@ -1,8 +1,8 @@
 //! The collection of streams: tests, tables and benchmarks of accuracy use all of those that have a meaning for them.
 //!
 //! A stream is a function that returns the events of a pane; to add one, write the function and add it to [`STREAMS`]. The events
-//! are numbers: items, or samples. They depend on the pane, the seed and the parameters only. [`REALS`] has samples that are no whole numbers. `python/tests/streams.json` has the
-//! first events of each stream, written by `make pages`.
+//! are numbers: items, or samples. They depend on the pane, the seed and the parameters only. [`REALS`] has samples that are no whole
+//! numbers. `python/tests/streams.json` has the first events of each stream, written by `make pages`.
 
 /// SplitMix64 (Steele, Lea & Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
 #[derive(Debug)]

@@ -294,8 +294,8 @@ impl TopKWindow {
     /// Adds `increment` occurrences of an item with its hash ([`TopKWindow::hash`]) to the newest pane. Requests the bytes of each block
     /// from `budget`; `changes` records the blocks that are freed and allocated.
     ///
-    /// Cost: two to five buckets and a hash lookup. An item that becomes a candidate costs two buckets of each live pane; so does one of as
-    /// many other additions as there are closed panes, on average.
+    /// Cost: two to five buckets and a hash lookup. An item that becomes a candidate costs two buckets of each live pane; so does, on
+    /// average, at most one of as many other occurrences as there are closed panes.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the memory for the pane, or for an item that might become a candidate, is refused, or if there is no
