@@ -3,6 +3,10 @@
 //!
 //! `cargo bench -p benches --bench sketches` runs all benchmarks, `cargo bench -p benches --bench sketches bloom` those of one
 //! family. Items are 16 bytes; half of the items that are looked up were never added.
+//!
+//! The costs of top-k sketches, t-digests and count-min sketches with a window depend on the items: they are measured with each stream
+//! of the collection (tests/support/streams.rs) that has a meaning for them, for one size. Those of the others depend only on the cache
+//! lines that a hash selects: all items are different.
 
 #[path = "baselines/cuckoo.rs"]
 mod baseline_cuckoo;
@@ -10,6 +14,9 @@ mod baseline_cuckoo;
 mod leveldb;
 #[allow(dead_code)] // Uses only the items.
 mod stream;
+#[allow(dead_code)] // Uses only the collection.
+#[path = "../tests/support/streams.rs"]
+mod streams;
 
 use baseline_cuckoo::PlainCuckoo;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -26,6 +33,7 @@ use roughly_sketch::window::{Panes, Timed, Window};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use stream::{Item, item};
+use streams::{Pane, STREAMS, Stream};
 
 /// Sizes of the filters: second-level cache, third-level cache, main memory.
 const MEBIBYTES: [u64; 3] = [1, 64, 1024];
@@ -39,6 +47,29 @@ fn batch(first: u64) -> Vec<Item> {
 }
 
 const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
+
+/// The events of twelve panes of a stream, without end.
+fn events(stream: &Stream, k: usize) -> impl Iterator<Item = u64> {
+    let events = (0..12).flat_map(|number| {
+        let pane = Pane {
+            number,
+            events: 10_000,
+            k,
+        };
+        stream.events(pane, 1)
+    });
+    let events: Vec<_> = events.map(u64::from).collect();
+    events.into_iter().cycle()
+}
+
+/// The samples of a stream, without end.
+fn samples(stream: &Stream) -> impl Iterator<Item = f64> {
+    stream.samples(120_000, 1).into_iter().cycle()
+}
+
+fn with_samples() -> impl Iterator<Item = &'static Stream> {
+    STREAMS.iter().filter(|stream| stream.has_samples)
+}
 
 fn bloom_of(mebibytes: u64) -> Chain {
     let parameters = bloom::Parameters {
@@ -235,87 +266,102 @@ fn count_min(criterion: &mut Criterion) {
     }
     let window = Window::new(100, 100, None).expect("a valid window");
     let shape = Shape::new(2_000, 7, CellSize::Four).expect("a valid shape");
-    let mut sketch = CountMinWindow::new(shape, window, Seed::default(), UNLIMITED)
-        .expect("enough memory for the sketch");
-    for pane in 0..100 {
-        sketch.advance(pane);
-        for item in batch(0) {
-            sketch.increment(&item, 1, UNLIMITED).expect("an increment");
+    for stream in &STREAMS {
+        let mut sketch = CountMinWindow::new(shape, window, Seed::default(), UNLIMITED)
+            .expect("enough memory for the sketch");
+        let mut events = events(stream, 100).map(item);
+        let mut batch =
+            || -> [Item; BATCH] { std::array::from_fn(|_| events.next().expect("an item")) };
+        for pane in 0..100 {
+            sketch.advance(pane);
+            for item in batch() {
+                sketch.increment(&item, 1, UNLIMITED).expect("an increment");
+            }
         }
+        let name = "increment of 100 panes, a batch of 100";
+        group.bench_function(BenchmarkId::new(name, stream.name), |b| {
+            b.iter(|| {
+                let items = batch();
+                let items = items.iter().map(|item| (&item[..], 1));
+                sketch.increment_all(items, NO_LIMIT, UNLIMITED, |_, count| {
+                    black_box(count.ok());
+                });
+            });
+        });
+        let name = "applied increment of 100 panes, a batch of 100";
+        group.bench_function(BenchmarkId::new(name, stream.name), |b| {
+            b.iter(|| {
+                let items = batch();
+                let items = items.iter().map(|item| (&item[..], 1));
+                sketch.apply_all(items, UNLIMITED, |_, count| {
+                    black_box(count.ok());
+                });
+            });
+        });
     }
-    group.bench_function("increment of 100 panes, a batch of 100", |b| {
-        b.iter(|| {
-            let items = batch(0);
-            let items = items.iter().map(|item| (&item[..], 1));
-            sketch.increment_all(items, NO_LIMIT, UNLIMITED, |_, count| {
-                black_box(count.ok());
-            });
-        });
-    });
-    group.bench_function("applied increment of 100 panes, a batch of 100", |b| {
-        b.iter(|| {
-            let items = batch(0);
-            let items = items.iter().map(|item| (&item[..], 1));
-            sketch.apply_all(items, UNLIMITED, |_, count| {
-                black_box(count.ok());
-            });
-        });
-    });
     group.finish();
 }
 
 fn top_k(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("top-k");
     group.throughput(Throughput::Elements(1));
-    for k in [10, 100, 1_000, 10_000] {
+    let of_k = |k| {
+        STREAMS
+            .iter()
+            .filter(move |stream| stream.has_top && (k == 100 || stream.name == "Zipf(1.0)"))
+            .map(move |stream| (k, stream))
+    };
+    for (k, stream) in [10, 100, 1_000, 10_000].into_iter().flat_map(of_k) {
         let mut sketch =
             TopK::new(k, k * 8, 7, 0.9, UNLIMITED).expect("enough memory for the sketch");
-        let mut number = 1u64;
-        // A skewed stream over 20 × k items: the square of a uniform number.
-        let mut next = || {
-            number = number
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            let uniform = (number >> 40) as f64 / (1u64 << 24) as f64;
-            item((uniform * uniform * (k * 20) as f64) as u64)
-        };
+        let mut events = events(stream, k as usize).map(item);
+        let mut next = || events.next().expect("an item");
         for _ in 0..k * 100 {
             let _ = sketch.add(&next(), 1);
         }
-        group.bench_function(BenchmarkId::new("add", format!("k = {k}")), |b| {
-            b.iter(|| black_box(sketch.add(&next(), 1).is_ok()));
-        });
-        group.bench_function(BenchmarkId::new("query", format!("k = {k}")), |b| {
-            b.iter(|| black_box(sketch.query(&next())));
-        });
-        group.bench_function(BenchmarkId::new("add 100,000", format!("k = {k}")), |b| {
-            b.iter(|| black_box(sketch.add(&next(), 100_000).is_ok()));
-        });
+        group.bench_function(
+            BenchmarkId::new("add", format!("k = {k}, {}", stream.name)),
+            |b| {
+                b.iter(|| black_box(sketch.add(&next(), 1).is_ok()));
+            },
+        );
+        group.bench_function(
+            BenchmarkId::new("query", format!("k = {k}, {}", stream.name)),
+            |b| {
+                b.iter(|| black_box(sketch.query(&next())));
+            },
+        );
+        group.bench_function(
+            BenchmarkId::new("add 100,000", format!("k = {k}, {}", stream.name)),
+            |b| {
+                b.iter(|| black_box(sketch.add(&next(), 100_000).is_ok()));
+            },
+        );
     }
     group.finish();
 }
 
 fn t_digest(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("t-digest");
-    for compression in [100, 1_000] {
+    let of_compression = |compression| {
+        with_samples()
+            .filter(move |stream| compression == 100 || stream.name == "uniform")
+            .map(move |stream| (compression, stream))
+    };
+    for (compression, stream) in [100, 1_000].into_iter().flat_map(of_compression) {
         let mut digest =
             TDigest::new(compression, UNLIMITED).expect("enough memory for the digest");
-        let mut number = 1u64;
-        let mut values = move || -> [f64; BATCH] {
-            std::array::from_fn(|_| {
-                number = number
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
-                (number >> 11) as f64
-            })
-        };
+        let mut samples = samples(stream);
+        let mut values =
+            || -> [f64; BATCH] { std::array::from_fn(|_| samples.next().expect("a sample")) };
+        let middle = values()[BATCH / 2];
         for _ in 0..10_000 {
             digest
                 .add(&values())
                 .expect("the digest accepts the values");
         }
         let mut cache = DigestCache::default();
-        let size = format!("compression {compression}");
+        let size = format!("compression {compression}, {}", stream.name);
         group.throughput(Throughput::Elements(BATCH as u64));
         group.bench_function(BenchmarkId::new("add 100", &size), |b| {
             b.iter_batched(
@@ -340,14 +386,14 @@ fn t_digest(criterion: &mut Criterion) {
                 black_box(
                     digest
                         .compressed_with(&mut cache)
-                        .map(|compressed| compressed.cdf(1e15))
+                        .map(|compressed| compressed.cdf(middle))
                         .ok(),
                 )
             });
         });
         group.bench_function(BenchmarkId::new("add 1, then quantile", &size), |b| {
             b.iter(|| {
-                digest.add(&[1e15]).expect("the digest accepts the value");
+                digest.add(&[middle]).expect("the digest accepts the value");
                 black_box(
                     digest
                         .compressed_with(&mut cache)
@@ -364,57 +410,54 @@ fn t_digest(criterion: &mut Criterion) {
 fn t_digest_window(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("t-digest with a window");
     let window = Window::new(30 * 86_400_000, 12, Some(1000)).expect("a window");
-    let digest = TDigestWindow::new(100, window, UNLIMITED);
-    let mut digest = digest.expect("enough memory for the digest");
-    let mut number = 1u64;
-    let mut add = move |digest: &mut TDigestWindow, len| {
-        let values = (0..len).map(|_| {
-            number = number
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (number >> 11) as f64
-        });
-        let added = digest.add_within(&values.collect::<Vec<_>>(), UNLIMITED);
-        added.expect("the digest accepts the values");
-    };
-    let mut timeline = *digest.timeline();
-    timeline.advance(1_700_000_000);
-    for range in timeline.panes() {
-        digest.advance(range.first);
-        add(&mut digest, 1000);
-    }
-    let mut caches = [(); 2].map(|()| WindowCache::default());
-    // What is timed in each new pane: the step, and reads of all and of the last hour after one more sample.
-    for (at, name) in [
-        "step",
-        "step, then quantile",
-        "step, then quantile of an hour",
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        group.bench_function(name, |b| {
-            b.iter_custom(|iterations| {
-                let mut times = [Duration::ZERO; 3];
-                for _ in 0..iterations {
-                    add(&mut digest, 600);
-                    let start = Instant::now();
-                    digest.advance(digest.timeline().newest() + 1);
-                    times[0] += start.elapsed();
-                    add(&mut digest, 1);
-                    let now = window.start_of(digest.timeline().newest());
-                    let hour = digest.timeline().panes_within(now, 3_600_000);
-                    for (panes, cache) in [Panes::ALL, hour].into_iter().zip(&mut caches) {
-                        cache.forget(&digest, &mut ());
+    for stream in with_samples() {
+        let digest = TDigestWindow::new(100, window, UNLIMITED);
+        let mut digest = digest.expect("enough memory for the digest");
+        let mut samples = samples(stream);
+        let mut add = move |digest: &mut TDigestWindow, len| {
+            let values: Vec<_> = samples.by_ref().take(len).collect();
+            let added = digest.add_within(&values, UNLIMITED);
+            added.expect("the digest accepts the values");
+        };
+        let mut timeline = *digest.timeline();
+        timeline.advance(1_700_000_000);
+        for range in timeline.panes() {
+            digest.advance(range.first);
+            add(&mut digest, 1000);
+        }
+        let mut caches = [(); 2].map(|()| WindowCache::default());
+        // What is timed in each new pane: the step, and reads of all and of the last hour after one more sample.
+        for (at, name) in [
+            "step",
+            "step, then quantile",
+            "step, then quantile of an hour",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            group.bench_function(BenchmarkId::new(name, stream.name), |b| {
+                b.iter_custom(|iterations| {
+                    let mut times = [Duration::ZERO; 3];
+                    for _ in 0..iterations {
+                        add(&mut digest, 600);
                         let start = Instant::now();
-                        let compressed = digest.compressed_at(panes, cache);
-                        black_box(compressed.map(|compressed| compressed.quantile(0.99)).ok());
-                        times[if panes == Panes::ALL { 1 } else { 2 }] += start.elapsed();
+                        digest.advance(digest.timeline().newest() + 1);
+                        times[0] += start.elapsed();
+                        add(&mut digest, 1);
+                        let now = window.start_of(digest.timeline().newest());
+                        let hour = digest.timeline().panes_within(now, 3_600_000);
+                        for (panes, cache) in [Panes::ALL, hour].into_iter().zip(&mut caches) {
+                            cache.forget(&digest, &mut ());
+                            let start = Instant::now();
+                            let compressed = digest.compressed_at(panes, cache);
+                            black_box(compressed.map(|compressed| compressed.quantile(0.99)).ok());
+                            times[if panes == Panes::ALL { 1 } else { 2 }] += start.elapsed();
+                        }
                     }
-                }
-                times[at]
+                    times[at]
+                });
             });
-        });
+        }
     }
     group.finish();
 }

@@ -22,6 +22,7 @@ use std::path::Path;
 use std::process::Command;
 use support::resp::{Connection, Reply};
 use support::server::{Options, Server};
+use support::streams::{REALS, Reals};
 
 const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
 
@@ -422,24 +423,13 @@ fn t_digest_figures_match_the_digests() {
     }
 }
 
-/// A sample of a distribution for a fraction that is uniform in [0, 1).
-type Sample = fn(f64) -> f64;
-
 /// Rank errors in % at p50, p90, p99 and p99.9 of digests of 500,000 samples: means of several streams.
-fn mean_rank_errors(compression: i64, sample: Sample) -> [f64; 4] {
+fn mean_rank_errors(compression: i64, kind: &Reals) -> [f64; 4] {
     const STREAMS: u64 = 4;
-    const SAMPLES: u64 = 500_000;
+    const SAMPLES: usize = 500_000;
     let mut means = [0.0; 4];
     for stream in 0..STREAMS {
-        let mut state = stream << 32;
-        let samples: Vec<f64> = (0..SAMPLES)
-            .map(|_| {
-                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-                let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-                sample((mixed >> 11) as f64 / (1u64 << 53) as f64)
-            })
-            .collect();
+        let samples = kind.samples(SAMPLES, stream << 32);
         let mut digest = TDigest::new(compression, UNLIMITED).expect("a digest");
         for chunk in samples.chunks(100) {
             digest.add(chunk).expect("memory");
@@ -483,12 +473,9 @@ fn rank_errors_match_the_digests() {
             errors.values().flatten().all(|[mean, most]| mean <= most),
             "{errors:?}"
         );
-        let kinds: [(_, Sample); 2] = [
-            ("uniform", |fraction| fraction),
-            ("exponential", |fraction| -(1.0 - fraction).ln()),
-        ];
-        for (kind, sample) in kinds {
-            let means = mean_rank_errors(measured, sample);
+        for kind in ["uniform", "exponential"] {
+            let reals = REALS.iter().find(|reals| reals.name == kind);
+            let means = mean_rank_errors(measured, reals.expect("the samples"));
             assert_eq!(errors[kind].len(), means.len());
             for (mean, [expected, _]) in means.iter().zip(&errors[kind]) {
                 let limits = expected / 3.0 - 0.001..=expected * 3.0 + 0.001;

@@ -170,49 +170,17 @@ def test_rates_out_of_range_are_refused():
     one.merge(other, allow_rate=float(str(error.value).split("allow_rate=")[1].rstrip(")")))
 
 
-def top_k_of(items, k=20):
+def top_k_of(items, k):
     top = roughly.TopK(k)
     top.update(items)
     return top
 
 
-def draws_of(distribution, draws=200_000, items=50_000):
-    random = np.random.default_rng(7)
-    if distribution == "two levels":
-        weights = np.where(np.arange(items) < 20, 400.0, 1.0)
-    else:
-        weights = np.arange(1, items + 1) ** -distribution
-    return random.choice(items, draws, p=weights / weights.sum())
-
-
-def recall_and_error(top, draws):
-    values, counts = np.unique(draws, return_counts=True)
-    limit = np.sort(counts)[-top.k]
-    exact = {str(value).encode(): count for value, count in zip(values, counts)}
-    listed = top.items()
-    recall = sum(exact[item] >= limit for item, _ in listed) / top.k
-    error = sum(abs(count - exact[item]) / exact[item] for item, count in listed) / len(listed)
-    return recall, error, max(count - exact[item] for item, count in listed)
-
-
-@pytest.mark.parametrize("distribution", [0.8, 1.05, "two levels"])
-@pytest.mark.parametrize("parts", [2, 5])
-def test_merged_top_k_sketches_are_as_accurate_as_one(distribution, parts):
-    draws = draws_of(distribution)
-    one = top_k_of(draws)
-    first, *others = [top_k_of(part) for part in np.array_split(draws, parts)]
-    before = [other.copy() for other in others]
-    first.merge(*others)
-    assert others == before
-    recall, error, excess = recall_and_error(first, draws)
-    recall_of_one, error_of_one, _ = recall_and_error(one, draws)
-    assert recall >= recall_of_one - 0.1 and error <= error_of_one + 0.15 and excess <= 0
-
-
 def test_merged_top_k_sketches_of_few_items_are_exact(client):
     first, second, third = top_k_of({"a": 5, "b": 2}, 3), top_k_of({"a": 1, "c": 4}, 3), top_k_of({"d": 3}, 3)
+    before = second.copy()
     first.merge(second, third, second)
-    assert first.items() == [(b"c", 8), (b"a", 7), (b"d", 3)]
+    assert first.items() == [(b"c", 8), (b"a", 7), (b"d", 3)] and second == before
     assert (first.count("a"), first.count("b"), "b" in first, "d" in first) == (7, 2, False, True)
     first.merge()
     first.merge(first)

@@ -1,8 +1,8 @@
 //! The collection of streams: tests, tables and benchmarks of accuracy use all of those that have a meaning for them.
 //!
 //! A stream is a function that returns the events of a pane; to add one, write the function and add it to [`STREAMS`]. The events
-//! are numbers: items, or samples. They depend on the pane, the seed and the parameters only. `python/tests/streams.json` has the
-//! first events of each stream, written by `make pages`.
+//! are numbers: items, or samples. They depend on the pane, the seed and the parameters only. [`REALS`] has samples that are no whole
+//! numbers. `python/tests/streams.json` has the first events of each stream, written by `make pages`.
 
 /// SplitMix64 (Steele, Lea & Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
 #[derive(Debug)]
@@ -27,11 +27,6 @@ impl Random {
         let radius = (-2.0 * (1.0 - self.fraction()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.fraction()).cos()
     }
-}
-
-/// A Zipf(1.1) stream.
-pub fn zipf(universe: usize, len: usize, seed: u64) -> Vec<u32> {
-    zipf_of(1.1, universe, len, seed)
 }
 
 /// A Zipf stream: `len` draws from `universe` items. Item 0 is the most frequent.
@@ -74,15 +69,6 @@ impl Weights {
     }
 }
 
-/// How often each item occurs.
-pub fn counts(universe: usize, stream: &[u32]) -> Vec<u64> {
-    let mut counts = vec![0; universe];
-    for &item in stream {
-        counts[item as usize] += 1;
-    }
-    counts
-}
-
 /// What a stream returns the events of.
 #[derive(Debug, Clone, Copy)]
 pub struct Pane {
@@ -111,6 +97,17 @@ impl Stream {
         let mut random = Random(seed);
         let mut random = Random(random.next_u64() ^ u64::from(pane.number));
         (self.events)(pane, &mut random)
+    }
+
+    /// About this many samples: twelve panes.
+    pub fn samples(&self, count: usize, seed: u64) -> Vec<f64> {
+        let pane = |number| Pane {
+            number,
+            events: count / 12,
+            k: 10,
+        };
+        let events = (0..12).flat_map(|number| self.events(pane(number), seed));
+        events.map(f64::from).collect()
     }
 }
 
@@ -165,6 +162,78 @@ pub const STREAMS: [Stream; 22] = [
     samples("all different", all_different),
 ];
 
+/// A kind of samples, of which hardly any occurs twice.
+#[derive(Debug, Clone, Copy)]
+pub struct Reals {
+    pub name: &'static str,
+    /// The sample with this number of so many.
+    sample: fn(&mut Random, usize, usize) -> f64,
+}
+
+impl Reals {
+    pub fn samples(&self, count: usize, seed: u64) -> Vec<f64> {
+        let mut random = Random(seed);
+        (0..count)
+            .map(|number| (self.sample)(&mut random, number, count))
+            .collect()
+    }
+}
+
+const fn reals(name: &'static str, sample: fn(&mut Random, usize, usize) -> f64) -> Reals {
+    Reals { name, sample }
+}
+
+pub const EXPONENTIAL: Reals = reals("exponential", |random, _, _| {
+    -(1.0 - random.fraction()).ln()
+});
+pub const LOGNORMAL: Reals = reals("lognormal, σ = 2", |random, _, _| {
+    (2.0 * random.normal()).exp()
+});
+pub const TWO_MODES: Reals = reals("two modes: 20 ± 2, 400 ± 40", |random, _, _| {
+    with_second_mode(random, 0.25)
+});
+pub const ALTERNATING: Reals = reals(
+    "the smallest and the largest in turn",
+    |random, number, count| {
+        let rank = match number % 2 {
+            0 => number / 2,
+            _ => count - number / 2,
+        };
+        rank as f64 + random.fraction()
+    },
+);
+
+/// Samples around 20, and a share of others around 400.
+pub fn with_second_mode(random: &mut Random, share: f64) -> f64 {
+    match random.fraction() < share {
+        true => 400.0 + 40.0 * random.normal(),
+        false => 20.0 + 2.0 * random.normal(),
+    }
+}
+
+/// The samples of the collection that are no whole numbers.
+pub const REALS: [Reals; 9] = [
+    reals("uniform", |random, _, _| random.fraction()),
+    EXPONENTIAL,
+    LOGNORMAL,
+    reals("the logarithms of these", |random, _, _| {
+        2.0 * random.normal()
+    }),
+    TWO_MODES,
+    reals("two modes, 1.5 % in the second one", |random, _, _| {
+        with_second_mode(random, 0.015)
+    }),
+    reals(
+        "blocks of 1,000 around a rising mean",
+        |random, number, _| (number / 1000) as f64 * 10.0 + random.normal(),
+    ),
+    ALTERNATING,
+    reals("± 10^x, x from -300 to 300", |random, _, _| {
+        let sign = if random.fraction() < 0.5 { -1.0 } else { 1.0 };
+        sign * 10f64.powf(600.0 * random.fraction() - 300.0)
+    }),
+];
+
 /// Items of the streams that do not state another number.
 const UNIVERSE: usize = 20_000;
 
@@ -173,7 +242,7 @@ fn of_pane(pane: Pane, item: u32) -> u32 {
     1_000_000 + 10_000 * pane.number + item
 }
 
-fn shuffle(events: &mut [u32], random: &mut Random) {
+pub fn shuffle(events: &mut [u32], random: &mut Random) {
     for last in (1..events.len()).rev() {
         let other = (random.next_u64() % (last as u64 + 1)) as usize;
         events.swap(last, other);

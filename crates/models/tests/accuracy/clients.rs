@@ -1,6 +1,6 @@
 //! Sketches as the recipes use them: clients that a rate limit refuses early, users who miss an impression, and ages of users.
 
-use crate::streams::{Random, zipf_of};
+use crate::streams::{Pane, Random, STREAMS};
 use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Shape};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
@@ -61,46 +61,53 @@ impl Counter {
 }
 
 /// By how many requests a client at the limit is refused early, at most, without and with a window. A client sends its requests at once,
-/// or spread over the hour. The sketch is full: it has the requests of the hour before.
+/// or spread over the hour. The other clients send the events of a stream of the collection. The sketch is full: it has the requests of
+/// the hour before.
 pub fn early_refusals() -> [u64; 2] {
-    const CLIENTS: usize = 10_000;
     /// Clients that reach the limit in each hour.
     const AT_LIMIT: u32 = 20;
     const ACCEPTED: usize = 100_000;
     const HOURS: u64 = 2;
-    const SEEDS: u8 = 3;
-    let others = ACCEPTED - AT_LIMIT as usize * LIMIT as usize;
+    /// Panes of a stream in an hour.
+    const PANES: u32 = 12;
+    const OF_PANE: usize = (ACCEPTED - AT_LIMIT as usize * LIMIT as usize) / PANES as usize;
     // The widths of the recipe.
     [(None, 2000, 7), (Some(12), 1450, 7)].map(|(panes, width, depth)| {
         let mut largest = 0;
-        for exponent in [0.0, 1.0] {
-            let (mut at_once, mut spread) = (Vec::new(), Vec::new());
-            for seed in 0..SEEDS {
-                let mut sketch = Counter::new(width, depth, panes, seed);
-                let every = others / LIMIT as usize;
-                let mut accepted = [0; AT_LIMIT as usize];
-                // Without a window, the sketch is new in each hour.
-                for hour in if panes.is_none() { 1 } else { 0 }..HOURS {
+        for stream in STREAMS {
+            let mut sketch = Counter::new(width, depth, panes, 1);
+            let mut accepted = [0; AT_LIMIT as usize];
+            let (mut sent, mut requests) = (0, 0);
+            // Without a window, the sketch is new in each hour.
+            for number in if panes.is_none() { PANES } else { 0 }..HOURS as u32 * PANES {
+                let pane = Pane {
+                    number,
+                    events: OF_PANE,
+                    k: 100,
+                };
+                if number % PANES == 0 {
                     accepted.fill(0);
-                    let seed = u64::from(seed) * HOURS + hour;
-                    let stream = zipf_of(exponent, CLIENTS, others, seed);
-                    for (at, client) in stream.into_iter().enumerate() {
-                        let now = hour * HOUR_MS + at as u64 * HOUR_MS / others as u64;
-                        sketch.count(client, now, LIMIT);
-                        if at % every == 0 {
-                            for (client, accepted) in (0u32..).zip(&mut accepted) {
-                                // Other names than those of the other clients.
-                                let name = 1 << 20 | (seed as u32) << 8 | client;
-                                *accepted += u64::from(sketch.count(name, now, LIMIT));
-                            }
+                    (sent, requests) = (0, 0);
+                }
+                let start = u64::from(number) * HOUR_MS / u64::from(PANES);
+                for (at, client) in (0u64..).zip(stream.events(pane, 1)) {
+                    let now = start + at * HOUR_MS / u64::from(PANES) / OF_PANE as u64;
+                    sketch.count(client, now, LIMIT);
+                    sent += 1;
+                    if sent % (OF_PANE * PANES as usize / LIMIT as usize) == 0 {
+                        requests += 1;
+                        for (client, accepted) in (0u32..).zip(&mut accepted) {
+                            // Other names than those of the other clients.
+                            let name = 1 << 30 | (number / PANES) << 8 | client;
+                            *accepted += u64::from(sketch.count(name, now, LIMIT));
                         }
                     }
                 }
-                spread.extend(accepted.map(|count| LIMIT - count));
-                // The first request of a client: what its estimate is above 1 is missing at the end.
-                at_once.extend((0..1000).map(|client| sketch.query(1 << 21 | client)));
             }
-            largest = at_once.into_iter().chain(spread).fold(largest, u64::max);
+            let spread = accepted.map(|count| LIMIT.min(requests) - count);
+            // The first request of a client: what its estimate is above 1 is missing at the end.
+            let at_once = (0..1000).map(|client| sketch.query(1 << 31 | client));
+            largest = at_once.chain(spread).fold(largest, u64::max);
         }
         largest
     })

@@ -1,13 +1,10 @@
 //! Rank errors of t-digests by kind of samples.
 
-use crate::streams::Random;
+use crate::streams::{self, LOGNORMAL, REALS, Random, TWO_MODES, with_second_mode};
 use crate::table;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::{Compressed, TDigest};
 use std::sync::LazyLock;
-
-/// A kind of samples: its name, and the sample with a number among `SAMPLES`.
-type Kind = (&'static str, fn(&mut Random, usize) -> f64);
 
 /// Samples per stream.
 pub const SAMPLES: usize = 500_000;
@@ -17,52 +14,6 @@ pub const STREAMS: u64 = 10;
 pub const COMPRESSIONS: [i64; 5] = [50, 100, 200, 500, 1000];
 /// Quantiles that are measured.
 pub const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
-
-/// Three quarters of the samples around 20, the others around 400.
-fn two_modes(random: &mut Random, _: usize) -> f64 {
-    match random.fraction() < 0.75 {
-        true => 20.0 + 2.0 * random.normal(),
-        false => 400.0 + 40.0 * random.normal(),
-    }
-}
-
-/// Samples around 20, and a share of others around 400.
-fn with_second_mode(random: &mut Random, share: f64) -> f64 {
-    match random.fraction() < share {
-        true => 400.0 + 40.0 * random.normal(),
-        false => 20.0 + 2.0 * random.normal(),
-    }
-}
-
-const KINDS: [Kind; 10] = [
-    ("uniform", |random, _| random.fraction()),
-    ("exponential", |random, _| -(1.0 - random.fraction()).ln()),
-    ("lognormal, σ = 2", |random, _| {
-        (2.0 * random.normal()).exp()
-    }),
-    ("the logarithms of these", |random, _| 2.0 * random.normal()),
-    ("two modes: 20 ± 2, 400 ± 40", two_modes),
-    ("two modes, 1.5 % in the second one", |random, _| {
-        with_second_mode(random, 0.015)
-    }),
-    ("blocks of 1,000 around a rising mean", |random, number| {
-        (number / 1000) as f64 * 10.0 + random.normal()
-    }),
-    ("the smallest and the largest in turn", |random, number| {
-        let rank = match number % 2 {
-            0 => number / 2,
-            _ => SAMPLES - number / 2,
-        };
-        rank as f64 + random.fraction()
-    }),
-    ("± 10^x, x from -300 to 300", |random, _| {
-        let sign = if random.fraction() < 0.5 { -1.0 } else { 1.0 };
-        sign * 10f64.powf(600.0 * random.fraction() - 300.0)
-    }),
-    ("whole milliseconds: lognormal, σ = 0.8", |random, _| {
-        (3.5 + 0.8 * random.normal()).exp().round()
-    }),
-];
 
 /// The distance between the requested rank and the ranks of the samples that equal the answer, or that of the first larger one.
 fn rank_error(compressed: &Compressed, sorted: &[f64], quantile: f64) -> f64 {
@@ -112,39 +63,54 @@ pub struct Errors {
     pub largest: f64,
 }
 
-/// The name of each kind, and its errors with each of `COMPRESSIONS`.
-type Measured = [(&'static str, [Errors; COMPRESSIONS.len()]); KINDS.len()];
+/// A kind of samples, and its errors with each of `COMPRESSIONS`.
+type Measured = (String, [Errors; COMPRESSIONS.len()]);
 
-pub static MEASURED: LazyLock<Measured> = LazyLock::new(|| {
-    KINDS.map(|(name, sample)| {
-        let mut errors = [Errors::default(); COMPRESSIONS.len()];
-        for stream in 0..STREAMS {
-            let mut random = Random(500 + stream);
-            let samples: Vec<_> = (0..SAMPLES)
-                .map(|number| sample(&mut random, number))
-                .collect();
-            let mut sorted = samples.clone();
-            sorted.sort_by(f64::total_cmp);
-            for (&compression, errors) in COMPRESSIONS.iter().zip(&mut errors) {
-                let digest = digest_of(compression, &samples);
-                let compressed = digest.compressed().expect("memory");
-                for (quantile, (mean, max)) in QUANTILES.iter().zip(&mut errors.at) {
-                    let error = rank_error(&compressed, &sorted, *quantile);
-                    *mean += error / STREAMS as f64;
-                    *max = max.max(error);
-                }
-                let [.., largest] = errors_of(&compressed, &sorted);
-                errors.largest += largest / STREAMS as f64;
+fn measure(samples: impl Fn(u64) -> Vec<f64>) -> [Errors; COMPRESSIONS.len()] {
+    let mut errors = [Errors::default(); COMPRESSIONS.len()];
+    for stream in 0..STREAMS {
+        let samples = samples(500 + stream);
+        let mut sorted = samples.clone();
+        sorted.sort_by(f64::total_cmp);
+        for (&compression, errors) in COMPRESSIONS.iter().zip(&mut errors) {
+            let digest = digest_of(compression, &samples);
+            let compressed = digest.compressed().expect("memory");
+            for (quantile, (mean, max)) in QUANTILES.iter().zip(&mut errors.at) {
+                let error = rank_error(&compressed, &sorted, *quantile);
+                *mean += error / STREAMS as f64;
+                *max = max.max(error);
             }
+            let [.., largest] = errors_of(&compressed, &sorted);
+            errors.largest += largest / STREAMS as f64;
         }
-        (name, errors)
-    })
+    }
+    errors
+}
+
+/// The samples that are no whole numbers, and the stream of the collection with the largest error of a quantile.
+pub static MEASURED: LazyLock<Vec<Measured>> = LazyLock::new(|| {
+    let of_stream = |stream: &streams::Stream| {
+        let errors = measure(|seed| stream.samples(SAMPLES, seed));
+        (
+            format!("whole numbers, the worst stream: {}", stream.name),
+            errors,
+        )
+    };
+    let streams = streams::STREAMS.iter().filter(|stream| stream.has_samples);
+    let worst = (streams.map(of_stream))
+        .max_by(|a, b| a.1[1].largest.total_cmp(&b.1[1].largest))
+        .expect("a stream");
+    let reals = REALS.iter().map(|kind| {
+        let errors = measure(|seed| kind.samples(SAMPLES, seed));
+        (kind.name.to_owned(), errors)
+    });
+    reals.chain([worst]).collect()
 });
 
 /// Errors at p50 and p99, and the largest one of all quantiles: the mean of several streams.
 pub fn by_kind() -> String {
-    let rows = MEASURED.each_ref().map(|(name, errors)| {
-        let mut row = vec![(*name).to_owned()];
+    let row_of = |(name, errors): &Measured| {
+        let mut row = vec![name.clone()];
         row.extend([1, 2, 4].map(|at| {
             let Errors {
                 at: [p50, _, p99, _],
@@ -153,9 +119,9 @@ pub fn by_kind() -> String {
             [p50.0, p99.0, largest].map(short).join(", ")
         }));
         row
-    });
+    };
     let head = ["samples", "`COMPRESSION` 100", "200", "1000"];
-    table(&head, &rows)
+    table(&head, &MEASURED.iter().map(row_of).collect::<Vec<_>>())
 }
 
 /// Errors at p50 of lognormal samples, by their number: mean and maximum of several streams.
@@ -175,8 +141,7 @@ pub fn by_number() -> String {
         head.push(name);
         let mut errors = vec![(0.0, 0.0); rows.len()];
         for stream in 0..streams {
-            let mut random = Random(800 + stream);
-            let samples: Vec<_> = (0..number).map(|_| KINDS[2].1(&mut random, 0)).collect();
+            let samples = LOGNORMAL.samples(number, 800 + stream);
             let mut sorted = samples.clone();
             sorted.sort_by(f64::total_cmp);
             for ((mean, max), row) in errors.iter_mut().zip(&rows) {
@@ -238,15 +203,12 @@ pub fn merges() -> String {
     const PARTS: usize = 1000;
     const OF_PART: usize = 200;
     let mut rows = Vec::new();
-    for (name, sample) in [KINDS[2], KINDS[4]] {
+    for kind in [LOGNORMAL, TWO_MODES] {
         for compression in [100, 1000] {
             // Of the merge and of one digest: at p50, at p99, and the largest.
             let mut errors = [[[0.0; MERGES]; 2]; 3];
             for stream in 0..MERGES {
-                let mut random = Random(700 + stream as u64);
-                let samples: Vec<_> = (0..PARTS * OF_PART)
-                    .map(|_| sample(&mut random, 0))
-                    .collect();
+                let samples = kind.samples(PARTS * OF_PART, 700 + stream as u64);
                 let mut sorted = samples.clone();
                 sorted.sort_by(f64::total_cmp);
                 let parts: Vec<_> = samples
@@ -264,7 +226,7 @@ pub fn merges() -> String {
                     }
                 }
             }
-            let mut row = vec![name.to_owned(), compression.to_string()];
+            let mut row = vec![kind.name.to_owned(), compression.to_string()];
             row.extend([errors[0], errors[2]].map(|both| {
                 let both = both.map(|errors| {
                     let mean = errors.iter().sum::<f64>() / errors.len() as f64;

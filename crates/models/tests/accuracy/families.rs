@@ -1,8 +1,9 @@
 //! Accuracy measurements of each family.
 
 use crate::figure::{Axis, LineChart, Point, Scale, Series};
-use crate::streams::{Random, STREAMS, counts, zipf};
-use crate::{Measured, digests, per_cent, recall, size, table};
+use crate::recall::{Counts, counts, panes};
+use crate::streams::{EXPONENTIAL, STREAMS};
+use crate::{Measured, digests, largest_share, per_cent, size, table};
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Shape, dimensions_for};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
@@ -16,8 +17,6 @@ const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
 const ABSENT_ITEMS: u64 = 100_000;
 /// Length of the streams.
 const STREAM: usize = 1_000_000;
-/// Number of distinct items in the streams.
-const UNIVERSE: usize = 100_000;
 
 /// A line of a plot.
 pub fn line(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
@@ -261,62 +260,82 @@ pub fn cuckoo() -> Measured {
     }
 }
 
-/// Overestimates of count-min sketches.
+/// The events of twelve panes of each stream of the collection, and their counts.
+fn collection(events: usize) -> [(&'static str, Vec<u32>, Counts); STREAMS.len()] {
+    STREAMS.map(|stream| {
+        let events = panes(&stream, events, 10, 11);
+        let counts = counts(&events);
+        (stream.name, events, counts)
+    })
+}
+
+/// A sketch without a window that has these counts.
+fn count_min_of(width: u64, depth: u64, counts: &Counts) -> CountMin {
+    let sketch = CountMin::new(width, depth, CellSize::Four, UNLIMITED);
+    let mut sketch = sketch.expect("a sketch");
+    for (item, &count) in counts {
+        let added = sketch.increment(&item.to_le_bytes(), count.into());
+        added.expect("no overflow");
+    }
+    sketch
+}
+
+/// The largest value, and the stream that has it.
+fn largest<'a>(values: &[(&'a str, f64)]) -> (&'a str, f64) {
+    let largest = values.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    *largest.expect("a stream")
+}
+
+/// The value of a stream.
+fn value_of(name: &str, values: &[(&str, f64)]) -> f64 {
+    let of_stream = values.iter().find(|value| value.0 == name);
+    of_stream.expect("the stream").1
+}
+
+/// Overestimates of count-min sketches: of each stream, the share of its items above a limit, and the mean.
 pub fn count_min() -> Measured {
-    let stream = zipf(UNIVERSE, STREAM, 11);
-    let counts = counts(UNIVERSE, &stream);
-    let of_collection = STREAMS.map(|stream| {
-        let events = recall::panes(&stream, 12_000, 10, 11);
-        (stream.name, events.len(), recall::counts(&events))
-    });
+    let collection = collection(STREAM);
     let mut rows = Vec::new();
     let mut series = Vec::new();
     for (error, probability) in [(0.01, 0.01), (0.001, 0.5), (0.001, 0.01), (0.0001, 0.01)] {
         let (width, depth) = dimensions_for(error, probability).expect("dimensions");
-        let sketch_of =
-            || CountMin::new(width, depth, CellSize::Four, UNLIMITED).expect("a sketch");
-        let mut sketch = sketch_of();
-        for (item, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let increment = i64::try_from(count).expect("a count");
-            let bytes = (item as u32).to_le_bytes();
-            sketch.increment(&bytes, increment).expect("no overflow");
-        }
-        let mut errors: Vec<_> = (0..UNIVERSE)
-            .map(|item| sketch.query(&(item as u32).to_le_bytes()) - counts[item])
-            .collect();
-        errors.sort_unstable();
-        let share_above = |limit: f64| {
-            let below = errors.partition_point(|&error| error as f64 <= limit);
-            (UNIVERSE - below) as f64 / UNIVERSE as f64
-        };
-        let mean = errors.iter().sum::<u64>() as f64 / UNIVERSE as f64;
-        let shares = of_collection.iter().map(|(name, len, counts)| {
-            let mut sketch = sketch_of();
-            for (item, &count) in counts {
-                let added = sketch.increment(&item.to_le_bytes(), count.into());
-                added.expect("no overflow");
-            }
-            let is_above = |(item, count): &(&u32, &u32)| {
-                let overestimate = sketch.query(&item.to_le_bytes()) - u64::from(**count);
-                overestimate as f64 > error * *len as f64
-            };
-            let above = counts.iter().filter(is_above).count();
-            (above as f64 / counts.len() as f64, name)
+        let streams = collection.each_ref().map(|(name, events, counts)| {
+            let sketch = count_min_of(width, depth, counts);
+            let overestimate =
+                |(item, count): (&u32, &u32)| sketch.query(&item.to_le_bytes()) - u64::from(*count);
+            let mut errors: Vec<_> = counts.iter().map(overestimate).collect();
+            errors.sort_unstable();
+            (*name, error * events.len() as f64, errors)
         });
-        let (share, name) = shares.max_by(|a, b| a.0.total_cmp(&b.0)).expect("a stream");
+        let share_above = |errors: &[u64], limit: f64| {
+            let below = errors.partition_point(|&error| error as f64 <= limit);
+            (errors.len() - below) as f64 / errors.len() as f64
+        };
+        let mean = |errors: &[u64]| errors.iter().sum::<u64>() as f64 / errors.len() as f64;
+        let above = streams
+            .each_ref()
+            .map(|(name, bound, errors)| (*name, share_above(errors, *bound)));
+        let means = streams
+            .each_ref()
+            .map(|(name, _, errors)| (*name, mean(errors)));
+        let (of_worst, most) = largest(&means);
+        let (name, share) = largest(&above);
+        assert!(share <= probability, "{name}: {share}");
         rows.push(vec![
             format!("{error} {probability}"),
             format!("{width} × {depth}"),
-            size(sketch.shape().bytes().expect("a size")),
+            size(width * depth * 4),
             format!("{:.0}", error * STREAM as f64),
-            per_cent(share_above(error * STREAM as f64)),
-            format!("{name}: {}", per_cent(share)),
-            format!("{mean:.1}"),
-            errors[UNIVERSE * 99 / 100].to_string(),
+            largest_share(name, share),
+            format!("{:.1}", value_of("Zipf(1.0)", &means)),
+            format!("{most:.1} ({of_worst})"),
         ]);
         let points = (0..=80).map(|step| {
             let limit = 10f64.powf(f64::from(step) / 20.0);
-            (limit, share_above(limit) * 100.0)
+            let shares = streams
+                .iter()
+                .map(|(_, _, errors)| share_above(errors, limit) * 100.0);
+            (limit, shares.fold(0.0, f64::max))
         });
         series.push(line(
             format!("error {error}, probability {probability}"),
@@ -328,16 +347,15 @@ pub fn count_min() -> Measured {
         "width × depth",
         "memory",
         "bound: error × total",
-        "items above the bound",
-        "stream of the collection with most of them",
-        "mean overestimate",
-        "99th percentile of overestimates",
+        "items above the bound: most of a stream",
+        "mean overestimate: Zipf(1.0)",
+        "the largest mean",
     ];
     Measured {
         table: table(&head, &rows),
         plot: LineChart {
             title:
-                "Count-min sketches: items by overestimate,\nin a stream with a total of 1,000,000"
+                "Count-min sketches: items by overestimate,\nin the worst stream with a total of 1,000,000"
                     .to_owned(),
             x: Axis::new(
                 "overestimate",
@@ -359,30 +377,19 @@ pub fn count_min() -> Measured {
 }
 
 /// The mean overestimate of count-min sketches with a window, as a part of that of a sketch without one that has the width and
-/// depth of a pane. The load is in one pane, or spread over the window.
+/// depth of a pane: by stream with at least 1,000 items whose mean is at least 1 without a window; that of few items is random. The
+/// load is in one pane, or spread over the window.
 pub fn count_min_windows() -> String {
-    const WIDTH: u64 = 2000;
+    const MIN_ITEMS: usize = 1_000;
+    const WIDTH: u64 = 500;
     const MINUTE: u64 = 60_000;
-    let stream = zipf(UNIVERSE, STREAM, 11);
     // All estimates are above the counts, so the differences of their sums are the sums of their errors.
-    let sum_of_errors = |len: usize, query: &dyn Fn(&[u8]) -> u64| {
-        let items = (0..UNIVERSE).map(|item| query(&(item as u32).to_le_bytes()));
-        items.sum::<u64>() - len as u64
+    let sum_of_errors = |counts: &Counts, query: &dyn Fn(&[u8]) -> u64| {
+        let overestimate =
+            |(item, count): (&u32, &u32)| query(&item.to_le_bytes()) - u64::from(*count);
+        counts.iter().map(overestimate).sum::<u64>()
     };
-    // The limits of the ratios are those of loads that are spread.
-    let shapes =
-        [(25, 3, 0.45), (25, 7, 0.12), (500, 3, 0.75), (500, 7, 0.6)].map(|(load, depth, max)| {
-            let stream = &stream[..load * WIDTH as usize];
-            let classic = CountMin::new(WIDTH, depth, CellSize::Four, UNLIMITED);
-            let mut classic = classic.expect("a sketch");
-            for item in stream {
-                classic
-                    .increment(&item.to_le_bytes(), 1)
-                    .expect("no overflow");
-            }
-            let errors = sum_of_errors(stream.len(), &|item| classic.query(item));
-            (stream, depth, max, errors)
-        });
+    let loads = [25, 500].map(|load| collection(load * WIDTH as usize));
     let mut rows = Vec::new();
     for (name, finest, is_spread) in [
         ("12 panes, load in one pane", None, false),
@@ -394,33 +401,37 @@ pub fn count_min_windows() -> String {
         ),
         ("with `FINEST` of a minute, load spread", Some(MINUTE), true),
     ] {
+        let window = Window::new(1440 * MINUTE, 12, finest).expect("a window");
+        let units = window.ms() / window.pane_ms();
         let mut row = vec![name.to_owned()];
-        for (stream, depth, max, classic) in shapes {
-            let shape = Shape::new(WIDTH, depth, CellSize::Four).expect("a shape");
-            let window = Window::new(1440 * MINUTE, 12, finest).expect("a window");
-            let sketch = CountMinWindow::new(shape, window, Seed([7; 16]), UNLIMITED);
-            let mut sketch = sketch.expect("a sketch");
-            let units = window.ms() / window.pane_ms();
-            for (at, item) in stream.iter().enumerate() {
-                if is_spread {
-                    sketch.advance(units + at as u64 * units / stream.len() as u64);
+        for (load, depth) in [(0, 3), (0, 7), (1, 3), (1, 7)] {
+            let ratios = loads[load].iter().filter_map(|(name, events, counts)| {
+                let classic = count_min_of(WIDTH, depth, counts);
+                let errors = sum_of_errors(counts, &|item| classic.query(item));
+                let shape = Shape::new(WIDTH, depth, CellSize::Four).expect("a shape");
+                let sketch = CountMinWindow::new(shape, window, Seed([7; 16]), UNLIMITED);
+                let mut sketch = sketch.expect("a sketch");
+                for (at, item) in events.iter().enumerate() {
+                    if is_spread {
+                        sketch.advance(units + at as u64 * units / events.len() as u64);
+                    }
+                    let item = item.to_le_bytes();
+                    sketch.increment(&item, 1, UNLIMITED).expect("no overflow");
                 }
-                let item = item.to_le_bytes();
-                sketch.increment(&item, 1, UNLIMITED).expect("no overflow");
-            }
-            let errors = sum_of_errors(stream.len(), &|item| sketch.query(item, Panes::ALL));
-            let ratio = errors as f64 / classic as f64;
-            assert!(
-                !is_spread || ratio <= max,
-                "{name}, {}, {depth}: {ratio}",
-                stream.len()
-            );
-            row.push(format!("{ratio:.2}"));
+                let of_window = sum_of_errors(counts, &|item| sketch.query(item, Panes::ALL));
+                let has_errors = counts.len() >= MIN_ITEMS && errors >= counts.len() as u64;
+                has_errors.then_some((*name, of_window as f64 / errors as f64))
+            });
+            let ratios: Vec<_> = ratios.collect();
+            let (worst, most) = largest(&ratios);
+            assert!(most <= 1.0, "{name}, {depth}, {worst}: {most}");
+            let of_zipf = value_of("Zipf(1.0)", &ratios);
+            row.push(format!("{of_zipf:.2}, {most:.2} ({worst})"));
         }
         rows.push(row);
     }
     let head = [
-        "window of a day, width 2000",
+        "window of a day, width 500",
         "25 increments per counter, depth 3",
         "depth 7",
         "500 per counter, depth 3",
@@ -431,11 +442,8 @@ pub fn count_min_windows() -> String {
 
 /// Rank errors of the quantiles of t-digests.
 pub fn t_digest() -> Measured {
-    let mut random = Random(13);
-    // Exponential distribution, which has a long tail like latencies.
-    let samples: Vec<_> = (0..STREAM)
-        .map(|_| -(1.0 - random.fraction()).ln())
-        .collect();
+    // They have a long tail like latencies.
+    let samples = EXPONENTIAL.samples(STREAM, 13);
     let mut sorted = samples.clone();
     sorted.sort_by(f64::total_cmp);
     let mut series = Vec::new();
@@ -464,7 +472,7 @@ pub fn t_digest() -> Measured {
     Measured {
         table: digests::by_kind(),
         plot: LineChart {
-            title: "t-digests of 1,000,000 samples:\nlargest rank error around each quantile"
+            title: "t-digests of 1,000,000 exponential samples:\nlargest rank error around each quantile"
                 .to_owned(),
             x: Axis::new(
                 "requested quantile, %",
@@ -495,10 +503,7 @@ pub fn t_digest_tail() -> LineChart {
     const COMPRESSIONS: [i64; 4] = [50, 100, 200, 500];
     let mut errors = vec![vec![Vec::new(); ABOVE.len()]; COMPRESSIONS.len()];
     for stream in 0..STREAMS {
-        let mut random = Random(100 + stream);
-        let samples: Vec<_> = (0..STREAM)
-            .map(|_| -(1.0 - random.fraction()).ln())
-            .collect();
+        let samples = EXPONENTIAL.samples(STREAM, 100 + stream);
         let mut sorted = samples.clone();
         sorted.sort_by(f64::total_cmp);
         for (compression, errors) in COMPRESSIONS.iter().zip(&mut errors) {
@@ -535,7 +540,7 @@ pub fn t_digest_tail() -> LineChart {
         }
     });
     LineChart {
-        title: "t-digests of 1,000,000 samples: rank error\nin the upper tail, mean and range of 10 streams"
+        title: "t-digests of 1,000,000 exponential samples: rank error\nin the upper tail, mean and range of 10 streams"
             .to_owned(),
         x: Axis {
             label: "requested quantile, %".to_owned(),

@@ -3,12 +3,13 @@
 //! The share depends on the requests of all clients, divided by the width, so that a thousandth of 100 million requests shows that of
 //! the recipe.
 
-use crate::streams::Random;
-use crate::table;
+use crate::streams::{Pane, Random, STREAMS, Stream, shuffle};
+use crate::{largest_share, per_cent, table};
 use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Shape};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::window::{Panes, Timed, Window};
+use std::collections::HashMap;
 
 /// N, the requests of all clients that count at a time.
 const REQUESTS: u64 = 100_000;
@@ -48,8 +49,11 @@ const SIZES: [Size; 6] = [
     size(Some(PANES), WIDTH, 5, 0.05),
 ];
 const SHOWN: usize = 3;
-/// The loads of which the page shows the shares: skewed ones, and those that are worst for a size.
-const SHOWN_LOADS: [&str; 5] = ["Zipf 1.05", "50", "51", "101", "200"];
+
+/// Loads that are the worst for some size: all clients send so many requests.
+const EQUAL: [u32; 8] = [10, 50, 51, 100, 101, 150, 200, 500];
+/// Those of which the page has the shares.
+const SHOWN_EQUAL: [u32; 4] = [50, 51, 101, 200];
 
 const fn size(panes: Option<u64>, width: f64, depth: u64, max: f64) -> Size {
     Size {
@@ -60,57 +64,28 @@ const fn size(panes: Option<u64>, width: f64, depth: u64, max: f64) -> Size {
     }
 }
 
-/// The requests of each client of a load.
-struct Load {
-    name: &'static str,
-    requests: Vec<u32>,
-}
+/// The requests of each live pane.
+type Load = Vec<Vec<u32>>;
 
-/// Requests in proportion to `weights`, at most the limit, about [`REQUESTS`] in all.
-fn in_proportion(weights: &[f64]) -> Vec<u32> {
-    let scaled = |factor: f64| {
-        let requests = weights
-            .iter()
-            .map(move |weight| (weight * factor).min(LIMIT.into()));
-        requests.map(|requests| requests.round() as u32)
+/// The events of a stream of the collection, without those of a client above the limit.
+fn of_stream(stream: &Stream) -> Load {
+    let mut counts = HashMap::new();
+    let live = PANES as u32 + 1;
+    let of_pane = |number| {
+        let pane = Pane {
+            number,
+            events: REQUESTS as usize / live as usize,
+            k: 100,
+        };
+        let mut requests = stream.events(pane, 5);
+        requests.retain(|&client| {
+            let count = counts.entry(client).or_insert(0);
+            *count += 1;
+            *count <= LIMIT
+        });
+        requests
     };
-    let (mut low, mut high) = (0.0, 1e9);
-    for _ in 0..100 {
-        let middle = (low + high) / 2.0;
-        match scaled(middle).map(u64::from).sum::<u64>() > REQUESTS {
-            true => high = middle,
-            false => low = middle,
-        }
-    }
-    scaled(low).collect()
-}
-
-fn loads() -> Vec<Load> {
-    let equal = |requests: u32| vec![requests; (REQUESTS / u64::from(requests)) as usize];
-    let zipf = |exponent: f64| {
-        let weights = (1..=10_000u32).map(|rank| f64::from(rank).powf(-exponent));
-        in_proportion(&weights.collect::<Vec<_>>())
-    };
-    let mut random = Random(5);
-    let log_normal: Vec<_> = (0..10_000).map(|_| (1.5 * random.normal()).exp()).collect();
-    // Each twentieth client sends 400 requests.
-    let mixed = (0..REQUESTS * 20 / 457).map(|client| if client % 20 == 0 { 400 } else { 3 });
-    let load = |name, requests| Load { name, requests };
-    vec![
-        load("10", equal(10)),
-        load("Zipf 0.8", zipf(0.8)),
-        load("Zipf 1.05", zipf(1.05)),
-        load("Zipf 1.5", zipf(1.5)),
-        load("log-normal, σ 1.5", in_proportion(&log_normal)),
-        load("5 % of the clients 400, the others 3", mixed.collect()),
-        load("50", equal(50)),
-        load("51", equal(51)),
-        load("100", equal(100)),
-        load("101", equal(101)),
-        load("150", equal(150)),
-        load("200", equal(200)),
-        load("500", equal(500)),
-    ]
+    (0..live).map(of_pane).collect()
 }
 
 /// A sketch with or without a window.
@@ -140,7 +115,7 @@ impl Sketch {
     }
 
     /// The share of the probes that are refused more than E requests early, after these requests of each pane.
-    fn refused_early(mut self, panes: &[Vec<u32>], seed: u64) -> f64 {
+    fn refused_early(mut self, panes: &Load, seed: u64) -> f64 {
         // Other names for each seed, because the sketch without a window has no seed.
         let name = |client: u32| (u64::from(client) | seed << 32).to_le_bytes();
         for (number, pane) in (1000u64..).zip(panes) {
@@ -168,13 +143,13 @@ impl Sketch {
     }
 }
 
-/// The requests of each live pane in random order: spread over all of them, or all in one.
-fn panes_of(requests: &[u32], is_burst: bool, seed: u64) -> Vec<Vec<u32>> {
+/// So many requests of each client in random order: spread over all panes, or all in one.
+fn equal(requests: u32, is_burst: bool, seed: u64) -> Load {
     let mut random = Random(seed);
     let live = PANES + 1;
     let mut panes = vec![Vec::new(); live as usize];
-    for (client, &number) in (0u32..).zip(requests) {
-        for _ in 0..number {
+    for client in 0..(REQUESTS / u64::from(requests)) as u32 {
+        for _ in 0..requests {
             let pane = if is_burst {
                 0
             } else {
@@ -183,45 +158,55 @@ fn panes_of(requests: &[u32], is_burst: bool, seed: u64) -> Vec<Vec<u32>> {
             panes[pane as usize].push(client);
         }
     }
-    for pane in &mut panes {
-        for at in (1..pane.len()).rev() {
-            pane.swap(at, (random.next_u64() % (at as u64 + 1)) as usize);
-        }
-    }
+    panes.iter_mut().for_each(|pane| shuffle(pane, &mut random));
     panes
 }
 
-/// The table of the recipe: the share of the clients that are refused more than E early, the larger one of requests that are spread
-/// over the window and requests that are all in one pane.
+/// The share of the clients that are refused more than E early, by size: the mean of these loads.
+fn refused_early(name: &str, loads: &[Load]) -> [f64; SIZES.len()] {
+    SIZES.each_ref().map(|size| {
+        let of_load = |(seed, load)| Sketch::new(size, seed).refused_early(load, seed);
+        let sum: f64 = (0..).zip(loads).map(of_load).sum();
+        let share = sum / loads.len() as f64;
+        let &Size {
+            width, depth, max, ..
+        } = size;
+        assert!(share <= max, "{name}, {width}, {depth}: {share}");
+        share
+    })
+}
+
+/// The table of the recipe: the share of the clients that are refused more than E early. Of clients with equal numbers of requests, the larger
+/// one of requests that are spread over the window and requests that are all in one pane.
 pub fn rate_limits() -> String {
     let mut rows = Vec::new();
-    for Load { name, requests } in loads() {
-        let mut largest = [0.0; SIZES.len()];
-        for is_burst in [false, true] {
-            let mut refused = [0.0; SIZES.len()];
-            for seed in 0..SEEDS {
-                let panes = panes_of(&requests, is_burst, seed);
-                for (refused, size) in refused.iter_mut().zip(&SIZES) {
-                    let sketch = Sketch::new(size, seed);
-                    *refused += sketch.refused_early(&panes, seed) / SEEDS as f64;
-                }
-            }
-            for ((largest, refused), size) in largest.iter_mut().zip(refused).zip(&SIZES) {
-                let Size {
-                    width, depth, max, ..
-                } = *size;
-                assert!(refused <= max, "{name}, {width}, {depth}: {refused}");
-                *largest = f64::max(*largest, refused);
-            }
+    for requests in EQUAL {
+        let name = requests.to_string();
+        let [spread, burst] = [false, true].map(|is_burst| {
+            let loads: Vec<_> = (0..SEEDS)
+                .map(|seed| equal(requests, is_burst, seed))
+                .collect();
+            refused_early(&name, &loads)
+        });
+        if SHOWN_EQUAL.contains(&requests) {
+            let mut row = vec![name];
+            row.extend((0..SHOWN).map(|at| per_cent(spread[at].max(burst[at]))));
+            rows.push(row);
         }
-        if !SHOWN_LOADS.contains(&name) {
-            continue;
-        }
-        let mut row = vec![name.to_owned()];
-        let shares = largest[..SHOWN].iter();
-        row.extend(shares.map(|share| format!("{:.2} %", share * 100.0)));
-        rows.push(row);
     }
+    let of_collection = STREAMS.map(|stream| {
+        let shares = refused_early(stream.name, &[of_stream(&stream)]);
+        (stream.name, shares)
+    });
+    let mut row = vec!["the worst stream of the collection".to_owned()];
+    row.extend((0..SHOWN).map(|at| {
+        let largest = of_collection
+            .iter()
+            .max_by(|a, b| a.1[at].total_cmp(&b.1[at]));
+        let (name, shares) = largest.expect("a stream");
+        largest_share(name, shares[at])
+    }));
+    rows.push(row);
     let mut head = vec!["requests of each client".to_owned()];
     head.extend(SIZES[..SHOWN].iter().map(|size| {
         let no_window = if size.panes.is_none() {

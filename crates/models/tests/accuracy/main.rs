@@ -114,6 +114,14 @@ fn per_cent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
 
+/// Formats the largest share of a stream, with the stream if it is above 0.
+fn largest_share(name: &str, share: f64) -> String {
+    match share {
+        0.0 => per_cent(share),
+        _ => format!("{} ({name})", per_cent(share)),
+    }
+}
+
 /// Formats a size in bytes with a unit.
 fn size(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
@@ -259,7 +267,9 @@ fn the_count_min_page_shows_the_measured_accuracy() {
 
 fn the_top_k_page_shows_the_measured_accuracy() {
     check_page("top-k", &sizes::top_k(), &recall::top_k());
-    check_table(&page("docs/families/top-k.md"), ORDER, &recall::by_order());
+    let path = page("docs/families/top-k.md");
+    check_table(&path, ORDER, &recall::by_order());
+    check_table(&path, MERGES, &recall::of_merges());
 }
 
 fn the_top_k_page_shows_the_measured_accuracy_of_windows() {

@@ -37,21 +37,27 @@ pub fn panes(stream: &Stream, events: usize, k: u64, seed: u64) -> Vec<u32> {
         .collect()
 }
 
+/// The number of items of the true top k, and the smallest count of an item that belongs to it: several items may tie for the last rank.
+pub fn last_of_top(k: u64, counts: &Counts) -> (usize, u32) {
+    let mut largest: Vec<_> = counts.values().copied().collect();
+    let k = largest.len().min(k as usize);
+    let (_, &mut least, _) = largest.select_nth_unstable_by_key(k - 1, |&count| Reverse(count));
+    (k, least)
+}
+
 /// The share of the true top k on the list of at most k items, and the mean relative error of its counts.
 pub fn quality<'a>(
     list: impl Iterator<Item = (&'a [u8], u32)>,
     k: u64,
     counts: &Counts,
 ) -> [f64; 2] {
-    let mut largest: Vec<_> = counts.values().copied().collect();
-    let k = largest.len().min(k as usize);
-    // Several items may tie for rank k: any of them counts as found.
-    let (_, &mut least, _) = largest.select_nth_unstable_by_key(k - 1, |&count| Reverse(count));
+    let (k, least) = last_of_top(k, counts);
     let (mut found, mut error) = (0, 0.0);
     for (item, count) in list {
         let truth = counts[&u32::from_le_bytes(item.try_into().expect("an item"))];
+        assert!(count <= truth, "above the number of occurrences");
         found += usize::from(truth >= least);
-        error += f64::from(truth.abs_diff(count)) / f64::from(truth);
+        error += f64::from(truth - count) / f64::from(truth);
     }
     [found as f64 / k as f64, error / k as f64]
 }
@@ -145,18 +151,37 @@ fn classic(
     (k, width, depth): (u64, u64, u64),
     decay: f64,
     items: impl Iterator<Item = (u32, u32)>,
-    counts: &Counts,
-) -> [f64; 2] {
+) -> TopK {
     let mut sketch = TopK::new(k, width, depth, decay, Budget::UNLIMITED).expect("a sketch");
     for (count, item) in items {
         sketch.add(&item.to_le_bytes(), count).expect("memory");
     }
-    quality(sketch.list().expect("memory"), k, counts)
+    sketch
+}
+
+fn quality_of_list(sketch: &TopK, counts: &Counts) -> [f64; 2] {
+    let list = sketch.list().expect("memory");
+    quality(list, sketch.k().into(), counts)
+}
+
+/// Of the merge of sketches without a window, of which each has the events of a part.
+fn quality_of_merge<'a>(
+    shape: (u64, u64, u64),
+    parts: impl Iterator<Item = &'a [u32]>,
+    counts: &Counts,
+) -> [f64; 2] {
+    let of_part = |part: &[u32]| classic(shape, 0.9, part.iter().map(|&item| (1, item)));
+    let merge = |mut merged: TopK, part| {
+        merged.merge(&part).expect("no overflow");
+        merged
+    };
+    let merged = parts.map(of_part).reduce(merge).expect("a part");
+    quality_of_list(&merged, counts)
 }
 
 /// Of a sketch without a window.
 fn quality_of(shape: (u64, u64, u64), events: &[u32], counts: &Counts) -> [f64; 2] {
-    classic(shape, 0.9, events.iter().map(|&item| (1, item)), counts)
+    quality_of_merge(shape, std::iter::once(events), counts)
 }
 
 /// Of one pane of a sketch with a window.
@@ -236,6 +261,7 @@ fn by_size() -> String {
         for (name, width, depth, is_windowed) in [
             ("the default, 8 × 7", 8, 7, false),
             ("8 · k × 5", 8 * k, 5, false),
+            ("10 · k × 5, the default in Python", 10 * k, 5, false),
             ("32 · k × 5", 32 * k, 5, false),
             ("2 · k × 5, one pane of a window", 2 * k, 5, true),
             ("8 · k × 5, one pane of a window", 8 * k, 5, true),
@@ -277,11 +303,57 @@ pub fn by_order() -> String {
                     items.reverse();
                 }
             }
-            classic((50, 400, 5), decay, items.into_iter(), counts)
+            quality_of_list(&classic((50, 400, 5), decay, items.into_iter()), counts)
         });
         let mut row = vec![name.to_owned()];
         row.extend(cells(&results, 0.0));
         row
     });
     table(&[&["k = 50, 400 × 5"][..], &HEAD].concat(), &rows)
+}
+
+/// Of merges, by size and by the parts of the stream that each merged sketch has.
+pub fn of_merges() -> String {
+    const PARTS: u32 = 10;
+    let mut rows = Vec::new();
+    for k in [10, 100] {
+        let runs = runs(with_top(), k, 1);
+        for factor in [8, 32] {
+            let shape = (k, factor * k, 5);
+            let of_parts = |parts: usize| {
+                move |events: &[u32], counts: &_| {
+                    let parts = events.chunks(events.len().div_ceil(parts));
+                    quality_of_merge(shape, parts, counts)
+                }
+            };
+            let by_item = |events: &[u32], counts: &_| {
+                let of_part = |part| {
+                    let events = events.iter().filter(move |&item| item % PARTS == part);
+                    events.copied().collect::<Vec<_>>()
+                };
+                let parts: Vec<_> = (0..PARTS).map(of_part).collect();
+                quality_of_merge(shape, parts.iter().map(Vec::as_slice), counts)
+            };
+            // With the least recall that the page states.
+            for (name, results, least) in [
+                ("one sketch", measure(&runs, of_parts(1)), 0.0),
+                ("halves of the stream", measure(&runs, of_parts(2)), 0.0),
+                ("ten parts", measure(&runs, of_parts(10)), 0.0),
+                (
+                    "ten parts, each item in one",
+                    measure(&runs, by_item),
+                    100.0,
+                ),
+            ] {
+                let size = format!("{factor} · k × 5");
+                let mut row = vec![k.to_string(), size, name.to_owned()];
+                row.extend(cells(&results, least));
+                rows.push(row);
+            }
+        }
+    }
+    table(
+        &[&["k", "width × depth", "merged"][..], &HEAD].concat(),
+        &rows,
+    )
 }

@@ -1,59 +1,18 @@
 //! The rank errors that SKETCH.ACCURACY reports of t-digests, compared with the true ones.
 
 use crate::digests::short;
-use crate::streams::{Pane, Random, Stream};
+use crate::streams::{ALTERNATING, LOGNORMAL, REALS, Stream};
 use crate::table;
 use roughly_sketch::accuracy::{Accuracy, Field, Figure};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::{Compressed, DigestCache, TDigest, TDigestWindow, WindowCache};
 use roughly_sketch::window::{Panes, Timed, Window};
 
-/// A kind of samples: its name, and the sample with this number of so many.
-type Kind = (&'static str, fn(&mut Random, usize, usize) -> f64);
-
-const KINDS: [Kind; 12] = [
-    ("uniform", |random, _, _| random.fraction()),
-    ("exponential", |random, _, _| exponential(random)),
-    ("log-normal, σ = 1", |random, _, _| random.normal().exp()),
-    ("log-normal, σ = 2", |random, _, _| {
-        (2.0 * random.normal()).exp()
-    }),
-    ("two modes: 75 % 20 ± 2, 25 % 400 ± 40", |random, _, _| {
-        modes(random, 0.75)
-    }),
-    ("the same, 98.5 % and 1.5 %", |random, _, _| {
-        modes(random, 0.985)
-    }),
-    ("ascending", |_, number, _| number as f64),
-    (
-        "blocks of 1,000 around a rising mean",
-        |random, number, _| (number / 1000) as f64 * 10.0 + random.normal(),
-    ),
-    (
-        "alternating: the smallest, the largest",
-        |_, number, count| match number % 2 {
-            0 => (number / 2) as f64,
-            _ => (count - number / 2) as f64,
-        },
-    ),
-    ("integers from 0 to 9", |random, _, _| {
-        (10.0 * random.fraction()).floor()
-    }),
-    ("hundreds of integers, exponential", |random, _, _| {
-        (100.0 * exponential(random)).floor()
-    }),
-    ("± 10^x, x from -300 to 300", |random, _, _| {
-        let sign = if random.fraction() < 0.5 { -1.0 } else { 1.0 };
-        sign * 10f64.powf(600.0 * random.fraction() - 300.0)
-    }),
-];
-
 /// The kinds of samples and of digests that the page has. The others have at least [`MIN_COVERAGE`].
-const SHOWN: [&str; 9] = [
+const SHOWN: [&str; 8] = [
     "uniform",
-    "log-normal, σ = 2",
-    "alternating: the smallest, the largest",
-    "integers from 0 to 9",
+    LOGNORMAL.name,
+    ALTERNATING.name,
     "one digest",
     "one digest of 1,000,000 samples",
     "merge of 10 to 50 digests",
@@ -61,10 +20,8 @@ const SHOWN: [&str; 9] = [
     "centroids of a digest of compression 1,000",
 ];
 const MIN_COVERAGE: f64 = 0.94;
-/// The kinds of digests with nodes of other digests, and the coverage of each quantile, without the samples of the kind
-/// [`ALTERNATING`].
+/// The kinds of digests with nodes of other digests, and the coverage of each quantile, without the samples [`ALTERNATING`].
 const OF_DIGESTS: [usize; 3] = [2, 7, 8];
-const ALTERNATING: usize = 8;
 const MIN_COVERAGE_OF_DIGESTS: f64 = 0.95;
 
 const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
@@ -84,17 +41,6 @@ const DIGESTS: [&str; 9] = [
     "16 digests, merged in pairs",
     "centroids of a digest of compression 1,000",
 ];
-
-fn exponential(random: &mut Random) -> f64 {
-    -(1.0 - random.fraction()).ln()
-}
-
-fn modes(random: &mut Random, share: f64) -> f64 {
-    match random.fraction() < share {
-        true => 20.0 + 2.0 * random.normal(),
-        false => 400.0 + 40.0 * random.normal(),
-    }
-}
 
 /// The true and the reported error of a quantile of a digest.
 #[derive(Debug, Clone, Copy)]
@@ -221,13 +167,6 @@ fn read_window(
     }
 }
 
-fn samples_of((_, sample): Kind, count: usize, seed: u64) -> Vec<f64> {
-    let mut random = Random(seed);
-    (0..count)
-        .map(|number| sample(&mut random, number, count))
-        .collect()
-}
-
 /// Reads digests of all kinds with these samples.
 fn read_all(reads: &mut Vec<Read>, kind: usize, compression: i64, samples: &[f64]) {
     let (count, sorted) = (samples.len(), sorted(samples));
@@ -255,16 +194,16 @@ fn read_all(reads: &mut Vec<Read>, kind: usize, compression: i64, samples: &[f64
 
 fn all_reads() -> Vec<Read> {
     let mut reads = Vec::new();
-    for (kind, of_kind) in KINDS.into_iter().enumerate() {
+    for (kind, of_kind) in REALS.iter().enumerate() {
         for (count, streams) in STREAMS {
             for stream in 0..streams {
-                let samples = samples_of(of_kind, count, 1100 + stream);
+                let samples = of_kind.samples(count, 1100 + stream);
                 for compression in COMPRESSIONS {
                     read_all(&mut reads, kind, compression, &samples);
                 }
             }
         }
-        let samples = samples_of(of_kind, 1_000_000, 1200);
+        let samples = of_kind.samples(1_000_000, 1200);
         let sorted = sorted(&samples);
         for compression in [100, 1000] {
             let one = digest_of(compression, &samples);
@@ -289,13 +228,7 @@ pub fn rows_of_stream(stream: &Stream) -> Vec<Vec<String>> {
         (12_000, 2),
         (120_000, 1),
     ] {
-        let pane = |number| Pane {
-            number,
-            events: count / 12,
-            k: 10,
-        };
-        let events = (0..12).flat_map(|number| stream.events(pane(number), seed));
-        let samples: Vec<f64> = events.map(f64::from).collect();
+        let samples = stream.samples(count, seed);
         for compression in COMPRESSIONS {
             read_all(&mut reads, 0, compression, &samples);
         }
@@ -360,7 +293,9 @@ pub fn ranks() -> String {
         assert!(covered >= 0.95, "{name}: {covered}");
         for digest in OF_DIGESTS {
             let of_digest = reads.iter().filter(|read| {
-                read.quantile == quantile && read.digest == digest && read.kind != ALTERNATING
+                read.quantile == quantile
+                    && read.digest == digest
+                    && REALS[read.kind].name != ALTERNATING.name
             });
             let covered = coverage(&of_digest.copied().collect::<Vec<_>>());
             let digest = DIGESTS[digest];
@@ -370,7 +305,7 @@ pub fn ranks() -> String {
             );
         }
     }
-    let by_kind = rows("samples", &KINDS.map(|(name, _)| name), &reads, |read| {
+    let by_kind = rows("samples", &REALS.map(|kind| kind.name), &reads, |read| {
         read.kind
     });
     let by_digest = rows("digest", &DIGESTS, &reads, |read| read.digest);

@@ -1,6 +1,6 @@
 //! Memory of the sketches of each family, for the tables in docs/families/.
 
-use crate::streams::Random;
+use crate::streams::{REALS, Random, STREAMS};
 use crate::{size, table};
 use roughly_sketch::bloom::shape::{Shape, Sizing};
 use roughly_sketch::cache::Cache;
@@ -183,37 +183,48 @@ pub fn top_k() -> String {
     )
 }
 
-/// Maximum memory of t-digests over a stream of a million samples, with a query after every 1,000 samples.
+/// Maximum memory of t-digests over all samples of the collection, with a query after every 1,000 samples: of those of which hardly any
+/// repeats, and of whole numbers.
 pub fn t_digest() -> String {
+    const SAMPLES: usize = 200_000;
+    let streams = STREAMS.iter().filter(|stream| stream.has_samples);
+    let kinds: [Vec<_>; 2] = [
+        (REALS.iter())
+            .map(|kind| kind.samples(SAMPLES, 14))
+            .collect(),
+        streams.map(|stream| stream.samples(SAMPLES, 14)).collect(),
+    ];
     let rows = [20, 50, 100, 200, 500, 1000].map(|compression| {
-        let mut digest = TDigest::new(compression, Budget::UNLIMITED).expect("a digest");
-        let mut random = Random(14);
-        let (mut max_bytes, mut centroids) = (0, 0);
-        let mut cache = DigestCache::default();
-        for step in 0..10_000 {
-            let samples: Vec<_> = (0..100).map(|_| random.fraction()).collect();
-            cache.forget(&digest, &mut ());
-            digest.add(&samples).expect("memory");
-            cache.forget(&digest, &mut ());
-            if step % 10 == 0 {
-                let compressed = digest.compressed_with(&mut cache);
-                centroids = compressed.expect("memory").centroids().len();
+        let new = || TDigest::new(compression, Budget::UNLIMITED).expect("a digest");
+        let capacity = new().info().capacity;
+        let mut row = vec![compression.to_string(), capacity.to_string()];
+        for kinds in &kinds {
+            let (mut max_bytes, mut centroids) = (0, 0);
+            for samples in kinds {
+                let mut digest = new();
+                let mut cache = DigestCache::default();
+                for (step, samples) in samples.chunks(100).enumerate() {
+                    cache.forget(&digest, &mut ());
+                    digest.add(samples).expect("memory");
+                    cache.forget(&digest, &mut ());
+                    if step % 10 == 0 {
+                        let compressed = digest.compressed_with(&mut cache);
+                        centroids = centroids.max(compressed.expect("memory").centroids().len());
+                    }
+                    max_bytes = max_bytes.max(digest.block_bytes() + cache.block_bytes());
+                }
             }
-            max_bytes = max_bytes.max(digest.block_bytes() + cache.block_bytes());
+            row.extend([centroids.to_string(), size(max_bytes as u64)]);
         }
-        let info = digest.info();
-        vec![
-            compression.to_string(),
-            info.capacity.to_string(),
-            centroids.to_string(),
-            size(max_bytes as u64),
-        ]
+        row
     });
     let head = [
         "COMPRESSION",
         "nodes at most",
-        "centroids after a million samples",
-        "blocks at most",
+        "centroids of 200,000 samples, at most",
+        "blocks",
+        "of whole numbers, at most",
+        "blocks",
     ];
     table(&head, &rows)
 }

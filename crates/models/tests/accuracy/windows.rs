@@ -1,16 +1,10 @@
 //! Accuracy of sketches with a window.
 
-use crate::streams::Random;
+use crate::streams::LOGNORMAL;
 use crate::table;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::{Compressed, TDigest, TDigestWindow, WindowCache};
 use roughly_sketch::window::{Panes, Timed, Window};
-
-/// A lognormal sample.
-fn lognormal(random: &mut Random) -> f64 {
-    let radius = (-2.0 * (1.0 - random.fraction()).ln()).sqrt();
-    (radius * (std::f64::consts::TAU * random.fraction()).cos()).exp()
-}
 
 /// The mean rank error of the quantiles around `quantile`, as a share of `1 - quantile`.
 fn tail_error(compressed: &Compressed, sorted: &[f64], quantile: f64) -> String {
@@ -32,16 +26,11 @@ pub fn t_digest() -> String {
     ] {
         let window = Window::new(units, 12, finest).expect("a window");
         let mut digest = TDigestWindow::new(100, window, Budget::UNLIMITED).expect("a digest");
-        let mut random = Random(29);
         let newest = units * 9 / 8;
-        let mut samples = Vec::new();
-        for unit in 0..=newest {
+        let samples = LOGNORMAL.samples((newest as usize + 1) * per_unit, 29);
+        for (unit, added) in (0..).zip(samples.chunks(per_unit)) {
             digest.advance(unit);
-            let added: Vec<_> = (0..per_unit).map(|_| lognormal(&mut random)).collect();
-            digest
-                .add_within(&added, Budget::UNLIMITED)
-                .expect("memory");
-            samples.extend(added);
+            digest.add_within(added, Budget::UNLIMITED).expect("memory");
         }
         let mut cache = WindowCache::default();
         for (period, panes) in [

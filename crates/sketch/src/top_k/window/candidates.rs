@@ -54,8 +54,8 @@ impl Apart {
 
 /// The candidates, numbered from 0 without gaps. The numbers are a function of the operations and part of the stored form.
 ///
-/// Those that closed panes list precede the others: items become listed in a step only, and a step removes all others. So if one
-/// of the others is removed, the last candidate gets its number, and no list changes.
+/// Those that closed panes list precede the others, because only a step lists items, and it removes the others. So if one of the
+/// others is removed and the last candidate gets its number, no list changes.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
     slots: Vec<Candidate>,

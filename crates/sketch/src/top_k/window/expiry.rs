@@ -140,9 +140,9 @@ impl Change {
 impl TopKWindow {
     /// [`Timed::advance_recorded`](crate::window::Timed::advance_recorded).
     ///
-    /// Cost: one step per candidate. If a pane with additions is closed, merged or expires, two buckets of each such pane for each
-    /// candidate, or of all panes if these are fewer, and of half of the panes for each item of the list. The candidates of merged panes
-    /// are ordered by their items once ([`order::rank`]), before the merges ([`Merger::merge`](super::merge::Merger::merge)).
+    /// Cost: one step per candidate. If a pane with additions is closed, merged or expires, also two buckets of each such pane for each
+    /// candidate, or of all panes if these are fewer, two of half of the panes for each item of the list, and the merges
+    /// ([`Merger::merge`](super::merge::Merger::merge)).
     pub(super) fn advance_with(
         &mut self,
         pane: u64,
@@ -219,10 +219,9 @@ impl TopKWindow {
 
     /// The newest pane lists its own items: those of the heap and, if panes grow with age, of the list that have an estimate above 0 in it.
     ///
-    /// The items of the list that no pane of the younger half of the window lists are added to the list of the oldest pane of this half:
-    /// otherwise items that are among the most frequent ones of the window, but of no pane, would be lost. Of too many, that pane
-    /// lists the k with the largest sums over the half, because a read of this pane includes the younger ones. Overwrites the elements
-    /// of the heap.
+    /// The oldest pane of the younger half of the window also lists the items of the list that no pane of this half lists: they are
+    /// frequent in the window, but in no pane, and their names would be lost. Of too many, it lists the k with the largest sums over the
+    /// half. Overwrites the elements of the heap.
     fn list_closing(&mut self) {
         let (buckets, grows) = (self.buckets, self.timeline.window().levels() > 0);
         let k = self.shape.k as usize;

@@ -5,8 +5,8 @@ use crate::top_k::item_hash::order;
 use crate::top_k::pairs::Pairs;
 use std::cmp::Ordering;
 
-/// The candidates with the largest counts above 0 of those that were offered, as pairs of the count and the candidate plus 1. Of equal
-/// counts, the item that is first in the order of bytes counts as larger.
+/// The offered candidates with the largest counts above 0, as pairs of the count and the candidate plus 1. Of equal counts, that of the
+/// item which is first in the order of bytes is larger.
 ///
 /// Cost: O(n log k) for n counts; O(n + k log k) if their order is random.
 #[derive(Debug)]

@@ -50,8 +50,8 @@ impl Merger {
         with_capacity(Self::capacity(shape, window)).map(Self)
     }
 
-    /// Adds a younger pane to an older one, which then lists at most k candidates. Both are closed, and the candidates that they
-    /// list have ranks ([`rank`](super::order::rank)). `rest` are the panes that are younger than both.
+    /// Adds a younger pane to an older one, which then lists at most k candidates. Both are closed, and their candidates
+    /// have ranks ([`rank`](super::order::rank)). `rest` are the panes that are younger than both.
     ///
     /// Cost: one step per cell, and the buckets of [`Merger::select`] and four more for each candidate that the panes list.
     pub fn merge(

@@ -1,13 +1,13 @@
 //! Top-k with a sliding window: the k most frequent items of the last panes (docs/sliding-windows.md).
 //!
-//! Each pane has its own table of buckets, which changes only while it is the newest pane, and when two panes become one. The count of an item in the window is the sum of its estimates in all panes.
+//! Each pane has a table of buckets. Only additions to the newest pane and merges change it. The count of an item in the window is the sum
+//! of its estimates in all panes.
 //!
-//! A table cannot list its items. So each closed pane lists up to k *candidates*, the items that were among its most
-//! frequent ones, or those of the window. Each candidate is stored once, with its hash and the sum of its estimates in the closed panes, so an addition
-//! reads the table of the newest pane only.
+//! A table cannot list its items. So each closed pane lists *candidates*: items that were among its most frequent ones, or those of
+//! the window. A candidate is stored once, with the sum of its estimates in the closed panes: an addition reads only the newest table.
 //!
-//! An item can be frequent in the window, but in no pane. So some additions of items that are no candidates (`is_sampled`) sum up the
-//! estimates in all panes: if the sum is large enough for the list of the window, the item becomes a candidate.
+//! An item can be frequent in the window, but in no pane. So a sample of the additions of other items (`is_sampled`) reads all tables: if
+//! the sum is large enough for the list of the window, the item becomes a candidate.
 //!
 //! - `table`: the buckets of a pane
 //! - `members`: two heaps of candidates, the most frequent items of the newest pane (the heap) and of the window (the
@@ -54,11 +54,11 @@ pub const MAX_DEPTH: u64 = MAX_ROWS_WITHOUT_LIMIT;
 /// The largest table of a pane in bytes, in a uniform window.
 pub const MAX_TABLE_BYTES: u64 = 512 << 20;
 
-/// The largest table of a pane in bytes, in a window whose panes grow with age. A merge of two full tables reads a random bucket
-/// per cell: it takes 4 ms for tables of 1 MiB, which a cache holds, and 60 ms for 8 MiB; and a step over many panes has up to 230 merges.
+/// The largest table of a pane in bytes, in a window whose panes grow with age. A step has up to 230 merges, and each reads a random
+/// bucket per cell: the tables must fit in the caches.
 pub const MAX_MERGED_TABLE_BYTES: u64 = 1 << 20;
 
-/// The limit on the work of a step to a later pane, see [`check_limits`]. A unit of work takes about 4 ns.
+/// The limit on the work of a step to a later pane, in units of about 4 ns.
 const MAX_STEP_WORK: u64 = 25_000_000;
 
 /// The work of the estimate of a candidate in a pane: two buckets of a table.
@@ -129,17 +129,14 @@ impl TopKWindow {
     /// An empty sketch of the `k` most frequent items of a window. The other parameters are those of
     /// [`TopK::new`](super::TopK::new), per pane, and the key of the hash.
     ///
-    /// Allocates 16 bytes per element of the list, and 96 more in a window whose panes grow with age. A pane takes 40 bytes per
-    /// five of the `width` · `depth` cells and 4 per element of the list, 8 if panes grow with age, from the first addition in the pane on. Each candidate takes its bytes, 46 to
-    /// 52 for its slot and 11 to 22 for its index entry. Requests the bytes of [`TopK::new`](super::TopK::new) and
-    /// those of the first pane from `budget`.
+    /// Allocates 16 bytes per element of the list, 112 if panes grow with age. A pane with an addition takes about 8 bytes for each of
+    /// the `width` · `depth` cells and 4 per element of the list, 8 if panes grow with age. A candidate takes its bytes and 57 to 74 more.
+    /// Requests the bytes of [`TopK::new`](super::TopK::new) and those of the first pane from `budget`.
     ///
     /// # Errors
     /// See [`TopKError`]; its variants are checked in order. `depth` is at most [`MAX_DEPTH`], and a table has at most
     /// [`MAX_TABLE_BYTES`], or [`MAX_MERGED_TABLE_BYTES`] if the panes grow with age. A step to a later pane reads two buckets
-    /// of half of the panes for each candidate, of which there are about `k` per pane, and twice as many in panes of level 0 if
-    /// panes grow with age. `k` must be so small that this takes at most
-    /// 0.1 s.
+    /// of half of the panes for each candidate: `k` must be so small that this takes at most 0.1 s.
     pub fn new(
         k: u64,
         width: u64,
@@ -294,13 +291,11 @@ impl TopKWindow {
         self.add_hashed(item, &hash, increment, Budget::UNLIMITED, &mut uncounted)
     }
 
-    /// Adds `increment` occurrences of an item with its hash ([`TopKWindow::hash`]) to the newest pane. `budget` is
-    /// asked for the bytes of each block before it is allocated; `changes` records the blocks that are freed and
-    /// allocated.
+    /// Adds `increment` occurrences of an item with its hash ([`TopKWindow::hash`]) to the newest pane. Requests the bytes of each block
+    /// from `budget`; `changes` records the blocks that are freed and allocated.
     ///
-    /// Cost: two buckets and a hash lookup; at most three more buckets if its count enters or leaves a heavy cell. An item that
-    /// becomes a candidate costs two buckets of each live pane; so do a share of the other additions, at most one in as many as there
-    /// are closed panes.
+    /// Cost: two to five buckets and a hash lookup. An item that becomes a candidate costs two buckets of each live pane; so does, on
+    /// average, at most one of as many other occurrences as there are closed panes.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the memory for the pane, or for an item that might become a candidate, is refused, or if there is no
@@ -450,8 +445,8 @@ impl TopKWindow {
     }
 }
 
-/// Whether an addition computes the sum of its item over the window, by the hash of the item and the total of the newest pane after
-/// the addition: on average, for one of as many occurrences as there are closed panes. So additions read one closed pane on average.
+/// Whether an addition computes the sum of its item over the window. `total` is that of the newest pane after the addition. True for one of
+/// as many occurrences as there are closed panes, so that additions read one closed pane on average.
 #[inline]
 fn is_sampled(hash: u64, total: u64, increment: u32, closed_panes: usize) -> bool {
     let drawn = scale(finalize(hash.wrapping_add(total)), closed_panes);

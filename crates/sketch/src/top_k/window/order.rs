@@ -1,12 +1,11 @@
 //! The order of candidates by the bytes of their items, as ranks.
 //!
-//! A step to a later pane can merge hundreds of panes, and each merge orders its candidates by count and item. The items are
-//! compared here, once per step; the merges compare ranks.
+//! A step can merge hundreds of panes, and each merge orders its candidates by count and item. The items are compared here, once per
+//! step; the merges compare ranks.
 //!
-//! This is a merge sort of linked lists that compares common prefixes before items (Ng and Kakehi, "Merging String Sequences by
-//! Longest Common Prefixes", IPSJ Digital Courier 4, 2008): it compares each byte about once, whatever the items have
-//! in common. It allocates nothing, because a step cannot fail: during a step no candidate is in a heap, so the positions of the
-//! candidates are free.
+//! This is a merge sort of linked lists by common prefixes (Ng and Kakehi, "Merging String Sequences by Longest Common Prefixes", IPSJ
+//! Digital Courier 4, 2008): it compares each byte about once. It must not allocate, because a step cannot fail. During a step no
+//! candidate is in a heap, so the lists are in the positions of the candidates.
 
 use super::candidates::{Candidate, Candidates, HeapIndex, NONE};
 use std::cmp::Ordering;

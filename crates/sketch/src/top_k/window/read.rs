@@ -25,9 +25,8 @@ impl TopKWindow {
     /// The items of the list with counts above 0 and their counts, the largest count first. Items with equal counts are
     /// in the order of their bytes. Copies no item.
     ///
-    /// Cost: O(n + k log k) for n candidates. The first read of other panes than those of the read before, or after a write, takes
-    /// two buckets of at most half of the panes for each candidate, unless the newest pane is the current one and all panes
-    /// count.
+    /// Cost: O(n + k log k) for n candidates. Unless the newest pane is the current one and all panes count, the first read after a
+    /// write, or of other panes than before, takes two buckets of at most half of the panes for each candidate.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses sixteen bytes per item of the list and eight per candidate.

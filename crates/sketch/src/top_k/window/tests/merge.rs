@@ -129,6 +129,35 @@ fn a_pane_without_a_sibling_lists_at_most_k_items_when_it_grows() {
     assert_eq!(digest(&jumped), digest(&sketch));
 }
 
+/// A longer pane that gets a name lists k items by their sums over the half of the window. A pane that becomes longer alone reads only
+/// eight younger panes, which have none of this item.
+#[test]
+fn a_name_that_a_longer_pane_gets_stays_if_its_sum_over_the_half_is_large() {
+    const UNIT: u64 = 1004;
+    let mut sketch = leveled((1, 500, 2, 0.9), 8, 9 << 7);
+    sketch.add(b"steady", 1000).unwrap();
+    // Unit 1004 lists "steady" until it becomes one with unit 1005, when the newest pane is 1006 + 8 · 2 + 1. The next step, to a
+    // multiple of 128, merges no panes.
+    for unit in 1..=UNIT + 20 {
+        sketch.advance(unit);
+        let count = if unit == UNIT { 100 } else { 10 };
+        sketch.add(&unit.to_le_bytes(), count).unwrap();
+        if unit == UNIT {
+            sketch.add(b"steady", 60).unwrap();
+        }
+    }
+    let panes = sketch.panes.all();
+    let half = &panes[(panes.len() - 2) / 2..];
+    let timeline = sketch.timeline();
+    assert!(timeline.level_of(half[0].first) > Some(0));
+    let estimate = |pane: &StoredPane<Pane>| {
+        let hash = sketch.hash(b"steady").of_seed();
+        pane.content.table.estimate(sketch.buckets.places(hash))
+    };
+    assert!(half[..=YOUNGER].iter().all(|pane| estimate(pane) == 0));
+    assert_eq!(items_of(&sketch, &half[0].content), [b"steady"]);
+}
+
 /// Cells of an item that both panes count are added.
 #[test]
 fn counts_of_an_item_in_both_panes_are_added() {

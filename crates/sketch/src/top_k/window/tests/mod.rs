@@ -6,7 +6,6 @@ mod memory;
 mod merge;
 mod order;
 mod read;
-mod recall;
 mod reload;
 mod table;
 mod work;
