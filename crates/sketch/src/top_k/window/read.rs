@@ -1,7 +1,7 @@
 //! Reads. While the newest pane is the current one and all panes count, the list answers. Otherwise the first read computes the
 //! list of the panes that count, and keeps it for the reads that follow.
 //!
-//! The list of some panes consists of candidates, whichever pane lists them. Every part of the window ends with the newest pane.
+//! The list of some panes consists of candidates, whichever pane lists them.
 
 use super::cache::{Ranking, RankingCache};
 use super::candidates::{HeapIndex, NONE, saturated};
@@ -14,6 +14,7 @@ use crate::top_k::pairs::Pairs;
 use crate::window::Panes;
 use std::cell::Cell;
 use std::mem::take;
+use std::ops::Range;
 
 /// The largest number of cells that [`TopKWindow::unnamed_above`] reads, about. A candidate that it compares counts as a cell.
 const MAX_CELLS: usize = 500_000;
@@ -61,7 +62,26 @@ impl TopKWindow {
         panes: Panes,
         cache: &mut RankingCache,
     ) -> Result<bool, OutOfMemory> {
-        let Some(number) = self.candidates.find(item, self.hash(item).of_seed()) else {
+        self.lists_at(self.candidate(item), panes, cache)
+    }
+
+    /// The candidate with this item, for [`TopKWindow::lists_at`]. Cost: one pass over the item and a hash lookup.
+    #[must_use]
+    pub fn candidate(&self, item: &[u8]) -> Option<u32> {
+        self.candidates.find(item, self.hash(item).of_seed())
+    }
+
+    /// [`TopKWindow::query_at`] for an item with this candidate ([`TopKWindow::candidate`]).
+    ///
+    /// # Errors
+    /// As [`TopKWindow::query_at`].
+    pub fn lists_at(
+        &self,
+        candidate: Option<u32>,
+        panes: Panes,
+        cache: &mut RankingCache,
+    ) -> Result<bool, OutOfMemory> {
+        let Some(number) = candidate else {
             return Ok(false);
         };
         if self.is_listed(panes) {
@@ -182,10 +202,11 @@ impl TopKWindow {
         cache: &'c mut RankingCache,
     ) -> Result<&'c Ranking, OutOfMemory> {
         let key = (self.stamp.number(), panes);
-        if cache.ranking.as_ref().is_none_or(|kept| kept.key != key) {
+        let place = &mut cache.rankings[usize::from(panes.is_past())];
+        if place.as_ref().is_none_or(|kept| kept.key != key) {
             let len = self.candidates.len();
             cache.changes += 1;
-            let ranking = match cache.ranking.take() {
+            let ranking = match place.take() {
                 Some(kept) if kept.key.0 == key.0 => kept,
                 _ => Ranking {
                     key,
@@ -193,24 +214,29 @@ impl TopKWindow {
                     top: Pairs::zeroed(self.k().min(len).into())?,
                 },
             };
-            let ranking = cache.ranking.insert(ranking);
+            let ranking = place.insert(ranking);
             ranking.key = key;
             self.rank(ranking, panes);
         }
-        Ok(cache.ranking.as_ref().expect("computed above"))
+        Ok(place.as_ref().expect("computed above"))
     }
 
     /// Computes the list of these panes.
     fn rank(&self, Ranking { sums, top, .. }: &mut Ranking, panes: Panes) {
-        let counted = self.panes.counted(panes);
-        let (skipped, counted) = self
-            .panes
-            .all()
-            .split_at(self.panes.all().len() - counted.len());
-        let (closed, newest) = match self.panes.newest(&self.timeline) {
-            Some(_) if !counted.is_empty() => counted.split_at(counted.len() - 1),
-            _ => (counted, &[][..]),
+        let Range { start, end } = self.panes.positions(panes);
+        let closed_len = match self.panes.newest(&self.timeline) {
+            Some(_) => self.panes.all().len() - 1,
+            None => self.panes.all().len(),
         };
+        let (all_closed, newest) = self.panes.all().split_at(closed_len);
+        let newest = if end > closed_len && start < end {
+            newest
+        } else {
+            &[]
+        };
+        let (before, counted) = all_closed.split_at(start.min(closed_len));
+        let (closed, after) = counted.split_at(end.min(closed_len) - before.len());
+        let skipped = || before.iter().chain(after);
         // An upper bound of the sum: that of all closed panes, which is stored, and the estimate in the newest.
         let bound_of = |number: u32| {
             let item = self.buckets.places(self.candidates.get(number).hash);
@@ -220,7 +246,8 @@ impl TopKWindow {
         // First, the candidates that these panes list: few of the others have a larger sum.
         sums.clear();
         sums.resize(self.candidates.len() as usize, UNKNOWN);
-        let members = self.heap.iter().chain(self.list.iter());
+        let heap = newest.iter().flat_map(|_| self.heap.iter());
+        let members = heap.chain(self.list.iter());
         let members = members.map(|(_, _, number)| number);
         let listed = closed.iter().flat_map(|pane| &pane.content.listed).copied();
         for number in listed.chain(members) {
@@ -228,12 +255,12 @@ impl TopKWindow {
                 sums[number as usize] = bound_of(number);
             }
         }
-        let subtracts = skipped.len() <= closed.len();
+        let subtracts = all_closed.len() - closed.len() <= closed.len();
         let sum_of = |number: u32, bound: u64| {
             let item = self.buckets.places(self.candidates.get(number).hash);
             let in_newest = || bound.saturating_sub(self.candidates.apart(number).closed());
             saturated(match subtracts {
-                true => bound.saturating_sub(sum_of_estimates(skipped, item)),
+                true => bound.saturating_sub(sum_of_estimates(skipped(), item)),
                 false => sum_of_estimates(closed, item).saturating_add(in_newest()),
             })
         };
