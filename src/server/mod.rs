@@ -48,6 +48,7 @@ pub mod key;
 pub mod load;
 pub mod log;
 pub mod memory;
+pub mod part;
 pub mod stats;
 pub mod window;
 

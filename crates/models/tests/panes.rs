@@ -312,6 +312,8 @@ proptest! {
                 prop_assert_eq!(row.covered_ms, end - row.start);
                 prop_assert_eq!(timeline.counted_panes(row.panes).unwrap(), of_row.clone());
                 prop_assert_eq!(texts.counted(row.panes), units(&of_row));
+                let is_all = of_row.len() == live.len() && row.covered_ms + row.start == now.max(newest_ms);
+                prop_assert_eq!(row.panes == timeline.panes_at(now), is_all);
             }
             prop_assert_eq!(in_period, []);
         }

@@ -144,7 +144,7 @@ impl LiveDigests {
             digests.push(match sources[first].get().or_missing(NOT_FOUND)? {
                 Digest::Classic(_) => None,
                 source @ Digest::Windowed(digest) => {
-                    let panes = source.panes(call)?;
+                    let panes = source.panes(call);
                     let live =
                         digest.with_cache(|digest, cache| digest.digest_at(panes, cache, budget));
                     Some(live.map_err(|_| NO_MEMORY)?)

@@ -5,9 +5,9 @@
 
 use super::opened::OpenedKey;
 use super::present::Present;
-use crate::server::call::Call;
 use crate::server::data_type::{DataType, Registration, Value};
 use crate::server::error::Error;
+use crate::server::part::Part;
 use redis_module::raw;
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -173,21 +173,36 @@ macro_rules! one_of {
         }
 
         impl $name<'_> {
-            /// The panes that count for a read.
-            ///
-            /// # Errors
-            /// Those of [`Call::panes`](crate::server::call::Call::panes).
             #[inline(always)]
-            #[allow(dead_code)] // Not all families have commands that read.
-            pub fn panes(
-                self,
-                call: &$crate::server::call::Call<'_>,
-            ) -> Result<roughly_sketch::window::Panes, $crate::server::call::Error> {
-                call.panes(match self {
+            fn timeline(&self) -> Option<&roughly_sketch::window::Timeline> {
+                match self {
                     $( Self::$variant(value) => {
                         <$type as roughly_sketch::window::Timed>::timeline(value)
                     } )+
-                })
+                }
+            }
+
+            /// The panes of the window that count for a read.
+            #[inline(always)]
+            #[allow(dead_code)] // Not all families have commands that cannot read a part.
+            pub fn panes(
+                self,
+                call: &$crate::server::call::Call<'_>,
+            ) -> roughly_sketch::window::Panes {
+                call.panes(self.timeline())
+            }
+
+            /// The panes that count for a read of a part of the window.
+            ///
+            /// # Errors
+            /// Those of [`Call::panes_of`](crate::server::call::Call::panes_of).
+            #[inline(always)]
+            pub fn panes_of(
+                self,
+                call: &$crate::server::call::Call<'_>,
+                part: $crate::server::part::Part,
+            ) -> Result<roughly_sketch::window::Panes, $crate::server::call::Error> {
+                call.panes_of(part, self.timeline())
             }
         }
     };
@@ -275,9 +290,9 @@ impl<V> Lookup<V> {
     /// # Errors
     /// [`Error::WrongType`] for another type if the command reads a part of a window.
     #[inline(always)]
-    pub fn lenient(self, call: &Call<'_>) -> Result<Option<V>, Error> {
+    pub fn lenient(self, part: Part) -> Result<Option<V>, Error> {
         match self {
-            Self::WrongType if call.is_within() => Err(Error::WrongType),
+            Self::WrongType if !part.is_whole() => Err(Error::WrongType),
             other => Ok(other.found()),
         }
     }

@@ -92,7 +92,8 @@ impl Timeline {
     }
 
     /// The live panes that begin in a period, or before it in the same step, by steps of `step_ms` milliseconds that begin at
-    /// multiples of `step_ms`. Each pane is in one row. A step in which no pane begins has none.
+    /// multiples of `step_ms`. Each pane is in one row. A step in which no pane begins has none. The panes of a row with all live
+    /// panes are those of [`Timeline::panes_at`].
     ///
     /// # Errors
     /// Those of [`Timeline::panes_of`].
@@ -121,7 +122,10 @@ impl Timeline {
                 last = next;
             }
             let end = Some(last.end).filter(|&end| end <= timeline.newest());
-            let panes = Panes::part(first.first, end);
+            let panes = match end {
+                None if first.first == live.oldest() => live,
+                end => Panes::part(first.first, end),
+            };
             Some(Row {
                 start: start_of(&first),
                 covered_ms: timeline.covered_ms(period.now, panes),
