@@ -1,8 +1,12 @@
 //! Which panes of a window a command reads: all, or those of SKETCH.WITHIN, SKETCH.BETWEEN or SKETCH.SERIES.
 
 use super::call::{Call, Error};
+use roughly_sketch::memory::{OutOfMemory, with_capacity};
 use roughly_sketch::window::{Panes, Period, PeriodError, Timeline};
 use std::ffi::{CStr, CString};
+
+/// Not enough memory for the rows of a series.
+const NO_MEMORY: &CStr = c"ERR Insufficient memory";
 
 /// The commands that run a command on a part of the window. Each runs what the ones after it run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,27 +106,30 @@ impl Part {
 }
 
 impl Series {
-    /// Replies with a row for each step. `reply` writes the reply for its panes. Its error, which is that of refused memory, becomes
-    /// the reply of the row.
+    /// Replies with a row for each step: `read` reads its panes, and `reply` writes the reply about them. All rows are read before the
+    /// first is written, because an error is the reply of the command.
     ///
     /// # Errors
-    /// If the period cannot be read; then nothing is written.
-    pub fn reply<'a>(
+    /// If the period cannot be read, or memory is refused; then nothing is written.
+    pub fn reply<'a, R>(
         self,
         call: &mut Call<'a>,
         timeline: &Timeline,
-        mut reply: impl FnMut(&mut Call<'a>, Panes) -> Result<(), &'static CStr>,
+        mut read: impl FnMut(Panes) -> Result<R, OutOfMemory>,
+        mut reply: impl FnMut(&mut Call<'a>, R),
     ) -> Result<(), Error> {
         let rows = timeline.rows(self.period, self.step_ms);
         let rows = rows.map_err(|error| Parts::Series.error(error))?;
-        call.reply_array(rows.clone().count());
-        for row in rows {
+        let mut answers = with_capacity(rows.clone().count()).map_err(|_| NO_MEMORY)?;
+        for row in rows.clone() {
+            answers.push(read(row.panes).map_err(|_| NO_MEMORY)?);
+        }
+        call.reply_array(answers.len());
+        for (row, answer) in rows.zip(answers) {
             call.reply_array(3);
             call.reply_count(row.start);
             call.reply_count(row.covered_ms);
-            if let Err(error) = reply(call, row.panes) {
-                call.reply_error(error);
-            }
+            reply(call, answer);
         }
         Ok(())
     }

@@ -17,11 +17,10 @@ pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     if let (Part::Series(series), Counts::Windowed(sketch)) = (part, sketch) {
         let hashes = try_collect(items.map(|item| sketch.hash(item)));
         let hashes = hashes.map_err(CountMinError::from)?;
-        return series.reply(call, sketch.timeline(), |call, panes| {
+        return series.reply(call, sketch.timeline(), Ok, |call, panes| {
             call.reply_array(hashes.len());
             let hashes = hashes.iter().copied();
             sketch.query_hashed(hashes, panes, |estimate| call.reply_count(estimate));
-            Ok(())
         });
     }
     call.reply_array(items.len());

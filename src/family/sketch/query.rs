@@ -68,11 +68,12 @@ pub fn accuracy(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = call.read(1);
     let (value, panes) = panes_of(call, part, &key)?;
     if let (Part::Series(series), Some(timeline)) = (part, value.timeline()) {
-        return series.reply(call, timeline, |call, panes| {
-            let fields = value.accuracy(panes, false).map_err(|_| NO_MEMORY)?;
-            reply_fields(call, fields);
-            Ok(())
-        });
+        return series.reply(
+            call,
+            timeline,
+            |panes| value.accuracy(panes, false),
+            reply_fields,
+        );
     }
     let fields = value.accuracy(panes, true).map_err(|_| NO_MEMORY)?;
     reply_fields(call, fields);

@@ -3,11 +3,12 @@
 //! None of them changes the state of the digest. After a write, the first of them other than MIN, MAX and INFO creates the
 //! compressed form. It is kept until the next write and counts as memory of the key.
 
-use super::types::{Digest, NOT_FOUND, Numbers, parse_all};
+use super::types::{Digest, NO_MEMORY, NOT_FOUND, Numbers, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::part::Part;
-use roughly_sketch::t_digest::Compressed;
+use crate::server::part::{Part, Series};
+use roughly_sketch::memory::{OutOfMemory, try_collect};
+use roughly_sketch::t_digest::{Compressed, TDigestWindow, WindowCache};
 use roughly_sketch::window::Panes;
 use std::ffi::CStr;
 
@@ -30,9 +31,8 @@ fn extreme(
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
     let panes = digest.panes_of(call, part)?;
     if let (Part::Series(series), Digest::Windowed(windowed)) = (part, digest) {
-        return series.reply(call, windowed.timeline(), |call, panes| {
+        return series.reply(call, windowed.timeline(), Ok, |call, panes| {
             call.reply_double(of(digest, panes));
-            Ok(())
         });
     }
     let value = of(digest, panes);
@@ -120,9 +120,19 @@ pub fn trimmed_mean(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
         let text = c"ERR T-Digest: low_cut_percentile should be lower than high_cut_percentile";
         return Err(text.into());
     }
-    digest.reply(call, part, panes, |call, digest| {
-        call.reply_double(digest.trimmed_mean(low, high));
-    })
+    let read = |digest: &Compressed| digest.trimmed_mean(low, high);
+    if let (Part::Series(series), Digest::Windowed(digest)) = (part, digest) {
+        return reply_rows(
+            call,
+            series,
+            digest,
+            |digest| Ok(read(digest)),
+            Call::reply_double,
+        );
+    }
+    let mean = digest.answers(panes, read);
+    call.reply_double(mean.map_err(|_| NO_MEMORY)?);
+    Ok(())
 }
 
 fn double(argument: Argument<'_>, error: &'static CStr) -> Result<f64, Error> {
@@ -155,12 +165,33 @@ fn reply_each<'a, N: Copy, R>(
     let panes = digest.panes_of(call, part)?;
     let mut numbers = Numbers::new();
     parse_all(call, 2, &mut numbers, parse)?;
-    digest.reply(call, part, panes, |call, digest| {
+    if let (Part::Series(series), Digest::Windowed(digest)) = (part, digest) {
+        let read = |digest: &_| try_collect(numbers.iter().map(|&number| answer(digest, number)));
+        return reply_rows(call, series, digest, read, |call, answers| {
+            call.reply_array(answers.len());
+            answers.into_iter().for_each(|answer| reply(call, answer));
+        });
+    }
+    let replied = digest.answers(panes, |digest| {
         call.reply_array(numbers.len());
         for &number in numbers.iter() {
             reply(call, answer(digest, number));
         }
-    })
+    });
+    Ok(replied.map_err(|_| NO_MEMORY)?)
+}
+
+/// Replies with the rows of a series. `read` reads the compressed form of a row, which is not kept.
+fn reply_rows<'a, R>(
+    call: &mut Call<'a>,
+    series: Series,
+    digest: &TDigestWindow,
+    mut read: impl FnMut(&Compressed) -> Result<R, OutOfMemory>,
+    reply: impl FnMut(&mut Call<'a>, R),
+) -> Result<(), Error> {
+    let mut cache = WindowCache::default();
+    let read = |panes| read(digest.compressed_at(panes, &mut cache)?);
+    series.reply(call, digest.timeline(), read, reply)
 }
 
 /// TDIGEST.INFO key

@@ -7,12 +7,9 @@ use crate::server::data_type::{
     AnyValue, CountedUsage, DataType, Registration, Value, registration,
 };
 use crate::server::key::one_of;
-use crate::server::part::Part;
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::{Budget, OutOfMemory};
 use roughly_sketch::refusable::refusable;
-use roughly_sketch::t_digest::{
-    Compressed, DigestError, Info, TDigest, TDigestWindow, WindowCache,
-};
+use roughly_sketch::t_digest::{Compressed, DigestError, Info, TDigest, TDigestWindow};
 use roughly_sketch::window::Panes;
 use smallvec::SmallVec;
 use std::ffi::CStr;
@@ -93,38 +90,25 @@ impl Digest<'_> {
         }
     }
 
-    /// Replies with what `reply` writes from the compressed form, which answers queries; for a series, in rows. The compressed form
-    /// is kept until the next write, and its memory is counted, unless it is that of a row.
+    /// Calls `read` with the compressed form, which answers queries. It is kept until the next write, and its memory is
+    /// counted.
     ///
     /// # Errors
-    /// If the allocator refuses, and those of [`Series::reply`](crate::server::part::Series::reply).
+    /// [`OutOfMemory`] if the allocator refuses.
     #[inline(always)]
-    pub fn reply<'a>(
+    pub fn answers<R>(
         self,
-        call: &mut Call<'a>,
-        part: Part,
         panes: Panes,
-        mut reply: impl FnMut(&mut Call<'a>, &Compressed),
-    ) -> Result<(), Error> {
-        if let (Part::Series(series), Self::Windowed(digest)) = (part, self) {
-            let mut cache = WindowCache::default();
-            let digest: &TDigestWindow = digest;
-            return series.reply(call, digest.timeline(), |call, panes| {
-                let compressed = digest.compressed_at(panes, &mut cache);
-                reply(call, compressed.map_err(|_| NO_MEMORY)?);
-                Ok(())
-            });
-        }
-        let read = |compressed: &Compressed| reply(call, compressed);
-        let replied = match self {
+        read: impl FnOnce(&Compressed) -> R,
+    ) -> Result<R, OutOfMemory> {
+        match self {
             Self::Classic(digest) => {
                 digest.with_cache(|digest, cache| digest.compressed_with(cache).map(read))
             }
             Self::Windowed(digest) => {
                 digest.with_cache(|digest, cache| digest.compressed_at(panes, cache).map(read))
             }
-        };
-        Ok(replied.map_err(|_| NO_MEMORY)?)
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::family::errors::check_work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::part::Part;
-use roughly_sketch::memory::{OutOfMemory, try_collect};
+use roughly_sketch::memory::{try_collect, with_capacity};
 use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, RankingCache};
 use std::ffi::CStr;
 
@@ -21,25 +21,24 @@ pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
         let candidates = items.map(|item| sketch.candidate(item));
         let candidates = try_collect(candidates).map_err(|_| NO_MEMORY)?;
         let mut cache = RankingCache::default();
-        return series.reply(call, sketch.timeline(), |call, panes| {
-            call.reply_array(candidates.len());
+        let read = |panes| {
+            let mut listed = with_capacity(candidates.len())?;
             for &candidate in &candidates {
-                reply_listed(call, sketch.lists_at(candidate, panes, &mut cache));
+                listed.push(sketch.lists_at(candidate, panes, &mut cache)?);
             }
-            Ok(())
+            Ok(listed)
+        };
+        return series.reply(call, sketch.timeline(), read, |call, listed| {
+            call.reply_array(listed.len());
+            (listed.into_iter()).for_each(|is_listed| call.reply_boolean(is_listed));
         });
     }
     call.reply_array(items.len());
-    sketch.query_each(items, panes, |is_listed| reply_listed(call, is_listed));
-    Ok(())
-}
-
-#[inline(always)]
-fn reply_listed(call: &mut Call<'_>, is_listed: Result<bool, OutOfMemory>) {
-    match is_listed {
+    sketch.query_each(items, panes, |is_listed| match is_listed {
         Ok(is_listed) => call.reply_boolean(is_listed),
         Err(_) => call.reply_error(NO_MEMORY),
-    }
+    });
+    Ok(())
 }
 
 /// TOPK.COUNT key item [item …]
@@ -53,12 +52,11 @@ pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
         let items = call.args_from(FIRST_ITEM).map(Argument::bytes);
         let items = items.map(|item| (item, sketch.hash(item)));
         let items = try_collect(items).map_err(|_| NO_MEMORY)?;
-        return series.reply(call, sketch.timeline(), |call, panes| {
+        return series.reply(call, sketch.timeline(), Ok, |call, panes| {
             call.reply_array(items.len());
             for (item, hash) in &items {
                 call.reply_integer(sketch.count_hashed_at(item, hash, panes).into());
             }
-            Ok(())
         });
     }
     call.reply_array(call.len() - FIRST_ITEM);
@@ -102,10 +100,9 @@ pub fn list(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     }
     if let (Part::Series(series), Top::Windowed(sketch)) = (part, sketch) {
         let mut cache = RankingCache::default();
-        return series.reply(call, sketch.timeline(), |call, panes| {
-            let mut items = sketch.list_at(panes, &mut cache).map_err(|_| NO_MEMORY)?;
-            reply_items(call, &mut items, with_count);
-            Ok(())
+        let read = |panes| try_collect(sketch.list_at(panes, &mut cache)?);
+        return series.reply(call, sketch.timeline(), read, |call, items| {
+            reply_items(call, &mut items.into_iter(), with_count);
         });
     }
     let listed = sketch.list(panes, |items| reply_items(call, items, with_count));

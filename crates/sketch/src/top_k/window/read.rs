@@ -239,8 +239,11 @@ impl TopKWindow {
         let skipped = || before.iter().chain(after);
         // An upper bound of the sum: that of all closed panes, which is stored, and the estimate in the newest.
         let bound_of = |number: u32| {
-            let item = self.buckets.places(self.candidates.get(number).hash);
             let closed = self.candidates.apart(number).closed();
+            if newest.is_empty() {
+                return closed;
+            }
+            let item = self.buckets.places(self.candidates.get(number).hash);
             closed.saturating_add(sum_of_estimates(newest, item))
         };
         // First, the candidates that these panes list: few of the others have a larger sum.
