@@ -498,8 +498,11 @@ fn the_exporter_delivers_quantiles_and_top_items_within_limits() {
         connection.send(&[&b"TOPK.INCRBY"[..], b"pages", item, count.as_bytes()]);
     }
     let url = format!("redis://exporter:secret@127.0.0.1:{}", server.port());
-    let samples = |arguments: &[&str]| {
-        let arguments = [&["--server", &url], arguments].concat();
+    let samples = |arguments: &str| {
+        let arguments: Vec<_> = ["--server", &url]
+            .into_iter()
+            .chain(arguments.split(' '))
+            .collect();
         let values = Exporter::start_with(server.port(), &arguments)
             .metrics()
             .values;
@@ -531,60 +534,32 @@ fn the_exporter_delivers_quantiles_and_top_items_within_limits() {
         "bf_top{key=\"pages\",item=\"\u{e9}\"} 88",
         r#"bf_top{key="pages",item="\\xff"} 87"#,
     ];
-    // Several keys without a window or with another type, a missing key, and a key without the permission.
-    let latencies = ["--quantiles", "latency:*=0.5,1@5m"];
-    assert_eq!(samples(&latencies), expected(0, 0, 1, &latency));
+    // Also a key without a window, others with another type, and a missing key.
     assert_eq!(
-        samples(&["--quantiles", "pages=0.5@5m"]),
-        expected(0, 0, 0, &[])
+        samples(
+            "--quantiles latency:*=0.5,1@5m --quantiles pages=0.5@5m --top latency:missing=3@5m"
+        ),
+        expected(0, 0, 1, &latency)
     );
-    assert_eq!(
-        samples(&["--top", "latency:missing=3@5m"]),
-        expected(0, 0, 0, &[])
-    );
-    assert_eq!(samples(&["--top", "other=3@5m"]), expected(0, 0, 1, &[]));
-    // A part that is shorter than a pane, and a number of items.
-    assert_eq!(
-        samples(&["--top", "pages=9@299999ms"]),
-        expected(0, 0, 1, &[])
-    );
-    assert_eq!(samples(&["--top", "pages=9@5m"]), expected(0, 0, 0, &pages));
-    assert_eq!(
-        samples(&["--top", "pages=2@1h"]),
-        expected(0, 0, 0, &pages[..2])
-    );
+    // A key without permission, and a part that is shorter than a pane.
+    let refused = samples("--top other=3@5m --top pages=9@299999ms");
+    assert_eq!(refused, expected(0, 0, 2, &[]));
+    assert_eq!(samples("--top pages=9@5m"), expected(0, 0, 0, &pages));
     // The first option that matches counts; limits are those of all options together.
-    let both = [
-        "--quantiles",
-        "latency:a=0.5@5m",
-        "--quantiles",
-        "latency:a=0.5@1h",
-        "--top",
-        "pages=1@1d",
-    ];
+    let both = "--quantiles latency:a=0.5@5m --quantiles latency:a=0.5@1h --top pages=1@1d";
     let read = [latency[0], pages[0]];
-    assert_eq!(samples(&both), expected(0, 0, 0, &read));
-    let limit = |option, value| samples(&[&both[..], &[option, value]].concat());
-    assert_eq!(limit("--query-keys", "3"), expected(0, 0, 0, &read));
-    assert_eq!(limit("--query-keys", "2"), expected(1, 0, 0, &read[..1]));
-    assert_eq!(limit("--query-keys", "0"), expected(3, 0, 0, &[]));
-    assert_eq!(limit("--query-seconds", "0"), expected(0, 3, 0, &[]));
-    for argument in [
-        "a=2@60s",
-        "a=0.5",
-        "a=0.5,@60s",
-        "a=0..5@5m",
-        "=0.5@60s",
-        "a=0.5@60",
-    ] {
+    let limited = |option| samples(&format!("{both} {option}"));
+    assert_eq!(limited("--query-keys 3"), expected(0, 0, 0, &read));
+    assert_eq!(limited("--query-keys 2"), expected(1, 0, 0, &read[..1]));
+    assert_eq!(limited("--query-keys 0"), expected(3, 0, 0, &[]));
+    assert_eq!(limited("--query-seconds 0"), expected(0, 3, 0, &[]));
+    for argument in ["a=2@60s", "a=0.5,@60s", "a=0.5@60"] {
         let output = Command::new(format!("{DIRECTORY}/bf-exporter"))
             .args(["--quantiles", argument])
             .output();
         let errors = String::from_utf8(output.expect("the exporter runs").stderr).unwrap();
-        assert!(
-            errors.contains("error: argument --quantiles: invalid"),
-            "{errors}"
-        );
+        let start = "error: argument --quantiles: invalid";
+        assert!(errors.contains(start), "{errors}");
     }
 }
 
