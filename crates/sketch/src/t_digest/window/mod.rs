@@ -413,7 +413,8 @@ impl TDigestWindow {
         let live = self.live_in(panes);
         let key = (
             self.stamp.number(),
-            live.positions.clone(),
+            live.positions.start,
+            live.positions.end,
             live.newest.is_some(),
         );
         cache.answers(panes, key, self.stamp.value(), |compressed, merges| {

@@ -6,18 +6,42 @@
 use super::cache::{Ranking, RankingCache};
 use super::candidates::{HeapIndex, NONE, saturated};
 use super::largest::Largest;
-use super::table::{BUCKET_BYTES, CELLS, HEAVY_CELLS};
-use super::{ItemHash, TopKWindow, sum_of_estimates};
+use super::table::{BUCKET_BYTES, CELLS, HEAVY_CELLS, Table, fingerprint_of};
+use super::{ItemHash, Pane, TopKWindow, sum_of_estimates};
 use crate::memory::{OutOfMemory, with_capacity};
 use crate::top_k::item_hash::order;
 use crate::top_k::pairs::Pairs;
-use crate::window::Panes;
+use crate::window::{Panes, StoredPane};
 use std::cell::Cell;
 use std::mem::take;
 use std::ops::Range;
 
 /// The largest number of cells that [`TopKWindow::unnamed_above`] reads, about. A candidate that it compares counts as a cell.
 const MAX_CELLS: usize = 500_000;
+
+/// Bits of a set of fingerprints.
+const FINGERPRINT_BITS: usize = 1 << 16;
+
+/// The fingerprints that occur in some panes, by their low bits.
+struct Fingerprints([u64; FINGERPRINT_BITS / 64]);
+
+impl Fingerprints {
+    fn of(panes: &[StoredPane<Pane>]) -> Self {
+        let mut set = Self([0; FINGERPRINT_BITS / 64]);
+        let tables = panes.iter().map(|pane| &pane.content.table);
+        for fingerprint in tables.flat_map(Table::fingerprints) {
+            let bit = fingerprint as usize % FINGERPRINT_BITS;
+            set.0[bit / 64] |= 1 << (bit % 64);
+        }
+        set
+    }
+
+    /// Whether an item with this hash may have a cell in the panes.
+    fn may_have(&self, hash: u64) -> bool {
+        let bit = fingerprint_of(hash) as usize % FINGERPRINT_BITS;
+        self.0[bit / 64] & 1 << (bit % 64) != 0
+    }
+}
 
 /// In place of a sum that was not read. Sums are smaller.
 const UNKNOWN: u64 = u64::MAX;
@@ -125,8 +149,14 @@ impl TopKWindow {
 
     /// About how many items with sums above `count` over these panes are no candidates: the tables have their cells, but not their
     /// names. The work is limited by [`MAX_CELLS`]; items have random buckets, so the first ones are a sample of all.
+    /// A period in the past has its share of it, because a series reads as many of them as there are panes.
     pub(in crate::top_k) fn unnamed_above(&self, panes: Panes, count: u32) -> u64 {
+        let is_past = panes.is_past();
         let panes = self.panes.counted(panes);
+        let max_cells = match is_past {
+            true => MAX_CELLS * panes.len() / self.panes.all().len().max(1),
+            false => MAX_CELLS,
+        };
         // A table has less than 2^32 buckets.
         let all = (self.buckets.bytes() / BUCKET_BYTES as u64) as u32;
         let work = Cell::new(0);
@@ -142,7 +172,7 @@ impl TopKWindow {
                         self.buckets.places(hash).is_same(item)
                     };
                     // The largest count of an item is at least the mean one.
-                    if work.get() > MAX_CELLS
+                    if work.get() > max_cells
                         || u64::from(of_pane) * panes.len() as u64 <= count.into()
                         || self.candidates.has_fingerprint(fingerprint, is_item)
                     {
@@ -161,7 +191,7 @@ impl TopKWindow {
                 }
             }
             read = bucket + 1;
-            if work.get() > MAX_CELLS {
+            if work.get() > max_cells {
                 break;
             }
         }
@@ -283,8 +313,11 @@ impl TopKWindow {
                 offer(number, bound);
             }
         }
+        // Most items occur in none of a few panes of the past, of which a series reads as many as there are.
+        let few = (newest.is_empty() && !subtracts).then(|| Fingerprints::of(closed));
         for (&bound, number) in sums.iter().zip(0..) {
-            if bound == UNKNOWN {
+            let may_occur = |few: &Fingerprints| few.may_have(self.candidates.get(number).hash);
+            if bound == UNKNOWN && few.as_ref().is_none_or(may_occur) {
                 offer(number, bound_of(number));
             }
         }
