@@ -6,6 +6,7 @@ use roughly_sketch::memory::{OutOfMemory, with_capacity};
 use roughly_sketch::window::{Panes, Timeline};
 use std::ffi::{CStr, CString};
 
+const NO_WINDOW: &CStr = c"ERR the key has no window";
 /// Not enough memory for the rows of a series.
 const NO_MEMORY: &CStr = c"ERR Insufficient memory";
 
@@ -51,38 +52,28 @@ impl Series {
 }
 
 impl Call<'_> {
-    /// The panes of the window that count for a read of a value with this timeline.
-    #[inline(always)]
-    #[must_use]
-    pub fn panes(&self, timeline: Option<&Timeline>) -> Panes {
-        timeline.map_or(Panes::ALL, |timeline| timeline.panes_at(self.unix_ms()))
-    }
-
-    /// The panes of a part of the window. Those of a series are in its rows, see [`Series::reply`].
+    /// The panes that count for a read of a part of the window of a value with this timeline. Those of a series are in its rows, see
+    /// [`Series::reply`].
     ///
     /// # Errors
     /// For a part, if the value has no window, or the part is shorter than its panes.
     #[inline(always)]
-    pub fn panes_of(&self, part: Part, timeline: Option<&Timeline>) -> Result<Panes, Error> {
-        match part {
-            Part::Whole => Ok(self.panes(timeline)),
-            part => self.panes_of_part(part, timeline),
+    pub fn panes(&self, part: Part, timeline: Option<&Timeline>) -> Result<Panes, Error> {
+        match (part, timeline) {
+            (Part::Whole, None) => Ok(Panes::ALL),
+            (Part::Whole, Some(timeline)) => Ok(timeline.panes_at(self.unix_ms())),
+            (part, timeline) => self.panes_of(part, timeline.ok_or(NO_WINDOW)?),
         }
     }
 
     #[inline(never)]
-    fn panes_of_part(&self, part: Part, timeline: Option<&Timeline>) -> Result<Panes, Error> {
-        let timeline = timeline.ok_or(c"ERR the key has no window")?;
+    fn panes_of(&self, part: Part, timeline: &Timeline) -> Result<Panes, Error> {
+        let pane_ms = timeline.window().pane_ms();
         match part {
-            Part::Whole => Ok(Panes::ALL),
-            Part::Within(ms) => {
-                // Parts within the newest pane cannot be told apart: the reply would cover a longer time, without a sign.
-                let pane_ms = timeline.window().pane_ms();
-                if ms < pane_ms {
-                    return Err(shorter_than_pane(pane_ms));
-                }
-                Ok(timeline.panes_within(self.unix_ms(), ms))
-            }
+            Part::Whole => Ok(timeline.panes_at(self.unix_ms())),
+            // Parts within the newest pane cannot be told apart: the reply would cover a longer time, without a sign.
+            Part::Within(ms) if ms < pane_ms => Err(shorter_than_pane(pane_ms)),
+            Part::Within(ms) => Ok(timeline.panes_within(self.unix_ms(), ms)),
             Part::Between(period) | Part::Series(Series { period, .. }) => {
                 let panes = timeline.panes_of(period);
                 panes.map_err(|error| part.kind().error(error))

@@ -21,21 +21,10 @@ impl Parts {
     /// The three commands.
     pub const ALL: [Self; 3] = [Self::Within, Self::Between, Self::Series];
 
-    /// The last part of the command's name.
+    /// The name of the command after `SKETCH.`, in upper case.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "",
-            Self::Within => "within",
-            Self::Between => "between",
-            Self::Series => "series",
-        }
-    }
-
-    /// The name of the command.
-    #[must_use]
-    pub fn command(self) -> String {
-        format!("SKETCH.{}", self.name().to_uppercase())
+        ["", "WITHIN", "BETWEEN", "SERIES"][self as usize]
     }
 
     /// The error for a period that this command cannot read.
@@ -43,7 +32,9 @@ impl Parts {
     #[must_use]
     pub fn error(self, error: PeriodError) -> Error {
         let text = match error {
-            PeriodError::Empty => format!("ERR {} needs a period: from before to", self.command()),
+            PeriodError::Empty => {
+                format!("ERR SKETCH.{} needs a period: from before to", self.name())
+            }
             error @ PeriodError::ShorterThanPanes(_) => format!("ERR {error}"),
         };
         Error::Formatted(CString::new(text).unwrap_or_default())

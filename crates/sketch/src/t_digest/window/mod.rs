@@ -423,6 +423,22 @@ impl TDigestWindow {
     }
 }
 
+impl TDigestWindow {
+    /// [`TDigestWindow::compressed_at`] without a cache.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the allocator refuses.
+    pub fn compressed_once(&self, panes: Panes) -> Result<Compressed, OutOfMemory> {
+        let mut compressed = Compressed::default();
+        self.update(
+            &self.live_in(panes),
+            &mut compressed,
+            &mut Merges::default(),
+        )?;
+        Ok(compressed)
+    }
+}
+
 impl PartialEq for TDigestWindow {
     /// Bitwise equality of the logical state, as [`Stored::digest`](crate::stored::Stored::digest) feeds it.
     fn eq(&self, other: &Self) -> bool {

@@ -6,42 +6,18 @@
 use super::cache::{Ranking, RankingCache};
 use super::candidates::{HeapIndex, NONE, saturated};
 use super::largest::Largest;
-use super::table::{BUCKET_BYTES, CELLS, HEAVY_CELLS, Table, fingerprint_of};
-use super::{ItemHash, Pane, TopKWindow, sum_of_estimates};
+use super::table::{BUCKET_BYTES, CELLS, HEAVY_CELLS, fingerprint_of};
+use super::{ItemHash, TopKWindow, sum_of_estimates};
 use crate::memory::{OutOfMemory, with_capacity};
 use crate::top_k::item_hash::order;
 use crate::top_k::pairs::Pairs;
-use crate::window::{Panes, StoredPane};
+use crate::window::Panes;
 use std::cell::Cell;
 use std::mem::take;
 use std::ops::Range;
 
 /// The largest number of cells that [`TopKWindow::unnamed_above`] reads, about. A candidate that it compares counts as a cell.
 const MAX_CELLS: usize = 500_000;
-
-/// Bits of a set of fingerprints.
-const FINGERPRINT_BITS: usize = 1 << 16;
-
-/// The fingerprints that occur in some panes, by their low bits.
-struct Fingerprints([u64; FINGERPRINT_BITS / 64]);
-
-impl Fingerprints {
-    fn of(panes: &[StoredPane<Pane>]) -> Self {
-        let mut set = Self([0; FINGERPRINT_BITS / 64]);
-        let tables = panes.iter().map(|pane| &pane.content.table);
-        for fingerprint in tables.flat_map(Table::fingerprints) {
-            let bit = fingerprint as usize % FINGERPRINT_BITS;
-            set.0[bit / 64] |= 1 << (bit % 64);
-        }
-        set
-    }
-
-    /// Whether an item with this hash may have a cell in the panes.
-    fn may_have(&self, hash: u64) -> bool {
-        let bit = fingerprint_of(hash) as usize % FINGERPRINT_BITS;
-        self.0[bit / 64] & 1 << (bit % 64) != 0
-    }
-}
 
 /// In place of a sum that was not read. Sums are smaller.
 const UNKNOWN: u64 = u64::MAX;
@@ -313,11 +289,18 @@ impl TopKWindow {
                 offer(number, bound);
             }
         }
-        // Most items occur in none of a few panes of the past, of which a series reads as many as there are.
-        let few = (newest.is_empty() && !subtracts).then(|| Fingerprints::of(closed));
+        // Most items occur in none of a few panes of the past, of which a series reads as many as there are. The fingerprints that occur
+        // there, by their low bits:
+        let is_few = newest.is_empty() && !subtracts;
+        let mut occurring = [false; 1 << 14];
+        let place = |fingerprint: u32| fingerprint as usize % (1 << 14);
+        for pane in closed.iter().filter(|_| is_few) {
+            let fingerprints = pane.content.table.fingerprints();
+            fingerprints.for_each(|fingerprint| occurring[place(fingerprint)] = true);
+        }
         for (&bound, number) in sums.iter().zip(0..) {
-            let may_occur = |few: &Fingerprints| few.may_have(self.candidates.get(number).hash);
-            if bound == UNKNOWN && few.as_ref().is_none_or(may_occur) {
+            let hash = || self.candidates.get(number).hash;
+            if bound == UNKNOWN && (!is_few || occurring[place(fingerprint_of(hash()))]) {
                 offer(number, bound_of(number));
             }
         }
