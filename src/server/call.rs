@@ -1,6 +1,6 @@
 //! A running command: its arguments, the state of the client and of the server, its replies and its replication.
 //!
-//! Further methods of [`Call`] are in `part.rs`, `window.rs`, `key/`, `command/acl.rs` and `command/options.rs`.
+//! Further methods of [`Call`] are in `panes.rs`, `window.rs`, `key/`, `command/acl.rs` and `command/options.rs`.
 
 use super::argument::{Argument, parse_hexadecimal};
 use super::context::Context;

@@ -11,7 +11,7 @@ use roughly_sketch::memory::try_collect;
 pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = call.read(1);
     let sketch = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
-    let panes = sketch.panes_of(call, part)?;
+    let panes = sketch.panes(call, part)?;
     sketch.check_work(call, 2, 1)?;
     let items = call.args_from(2).map(Argument::bytes);
     if let (Part::Series(series), Counts::Windowed(sketch)) = (part, sketch) {
@@ -35,7 +35,10 @@ pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read(1);
     let sketch = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
-    let (shape, total) = (sketch.shape(), sketch.total(sketch.panes(call)));
+    let (shape, total) = (
+        sketch.shape(),
+        sketch.total(sketch.panes(call, Part::Whole)?),
+    );
     let is_default = shape.cell_size() == CellSize::default();
     call.reply_map(if is_default { 3 } else { 4 });
     call.reply_simple(c"width");

@@ -11,7 +11,7 @@ pub fn exists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     // A key of another type is like a missing key, also for the other commands here.
     let found = match key.get::<Cuckoo<'_>>().lenient(part)? {
         None => false,
-        Some(filter) => filter.contains(call.arg(2).bytes(), filter.panes_of(call, part)?),
+        Some(filter) => filter.contains(call.arg(2).bytes(), filter.panes(call, part)?),
     };
     drop(key);
     call.reply_boolean(found);
@@ -24,7 +24,7 @@ pub fn mexists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let items = call.args_from(2);
     match key.get::<Cuckoo<'_>>().lenient(part)? {
         Some(filter) => {
-            let panes = filter.panes_of(call, part)?;
+            let panes = filter.panes(call, part)?;
             call.reply_array(items.len());
             let items = items.map(Argument::bytes);
             filter.contains_each(items, panes, |found| call.reply_boolean(found));
@@ -42,7 +42,7 @@ pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = call.read(1);
     let count = match key.get::<Cuckoo<'_>>().lenient(part)? {
         None => 0,
-        Some(filter) => filter.count(call.arg(2).bytes(), filter.panes_of(call, part)?),
+        Some(filter) => filter.count(call.arg(2).bytes(), filter.panes(call, part)?),
     };
     drop(key);
     call.reply_count(count);
@@ -52,7 +52,7 @@ pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 fn describe(call: &Call<'_>) -> Result<Description, Error> {
     let key = call.read(1);
     let filter = key.get::<Cuckoo<'_>>().or_missing(NOT_FOUND)?;
-    Ok(filter.describe(filter.panes(call)))
+    Ok(filter.describe(filter.panes(call, Part::Whole)?))
 }
 
 /// CF.INFO key

@@ -9,6 +9,11 @@ const FROM: Arg = Arg::new(c"from", ArgKind::String);
 /// Its end: a time, or `+`.
 const TO: Arg = Arg::new(c"to", ArgKind::String);
 
+/// The command that reads a part of the window.
+const COMMAND: Arg = Arg::new(c"command", ArgKind::String);
+/// Its arguments after the key.
+const ARGUMENTS: Arg = Arg::new(c"argument", ArgKind::String).multiple().optional();
+
 /// The family's commands.
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -19,12 +24,7 @@ pub const COMMANDS: &[Command] = &[
         tips: DONT_CACHE,
         summary: c"Runs a command that reads a sketch on the last milliseconds of its window",
         complexity: c"O(c) for BF, CF and TDIGEST, O(c * n) for CMS and TOPK, c that of the command, n the number of panes in this part of the window",
-        args: &[
-            Arg::integer(c"milliseconds"),
-            Arg::new(c"command", ArgKind::String),
-            Arg::KEY,
-            Arg::new(c"argument", ArgKind::String).multiple().optional(),
-        ],
+        args: &[Arg::integer(c"milliseconds"), COMMAND, Arg::KEY, ARGUMENTS],
         ..Command::READ
     },
     Command {
@@ -36,13 +36,7 @@ pub const COMMANDS: &[Command] = &[
         tips: DONT_CACHE,
         summary: c"Runs a command that reads a count-min sketch, a top-k or a t-digest on a period of its window, also one in the past",
         complexity: c"O(c) for TDIGEST, O(c * n) for CMS and TOPK, c that of the command, n the number of panes in the period",
-        args: &[
-            FROM,
-            TO,
-            Arg::new(c"command", ArgKind::String),
-            Arg::KEY,
-            Arg::new(c"argument", ArgKind::String).multiple().optional(),
-        ],
+        args: &[FROM, TO, COMMAND, Arg::KEY, ARGUMENTS],
         ..Command::READ
     },
     Command {
@@ -54,14 +48,7 @@ pub const COMMANDS: &[Command] = &[
         tips: DONT_CACHE,
         summary: c"Runs a command that reads a count-min sketch, a top-k or a t-digest on each step of a period of its window",
         complexity: c"O(c * n), c that of the command, n the number of panes in the period",
-        args: &[
-            FROM,
-            TO,
-            Arg::integer(c"step"),
-            Arg::new(c"command", ArgKind::String),
-            Arg::KEY,
-            Arg::new(c"argument", ArgKind::String).multiple().optional(),
-        ],
+        args: &[FROM, TO, Arg::integer(c"step"), COMMAND, Arg::KEY, ARGUMENTS],
         ..Command::READ
     },
     Command {

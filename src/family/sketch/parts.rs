@@ -148,7 +148,7 @@ fn cannot_run(kind: Parts, name: &[u8]) -> Error {
         0 | b'\r' | b'\n' => b' ',
         byte => byte,
     });
-    let text = format!("ERR {} cannot run '", kind.command()).into_bytes();
+    let text = format!("ERR SKETCH.{} cannot run '", kind.name()).into_bytes();
     let text: Vec<u8> = text.into_iter().chain(shown).chain(*b"'").collect();
     Error::Formatted(CString::new(text).unwrap_or_default())
 }

@@ -26,7 +26,7 @@ fn panes_of<'a>(
         return Err(LAST_ADDITION.into());
     }
     let value = key.value(MODULE.data_types()).or_missing(NO_KEY)?;
-    Ok((value, call.panes_of(part, value.timeline())?))
+    Ok((value, call.panes(part, value.timeline())?))
 }
 
 /// SKETCH.WINDOW key

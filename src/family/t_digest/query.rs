@@ -3,12 +3,11 @@
 //! None of them changes the state of the digest. After a write, the first of them other than MIN, MAX and INFO creates the
 //! compressed form. It is kept until the next write and counts as memory of the key.
 
-use super::types::{Digest, NO_MEMORY, NOT_FOUND, Numbers, parse_all};
+use super::types::{Digest, NOT_FOUND, Numbers, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::part::{Part, Series};
-use roughly_sketch::memory::{OutOfMemory, try_collect};
-use roughly_sketch::t_digest::{Compressed, TDigestWindow, WindowCache};
+use crate::server::part::Part;
+use roughly_sketch::t_digest::Compressed;
 use roughly_sketch::window::Panes;
 use std::ffi::CStr;
 
@@ -29,7 +28,7 @@ fn extreme(
 ) -> Result<(), Error> {
     let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
-    let panes = digest.panes_of(call, part)?;
+    let panes = digest.panes(call, part)?;
     if let (Part::Series(series), Digest::Windowed(windowed)) = (part, digest) {
         return series.reply(call, windowed.timeline(), Ok, |call, panes| {
             call.reply_double(of(digest, panes));
@@ -50,64 +49,40 @@ pub fn quantile(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
         }
         Ok(quantile)
     };
-    reply_each(call, part, parse, Compressed::quantile, Call::reply_double)
+    reply_each(call, part, parse, Compressed::quantile)
 }
 
 /// TDIGEST.CDF key value [value …]
 pub fn cdf(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let parse = |argument: Argument<'_>| double(argument, c"ERR T-Digest: error parsing cdf");
-    reply_each(call, part, parse, Compressed::cdf, Call::reply_double)
+    reply_each(call, part, parse, Compressed::cdf)
 }
 
 /// TDIGEST.RANK key value [value …]
 pub fn rank(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    reply_each(
-        call,
-        part,
-        parse_value,
-        Compressed::rank,
-        Call::reply_integer,
-    )
+    reply_each(call, part, parse_value, Compressed::rank)
 }
 
 /// TDIGEST.REVRANK key value [value …]
 pub fn revrank(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    reply_each(
-        call,
-        part,
-        parse_value,
-        Compressed::revrank,
-        Call::reply_integer,
-    )
+    reply_each(call, part, parse_value, Compressed::revrank)
 }
 
 /// TDIGEST.BYRANK key rank [rank …]
 pub fn byrank(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    reply_each(
-        call,
-        part,
-        parse_rank,
-        Compressed::by_rank,
-        Call::reply_double,
-    )
+    reply_each(call, part, parse_rank, Compressed::by_rank)
 }
 
 /// TDIGEST.BYREVRANK key rank [rank …]
 pub fn byrevrank(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    reply_each(
-        call,
-        part,
-        parse_rank,
-        Compressed::by_revrank,
-        Call::reply_double,
-    )
+    reply_each(call, part, parse_rank, Compressed::by_revrank)
 }
 
 /// TDIGEST.TRIMMED_MEAN key low_cut_quantile high_cut_quantile
 pub fn trimmed_mean(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
-    let panes = digest.panes_of(call, part)?;
+    let panes = digest.panes(call, part)?;
     let low = call.arg(2).double();
     let low = low.ok_or(c"ERR T-Digest: error parsing low_cut_percentile")?;
     let high = call.arg(3).double();
@@ -120,19 +95,9 @@ pub fn trimmed_mean(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
         let text = c"ERR T-Digest: low_cut_percentile should be lower than high_cut_percentile";
         return Err(text.into());
     }
-    let read = |digest: &Compressed| digest.trimmed_mean(low, high);
-    if let (Part::Series(series), Digest::Windowed(digest)) = (part, digest) {
-        return reply_rows(
-            call,
-            series,
-            digest,
-            |digest| Ok(read(digest)),
-            Call::reply_double,
-        );
-    }
-    let mean = digest.answers(panes, read);
-    call.reply_double(mean.map_err(|_| NO_MEMORY)?);
-    Ok(())
+    digest.reply(call, part, panes, |call, digest| {
+        call.reply_double(digest.trimmed_mean(low, high));
+    })
 }
 
 fn double(argument: Argument<'_>, error: &'static CStr) -> Result<f64, Error> {
@@ -152,53 +117,51 @@ fn parse_rank(argument: Argument<'_>) -> Result<i64, Error> {
     Ok(rank)
 }
 
+/// The reply for a number of a command.
+trait Answer {
+    fn reply(self, call: &mut Call<'_>);
+}
+
+impl Answer for f64 {
+    fn reply(self, call: &mut Call<'_>) {
+        call.reply_double(self);
+    }
+}
+
+impl Answer for i64 {
+    fn reply(self, call: &mut Call<'_>) {
+        call.reply_integer(self);
+    }
+}
+
 /// Replies with an array of one result for each argument from number 2 on. All arguments must be valid.
-fn reply_each<'a, N: Copy, R>(
-    call: &mut Call<'a>,
+fn reply_each<N: Copy, R: Answer>(
+    call: &mut Call<'_>,
     part: Part,
     parse: impl Fn(Argument<'_>) -> Result<N, Error>,
     answer: impl Fn(&Compressed, N) -> R,
-    reply: impl Fn(&mut Call<'a>, R),
 ) -> Result<(), Error> {
     let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
-    let panes = digest.panes_of(call, part)?;
+    let panes = digest.panes(call, part)?;
     let mut numbers = Numbers::new();
     parse_all(call, 2, &mut numbers, parse)?;
-    if let (Part::Series(series), Digest::Windowed(digest)) = (part, digest) {
-        let read = |digest: &_| try_collect(numbers.iter().map(|&number| answer(digest, number)));
-        return reply_rows(call, series, digest, read, |call, answers| {
-            call.reply_array(answers.len());
-            answers.into_iter().for_each(|answer| reply(call, answer));
-        });
-    }
-    let replied = digest.answers(panes, |digest| {
+    digest.reply(call, part, panes, |call, digest| {
         call.reply_array(numbers.len());
         for &number in numbers.iter() {
-            reply(call, answer(digest, number));
+            answer(digest, number).reply(call);
         }
-    });
-    Ok(replied.map_err(|_| NO_MEMORY)?)
-}
-
-/// Replies with the rows of a series. `read` reads the compressed form of a row, which is not kept.
-fn reply_rows<'a, R>(
-    call: &mut Call<'a>,
-    series: Series,
-    digest: &TDigestWindow,
-    mut read: impl FnMut(&Compressed) -> Result<R, OutOfMemory>,
-    reply: impl FnMut(&mut Call<'a>, R),
-) -> Result<(), Error> {
-    let mut cache = WindowCache::default();
-    let read = |panes| read(digest.compressed_at(panes, &mut cache)?);
-    series.reply(call, digest.timeline(), read, reply)
+    })
 }
 
 /// TDIGEST.INFO key
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
-    let (info, bytes) = (digest.info(digest.panes(call)), digest.memory_usage());
+    let (info, bytes) = (
+        digest.info(digest.panes(call, Part::Whole)?),
+        digest.memory_usage(),
+    );
     drop(key);
     call.reply_map(9);
     for (name, value) in [

@@ -15,7 +15,7 @@ const KEYWORD_EXPECTED: &CStr = c"WITHCOUNT keyword expected";
 pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = call.read(1);
     let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
-    let panes = sketch.panes_of(call, part)?;
+    let panes = sketch.panes(call, part)?;
     let items = call.args_from(FIRST_ITEM).map(Argument::bytes);
     if let (Part::Series(series), Top::Windowed(sketch)) = (part, sketch) {
         let candidates = items.map(|item| sketch.candidate(item));
@@ -45,7 +45,7 @@ pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = call.read(1);
     let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
-    let panes = sketch.panes_of(call, part)?;
+    let panes = sketch.panes(call, part)?;
     let items = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
     check_work(call, sketch.within_work_limit(items), TOO_MUCH)?;
     if let (Part::Series(series), Top::Windowed(sketch)) = (part, sketch) {
@@ -94,7 +94,7 @@ pub fn list(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
         KEYWORD_EXPECTED
     };
     let sketch = key.get::<Top<'_>>().or_missing(missing)?;
-    let panes = sketch.panes_of(call, part)?;
+    let panes = sketch.panes(call, part)?;
     if !is_valid {
         return Err(KEYWORD_EXPECTED.into());
     }

@@ -173,36 +173,21 @@ macro_rules! one_of {
         }
 
         impl $name<'_> {
-            #[inline(always)]
-            fn timeline(&self) -> Option<&roughly_sketch::window::Timeline> {
-                match self {
-                    $( Self::$variant(value) => {
-                        <$type as roughly_sketch::window::Timed>::timeline(value)
-                    } )+
-                }
-            }
-
-            /// The panes of the window that count for a read.
-            #[inline(always)]
-            #[allow(dead_code)] // Not all families have commands that cannot read a part.
-            pub fn panes(
-                self,
-                call: &$crate::server::call::Call<'_>,
-            ) -> roughly_sketch::window::Panes {
-                call.panes(self.timeline())
-            }
-
-            /// The panes that count for a read of a part of the window.
+            /// The panes that count for a read.
             ///
             /// # Errors
-            /// Those of [`Call::panes_of`](crate::server::call::Call::panes_of).
+            /// Those of [`Call::panes`](crate::server::call::Call::panes).
             #[inline(always)]
-            pub fn panes_of(
+            pub fn panes(
                 self,
                 call: &$crate::server::call::Call<'_>,
                 part: $crate::server::part::Part,
             ) -> Result<roughly_sketch::window::Panes, $crate::server::call::Error> {
-                call.panes_of(part, self.timeline())
+                call.panes(part, match self {
+                    $( Self::$variant(value) => {
+                        <$type as roughly_sketch::window::Timed>::timeline(value)
+                    } )+
+                })
             }
         }
     };

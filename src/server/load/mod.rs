@@ -472,7 +472,7 @@ impl Module {
                     let mut commands = family.commands.iter();
                     if self.has_family(number) && commands.any(|each| each.handler.parts >= of) {
                         let category = family.category.to_string_lossy();
-                        let name = format!("{}_calls_{category}", of.name());
+                        let name = format!("{}_calls_{category}", of.name().to_lowercase());
                         info.number(&name, stats::part_calls(of, number));
                     }
                 }

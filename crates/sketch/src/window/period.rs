@@ -74,19 +74,19 @@ impl Timeline {
                 return Err(PeriodError::Empty);
             }
         }
-        let pane_of = |unit| {
-            let end = unit + 1;
-            let none = UnitRange { first: unit, end };
-            self.pane_of(unit).unwrap_or(none)
+        // Where there is no pane, a unit is one. Younger panes are not longer.
+        let pane_of = |ms| {
+            let first = window.pane_at(ms);
+            let end = first + 1;
+            self.pane_of(first).unwrap_or(UnitRange { first, end })
         };
-        // Younger panes are not longer.
-        let first = pane_of(window.pane_at(begin));
+        let first = pane_of(begin);
         let longest_ms = (first.end - first.first) * window.pane_ms();
         if to - from < longest_ms {
             return Err(PeriodError::ShorterThanPanes(longest_ms));
         }
         Ok(match period.is_past() {
-            true => Panes::part(first.first, Some(pane_of(window.pane_at(to - 1)).end)),
+            true => Panes::part(first.first, Some(pane_of(to - 1).end)),
             false => self.panes_within(now, to - from),
         })
     }

@@ -6,23 +6,19 @@ use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::cache::{Cache, StampNumber};
 use crate::memory::{OutOfMemory, reserve_exact};
 use crate::window::Panes;
-use std::ops::Range;
 
-/// The stamp of the state, the positions of the closed panes that count, and whether the newest one counts.
-type Key = (StampNumber, Range<usize>, bool);
+/// The stamp of the state, the positions of the first closed pane that counts and of the one after the last, and whether the newest one
+/// counts.
+type Key = (StampNumber, usize, usize, bool);
 
 /// The cache of a [`TDigestWindow`]. A digest that is not read has no block for it.
 #[derive(Debug, Default)]
 pub struct WindowCache {
-    recent: Slot,
-    /// Of periods that end before the time of the read, so that they replace nothing that other reads keep.
-    past: Slot,
+    /// At most two: the second is that of periods that end before the time of the read, so that these replace nothing that other reads
+    /// keep.
+    kept: Vec<Kept>,
     changes: u64,
 }
-
-/// What reads of some kind keep: at most one element.
-#[derive(Debug, Default)]
-struct Slot(Vec<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
@@ -44,86 +40,64 @@ impl WindowCache {
         value: u64,
         update: impl FnOnce(&mut Compressed, &mut Merges) -> Result<(), OutOfMemory>,
     ) -> Result<&Compressed, OutOfMemory> {
-        let Slot(slot) = match panes.is_past() {
-            true => &mut self.past,
-            false => &mut self.recent,
-        };
-        if slot
-            .first()
-            .is_none_or(|kept| kept.key.as_ref() != Some(&key))
+        let place = usize::from(panes.is_past());
+        if self
+            .kept
+            .get(place)
+            .is_none_or(|kept| kept.key != Some(key))
         {
             self.changes += 1;
-            if slot.first().is_none_or(|kept| kept.merged != value) {
-                slot.clear();
-                reserve_exact(slot, 1)?;
-                slot.push(Kept {
+            if self.kept.first().is_none_or(|kept| kept.merged != value) {
+                self.kept.clear();
+            }
+            while self.kept.len() <= place {
+                reserve_exact(&mut self.kept, 1)?;
+                self.kept.push(Kept {
                     merged: value,
                     ..Kept::default()
                 });
             }
-            let kept = &mut slot[0];
+            let kept = &mut self.kept[place];
             kept.key = None;
             update(&mut kept.compressed, &mut kept.merges)?;
             kept.key = Some(key);
         }
-        Ok(&slot[0].compressed)
+        Ok(&self.kept[place].compressed)
     }
 }
 
-impl Slot {
-    /// Keeps the merges of live panes, and a compressed form to which samples can be added.
-    fn forget(&mut self, digest: &TDigestWindow, freed: &mut impl BlockVisitor) {
-        let Some(kept) = self.0.first_mut() else {
-            return;
-        };
+impl Kept {
+    /// Keeps the merges of live panes, and a compressed form to which samples can be added. Returns whether anything is kept.
+    fn forget(&mut self, digest: &TDigestWindow, freed: &mut impl BlockVisitor) -> bool {
         let (list, pane) = (digest.newest.samples.list(), digest.timeline.newest());
-        let nodes = kept.compressed.nodes().key();
+        let nodes = self.compressed.nodes().key();
         if nodes.is_none_or(|(of_list, of_pane, _)| (of_list, of_pane) != (list, pane)) {
-            kept.compressed.visit(freed);
-            (kept.key, kept.compressed) = (None, Compressed::default());
+            self.compressed.visit(freed);
+            (self.key, self.compressed) = (None, Compressed::default());
         }
-        kept.merges.forget_before(&digest.timeline, freed);
-        if kept.merges.is_empty() && kept.compressed.block_bytes() == 0 {
-            freed.visit(&self.0);
-            self.0 = Vec::new();
-        }
-    }
-}
-
-impl Blocks for Slot {
-    fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        visitor.visit(&self.0);
-        for kept in &self.0 {
-            kept.compressed.visit(visitor);
-            kept.merges.for_each_block(visitor);
-        }
+        self.merges.forget_before(&digest.timeline, freed);
+        !self.merges.is_empty() || self.compressed.block_bytes() > 0
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
-        if index == 0 {
-            mover.relocate(&mut self.0);
-            return true;
+        if let Some(index) = index.checked_sub(Compressed::BLOCKS) {
+            return self.merges.relocate_block(index, mover);
         }
-        let Some(kept) = self.0.first_mut() else {
-            return false;
-        };
-        match index - 1 {
-            index if index < Compressed::BLOCKS => kept.compressed.relocate(index, mover),
-            index => {
-                return kept
-                    .merges
-                    .relocate_block(index - Compressed::BLOCKS, mover);
-            }
-        }
+        self.compressed.relocate(index, mover);
         true
     }
 }
 
 impl Cache<TDigestWindow> for WindowCache {
-    #[inline]
     fn forget(&mut self, digest: &TDigestWindow, freed: &mut impl BlockVisitor) {
-        self.recent.forget(digest, freed);
-        self.past.forget(digest, freed);
+        let mut any = false;
+        for kept in &mut self.kept {
+            any |= kept.forget(digest, freed);
+        }
+        if !any {
+            freed.visit(&self.kept);
+            self.kept = Vec::new();
+        }
     }
 
     #[inline]
@@ -134,13 +108,23 @@ impl Cache<TDigestWindow> for WindowCache {
 
 impl Blocks for WindowCache {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        self.recent.for_each_block(visitor);
-        self.past.for_each_block(visitor);
+        visitor.visit(&self.kept);
+        for kept in &self.kept {
+            kept.compressed.visit(visitor);
+            kept.merges.for_each_block(visitor);
+        }
     }
 
-    /// Moves the blocks with this number in both slots.
+    /// Moves the blocks with this number in all elements.
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
-        let in_recent = self.recent.relocate_block(index, mover);
-        self.past.relocate_block(index, mover) || in_recent
+        let Some(index) = index.checked_sub(1) else {
+            mover.relocate(&mut self.kept);
+            return true;
+        };
+        let mut any = false;
+        for kept in &mut self.kept {
+            any |= kept.relocate_block(index, mover);
+        }
+        any
     }
 }

@@ -413,12 +413,29 @@ impl TDigestWindow {
         let live = self.live_in(panes);
         let key = (
             self.stamp.number(),
-            live.positions.clone(),
+            live.positions.start,
+            live.positions.end,
             live.newest.is_some(),
         );
         cache.answers(panes, key, self.stamp.value(), |compressed, merges| {
             self.update(&live, compressed, merges)
         })
+    }
+}
+
+impl TDigestWindow {
+    /// [`TDigestWindow::compressed_at`] without a cache.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the allocator refuses.
+    pub fn compressed_once(&self, panes: Panes) -> Result<Compressed, OutOfMemory> {
+        let mut compressed = Compressed::default();
+        self.update(
+            &self.live_in(panes),
+            &mut compressed,
+            &mut Merges::default(),
+        )?;
+        Ok(compressed)
     }
 }
 

@@ -6,7 +6,7 @@
 use super::cache::{Ranking, RankingCache};
 use super::candidates::{HeapIndex, NONE, saturated};
 use super::largest::Largest;
-use super::table::{BUCKET_BYTES, CELLS, HEAVY_CELLS};
+use super::table::{BUCKET_BYTES, CELLS, HEAVY_CELLS, fingerprint_of};
 use super::{ItemHash, TopKWindow, sum_of_estimates};
 use crate::memory::{OutOfMemory, with_capacity};
 use crate::top_k::item_hash::order;
@@ -125,8 +125,14 @@ impl TopKWindow {
 
     /// About how many items with sums above `count` over these panes are no candidates: the tables have their cells, but not their
     /// names. The work is limited by [`MAX_CELLS`]; items have random buckets, so the first ones are a sample of all.
+    /// A period in the past has its share of it, because a series reads as many of them as there are panes.
     pub(in crate::top_k) fn unnamed_above(&self, panes: Panes, count: u32) -> u64 {
+        let is_past = panes.is_past();
         let panes = self.panes.counted(panes);
+        let max_cells = match is_past {
+            true => MAX_CELLS * panes.len() / self.panes.all().len().max(1),
+            false => MAX_CELLS,
+        };
         // A table has less than 2^32 buckets.
         let all = (self.buckets.bytes() / BUCKET_BYTES as u64) as u32;
         let work = Cell::new(0);
@@ -142,7 +148,7 @@ impl TopKWindow {
                         self.buckets.places(hash).is_same(item)
                     };
                     // The largest count of an item is at least the mean one.
-                    if work.get() > MAX_CELLS
+                    if work.get() > max_cells
                         || u64::from(of_pane) * panes.len() as u64 <= count.into()
                         || self.candidates.has_fingerprint(fingerprint, is_item)
                     {
@@ -161,7 +167,7 @@ impl TopKWindow {
                 }
             }
             read = bucket + 1;
-            if work.get() > MAX_CELLS {
+            if work.get() > max_cells {
                 break;
             }
         }
@@ -283,8 +289,18 @@ impl TopKWindow {
                 offer(number, bound);
             }
         }
+        // Most items occur in none of a few panes of the past, of which a series reads as many as there are. The fingerprints that occur
+        // there, by their low bits:
+        let is_few = newest.is_empty() && !subtracts;
+        let mut occurring = [false; 1 << 14];
+        let place = |fingerprint: u32| fingerprint as usize % (1 << 14);
+        for pane in closed.iter().filter(|_| is_few) {
+            let fingerprints = pane.content.table.fingerprints();
+            fingerprints.for_each(|fingerprint| occurring[place(fingerprint)] = true);
+        }
         for (&bound, number) in sums.iter().zip(0..) {
-            if bound == UNKNOWN {
+            let hash = || self.candidates.get(number).hash;
+            if bound == UNKNOWN && (!is_few || occurring[place(fingerprint_of(hash()))]) {
                 offer(number, bound_of(number));
             }
         }
