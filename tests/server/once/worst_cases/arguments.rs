@@ -91,6 +91,8 @@ pub fn calls(
         .map(|word| match &word[..] {
             b"SOURCE" => base.as_bytes().to_vec(),
             b"PART" => part.to_string().into_bytes(),
+            // A window of one pane has no shorter period.
+            b"PAST" if units(sizes) == 1 => b"+".to_vec(),
             b"PAST" => format!("-{part}").into_bytes(),
             _ => word,
         })
