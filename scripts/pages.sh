@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Writes the generated parts of the documentation. Tests compare all but worst-cases with what they compute.
 #
-#   scripts/pages.sh               commands, accuracy and session
+#   scripts/pages.sh               commands, accuracy, session and chart
 #   scripts/pages.sh commands      headers of docs/commands and lists of commands in the guides, from the command table
 #   scripts/pages.sh accuracy      tables and plots of docs/families, docs/recipes and SKETCH.ACCURACY, measured with fixed streams
 #   scripts/pages.sh session       the terminal session docs/plots/session.svg, recorded on a server
+#   scripts/pages.sh chart         docs/plots/series.svg, which `roughly series` draws
 #   scripts/pages.sh worst-cases   tables of docs/contributing/worst-cases.md, measured; needs an idle machine
 #
 # scripts/bench.sh report writes those of docs/performance.md.
@@ -12,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(commands accuracy session)
+[ ${#parts[@]} -gt 0 ] || parts=(commands accuracy session chart)
 scripts/install.sh build server
 export ROUGHLY_PROFILE=release
 scripts/build-module.sh
@@ -22,6 +23,11 @@ for part in "${parts[@]}"; do
         commands) cargo test --quiet --test server -- documents::commands ;;
         accuracy) cargo test --quiet --package roughly-models --test accuracy ;;
         session) scripts/with-server.sh python3 scripts/site/session.py > docs/plots/session.svg ;;
+        chart)
+            scripts/install.sh python-tests
+            make python
+            (cd python && ../target/python/bin/python -m pytest -q tests/test_period.py -k chart)
+            ;;
         worst-cases) cargo test --quiet --test server -- once::worst_cases --test-threads 1 --nocapture ;;
         *)
             echo "pages: unknown part: $part" >&2

@@ -130,6 +130,18 @@ func percentiles(conn redis.Conn, pods []string, quantiles []float64) ([]float64
 }
 // end
 
+// recipe: now-and-then
+// p99Between returns the p99 of a period of the past: Unix times in milliseconds, or negative numbers of milliseconds
+// before now.
+func p99Between(conn redis.Conn, from, to int64) (float64, error) {
+	quantiles, err := redis.Float64s(conn.Do("SKETCH.BETWEEN", from, to, "TDIGEST.QUANTILE", "latency:days", 0.99))
+	if err != nil {
+		return 0, err
+	}
+	return quantiles[0], nil
+}
+// end
+
 // recipe: ad-frequency-capping
 const limitPerUser = 3
 
@@ -245,7 +257,7 @@ func main() {
 	}
 	today := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	do("DEL", "orders:seen", crawledKey(today), "pages:2026-11-22T10", "latency:{checkout}:pod-1",
-		"latency:{checkout}:pod-2", "latency:{checkout}", "breached", "shown:2026-11-22", "{products}:ids",
+		"latency:{checkout}:pod-2", "latency:{checkout}", "latency:days", "breached", "shown:2026-11-22", "{products}:ids",
 		"limit", "requests:hour")
 
 	do("BF.RESERVE", "orders:seen", 0.001, 20000)
@@ -278,6 +290,18 @@ func main() {
 	quantiles, err := percentiles(conn, []string{"pod-1", "pod-2"}, []float64{0.5, 0.99})
 	check(err)
 	fmt.Printf("latency: p50 %.0f ms, p99 %.0f ms\n", quantiles[0], quantiles[1])
+
+	do("TDIGEST.CREATE", "latency:days", "WINDOW", 4000, "PANES", 100)
+	do("TDIGEST.ADD", "latency:days", 400)
+	time.Sleep(50 * time.Millisecond)
+	change := time.Now().UnixMilli()
+	time.Sleep(50 * time.Millisecond)
+	do("TDIGEST.ADD", "latency:days", 20)
+	then, err := p99Between(conn, 0, change)
+	check(err)
+	now, err := p99Between(conn, change, change+10_000)
+	check(err)
+	fmt.Printf("p99 then and now: %.0f ms, %.0f ms\n", then, now)
 
 	do("BF.RESERVE", "breached", 0.001, 20000, "NONSCALING")
 	do("BF.ADD", "breached", "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8")

@@ -124,6 +124,11 @@ console.log((await client.sendCommand(['SKETCH.WINDOW', 'recent'])).window); // 
 // command: SKETCH.WITHIN
 await client.topK.add('recent', '/home');
 console.log(await client.sendCommand(['SKETCH.WITHIN', '300000', 'TOPK.LIST', 'recent'])); // [ '/home' ]
+// command: SKETCH.BETWEEN
+console.log(await client.sendCommand(['SKETCH.BETWEEN', '-900000', '+', 'TOPK.LIST', 'recent'])); // [ '/home' ]
+// command: SKETCH.SERIES
+const rows = await client.sendCommand(['SKETCH.SERIES', '-3600000', '+', '3600000', 'TOPK.COUNT', 'recent', '/home']);
+console.log(rows.at(-1)[2]); // [ 1 ]
 // command: SKETCH.AGE
 await client.sendCommand('BF.RESERVE seen 0.01 1000 WINDOW 3600000'.split(' '));
 console.log(await client.sendCommand(['SKETCH.AGE', 'seen', 'alice'])); // [ null ]

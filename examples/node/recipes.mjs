@@ -9,6 +9,7 @@
 
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import { createClient } from 'redis';
 
 // recipe: stream-deduplication
@@ -61,6 +62,15 @@ async function percentiles(client, pods, quantiles) {
   const sources = pods.map((pod) => `latency:{checkout}:${pod}`);
   await client.tDigest.merge('latency:{checkout}', sources, { OVERRIDE: true });
   return client.tDigest.quantile('latency:{checkout}', quantiles);
+}
+// end
+
+// recipe: now-and-then
+// The p99 of a period of the past: Unix times in milliseconds, or negative numbers of milliseconds before now.
+async function p99Between(client, from, to) {
+  const read = ['SKETCH.BETWEEN', `${from}`, `${to}`, 'TDIGEST.QUANTILE', 'latency:days', '0.99'];
+  const [p99] = await client.sendCommand(read);
+  return Number(p99);
 }
 // end
 
@@ -146,6 +156,7 @@ await client.del([
   'latency:{checkout}:pod-1',
   'latency:{checkout}:pod-2',
   'latency:{checkout}',
+  'latency:days',
   'breached',
   'shown:2026-11-22',
   '{products}:ids',
@@ -175,6 +186,15 @@ await recordLatencies(client, 'pod-1', [10, 20, 30]);
 await recordLatencies(client, 'pod-2', [40, 50]);
 const [half, slow] = await percentiles(client, ['pod-1', 'pod-2'], [0.5, 0.99]);
 console.log(`latency: p50 ${half} ms, p99 ${slow} ms`);
+
+await client.sendCommand('TDIGEST.CREATE latency:days WINDOW 4000 PANES 100'.split(' '));
+await client.tDigest.add('latency:days', [400]);
+await pause(50);
+const change = Date.now();
+await pause(50);
+await client.tDigest.add('latency:days', [20]);
+const then = await p99Between(client, 0, change);
+console.log(`p99 then and now: ${then} ms, ${await p99Between(client, change, change + 10_000)} ms`);
 
 await client.bf.reserve('breached', 0.001, 20_000, { NONSCALING: true });
 await client.bf.add('breached', '5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8');

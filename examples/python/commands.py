@@ -124,6 +124,11 @@ print(client.execute_command("SKETCH.WINDOW", "recent")["window"])  # 3600000
 # command: SKETCH.WITHIN
 client.topk().add("recent", "/home")
 print(client.execute_command("SKETCH.WITHIN", 300_000, "TOPK.LIST", "recent"))  # ['/home']
+# command: SKETCH.BETWEEN
+print(client.execute_command("SKETCH.BETWEEN", -900_000, "+", "TOPK.LIST", "recent"))  # ['/home']
+# command: SKETCH.SERIES
+rows = client.execute_command("SKETCH.SERIES", -3_600_000, "+", 3_600_000, "TOPK.COUNT", "recent", "/home")
+print(rows[-1][2])  # [1]
 # command: SKETCH.AGE
 client.execute_command("BF.RESERVE", "seen", 0.01, 1000, "WINDOW", 3_600_000)
 print(client.execute_command("SKETCH.AGE", "seen", "alice"))  # [None]

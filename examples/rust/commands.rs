@@ -192,6 +192,14 @@ fn main() -> RedisResult<()> {
     cmd("TOPK.ADD").arg("recent").arg("/home").exec(c)?;
     let list: Vec<String> = cmd("SKETCH.WITHIN").arg(300_000).arg("TOPK.LIST").arg("recent").query(c)?;
     println!("{list:?}"); // ["/home"]
+    // command: SKETCH.BETWEEN
+    let list: Vec<String> = cmd("SKETCH.BETWEEN").arg(-900_000).arg("+").arg("TOPK.LIST").arg("recent").query(c)?;
+    println!("{list:?}"); // ["/home"]
+    // command: SKETCH.SERIES
+    let mut series = cmd("SKETCH.SERIES");
+    series.arg(-3_600_000).arg("+").arg(3_600_000).arg("TOPK.COUNT").arg("recent").arg("/home");
+    let rows: Vec<(u64, u64, Vec<u64>)> = series.query(c)?;
+    println!("{:?}", rows.last().map(|row| &row.2)); // Some([1])
     // command: SKETCH.AGE
     let mut reserve = cmd("BF.RESERVE");
     reserve.arg("seen").arg(0.01).arg(1000).arg("WINDOW").arg(3_600_000).exec(c)?;

@@ -8,6 +8,7 @@
 
 use redis::{Connection, RedisResult, cmd, pipe};
 use sha1_smol::Sha1;
+use std::time::{Duration, UNIX_EPOCH};
 
 // recipe: stream-deduplication
 /// Deduplicating a stream consumer: returns the IDs that were not processed before.
@@ -94,6 +95,16 @@ fn percentiles(c: &mut Connection, pods: &[&str], quantiles: &[f64]) -> RedisRes
         .arg("latency:{checkout}")
         .arg(quantiles)
         .query(c)
+}
+// end
+
+// recipe: now-and-then
+/// The p99 of a period of the past: Unix times in milliseconds, or negative numbers of milliseconds before now.
+fn p99_between(c: &mut Connection, from: i64, to: i64) -> RedisResult<f64> {
+    let mut read = cmd("SKETCH.BETWEEN");
+    read.arg(from).arg(to).arg("TDIGEST.QUANTILE");
+    let [p99] = read.arg("latency:days").arg(0.99).query(c)?;
+    Ok(p99)
 }
 // end
 
@@ -192,6 +203,7 @@ fn main() -> RedisResult<()> {
         "latency:{checkout}:pod-1",
         "latency:{checkout}:pod-2",
         "latency:{checkout}",
+        "latency:days",
         "breached",
         "shown:2026-11-22",
         "{products}:ids",
@@ -243,6 +255,20 @@ fn main() -> RedisResult<()> {
     record_latencies(c, "pod-2", &[40.0, 50.0])?;
     let latency = percentiles(c, &["pod-1", "pod-2"], &[0.5, 0.99])?;
     println!("latency: p50 {} ms, p99 {} ms", latency[0], latency[1]);
+
+    let mut create = cmd("TDIGEST.CREATE");
+    create.arg("latency:days").arg("WINDOW").arg(4000);
+    create.arg("PANES").arg(100).exec(c)?;
+    let add = |c: &mut Connection, ms: f64| cmd("TDIGEST.ADD").arg("latency:days").arg(ms).exec(c);
+    let pause = || std::thread::sleep(Duration::from_millis(50));
+    add(c, 400.0)?;
+    pause();
+    let change = UNIX_EPOCH.elapsed().expect("a time after 1970").as_millis() as i64;
+    pause();
+    add(c, 20.0)?;
+    let then = p99_between(c, 0, change)?;
+    let now = p99_between(c, change, change + 10_000)?;
+    println!("p99 then and now: {then} ms, {now} ms");
 
     let hash = "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8";
     cmd("BF.RESERVE")

@@ -10,6 +10,7 @@ use crate::files::{Access, FileArgument};
 use crate::items::ChunkItems;
 use crate::numbers::Integer;
 use crate::payload;
+use crate::period::{Period, Time, between};
 use crate::sketch::{Class, Variants};
 use crate::t_digest::TDigest;
 use crate::top_k::TopK;
@@ -216,6 +217,29 @@ impl Base {
         Ok(dictionary)
     }
 
+    /// The methods that read a count-min sketch, a top-k or a t-digest with a window, for the panes that overlap a period
+    /// (SKETCH.BETWEEN): from `start` until before `end`, by default until now. Both are datetimes with a time zone or Unix times in
+    /// milliseconds; a `timedelta`, or a negative number of milliseconds, is relative to now, which is `at`.
+    ///
+    /// `ValueError` if a pane is longer than the period, or for a filter, which stores only the last addition of an item.
+    ///
+    /// >>> latency = TDigest(window=60_000, panes=6)
+    /// >>> latency.update([250, 10, 20], at=[1_700_000_000, 1_700_000_045, 1_700_000_045])
+    /// >>> latency.between(-60_000, -20_000, at=1_700_000_049).max()
+    /// 250.0
+    #[pyo3(signature = (start, end = None, *, at = None))]
+    fn between(
+        this: &Bound<'_, Self>,
+        start: Time,
+        end: Option<Time>,
+        at: Option<At>,
+    ) -> PyResult<Period> {
+        if this.is_instance_of::<BloomFilter>() || this.is_instance_of::<CuckooFilter>() {
+            return Err(Error::value(ONLY_THE_LAST_ADDITION).into());
+        }
+        with_class!(this, |object| between(object, (Some(start), end, at)))
+    }
+
     /// The bytes of DUMP, for RESTORE. `rdb_version` is 9 to 65535: a server refuses one above its own, and all supported
     /// servers accept 9.
     ///
@@ -332,6 +356,9 @@ impl Base {
         Ok((load, (Self::dump(this, Integer(RDB_VERSION.into()))?,)))
     }
 }
+
+const ONLY_THE_LAST_ADDITION: &str =
+    "a filter stores only the last addition of an item: within= reads the last part of a window";
 
 /// The object whose payload this is, of a class or a subclass of it.
 fn load_bytes<'py>(cls: &Bound<'py, PyType>, payload: &[u8]) -> PyResult<Bound<'py, PyAny>> {

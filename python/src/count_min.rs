@@ -7,10 +7,11 @@ use crate::items::{ChunkItems, for_each_batch, with_bytes};
 use crate::lock::Shared;
 use crate::numbers::{CountsReader, Integer, Real};
 use crate::numpy_array::results;
+use crate::period::{Step, Time, series};
 use crate::sketch::{Class, Variants, class, variants};
 use crate::window::{Additions, At, When, Within, add_counts, new_seed, new_window};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use roughly_sketch::count_min::{
     CellSize, CountMin, CountMinError, CountMinWindow, MergeSource, NO_LIMIT, Shape, dimensions_for,
 };
@@ -295,6 +296,26 @@ impl CountMinSketch {
             })
         })?;
         results(items.py(), estimates)
+    }
+
+    /// The estimates of items in the panes of each `step` of a window (SKETCH.SERIES): a list per row, with the Unix time in milliseconds at which its first
+    /// pane begins, the milliseconds that its panes cover, and the estimates. `step` is in milliseconds or a `timedelta`; the other arguments are
+    /// those of `between`. Each pane is in the row of the step in which it begins.
+    ///
+    /// >>> clicks = CountMinSketch(1000, 5, window=60_000, panes=6)
+    /// >>> clicks.update(["home", "help", "home"], at=[1_700_000_000, 1_700_000_010, 1_700_000_020])
+    /// >>> clicks.series(20_000, items=["home", "help"], at=1_700_000_025)[-2:]
+    /// [[1700000000000, 20000, 1, 1], [1700000020000, 5000, 1, 0]]
+    #[pyo3(signature = (step, start = None, end = None, *, items, at = None))]
+    fn series<'py>(
+        this: &Bound<'py, Self>,
+        step: Step,
+        start: Option<Time>,
+        end: Option<Time>,
+        items: &Bound<'py, PyAny>,
+        at: Option<At>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        series(this, step, (start, end, at), ("query", Some(items)))
     }
 
     /// Adds the counts of other sketches, multiplied by a weight (CMS.MERGE). `ValueError` if width, depth, cell size, window or

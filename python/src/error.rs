@@ -9,6 +9,7 @@ use roughly_sketch::format::chunks::ChunkError;
 use roughly_sketch::memory::OutOfMemory;
 use roughly_sketch::t_digest::DigestError;
 use roughly_sketch::top_k::TopKError;
+use roughly_sketch::window::PeriodError;
 use std::borrow::Cow;
 use std::io;
 
@@ -79,6 +80,12 @@ macro_rules! from_sketches {
     };
 }
 from_sketches!(CountMinError, DigestError, TopKError);
+
+impl From<PeriodError> for Error {
+    fn from(error: PeriodError) -> Self {
+        Self::Value(error.to_string().into())
+    }
+}
 
 /// The text of RESTORE, followed by the reason.
 impl From<FormatError> for Error {

@@ -3,7 +3,7 @@
 //! Each class has a file of its own with the parameters and the texts of the errors of its commands. The files that they
 //! share convert arguments and results: `items` and `batch` (items, and batches of them), `arrow` (columns), `lock` (the lock of an object), `numbers`,
 //! `window` (windows, and the arguments `at` and `within`), `base` (the methods that all classes have), `sketch` (the types of a class), `payload` (DUMP
-//! payloads), `chunks`, `files` (paths and file objects), `bloom_file` (look-ups in a file), `rdb` (RDB files).
+//! payloads), `chunks`, `files` (paths and file objects), `bloom_file` (look-ups in a file), `rdb` (RDB files), `period` (periods of a window).
 
 mod arrow;
 mod arrow_import;
@@ -21,6 +21,7 @@ mod lock;
 mod numbers;
 mod numpy_array;
 mod payload;
+mod period;
 mod rdb;
 mod sketch;
 mod t_digest;

@@ -10,11 +10,12 @@ use crate::numbers::{
     Counts, CountsReader, Integer, Numbers, Real, Weight, answers, for_each_numbers,
 };
 use crate::numpy_array::results;
+use crate::period::{Step, Time, series};
 use crate::sketch::{Class, Variants, class, variants};
 use crate::window::{Additions, At, When, Within, new_window};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use roughly_sketch::memory::{Budget, with_capacity};
 use roughly_sketch::t_digest::{
     Centroid, Compressed, DEFAULT_COMPRESSION, DigestError, TDigest as Classic, TDigestWindow,
@@ -311,6 +312,26 @@ impl TDigest {
         let is_invalid = |q| !(0.0..=1.0).contains(&q);
         let check = (is_invalid, "T-Digest: quantile should be in [0,1]");
         self.answers(q, SAMPLES, when, check, Compressed::quantile)
+    }
+
+    /// The quantiles of each `step` of a window (SKETCH.SERIES): a list per row, with the Unix time in milliseconds at which its first
+    /// pane begins, the milliseconds that its panes cover, and the quantile, or the quantiles in order. `step` is in milliseconds or a `timedelta`; the other arguments are
+    /// those of `between`. Each pane is in the row of the step in which it begins.
+    ///
+    /// >>> latency = TDigest(window=60_000, panes=6)
+    /// >>> latency.update([250, 10, 20], at=[1_700_000_000, 1_700_000_020, 1_700_000_020])
+    /// >>> latency.series(20_000, q=[0, 1], at=1_700_000_025)[-2:]
+    /// [[1700000000000, 20000, 250.0, 250.0], [1700000020000, 5000, 10.0, 20.0]]
+    #[pyo3(signature = (step, start = None, end = None, *, q, at = None))]
+    fn series<'py>(
+        this: &Bound<'py, Self>,
+        step: Step,
+        start: Option<Time>,
+        end: Option<Time>,
+        q: &Bound<'py, PyAny>,
+        at: Option<At>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        series(this, step, (start, end, at), ("quantile", Some(q)))
     }
 
     /// The fractions of samples that are at most these values, a number or several (TDIGEST.CDF).

@@ -7,6 +7,7 @@ use crate::items::{ChunkItems, with_bytes};
 use crate::lock::Shared;
 use crate::numbers::{CountsReader, Integer, Real};
 use crate::payload::bytes;
+use crate::period::{Step, Time, series};
 use crate::sketch::{Class, Variants, class, variants};
 use crate::window::{Additions, At, When, Within, add_counts, new_seed, new_window};
 use pyo3::prelude::*;
@@ -427,6 +428,25 @@ impl TopK {
             list.append((bytes(py, &item)?, count))?;
         }
         Ok(list)
+    }
+
+    /// The list of each `step` of a window (SKETCH.SERIES): a list per row, with the Unix time in milliseconds at which its first
+    /// pane begins, the milliseconds that its panes cover, and the list of `items`. `step` is in milliseconds or a `timedelta`; the other arguments are
+    /// those of `between`. Each pane is in the row of the step in which it begins.
+    ///
+    /// >>> words = TopK(1, window=60_000, panes=6)
+    /// >>> words.update(["to", "be", "be"], at=[1_700_000_000, 1_700_000_020, 1_700_000_020])
+    /// >>> words.series(20_000, at=1_700_000_025)[-2:]
+    /// [[1700000000000, 20000, [(b'to', 1)]], [1700000020000, 5000, [(b'be', 2)]]]
+    #[pyo3(signature = (step, start = None, end = None, *, at = None))]
+    fn series<'py>(
+        this: &Bound<'py, Self>,
+        step: Step,
+        start: Option<Time>,
+        end: Option<Time>,
+        at: Option<At>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        series(this, step, (start, end, at), ("items", None))
     }
 
     /// The estimate of an item (TOPK.COUNT).

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMapping, PyString};
 use roughly_sketch::memory::{try_push, with_capacity};
 use roughly_sketch::seed::Seed;
-use roughly_sketch::window::{Panes, Timed, Timeline, Window, WindowError};
+use roughly_sketch::window::{Panes, Period, Timed, Timeline, Window, WindowError};
 use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -88,12 +88,18 @@ pub struct At(u64);
 const END_OF_TIME: f64 = 253_402_300_800.0;
 
 const NO_TIME_ZONE: Error = Error::value(
-    "at has no time zone: use datetime.now(timezone.utc), at.astimezone() for local time or, for a column, dt.tz_localize",
+    "the time has no time zone: use datetime.now(timezone.utc), astimezone() for local time or, for a column, dt.tz_localize",
 );
 
-const OUT_OF_RANGE: Error = Error::value("at must be Unix seconds between the years 1970 and 9999");
+const OUT_OF_RANGE: Error =
+    Error::value("the time must be Unix seconds between the years 1970 and 9999");
 
 impl At {
+    /// The time in Unix milliseconds.
+    pub fn ms(self) -> u64 {
+        self.0
+    }
+
     /// The millisecond that contains this time. The difference of the nearest `f64` is far below a microsecond.
     fn of_seconds(seconds: f64) -> Result<Self, Error> {
         match (0.0..END_OF_TIME).contains(&seconds) {
@@ -141,7 +147,7 @@ impl<'py> FromPyObject<'_, 'py> for At {
             if error.is_instance_of::<PyOverflowError>(py) {
                 OUT_OF_RANGE.into()
             } else if error.is_instance_of::<PyTypeError>(py) {
-                PyTypeError::new_err("at must be Unix seconds or a datetime")
+                PyTypeError::new_err("the time must be Unix seconds or a datetime")
             } else {
                 error
             }
@@ -150,18 +156,32 @@ impl<'py> FromPyObject<'_, 'py> for At {
     }
 }
 
-/// The length of the part of a window that a read covers, in milliseconds.
+/// The part of a window that a read covers.
 #[derive(Debug, Clone, Copy)]
-pub struct Within(u64);
+pub enum Within {
+    /// The last milliseconds.
+    Last(u64),
+    /// From a time until before another one, in Unix milliseconds, read at a time.
+    Period(u64, u64, Option<At>),
+    /// These panes.
+    Panes(Panes),
+}
+
+/// A period, as the argument `within`.
+#[pyclass(frozen)]
+pub struct Part(pub Within);
 
 impl<'py> FromPyObject<'_, 'py> for Within {
     type Error = PyErr;
 
-    fn extract(ms: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let Integer(ms) = ms.extract()?;
+    fn extract(within: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(part) = within.cast::<Part>() {
+            return Ok(part.get().0);
+        }
+        let Integer(ms) = within.extract()?;
         let ms = u64::try_from(ms).ok();
         let ms = ms.filter(|ms| (1..=Window::MAX_MS).contains(ms));
-        Ok(Self(ms.ok_or(Error::value(
+        Ok(Self::Last(ms.ok_or(Error::value(
             "WITHIN must be between 1 and 315360000000 milliseconds",
         ))?))
     }
@@ -179,6 +199,10 @@ pub struct When {
 impl When {
     /// By default, the whole window, now.
     pub fn new(at: Option<At>, within: Option<Within>) -> Self {
+        let at = match within {
+            Some(Within::Period(.., of_period)) => at.or(of_period),
+            _ => at,
+        };
         Self {
             at,
             within,
@@ -198,7 +222,7 @@ impl When {
             (None, None, None) => Ok(self),
             (None, ..) => Err(NO_WINDOW),
             (Some(newest), Some(At(ms)), _) if ms < newest => Err(BEFORE_NEWEST),
-            (Some(_), _, Some(Within(ms))) if ms < pane_ms => {
+            (Some(_), _, Some(Within::Last(ms))) if ms < pane_ms => {
                 let text = format!(
                     "WITHIN must be at least the pane length of the sketch, {pane_ms} milliseconds"
                 );
@@ -224,17 +248,27 @@ impl When {
     }
 
     fn panes_of(self, timeline: Option<&Timeline>) -> Result<Panes, Error> {
-        let When { at, within, now } = self.resolve(timeline)?;
+        let (ms, timeline) = self.now(timeline)?;
+        Ok(match self.within {
+            None => timeline.panes_at(ms),
+            Some(Within::Last(part)) => timeline.panes_within(ms, part),
+            Some(Within::Period(from, to, _)) => timeline.panes_of(Period::new(from, to, ms)?)?,
+            Some(Within::Panes(panes)) => panes,
+        })
+    }
+
+    /// The time of the read in Unix milliseconds, of a value with a window.
+    ///
+    /// # Errors
+    /// As [`When::resolve`]; a value without a window.
+    pub fn now(self, timeline: Option<&Timeline>) -> Result<(u64, &Timeline), Error> {
+        let When { at, now, .. } = self.resolve(timeline)?;
         let (Some(timeline), Some(At(now))) = (timeline, now) else {
-            return Ok(Panes::ALL);
+            return Err(NO_WINDOW);
         };
         // Another thread can have advanced the value since the time was read, and the clock can be behind the value.
         let newest = timeline.window().start_of(timeline.newest());
-        let ms = at.map_or(now.max(newest), |At(ms)| ms);
-        Ok(match within {
-            None => timeline.panes_at(ms),
-            Some(Within(part)) => timeline.panes_within(ms, part),
-        })
+        Ok((at.map_or(now.max(newest), |At(ms)| ms), timeline))
     }
 }
 

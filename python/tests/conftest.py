@@ -14,6 +14,8 @@ import redis
 
 ROOT = Path(__file__).resolve().parents[2]
 
+#: A time of a clocked server in Unix milliseconds.
+START = 1_700_000_000_000
 
 #: The number that selects the samples of the tests in .ci/run. Otherwise, all cases run.
 SAMPLE_SEED = os.environ.get("ROUGHLY_SAMPLE_SEED")
@@ -29,6 +31,13 @@ def sampled(cases, parts):
     if not SAMPLE_SEED:
         return list(cases)
     return [case for number, case in enumerate(cases) if (number + int(SAMPLE_SEED)) % parts == 0]
+
+
+def write_or_compare(path, text):
+    """Compares a file of the documentation; with ROUGHLY_WRITE set, writes it."""
+    if os.environ.get("ROUGHLY_WRITE"):
+        path.write_text(text)
+    assert path.read_text() == text, f"{path} differs: `make pages` writes it"
 
 
 processor_seconds = collections.Counter()
@@ -92,6 +101,55 @@ def running(directory, *arguments):
     finally:
         process.kill()
         process.wait()
+
+
+class Server:
+    """A server with the module in a build with debug assertions, whose clock the tests set."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            port = listener.getsockname()[1]
+        module = debug_build() / "libroughly.so"
+        options = ["--save", "", "--rdbcompression", "no", "--loadmodule", module]
+        command = [program(), "--port", str(port), "--dir", str(directory), *options]
+        self.log = open(directory / "log", "wb")
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
+        self.client = redis.Redis(port=port, protocol=2, socket_timeout=600)
+
+    def wait(self):
+        while True:
+            try:
+                return self.client.ping()
+            except redis.RedisError:
+                assert self.process.poll() is None, (self.directory / "log").read_text()
+                time.sleep(0.05)
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+
+    def at(self, ms, *command):
+        """The reply to a command at a time after START."""
+        self.set_clock(START + ms)
+        return self.client.execute_command(*command)
+
+    def set_clock(self, unix_ms):
+        new = self.directory / "new-clock"
+        new.write_text(str(unix_ms))
+        new.rename(self.directory / "roughly-clock")
+
+
+@pytest.fixture(scope="session")
+def clocked_server(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("clocked"))
+    try:
+        server.wait()
+        yield server
+    finally:
+        server.stop()
 
 
 @pytest.fixture(scope="session")

@@ -277,3 +277,68 @@ def test_the_installed_program_is_the_module(lines):
     run("build", "bloom", "a", "-o", "seen")
     done = subprocess.run([program, "inspect", "seen"], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == run("inspect", "seen")[0]
+
+
+def test_series(client, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    url = f"redis://127.0.0.1:{client.get_connection_kwargs()['port']}"
+    for command in (
+        "TDIGEST.CREATE t WINDOW 3600000",
+        "TDIGEST.ADD t 1 2 3",
+        "CMS.INITBYDIM c 100 3 WINDOW 3600000",
+        "CMS.INCRBY c a,b 7",
+        "TOPK.RESERVE k 12 100 3 0.9 WINDOW 3600000",
+        "TDIGEST.CREATE empty",
+        "BF.RESERVE b 0.01 100 WINDOW 3600000",
+    ):
+        client.execute_command(*command.split())
+    for item, count in [(b"\xff", 30), *((f"page {number}", number) for number in range(1, 13))]:
+        client.execute_command("TOPK.INCRBY", "k", item, count)
+    step = ["--step", "100d"]
+    start = r"20[0-9-]{8}T[0-9:]{8}\.000\+00:00"
+    for command, columns, row in (
+        ("t TDIGEST.QUANTILE 0.5 1", "0.5,1", "2,3"),
+        ("t tdigest.max", "tdigest.max", "3"),
+        ("t TDIGEST.RANK -5 2", "-5,2", "-1,1"),
+        ("c CMS.QUERY a,b", '"a,b"', "7"),
+        ("k TOPK.COUNT \\xff", "\\xff", "0"),
+    ):
+        for protocol in ("", "?protocol=2", "?protocol=3"):
+            out, error = run("series", url + protocol, *command.split(), *step, "--last", "30m")
+            assert error == [] and out[0] == f"start,covered,{columns}"
+            assert re.fullmatch(rf"{start},[0-9]+,{row}", out[-1]), out
+    accuracy = [run("series", url + protocol, "t", "SKETCH.ACCURACY", *step)[0] for protocol in ("?protocol=2", "?protocol=3")]
+    for out in accuracy:
+        row = dict(zip(out[0].split(","), out[-1].split(",")))
+        assert row["samples"] == "3" and float(row["rank error p99"]) < 1
+    # The name of an item is a column.
+    out, _ = run("series", url, "k", "TOPK.LIST", *step)
+    assert out[0].split(",")[:4] == ["start", "covered", "\\xff", "page 12"] and out[-1].split(",")[2:4] == ["30", "12"]
+    assert len(out[0].split(",")) == 14
+    assert run("series", url, "k", "TOPK.LIST", *step, "--csv", "k.csv", "--plot", "k.svg") == ([], [])
+    assert Path("k.csv").read_text().splitlines()[0] == out[0]
+    drawn = Path("k.svg").read_text()
+    # Ten of the twelve items.
+    assert "page 4" in drawn and "page 3" not in drawn and "k: TOPK.LIST (UTC)" in drawn
+    run("series", url, "t", "TDIGEST.MIN", *step, "--plot", "t.png")
+    assert Path("t.png").read_bytes().startswith(b"\x89PNG")
+    for arguments, text in (
+        ([url, "missing", "TDIGEST.MIN", *step], "missing: no rows: the key does not exist, or its window is empty"),
+        (["file", "t", "TDIGEST.MIN", *step], "file is not the URL of a server: redis://HOST[:PORT][/DB]"),
+        ([url, "empty", "TDIGEST.MIN", *step], "empty: the key has no window"),
+        ([url, "t", "TDIGEST.MIN", *step, "--plot", "t.text"], "Format 'text' is not supported"),
+        ([url, "t", "TDIGEST.MIN", *step, "--csv", "no/t.csv"], "no/t.csv: No such file or directory"),
+        ([url, "b", "BF.CARD", *step], "b: a filter stores only the last addition of an item"),
+    ):
+        out, error = run("series", *arguments, status=1)
+        assert out == [] and len(error) == 1 and error[0].startswith(f"roughly: {text}"), error
+    for arguments in (["t", "TDIGEST.MIN", "--step", "1"], ["t", "TDIGEST.MIN"], ["t", *step]):
+        run("series", url, *arguments, status=2)
+
+
+def test_a_chart_needs_matplotlib(tmp_path):
+    """Which is no dependency of the package."""
+    (tmp_path / "matplotlib.py").write_text("raise ModuleNotFoundError('No module named matplotlib')")
+    arguments = ["series", "redis://127.0.0.1:1", "k", "TDIGEST.MIN", "--step", "1h", "--plot", "k.svg"]
+    _, error = run(*arguments, status=1, env=os.environ | {"PYTHONPATH": str(tmp_path)})
+    assert error == ["roughly: the Python package matplotlib is required for a chart: pip install matplotlib"]

@@ -1,8 +1,6 @@
 """Values with a window that are built offline: the server has the same after the same commands at the same times."""
 
 import datetime
-import socket
-import subprocess
 import threading
 import time
 
@@ -10,58 +8,11 @@ import numpy as np
 import pytest
 import redis
 import roughly
-from conftest import debug_build, program
+from conftest import START
 
 SEED = "000102030405060708090a0b0c0d0e0f"
-START = 1_700_000_000_000
 # In milliseconds after START, for windows of a minute with 6 panes: in one pane, in the next, after a gap, after the window.
 TIMES = [0, 1, 999, 1000, 9000, 10_000, 10_000, 30_500, 59_000, 60_001, 75_000, 200_000, 3_600_000]
-
-
-class Server:
-    """A server with the module in a build with debug assertions, whose clock the tests set."""
-
-    def __init__(self, directory):
-        self.directory = directory
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            port = listener.getsockname()[1]
-        module = debug_build() / "libroughly.so"
-        options = ["--save", "", "--rdbcompression", "no", "--loadmodule", module]
-        command = [program(), "--port", str(port), "--dir", str(directory), *options]
-        self.log = open(directory / "log", "wb")
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
-        self.client = redis.Redis(port=port, protocol=2, socket_timeout=600)
-
-    def wait(self):
-        while True:
-            try:
-                return self.client.ping()
-            except redis.RedisError:
-                assert self.process.poll() is None, (self.directory / "log").read_text()
-                time.sleep(0.05)
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
-        self.log.close()
-
-    def at(self, ms, *command):
-        """The reply to a command at a time after START."""
-        new = self.directory / "new-clock"
-        new.write_text(str(START + ms))
-        new.rename(self.directory / "roughly-clock")
-        return self.client.execute_command(*command)
-
-
-@pytest.fixture(scope="module")
-def clocked_server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("clocked"))
-    try:
-        server.wait()
-        yield server
-    finally:
-        server.stop()
 
 
 @pytest.fixture

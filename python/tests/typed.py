@@ -4,7 +4,7 @@ import gzip
 import io
 import mmap
 from collections import Counter
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +38,8 @@ removed: bool = cuckoo.remove("alice")
 counts = roughly.CountMinSketch(error=0.001, probability=0.01)
 estimate: int = counts.add("alice", 3)
 counts.update(["a", "b"], [1, 2])
+before: int = int(counts.between(-timedelta(hours=2), -timedelta(hours=1)).query(["a"])[0])
+rows: list[list[int]] = counts.series(60_000, datetime.now(timezone.utc), items=["a"])
 counts.update(["a", "b"], 5)
 counts.update(Counter("abc"))
 estimates: list[int] = [int(each) for each in counts.query(["a", "b"], within=60_000)]

@@ -19,8 +19,9 @@ SESSION = [
     "TOPK.INCRBY pages /news 90 /goal 70",
     "TOPK.LIST pages WITHCOUNT",
     "SKETCH.WITHIN 5000 TOPK.LIST pages WITHCOUNT",
+    "SKETCH.SERIES -15000 + 10000 TOPK.COUNT pages /news",
 ]
-FONT, LINE, WIDTH, MARGIN = 13, 19, 398, 14
+FONT, LINE, WIDTH, MARGIN = 13, 19, 452, 14
 PROMPT, NOTE, OUTPUT = "prompt", "note", "output"
 
 

@@ -1,6 +1,6 @@
 //! A running command: its arguments, the state of the client and of the server, its replies and its replication.
 //!
-//! Further methods of [`Call`] are in `window.rs`, `key/`, `command/acl.rs` and `command/options.rs`.
+//! Further methods of [`Call`] are in `panes.rs`, `window.rs`, `key/`, `command/acl.rs` and `command/options.rs`.
 
 use super::argument::{Argument, parse_hexadecimal};
 use super::context::Context;
@@ -18,8 +18,6 @@ pub struct Call<'a> {
     pub(super) ctx: Context,
     args: &'a [Argument<'a>],
     memory: &'a Memory<'a>,
-    /// The milliseconds that a read of a window covers (SKETCH.WITHIN); 0 for the whole window.
-    pub(super) within_ms: u64,
     /// Replies that the client still expects: one at first, and the elements of each array. If a handler panics, the
     /// shim replies with errors for the rest, so that the client does not wait forever.
     pending_replies: usize,
@@ -37,7 +35,6 @@ impl<'a> Call<'a> {
             ctx,
             args,
             memory,
-            within_ms: 0,
             pending_replies: 1,
             open_array_len: None,
             pending_advance: false,
@@ -115,22 +112,13 @@ impl<'a> Call<'a> {
         self.args.get(first..).unwrap_or(&[]).iter().copied()
     }
 
-    /// Makes the call that of the command whose name is the argument at `first`. Its reads cover the last `ms` milliseconds, at
-    /// least 1, of a window.
+    /// Makes the call that of the command whose name is the argument at `first`.
     ///
     /// # Panics
     /// If there is no such argument.
-    pub fn narrow(&mut self, first: usize, ms: u64) {
+    pub fn skip_to(&mut self, first: usize) {
         self.args = &self.args[first..];
         self.memory.set_first(first);
-        self.within_ms = ms;
-    }
-
-    /// Whether the command reads a part of the window (SKETCH.WITHIN).
-    #[inline]
-    #[must_use]
-    pub fn is_within(&self) -> bool {
-        self.within_ms != 0
     }
 
     /// Random bytes from the kernel, or from the server if the kernel has no such function: the server computes two SHA-256 sums

@@ -48,6 +48,8 @@ pub mod key;
 pub mod load;
 pub mod log;
 pub mod memory;
+mod panes;
+pub mod part;
 pub mod stats;
 pub mod window;
 

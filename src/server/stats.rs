@@ -1,5 +1,6 @@
 //! The module's section of INFO, and the counters of each family and of the module that it shows.
 
+use super::part::Parts;
 use redis_module::raw;
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -180,8 +181,8 @@ pub enum MemoryRefusal {
 /// Commands to which memory was refused, by what refused it.
 static MEMORY_REFUSALS: [AtomicI64; 6] = [const { AtomicI64::new(0) }; 6];
 
-/// Calls of SKETCH.WITHIN by family, in the order of the module's list.
-static WITHIN_CALLS: [AtomicI64; 8] = [const { AtomicI64::new(0) }; 8];
+/// Calls of the commands that run others on a part of the window, by family in the order of the module's list.
+static PART_CALLS: [[AtomicI64; 8]; 4] = [const { [const { AtomicI64::new(0) }; 8] }; 4];
 
 /// Writes to keys whose newest pane was ahead of the clock.
 static WINDOW_KEYS_AHEAD: AtomicI64 = AtomicI64::new(0);
@@ -194,14 +195,14 @@ pub(super) fn count_memory_refusal(refusal: MemoryRefusal) {
     add(&MEMORY_REFUSALS[refusal as usize], 1);
 }
 
-/// Counts a command of the family with this number that SKETCH.WITHIN runs.
-pub fn count_within(family: usize) {
-    add(&WITHIN_CALLS[family], 1);
+/// Counts a command of the family with this number that such a command runs.
+pub fn count_part(of: Parts, family: usize) {
+    add(&PART_CALLS[of as usize][family], 1);
 }
 
-/// The calls of SKETCH.WITHIN for a family.
-pub(super) fn within_calls(family: usize) -> i64 {
-    WITHIN_CALLS[family].load(Ordering::Relaxed)
+/// The calls of such a command for a family.
+pub(super) fn part_calls(of: Parts, family: usize) -> i64 {
+    PART_CALLS[of as usize][family].load(Ordering::Relaxed)
 }
 
 /// Counts a write to a key whose newest pane is ahead of the clock.

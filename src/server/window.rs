@@ -16,8 +16,8 @@ use super::data_type::AnyValue;
 use super::key::Entry;
 use super::log::{RateLimit, quoted};
 use super::stats;
-use roughly_sketch::window::{Panes, Timeline, Window};
-use std::ffi::{CStr, CString};
+use roughly_sketch::window::{Timeline, Window};
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The setting `sketch-windows`: yes or no.
@@ -41,30 +41,6 @@ impl Call<'_> {
     #[must_use]
     pub fn allows_windows(&self) -> bool {
         ENABLED.load(Ordering::Relaxed) || self.must_obey()
-    }
-
-    /// The panes that count for the reads of a value with this timeline: those of its window, or of a part of it
-    /// (SKETCH.WITHIN).
-    ///
-    /// # Errors
-    /// If the command reads a part of the window, and the value has none, or the part is shorter than a pane.
-    #[inline(always)]
-    pub fn panes(&self, timeline: Option<&Timeline>) -> Result<Panes, Error> {
-        if self.is_within() {
-            return self.panes_within(timeline);
-        }
-        Ok(timeline.map_or(Panes::ALL, |timeline| timeline.panes_at(self.unix_ms())))
-    }
-
-    #[inline(never)]
-    fn panes_within(&self, timeline: Option<&Timeline>) -> Result<Panes, Error> {
-        let timeline = timeline.ok_or(c"ERR the key has no window")?;
-        // Parts within the newest pane cannot be told apart: the reply would cover a longer time, without a sign.
-        let pane_ms = timeline.window().pane_ms();
-        if self.within_ms < pane_ms {
-            return Err(shorter_than_pane(pane_ms));
-        }
-        Ok(timeline.panes_within(self.unix_ms(), self.within_ms))
     }
 
     /// Checks that a command may make `pane` the newest of a value, if it is not yet. A pane that begins more than its
@@ -145,13 +121,6 @@ impl Call<'_> {
     fn signal_pending_advance(&mut self) {
         self.signal_changed(1, ADVANCE_EVENT);
     }
-}
-
-#[cold]
-fn shorter_than_pane(pane_ms: u64) -> Error {
-    let text =
-        format!("ERR WITHIN must be at least the pane length of the key, {pane_ms} milliseconds");
-    Error::Formatted(CString::new(text).unwrap_or_default())
 }
 
 /// By how many milliseconds a pane begins after a time; `u64::MAX` if there is no such pane.

@@ -25,7 +25,7 @@ const SOURCES: [(&str, &[&str]); 6] = [
             "crates/sketch/src/count_min",
             "src/family/chunks.rs",
             "src/family/window_option.rs",
-            "crates/sketch/src/window",
+            "crates/sketch/src/window/length.rs",
         ],
     ),
     (
@@ -35,7 +35,7 @@ const SOURCES: [(&str, &[&str]); 6] = [
             "crates/sketch/src/top_k",
             "src/family/chunks.rs",
             "src/family/window_option.rs",
-            "crates/sketch/src/window",
+            "crates/sketch/src/window/length.rs",
         ],
     ),
     (
@@ -44,10 +44,13 @@ const SOURCES: [(&str, &[&str]); 6] = [
             "src/family/t_digest",
             "crates/sketch/src/t_digest",
             "src/family/window_option.rs",
-            "crates/sketch/src/window",
+            "crates/sketch/src/window/length.rs",
         ],
     ),
-    ("sketch", &["src/family/sketch"]),
+    (
+        "sketch",
+        &["src/family/sketch", "crates/sketch/src/window/period.rs"],
+    ),
 ];
 /// Texts with spaces that are not errors but names of reply fields.
 const FIELDS: [&str; 21] = [
@@ -73,9 +76,10 @@ const FIELDS: [&str; 21] = [
     "pane starts",
     "Not found",
 ];
-/// Errors of the sketch layer that no command replies. The last three are those of the Python package.
-const NOT_REPLIED: [&str; 4] = [
+/// Errors of the sketch layer that no command replies. The last four are those of the Python package.
+const NOT_REPLIED: [&str; 5] = [
     "the number of panes is out of range",
+    "a period needs a start that is before its end",
     "T-Digest: a weight must be an integer of at least 1",
     "TopK: {0}",
     "TopK: a count would exceed 4,294,967,295",
@@ -254,7 +258,7 @@ fn errors_of_the_window_options_are_in_the_index_and_in_troubleshooting() {
         sources.map(|(_, code)| code).collect::<String>()
     };
     let parser = of(&["src/family/window_option.rs"]);
-    let sketches = of(&["crates/sketch/src/window"]);
+    let sketches = of(&["crates/sketch/src/window/length.rs"]);
     // `ERR {error}` is an error of the sketch layer.
     let parsed =
         literals(&parser, "\"").filter(|text| text.starts_with("ERR ") && *text != "ERR {error}");

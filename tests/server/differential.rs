@@ -11,7 +11,8 @@
 //! the least number of commands that fails.
 
 use crate::families::{
-    FAMILIES, Family, SKETCH_USES, all_commands, dump, one_per_family, valkey_bloom,
+    FAMILIES, Family, SKETCH_USES, all_commands, dump, one_per_family, position_of_part,
+    valkey_bloom,
 };
 use crate::support::resp::{Connection, Protocol, Reply, Text};
 use crate::support::server::{Options, Server};
@@ -59,9 +60,9 @@ impl Counts {
         let (sent, succeeded) = self.commands.entry(name).or_default();
         *sent += 1;
         *succeeded += u64::from(!matches!(reply, Reply::Error(_)));
-        // The command that SKETCH.WITHIN runs.
-        if command[0].eq_ignore_ascii_case(b"SKETCH.WITHIN") {
-            self.add(&command[2..].to_vec(), reply);
+        // The command that SKETCH.WITHIN runs, for example.
+        if let Some(position) = position_of_part(&command[0]) {
+            self.add(&command[position..].to_vec(), reply);
         }
     }
 }

@@ -18,6 +18,7 @@ mod freed;
 mod limits;
 mod merges;
 mod options;
+mod periods;
 mod permissions;
 mod rate_limits;
 mod refused;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use roughly_models::panes::{Leveled, PanesModel, timeline};
 use roughly_sketch::memory::Budget;
-use roughly_sketch::window::{PaneList, Panes, Timeline, Window};
+use roughly_sketch::window::{PaneList, Panes, Period, PeriodError, Timeline, UnitRange, Window};
 use std::ops::RangeInclusive;
 
 /// Windows of at most a few hundred units.
@@ -74,11 +74,15 @@ impl Texts {
 
     /// The words of the contents that count: the times of the additions.
     fn counted(&self, panes: Panes) -> Vec<u64> {
-        let texts = self.list.counted(panes).iter().map(|pane| &pane.content);
-        let words = texts.flat_map(|text| text.split(['(', ')', ' ']));
-        let words = words.filter(|word| !word.is_empty());
-        words.map(|word| word.parse().unwrap()).collect()
+        let panes = self.list.counted(panes).iter();
+        words(panes.map(|pane| pane.content.as_str()))
     }
+}
+
+fn words<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<u64> {
+    let words = texts.flat_map(|text| text.split(['(', ')', ' ']));
+    let words = words.filter(|word| !word.is_empty());
+    words.map(|word| word.parse().unwrap()).collect()
 }
 
 /// Compares the list and the live panes with those of the model.
@@ -233,6 +237,86 @@ proptest! {
         let after = texts.timeline.panes_at(now);
         prop_assert_eq!(texts.counted(after), before);
         prop_assert_eq!(texts.timeline.covered_ms(now, after), covered);
+    }
+
+    /// A period counts the live panes that overlap it. Its rows have each live pane that begins in the period, or before it in the
+    /// same step, once. Times are in milliseconds before the read.
+    #[test]
+    fn periods_and_rows_have_the_panes_that_the_rule_says(
+        window in windows(), steps in steps(1..=60), offset in 0u64..3_000, now in 0u64..2_000, behind in any::<bool>(),
+        periods in prop::collection::vec((0u64..1_000, 0u64..1_000, 1u64..400), 12),
+    ) {
+        let unit = window.pane_ms();
+        let mut texts = Texts::new(window, offset);
+        for step in steps {
+            texts.add(&texts.timeline.newest().to_string());
+            texts.advance(texts.timeline.newest() + step);
+        }
+        let timeline = texts.timeline;
+        let newest_ms = timeline.newest() * unit;
+        let now = if behind { newest_ms.saturating_sub(now) } else { newest_ms + now };
+        let window_start = timeline.panes_at(now).oldest() * unit;
+        let live: Vec<UnitRange> = timeline.panes().filter(|pane| pane.first * unit >= window_start).collect();
+        let units = |panes: &[UnitRange]| {
+            let contents = panes.iter().filter_map(|pane| texts.list.get(pane.first));
+            words(contents.map(String::as_str))
+        };
+        let edges = [(u64::MAX, 0), (now - window_start.min(now), 0), (0, 0)].map(|(from, to)| (from, to, 7));
+        for (from, to, step) in periods.into_iter().chain(edges) {
+            let (from, to) = (now.saturating_sub(from), now.saturating_sub(to));
+            let is_now = to == now;
+            let begin = if is_now { from } else { from.max(window_start) };
+            let period = Period::new(from, to, now);
+            let panes = period.and_then(|period| timeline.panes_of(period));
+            if begin >= to {
+                prop_assert_eq!(panes, Err(PeriodError::Empty));
+                continue;
+            }
+            let overlaps = |pane: &&UnitRange| pane.end * unit > begin && (is_now || pane.first * unit < to);
+            let overlapping: Vec<_> = live.iter().filter(overlaps).copied().collect();
+            let longest = overlapping.iter().map(|pane| (pane.end - pane.first) * unit).max();
+            let longest = longest.unwrap_or(unit);
+            if to - begin < longest {
+                prop_assert_eq!(panes, Err(PeriodError::ShorterThanPanes(longest)));
+                continue;
+            }
+            let (period, panes) = (period.unwrap(), panes.unwrap());
+            if is_now {
+                prop_assert_eq!(panes, timeline.panes_within(now, to - from));
+            }
+            if !is_now || to - from < window.ms() {
+                prop_assert!(panes.is_part());
+                prop_assert_eq!(timeline.counted_panes(panes).unwrap(), overlapping.clone());
+                prop_assert_eq!(texts.counted(panes), units(&overlapping));
+            }
+            if !is_now {
+                // Where there is no pane, a unit is one.
+                let pane_of = |ms: u64| {
+                    let pane = live.iter().find(|pane| (pane.first..pane.end).contains(&(ms / unit)));
+                    pane.map_or([ms / unit, ms / unit + 1], |pane| [pane.first, pane.end])
+                };
+                let end = (pane_of(to - 1)[1] * unit).min(now.max(newest_ms));
+                prop_assert_eq!(timeline.covered_ms(now, panes), end - pane_of(begin)[0] * unit);
+            }
+            let in_period = live.iter().filter(|pane| {
+                let start = pane.first * unit;
+                start >= from / step * step && (is_now || start < to)
+            });
+            let mut in_period = in_period.copied().collect::<Vec<_>>();
+            for row in timeline.rows(period, step).unwrap() {
+                let of_step = in_period.iter().take_while(|pane| pane.first * unit / step == row.start / step);
+                let of_row: Vec<_> = in_period.drain(..of_step.count()).collect();
+                prop_assert_eq!(row.start, of_row[0].first * unit);
+                let end = of_row.last().unwrap().end;
+                let end = if end > timeline.newest() { now.max(newest_ms) } else { end * unit };
+                prop_assert_eq!(row.covered_ms, end - row.start);
+                prop_assert_eq!(timeline.counted_panes(row.panes).unwrap(), of_row.clone());
+                prop_assert_eq!(texts.counted(row.panes), units(&of_row));
+                let is_all = of_row.len() == live.len() && row.covered_ms + row.start == now.max(newest_ms);
+                prop_assert_eq!(row.panes == timeline.panes_at(now), is_all);
+            }
+            prop_assert_eq!(in_period, []);
+        }
     }
 
     /// A timeline is stored as four numbers.

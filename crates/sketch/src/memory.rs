@@ -155,6 +155,18 @@ pub fn try_push<T>(vec: &mut Vec<T>, element: T) -> Result<(), OutOfMemory> {
     Ok(())
 }
 
+/// Collects elements, whose number a client chose, into a vector.
+///
+/// # Errors
+/// [`OutOfMemory`] if the allocator refuses.
+pub fn try_collect<T>(elements: impl Iterator<Item = T>) -> Result<Vec<T>, OutOfMemory> {
+    let mut vec = with_capacity(elements.size_hint().0)?;
+    for element in elements {
+        try_push(&mut vec, element)?;
+    }
+    Ok(vec)
+}
+
 /// The capacity of a growing vector with `len` elements: the next power of two, at most `max_len`.
 ///
 /// It depends on these two numbers only, not on how the vector grew, so copies and loaded sketches use as much memory

@@ -156,6 +156,11 @@ func main() {
 	// command: SKETCH.WITHIN
 	conn.Do("TOPK.ADD", "recent", "/home")
 	show(redis.Strings(conn.Do("SKETCH.WITHIN", 300000, "TOPK.LIST", "recent"))) // [/home]
+	// command: SKETCH.BETWEEN
+	show(redis.Strings(conn.Do("SKETCH.BETWEEN", -900000, "+", "TOPK.LIST", "recent"))) // [/home]
+	// command: SKETCH.SERIES
+	rows, err := redis.Values(conn.Do("SKETCH.SERIES", -3600000, "+", 3600000, "TOPK.COUNT", "recent", "/home"))
+	show(rows[len(rows)-1].([]interface{})[2], err) // [1]
 	// command: SKETCH.AGE
 	conn.Do("BF.RESERVE", "seen", 0.01, 1000, "WINDOW", 3600000)
 	show(redis.Values(conn.Do("SKETCH.AGE", "seen", "alice"))) // [<nil>]

@@ -11,18 +11,18 @@ import sys
 from collections.abc import Sequence
 
 from .._roughly import __version__  # type: ignore[attr-defined, unused-ignore]
-from . import build, describe, merge, rdb, restore
+from . import build, describe, merge, rdb, restore, series
 from .errors import Failure
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command. Returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="roughly", description="Builds, describes, merges and loads sketches for Redis and Valkey."
+        prog="roughly", description="Builds, describes, merges, loads and draws sketches for Redis and Valkey."
     )
     parser.add_argument("--version", action="version", version=f"roughly {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (build, describe, merge, restore, rdb):
+    for command in (build, describe, merge, restore, rdb, series):
         command.register(commands)
     parsed = parser.parse_args(arguments)
     try:

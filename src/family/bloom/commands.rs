@@ -3,8 +3,11 @@
 use super::types::{Filter, NOT_FOUND};
 use super::{add, create, merge, query};
 use crate::family::chunks::{self, Chunks};
-use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, Since, handler, merge_handler};
+use crate::server::command::{
+    Arg, ArgKind, Command, DONT_CACHE, Since, handler, merge_handler, reader,
+};
 use crate::server::key::OneOf;
+use crate::server::part::Parts;
 
 const EXPANSION: Arg = Arg::option(c"expansion", c"EXPANSION", &[Arg::integer(c"expansion")]);
 const NONSCALING: Arg = Arg::flag(c"nonscaling", c"NONSCALING");
@@ -92,31 +95,28 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.exists",
-        handler: handler(query::exists),
+        handler: reader(Parts::Within, query::exists),
         arity: 3,
         summary: c"Tests whether an item was added to a Bloom filter. False positives are possible, false negatives are not",
         complexity: c"O(k), k the number of hash functions of all sub-filters of the key",
         args: &[Arg::KEY, Arg::ITEM],
-        within: true,
         ..READ
     },
     Command {
         name: c"bf.mexists",
-        handler: handler(query::mexists),
+        handler: reader(Parts::Within, query::mexists),
         arity: -3,
         summary: c"Tests for each item whether it was added to a Bloom filter",
         complexity: c"O(k * n), k the number of hash functions, n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
-        within: true,
         ..READ
     },
     Command {
         name: c"bf.card",
-        handler: handler(query::card),
+        handler: reader(Parts::Within, query::card),
         acl: c"read fast",
         summary: c"Returns the number of items that were added to a Bloom filter",
         since: Some(Since::RedisBloom(c"2.4.4")),
-        within: true,
         ..READ
     },
     Command {

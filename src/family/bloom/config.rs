@@ -11,6 +11,7 @@ use crate::server::config::{
     Accepted, Rejection, Setting, store_boolean, store_choice, store_integer,
 };
 use crate::server::key::Lookup;
+use crate::server::part::Part;
 use roughly_sketch::bloom::{MAX_CAPACITY, MAX_ERROR_RATE, MAX_EXPANSION, Parameters};
 use roughly_sketch::valkey_bloom::{self, DEFAULT_MAX_SIZE, FIXED_SEED};
 use std::ffi::CString;
@@ -299,9 +300,9 @@ impl Dialect {
     /// # Errors
     /// [`Error::WrongType`] in valkey-bloom's dialect, and if the command reads a part of a window.
     #[inline(always)]
-    pub fn lenient<V>(self, call: &Call<'_>, found: Lookup<V>) -> Result<Option<V>, Error> {
+    pub fn lenient<V>(self, part: Part, found: Lookup<V>) -> Result<Option<V>, Error> {
         match self {
-            Self::RedisBloom => found.lenient(call),
+            Self::RedisBloom => found.lenient(part),
             Self::Valkey => found.optional(),
         }
     }

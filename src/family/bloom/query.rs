@@ -4,15 +4,16 @@ use super::config::Dialect::{self, RedisBloom, Valkey};
 use super::types::{AddError, Description, Filter, NOT_FOUND};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::part::Part;
 use std::ffi::CStr;
 
 /// BF.EXISTS key item
-pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
+pub fn exists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let dialect = Dialect::current();
     let key = call.read(1);
-    let found = match dialect.lenient(call, key.get::<Filter<'_>>())? {
+    let found = match dialect.lenient(part, key.get::<Filter<'_>>())? {
         None => false,
-        Some(filter) => filter.contains(call.arg(2).bytes(), filter.panes(call)?),
+        Some(filter) => filter.contains(call.arg(2).bytes(), filter.panes(call, part)?),
     };
     drop(key);
     dialect.reply_flag(call, found);
@@ -20,13 +21,13 @@ pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 /// BF.MEXISTS key item [item …]
-pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
+pub fn mexists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let dialect = Dialect::current();
     let key = call.read(1);
     let items = call.args_from(2);
-    match dialect.lenient(call, key.get::<Filter<'_>>())? {
+    match dialect.lenient(part, key.get::<Filter<'_>>())? {
         Some(filter) => {
-            let panes = filter.panes(call)?;
+            let panes = filter.panes(call, part)?;
             call.reply_array(items.len());
             let items = items.map(Argument::bytes);
             filter.contains_each(items, panes, |found| dialect.reply_flag(call, found));
@@ -40,11 +41,11 @@ pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 /// BF.CARD key
-pub fn card(call: &mut Call<'_>) -> Result<(), Error> {
+pub fn card(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = call.read(1);
     let items = match key.get::<Filter<'_>>().optional()? {
         None => 0,
-        Some(filter) => filter.items(filter.panes(call)?),
+        Some(filter) => filter.items(filter.panes(call, part)?),
     };
     drop(key);
     call.reply_count(items);
@@ -124,7 +125,7 @@ pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
     }
     let key = call.read(1);
     let filter = key.get::<Filter<'_>>().or_missing(NOT_FOUND)?;
-    let description = filter.describe(filter.panes(call)?);
+    let description = filter.describe(filter.panes(call, Part::Whole)?);
     if call.len() == 2 {
         return all_fields(call, dialect, filter, &description);
     }
@@ -180,7 +181,7 @@ fn all_fields(
 pub fn debug(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read(1);
     let filter = key.get::<Filter<'_>>().or_missing(NOT_FOUND)?;
-    let panes = filter.panes(call)?;
+    let panes = filter.panes(call, Part::Whole)?;
     let description = filter.describe(panes);
     call.reply_array(description.sub_filters + 1);
     call.reply_bulk(format!("size:{}", description.items).as_bytes());

@@ -3,8 +3,11 @@
 use super::types::{Counts, NOT_FOUND};
 use super::{add, create, merge, query};
 use crate::family::chunks::{self, Chunks};
-use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler};
+use crate::server::command::{
+    Arg, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler, reader,
+};
 use crate::server::key::OneOf;
+use crate::server::part::Parts;
 
 const CELL_SIZE: Arg = Arg::integer(c"cell_size").token(c"CELL_SIZE").optional();
 
@@ -83,13 +86,12 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.query",
-        handler: handler(query::query),
+        handler: reader(Parts::Series, query::query),
         arity: -3,
         tips: DONT_CACHE,
         summary: c"Returns the counts of one or more items. A count can be too high, but not too low",
         complexity: c"O(d * n), d the depth of the sketch, n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
-        within: true,
         ..Command::READ
     },
     Command {

@@ -3,15 +3,26 @@
 use super::types::{Counts, NOT_FOUND};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use roughly_sketch::count_min::CellSize;
+use crate::server::part::Part;
+use roughly_sketch::count_min::{CellSize, CountMinError};
+use roughly_sketch::memory::try_collect;
 
 /// CMS.QUERY key item [item …]
-pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
+pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = call.read(1);
     let sketch = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
-    let panes = sketch.panes(call)?;
+    let panes = sketch.panes(call, part)?;
     sketch.check_work(call, 2, 1)?;
     let items = call.args_from(2).map(Argument::bytes);
+    if let (Part::Series(series), Counts::Windowed(sketch)) = (part, sketch) {
+        let hashes = try_collect(items.map(|item| sketch.hash(item)));
+        let hashes = hashes.map_err(CountMinError::from)?;
+        return series.reply(call, sketch.timeline(), Ok, |call, panes| {
+            call.reply_array(hashes.len());
+            let hashes = hashes.iter().copied();
+            sketch.query_hashed(hashes, panes, |estimate| call.reply_count(estimate));
+        });
+    }
     call.reply_array(items.len());
     sketch.query_all(items, panes, |estimate| call.reply_count(estimate));
     Ok(())
@@ -24,7 +35,10 @@ pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read(1);
     let sketch = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
-    let (shape, total) = (sketch.shape(), sketch.total(sketch.panes(call)?));
+    let (shape, total) = (
+        sketch.shape(),
+        sketch.total(sketch.panes(call, Part::Whole)?),
+    );
     let is_default = shape.cell_size() == CellSize::default();
     call.reply_map(if is_default { 3 } else { 4 });
     call.reply_simple(c"width");

@@ -1,7 +1,8 @@
 //! The commands `CF.*` as the server describes them (docs/commands).
 
 use super::{add, chunks, create, query};
-use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, handler};
+use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, handler, reader};
+use crate::server::part::Parts;
 
 const READ: Command = Command {
     flags: c"readonly fast",
@@ -82,26 +83,23 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cf.exists",
-        handler: handler(query::exists),
+        handler: reader(Parts::Within, query::exists),
         summary: c"Tests whether an item is in a cuckoo filter. False positives are possible",
-        within: true,
         ..READ
     },
     Command {
         name: c"cf.mexists",
-        handler: handler(query::mexists),
+        handler: reader(Parts::Within, query::mexists),
         arity: -3,
         summary: c"Tests for each item whether it is in a cuckoo filter",
         complexity: c"O(n * f), n the number of items, f the number of sub-filters of the key",
         args: &[Arg::KEY, Arg::ITEMS],
-        within: true,
         ..READ
     },
     Command {
         name: c"cf.count",
-        handler: handler(query::count),
+        handler: reader(Parts::Within, query::count),
         summary: c"Returns how many times an item is in a cuckoo filter. The count can be too high, but not too low",
-        within: true,
         ..READ
     },
     Command {

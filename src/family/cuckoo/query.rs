@@ -3,14 +3,15 @@
 use super::types::{Cuckoo, Description, NOT_FOUND};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::part::Part;
 
 /// CF.EXISTS key item
-pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
+pub fn exists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = call.read(1);
     // A key of another type is like a missing key, also for the other commands here.
-    let found = match key.get::<Cuckoo<'_>>().lenient(call)? {
+    let found = match key.get::<Cuckoo<'_>>().lenient(part)? {
         None => false,
-        Some(filter) => filter.contains(call.arg(2).bytes(), filter.panes(call)?),
+        Some(filter) => filter.contains(call.arg(2).bytes(), filter.panes(call, part)?),
     };
     drop(key);
     call.reply_boolean(found);
@@ -18,12 +19,12 @@ pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 /// CF.MEXISTS key item [item …]
-pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
+pub fn mexists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = call.read(1);
     let items = call.args_from(2);
-    match key.get::<Cuckoo<'_>>().lenient(call)? {
+    match key.get::<Cuckoo<'_>>().lenient(part)? {
         Some(filter) => {
-            let panes = filter.panes(call)?;
+            let panes = filter.panes(call, part)?;
             call.reply_array(items.len());
             let items = items.map(Argument::bytes);
             filter.contains_each(items, panes, |found| call.reply_boolean(found));
@@ -37,11 +38,11 @@ pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 /// CF.COUNT key item
-pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
+pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = call.read(1);
-    let count = match key.get::<Cuckoo<'_>>().lenient(call)? {
+    let count = match key.get::<Cuckoo<'_>>().lenient(part)? {
         None => 0,
-        Some(filter) => filter.count(call.arg(2).bytes(), filter.panes(call)?),
+        Some(filter) => filter.count(call.arg(2).bytes(), filter.panes(call, part)?),
     };
     drop(key);
     call.reply_count(count);
@@ -51,7 +52,7 @@ pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
 fn describe(call: &Call<'_>) -> Result<Description, Error> {
     let key = call.read(1);
     let filter = key.get::<Cuckoo<'_>>().or_missing(NOT_FOUND)?;
-    Ok(filter.describe(filter.panes(call)?))
+    Ok(filter.describe(filter.panes(call, Part::Whole)?))
 }
 
 /// CF.INFO key

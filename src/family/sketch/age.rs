@@ -11,7 +11,7 @@ use std::ffi::CStr;
 
 /// A filter with a window.
 #[derive(Debug, Clone, Copy)]
-enum Filter<'a> {
+pub enum Filter<'a> {
     Bloom(&'a BloomWindow),
     Cuckoo(&'a CuckooWindow),
 }

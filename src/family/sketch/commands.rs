@@ -1,24 +1,54 @@
 //! The commands `SKETCH.*` as the server describes them (docs/sliding-windows.md).
 
-use super::{advance, age, query};
-use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, KeySpec, handler};
+use super::{advance, age, parts, query};
+use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, KeySpec, Since, handler, reader};
+use crate::server::part::Parts;
+
+/// The start of a period: a time, or `-`.
+const FROM: Arg = Arg::new(c"from", ArgKind::String);
+/// Its end: a time, or `+`.
+const TO: Arg = Arg::new(c"to", ArgKind::String);
+
+/// The command that reads a part of the window.
+const COMMAND: Arg = Arg::new(c"command", ArgKind::String);
+/// Its arguments after the key.
+const ARGUMENTS: Arg = Arg::new(c"argument", ArgKind::String).multiple().optional();
 
 /// The family's commands.
 pub const COMMANDS: &[Command] = &[
     Command {
         name: c"sketch.within",
-        handler: handler(query::within),
+        handler: handler(parts::within),
         arity: -4,
-        keys: &[KeySpec::READ_THIRD],
+        keys: &[KeySpec::read_at(3)],
         tips: DONT_CACHE,
         summary: c"Runs a command that reads a sketch on the last milliseconds of its window",
         complexity: c"O(c) for BF, CF and TDIGEST, O(c * n) for CMS and TOPK, c that of the command, n the number of panes in this part of the window",
-        args: &[
-            Arg::integer(c"milliseconds"),
-            Arg::new(c"command", ArgKind::String),
-            Arg::KEY,
-            Arg::new(c"argument", ArgKind::String).multiple().optional(),
-        ],
+        args: &[Arg::integer(c"milliseconds"), COMMAND, Arg::KEY, ARGUMENTS],
+        ..Command::READ
+    },
+    Command {
+        name: c"sketch.between",
+        handler: handler(parts::between),
+        since: Some(Since::Roughly(c"1.1.0")),
+        arity: -5,
+        keys: &[KeySpec::read_at(4)],
+        tips: DONT_CACHE,
+        summary: c"Runs a command that reads a count-min sketch, a top-k or a t-digest on a period of its window, also one in the past",
+        complexity: c"O(c) for TDIGEST, O(c * n) for CMS and TOPK, c that of the command, n the number of panes in the period",
+        args: &[FROM, TO, COMMAND, Arg::KEY, ARGUMENTS],
+        ..Command::READ
+    },
+    Command {
+        name: c"sketch.series",
+        handler: handler(parts::series),
+        since: Some(Since::Roughly(c"1.1.0")),
+        arity: -6,
+        keys: &[KeySpec::read_at(5)],
+        tips: DONT_CACHE,
+        summary: c"Runs a command that reads a count-min sketch, a top-k or a t-digest on each step of a period of its window",
+        complexity: c"O(c * n), c that of the command, n the number of panes in the period",
+        args: &[FROM, TO, Arg::integer(c"step"), COMMAND, Arg::KEY, ARGUMENTS],
         ..Command::READ
     },
     Command {
@@ -33,19 +63,17 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"sketch.window",
-        handler: handler(query::window),
+        handler: reader(Parts::Between, query::window),
         acl: c"read fast",
         tips: DONT_CACHE,
-        within: true,
         summary: c"Returns the window of a sketch: its length, its panes, the time that reads cover, and start and items of each pane",
         complexity: c"O(n), n the number of panes",
         ..Command::READ
     },
     Command {
         name: c"sketch.accuracy",
-        handler: handler(query::accuracy),
+        handler: reader(Parts::Series, query::accuracy),
         tips: DONT_CACHE,
-        within: true,
         summary: c"Returns how wrong the answers of a sketch are now, and the figures of the key that this depends on",
         complexity: c"O(n) for BF and CF, n the bytes of the filter; O(1) for CMS; O(k * d) for TOPK, d the depth, with a window the number of panes; O(c) for TDIGEST, c the compression",
         ..Command::READ

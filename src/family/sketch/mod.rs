@@ -3,6 +3,7 @@
 mod advance;
 mod age;
 mod commands;
+mod parts;
 mod query;
 
 use crate::server::command::Since;

@@ -4,9 +4,10 @@ use super::types::{Digest, NOT_FOUND};
 use super::{add, create, merge, query};
 use crate::family::chunks::{self, BAD_DATA, Chunks};
 use crate::server::command::{
-    Arg, ArgKind, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler,
+    Arg, ArgKind, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler, reader,
 };
 use crate::server::key::OneOf;
+use crate::server::part::Parts;
 
 const VALUES: Arg = Arg::double(c"value").multiple();
 const COMPRESSION: Arg = Arg::block(
@@ -22,7 +23,6 @@ const COMPRESSION: Arg = Arg::block(
 const READ: Command = Command {
     acl: c"read fast",
     tips: DONT_CACHE,
-    within: true,
     ..Command::READ
 };
 const LOOK_UP: Command = Command {
@@ -85,19 +85,19 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.min",
-        handler: handler(query::min),
+        handler: reader(Parts::Series, query::min),
         summary: c"Returns the smallest sample of a t-digest",
         ..READ
     },
     Command {
         name: c"tdigest.max",
-        handler: handler(query::max),
+        handler: reader(Parts::Series, query::max),
         summary: c"Returns the largest sample of a t-digest",
         ..READ
     },
     Command {
         name: c"tdigest.quantile",
-        handler: handler(query::quantile),
+        handler: reader(Parts::Series, query::quantile),
         summary: c"Returns estimates of the values at the specified quantiles",
         args: &[
             Arg::KEY,
@@ -107,39 +107,39 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.cdf",
-        handler: handler(query::cdf),
+        handler: reader(Parts::Series, query::cdf),
         summary: c"For each value, returns the estimated fraction of the samples that are smaller, plus half of the samples that are equal",
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.rank",
-        handler: handler(query::rank),
+        handler: reader(Parts::Series, query::rank),
         summary: c"For each value, returns the estimated number of samples that are smaller, plus half of the samples that are equal",
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.revrank",
-        handler: handler(query::revrank),
+        handler: reader(Parts::Series, query::revrank),
         summary: c"For each value, returns the estimated number of samples that are larger, plus half of the samples that are equal",
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.byrank",
-        handler: handler(query::byrank),
+        handler: reader(Parts::Series, query::byrank),
         summary: c"Returns estimates of the values at the specified ranks, counted from the smallest sample",
         args: &[Arg::KEY, Arg::double(c"rank").multiple()],
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.byrevrank",
-        handler: handler(query::byrevrank),
+        handler: reader(Parts::Series, query::byrevrank),
         summary: c"Returns estimates of the values at the specified ranks, counted from the largest sample",
         args: &[Arg::KEY, Arg::double(c"reverse_rank").multiple()],
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.trimmed_mean",
-        handler: handler(query::trimmed_mean),
+        handler: reader(Parts::Series, query::trimmed_mean),
         arity: 4,
         summary: c"Returns an estimate of the mean of the samples between two quantiles",
         complexity: c"O(c), c the compression; after a write O(b * log b) more, b the number of samples since the last compression",
@@ -149,13 +149,11 @@ pub const COMMANDS: &[Command] = &[
             Arg::double(c"high_cut_quantile"),
         ],
         tips: DONT_CACHE,
-        within: true,
         ..Command::READ
     },
     Command {
         name: c"tdigest.info",
         handler: handler(query::info),
-        within: false,
         summary: c"Returns the compression, the number of samples, and the memory of a t-digest",
         ..READ
     },

@@ -7,6 +7,7 @@ use crate::server::call::{Call, Error};
 use crate::server::command::{Options, ReplicatedArguments, ReplicatedCommand};
 use crate::server::data_type::DataType;
 use crate::server::key::{Lookup, ReadKey};
+use crate::server::part::Part;
 use roughly_sketch::memory::{Budget, Purpose, with_capacity};
 use roughly_sketch::merge::Distinct;
 use roughly_sketch::stored::Stored;
@@ -144,7 +145,7 @@ impl LiveDigests {
             digests.push(match sources[first].get().or_missing(NOT_FOUND)? {
                 Digest::Classic(_) => None,
                 source @ Digest::Windowed(digest) => {
-                    let panes = source.panes(call)?;
+                    let panes = source.panes(call, Part::Whole)?;
                     let live =
                         digest.with_cache(|digest, cache| digest.digest_at(panes, cache, budget));
                     Some(live.map_err(|_| NO_MEMORY)?)

@@ -3,34 +3,45 @@
 //! None of them changes the state of the digest. After a write, the first of them other than MIN, MAX and INFO creates the
 //! compressed form. It is kept until the next write and counts as memory of the key.
 
-use super::types::{Digest, NO_MEMORY, NOT_FOUND, Numbers, parse_all};
+use super::types::{Digest, NOT_FOUND, Numbers, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::part::Part;
 use roughly_sketch::t_digest::Compressed;
 use roughly_sketch::window::Panes;
 use std::ffi::CStr;
 
 /// TDIGEST.MIN key
-pub fn min(call: &mut Call<'_>) -> Result<(), Error> {
-    extreme(call, |digest, panes| digest.min(panes))
+pub fn min(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+    extreme(call, part, |digest, panes| digest.min(panes))
 }
 
 /// TDIGEST.MAX key
-pub fn max(call: &mut Call<'_>) -> Result<(), Error> {
-    extreme(call, |digest, panes| digest.max(panes))
+pub fn max(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+    extreme(call, part, |digest, panes| digest.max(panes))
 }
 
-fn extreme(call: &mut Call<'_>, of: impl Fn(Digest<'_>, Panes) -> f64) -> Result<(), Error> {
+fn extreme(
+    call: &mut Call<'_>,
+    part: Part,
+    of: impl Fn(Digest<'_>, Panes) -> f64,
+) -> Result<(), Error> {
     let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
-    let value = of(digest, digest.panes(call)?);
+    let panes = digest.panes(call, part)?;
+    if let (Part::Series(series), Digest::Windowed(windowed)) = (part, digest) {
+        return series.reply(call, windowed.timeline(), Ok, |call, panes| {
+            call.reply_double(of(digest, panes));
+        });
+    }
+    let value = of(digest, panes);
     drop(key);
     call.reply_double(value);
     Ok(())
 }
 
 /// TDIGEST.QUANTILE key quantile [quantile …]
-pub fn quantile(call: &mut Call<'_>) -> Result<(), Error> {
+pub fn quantile(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let parse = |argument: Argument<'_>| {
         let quantile = double(argument, c"ERR T-Digest: error parsing quantile")?;
         if !(0.0..=1.0).contains(&quantile) {
@@ -38,40 +49,40 @@ pub fn quantile(call: &mut Call<'_>) -> Result<(), Error> {
         }
         Ok(quantile)
     };
-    reply_each(call, parse, Compressed::quantile, Call::reply_double)
+    reply_each(call, part, parse, Compressed::quantile)
 }
 
 /// TDIGEST.CDF key value [value …]
-pub fn cdf(call: &mut Call<'_>) -> Result<(), Error> {
+pub fn cdf(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let parse = |argument: Argument<'_>| double(argument, c"ERR T-Digest: error parsing cdf");
-    reply_each(call, parse, Compressed::cdf, Call::reply_double)
+    reply_each(call, part, parse, Compressed::cdf)
 }
 
 /// TDIGEST.RANK key value [value …]
-pub fn rank(call: &mut Call<'_>) -> Result<(), Error> {
-    reply_each(call, parse_value, Compressed::rank, Call::reply_integer)
+pub fn rank(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+    reply_each(call, part, parse_value, Compressed::rank)
 }
 
 /// TDIGEST.REVRANK key value [value …]
-pub fn revrank(call: &mut Call<'_>) -> Result<(), Error> {
-    reply_each(call, parse_value, Compressed::revrank, Call::reply_integer)
+pub fn revrank(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+    reply_each(call, part, parse_value, Compressed::revrank)
 }
 
 /// TDIGEST.BYRANK key rank [rank …]
-pub fn byrank(call: &mut Call<'_>) -> Result<(), Error> {
-    reply_each(call, parse_rank, Compressed::by_rank, Call::reply_double)
+pub fn byrank(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+    reply_each(call, part, parse_rank, Compressed::by_rank)
 }
 
 /// TDIGEST.BYREVRANK key rank [rank …]
-pub fn byrevrank(call: &mut Call<'_>) -> Result<(), Error> {
-    reply_each(call, parse_rank, Compressed::by_revrank, Call::reply_double)
+pub fn byrevrank(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+    reply_each(call, part, parse_rank, Compressed::by_revrank)
 }
 
 /// TDIGEST.TRIMMED_MEAN key low_cut_quantile high_cut_quantile
-pub fn trimmed_mean(call: &mut Call<'_>) -> Result<(), Error> {
+pub fn trimmed_mean(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
-    let panes = digest.panes(call)?;
+    let panes = digest.panes(call, part)?;
     let low = call.arg(2).double();
     let low = low.ok_or(c"ERR T-Digest: error parsing low_cut_percentile")?;
     let high = call.arg(3).double();
@@ -84,9 +95,9 @@ pub fn trimmed_mean(call: &mut Call<'_>) -> Result<(), Error> {
         let text = c"ERR T-Digest: low_cut_percentile should be lower than high_cut_percentile";
         return Err(text.into());
     }
-    let mean = digest.answers(panes, |digest| digest.trimmed_mean(low, high));
-    call.reply_double(mean.map_err(|_| NO_MEMORY)?);
-    Ok(())
+    digest.reply(call, part, panes, |call, digest| {
+        call.reply_double(digest.trimmed_mean(low, high));
+    })
 }
 
 fn double(argument: Argument<'_>, error: &'static CStr) -> Result<f64, Error> {
@@ -106,32 +117,51 @@ fn parse_rank(argument: Argument<'_>) -> Result<i64, Error> {
     Ok(rank)
 }
 
+/// The reply for a number of a command.
+trait Answer {
+    fn reply(self, call: &mut Call<'_>);
+}
+
+impl Answer for f64 {
+    fn reply(self, call: &mut Call<'_>) {
+        call.reply_double(self);
+    }
+}
+
+impl Answer for i64 {
+    fn reply(self, call: &mut Call<'_>) {
+        call.reply_integer(self);
+    }
+}
+
 /// Replies with an array of one result for each argument from number 2 on. All arguments must be valid.
-fn reply_each<'a, N: Copy, R>(
-    call: &mut Call<'a>,
+fn reply_each<N: Copy, R: Answer>(
+    call: &mut Call<'_>,
+    part: Part,
     parse: impl Fn(Argument<'_>) -> Result<N, Error>,
     answer: impl Fn(&Compressed, N) -> R,
-    reply: impl Fn(&mut Call<'a>, R),
 ) -> Result<(), Error> {
     let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
-    let panes = digest.panes(call)?;
+    let panes = digest.panes(call, part)?;
     let mut numbers = Numbers::new();
     parse_all(call, 2, &mut numbers, parse)?;
-    let replied = digest.answers(panes, |digest| {
+    digest.reply(call, part, panes, |call, digest| {
         call.reply_array(numbers.len());
         for &number in numbers.iter() {
-            reply(call, answer(digest, number));
+            answer(digest, number).reply(call);
         }
-    });
-    Ok(replied.map_err(|_| NO_MEMORY)?)
+    })
 }
 
 /// TDIGEST.INFO key
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
-    let (info, bytes) = (digest.info(digest.panes(call)?), digest.memory_usage());
+    let (info, bytes) = (
+        digest.info(digest.panes(call, Part::Whole)?),
+        digest.memory_usage(),
+    );
     drop(key);
     call.reply_map(9);
     for (name, value) in [

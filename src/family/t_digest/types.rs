@@ -7,7 +7,8 @@ use crate::server::data_type::{
     AnyValue, CountedUsage, DataType, Registration, Value, registration,
 };
 use crate::server::key::one_of;
-use roughly_sketch::memory::{Budget, OutOfMemory};
+use crate::server::part::Part;
+use roughly_sketch::memory::Budget;
 use roughly_sketch::refusable::refusable;
 use roughly_sketch::t_digest::{Compressed, DigestError, Info, TDigest, TDigestWindow};
 use roughly_sketch::window::Panes;
@@ -90,25 +91,34 @@ impl Digest<'_> {
         }
     }
 
-    /// Calls `read` with the compressed form, which answers queries. It is kept until the next write, and its memory is
-    /// counted.
+    /// Calls `reply` with the compressed form, which answers queries. It is kept until the next write, and its memory is
+    /// counted, unless it is that of a row of a series.
     ///
     /// # Errors
-    /// [`OutOfMemory`] if the allocator refuses.
+    /// If the allocator refuses; then nothing is written.
     #[inline(always)]
-    pub fn answers<R>(
+    pub fn reply<'a>(
         self,
+        call: &mut Call<'a>,
+        part: Part,
         panes: Panes,
-        read: impl FnOnce(&Compressed) -> R,
-    ) -> Result<R, OutOfMemory> {
-        match self {
+        mut reply: impl FnMut(&mut Call<'a>, &Compressed),
+    ) -> Result<(), Error> {
+        if let (Part::Series(series), Self::Windowed(digest)) = (part, self) {
+            let read = |panes| digest.compressed_once(panes);
+            let timeline = TDigestWindow::timeline(digest);
+            return series.reply(call, timeline, read, |call, digest| reply(call, &digest));
+        }
+        let reply = |compressed: &Compressed| reply(call, compressed);
+        let replied = match self {
             Self::Classic(digest) => {
-                digest.with_cache(|digest, cache| digest.compressed_with(cache).map(read))
+                digest.with_cache(|digest, cache| digest.compressed_with(cache).map(reply))
             }
             Self::Windowed(digest) => {
-                digest.with_cache(|digest, cache| digest.compressed_at(panes, cache).map(read))
+                digest.with_cache(|digest, cache| digest.compressed_at(panes, cache).map(reply))
             }
-        }
+        };
+        Ok(replied.map_err(|_| NO_MEMORY)?)
     }
 }
 

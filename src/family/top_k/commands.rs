@@ -3,8 +3,9 @@
 use super::types::{NOT_FOUND, Top};
 use super::{add, create, query};
 use crate::family::chunks::{self, Chunks};
-use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler};
+use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler, reader};
 use crate::server::key::OneOf;
+use crate::server::part::Parts;
 
 /// Adds to a key and replies with items that the key contained.
 const WRITE: Command = Command {
@@ -67,18 +68,17 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"topk.query",
-        handler: handler(query::query),
+        handler: reader(Parts::Series, query::query),
         tips: DONT_CACHE,
         arity: -3,
         summary: c"Tests for each item whether it is one of the k most frequent items",
         complexity: c"O(n), n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
-        within: true,
         ..Command::READ
     },
     Command {
         name: c"topk.count",
-        handler: handler(query::count),
+        handler: reader(Parts::Series, query::count),
         tips: DONT_CACHE,
         arity: -3,
         summary: c"Returns the estimated counts of one or more items",
@@ -88,18 +88,16 @@ pub const COMMANDS: &[Command] = &[
             c"Deprecated by RedisBloom, because the counts are estimates",
         )],
         args: &[Arg::KEY, Arg::ITEMS],
-        within: true,
         ..Command::READ
     },
     Command {
         name: c"topk.list",
-        handler: handler(query::list),
+        handler: reader(Parts::Series, query::list),
         tips: DONT_CACHE,
         arity: -2,
         summary: c"Returns the k most frequent items, ordered by descending count",
         complexity: c"O(k log k)",
         args: &[Arg::KEY, Arg::flag(c"withcount", c"WITHCOUNT")],
-        within: true,
         ..Command::READ
     },
     Command {

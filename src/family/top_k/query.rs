@@ -4,17 +4,35 @@ use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, TOO_MUCH, Top};
 use crate::family::errors::check_work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash};
+use crate::server::part::Part;
+use roughly_sketch::memory::{try_collect, with_capacity};
+use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, RankingCache};
 use std::ffi::CStr;
 
 const KEYWORD_EXPECTED: &CStr = c"WITHCOUNT keyword expected";
 
 /// TOPK.QUERY key item [item …]
-pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
+pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = call.read(1);
     let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
-    let panes = sketch.panes(call)?;
+    let panes = sketch.panes(call, part)?;
     let items = call.args_from(FIRST_ITEM).map(Argument::bytes);
+    if let (Part::Series(series), Top::Windowed(sketch)) = (part, sketch) {
+        let candidates = items.map(|item| sketch.candidate(item));
+        let candidates = try_collect(candidates).map_err(|_| NO_MEMORY)?;
+        let mut cache = RankingCache::default();
+        let read = |panes| {
+            let mut listed = with_capacity(candidates.len())?;
+            for &candidate in &candidates {
+                listed.push(sketch.lists_at(candidate, panes, &mut cache)?);
+            }
+            Ok(listed)
+        };
+        return series.reply(call, sketch.timeline(), read, |call, listed| {
+            call.reply_array(listed.len());
+            (listed.into_iter()).for_each(|is_listed| call.reply_boolean(is_listed));
+        });
+    }
     call.reply_array(items.len());
     sketch.query_each(items, panes, |is_listed| match is_listed {
         Ok(is_listed) => call.reply_boolean(is_listed),
@@ -24,12 +42,23 @@ pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 /// TOPK.COUNT key item [item …]
-pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
+pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = call.read(1);
     let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
-    let panes = sketch.panes(call)?;
+    let panes = sketch.panes(call, part)?;
     let items = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
     check_work(call, sketch.within_work_limit(items), TOO_MUCH)?;
+    if let (Part::Series(series), Top::Windowed(sketch)) = (part, sketch) {
+        let items = call.args_from(FIRST_ITEM).map(Argument::bytes);
+        let items = items.map(|item| (item, sketch.hash(item)));
+        let items = try_collect(items).map_err(|_| NO_MEMORY)?;
+        return series.reply(call, sketch.timeline(), Ok, |call, panes| {
+            call.reply_array(items.len());
+            for (item, hash) in &items {
+                call.reply_integer(sketch.count_hashed_at(item, hash, panes).into());
+            }
+        });
+    }
     call.reply_array(call.len() - FIRST_ITEM);
     let mut items = call.args_from(FIRST_ITEM).map(Argument::bytes);
     let mut block = [(&[][..], ItemHash::default()); BLOCK_ITEMS];
@@ -46,7 +75,7 @@ pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 /// TOPK.LIST key [WITHCOUNT]
-pub fn list(call: &mut Call<'_>) -> Result<(), Error> {
+pub fn list(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     if call.len() > 3 {
         return Err(Error::WrongArity);
     }
@@ -54,8 +83,8 @@ pub fn list(call: &mut Call<'_>) -> Result<(), Error> {
     // compared first, and it must not be such a prefix.
     let with_count = call.len() == 3;
     let is_valid = !with_count || is_prefix(call.arg(2).bytes(), b"WITHCOUNT");
-    // SKETCH.WITHIN checks the key before it.
-    if !is_valid && !call.is_within() {
+    // A part is checked before it.
+    if !is_valid && part.is_whole() {
         return Err(KEYWORD_EXPECTED.into());
     }
     let key = call.read(1);
@@ -65,20 +94,33 @@ pub fn list(call: &mut Call<'_>) -> Result<(), Error> {
         KEYWORD_EXPECTED
     };
     let sketch = key.get::<Top<'_>>().or_missing(missing)?;
-    let panes = sketch.panes(call)?;
+    let panes = sketch.panes(call, part)?;
     if !is_valid {
         return Err(KEYWORD_EXPECTED.into());
     }
-    let listed = sketch.list(panes, |items| {
-        call.reply_array(items.len() * if with_count { 2 } else { 1 });
-        for (item, count) in items {
-            call.reply_bulk(item);
-            if with_count {
-                call.reply_integer(count.into());
-            }
-        }
-    });
+    if let (Part::Series(series), Top::Windowed(sketch)) = (part, sketch) {
+        let mut cache = RankingCache::default();
+        let read = |panes| try_collect(sketch.list_at(panes, &mut cache)?);
+        return series.reply(call, sketch.timeline(), read, |call, items| {
+            reply_items(call, &mut items.into_iter(), with_count);
+        });
+    }
+    let listed = sketch.list(panes, |items| reply_items(call, items, with_count));
     Ok(listed.map_err(|_| NO_MEMORY)?)
+}
+
+fn reply_items(
+    call: &mut Call<'_>,
+    items: &mut dyn ExactSizeIterator<Item = (&[u8], u32)>,
+    with_count: bool,
+) {
+    call.reply_array(items.len() * if with_count { 2 } else { 1 });
+    for (item, count) in items {
+        call.reply_bulk(item);
+        if with_count {
+            call.reply_integer(count.into());
+        }
+    }
 }
 
 /// Whether an argument is a prefix of a keyword, in any case.

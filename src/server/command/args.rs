@@ -238,11 +238,14 @@ impl KeySpec {
     /// Argument 1 is read, as by GET.
     pub const READ: Self =
         Self::first(raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS);
-    /// Argument 3 is read.
-    pub const READ_THIRD: Self = Self {
-        first: 3,
-        ..Self::READ
-    };
+    /// The argument at this position is read.
+    #[must_use]
+    pub const fn read_at(first: c_int) -> Self {
+        Self {
+            first,
+            ..Self::READ
+        }
+    }
     /// Argument 1 is created, or something is added to it, as by SADD and PFADD. A reply that reports whether an
     /// item existed does not need ACCESS, because SADD has none.
     pub const INSERT: Self =

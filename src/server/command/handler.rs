@@ -7,30 +7,39 @@ use crate::server::error::Error;
 use crate::server::guard::guarded;
 use crate::server::log::size;
 use crate::server::memory::{Memory, has_refused, key_limit_error, take_refused_bytes};
+use crate::server::part::{Part, Parts};
 use crate::server::stats::MemoryRefusal;
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
 use std::ptr;
 use std::slice;
 
-/// A handler for a caller inside of the module.
-pub type RunFn = fn(&mut Call<'_>) -> Result<(), Error>;
+/// A handler that reads a part of a window.
+pub type ReadFn = fn(&mut Call<'_>, Part) -> Result<(), Error>;
 
 /// A handler as a family writes it: a function, not a pointer to one.
 pub trait Run: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static {}
 
 impl<H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static> Run for H {}
 
+/// A handler of a command that reads a key in argument 1, which can have a window, and takes the panes that count from
+/// [`Call::panes_of`].
+pub trait Read: Fn(&mut Call<'_>, Part) -> Result<(), Error> + Copy + 'static {}
+
+impl<H: Fn(&mut Call<'_>, Part) -> Result<(), Error> + Copy + 'static> Read for H {}
+
 /// The reply if a handler panics; the log has the details.
 const INTERNAL_ERROR: &CStr = c"ERR internal error, see the server's log";
 
-/// What runs a command; created by [`handler`] or [`merge_handler`].
+/// What runs a command; created by [`handler`], [`reader`] or [`merge_handler`].
 #[derive(Debug, Clone, Copy)]
 pub struct Handler {
     /// `None` only in the templates of [`super::command::Command`].
     pub(super) raw: raw::RedisModuleCmdFunc,
-    /// The same for a caller inside of the module; `None` as `raw`.
-    pub run: Option<RunFn>,
+    /// The commands that run it on a part of the window.
+    pub parts: Parts,
+    /// What they run; `None` without such commands.
+    pub read: Option<ReadFn>,
     /// Whether the server can ask it for the positions of the keys.
     pub(super) reports_keys: bool,
 }
@@ -39,7 +48,8 @@ impl Handler {
     /// No handler, for templates.
     pub(super) const NONE: Self = Self {
         raw: None,
-        run: None,
+        parts: Parts::None,
+        read: None,
         reports_keys: false,
     };
 }
@@ -53,8 +63,17 @@ pub const fn handler<H: Run>(_handler: H) -> Handler {
     const { assert!(size_of::<H>() == 0, "a handler is a plain function") };
     Handler {
         raw: Some(shim::<H>),
-        run: Some(run::<H>),
-        reports_keys: false,
+        ..Handler::NONE
+    }
+}
+
+/// As [`handler`], for a command that `parts` can run.
+#[must_use]
+pub const fn reader<H: Read>(parts: Parts, reader: H) -> Handler {
+    Handler {
+        parts,
+        read: Some(read::<H>),
+        ..handler(move |call: &mut Call<'_>| reader(call, Part::Whole))
     }
 }
 
@@ -68,13 +87,17 @@ pub const fn merge_handler<H: Run>(handler: H) -> Handler {
     handler
 }
 
-/// Calls a handler.
+/// A handler.
 #[inline(always)]
-fn run<H: Run>(call: &mut Call<'_>) -> Result<(), Error> {
+fn value_of<H: Copy>() -> H {
     // SAFETY: H has no size (asserted in `handler`), so any aligned address is valid for a reference to a value of H;
     // and such a value exists: `handler` received it.
-    let handler = unsafe { ptr::NonNull::<H>::dangling().as_ref() };
-    handler(call)
+    unsafe { *ptr::NonNull::<H>::dangling().as_ref() }
+}
+
+/// Calls a handler.
+fn read<H: Read>(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+    value_of::<H>()(call, part)
 }
 
 unsafe extern "C" fn shim<H: Run>(
@@ -89,7 +112,7 @@ unsafe extern "C" fn shim<H: Run>(
     let memory = Memory::new(ctx, args);
     let mut call = Call::new(ctx, args, &memory);
     take_refused_bytes();
-    let result = guarded("a command", || run::<H>(&mut call));
+    let result = guarded("a command", || value_of::<H>()(&mut call));
     let is_done = matches!(result, Some(Ok(()))) && call.is_complete();
     if !is_done || has_refused() {
         complete(&mut call, result);

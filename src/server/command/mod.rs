@@ -10,7 +10,7 @@ mod replicated;
 pub use acl::{Denied, User};
 pub use args::{Arg, ArgKind, KeySpec};
 use args::{NO_KEY_SPEC, raw_args};
-pub use handler::{Handler, handler, merge_handler};
+pub use handler::{Handler, handler, merge_handler, reader};
 pub use options::{MissingValue, Options};
 pub use outcome::Outcome;
 pub use replicated::{ReplicatedArguments, ReplicatedCommand};
@@ -52,9 +52,6 @@ pub struct Command {
     pub history: &'static [(&'static CStr, &'static CStr)],
     /// Its arguments.
     pub args: &'static [Arg],
-    /// Whether SKETCH.WITHIN can run it: it reads a key in argument 1, which can have a window, and takes the panes that count
-    /// from [`Call::panes`](super::call::Call::panes).
-    pub within: bool,
 }
 
 /// The version that introduced a command.
@@ -94,7 +91,6 @@ impl Command {
         since: None,
         history: &[],
         args: &[Arg::KEY],
-        within: false,
     };
     /// Whether the server allows this number of arguments, with the name.
     #[must_use]

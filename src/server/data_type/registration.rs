@@ -93,7 +93,7 @@ pub trait AnyValue {
     ///
     /// # Errors
     /// [`OutOfMemory`].
-    fn accuracy(&self, panes: Panes) -> Result<Vec<Field>, OutOfMemory>;
+    fn accuracy(&self, panes: Panes, is_kept: bool) -> Result<Vec<Field>, OutOfMemory>;
 
     /// Advances it to a pane. Returns whether the pane is a new one.
     fn advance(&mut self, pane: u64) -> bool;

@@ -158,8 +158,11 @@ impl<T: DataType> AnyValue for Value<T> {
         self.state.pane_total(pane)
     }
 
-    fn accuracy(&self, panes: Panes) -> Result<Vec<Field>, OutOfMemory> {
-        self.with_cache(|state, cache| state.accuracy(panes, cache))
+    fn accuracy(&self, panes: Panes, is_kept: bool) -> Result<Vec<Field>, OutOfMemory> {
+        match is_kept {
+            true => self.with_cache(|state, cache| state.accuracy(panes, cache)),
+            false => self.state.accuracy(panes, &mut T::Cache::default()),
+        }
     }
 
     fn advance(&mut self, pane: u64) -> bool {

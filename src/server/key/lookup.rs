@@ -5,9 +5,9 @@
 
 use super::opened::OpenedKey;
 use super::present::Present;
-use crate::server::call::Call;
 use crate::server::data_type::{DataType, Registration, Value};
 use crate::server::error::Error;
+use crate::server::part::Part;
 use redis_module::raw;
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -178,12 +178,12 @@ macro_rules! one_of {
             /// # Errors
             /// Those of [`Call::panes`](crate::server::call::Call::panes).
             #[inline(always)]
-            #[allow(dead_code)] // Not all families have commands that read.
             pub fn panes(
                 self,
                 call: &$crate::server::call::Call<'_>,
+                part: $crate::server::part::Part,
             ) -> Result<roughly_sketch::window::Panes, $crate::server::call::Error> {
-                call.panes(match self {
+                call.panes(part, match self {
                     $( Self::$variant(value) => {
                         <$type as roughly_sketch::window::Timed>::timeline(value)
                     } )+
@@ -275,9 +275,9 @@ impl<V> Lookup<V> {
     /// # Errors
     /// [`Error::WrongType`] for another type if the command reads a part of a window.
     #[inline(always)]
-    pub fn lenient(self, call: &Call<'_>) -> Result<Option<V>, Error> {
+    pub fn lenient(self, part: Part) -> Result<Option<V>, Error> {
         match self {
-            Self::WrongType if call.is_within() => Err(Error::WrongType),
+            Self::WrongType if !part.is_whole() => Err(Error::WrongType),
             other => Ok(other.found()),
         }
     }

@@ -14,14 +14,14 @@ pub use entry::Entry;
 pub(crate) use lookup::one_of;
 pub use lookup::{AnyMut, AnyRef, Lookup, OneOf, OneOfMut};
 pub(super) use opened::assert_none_open;
-use opened::{FOR_WRITING, OpenedKey, Reader, Writer, try_collect};
+use opened::{FOR_WRITING, OpenedKey, Reader, Writer};
 pub use opened::{Key, ReadKey, WriteKey};
 
 use super::call::Call;
 use super::data_type::{AnyValue, DataType, NewValue, Registration, Value};
 use super::error::Error;
 use redis_module::raw;
-use roughly_sketch::memory::OutOfMemory;
+use roughly_sketch::memory::{OutOfMemory, try_collect};
 use std::ops::Range;
 
 impl Call<'_> {

@@ -4,7 +4,7 @@ use super::present::Present;
 use crate::server::call::Call;
 use crate::server::data_type::Registration;
 use redis_module::raw;
-use roughly_sketch::memory::{OutOfMemory, try_push, with_capacity};
+use roughly_sketch::memory::{OutOfMemory, try_collect};
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -115,18 +115,6 @@ pub type ReadKey = Key<Reader>;
 
 /// A key of any type, open for writing.
 pub type WriteKey = Key<Writer>;
-
-/// Collects elements, whose number a client chose, into a vector.
-///
-/// # Errors
-/// [`OutOfMemory`] if the allocator refuses memory.
-pub(super) fn try_collect<T>(elements: impl Iterator<Item = T>) -> Result<Vec<T>, OutOfMemory> {
-    let mut vec = with_capacity(elements.size_hint().0)?;
-    for element in elements {
-        try_push(&mut vec, element)?;
-    }
-    Ok(vec)
-}
 
 /// The number of open keys.
 ///

@@ -14,6 +14,7 @@ use super::huge_pages;
 use super::injected;
 use super::log;
 use super::memory;
+use super::part::Parts;
 use super::stats::{self, ExtraCounter, InfoWriter};
 use super::window;
 use module_list::Owner;
@@ -466,13 +467,14 @@ impl Module {
                     }
                 }
             }
-            for (number, family) in self.families.iter().enumerate() {
-                if self.has_family(number) && family.commands.iter().any(|command| command.within) {
-                    let category = family.category.to_string_lossy();
-                    info.number(
-                        &format!("within_calls_{category}"),
-                        stats::within_calls(number),
-                    );
+            for of in Parts::ALL {
+                for (number, family) in self.families.iter().enumerate() {
+                    let mut commands = family.commands.iter();
+                    if self.has_family(number) && commands.any(|each| each.handler.parts >= of) {
+                        let category = family.category.to_string_lossy();
+                        let name = format!("{}_calls_{category}", of.name().to_lowercase());
+                        info.number(&name, stats::part_calls(of, number));
+                    }
                 }
             }
             for (name, value) in stats::module_fields() {

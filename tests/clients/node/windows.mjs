@@ -42,12 +42,16 @@ async function window(s, key, total) {
   await refused(future, 'ERR pane is in the future');
 }
 
-// Checks the replies of SKETCH.WITHIN, SKETCH.AGE and SKETCH.ACCURACY.
+// Checks the replies of SKETCH.WITHIN, SKETCH.BETWEEN, SKETCH.SERIES, SKETCH.AGE and SKETCH.ACCURACY.
 async function recent(s, key, total) {
   const commands = { cms: ['CMS.QUERY', 'a'], topk: ['TOPK.COUNT', 'a'], td: ['TDIGEST.RANK', 1.5] };
   const [command, argument] = commands[key.split(':')[0]];
   const expected = await s.raw(command, key, argument);
   same(await s.raw('SKETCH.WITHIN', PANE_MS, command, key, argument), expected);
+  same(await s.raw('SKETCH.BETWEEN', -PANE_MS, '+', command, key, argument), expected);
+  const series = await s.raw('SKETCH.SERIES', '-', '+', PANE_MS, command, key, argument);
+  same(series.length, 5);
+  same(series.at(-1)[2], expected);
   same(await s.raw('SKETCH.AGE', 'none', 'a', 'b'), [null, null]);
   const accuracy = await fields(s, 'SKETCH.ACCURACY', key);
   const names = { cms: 'count', topk: 'smallest listed count', td: 'samples' };

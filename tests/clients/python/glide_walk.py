@@ -95,6 +95,8 @@ STEPS = [
     ("TDIGEST.ADD td:w 1 2.5 4 -3", "OK"),
     ("TDIGEST.QUANTILE td:w 0 0.5 1", [-3.0, 2.5, 4.0]),
     ("SKETCH.WITHIN 80000000000 CMS.QUERY cms:w a z", [5, 0]),
+    ("SKETCH.BETWEEN -80000000000 + CMS.QUERY cms:w a z", [5, 0]),
+    ("SKETCH.SERIES - + 80000000000 CMS.QUERY none a", []),
     ("SKETCH.AGE none a b", [None, None]),
     ("SKETCH.WINDOW cms", None),
     ("SKETCH.ACCURACY td", ANY),

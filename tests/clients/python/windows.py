@@ -39,14 +39,18 @@ async def window(s, key, total):
 
 
 async def recent(s, key, total):
-    """Checks the replies of SKETCH.WITHIN and SKETCH.AGE for this sketch."""
+    """Checks the replies of SKETCH.WITHIN, SKETCH.BETWEEN, SKETCH.SERIES and SKETCH.AGE for this sketch."""
     family = key.split(":")[0]
     command, arguments = {
         "cms": ("CMS.QUERY", ("a",)),
         "topk": ("TOPK.COUNT", ("a",)),
         "td": ("TDIGEST.RANK", (1.5,)),
     }[family]
-    same(await s.raw("SKETCH.WITHIN", PANE_MS, command, key, *arguments), await s.raw(command, key, *arguments))
+    expected = await s.raw(command, key, *arguments)
+    same(await s.raw("SKETCH.WITHIN", PANE_MS, command, key, *arguments), expected)
+    same(await s.raw("SKETCH.BETWEEN", -PANE_MS, "+", command, key, *arguments), expected)
+    series = await s.raw("SKETCH.SERIES", "-", "+", PANE_MS, command, key, *arguments)
+    same([len(series), series[-1][2]], [5, expected])
     same(await s.raw("BF.RESERVE", "bf:age", 0.01, 100, *WINDOW, *SEED), True)
     assert await s.raw("BF.ADD", "bf:age", "a") == 1
     age, absent = await s.raw("SKETCH.AGE", "bf:age", "a", "b")

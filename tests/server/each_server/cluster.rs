@@ -4,7 +4,7 @@ mod client;
 mod needs_slot_migration;
 pub mod nodes;
 
-use crate::families::{FAMILIES, NumberSet, one_per_family};
+use crate::families::{FAMILIES, NumberSet, PARTS, one_per_family};
 use crate::support::resp::{Connection, Reply};
 use crate::support::sample::Sample;
 use crate::support::server::{Server, Version};
@@ -58,8 +58,9 @@ fn every_command_is_routed_by_its_keys() {
     for (name, arity) in &commands {
         let call = |first: &str, source: &str| {
             let mut call = vec![name.clone()];
-            if name == "SKETCH.WITHIN" {
-                call.extend(["1".to_owned(), "BF.CARD".to_owned()]);
+            if let Some((_, arguments)) = PARTS.iter().find(|(of, _)| of == name) {
+                call.extend(arguments.split(' ').map(str::to_owned));
+                call.push("CMS.QUERY".to_owned());
             }
             call.push(format!("{{{first}}}k"));
             if name.ends_with(".MERGE") {

@@ -2,7 +2,8 @@
 //! functions, servers at maxmemory.
 
 use crate::families::{
-    FAMILIES, READ, SKETCH_CATEGORY, SKETCH_COMMANDS, all_commands, one_per_family, run_on,
+    FAMILIES, PARTS, READ, SKETCH_CATEGORY, SKETCH_COMMANDS, all_commands, one_per_family,
+    position_of_part, run_on,
 };
 use crate::golden::recorded;
 use crate::support::abilities::record;
@@ -84,7 +85,8 @@ fn every_command_is_described() {
         assert_eq!(text(docs, "module"), Some("bf"));
         let arguments = docs.field("arguments").and_then(Reply::items);
         let arguments = arguments.expect("arguments");
-        let first_key = if name == "sketch.within" { 2 } else { 0 };
+        // Arguments of the command are numbered from 0 here.
+        let first_key = position_of_part(name.as_bytes()).unwrap_or(0);
         assert_eq!(text(&arguments[first_key], "type"), Some("key"), "{name}");
         arguments
             .iter()
@@ -259,7 +261,11 @@ fn since_is_the_version_that_introduced_the_command() {
         text(docs, "since").expect("a version").to_owned()
     };
     for (name, _) in SKETCH_COMMANDS {
-        assert_eq!(since(&mut connection, name), ROUGHLY_SINCE, "{name}");
+        let expected = match ["sketch.between", "sketch.series"].contains(&name) {
+            true => "1.1.0",
+            false => ROUGHLY_SINCE,
+        };
+        assert_eq!(since(&mut connection, name), expected, "{name}");
         assert!(!recorded.contains(name), "{name}");
     }
     for family in one_per_family() {
@@ -323,8 +329,10 @@ fn arguments(connection: &mut Connection, name: &str, keys: [&str; 3]) -> Vec<St
     if name.ends_with(".merge") {
         return vec![destination, "2".into(), first, second];
     }
-    if name == "sketch.within" {
-        return vec!["1000".into(), "bf.card".into(), destination];
+    if let Some((_, arguments)) = PARTS.iter().find(|(of, _)| of.eq_ignore_ascii_case(name)) {
+        let words = arguments.split(' ').chain(["tdigest.min"]);
+        let arguments = words.map(str::to_owned);
+        return arguments.chain([destination]).collect();
     }
     let arity = command_info(connection, name)[1].integer().unwrap();
     let mut arguments = vec!["1".to_owned(); arity.unsigned_abs().max(2) as usize - 1];

@@ -102,7 +102,9 @@ fn the_recorded_session_has_the_replies_of_the_server() {
             .parse()
             .ok()
     };
-    let mut ms = 1_000_000;
+    let pauses: u64 = lines.iter().filter_map(pause).sum();
+    let mut ms = time_of_series(&lines) - 1000 * pauses;
+    let start = ms;
     let server = Options::new().debug_module().start();
     server.set_clock(&ms.to_string());
     let mut environment = Environment::of(server, Server::start());
@@ -117,7 +119,19 @@ fn the_recorded_session_has_the_replies_of_the_server() {
         };
         environment.run(&block).expect("the replies of the file");
     }
-    assert!(ms > 1_000_000, "no pause");
+    assert!(ms > start, "no pause");
+}
+
+/// When the last command ran, a series: its last row ends at this time. A row has its start, the time that it covers, and a count.
+fn time_of_series(lines: &[String]) -> u64 {
+    let is_series = |line: &String| line.starts_with("> SKETCH.SERIES ");
+    let at = lines.iter().position(is_series).expect("a series");
+    let number = |line: &String| line.rsplit_once("(integer) ")?.1.parse().ok();
+    let numbers: Vec<u64> = lines[at + 1..].iter().filter_map(number).collect();
+    let [.., start, covered, _] = numbers[..] else {
+        panic!("{numbers:?}");
+    };
+    start + covered
 }
 
 /// Checks the test of the examples: it must report a block with wrong output.

@@ -135,12 +135,15 @@ fn metric(field: &str, value: &str, kind: &str) -> String {
         let name = &family.info_prefix["bf_".len()..family.info_prefix.len() - 1];
         (rest, "family", name)
     });
-    let within = field.strip_prefix("bf_within_calls_");
-    let within = within.map(|family| ("within_calls", "family", family));
+    let calls = ["within_calls", "between_calls", "series_calls"];
+    let calls = calls.iter().find_map(|name| {
+        let family = field.strip_prefix(&format!("bf_{name}_"))?;
+        Some((*name, "family", family))
+    });
     let limit = field.strip_prefix("bf_memory_refusals_");
     let limit = limit.map(|limit| ("memory_refusals", "limit", limit));
     let status = (kind == "text").then_some(("huge_pages", "status", value));
-    match family.or(within).or(limit).or(status) {
+    match family.or(calls).or(limit).or(status) {
         Some((name, label, value)) => format!("bf_{name}{total}{{{label}=\"{value}\"}}"),
         None => format!("{field}{total}"),
     }
@@ -462,6 +465,104 @@ fn the_exporter_tolerates_errors() {
     }
 }
 
+/// Of the last period, for a user with the permissions on docs/monitoring.md.
+#[test]
+fn the_exporter_delivers_quantiles_and_top_items_within_limits() {
+    let page = Page::read(Path::new("docs/monitoring.md"));
+    let section = page.section("### Quantiles and top items").expect("it");
+    let mut lines = section.lines();
+    let user = lines.find_map(|line| line.strip_prefix("> ACL SETUSER exporter "));
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for command in [
+        &format!("ACL SETUSER exporter {}", user.expect("the permissions")),
+        "TDIGEST.CREATE latency:a WINDOW 3600000",
+        "TDIGEST.ADD latency:a 1 2 3",
+        "TDIGEST.CREATE latency:b WINDOW 3600000",
+        "TDIGEST.CREATE latency:without-a-window",
+        "SET latency:string x",
+        "TOPK.RESERVE pages 9 80 5 0.9 WINDOW 3600000",
+    ] {
+        assert!(connection.call(command).is_ok(), "{command}");
+    }
+    // The last item has the same label as the one before.
+    let items = [
+        &b"/home"[..],
+        b"a \"b\"\n",
+        "\u{e9}".as_bytes(),
+        b"\xff",
+        br"\xff",
+    ];
+    for (number, item) in items.into_iter().enumerate() {
+        let count = (90 - number).to_string();
+        connection.send(&[&b"TOPK.INCRBY"[..], b"pages", item, count.as_bytes()]);
+    }
+    let url = format!("redis://exporter:secret@127.0.0.1:{}", server.port());
+    let samples = |arguments: &str| {
+        let arguments: Vec<_> = ["--server", &url]
+            .into_iter()
+            .chain(arguments.split(' '))
+            .collect();
+        let values = Exporter::start_with(server.port(), &arguments)
+            .metrics()
+            .values;
+        let is_own = |name: &str| {
+            ["bf_quantile", "bf_top", "bf_query"]
+                .iter()
+                .any(|own| name.starts_with(own))
+        };
+        let own = values.into_iter().filter(|(name, _)| is_own(name));
+        own.map(|(name, value)| format!("{name} {value}"))
+            .collect::<BTreeSet<_>>()
+    };
+    let expected = |keys: u32, time: u32, error: u32, others: &[&str]| {
+        let reasons = [("keys", keys), ("time", time), ("error", error)];
+        let reasons = reasons
+            .map(|(reason, count)| format!("bf_query_keys_skipped{{reason=\"{reason}\"}} {count}"));
+        let others = others.iter().map(|&line| line.to_owned());
+        reasons.into_iter().chain(others).collect::<BTreeSet<_>>()
+    };
+    let latency = [
+        r#"bf_quantile{key="latency:a",quantile="0.5"} 2"#,
+        r#"bf_quantile{key="latency:a",quantile="1"} 3"#,
+        r#"bf_quantile{key="latency:b",quantile="0.5"} NaN"#,
+        r#"bf_quantile{key="latency:b",quantile="1"} NaN"#,
+    ];
+    let pages = [
+        r#"bf_top{key="pages",item="/home"} 90"#,
+        r#"bf_top{key="pages",item="a \"b\"\\n"} 89"#,
+        "bf_top{key=\"pages\",item=\"\u{e9}\"} 88",
+        r#"bf_top{key="pages",item="\\xff"} 87"#,
+    ];
+    // Also a key without a window, others with another type, and a missing key.
+    assert_eq!(
+        samples(
+            "--quantiles latency:*=0.5,1@5m --quantiles pages=0.5@5m --top latency:missing=3@5m"
+        ),
+        expected(0, 0, 1, &latency)
+    );
+    // A key without permission, and a part that is shorter than a pane.
+    let refused = samples("--top other=3@5m --top pages=9@299999ms");
+    assert_eq!(refused, expected(0, 0, 2, &[]));
+    assert_eq!(samples("--top pages=9@5m"), expected(0, 0, 0, &pages));
+    // The first option that matches counts; limits are those of all options together.
+    let both = "--quantiles latency:a=0.5@5m --quantiles latency:a=0.5@1h --top pages=1@1d";
+    let read = [latency[0], pages[0]];
+    let limited = |option| samples(&format!("{both} {option}"));
+    assert_eq!(limited("--query-keys 3"), expected(0, 0, 0, &read));
+    assert_eq!(limited("--query-keys 2"), expected(1, 0, 0, &read[..1]));
+    assert_eq!(limited("--query-keys 0"), expected(3, 0, 0, &[]));
+    assert_eq!(limited("--query-seconds 0"), expected(0, 3, 0, &[]));
+    for argument in ["a=2@60s", "a=0.5,@60s", "a=0.5@60"] {
+        let output = Command::new(format!("{DIRECTORY}/bf-exporter"))
+            .args(["--quantiles", argument])
+            .output();
+        let errors = String::from_utf8(output.expect("the exporter runs").stderr).unwrap();
+        let start = "error: argument --quantiles: invalid";
+        assert!(errors.contains(start), "{errors}");
+    }
+}
+
 /// Servers that reply as if a key was removed or replaced between two commands, or that fail.
 #[test]
 fn the_exporter_tolerates_keys_that_are_removed() {
@@ -511,7 +612,8 @@ fn the_exporter_tolerates_keys_that_are_removed() {
 fn rules_and_dashboard_use_metrics_of_the_exporter_only() {
     let server = Server::start();
     build(&mut server.resp2());
-    let exporter = Exporter::start_with(server.port(), &["--accuracy", "*"]);
+    let arguments = ["--accuracy", "*", "--top", "tk-window=1@1h"];
+    let exporter = Exporter::start_with(server.port(), &arguments);
     let delivered = exporter.metrics().types;
     assert!(delivered.contains_key("bf_accuracy_specified_rate"));
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -547,8 +649,9 @@ fn rules_and_dashboard_use_metrics_of_the_exporter_only() {
         }
     }
     let page = Page::read(Path::new("docs/monitoring.md"));
-    let section = page.section("### Accuracy of keys").expect("a section");
-    let documented = names(section).into_iter();
+    let sections = ["### Accuracy of keys", "### Quantiles and top items"];
+    let sections = sections.map(|title| page.section(title).expect("a section"));
+    let documented = names(&sections.concat()).into_iter();
     let unknown = documented.filter(|name| !delivered.contains_key(name));
     assert_eq!(unknown.collect::<Vec<_>>(), ["bf_accuracy_FIELD"]);
     // Every metric has a panel.

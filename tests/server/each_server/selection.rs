@@ -1,6 +1,6 @@
 //! The module argument `families`: only the commands, settings, types, ACL categories and INFO fields of these families exist.
 
-use crate::families::{FAMILIES, Family, Setting, one_per_family};
+use crate::families::{FAMILIES, Family, PARTS, Setting, one_per_family};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use std::collections::BTreeSet;
@@ -69,7 +69,9 @@ fn only_the_selected_families_exist() {
         let name = module_name(&prefixes);
         assert!(modules.contains(&format!("${name} ")), "{modules}");
         let commands = names(&connection.call("COMMAND LIST"));
-        assert!(commands.contains("sketch.within"));
+        for (command, _) in PARTS {
+            assert!(commands.contains(&command.to_lowercase()));
+        }
         for family in FAMILIES {
             assert_family(&server, &mut connection, family, &prefixes);
             if prefixes.contains(&family.prefix) {
@@ -77,9 +79,11 @@ fn only_the_selected_families_exist() {
                 assert!(!family.view(&mut connection, family.name).is_empty());
             } else {
                 let name = family.command("CARD");
-                let reply = connection.send(&["SKETCH.WITHIN", "1000", &name, "key"]);
-                let expected = format!("-ERR SKETCH.WITHIN cannot run '{name}'");
-                assert_eq!(reply.to_string(), expected);
+                for (command, arguments) in PARTS {
+                    let reply = connection.call(&format!("{command} {arguments} {name} key"));
+                    let expected = format!("-ERR {command} cannot run '{name}'");
+                    assert_eq!(reply.to_string(), expected);
+                }
             }
         }
     }

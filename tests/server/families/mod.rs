@@ -64,9 +64,11 @@ pub fn one_per_family() -> impl Iterator<Item = &'static Family> + Clone {
 pub const SKETCH_CATEGORY: &str = "sketch";
 
 /// The commands for sketches of any family, with the flags of their keys.
-pub const SKETCH_COMMANDS: [(&str, &str); 5] = [
+pub const SKETCH_COMMANDS: [(&str, &str); 7] = [
     ("sketch.accuracy", READ),
     ("sketch.within", READ),
+    ("sketch.between", READ),
+    ("sketch.series", READ),
     ("sketch.age", READ),
     ("sketch.window", READ),
     ("sketch.advance", UPDATE),
@@ -97,9 +99,43 @@ pub const SKETCH_USES: &[&str] = &[
     "SKETCH.WITHIN 80000000000 TDIGEST.BYRANK K 1",
     "SKETCH.WITHIN 80000000000 TDIGEST.BYREVRANK K 1",
     "SKETCH.WITHIN 80000000000 TDIGEST.TRIMMED_MEAN K 0.1 0.9",
+    "SKETCH.BETWEEN - + SKETCH.WINDOW K",
+    "SKETCH.BETWEEN - -1 SKETCH.ACCURACY K",
+    "SKETCH.BETWEEN -80000000000 -1 CMS.QUERY K a b",
+    "SKETCH.BETWEEN -160000000000 -1 TOPK.LIST K WITHCOUNT",
+    "SKETCH.BETWEEN -160000000000 -80000000000 TOPK.QUERY K a b",
+    "SKETCH.BETWEEN - -1 TOPK.COUNT K a b",
+    "SKETCH.BETWEEN - -1 TDIGEST.MIN K",
+    "SKETCH.BETWEEN -80000000000 -1 TDIGEST.QUANTILE K 0.5",
+    "SKETCH.BETWEEN - -80000000000 TDIGEST.TRIMMED_MEAN K 0.1 0.9",
+    "SKETCH.BETWEEN 5 4 TDIGEST.CDF K 1",
+    "SKETCH.SERIES - + 80000000000 SKETCH.ACCURACY K",
+    "SKETCH.SERIES - + 1 CMS.QUERY K a b",
+    "SKETCH.SERIES - + 1000 TOPK.LIST K WITHCOUNT",
+    "SKETCH.SERIES - -1 160000000000 TOPK.QUERY K a b",
+    "SKETCH.SERIES - + 160000000000 TOPK.COUNT K a b",
+    "SKETCH.SERIES - + 160000000000 TDIGEST.MAX K",
+    "SKETCH.SERIES - + 1 TDIGEST.QUANTILE K 0.5",
+    "SKETCH.SERIES - -80000000000 80000000000 TDIGEST.RANK K 1",
+    "SKETCH.SERIES - + 0 TDIGEST.CDF K 1",
     "SKETCH.ADVANCE K 1",
     "SKETCH.ADVANCE K 9223372036854775807",
 ];
+
+/// The commands that run a command on a part of the window, each with the arguments before that command.
+pub const PARTS: [(&str, &str); 3] = [
+    ("SKETCH.WITHIN", "1000"),
+    ("SKETCH.BETWEEN", "- +"),
+    ("SKETCH.SERIES", "- + 1"),
+];
+
+/// The position of the command that this command runs on a part of the window; `None` for other commands.
+pub fn position_of_part(name: &[u8]) -> Option<usize> {
+    let part = PARTS
+        .iter()
+        .find(|(of, _)| name.eq_ignore_ascii_case(of.as_bytes()))?;
+    Some(1 + part.1.split(' ').count())
+}
 
 /// Every command of the module in lower case, with the flags of its first key.
 pub fn all_commands() -> Vec<(String, &'static str)> {

@@ -182,7 +182,8 @@ impl Keys<'_> {
             }
             let is_large = is_large_digest(self.of_type.name, self.sizes.get("compression"));
             let is_whole = processes_whole_keys(&call.name(), is_first_write)
-                || is_large && call.name() == "TDIGEST.ADD";
+                || is_large && call.name() == "TDIGEST.ADD"
+                || call.is_series();
             let key = String::from_utf8_lossy(&command[call.key_index()]).into_owned();
             let whole_keys = is_whole.then(|| self.bytes(state.key) * call.keys.max(1));
             let work = Work {

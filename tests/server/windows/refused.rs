@@ -52,6 +52,14 @@ const OF_ALL: &[(&str, &str)] = &[
         "SKETCH.WITHIN 1000 BF.ADD k a",
         "-ERR SKETCH.WITHIN cannot run",
     ),
+    (
+        "SKETCH.BETWEEN - + BF.ADD k a",
+        "-ERR SKETCH.BETWEEN cannot run",
+    ),
+    (
+        "SKETCH.SERIES - + 1000 BF.ADD k a",
+        "-ERR SKETCH.SERIES cannot run",
+    ),
 ];
 
 const CASES: &[Case] = &[

@@ -1,30 +1,32 @@
-//! SKETCH.WITHIN: commands, clocks, errors in their order, scripts, replicas. `permissions.rs` has the permissions.
+//! SKETCH.WITHIN: commands, clocks, errors in their order, scripts, replicas. `permissions.rs` has the permissions, and
+//! `periods.rs` SKETCH.BETWEEN and SKETCH.SERIES.
 
 use super::{SKETCHES, set_ms, start, with_window};
 use crate::families::{FAMILIES, run_on};
 use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::Server;
+use roughly::server::part::Parts;
 use std::collections::BTreeSet;
 
-const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
-const NO_WINDOW: &str = "ERR the key has no window";
+pub const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
+pub const NO_WINDOW: &str = "ERR the key has no window";
 
-fn error(text: &str) -> Reply {
+pub fn error(text: &str) -> Reply {
     Reply::Error(text.as_bytes().to_vec())
 }
 
-/// The commands that SKETCH.WITHIN runs.
-fn readers() -> BTreeSet<String> {
+/// The commands that this command runs on a part of the window.
+pub fn readers(by: Parts) -> BTreeSet<String> {
     let families = roughly::MODULE.families.iter();
     let commands = families.flat_map(|family| family.commands);
-    let readers = commands.filter(|command| command.within);
+    let readers = commands.filter(|command| command.handler.parts >= by);
     readers
         .map(|command| command.name.to_str().expect("ASCII").to_owned())
         .collect()
 }
 
 /// A call of each of them on KEY, with arguments that the keys of the tests accept.
-fn calls() -> Vec<String> {
+pub fn calls(by: Parts) -> Vec<String> {
     let arguments = |name: &str| match name {
         "bf.card" | "topk.list" | "tdigest.min" | "tdigest.max" | "sketch.window"
         | "sketch.accuracy" => "",
@@ -33,7 +35,7 @@ fn calls() -> Vec<String> {
         "tdigest.trimmed_mean" => "0.1 0.9",
         _ => "1 2 3 4 5 6 7 8 9",
     };
-    let mut calls: Vec<_> = readers()
+    let mut calls: Vec<_> = readers(by)
         .iter()
         .map(|name| format!("{name} KEY {}", arguments(name)).trim().to_owned())
         .collect();
@@ -42,7 +44,7 @@ fn calls() -> Vec<String> {
 }
 
 /// The prefix of a type's commands.
-fn prefix(create: &str) -> String {
+pub fn prefix(create: &str) -> String {
     let (prefix, _) = create.split_once('.').expect("a command");
     format!("{}.", prefix.to_lowercase())
 }
@@ -54,7 +56,7 @@ fn within(connection: &mut Connection, ms: u64, command: &str) -> Reply {
 #[test]
 fn the_whole_window_is_read_as_by_the_command() {
     let server = start(&[]);
-    assert_eq!(readers().len(), 21);
+    assert_eq!(readers(Parts::Within).len(), 21);
     for protocol in [Protocol::Resp2, Protocol::Resp3] {
         let mut connection = server.connect(protocol);
         for sketch in SKETCHES {
@@ -71,7 +73,7 @@ fn the_whole_window_is_read_as_by_the_command() {
                 if step < 30 {
                     sketch.add(&mut connection, "k", step as u64 % 9);
                 }
-                for call in calls() {
+                for call in calls(Parts::Within) {
                     let call = call.to_lowercase();
                     if !call.starts_with(&prefix(sketch.create)) && !call.starts_with("sketch.") {
                         continue;
@@ -225,7 +227,7 @@ fn a_part_is_at_least_as_long_as_a_pane() {
                 let text = format!(
                     "ERR WITHIN must be at least the pane length of the key, {pane_ms} milliseconds"
                 );
-                for call in calls() {
+                for call in calls(Parts::Within) {
                     let call = call.to_lowercase();
                     if !call.starts_with(&prefix(sketch.create)) && !call.starts_with("sketch.") {
                         continue;
@@ -342,7 +344,7 @@ fn errors_are_checked_in_order() {
         let name = [b"GET\r\n\0".to_vec(), vec![b'x'; 100]].concat();
         let reply = connection.send(&[b"SKETCH.WITHIN", &b"1"[..], &name, b"bf"]);
         assert_eq!(reply, error(&cannot(&format!("GET   {}", "x".repeat(58)))));
-        for call in calls() {
+        for call in calls(Parts::Within) {
             let on = |key: &str| call.replace("KEY", key);
             for (key, expected) in [("string", WRONG_TYPE), ("list", WRONG_TYPE)] {
                 connection.call("RPUSH list a");

@@ -20,6 +20,7 @@ mod digests;
 mod families;
 mod limits;
 mod merged_filters;
+mod periods;
 mod rate_filters;
 mod recall;
 mod repeated;
@@ -82,6 +83,8 @@ const MEMORY: &str =
 const VALKEY_RATES: &str =
     "<!-- valkey rates: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
 const REPEATED: &str = "<!-- repeated values: measured by crates/models/tests/accuracy and (RedisBloom) tests/server, written by `make pages` -->\n";
+const PERIODS: &str =
+    "<!-- periods: computed by crates/models/tests/accuracy, written by `make pages` -->\n";
 const END: &str = "<!-- end -->";
 
 /// The results for a family.
@@ -308,6 +311,8 @@ fn the_recipes_show_the_measured_accuracy() {
         LIMITS,
         &limits::rate_limits(),
     );
+    let path = page("docs/recipes/now-and-then.md");
+    check_table(&path, PERIODS, &periods::shortest());
     let recipe = page("docs/recipes/rate-limiting.md");
     let recipe = fs::read_to_string(recipe).expect("the page");
     let [fixed, sliding] = clients::early_refusals();

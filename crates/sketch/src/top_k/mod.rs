@@ -49,7 +49,7 @@ use shape::Shape;
 pub use shape::{DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopKError};
 use std::cmp::Reverse;
 use table::Table;
-pub use window::TopKWindow;
+pub use window::{RankingCache, TopKWindow};
 
 /// The largest increment of an item that TOPK.INCRBY accepts.
 pub const MAX_INCREMENT: u32 = 100_000;

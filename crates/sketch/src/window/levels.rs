@@ -76,7 +76,7 @@ impl Levels {
     }
 
     /// The live panes, oldest first.
-    pub(super) fn panes(self) -> impl Iterator<Item = UnitRange> {
+    pub(super) fn panes(self) -> impl Iterator<Item = UnitRange> + Clone {
         let mut next = self.bounds[self.highest + 1];
         std::iter::from_fn(move || {
             let (range, _) = self.pane_of(next)?;

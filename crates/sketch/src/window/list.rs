@@ -5,6 +5,7 @@ use crate::blocks::{BlockMover, BlockVisitor};
 use crate::format::{FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, capacity_for, optional, with_capacity};
 use std::mem::take;
+use std::ops::Range;
 
 /// A live pane with increments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,14 +40,23 @@ impl<T> PaneList<T> {
     #[must_use]
     #[inline]
     pub fn counted(&self, panes: Panes) -> &[StoredPane<T>] {
-        let first = panes.oldest();
-        let skipped = match self.panes.first() {
-            Some(pane) if pane.first < first => {
-                self.panes.partition_point(|pane| pane.first < first)
-            }
+        &self.panes[self.positions(panes)]
+    }
+
+    /// The positions of those that count in [`PaneList::all`]. Cost: logarithmic in the number of panes.
+    #[must_use]
+    #[inline]
+    pub fn positions(&self, panes: Panes) -> Range<usize> {
+        let before = |unit| self.panes.partition_point(|pane| pane.first < unit);
+        let start = match self.panes.first() {
+            Some(pane) if pane.first < panes.oldest() => before(panes.oldest()),
             _ => 0,
         };
-        &self.panes[skipped..]
+        let end = match self.panes.last() {
+            Some(pane) if pane.first >= panes.end() => before(panes.end()),
+            _ => self.panes.len(),
+        };
+        start..end
     }
 
     /// The content of the pane that begins with this unit. Cost: logarithmic in the number of panes.

@@ -15,13 +15,15 @@
 //! - `levels`: the live panes, a function of the window and the newest pane
 //! - `timeline`: a window and its newest pane; the panes that count for a read
 //! - `list`: the panes that a sketch stores, and the step to a later pane
+//! - `period`: the panes of a period, also in rows
 //!
 //! The crate has no clock. [`Timed::advance`] moves a sketch to a later pane, and each read takes the [`Panes`] that
-//! count, which [`Timeline::panes_at`] and [`Timeline::panes_within`] compute.
+//! count, which [`Timeline::panes_at`], [`Timeline::panes_within`] and [`Timeline::panes_of`] compute.
 
 mod length;
 mod levels;
 mod list;
+mod period;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -30,6 +32,7 @@ use crate::blocks::{BlockChanges, BlockVisitor, Blocks};
 pub use length::{Window, WindowError};
 pub use levels::UnitRange;
 pub use list::{PaneList, StoredPane};
+pub use period::{Period, PeriodError, Row};
 pub use timeline::{Panes, Timeline};
 
 /// Bytes of cells that a call of [`Timed::expire`] processes.

@@ -6,41 +6,58 @@ use crate::format::{FormatError, Sink, Source};
 use crate::memory::{OutOfMemory, with_capacity};
 use std::ops::RangeInclusive;
 
-/// The panes that count for a read: those that begin at a unit or later.
+/// The panes that count for a read: those that begin at a unit or later, and before another unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Panes {
     /// Negative if the window begins before unit 0.
     oldest: i64,
-    /// [`WHOLE`], [`LATER`] or [`PART`]. An integer, because Rust would store the tag of a `Result` in a smaller type.
-    kind: u64,
+    /// The unit after the last one, at most 2^63. [`WHOLE`], [`LATER`] or [`PART`] if the newest pane counts whatever its number is.
+    /// An integer, because Rust would store the tag of a `Result` in a smaller type.
+    end: u64,
 }
 
 /// All live panes, while the newest one is the current one.
-const WHOLE: u64 = 0;
+const WHOLE: u64 = u64::MAX;
 /// The panes that are live in a later pane.
-const LATER: u64 = 1;
-/// The panes of a part of the window.
-const PART: u64 = 2;
+const LATER: u64 = u64::MAX - 1;
+/// The panes of a part of the window, up to the newest one.
+const PART: u64 = u64::MAX - 2;
 
 impl Panes {
     /// All panes.
     pub const ALL: Self = Self {
         oldest: i64::MIN,
-        kind: WHOLE,
+        end: WHOLE,
     };
 
-    /// Whether the reader asked for less than the window, see [`Timeline::panes_within`].
+    /// Those that begin at `first` or later and before `end`; without `end`, all up to the newest one.
+    pub(super) fn part(first: u64, end: Option<u64>) -> Self {
+        Self {
+            // The number of a unit has 63 bits, unless the clock is hundreds of millions of years ahead.
+            oldest: i64::try_from(first).unwrap_or(i64::MAX),
+            end: end.map_or(PART, |end| end.min(PART - 1)),
+        }
+    }
+
+    /// Whether the reader asked for less than the window, see [`Timeline::panes_within`] and [`Timeline::panes_of`].
     #[must_use]
     #[inline]
     pub fn is_part(self) -> bool {
-        self.kind == PART
+        self.end <= PART
+    }
+
+    /// Whether these are panes of a period that ends before the time of the read, see [`Timeline::panes_of`].
+    #[must_use]
+    #[inline]
+    pub fn is_past(self) -> bool {
+        self.end < PART
     }
 
     /// Whether these are the panes that are live in a pane after the newest one, see [`Timeline::panes_in`].
     #[must_use]
     #[inline]
     pub fn is_later(self) -> bool {
-        self.kind == LATER
+        self.end == LATER
     }
 
     /// The first unit that counts. The panes before it do not.
@@ -48,6 +65,20 @@ impl Panes {
     #[inline]
     pub fn oldest(self) -> u64 {
         self.oldest.max(0).cast_unsigned()
+    }
+
+    /// The first unit that does not count after [`Panes::oldest`]. Above all units if the newest pane counts in any case.
+    #[must_use]
+    #[inline]
+    pub fn end(self) -> u64 {
+        self.end
+    }
+
+    /// Whether a pane that begins with this unit counts.
+    #[must_use]
+    #[inline]
+    pub fn contains(self, first: u64) -> bool {
+        (self.oldest()..self.end).contains(&first)
     }
 }
 
@@ -93,7 +124,7 @@ impl Timeline {
     }
 
     /// The live panes while the newest one is the current one, oldest first. At most [`Window::live_panes`].
-    pub fn panes(&self) -> impl Iterator<Item = UnitRange> {
+    pub fn panes(&self) -> impl Iterator<Item = UnitRange> + Clone + use<> {
         self.levels().panes()
     }
 
@@ -103,7 +134,7 @@ impl Timeline {
     /// [`OutOfMemory`] if the allocator refuses.
     pub fn counted_panes(&self, panes: Panes) -> Result<Vec<UnitRange>, OutOfMemory> {
         let mut ranges = with_capacity(self.window.live_panes())?;
-        ranges.extend(self.panes().filter(|range| range.first >= panes.oldest()));
+        ranges.extend(self.panes().filter(|range| panes.contains(range.first)));
         Ok(ranges)
     }
 
@@ -144,7 +175,7 @@ impl Timeline {
     pub fn panes_in(&self, current: u64) -> Panes {
         Panes {
             oldest: self.window.oldest_signed(current.max(self.newest)),
-            kind: if current > self.newest { LATER } else { WHOLE },
+            end: if current > self.newest { LATER } else { WHOLE },
         }
     }
 
@@ -161,31 +192,28 @@ impl Timeline {
             0 => unit,
             _ => self.pane_of(unit).map_or(unit, |pane| pane.first),
         };
-        Panes {
-            // The number of a unit has 63 bits, unless the clock is hundreds of millions of years ahead.
-            oldest: i64::try_from(first).unwrap_or(i64::MAX),
-            kind: PART,
-        }
+        Panes::part(first, None)
     }
 
     /// Whether all live panes count.
     #[must_use]
     #[inline]
     pub fn counts_all(&self, panes: Panes) -> bool {
-        panes.oldest <= self.window.oldest_signed(self.newest)
+        panes.oldest <= self.window.oldest_signed(self.newest) && panes.end > self.newest
     }
 
     /// The units of [`Timeline::live`] that count. Empty if none does.
     #[must_use]
     pub fn counted(&self, panes: Panes) -> RangeInclusive<u64> {
-        panes.oldest().max(self.oldest())..=self.newest
+        panes.oldest().max(self.oldest())..=self.newest.min(panes.end - 1)
     }
 
     /// The milliseconds that a read of these panes at this time covers: from the start of the first pane that counts to this
-    /// time, or to the start of the newest pane if the time is before it.
+    /// time, or to the start of the newest pane if the time is before it; at most to the end of the last pane of a period.
     #[must_use]
     pub fn covered_ms(&self, unix_ms: u64, panes: Panes) -> u64 {
-        let end = unix_ms.max(self.window.start_of(self.newest));
+        let now = unix_ms.max(self.window.start_of(self.newest));
+        let end = now.min(panes.end.saturating_mul(self.window.pane_ms()));
         end.saturating_sub(panes.oldest().saturating_mul(self.window.pane_ms()))
     }
 

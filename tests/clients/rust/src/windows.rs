@@ -65,6 +65,12 @@ fn window(connection: &mut Connection, key: &str, total: u64) -> RedisResult<()>
     let expected: Vec<i64> = cmd(&command).query(connection)?;
     let recent: Vec<i64> = cmd(&format!("SKETCH.WITHIN {PANE_MS} {command}")).query(connection)?;
     assert_eq!(recent, expected);
+    let period = cmd(&format!("SKETCH.BETWEEN -{PANE_MS} + {command}"));
+    assert_eq!(period.query::<Vec<i64>>(connection)?, expected);
+    let series = cmd(&format!("SKETCH.SERIES - + {PANE_MS} {command}"));
+    let rows: Vec<(u64, u64, Vec<i64>)> = series.query(connection)?;
+    assert_eq!(rows.len(), 5);
+    assert_eq!(rows[4].2, expected);
     let ages: Vec<Option<i64>> = cmd("SKETCH.AGE none a b").query(connection)?;
     assert_eq!(ages, [None, None]);
     let accuracy: HashMap<String, f64> =

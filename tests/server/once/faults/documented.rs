@@ -1,5 +1,6 @@
 //! The errors on the pages of the commands.
 
+use crate::families::position_of_part;
 use crate::support::command_pages;
 use crate::support::resp::Reply;
 use crate::workload::Command;
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 pub struct Documented(BTreeMap<String, Vec<String>>);
 
 impl Documented {
-    /// Whether the error is on the page of the command. SKETCH.WITHIN replies with the errors of the command it runs.
+    /// Whether the error is on the page of the command. SKETCH.WITHIN, SKETCH.BETWEEN and SKETCH.SERIES reply with the errors of the command they run.
     pub fn has(&mut self, command: &Command, error: &Reply) -> bool {
         let Reply::Error(error) = error else {
             return false;
@@ -18,8 +19,8 @@ impl Documented {
         let error = String::from_utf8_lossy(error);
         let name = |argument: usize| String::from_utf8_lossy(&command[argument]).to_lowercase();
         let mut names = vec![name(0)];
-        if names[0] == "sketch.within" {
-            names.push(name(2));
+        if let Some(position) = position_of_part(&command[0]) {
+            names.push(name(position));
         }
         names.into_iter().any(|name| {
             let errors = self.0.entry(name).or_insert_with_key(|name| errors(name));

@@ -1,9 +1,9 @@
 //! The arguments that make a command do the most work.
 
 use super::keys::{PANE_MS, Sizes, current_pane, item, units};
-use super::types::{Type, WITHIN};
-use crate::families::Family;
+use super::types::{PARTS, Type};
 use crate::families::valkey_bloom::load_payload;
+use crate::families::{Family, position_of_part};
 use crate::support::resp::{Connection, Reply};
 use crate::workload::{Command, words};
 
@@ -36,29 +36,27 @@ pub struct Call {
 }
 
 impl Call {
-    /// The position of the command's name: after SKETCH.WITHIN and its argument, if it is run by it.
+    /// The position of the command's name: after the command that runs it on a part of the window, and its arguments.
     fn first(&self) -> usize {
-        match self.is_within() {
-            true => 2,
-            false => 0,
-        }
+        position_of_part(&self.command[0]).unwrap_or(0)
     }
 
-    /// Whether SKETCH.WITHIN runs the command.
-    fn is_within(&self) -> bool {
-        self.command[0] == b"SKETCH.WITHIN"
+    /// Whether it is a read of each pane, which processes the whole key.
+    pub fn is_series(&self) -> bool {
+        self.command[0] == b"SKETCH.SERIES"
     }
 
-    /// The name of the command, without SKETCH.WITHIN.
+    /// The name of the command, without the one that runs it on a part of the window.
     pub fn name(&self) -> String {
         String::from_utf8_lossy(&self.command[self.first()]).into_owned()
     }
 
     /// The name in the table.
     pub fn title(&self) -> String {
-        match self.is_within() {
-            true => format!("SKETCH.WITHIN {}", self.name()),
-            false => self.name(),
+        let before = String::from_utf8_lossy(&self.command[0]).into_owned();
+        match self.first() {
+            0 => before,
+            _ => format!("{before} {}", self.name()),
         }
     }
 
@@ -82,16 +80,20 @@ pub fn calls(
         .split(' ')
         .filter(|word| ["KEY", "SOURCE"].contains(word))
         .count();
-    let of_command = template.strip_prefix(WITHIN).unwrap_or(template);
+    let of_command = PARTS
+        .iter()
+        .find_map(|(_, before)| template.strip_prefix(before));
+    let of_command = of_command.unwrap_or(template);
+    let part = (units(sizes) * PANE_MS / 2).max(PANE_MS);
     let (head, last) = template.rsplit_once(' ').expect("arguments");
     let head: Command = words(head)
         .into_iter()
         .map(|word| match &word[..] {
             b"SOURCE" => base.as_bytes().to_vec(),
-            b"PART" => (units(sizes) * PANE_MS / 2)
-                .max(PANE_MS)
-                .to_string()
-                .into_bytes(),
+            b"PART" => part.to_string().into_bytes(),
+            // A window of one pane has no shorter period.
+            b"PAST" if units(sizes) == 1 => b"+".to_vec(),
+            b"PAST" => format!("-{part}").into_bytes(),
             _ => word,
         })
         .collect();

@@ -185,6 +185,12 @@ fn check(items: &[Vec<u8>], items_of: impl Fn(usize) -> Range<usize>) {
         key.check(&[advance], list_of_half);
         key.check(&[], &query("TOPK.QUERY"));
         key.check(&[advance], &query("TOPK.QUERY"));
+        // If each pane lists all items, the reply has their bytes once per pane.
+        if items.len() > K {
+            let series = ["SKETCH.SERIES", "-", "+", "1"].map(str::as_bytes);
+            key.check(&[], &[&series, list].concat());
+            key.check(&[], &[&series[..], &query("TOPK.QUERY")].concat());
+        }
         key.check(&[], &[b"COPY", b"C", b"D"]);
         key.check(&[], &[b"RESTORE", b"D", b"0", &payload]);
         failures.append(&mut key.failures);

@@ -3,6 +3,7 @@
 use super::keys::Largest;
 use crate::families::{Family, SKETCH_COMMANDS};
 use crate::workload::Command;
+use roughly::server::part::Parts;
 
 /// A type: its largest keys, and the commands on them.
 pub struct Type {
@@ -32,20 +33,24 @@ const SKETCH_CALLS: &[&str] = &["SKETCH.WINDOW KEY", "SKETCH.ADVANCE KEY NOW"];
 /// The calls of a filter besides [`SKETCH_CALLS`].
 const FILTER_CALLS: &[&str] = &["SKETCH.AGE KEY ITEMS"];
 
-/// Before the calls that SKETCH.WITHIN runs, on half of the window: then as many panes count as do not.
-pub const WITHIN: &str = "SKETCH.WITHIN PART ";
+/// Before the calls that these commands run: on half of the window, so that as many panes count as do not, and each pane in a row.
+pub const PARTS: [(Parts, &str); 3] = [
+    (Parts::Within, "SKETCH.WITHIN PART "),
+    (Parts::Between, "SKETCH.BETWEEN - PAST "),
+    (Parts::Series, "SKETCH.SERIES - + 1 "),
+];
 
 /// The commands of the server that process whole keys, except for DUMP, which compresses them as it does strings.
 const SERVER_CALLS: &[&str] = &["COPY KEY new", "RESTORE new 0 DUMP"];
 
-/// Whether SKETCH.WITHIN runs this call.
-fn is_within(call: &str) -> bool {
+/// The commands that run this call on a part of the window.
+fn parts_of(call: &str) -> Parts {
     let name = call.split(' ').next().unwrap_or(call);
     let families = roughly::MODULE.families.iter();
     let mut commands = families.flat_map(|family| family.commands);
     let command =
         commands.find(|command| name.eq_ignore_ascii_case(&command.name.to_string_lossy()));
-    command.is_some_and(|command| command.within)
+    command.map_or(Parts::None, |command| command.handler.parts)
 }
 
 impl Type {
@@ -55,12 +60,21 @@ impl Type {
         let is_filter = ["bf", "cf"].contains(&family.prefix);
         let sketch = of_windows(SKETCH_CALLS).iter();
         let sketch = sketch.chain(of_windows(if is_filter { FILTER_CALLS } else { &[] }));
-        let within = [self.calls, ANY_CALLS].into_iter().flat_map(of_windows);
-        let within = within.filter(|call| is_within(call));
-        let within = within.map(|call| &*format!("{WITHIN}{call}").leak());
+        // SKETCH.ACCURACY runs on filters, too, but not on periods of them.
+        let most = if is_filter {
+            Parts::Within
+        } else {
+            Parts::Series
+        };
+        let read = [self.calls, ANY_CALLS].into_iter().flat_map(of_windows);
+        let parts = read.flat_map(move |call| {
+            let of_call = parts_of(call).min(most);
+            let parts = PARTS.iter().filter(move |(by, _)| *by <= of_call);
+            parts.map(move |(_, before)| &*format!("{before}{call}").leak())
+        });
         let calls = [self.calls, ANY_CALLS, SERVER_CALLS].into_iter().flatten();
         let calls = calls.chain(sketch);
-        calls.copied().chain(within)
+        calls.copied().chain(parts)
     }
 
     /// Asserts that the calls contain every command that applies to the type.
@@ -78,7 +92,8 @@ impl Type {
         }
         for command in sketch {
             assert!(
-                self.all_calls(family).any(|call| name(call) == command) || command == "sketch.age",
+                self.all_calls(family).any(|call| name(call) == command)
+                    || ["sketch.age", "sketch.between", "sketch.series"].contains(&&*command),
                 "no call of {command}"
             );
         }

@@ -44,10 +44,28 @@ impl CountMinWindow {
         &self,
         items: impl Iterator<Item = &'a [u8]>,
         panes: Panes,
+        answer: impl FnMut(u64),
+    ) {
+        self.query_hashed(items.map(|item| self.hash(item)), panes, answer);
+    }
+
+    /// The hash of an item that is queried several times.
+    #[must_use]
+    #[inline]
+    pub fn hash(&self, item: &[u8]) -> u64 {
+        self.grid.rows.hash(item)
+    }
+
+    /// [`CountMinWindow::query_all`] for the items with these hashes ([`CountMinWindow::hash`]).
+    #[inline]
+    pub fn query_hashed(
+        &self,
+        hashes: impl Iterator<Item = u64>,
+        panes: Panes,
         mut answer: impl FnMut(u64),
     ) {
         let panes = self.panes.counted(panes);
-        let items = items.map(|item| (item, 0));
+        let items = hashes.map(|hash| (hash, 0));
         with_cell!(self.shape.cell_size(), C => {
             for_each_item(
                 self.grid.rows,
@@ -131,9 +149,11 @@ impl CountMinWindow {
         budget: Budget<'_>,
         mut answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
+        let rows = self.grid.rows;
+        let items = items.map(|(item, by)| (rows.hash(item), by));
         with_cell!(self.shape.cell_size(), C => {
             for_each_item(
-                self.grid.rows,
+                rows,
                 items,
                 self,
                 |sketch, places| sketch.prefetch::<C>(sketch.counted(counted), places),
@@ -163,7 +183,7 @@ impl CountMinWindow {
         with_cell!(self.shape.cell_size(), C => {
             for_each_item(
                 self.grid.rows,
-                iter::once((item, by)),
+                iter::once((self.hash(item), by)),
                 &mut (),
                 |(), _| (),
                 |(), item, by| {
@@ -327,18 +347,18 @@ enum CountedPanes {
     Newest,
 }
 
-/// Calls `visit` with `state`, the place and the value of each item, in order. While one item is visited, the next one is
+/// Calls `visit` with `state`, the place and the value of each item, which has a hash, in order. While one item is visited, the next one is
 /// located and prefetched.
 #[inline]
-fn for_each_item<'a, S>(
+fn for_each_item<S>(
     rows: SeededRows,
-    mut items: impl Iterator<Item = (&'a [u8], i64)>,
+    mut items: impl Iterator<Item = (u64, i64)>,
     state: &mut S,
     prefetch: impl Fn(&S, &Located),
     mut visit: impl FnMut(&mut S, &Located, i64),
 ) {
-    let locate = |item| {
-        let (hash, mut places) = (rows.hash(item), Places::default());
+    let locate = |hash| {
+        let mut places = Places::default();
         for (place, cell) in places.iter_mut().zip(rows.cells(hash)) {
             *place = cell as u32;
         }
@@ -348,9 +368,9 @@ fn for_each_item<'a, S>(
             rows: rows.depth,
         }
     };
-    let mut next = items.next().map(|(item, by)| (locate(item), by));
+    let mut next = items.next().map(|(hash, by)| (locate(hash), by));
     while let Some((item, by)) = next {
-        next = items.next().map(|(item, by)| (locate(item), by));
+        next = items.next().map(|(hash, by)| (locate(hash), by));
         if let Some((item, _)) = &next {
             prefetch(state, item);
         }

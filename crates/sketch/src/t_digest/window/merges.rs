@@ -3,7 +3,7 @@
 //! Neighboring panes of the same level form groups. The merge of each group is kept, and the merge of all groups. A step changes
 //! at most a few groups, those of the youngest panes mostly, so that a read merges few nodes again.
 //!
-//! A read of the newest panes only uses the groups that it includes as a whole, and merges the rest of the first one.
+//! A read of a part of the panes uses the groups that it includes as a whole, and merges the rest of the first and of the last one.
 //!
 //! The merges depend on the state only, and not on what is kept.
 
@@ -14,6 +14,7 @@ use crate::memory::{OutOfMemory, reserve_exact, with_capacity};
 use crate::t_digest::centroid::in_order;
 use crate::t_digest::runs::compress_to_vec;
 use crate::window::{StoredPane, Timeline, Window};
+use std::ops::Range;
 
 type Pane = StoredPane<ClosedPane>;
 
@@ -94,9 +95,8 @@ fn groups_of<'a>(panes: &'a [Pane], timeline: &Timeline) -> Result<Vec<Group<'a>
     Ok(groups)
 }
 
-/// The newest pane, and the number of the closed panes that are merged: the last ones. Closed panes change only with the newest
-/// pane.
-type LastPanes = (u64, usize);
+/// The newest pane, and the positions of the closed panes that are merged. Closed panes change only with the newest pane.
+type ClosedPanes = (u64, Range<usize>);
 
 /// The kept merges of the closed panes.
 #[derive(Debug, Default)]
@@ -104,28 +104,28 @@ pub(super) struct Merges {
     /// Those of the groups that have at least two panes.
     groups: Vec<Merge<Key>>,
     /// That of all panes, if there are at least two groups.
-    all: Option<Merge<LastPanes>>,
+    all: Option<Merge<ClosedPanes>>,
     /// That of the panes of the last read that did not include all.
-    part: Option<Merge<LastPanes>>,
+    part: Option<Merge<ClosedPanes>>,
 }
 
 impl Merges {
-    /// The merge of the closed panes without the first `skipped`, compressed as [`pane_form`] says. Cost: none if it is
-    /// kept.
+    /// The merge of the closed panes at these positions, compressed as [`pane_form`] says. Cost: none if it is kept.
     pub(super) fn of<'a>(
         &'a mut self,
         closed: &'a [Pane],
-        skipped: usize,
+        positions: Range<usize>,
         timeline: &Timeline,
         compression: u32,
     ) -> Result<&'a [Centroid], OutOfMemory> {
-        let panes = &closed[skipped..];
-        let key = (timeline.newest(), panes.len());
-        let kept = self.kept_of(skipped).as_ref();
+        let panes = &closed[positions.clone()];
+        let is_all = panes.len() == closed.len();
+        let key = (timeline.newest(), positions);
+        let kept = self.kept_of(is_all).as_ref();
         if panes.len() > 1 && kept.is_none_or(|kept| kept.key != key) {
-            *self.kept_of(skipped) = None;
-            self.merge_groups(closed, skipped, timeline, compression)?;
+            *self.kept_of(is_all) = None;
             let groups = groups_of(panes, timeline)?;
+            self.merge_groups(closed, &groups, timeline, compression)?;
             let mut runs = with_capacity(groups.len())?;
             runs.extend(groups.iter().map(|group| self.run(group)));
             let centroids = match runs[..] {
@@ -133,20 +133,20 @@ impl Merges {
                 [run] => merge_runs(&[run])?,
                 _ => merge(panes, &runs, compression)?,
             };
-            *self.kept_of(skipped) = Some(Merge { key, centroids });
+            *self.kept_of(is_all) = Some(Merge { key, centroids });
         }
         Ok(match panes {
             [] => &[],
             [pane] => &pane.content.centroids,
-            _ => (self.kept_of(skipped).as_ref()).map_or(&[], |kept| &kept.centroids),
+            _ => (self.kept_of(is_all).as_ref()).map_or(&[], |kept| &kept.centroids),
         })
     }
 
     /// The kept merge of all panes, or that of a part.
-    fn kept_of(&mut self, skipped: usize) -> &mut Option<Merge<LastPanes>> {
-        match skipped {
-            0 => &mut self.all,
-            _ => &mut self.part,
+    fn kept_of(&mut self, is_all: bool) -> &mut Option<Merge<ClosedPanes>> {
+        match is_all {
+            true => &mut self.all,
+            false => &mut self.part,
         }
     }
 
@@ -159,31 +159,25 @@ impl Merges {
         }
     }
 
-    /// Computes the merges of groups that are not kept, without those of the first `skipped` panes. Frees those of former
-    /// groups.
+    /// Computes the merges of these groups that are not kept. Frees those that are neither of them nor groups of all closed panes:
+    /// the first and the last group of a part may be the rest of one.
     fn merge_groups(
         &mut self,
         closed: &[Pane],
-        skipped: usize,
+        of_part: &[Group<'_>],
         timeline: &Timeline,
         compression: u32,
     ) -> Result<(), OutOfMemory> {
-        let mut groups = groups_of(closed, timeline)?;
-        let mut of_part = groups_of(&closed[skipped..], timeline)?;
-        // The first group of a part may be the rest of one.
-        if let Some(first) = of_part.first().copied()
-            && groups.iter().all(|group| group.key != first.key)
-        {
-            reserve_exact(&mut groups, 1)?;
-            groups.push(first);
-        }
-        self.groups
-            .retain(|kept| groups.iter().any(|group| group.key == kept.key));
-        of_part.retain(|group| {
-            group.panes.len() > 1 && self.groups.iter().all(|kept| kept.key != group.key)
+        let groups = groups_of(closed, timeline)?;
+        self.groups.retain(|kept| {
+            let mut used = groups.iter().chain(of_part);
+            used.any(|group| group.key == kept.key)
         });
         let mut runs = with_capacity(closed.len())?;
-        for Group { key, panes } in of_part {
+        for &Group { key, panes } in of_part {
+            if panes.len() == 1 || self.groups.iter().any(|kept| kept.key == key) {
+                continue;
+            }
             runs.clear();
             runs.extend(panes.iter().map(|pane| pane.content.centroids.as_slice()));
             let centroids = merge(panes, &runs, compression)?;

@@ -34,6 +34,7 @@ use crate::window::{PaneList, Panes, StoredPane, Timeline, Window};
 pub use cache::WindowCache;
 use merges::Merges;
 use pane::{ClosedPane, max_closed_nodes};
+use std::ops::Range;
 
 /// The largest compression: an addition of one value may compress six times as many nodes, and so may the step to a later
 /// pane.
@@ -78,6 +79,8 @@ pub struct TDigestWindow {
 /// The panes that are live for a reader.
 struct Live<'a> {
     closed: &'a [StoredPane<ClosedPane>],
+    /// The positions of the closed panes that count.
+    positions: Range<usize>,
     /// `None` if it has expired for the reader.
     newest: Option<&'a TDigest>,
 }
@@ -133,10 +136,11 @@ impl TDigestWindow {
 
     /// The live panes that count.
     fn live_in(&self, panes: Panes) -> Live<'_> {
-        let counts_newest = panes.oldest() <= self.timeline.newest();
+        let positions = self.closed.positions(panes);
         Live {
-            closed: self.closed.counted(panes),
-            newest: counts_newest.then_some(&self.newest),
+            closed: &self.closed.all()[positions.clone()],
+            positions,
+            newest: (panes.contains(self.timeline.newest())).then_some(&self.newest),
         }
     }
 
@@ -261,14 +265,13 @@ impl TDigestWindow {
         merges: &mut Merges,
     ) -> Result<(), OutOfMemory> {
         let compression = self.newest.compression;
-        let all = self.closed.all();
-        let skipped = all.len() - live.closed.len();
-        let closed = merges.of(all, skipped, &self.timeline, compression)?;
+        let (all, positions) = (self.closed.all(), live.positions.clone());
+        let closed = merges.of(all, positions, &self.timeline, compression)?;
         let none = TDigest::empty(compression);
         let newest = live.newest.unwrap_or(&none);
         let others = in_order(closed, newest.centroids.nodes());
         let others_len = closed.len() + newest.centroids.elements();
-        // Closed panes change only with the newest pane.
+        // Closed panes change only with the newest pane, and with it the last ones count. Other lists of samples have other numbers.
         let key = (
             newest.samples.list(),
             self.timeline.newest(),
@@ -410,12 +413,29 @@ impl TDigestWindow {
         let live = self.live_in(panes);
         let key = (
             self.stamp.number(),
-            live.closed.len(),
+            live.positions.start,
+            live.positions.end,
             live.newest.is_some(),
         );
-        cache.answers(key, self.stamp.value(), |compressed, merges| {
+        cache.answers(panes, key, self.stamp.value(), |compressed, merges| {
             self.update(&live, compressed, merges)
         })
+    }
+}
+
+impl TDigestWindow {
+    /// [`TDigestWindow::compressed_at`] without a cache.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the allocator refuses.
+    pub fn compressed_once(&self, panes: Panes) -> Result<Compressed, OutOfMemory> {
+        let mut compressed = Compressed::default();
+        self.update(
+            &self.live_in(panes),
+            &mut compressed,
+            &mut Merges::default(),
+        )?;
+        Ok(compressed)
     }
 }
 

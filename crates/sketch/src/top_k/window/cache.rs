@@ -9,8 +9,9 @@ use crate::window::Panes;
 /// The cache of a [`TopKWindow`].
 #[derive(Debug, Default)]
 pub struct RankingCache {
-    /// The list of some panes.
-    pub(super) ranking: Option<Ranking>,
+    /// The list of some panes; that of a period that ends before the time of the read is the second one, so that it replaces
+    /// nothing that other reads keep.
+    pub(super) rankings: [Option<Ranking>; 2],
     pub(super) changes: u64,
 }
 
@@ -28,7 +29,7 @@ pub(super) struct Ranking {
 impl Cache<TopKWindow> for RankingCache {
     #[inline]
     fn forget(&mut self, _: &TopKWindow, freed: &mut impl BlockVisitor) {
-        if let Some(ranking) = self.ranking.take() {
+        for ranking in self.rankings.iter_mut().filter_map(Option::take) {
             freed.visit(&ranking.sums);
             ranking.top.buffer().visit(freed);
         }
@@ -42,20 +43,19 @@ impl Cache<TopKWindow> for RankingCache {
 
 impl Blocks for RankingCache {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        if let Some(ranking) = &self.ranking {
+        for ranking in self.rankings.iter().flatten() {
             visitor.visit(&ranking.sums);
             ranking.top.buffer().visit(visitor);
         }
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
-        let Some(ranking) = &mut self.ranking else {
+        let Some(ranking) = self.rankings.iter_mut().flatten().nth(index / 2) else {
             return false;
         };
-        match index {
+        match index % 2 {
             0 => mover.relocate(&mut ranking.sums),
-            1 => ranking.top.buffer_mut().relocate(mover),
-            _ => return false,
+            _ => ranking.top.buffer_mut().relocate(mover),
         }
         true
     }

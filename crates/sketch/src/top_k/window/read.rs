@@ -1,12 +1,12 @@
 //! Reads. While the newest pane is the current one and all panes count, the list answers. Otherwise the first read computes the
 //! list of the panes that count, and keeps it for the reads that follow.
 //!
-//! The list of some panes consists of candidates, whichever pane lists them. Every part of the window ends with the newest pane.
+//! The list of some panes consists of candidates, whichever pane lists them.
 
 use super::cache::{Ranking, RankingCache};
 use super::candidates::{HeapIndex, NONE, saturated};
 use super::largest::Largest;
-use super::table::{BUCKET_BYTES, CELLS, HEAVY_CELLS};
+use super::table::{BUCKET_BYTES, CELLS, HEAVY_CELLS, fingerprint_of};
 use super::{ItemHash, TopKWindow, sum_of_estimates};
 use crate::memory::{OutOfMemory, with_capacity};
 use crate::top_k::item_hash::order;
@@ -14,6 +14,7 @@ use crate::top_k::pairs::Pairs;
 use crate::window::Panes;
 use std::cell::Cell;
 use std::mem::take;
+use std::ops::Range;
 
 /// The largest number of cells that [`TopKWindow::unnamed_above`] reads, about. A candidate that it compares counts as a cell.
 const MAX_CELLS: usize = 500_000;
@@ -60,7 +61,26 @@ impl TopKWindow {
         panes: Panes,
         cache: &mut RankingCache,
     ) -> Result<bool, OutOfMemory> {
-        let Some(number) = self.candidates.find(item, self.hash(item).of_seed()) else {
+        self.lists_at(self.candidate(item), panes, cache)
+    }
+
+    /// The candidate with this item, for [`TopKWindow::lists_at`]. Cost: one pass over the item and a hash lookup.
+    #[must_use]
+    pub fn candidate(&self, item: &[u8]) -> Option<u32> {
+        self.candidates.find(item, self.hash(item).of_seed())
+    }
+
+    /// [`TopKWindow::query_at`] for an item with this candidate ([`TopKWindow::candidate`]).
+    ///
+    /// # Errors
+    /// As [`TopKWindow::query_at`].
+    pub fn lists_at(
+        &self,
+        candidate: Option<u32>,
+        panes: Panes,
+        cache: &mut RankingCache,
+    ) -> Result<bool, OutOfMemory> {
+        let Some(number) = candidate else {
             return Ok(false);
         };
         if self.is_listed(panes) {
@@ -104,8 +124,14 @@ impl TopKWindow {
 
     /// About how many items with sums above `count` over these panes are no candidates: the tables have their cells, but not their
     /// names. The work is limited by [`MAX_CELLS`]; items have random buckets, so the first ones are a sample of all.
+    /// A period in the past has its share of it, because a series reads as many of them as there are panes.
     pub(in crate::top_k) fn unnamed_above(&self, panes: Panes, count: u32) -> u64 {
+        let is_past = panes.is_past();
         let panes = self.panes.counted(panes);
+        let max_cells = match is_past {
+            true => MAX_CELLS * panes.len() / self.panes.all().len().max(1),
+            false => MAX_CELLS,
+        };
         // A table has less than 2^32 buckets.
         let all = (self.buckets.bytes() / BUCKET_BYTES as u64) as u32;
         let work = Cell::new(0);
@@ -121,7 +147,7 @@ impl TopKWindow {
                         self.buckets.places(hash).is_same(item)
                     };
                     // The largest count of an item is at least the mean one.
-                    if work.get() > MAX_CELLS
+                    if work.get() > max_cells
                         || u64::from(of_pane) * panes.len() as u64 <= count.into()
                         || self.candidates.has_fingerprint(fingerprint, is_item)
                     {
@@ -140,7 +166,7 @@ impl TopKWindow {
                 }
             }
             read = bucket + 1;
-            if work.get() > MAX_CELLS {
+            if work.get() > max_cells {
                 break;
             }
         }
@@ -181,10 +207,11 @@ impl TopKWindow {
         cache: &'c mut RankingCache,
     ) -> Result<&'c Ranking, OutOfMemory> {
         let key = (self.stamp.number(), panes);
-        if cache.ranking.as_ref().is_none_or(|kept| kept.key != key) {
+        let place = &mut cache.rankings[usize::from(panes.is_past())];
+        if place.as_ref().is_none_or(|kept| kept.key != key) {
             let len = self.candidates.len();
             cache.changes += 1;
-            let ranking = match cache.ranking.take() {
+            let ranking = match place.take() {
                 Some(kept) if kept.key.0 == key.0 => kept,
                 _ => Ranking {
                     key,
@@ -192,34 +219,43 @@ impl TopKWindow {
                     top: Pairs::zeroed(self.k().min(len).into())?,
                 },
             };
-            let ranking = cache.ranking.insert(ranking);
+            let ranking = place.insert(ranking);
             ranking.key = key;
             self.rank(ranking, panes);
         }
-        Ok(cache.ranking.as_ref().expect("computed above"))
+        Ok(place.as_ref().expect("computed above"))
     }
 
     /// Computes the list of these panes.
     fn rank(&self, Ranking { sums, top, .. }: &mut Ranking, panes: Panes) {
-        let counted = self.panes.counted(panes);
-        let (skipped, counted) = self
-            .panes
-            .all()
-            .split_at(self.panes.all().len() - counted.len());
-        let (closed, newest) = match self.panes.newest(&self.timeline) {
-            Some(_) if !counted.is_empty() => counted.split_at(counted.len() - 1),
-            _ => (counted, &[][..]),
+        let Range { start, end } = self.panes.positions(panes);
+        let closed_len = match self.panes.newest(&self.timeline) {
+            Some(_) => self.panes.all().len() - 1,
+            None => self.panes.all().len(),
         };
+        let (all_closed, newest) = self.panes.all().split_at(closed_len);
+        let newest = if end > closed_len && start < end {
+            newest
+        } else {
+            &[]
+        };
+        let (before, counted) = all_closed.split_at(start.min(closed_len));
+        let (closed, after) = counted.split_at(end.min(closed_len) - before.len());
+        let skipped = || before.iter().chain(after);
         // An upper bound of the sum: that of all closed panes, which is stored, and the estimate in the newest.
         let bound_of = |number: u32| {
-            let item = self.buckets.places(self.candidates.get(number).hash);
             let closed = self.candidates.apart(number).closed();
+            if newest.is_empty() {
+                return closed;
+            }
+            let item = self.buckets.places(self.candidates.get(number).hash);
             closed.saturating_add(sum_of_estimates(newest, item))
         };
         // First, the candidates that these panes list: few of the others have a larger sum.
         sums.clear();
         sums.resize(self.candidates.len() as usize, UNKNOWN);
-        let members = self.heap.iter().chain(self.list.iter());
+        let heap = newest.iter().flat_map(|_| self.heap.iter());
+        let members = heap.chain(self.list.iter());
         let members = members.map(|(_, _, number)| number);
         let listed = closed.iter().flat_map(|pane| &pane.content.listed).copied();
         for number in listed.chain(members) {
@@ -227,12 +263,12 @@ impl TopKWindow {
                 sums[number as usize] = bound_of(number);
             }
         }
-        let subtracts = skipped.len() <= closed.len();
+        let subtracts = all_closed.len() - closed.len() <= closed.len();
         let sum_of = |number: u32, bound: u64| {
             let item = self.buckets.places(self.candidates.get(number).hash);
             let in_newest = || bound.saturating_sub(self.candidates.apart(number).closed());
             saturated(match subtracts {
-                true => bound.saturating_sub(sum_of_estimates(skipped, item)),
+                true => bound.saturating_sub(sum_of_estimates(skipped(), item)),
                 false => sum_of_estimates(closed, item).saturating_add(in_newest()),
             })
         };
@@ -252,8 +288,18 @@ impl TopKWindow {
                 offer(number, bound);
             }
         }
+        // Most items occur in none of a few panes of the past, of which a series reads as many as there are. The fingerprints that occur
+        // there, by their low bits:
+        let is_few = newest.is_empty() && !subtracts;
+        let mut occurring = [false; 1 << 14];
+        let place = |fingerprint: u32| fingerprint as usize % (1 << 14);
+        for pane in closed.iter().filter(|_| is_few) {
+            let fingerprints = pane.content.table.fingerprints();
+            fingerprints.for_each(|fingerprint| occurring[place(fingerprint)] = true);
+        }
         for (&bound, number) in sums.iter().zip(0..) {
-            if bound == UNKNOWN {
+            let hash = || self.candidates.get(number).hash;
+            if bound == UNKNOWN && (!is_few || occurring[place(fingerprint_of(hash()))]) {
                 offer(number, bound_of(number));
             }
         }

@@ -81,8 +81,7 @@ impl Buckets {
     /// Where tables count the item with this hash.
     #[inline(always)]
     pub fn places(self, hash: u64) -> Places {
-        // 0 is not a fingerprint.
-        let fingerprint = (hash as u32).max(1);
+        let fingerprint = fingerprint_of(hash);
         let first = column(hash, 0, self.0 as usize) as u32;
         Places {
             fingerprint,
@@ -105,6 +104,12 @@ impl Buckets {
         let carry = if sum < bucket { self.0 } else { 0 };
         sum.wrapping_sub(bucket).wrapping_add(carry)
     }
+}
+
+/// The fingerprint of an item with this hash. 0 is none.
+#[inline(always)]
+pub(super) fn fingerprint_of(hash: u64) -> u32 {
+    (hash as u32).max(1)
 }
 
 /// The fingerprint of an item and its buckets.
@@ -375,6 +380,15 @@ impl Table {
         let (bucket, cell) = item.position(found);
         let count = Cell::decoded(buckets[bucket as usize][cell]).count;
         if found == NOT_FOUND { 0 } else { count }
+    }
+
+    /// The fingerprints of all cells that are not empty.
+    pub fn fingerprints(&self) -> impl Iterator<Item = u32> {
+        let cells = self.bytes.as_chunks().0.iter();
+        let cells = cells.map(|cell| Cell::decoded(*cell));
+        cells
+            .filter(|cell| cell.count > 0)
+            .map(|cell| cell.fingerprint)
     }
 
     /// The fingerprints and counts of the heavy cells of a bucket that are not empty.

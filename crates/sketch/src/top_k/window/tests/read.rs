@@ -5,7 +5,7 @@ use crate::testing::ESTIMATES;
 use crate::top_k::item_hash::order;
 use crate::top_k::window::candidates::saturated;
 use crate::top_k::window::sum_of_estimates;
-use crate::window::{Panes, Timed};
+use crate::window::{Panes, Period, Timed};
 use proptest::prelude::*;
 
 /// The list of these panes: the sums of all candidates.
@@ -54,6 +54,17 @@ proptest! {
             for part in [ms / 2, ms / 12, 0] {
                 let panes = timeline.panes_within(now, part);
                 prop_assert_eq!(listed(&sketch, panes), expected(&sketch, panes));
+            }
+            let live: Vec<_> = timeline.panes().collect();
+            for from in live.iter().step_by(3) {
+                for to in live.iter().rev().step_by(4) {
+                    let times = [from.first, to.end].map(|unit| timeline.window().start_of(unit));
+                    let period = Period::new(times[0], times[1], now);
+                    let panes = period.and_then(|period| timeline.panes_of(period));
+                    if let Some(panes) = panes.ok().filter(|panes| panes.is_part()) {
+                        prop_assert_eq!(listed(&sketch, panes), expected(&sketch, panes));
+                    }
+                }
             }
             let later = timeline.panes_in(timeline.newest().saturating_add(panes / 3 + 1));
             prop_assert_eq!(listed(&sketch, later), expected(&sketch, later));

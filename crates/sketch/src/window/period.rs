@@ -1,0 +1,136 @@
+//! Reads of a period that can lie in the past, as a whole or in rows of equal steps.
+
+use super::{Panes, Timeline, UnitRange};
+
+/// Why a period cannot be read, with the text that a command replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PeriodError {
+    /// It ends before it begins, or before the window begins.
+    #[error("a period needs a start that is before its end")]
+    Empty,
+    /// The longest of its panes, in milliseconds, is longer.
+    #[error("the panes of this period are {0} milliseconds long, read at least as much")]
+    ShorterThanPanes(u64),
+}
+
+/// A period in milliseconds since the Unix epoch, and the time at which it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Period {
+    from: u64,
+    to: u64,
+    now: u64,
+}
+
+impl Period {
+    /// From `from` to the millisecond before `to`. If `to` is after `now`, the period ends now.
+    ///
+    /// # Errors
+    /// [`PeriodError::Empty`] if it then ends before it begins.
+    pub fn new(from: u64, to: u64, now: u64) -> Result<Self, PeriodError> {
+        let to = to.min(now);
+        match from < to {
+            true => Ok(Self { from, to, now }),
+            false => Err(PeriodError::Empty),
+        }
+    }
+
+    /// The time at which it is read.
+    #[must_use]
+    pub fn now(self) -> u64 {
+        self.now
+    }
+
+    /// Whether it ends before the time at which it is read.
+    fn is_past(self) -> bool {
+        self.to < self.now
+    }
+}
+
+/// The panes of a step in which at least one pane begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// The start of the first pane, in milliseconds since the Unix epoch.
+    pub start: u64,
+    /// The milliseconds from there to the end of the last pane, or to the time of the read in the newest one.
+    pub covered_ms: u64,
+    /// The panes.
+    pub panes: Panes,
+}
+
+impl Timeline {
+    /// The live panes that overlap a period. A period that begins before the window begins with it. Whatever was added in the period
+    /// counts; at either end, whatever is in the same pane counts, too. If the period ends at the time of the read, the panes are
+    /// those of [`Timeline::panes_within`].
+    ///
+    /// # Errors
+    /// [`PeriodError::Empty`] if the window begins at the end of the period or later, [`PeriodError::ShorterThanPanes`].
+    pub fn panes_of(&self, period: Period) -> Result<Panes, PeriodError> {
+        let Period { mut from, to, now } = period;
+        let window = self.window();
+        let begin = from.max(window.start_of(self.panes_at(now).oldest()));
+        if period.is_past() {
+            from = begin;
+            if from >= to {
+                return Err(PeriodError::Empty);
+            }
+        }
+        // Where there is no pane, a unit is one. Younger panes are not longer.
+        let pane_of = |ms| {
+            let first = window.pane_at(ms);
+            let end = first + 1;
+            self.pane_of(first).unwrap_or(UnitRange { first, end })
+        };
+        let first = pane_of(begin);
+        let longest_ms = (first.end - first.first) * window.pane_ms();
+        if to - from < longest_ms {
+            return Err(PeriodError::ShorterThanPanes(longest_ms));
+        }
+        Ok(match period.is_past() {
+            true => Panes::part(first.first, Some(pane_of(to - 1).end)),
+            false => self.panes_within(now, to - from),
+        })
+    }
+
+    /// The live panes that begin in a period, or before it in the same step, by steps of `step_ms` milliseconds that begin at
+    /// multiples of `step_ms`. Each pane is in one row. A step in which no pane begins has none. The panes of a row with all live
+    /// panes are those of [`Timeline::panes_at`].
+    ///
+    /// # Errors
+    /// Those of [`Timeline::panes_of`].
+    pub fn rows(
+        &self,
+        period: Period,
+        step_ms: u64,
+    ) -> Result<impl Iterator<Item = Row> + Clone + use<>, PeriodError> {
+        self.panes_of(period)?;
+        let (timeline, live) = (*self, self.panes_at(period.now));
+        let start_of = move |pane: &UnitRange| timeline.window().start_of(pane.first);
+        let first_step = period.from / step_ms;
+        let is_in_period = move |pane: &UnitRange| {
+            let start = start_of(pane);
+            start / step_ms >= first_step && (start < period.to || !period.is_past())
+        };
+        let mut panes = self
+            .panes()
+            .filter(move |pane| live.contains(pane.first) && is_in_period(pane))
+            .peekable();
+        Ok(std::iter::from_fn(move || {
+            let first = panes.next()?;
+            let step = |pane: &UnitRange| start_of(pane) / step_ms;
+            let mut last = first;
+            while let Some(next) = panes.next_if(|next| step(next) == step(&first)) {
+                last = next;
+            }
+            let end = Some(last.end).filter(|&end| end <= timeline.newest());
+            let panes = match end {
+                None if first.first == live.oldest() => live,
+                end => Panes::part(first.first, end),
+            };
+            Some(Row {
+                start: start_of(&first),
+                covered_ms: timeline.covered_ms(period.now, panes),
+                panes,
+            })
+        }))
+    }
+}

@@ -1,0 +1,179 @@
+//! Periods of a window: the methods `between` and `series` (SKETCH.BETWEEN, SKETCH.SERIES).
+
+use crate::error::Error;
+use crate::numbers::Integer;
+use crate::sketch::{Class, Variants};
+use crate::window::{At, Part, When, Within};
+use pyo3::exceptions::{PyAttributeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use roughly_sketch::window::{self, Panes, Timeline, Window};
+
+/// A time of a period in milliseconds since the Unix epoch; a negative one is relative to the time of the read.
+#[derive(Clone, Copy)]
+pub struct Time(i64);
+
+impl Time {
+    /// A time after that of the read, which counts as the time of the read.
+    const LATER: Self = Self(i64::MAX);
+}
+
+impl<'py> FromPyObject<'_, 'py> for Time {
+    type Error = PyErr;
+
+    /// From a `datetime`, milliseconds, or a `timedelta`, which is relative to the time of the read.
+    fn extract(time: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Some(ms) = milliseconds(&time)? {
+            return Ok(if ms < 0 { Self(ms) } else { Self::LATER });
+        }
+        if let Ok(Integer(ms)) = time.extract() {
+            return Ok(Self(ms));
+        }
+        // Elsewhere, a float is in seconds.
+        if time.extract::<f64>().is_ok() {
+            let text = "the time must be a datetime, a timedelta or an integer of milliseconds";
+            return Err(PyTypeError::new_err(text));
+        }
+        Ok(Self(time.extract::<At>()?.ms().cast_signed()))
+    }
+}
+
+/// The milliseconds of a `timedelta`.
+fn milliseconds(time: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    let Some(seconds) = time.getattr_opt("total_seconds")? else {
+        return Ok(None);
+    };
+    let seconds: f64 = seconds.call0()?.extract()?;
+    Ok(Some(((seconds * 1e6).round() / 1000.0).floor() as i64))
+}
+
+/// The arguments `start` and `end`, by default those of the window, and `at`.
+pub type Times = (Option<Time>, Option<Time>, Option<At>);
+
+/// Start, end, and the time of the read in Unix milliseconds.
+fn resolve((start, end, at): Times, timeline: Option<&Timeline>) -> Result<[u64; 3], Error> {
+    let (now, _) = When::new(at, None).now(timeline)?;
+    let unix_ms = |Time(ms)| match ms {
+        ..0 => now.saturating_add_signed(ms),
+        _ => ms.cast_unsigned(),
+    };
+    let (start, end) = (start.unwrap_or(Time(0)), end.unwrap_or(Time::LATER));
+    Ok([unix_ms(start), unix_ms(end), now])
+}
+
+/// The argument `step` in milliseconds.
+pub struct Step(u64);
+
+impl<'py> FromPyObject<'_, 'py> for Step {
+    type Error = PyErr;
+
+    fn extract(step: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        const INVALID: Error = Error::value("step must be between 1 and 315360000000 milliseconds");
+        let ms = milliseconds(&step)?.map_or_else(|| step.extract().map(|Integer(ms)| ms), Ok)?;
+        let ms = u64::try_from(ms).ok();
+        let ms = ms.filter(|ms| (1..=Window::MAX_MS).contains(ms));
+        Ok(Self(ms.ok_or(INVALID)?))
+    }
+}
+
+/// The methods of a sketch that read, for a period.
+#[pyclass(module = "roughly", frozen)]
+pub struct Period {
+    sketch: Py<PyAny>,
+    part: Py<Part>,
+}
+
+#[pymethods]
+impl Period {
+    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let method = self.sketch.bind(py).getattr_opt(name)?;
+        let method = method
+            .filter(reads_a_part)
+            .ok_or_else(|| PyAttributeError::new_err(format!("a period has no method '{name}'")))?;
+        let within = PyDict::new(py);
+        within.set_item("within", &self.part)?;
+        let partial = py.import("functools")?.getattr("partial")?;
+        partial.call((method,), Some(&within))
+    }
+}
+
+/// Whether this is a method with the argument `within`.
+fn reads_a_part(attribute: &Bound<'_, PyAny>) -> bool {
+    let signature = attribute.getattr("__text_signature__");
+    let signature = signature.and_then(|signature| signature.extract::<String>());
+    signature.is_ok_and(|signature| signature.contains("within"))
+}
+
+/// The method `between`.
+///
+/// # Errors
+/// Those of SKETCH.BETWEEN; a sketch without a window.
+pub fn between<T: Class>(object: &Bound<'_, T>, times: Times) -> PyResult<Period> {
+    let py = object.py();
+    let sketch = object.get().sketch()?;
+    let timeline = sketch.peek(py, |sketch| sketch.timeline().copied());
+    let [from, to, _] = resolve(times, timeline.as_ref())?;
+    let within = Within::Period(from, to, times.2);
+    // Raises the errors of the period now.
+    When::new(None, Some(within)).panes(timeline.as_ref())?;
+    Ok(Period {
+        sketch: object.clone().into_any().unbind(),
+        part: Py::new(py, Part(within))?,
+    })
+}
+
+/// The method `series`: a list per row, with its start, the milliseconds that it covers, and what a method returns for its panes.
+/// If the method has an argument and returns several answers, they follow in the row.
+///
+/// # Errors
+/// Those of SKETCH.SERIES and of the method; a sketch without a window.
+pub fn series<'py, T: Class>(
+    object: &Bound<'py, T>,
+    Step(step_ms): Step,
+    times: Times,
+    (method, argument): (&str, Option<&Bound<'py, PyAny>>),
+) -> PyResult<Bound<'py, PyList>> {
+    let py = object.py();
+    let sketch = object.get().sketch()?;
+    let timeline = sketch.peek(py, |sketch| sketch.timeline().copied());
+    let [from, to, now] = resolve(times, timeline.as_ref())?;
+    let period = window::Period::new(from, to, now).map_err(Error::from)?;
+    let rows = timeline.map(|timeline| timeline.rows(period, step_ms));
+    let rows = rows.transpose().map_err(Error::from)?;
+    let mut rows = rows.into_iter().flatten().peekable();
+    // An iterator can be read once.
+    let list = PyList::empty(py);
+    let argument = match argument {
+        Some(argument) if argument.hasattr("__next__")? => {
+            list.call_method1("extend", (argument,))?;
+            Some(list.as_any())
+        }
+        argument => argument,
+    };
+    let read = |panes| {
+        let within = PyDict::new(py);
+        within.set_item("within", Part(Within::Panes(panes)))?;
+        object
+            .as_any()
+            .call_method(method, PyTuple::new(py, argument)?, Some(&within))
+    };
+    if rows.peek().is_none() {
+        // Checks the argument.
+        read(Panes::ALL)?;
+    }
+    let series = PyList::empty(py);
+    for row in rows {
+        let reply = read(row.panes)?;
+        let values = PyList::new(py, [row.start, row.covered_ms])?;
+        if argument.is_none() || !reply.hasattr("__len__")? {
+            values.append(reply)?;
+        } else {
+            // Of NumPy arrays, the numbers of Python.
+            let tolist = reply.getattr_opt("tolist")?;
+            let answers = tolist.map_or(Ok(reply), |tolist| tolist.call0())?;
+            values.call_method1("extend", (answers,))?;
+        }
+        series.append(values)?;
+    }
+    Ok(series)
+}

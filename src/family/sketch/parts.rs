@@ -1,0 +1,154 @@
+//! SKETCH.WITHIN, SKETCH.BETWEEN and SKETCH.SERIES.
+
+use crate::MODULE;
+use crate::server::argument::Argument;
+use crate::server::call::{Call, Error};
+use crate::server::command::{Command, Denied};
+use crate::server::key::Lookup;
+use crate::server::load::Family;
+use crate::server::part::{Part, Parts, Series};
+use crate::server::stats;
+use roughly_sketch::window::{Period, PeriodError, Window};
+use std::ffi::{CStr, CString};
+use std::sync::LazyLock;
+
+/// The error of SKETCH.BETWEEN and SKETCH.SERIES for filters, whose slots have the pane of the last addition only.
+pub const LAST_ADDITION: &CStr =
+    c"ERR a filter stores only the last addition of an item: SKETCH.WITHIN and SKETCH.AGE read it";
+
+/// A command that reads a part of the window.
+struct Read {
+    name: &'static [u8],
+    command: &'static Command,
+    /// The number of its family, for INFO.
+    family: usize,
+}
+
+/// All of them. Fewer than the commands of the module, because each call looks its command up.
+static READS: LazyLock<Vec<Read>> = LazyLock::new(|| {
+    let commands = |(family, each): (usize, &'static Family)| {
+        let reads = each.commands.iter();
+        let reads = reads.filter(|command| command.handler.parts > Parts::None);
+        reads.map(move |command| Read {
+            name: command.name.to_bytes(),
+            command,
+            family,
+        })
+    };
+    (MODULE.families.iter().enumerate())
+        .flat_map(commands)
+        .collect()
+});
+
+/// SKETCH.WITHIN ms command key [argument …]
+pub fn within(call: &mut Call<'_>) -> Result<(), Error> {
+    let ms = milliseconds(call.arg(1));
+    let ms = ms.ok_or(c"ERR WITHIN must be between 1 and 315360000000 milliseconds")?;
+    run(call, 2, Part::Within(ms))
+}
+
+/// SKETCH.BETWEEN from to command key [argument …]
+pub fn between(call: &mut Call<'_>) -> Result<(), Error> {
+    let period = period(call, Parts::Between)?;
+    run(call, 3, Part::Between(period))
+}
+
+/// SKETCH.SERIES from to step command key [argument …]
+pub fn series(call: &mut Call<'_>) -> Result<(), Error> {
+    let period = period(call, Parts::Series)?;
+    let step_ms = milliseconds(call.arg(3));
+    let step_ms = step_ms.ok_or(c"ERR step must be between 1 and 315360000000 milliseconds")?;
+    run(call, 4, Part::Series(Series { period, step_ms }))
+}
+
+/// A number of milliseconds, from 1 to the length of the longest window.
+fn milliseconds(argument: Argument<'_>) -> Option<u64> {
+    let ms = argument.integer().and_then(|ms| u64::try_from(ms).ok());
+    ms.filter(|ms| (1..=Window::MAX_MS).contains(ms))
+}
+
+/// The period of the arguments 1 and 2.
+fn period(call: &Call<'_>, of: Parts) -> Result<Period, Error> {
+    let now = call.unix_ms();
+    let time = |argument: Argument<'_>| match argument.bytes() {
+        b"-" => Some(0),
+        b"+" | b"-0" => Some(now),
+        _ => argument.integer().map(|ms| match u64::try_from(ms) {
+            Ok(unix_ms) => unix_ms,
+            Err(_) => now.saturating_sub(ms.unsigned_abs()),
+        }),
+    };
+    let period = match (time(call.arg(1)), time(call.arg(2))) {
+        (Some(from), Some(to)) => Period::new(from, to, now),
+        _ => Err(PeriodError::Empty),
+    };
+    period.map_err(|error| of.error(error))
+}
+
+/// Runs the command whose name is the argument at `first` on a part of the window.
+fn run(call: &mut Call<'_>, first: usize, part: Part) -> Result<(), Error> {
+    let (kind, name) = (part.kind(), call.arg(first).bytes());
+    let read = find(name).ok_or_else(|| cannot_run(kind, name))?;
+    let command = read.command;
+    if command.handler.parts < kind {
+        return Err(match command.handler.parts {
+            Parts::Within => LAST_ADDITION.into(),
+            _ => cannot_run(kind, name),
+        });
+    }
+    let arguments = call.arguments(first..call.len());
+    let permission = call.user().check_permission(command.name, arguments);
+    permission.map_err(|denied| match denied {
+        Denied::UnknownCommand => cannot_run(kind, name),
+        Denied::WrongArity => command.wrong_arity(),
+        Denied::Permission(error) => error,
+    })?;
+    call.skip_to(first);
+    let Some(run) = command.handler.read else {
+        return Err(cannot_run(kind, name));
+    };
+    if !command.allows_arguments(call.len()) {
+        return Err(command.wrong_arity());
+    }
+    stats::count_part(kind, read.family);
+    let is_series = kind == Parts::Series;
+    let is_missing =
+        is_series && matches!(call.read(1).value(MODULE.data_types()), Lookup::Missing);
+    match run(call, part) {
+        // The server's text has the name of the running command.
+        Err(Error::WrongArity) => Err(command.wrong_arity()),
+        Err(_) if is_missing => {
+            call.reply_array(0);
+            Ok(())
+        }
+        result => result,
+    }
+}
+
+/// The command with this name, in upper or lower case, if its family is loaded.
+fn find(name: &[u8]) -> Option<&'static Read> {
+    // The longest name has 20 bytes. All bytes of the array are converted at once, and not one by one.
+    let mut lower = [0; 32];
+    let lower_name = lower.get_mut(..name.len())?;
+    lower_name.copy_from_slice(name);
+    lower.make_ascii_lowercase();
+    let lower_name = &lower[..name.len()];
+    let read = READS.iter().find(|read| read.name == lower_name)?;
+    MODULE.has_family(read.family).then_some(read)
+}
+
+/// Maximum number of bytes of a command's name in an error.
+const MAX_SHOWN_BYTES: usize = 64;
+
+#[cold]
+fn cannot_run(kind: Parts, name: &[u8]) -> Error {
+    let shown = name.get(..MAX_SHOWN_BYTES).unwrap_or(name);
+    let shown = shown.iter().map(|&byte| match byte {
+        // Would end the text, or begin another reply.
+        0 | b'\r' | b'\n' => b' ',
+        byte => byte,
+    });
+    let text = format!("ERR SKETCH.{} cannot run '", kind.name()).into_bytes();
+    let text: Vec<u8> = text.into_iter().chain(shown).chain(*b"'").collect();
+    Error::Formatted(CString::new(text).unwrap_or_default())
+}

@@ -1,0 +1,90 @@
+//! The panes that a command reads, and the rows of a series.
+
+use super::call::{Call, Error};
+use super::part::{Part, Parts, Series};
+use roughly_sketch::memory::{OutOfMemory, with_capacity};
+use roughly_sketch::window::{Panes, Timeline};
+use std::ffi::{CStr, CString};
+
+const NO_WINDOW: &CStr = c"ERR the key has no window";
+/// Not enough memory for the rows of a series.
+const NO_MEMORY: &CStr = c"ERR Insufficient memory";
+
+impl Part {
+    /// The time of the read, in milliseconds since the Unix epoch.
+    #[must_use]
+    pub fn unix_ms(self, call: &Call<'_>) -> u64 {
+        match self {
+            Self::Between(period) | Self::Series(Series { period, .. }) => period.now(),
+            Self::Whole | Self::Within(_) => call.unix_ms(),
+        }
+    }
+}
+
+impl Series {
+    /// Replies with a row for each step: `read` reads its panes, and `reply` writes the reply about them. All rows are read before the
+    /// first is written, because an error is the reply of the command.
+    ///
+    /// # Errors
+    /// If the period cannot be read, or memory is refused; then nothing is written.
+    pub fn reply<'a, R>(
+        self,
+        call: &mut Call<'a>,
+        timeline: &Timeline,
+        mut read: impl FnMut(Panes) -> Result<R, OutOfMemory>,
+        mut reply: impl FnMut(&mut Call<'a>, R),
+    ) -> Result<(), Error> {
+        let rows = timeline.rows(self.period, self.step_ms);
+        let rows = rows.map_err(|error| Parts::Series.error(error))?;
+        let mut answers = with_capacity(rows.clone().count()).map_err(|_| NO_MEMORY)?;
+        for row in rows.clone() {
+            answers.push(read(row.panes).map_err(|_| NO_MEMORY)?);
+        }
+        call.reply_array(answers.len());
+        for (row, answer) in rows.zip(answers) {
+            call.reply_array(3);
+            call.reply_count(row.start);
+            call.reply_count(row.covered_ms);
+            reply(call, answer);
+        }
+        Ok(())
+    }
+}
+
+impl Call<'_> {
+    /// The panes that count for a read of a part of the window of a value with this timeline. Those of a series are in its rows, see
+    /// [`Series::reply`].
+    ///
+    /// # Errors
+    /// For a part, if the value has no window, or the part is shorter than its panes.
+    #[inline(always)]
+    pub fn panes(&self, part: Part, timeline: Option<&Timeline>) -> Result<Panes, Error> {
+        match (part, timeline) {
+            (Part::Whole, None) => Ok(Panes::ALL),
+            (Part::Whole, Some(timeline)) => Ok(timeline.panes_at(self.unix_ms())),
+            (part, timeline) => self.panes_of(part, timeline.ok_or(NO_WINDOW)?),
+        }
+    }
+
+    #[inline(never)]
+    fn panes_of(&self, part: Part, timeline: &Timeline) -> Result<Panes, Error> {
+        let pane_ms = timeline.window().pane_ms();
+        match part {
+            Part::Whole => Ok(timeline.panes_at(self.unix_ms())),
+            // Parts within the newest pane cannot be told apart: the reply would cover a longer time, without a sign.
+            Part::Within(ms) if ms < pane_ms => Err(shorter_than_pane(pane_ms)),
+            Part::Within(ms) => Ok(timeline.panes_within(self.unix_ms(), ms)),
+            Part::Between(period) | Part::Series(Series { period, .. }) => {
+                let panes = timeline.panes_of(period);
+                panes.map_err(|error| part.kind().error(error))
+            }
+        }
+    }
+}
+
+#[cold]
+fn shorter_than_pane(pane_ms: u64) -> Error {
+    let text =
+        format!("ERR WITHIN must be at least the pane length of the key, {pane_ms} milliseconds");
+    Error::Formatted(CString::new(text).unwrap_or_default())
+}

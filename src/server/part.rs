@@ -1,0 +1,84 @@
+//! Which panes of a window a command reads: all, or those of SKETCH.WITHIN, SKETCH.BETWEEN or SKETCH.SERIES.
+
+use super::error::Error;
+use roughly_sketch::window::{Period, PeriodError};
+use std::ffi::CString;
+
+/// The commands that run a command on a part of the window. Each runs what the ones after it run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Parts {
+    /// None.
+    None,
+    /// SKETCH.WITHIN.
+    Within,
+    /// SKETCH.BETWEEN.
+    Between,
+    /// SKETCH.SERIES.
+    Series,
+}
+
+impl Parts {
+    /// The three commands.
+    pub const ALL: [Self; 3] = [Self::Within, Self::Between, Self::Series];
+
+    /// The name of the command after `SKETCH.`, in upper case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        ["", "WITHIN", "BETWEEN", "SERIES"][self as usize]
+    }
+
+    /// The error for a period that this command cannot read.
+    #[cold]
+    #[must_use]
+    pub fn error(self, error: PeriodError) -> Error {
+        let text = match error {
+            PeriodError::Empty => {
+                format!("ERR SKETCH.{} needs a period: from before to", self.name())
+            }
+            error @ PeriodError::ShorterThanPanes(_) => format!("ERR {error}"),
+        };
+        Error::Formatted(CString::new(text).unwrap_or_default())
+    }
+}
+
+/// What a command reads of a window.
+#[derive(Debug, Clone, Copy)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// The last milliseconds, at least 1.
+    Within(u64),
+    /// The panes of a period.
+    Between(Period),
+    /// The panes of a period, in rows.
+    Series(Series),
+}
+
+/// A period that is read in rows.
+#[derive(Debug, Clone, Copy)]
+pub struct Series {
+    /// The period.
+    pub period: Period,
+    /// The length of a step in milliseconds, at least 1.
+    pub step_ms: u64,
+}
+
+impl Part {
+    /// Whether it is the whole window.
+    #[inline]
+    #[must_use]
+    pub fn is_whole(self) -> bool {
+        matches!(self, Self::Whole)
+    }
+
+    /// The command that reads such a part.
+    #[must_use]
+    pub fn kind(self) -> Parts {
+        match self {
+            Self::Whole => Parts::None,
+            Self::Within(_) => Parts::Within,
+            Self::Between(_) => Parts::Between,
+            Self::Series(_) => Parts::Series,
+        }
+    }
+}

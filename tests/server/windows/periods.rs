@@ -1,0 +1,718 @@
+//! SKETCH.BETWEEN and SKETCH.SERIES: periods, rows, errors in their order, permissions, scripts, replicas.
+
+use super::within::{NO_WINDOW, WRONG_TYPE, calls, error, prefix, readers};
+use super::{SKETCHES, Sketch, set_ms, start, with_window};
+use crate::families::{FAMILIES, run_on};
+use crate::support::resp::{Connection, Protocol, Reply};
+use crate::support::server::Server;
+use roughly::server::part::Parts;
+
+const START_MS: u64 = 1_000_000;
+const LAST_ADDITION: &str =
+    "ERR a filter stores only the last addition of an item: SKETCH.WITHIN and SKETCH.AGE read it";
+const STEP: &str = "ERR step must be between 1 and 315360000000 milliseconds";
+
+/// The types with periods in the past.
+fn sketches() -> impl Iterator<Item = &'static Sketch> {
+    SKETCHES.iter().filter(|sketch| sketch.has_finest())
+}
+
+/// Calls on `k` that this command runs on a sketch of this type.
+fn calls_of(sketch: &Sketch, by: Parts) -> Vec<String> {
+    let calls = calls(by).into_iter().map(|call| call.to_lowercase());
+    let own = calls
+        .filter(|call| call.starts_with(&prefix(sketch.create)) || call.starts_with("sketch."));
+    own.map(|call| call.replace("key", "k")).collect()
+}
+
+/// Adds items at irregular times, and sets the clock to a later time, which it returns. `ends` runs at the times between.
+fn fill(
+    server: &Server,
+    connection: &mut Connection,
+    sketch: &Sketch,
+    window: &str,
+    mut between: impl FnMut(&mut Connection, u64),
+) -> u64 {
+    connection.call("DEL k");
+    set_ms(server, START_MS);
+    sketch.create(connection, "k", window);
+    let mut now = START_MS;
+    for step in 0..60 {
+        now += [3, 41, 0, 97, 160][step % 5];
+        set_ms(server, now);
+        sketch.add(connection, "k", step as u64 * 7 % 9);
+        between(connection, now);
+    }
+    now += 30;
+    set_ms(server, now);
+    now
+}
+
+const WINDOWS: [&str; 3] = [
+    "WINDOW 1000 PANES 10",
+    "WINDOW 4000 PANES 3 FINEST 20",
+    "WINDOW 2003 PANES 7",
+];
+
+/// The elements of a row: start, milliseconds covered, reply.
+fn rows(series: &Reply) -> Vec<(u64, u64, &Reply)> {
+    let rows = series.items().unwrap_or_else(|| panic!("{series}"));
+    let row = |row: &'_ Reply| match row.items() {
+        Some([start, covered, _]) => {
+            let number = |reply: &Reply| reply.integer().and_then(|ms| u64::try_from(ms).ok());
+            (
+                number(start).expect("a time"),
+                number(covered).expect("a time"),
+            )
+        }
+        _ => panic!("{series}"),
+    };
+    rows.iter()
+        .map(|each| {
+            let (start, covered) = row(each);
+            (start, covered, &each.items().expect("a row")[2])
+        })
+        .collect()
+}
+
+#[test]
+fn a_period_until_now_is_read_as_by_sketch_within() {
+    let server = start(&[]);
+    assert_eq!(readers(Parts::Between).len(), 15);
+    assert_eq!(readers(Parts::Series).len(), 14);
+    let mut equal = 0;
+    for protocol in [Protocol::Resp2, Protocol::Resp3] {
+        let mut connection = server.connect(protocol);
+        for (sketch, window) in sketches().flat_map(|sketch| WINDOWS.map(|window| (sketch, window)))
+        {
+            let calls = calls_of(sketch, Parts::Between);
+            let mut reads = 0;
+            fill(
+                &server,
+                &mut connection,
+                sketch,
+                window,
+                |connection, now| {
+                    // The newest pane can be ahead of the clock, or long ago.
+                    let now = now + [0, 0, 1_000, 0][reads % 4] - [0, 150, 0, 0][reads % 4];
+                    set_ms(&server, now);
+                    let call = &calls[reads % calls.len()];
+                    reads += 1;
+                    for ms in [20, 100, 333, 900, 1_000, 2_003, 2_500, 4_000, 9_000] {
+                        let within = connection.call(&format!("SKETCH.WITHIN {ms} {call}"));
+                        let later = now + 50;
+                        for times in [
+                            format!("-{ms} +"),
+                            format!("-{ms} -0"),
+                            format!("{} {now}", now - ms),
+                            format!("{} {later}", now - ms),
+                        ] {
+                            let reply = connection.call(&format!("SKETCH.BETWEEN {times} {call}"));
+                            let is_refused = [&within, &reply]
+                                .into_iter()
+                                .any(|reply| matches!(reply, Reply::Error(_)));
+                            if !is_refused {
+                                assert_eq!(reply, within, "{times} {call} at {now}: {window}");
+                                equal += 1;
+                            }
+                        }
+                    }
+                },
+            );
+        }
+    }
+    assert!(equal > 5_000, "{equal}");
+    assert_eq!(server.info_number("bf_internal_errors"), 0);
+}
+
+/// Each pane is in one row, and a row replies what SKETCH.BETWEEN replies for its panes.
+#[test]
+fn rows_are_the_periods_of_their_panes() {
+    let server = start(&[]);
+    for protocol in [Protocol::Resp2, Protocol::Resp3] {
+        let mut connection = server.connect(protocol);
+        for (sketch, window) in sketches().flat_map(|sketch| WINDOWS.map(|window| (sketch, window)))
+        {
+            let now = fill(&server, &mut connection, sketch, window, |_, _| ());
+            let shown = connection.call("SKETCH.WINDOW k");
+            let field = |name| shown.field(name).and_then(Reply::items).expect("an array");
+            let number = |reply: &Reply| reply.integer().expect("a number") as u64;
+            let starts: Vec<u64> = field("pane starts").iter().map(number).collect();
+            for step in [1, 100, 130, 1_000, 100_000] {
+                for call in calls_of(sketch, Parts::Series) {
+                    let series = connection.call(&format!("SKETCH.SERIES - + {step} {call}"));
+                    let rows = rows(&series);
+                    let mut panes = starts.clone();
+                    panes.dedup_by_key(|start| *start / step);
+                    let row_starts: Vec<u64> = rows.iter().map(|row| row.0).collect();
+                    assert_eq!(row_starts, panes, "{call} by {step}: {window}");
+                    for (number, &(start, covered, reply)) in rows.iter().enumerate() {
+                        let next = rows.get(number + 1).map_or(now, |next| next.0);
+                        assert_eq!(start + covered, next, "{call} by {step}: {window}");
+                        let end = if next == now {
+                            "+".to_owned()
+                        } else {
+                            next.to_string()
+                        };
+                        let between =
+                            connection.call(&format!("SKETCH.BETWEEN {start} {end} {call}"));
+                        // The newest pane can be shorter than a pane.
+                        if next != now || covered >= 286 {
+                            assert_eq!(reply, &between, "{call} {start} {end}: {window}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_counts_add_up_to_the_whole_window() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    for window in WINDOWS {
+        let sketch = sketches().next().expect("a count-min sketch");
+        fill(&server, &mut connection, sketch, window, |_, _| ());
+        let query = "cms.query k 0 1 2 3 4 5 6 7 8 99";
+        let whole = connection.call(query);
+        for step in [1, 70, 1_000] {
+            let series = connection.call(&format!("SKETCH.SERIES 0 99999999 {step} {query}"));
+            let mut sums = [0; 10];
+            for (_, _, counts) in rows(&series) {
+                for (sum, count) in sums.iter_mut().zip(counts.items().expect("counts")) {
+                    *sum += count.integer().expect("a count");
+                }
+            }
+            assert_eq!(Reply::Array(sums.map(Reply::Integer).to_vec()), whole);
+        }
+    }
+}
+
+/// One event per pane of 100 ms: item 1 in [1,000,100, 1,000,200), and so on.
+#[test]
+fn a_period_has_the_panes_that_overlap_it() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    for item in 1..=9 {
+        set_ms(&server, START_MS + item * 100);
+        if item == 1 {
+            connection.call(&with_window(
+                "CMS.INITBYDIM k 2000 5",
+                "WINDOW 1000 PANES 10",
+            ));
+        }
+        connection.call(&format!("CMS.INCRBY k {item} 1"));
+    }
+    let present = |connection: &mut Connection, times: &str| {
+        let reply = connection.call(&format!(
+            "SKETCH.BETWEEN {times} CMS.QUERY k 1 2 3 4 5 6 7 8 9"
+        ));
+        let counts = reply.items().map(|counts| {
+            let present = (1..)
+                .zip(counts)
+                .filter(|(_, count)| **count != Reply::Integer(0));
+            present.map(|(item, _)| item).collect::<Vec<u64>>()
+        });
+        counts.ok_or(reply.to_string())
+    };
+    let items = |first: u64, last: u64| Ok((first..=last).collect::<Vec<u64>>());
+    let empty = "-ERR SKETCH.BETWEEN needs a period: from before to".to_owned();
+    let short =
+        "-ERR the panes of this period are 100 milliseconds long, read at least as much".to_owned();
+    for (now, times, expected) in [
+        (1_000_950, "1000200 1000400", items(2, 3)),
+        (1_000_950, "1000199 1000400", items(1, 3)),
+        (1_000_950, "1000200 1000401", items(2, 4)),
+        (1_000_950, "1000250 1000350", items(2, 3)),
+        (1_000_950, "1000250 1000349", Err(short.clone())),
+        (1_000_950, "- 1000100", items(1, 0)),
+        (1_000_950, "- 1000101", items(1, 1)),
+        (1_000_950, "0 1000301", items(1, 3)),
+        (1_000_950, "-150 -50", items(8, 8)),
+        (1_000_950, "-151 -49", items(7, 9)),
+        (1_000_950, "-99 +", Err(short.clone())),
+        (1_000_950, "-100 +", items(8, 9)),
+        (1_000_950, "1000900 1000950", Err(short.clone())),
+        (1_000_950, "- +", items(1, 9)),
+        (1_000_950, "- 2000000", items(1, 9)),
+        (1_000_950, "1000950 1000960", Err(empty.clone())),
+        (1_000_950, "+ -", Err(empty.clone())),
+        (1_000_950, "0 999800", Err(empty.clone())),
+        (1_000_950, "-9223372036854775808 +", items(1, 9)),
+        // Panes 1 and 2 have expired: the window begins with pane 3, at 1,000,300.
+        (1_001_300, "- 1000400", items(3, 3)),
+        (1_001_300, "- 1000300", Err(empty.clone())),
+        (1_001_300, "1000000 1000399", Err(short.clone())),
+        // A time without additions.
+        (1_001_300, "1001000 1001200", items(1, 0)),
+        (1_001_300, "1000950 1001050", items(9, 9)),
+        (1_003_000, "- +", items(1, 0)),
+        (1_003_000, "-500 -100", items(1, 0)),
+        // The newest pane is ahead of the clock.
+        (1_000_450, "- +", items(1, 9)),
+        (1_000_450, "-300 +", items(1, 9)),
+        (1_000_450, "-300 -50", items(1, 3)),
+    ] {
+        set_ms(&server, now);
+        assert_eq!(
+            present(&mut connection, times),
+            expected,
+            "{times} at {now}"
+        );
+    }
+    set_ms(&server, 1_000_950);
+    for (times, expected) in [
+        (
+            "- + 250",
+            "[999900 100 0] [1000000 300 2] [1000300 200 2] [1000500 300 3] [1000800 150 2]",
+        ),
+        ("1000350 1000800 250", "[1000300 200 2] [1000500 300 3]"),
+        (
+            "1000250 + 250",
+            "[1000300 200 2] [1000500 300 3] [1000800 150 2]",
+        ),
+        ("1000500 1000600 100000", "[1000000 600 5]"),
+    ] {
+        // The whole row of a step has the panes that begin before the end of the period.
+        let series = connection.call(&format!(
+            "SKETCH.SERIES {times} CMS.QUERY k 1 2 3 4 5 6 7 8 9"
+        ));
+        let rows = rows(&series).into_iter().map(|(start, covered, counts)| {
+            let counts = counts.items().expect("counts").iter();
+            let sum: i64 = counts.map(|count| count.integer().expect("a count")).sum();
+            format!("[{start} {covered} {sum}]")
+        });
+        assert_eq!(rows.collect::<Vec<_>>().join(" "), expected, "{times}");
+    }
+}
+
+/// With panes that grow with age, the error has the length of the longest pane, and SKETCH.WINDOW the panes of the period.
+#[test]
+fn old_panes_are_longer() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    set_ms(&server, START_MS);
+    connection.call("TDIGEST.CREATE k WINDOW 8000 PANES 4 FINEST 10");
+    for step in 0..800 {
+        set_ms(&server, START_MS + step * 10);
+        connection.call(&format!("TDIGEST.ADD k {step}"));
+    }
+    let window = connection.call("SKETCH.WINDOW k");
+    let field = |reply: &Reply, name| -> Vec<i64> {
+        let items = reply.field(name).and_then(Reply::items).expect("an array");
+        items
+            .iter()
+            .map(|item| item.integer().expect("a number"))
+            .collect()
+    };
+    let (starts, items) = (
+        field(&window, "pane starts"),
+        field(&window, "items per pane"),
+    );
+    assert!(starts.len() > 20, "{starts:?}");
+    for (first, last) in [(0, 1), (1, 4), (3, 9), (8, 20)] {
+        let (from, to) = (starts[first], starts[last]);
+        let longest = starts[first + 1] - from;
+        let read = |connection: &mut Connection, to: i64| {
+            connection.call(&format!("SKETCH.BETWEEN {from} {to} SKETCH.WINDOW k"))
+        };
+        let reply = read(&mut connection, to);
+        assert_eq!(field(&reply, "pane starts"), starts[first..last]);
+        assert_eq!(field(&reply, "items per pane"), items[first..last]);
+        assert_eq!(
+            reply.field("covered").and_then(Reply::integer),
+            Some(to - from)
+        );
+        let text = format!(
+            "ERR the panes of this period are {longest} milliseconds long, read at least as much"
+        );
+        assert_eq!(read(&mut connection, from + longest - 1), error(&text));
+        let digest = connection.call(&format!("SKETCH.BETWEEN {from} {to} TDIGEST.RANK k 9999"));
+        let samples: i64 = items[first..last].iter().sum();
+        assert_eq!(digest, Reply::Array(vec![Reply::Integer(samples)]));
+    }
+}
+
+#[test]
+fn errors_are_checked_in_order() {
+    let server = Server::start();
+    for protocol in [Protocol::Resp2, Protocol::Resp3] {
+        let mut connection = server.connect(protocol);
+        connection.call("FLUSHALL");
+        connection.call("SET string x");
+        for command in [
+            "BF.RESERVE bf 0.01 100 WINDOW 60000",
+            "BF.RESERVE classic 0.01 100",
+            "TOPK.RESERVE topk 5 WINDOW 60000",
+            "TOPK.RESERVE plain 5",
+            "TDIGEST.CREATE td WINDOW 60000",
+            "CMS.INITBYDIM cms 10 40",
+        ] {
+            assert!(connection.call(command).is_ok(), "{command}");
+        }
+        let arity = |name: &str| format!("ERR wrong number of arguments for '{name}' command");
+        let short =
+            "ERR the panes of this period are 5000 milliseconds long, read at least as much";
+        for (name, step) in [("SKETCH.BETWEEN", ""), ("SKETCH.SERIES", " 1000")] {
+            let is_series = !step.is_empty();
+            let period = format!("ERR {name} needs a period: from before to");
+            let cannot = |command: &str| format!("ERR {name} cannot run '{command}'");
+            let own = "WITHCOUNT keyword expected".to_owned();
+            let quantile = "ERR T-Digest: quantile should be in [0,1]".to_owned();
+            let missing = |text: &str| {
+                if is_series {
+                    String::new()
+                } else {
+                    text.to_owned()
+                }
+            };
+            for (command, expected) in [
+                ("x y GET", arity(&name.to_lowercase())),
+                ("x + GET string", period.clone()),
+                ("- x GET string", period.clone()),
+                ("1.5 + GET string", period.clone()),
+                ("+5 + GET string", period.clone()),
+                ("-- + GET string", period.clone()),
+                ("99999999999999999999 + GET string", period.clone()),
+                ("+ + GET string", period.clone()),
+                ("- - GET string", period.clone()),
+                ("- 0 GET string", period.clone()),
+                ("5 5 GET string", period.clone()),
+                ("9999999999999 + GET string", period.clone()),
+                ("- + GET string", cannot("GET")),
+                ("- + SKETCH.AGE string", cannot("SKETCH.AGE")),
+                ("- + BF.INFO bf", cannot("BF.INFO")),
+                (
+                    "- + SKETCH.WITHIN 1 CMS.QUERY cms a",
+                    cannot("SKETCH.WITHIN"),
+                ),
+                (
+                    "- + SKETCH.BETWEEN - + CMS.QUERY cms a",
+                    cannot("SKETCH.BETWEEN"),
+                ),
+                (
+                    "- + SKETCH.SERIES - + 1 CMS.QUERY cms a",
+                    cannot("SKETCH.SERIES"),
+                ),
+                ("- + BF.EXISTS string", LAST_ADDITION.to_owned()),
+                ("- + cf.count string a b c", LAST_ADDITION.to_owned()),
+                ("- + BF.CARD missing", LAST_ADDITION.to_owned()),
+                ("- + CMS.QUERY string", arity("cms.query")),
+                ("- + TOPK.LIST missing WITHCOUNT x", arity("topk.list")),
+                ("- + TDIGEST.MIN missing x", arity("tdigest.min")),
+                (
+                    "- -1 TOPK.LIST missing x",
+                    missing("WITHCOUNT keyword expected"),
+                ),
+                (
+                    "- -1 TOPK.LIST missing",
+                    missing("TopK: key does not exist"),
+                ),
+                (
+                    "- -1 CMS.QUERY missing a",
+                    missing("CMS: key does not exist"),
+                ),
+                (
+                    "- -1 TDIGEST.QUANTILE missing 2",
+                    missing("ERR T-Digest: key does not exist"),
+                ),
+                ("- -1 SKETCH.ACCURACY missing", missing("ERR no such key")),
+                ("- -1 TOPK.LIST string x", WRONG_TYPE.to_owned()),
+                ("- -1 TOPK.LIST td x", WRONG_TYPE.to_owned()),
+                ("- -1 SKETCH.ACCURACY string", WRONG_TYPE.to_owned()),
+                ("- -1 SKETCH.ACCURACY bf", LAST_ADDITION.to_owned()),
+                ("- -1 SKETCH.ACCURACY classic", NO_WINDOW.to_owned()),
+                ("- -1 TOPK.LIST plain x", NO_WINDOW.to_owned()),
+                ("- -1 CMS.QUERY cms a", NO_WINDOW.to_owned()),
+                ("0 5 TOPK.LIST topk x", period.clone()),
+                ("-4999 + TOPK.LIST topk x", short.to_owned()),
+                ("-9000 -4001 TDIGEST.QUANTILE td 2", short.to_owned()),
+                ("-5000 + TOPK.LIST topk x", own.clone()),
+                ("-9000 -4000 TDIGEST.QUANTILE td 2", quantile.clone()),
+                (
+                    "-9000 -4000 TDIGEST.BYRANK td -1",
+                    "ERR T-Digest: rank needs to be non negative".to_owned(),
+                ),
+            ] {
+                let (from, rest) = command.split_once(' ').expect("times");
+                let (to, rest) = rest.split_once(' ').expect("times");
+                let call = format!("{name} {from} {to}{step} {rest}");
+                let reply = connection.call(&call);
+                match expected.as_str() {
+                    "" => assert_eq!(reply, Reply::Array(Vec::new()), "{call}"),
+                    text => assert_eq!(reply, error(text), "{call}"),
+                }
+            }
+            let window = connection.call(&format!("{name} - -1{step} SKETCH.WINDOW bf"));
+            let expected = if is_series {
+                cannot("SKETCH.WINDOW")
+            } else {
+                LAST_ADDITION.to_owned()
+            };
+            assert_eq!(window, error(&expected));
+        }
+        for (step, is_valid) in [
+            ("0", false),
+            ("-1", false),
+            ("x", false),
+            ("1.5", false),
+            ("315360000001", false),
+            ("1", true),
+            ("315360000000", true),
+        ] {
+            let reply = connection.call(&format!("SKETCH.SERIES - + {step} GET string"));
+            let expected = if is_valid {
+                "ERR SKETCH.SERIES cannot run 'GET'"
+            } else {
+                STEP
+            };
+            assert_eq!(reply, error(expected), "{step}");
+            let reply = connection.call(&format!("SKETCH.SERIES - - {step} GET string"));
+            assert_eq!(
+                reply,
+                error("ERR SKETCH.SERIES needs a period: from before to")
+            );
+        }
+        // Line breaks would end the error.
+        let name = [b"GET\r\n\0".to_vec(), vec![b'x'; 100]].concat();
+        let reply = connection.send(&[b"SKETCH.BETWEEN", &b"-"[..], b"+", &name, b"bf"]);
+        let shown = format!("GET   {}", "x".repeat(58));
+        assert_eq!(
+            reply,
+            error(&format!("ERR SKETCH.BETWEEN cannot run '{shown}'"))
+        );
+        for call in calls(Parts::Series)
+            .into_iter()
+            .map(|call| call.to_lowercase())
+        {
+            for family in FAMILIES {
+                connection.call("DEL key");
+                run_on(&mut connection, "key", family.build);
+                let is_own =
+                    call.starts_with("sketch.") || call.starts_with(&format!("{}.", family.prefix));
+                let is_filter = ["bf", "cf"].contains(&family.prefix);
+                for before in ["SKETCH.BETWEEN - +", "SKETCH.SERIES - + 1000"] {
+                    let reply = connection.call(&format!("{before} {call}"));
+                    match (is_own, family.has_window) {
+                        (false, _) => {
+                            assert_eq!(reply, error(WRONG_TYPE), "{call} {}", family.name)
+                        }
+                        (true, false) => {
+                            assert_eq!(reply, error(NO_WINDOW), "{call} {}", family.name)
+                        }
+                        (true, true) if is_filter => {
+                            assert_eq!(reply, error(LAST_ADDITION), "{call}")
+                        }
+                        (true, true) => {
+                            assert!(!matches!(reply, Reply::Error(_)), "{call}: {reply}")
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(server.info_number("bf_internal_errors"), 0);
+}
+
+#[test]
+fn calls_are_counted_by_family() {
+    let server = Server::start();
+    server.call("CMS.INITBYDIM k 10 5 WINDOW 60000");
+    for command in [
+        "SKETCH.BETWEEN - + CMS.QUERY k a",
+        "SKETCH.BETWEEN 0 5 CMS.QUERY k a",
+        "SKETCH.BETWEEN - + TDIGEST.MIN missing",
+        "SKETCH.BETWEEN - + SKETCH.WINDOW k",
+        "SKETCH.BETWEEN + + CMS.QUERY k a",
+        "SKETCH.BETWEEN - + BF.CARD k",
+        "SKETCH.SERIES - + 1000 TOPK.LIST missing",
+        "SKETCH.SERIES - + 1000 CMS.QUERY k",
+    ] {
+        server.call(command);
+    }
+    for (field, calls) in [
+        ("between_calls_cms", 2),
+        ("between_calls_topk", 0),
+        ("between_calls_tdigest", 1),
+        ("between_calls_sketch", 1),
+        ("series_calls_cms", 0),
+        ("series_calls_topk", 1),
+        ("series_calls_tdigest", 0),
+        ("series_calls_sketch", 0),
+        ("within_calls_cms", 0),
+    ] {
+        assert_eq!(server.info_number(&format!("bf_{field}")), calls, "{field}");
+    }
+    assert_eq!(server.info("bf_between_calls_bloom"), None);
+    assert_eq!(server.info("bf_series_calls_cuckoo"), None);
+}
+
+#[test]
+fn the_commands_are_described() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for (name, arity, call) in [
+        ("sketch.between", -5, "SKETCH.BETWEEN - + CMS.QUERY k a b"),
+        ("sketch.series", -6, "SKETCH.SERIES - + 9 CMS.QUERY k a b"),
+    ] {
+        let info = connection.send(&["COMMAND", "INFO", name]);
+        let info = info
+            .items()
+            .and_then(|items| items[0].items())
+            .expect("a command");
+        assert_eq!(info[1], Reply::Integer(arity));
+        assert!(info[2].to_string().contains("readonly"), "{}", info[2]);
+        assert!(!info[2].to_string().contains("write"), "{}", info[2]);
+        assert!(info[7].to_string().contains("dont_cache"), "{}", info[7]);
+        let keys = connection.call(&format!("COMMAND GETKEYS {call}"));
+        assert_eq!(keys.to_string(), "*[$k]");
+    }
+}
+
+#[test]
+fn the_user_needs_the_permission_for_the_command() {
+    let server = Server::start();
+    server.call("CMS.INITBYDIM k 10 5 WINDOW 315360000000");
+    let denied = error("NOPERM User reader has no permissions to run the 'cms.query' command");
+    for call in [
+        "SKETCH.BETWEEN - + CMS.QUERY k a",
+        "SKETCH.SERIES - + 1 cms.Query k a",
+    ] {
+        let rules = "ACL SETUSER reader reset on nopass ~k +sketch.between +sketch.series";
+        assert!(server.call(rules).is_ok());
+        let mut reader = server.resp2();
+        reader.call("AUTH reader x");
+        assert_eq!(reader.call(call), denied);
+        // The command and the permission are checked before the key.
+        let filter = call
+            .replace("CMS.QUERY", "BF.EXISTS")
+            .replace("cms.Query", "BF.EXISTS");
+        assert_eq!(reader.call(&filter), error(LAST_ADDITION));
+        let log = server.call("ACL LOG").to_string();
+        assert!(log.contains("cms.query"), "{log}");
+        server.call("ACL SETUSER reader +cms.query");
+        assert!(matches!(reader.call(call), Reply::Array(_)));
+        let other = reader.call(&call.replace(" k ", " other "));
+        assert!(other.to_string().starts_with("-NOPERM"), "{other}");
+    }
+}
+
+/// Neither command changes the value, or the results that it keeps.
+#[test]
+fn a_key_stays_as_it_is() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    for (sketch, window) in sketches().flat_map(|sketch| WINDOWS.map(|window| (sketch, window))) {
+        fill(&server, &mut connection, sketch, window, |_, _| ());
+        sketch.reads(&mut connection, "k");
+        let state = |connection: &mut Connection| {
+            ["DUMP k", "DEBUG DIGEST-VALUE k"].map(|command| connection.call(command))
+        };
+        let (before, bytes) = (state(&mut connection), connection.call("MEMORY USAGE k"));
+        for call in calls_of(sketch, Parts::Series) {
+            let series = connection.call(&format!("SKETCH.SERIES - + 70 {call}"));
+            assert!(rows(&series).len() > 5, "{series}");
+        }
+        assert_eq!(
+            connection.call("MEMORY USAGE k"),
+            bytes,
+            "{}",
+            sketch.type_name
+        );
+        for call in calls_of(sketch, Parts::Between) {
+            let reply = connection.call(&format!("SKETCH.BETWEEN -900 -300 {call}"));
+            assert!(!matches!(reply, Reply::Error(_)), "{call}: {reply}");
+        }
+        assert_eq!(state(&mut connection), before);
+    }
+}
+
+/// Scripts, functions and transactions, with reads only.
+#[test]
+fn scripts_functions_and_transactions_read_periods() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    set_ms(&server, START_MS);
+    connection.call(&with_window(
+        "CMS.INITBYDIM k 1000 5",
+        "WINDOW 1000 PANES 10",
+    ));
+    connection.call("CMS.INCRBY k a 3");
+    set_ms(&server, START_MS + 500);
+    connection.call("CMS.INCRBY k a 4");
+    let count = Reply::Array(vec![Reply::Integer(3)]);
+    let row = Reply::Array(vec![
+        Reply::Integer(1_000_000),
+        Reply::Integer(200),
+        count.clone(),
+    ]);
+    for (command, expected) in [
+        ("'SKETCH.BETWEEN', '-', '1000200', 'CMS.QUERY'", count),
+        (
+            "'SKETCH.SERIES', '1000000', '1000200', '1000', 'CMS.QUERY'",
+            Reply::Array(vec![row]),
+        ),
+    ] {
+        let code = format!("return redis.call({command}, KEYS[1], 'a')");
+        for command in ["EVAL", "EVAL_RO"] {
+            let reply = connection.send(&[command, &code, "1", "k"]);
+            assert_eq!(reply, expected, "{command}");
+        }
+        let library = format!(
+            "#!lua name=lib\nredis.register_function{{function_name='past', callback=function(KEYS, ARGV) {code} end, flags={{'no-writes'}}}}"
+        );
+        connection.send(&["FUNCTION", "LOAD", "REPLACE", &library]);
+        assert_eq!(connection.call("FCALL_RO past 1 k"), expected);
+        connection.call("MULTI");
+        connection.call(&format!("{} k a", command.replace(['\'', ','], "")));
+        let reply = connection.call("EXEC");
+        assert_eq!(
+            reply.items().map(|items| &items[0]),
+            Some(&expected),
+            "{reply}"
+        );
+    }
+}
+
+/// Reads use the clock of the replica, and are not replicated.
+#[test]
+fn replicas_read_periods_with_their_clocks() {
+    let primary = start(&[]);
+    let mut replica = start(&[]);
+    set_ms(&primary, START_MS);
+    set_ms(&replica, START_MS + 550);
+    primary.call(&with_window(
+        "CMS.INITBYDIM k 1000 5",
+        "WINDOW 1000 PANES 10",
+    ));
+    primary.call("CMS.INCRBY k a 3");
+    set_ms(&primary, START_MS + 500);
+    primary.call("CMS.INCRBY k a 4");
+    replica.replicate(&primary);
+    let mut primary = primary;
+    primary.wait_for_replica(&replica);
+    let offset = |server: &Server| server.info("master_repl_offset");
+    let before = offset(&primary);
+    for (server, times, count) in [
+        (&primary, "-450 -350", 3),
+        (&replica, "-450 -350", 0),
+        (&replica, "-550 -450", 3),
+        (&replica, "1000000 1000100", 3),
+        (&replica, "-100 +", 4),
+    ] {
+        let reply = server.call(&format!("SKETCH.BETWEEN {times} CMS.QUERY k a"));
+        assert_eq!(reply, Reply::Array(vec![Reply::Integer(count)]), "{times}");
+        let series = server.call(&format!("SKETCH.SERIES {times} 100 CMS.QUERY k a"));
+        let sum: i64 = rows(&series)
+            .iter()
+            .map(|(_, _, counts)| {
+                counts.items().expect("counts")[0]
+                    .integer()
+                    .expect("a count")
+            })
+            .sum();
+        assert_eq!(sum, count, "{times}");
+    }
+    assert_eq!(offset(&primary), before);
+}
