@@ -50,6 +50,10 @@ const RESTORE_ONE_IN: u64 = 50;
 /// Errors that this workload can cause.
 const EXPECTED_ERRORS: &[&str] = &[
     "WITHIN must be at least the pane length",
+    "needs a period: from before to",
+    "the panes of this period are",
+    "step must be between",
+    "a filter stores only the last addition",
     "source and destination objects are the same",
     "item exists",
     "not found",
