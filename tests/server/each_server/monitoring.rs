@@ -135,12 +135,15 @@ fn metric(field: &str, value: &str, kind: &str) -> String {
         let name = &family.info_prefix["bf_".len()..family.info_prefix.len() - 1];
         (rest, "family", name)
     });
-    let within = field.strip_prefix("bf_within_calls_");
-    let within = within.map(|family| ("within_calls", "family", family));
+    let calls = ["within_calls", "between_calls", "series_calls"];
+    let calls = calls.iter().find_map(|name| {
+        let family = field.strip_prefix(&format!("bf_{name}_"))?;
+        Some((*name, "family", family))
+    });
     let limit = field.strip_prefix("bf_memory_refusals_");
     let limit = limit.map(|limit| ("memory_refusals", "limit", limit));
     let status = (kind == "text").then_some(("huge_pages", "status", value));
-    match family.or(within).or(limit).or(status) {
+    match family.or(calls).or(limit).or(status) {
         Some((name, label, value)) => format!("bf_{name}{total}{{{label}=\"{value}\"}}"),
         None => format!("{field}{total}"),
     }

@@ -12,9 +12,11 @@ fn text(reply: &Reply) -> String {
 }
 
 /// The fields that docs/monitoring.md explains in one row, which lists the values of the placeholder.
-const PLACEHOLDERS: [(&str, &str); 2] = [
+const PLACEHOLDERS: [(&str, &str); 4] = [
     ("bf_memory_refusals_", "LIMIT"),
     ("bf_within_calls_", "FAMILY"),
+    ("bf_between_calls_", "FAMILY"),
+    ("bf_series_calls_", "FAMILY"),
 ];
 
 /// The name on the page of a field, and the value of its placeholder if the row lists the values. Fields that all families have
