@@ -10,17 +10,6 @@ const NO_WINDOW: &CStr = c"ERR the key has no window";
 /// Not enough memory for the rows of a series.
 const NO_MEMORY: &CStr = c"ERR Insufficient memory";
 
-impl Part {
-    /// The time of the read, in milliseconds since the Unix epoch.
-    #[must_use]
-    pub fn unix_ms(self, call: &Call<'_>) -> u64 {
-        match self {
-            Self::Between(period) | Self::Series(Series { period, .. }) => period.now(),
-            Self::Whole | Self::Within(_) => call.unix_ms(),
-        }
-    }
-}
-
 impl Series {
     /// Replies with a row for each step: `read` reads its panes, and `reply` writes the reply about them. All rows are read before the
     /// first is written, because an error is the reply of the command.

@@ -104,20 +104,18 @@ fn run(call: &mut Call<'_>, first: usize, part: Part) -> Result<(), Error> {
         Denied::Permission(error) => error,
     })?;
     call.skip_to(first);
-    let Some(run) = command.handler.read else {
-        return Err(cannot_run(kind, name));
-    };
-    if !command.allows_arguments(call.len()) {
+    let (true, Some(run)) = (command.allows_arguments(call.len()), command.handler.read) else {
         return Err(command.wrong_arity());
-    }
+    };
     stats::count_part(kind, read.family);
-    let is_series = kind == Parts::Series;
-    let is_missing =
-        is_series && matches!(call.read(1).value(MODULE.data_types()), Lookup::Missing);
+    let is_missing = |call: &Call<'_>| {
+        let key = call.read(1);
+        kind == Parts::Series && matches!(key.value(MODULE.data_types()), Lookup::Missing)
+    };
     match run(call, part) {
         // The server's text has the name of the running command.
         Err(Error::WrongArity) => Err(command.wrong_arity()),
-        Err(_) if is_missing => {
+        Err(_) if is_missing(call) => {
             call.reply_array(0);
             Ok(())
         }

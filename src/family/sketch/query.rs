@@ -37,7 +37,11 @@ pub fn window(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
         call.reply_null();
         return Ok(());
     };
-    let (window, unix_ms) = (timeline.window(), part.unix_ms(call));
+    let unix_ms = match part {
+        Part::Between(period) => period.now(),
+        _ => call.unix_ms(),
+    };
+    let window = timeline.window();
     let ranges = timeline.counted_panes(panes).map_err(|_| NO_MEMORY)?;
     call.reply_map(7);
     for (name, value) in [
@@ -68,12 +72,8 @@ pub fn accuracy(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = call.read(1);
     let (value, panes) = panes_of(call, part, &key)?;
     if let (Part::Series(series), Some(timeline)) = (part, value.timeline()) {
-        return series.reply(
-            call,
-            timeline,
-            |panes| value.accuracy(panes, false),
-            reply_fields,
-        );
+        let read = |panes| value.accuracy(panes, false);
+        return series.reply(call, timeline, read, reply_fields);
     }
     let fields = value.accuracy(panes, true).map_err(|_| NO_MEMORY)?;
     reply_fields(call, fields);

@@ -65,14 +65,12 @@ impl Timeline {
     /// # Errors
     /// [`PeriodError::Empty`] if the window begins at the end of the period or later, [`PeriodError::ShorterThanPanes`].
     pub fn panes_of(&self, period: Period) -> Result<Panes, PeriodError> {
-        let Period { mut from, to, now } = period;
+        let Period { from, to, now } = period;
         let window = self.window();
         let begin = from.max(window.start_of(self.panes_at(now).oldest()));
-        if period.is_past() {
-            from = begin;
-            if from >= to {
-                return Err(PeriodError::Empty);
-            }
+        let from = if period.is_past() { begin } else { from };
+        if from >= to {
+            return Err(PeriodError::Empty);
         }
         // Where there is no pane, a unit is one. Younger panes are not longer.
         let pane_of = |ms| {

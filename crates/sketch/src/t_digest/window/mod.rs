@@ -421,9 +421,7 @@ impl TDigestWindow {
             self.update(&live, compressed, merges)
         })
     }
-}
 
-impl TDigestWindow {
     /// [`TDigestWindow::compressed_at`] without a cache.
     ///
     /// # Errors
