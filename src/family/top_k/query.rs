@@ -5,11 +5,16 @@ use crate::family::errors::check_work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::part::Part;
-use roughly_sketch::memory::{try_collect, with_capacity};
+use roughly_sketch::memory::{OutOfMemory, try_collect, with_capacity};
 use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, RankingCache};
 use std::ffi::CStr;
 
 const KEYWORD_EXPECTED: &CStr = c"WITHCOUNT keyword expected";
+
+/// The bytes of all items that the rows of a series may list: without a limit, a key of 16 MiB would have a reply of 4 GB.
+const MAX_SERIES_BYTES: u64 = 64 << 20;
+const SERIES_TOO_LARGE: &CStr =
+    c"TopK: the lists of the rows hold more than 64 MiB, use longer steps or a shorter period";
 
 /// TOPK.QUERY key item [item …]
 pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
@@ -100,10 +105,22 @@ pub fn list(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     }
     if let (Part::Series(series), Top::Windowed(sketch)) = (part, sketch) {
         let mut cache = RankingCache::default();
-        let read = |panes| try_collect(sketch.list_at(panes, &mut cache)?);
-        return series.reply(call, sketch.timeline(), read, |call, items| {
+        let mut bytes = 0;
+        let read = |panes| {
+            let items = try_collect(sketch.list_at(panes, &mut cache)?)?;
+            bytes += items.iter().map(|(item, _)| item.len() as u64).sum::<u64>();
+            match bytes > MAX_SERIES_BYTES {
+                true => Err(OutOfMemory { bytes }),
+                false => Ok(items),
+            }
+        };
+        let replied = series.reply(call, sketch.timeline(), read, |call, items| {
             reply_items(call, &mut items.into_iter(), with_count);
         });
+        return match bytes > MAX_SERIES_BYTES {
+            true => Err(SERIES_TOO_LARGE.into()),
+            false => replied,
+        };
     }
     let listed = sketch.list(panes, |items| reply_items(call, items, with_count));
     Ok(listed.map_err(|_| NO_MEMORY)?)

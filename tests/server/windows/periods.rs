@@ -716,3 +716,42 @@ fn replicas_read_periods_with_their_clocks() {
     }
     assert_eq!(offset(&primary), before);
 }
+
+/// The reply has the items of each row, so it can be many times as large as the key.
+#[test]
+fn the_lists_of_a_series_hold_at_most_64_mebibytes() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    set_ms(&server, START_MS);
+    connection.call(&with_window(
+        "TOPK.RESERVE k 10 80 5 1",
+        "WINDOW 1000 PANES 100",
+    ));
+    let items: Vec<_> = (b'a'..=b'j')
+        .map(|name| char::from(name).to_string().repeat(100_000))
+        .collect();
+    let add: Vec<_> = ["TOPK.ADD", "k"]
+        .into_iter()
+        .chain(items.iter().map(String::as_str))
+        .collect();
+    let panes = 68;
+    for pane in 0..panes {
+        set_ms(&server, START_MS + pane * 10);
+        connection.send(&add);
+    }
+    let error =
+        "TopK: the lists of the rows hold more than 64 MiB, use longer steps or a shorter period";
+    let reply = connection.call("SKETCH.SERIES - + 1 TOPK.LIST k WITHCOUNT");
+    assert_eq!(reply, Reply::Error(error.into()));
+    for (command, listed) in [
+        ("SKETCH.SERIES - + 20 TOPK.LIST k", 340),
+        ("SKETCH.SERIES -660 + 1 TOPK.LIST k", 670),
+    ] {
+        let reply = connection.call(command);
+        let items = rows(&reply)
+            .iter()
+            .map(|(_, _, list)| list.items().map_or(0, <[_]>::len))
+            .sum::<usize>();
+        assert_eq!(items, listed, "{command}");
+    }
+}
