@@ -17,8 +17,8 @@ use super::memory;
 use super::part::Parts;
 use super::stats::{self, ExtraCounter, InfoWriter};
 use super::window;
-use module_list::Owner;
-use redis_module::raw;
+use module_list::Loaded;
+use redis_module::{Context, raw};
 use server_version::ServerVersion;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_int};
@@ -47,17 +47,17 @@ pub struct Family {
 
 impl Family {
     /// The names of the commands that another module has, too.
-    fn names_in(&self, owner: &Owner) -> impl Iterator<Item = Cow<'static, str>> {
+    fn names_in(&self, owner: &Loaded) -> impl Iterator<Item = Cow<'static, str>> {
         let names = (self.commands.iter()).map(|command| command.name.to_string_lossy());
         names.filter(|name| (owner.commands.iter()).any(|other| other.eq_ignore_ascii_case(name)))
     }
 
-    fn has_command_of(&self, owner: &Owner) -> bool {
+    fn has_command_of(&self, owner: &Loaded) -> bool {
         self.names_in(owner).next().is_some()
     }
 
     /// The commands that another module has, too, for the log: `topk.*` for all of them. `None` if there are none.
-    fn commands_of(&self, owner: &Owner) -> Option<String> {
+    fn commands_of(&self, owner: &Loaded) -> Option<String> {
         let names: Vec<_> = self.names_in(owner).collect();
         let prefix = names.first()?.split('.').next()?;
         Some(match names.len() == self.commands.len() {
@@ -160,7 +160,7 @@ impl Module {
     /// The advice to load only the families of whose commands other modules have none. Without the first family if its name, which
     /// is also that of the module, `is_name_taken`. Empty if there are none, or if another module has commands that belong to no
     /// family.
-    fn families_left(&self, owners: &[Owner], is_name_taken: bool) -> String {
+    fn families_left(&self, owners: &[Loaded], is_name_taken: bool) -> String {
         let is_free = |family: &&Family| !owners.iter().any(|owner| family.has_command_of(owner));
         let mut others = self
             .loaded_families()
@@ -179,16 +179,12 @@ impl Module {
 
     /// Why a command or a type is not registered, for the log: with the module that has it, what else that module has, and which
     /// families can be loaded beside it.
-    ///
-    /// # Safety
-    /// As [`Module::register`].
-    unsafe fn unregistered(&self, ctx: *mut raw::RedisModuleCtx, why: Unregistered) -> String {
+    fn unregistered(&self, context: &Context, why: Unregistered) -> String {
         let taken = match why {
             Unregistered::Taken(taken) => taken,
             Unregistered::Failed(why) => return why,
         };
-        // SAFETY: by the function's contract.
-        let mut owners = unsafe { module_list::owners(ctx) };
+        let mut owners = Loaded::all(context);
         owners.retain(|owner| (self.loaded_families()).any(|family| family.has_command_of(owner)));
         if owners.is_empty() {
             return format!("{taken} was refused by the server: another module has it");
@@ -196,7 +192,7 @@ impl Module {
         let owned = owners.iter().map(|owner| {
             let commands = (self.loaded_families()).filter_map(|family| family.commands_of(owner));
             let commands = commands.collect::<Vec<_>>().join(", ");
-            format!("{} has {commands}", owner.module)
+            format!("module {}{} has {commands}", owner.name, owner.description)
         });
         let owned: Vec<_> = owned.collect();
         format!(
@@ -296,9 +292,8 @@ impl Module {
             if self.has_family(number) {
                 // SAFETY: see above.
                 let registered = unsafe { Self::register_family(ctx, family, asks_for_keys) };
-                // SAFETY: see above.
                 all_categories &=
-                    registered.map_err(|why| unsafe { self.unregistered(ctx, why) })?;
+                    registered.map_err(|why| self.unregistered(&Context::new(ctx), why))?;
             } else {
                 // A load that failed may have set them, and the library may have stayed in memory.
                 let types = family.data_types.iter();
@@ -396,9 +391,8 @@ impl Module {
         let loaded = guarded("loading", || {
             let loaded = match selected {
                 Err(why) => Err(self.invalid_selection(why)),
+                Ok(()) if initialized != ok => Err(self.name_taken(&Context::new(ctx))),
                 // SAFETY: the context is that of the running load function, and the call has set the API pointers.
-                Ok(()) if initialized != ok => Err(unsafe { self.name_taken(ctx) }),
-                // SAFETY: as above.
                 Ok(()) => unsafe { self.register(ctx, args, info) },
             };
             if let Err(why) = &loaded {
@@ -414,25 +408,17 @@ impl Module {
     }
 
     /// Why the module is not loaded if a module has its name, which is the only reason why its initialization fails.
-    ///
-    /// # Safety
-    /// As [`Module::register`].
-    unsafe fn name_taken(&self, ctx: *mut raw::RedisModuleCtx) -> String {
-        let name = self.loaded_name();
-        // SAFETY: by the function's contract.
-        let (other, owners) = unsafe {
-            (
-                module_list::description(ctx, name),
-                module_list::owners(ctx),
-            )
-        };
+    fn name_taken(&self, context: &Context) -> String {
+        let name = self.loaded_name().to_string_lossy();
+        let owners = Loaded::all(context);
+        let other = owners.iter().find(|owner| owner.name == name);
+        let other = other.map_or("", |owner| &owner.description);
         let left = match self.has_family(0) {
             true => self.families_left(&owners, true),
             false => String::new(),
         };
         format!(
-            "another module with the name {} is loaded{other}. Remove its loadmodule line or the one of Roughly{}{left}",
-            name.to_string_lossy(),
+            "another module with the name {name} is loaded{other}. Remove its loadmodule line or the one of Roughly{}{left}",
             module_list::own_file()
         )
     }
