@@ -54,6 +54,7 @@ LOADS = {
     "85 % zeros": (lambda count: numbers.exponential(1, count) * (numbers.random(count) < 0.15), 200, 20_000),
     "half one value": (lambda count: np.where(numbers.random(count) < 0.5, 2.5, numbers.normal(0, 1, count)), 200, 20_000),
     "100 values": (lambda count: numbers.integers(0, 100, count).astype(float), 200, 20_000),
+    "600 values": (lambda count: numbers.integers(0, 600, count).astype(float), 200, 20_000),
     "Pareto, 1.2": (lambda count: numbers.pareto(1.2, count), 1000, 10_000),
 }
 print("| load | samples | bytes | after reads |\n|---|---:|---:|---:|")
