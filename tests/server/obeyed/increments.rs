@@ -10,6 +10,8 @@ use std::time::Duration;
 const EVENTS: usize = 200;
 /// Panes of the window, each with increments.
 const PANES: usize = 100;
+/// Measurements of a stream, at most. Another process on the core makes one longer, never shorter.
+const ROUNDS: usize = 10;
 /// The first pane of the increments, later than that of the creation.
 const NEWEST: usize = 10_000_000_000;
 
@@ -29,8 +31,8 @@ fn load(create: &str, commands: &[String], increments: usize) -> Duration {
     time
 }
 
-/// An increment reads no older pane, so it costs what the rows cost: at most twice the increment of a sketch without a window. In a sample,
-/// some streams.
+/// An increment reads no older pane, so it costs what the rows cost: at most twice the increment of a sketch without a window. The shortest
+/// times of the rounds are compared. In a sample, some streams.
 #[test]
 fn increments_of_a_window_cost_as_much_as_without_one() {
     let depths = [7, 32].into_iter().cycle();
@@ -49,17 +51,21 @@ fn increments_of_a_window_cost_as_much_as_without_one() {
         };
         let panes: Vec<_> = (0..PANES as u32).map(of_pane).collect();
         let increments = panes.concat();
-        let classic = load(&create, &increments, increments.len());
-        let create = format!("{create} WINDOW {} PANES {PANES}", PANES * 1000);
+        let create_window = format!("{create} WINDOW {} PANES {PANES}", PANES * 1000);
         let mut commands = Vec::new();
         for (pane, increments) in panes.iter().enumerate() {
             commands.push(format!("SKETCH.ADVANCE k {}", NEWEST + pane));
             commands.extend_from_slice(increments);
         }
-        let windowed = load(&create, &commands, increments.len());
+        let (mut classic, mut windowed) = (Duration::MAX, Duration::MAX);
+        let is_as_cheap = (0..ROUNDS).any(|_| {
+            classic = classic.min(load(&create, &increments, increments.len()));
+            windowed = windowed.min(load(&create_window, &commands, increments.len()));
+            windowed <= 2 * classic
+        });
         let name = stream.name;
         assert!(
-            windowed <= 2 * classic,
+            is_as_cheap,
             "{name}, depth {depth}: {windowed:?} with a window, {classic:?} without"
         );
     }

@@ -33,6 +33,7 @@ mod small_filters;
 mod stream_filters;
 mod stream_memory;
 mod stream_recall;
+mod window_memory;
 mod windows;
 
 use figure::LineChart;
@@ -370,6 +371,12 @@ fn the_pages_show_what_is_measured_by_stream_of_the_collection() {
         MEMORY,
         &stream_memory::HEAD,
         stream_memory::rows,
+    );
+    check_streams(
+        "docs/performance.md",
+        MEMORY,
+        &window_memory::HEAD,
+        window_memory::rows,
     );
     check_streams(
         "docs/commands/sketch.accuracy.md",

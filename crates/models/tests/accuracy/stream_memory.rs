@@ -29,7 +29,7 @@ pub const HEAD: [&str; 4] = [
 
 /// The bytes of the visited blocks.
 #[derive(Default)]
-struct Bytes(usize);
+pub struct Bytes(pub usize);
 
 impl BlockVisitor for Bytes {
     fn visit<T>(&mut self, vec: &Vec<T>) {

@@ -14,7 +14,7 @@
 
 use super::Centroid;
 use super::centroid::{Scale, Walk, merge_lightest_if_full, round_weights};
-use crate::memory::{OutOfMemory, try_push, with_capacity};
+use crate::memory::{OutOfMemory, reserve_exact, try_push, with_capacity};
 use std::cmp::Reverse;
 
 /// What a compression results in.
@@ -138,6 +138,7 @@ pub(super) fn compress_to_vec(
             }
         }
         centroids.clear();
+        reserve_exact(&mut centroids, all.len().min(form.max_len))?;
         compress_runs(all.iter().copied(), total, &scale, form, &mut centroids)?;
     }
     Ok(centroids)

@@ -10,7 +10,7 @@
 use super::Centroid;
 use super::pane::{ClosedPane, pane_form};
 use crate::blocks::{BlockMover, BlockVisitor};
-use crate::memory::{OutOfMemory, reserve_exact, with_capacity};
+use crate::memory::{OutOfMemory, reserve_exact, shrink, with_capacity};
 use crate::t_digest::centroid::in_order;
 use crate::t_digest::runs::compress_to_vec;
 use crate::window::{StoredPane, Timeline, Window};
@@ -61,7 +61,10 @@ fn merge(
     let weights = panes.iter().map(|pane| pane.content.extent.weight);
     let nodes = merge_runs(runs)?;
     let (count, form) = (nodes.len(), pane_form(compression, usize::MAX));
-    compress_to_vec(nodes.iter().copied(), count, weights.sum(), form)
+    let mut merged = compress_to_vec(nodes.iter().copied(), count, weights.sum(), form)?;
+    let len = merged.len();
+    shrink(&mut merged, len);
+    Ok(merged)
 }
 
 /// The panes in groups, oldest first.

@@ -32,7 +32,7 @@ fn visited(digest: &impl Blocks) -> usize {
 }
 
 #[test]
-fn memory_is_at_most_that_of_panes_and_3_digests() {
+fn memory_is_at_most_that_of_panes_and_2_digests() {
     for (compression, panes, finest) in [
         (20, 1, None),
         (100, 1, None),
@@ -75,7 +75,7 @@ fn memory_is_at_most_that_of_panes_and_3_digests() {
                 let bytes = bytes + visited(&cache) + size_of::<TDigestWindow>();
                 let bytes = bytes + size_of::<WindowCache>();
                 // One of them for the period in the past.
-                let max = (window.live_panes() + 2) * max_of_one;
+                let max = (window.live_panes() + 1) * max_of_one;
                 assert!(bytes <= max, "{bytes} of {max}");
             }
         }
