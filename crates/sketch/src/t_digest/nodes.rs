@@ -8,7 +8,7 @@
 //! A run of at least three samples (runs.rs) is one node here. A sample of its mean increases its weight.
 
 use super::Centroid;
-use super::centroid::Scale;
+use super::centroid::{Scale, in_order};
 use super::runs::{Form, Kept, Run, rank, runs};
 use super::samples::{Samples, with_sorted_copy};
 use crate::blocks::{BlockMover, BlockVisitor};
@@ -154,46 +154,63 @@ impl SortedNodes {
         others_len: usize,
         samples: &Samples,
     ) -> Result<(), OutOfMemory> {
-        let is_known = self.key.take() == Some(key);
-        if !is_known {
-            *self = Self::default();
-            reserve_exact(&mut self.heavy, others_len + 1)?;
-            reserve_exact(&mut self.means, others_len)?;
-            let mut excess = 0;
-            for Run { node, is_run } in runs(others) {
-                let at = self.means.len() as u32;
-                self.means.push(node.mean);
-                self.has_runs |= is_run;
-                if is_run && node.weight == 2 {
-                    self.means.push(node.mean);
-                } else if node.weight > 1 {
-                    self.has_centroids |= !is_run;
-                    self.heavy.push(Heavy {
-                        at,
-                        is_run,
-                        is_kept: false,
-                        excess,
-                    });
-                    excess += node.weight - 1;
-                }
+        if self.key.take() == Some(key) {
+            let max_len = self.len() + samples.capacity() - self.samples;
+            let sorted = samples.sorted().saturating_sub(self.samples);
+            match &samples.values()[self.samples..] {
+                &[new] => self.insert(&mut [new], max_len)?,
+                new => with_sorted_copy(new, sorted, |new| self.insert(new, max_len))??,
             }
-            let at = self.means.len() as u32;
-            self.heavy.push(Heavy {
-                at,
-                is_run: false,
-                is_kept: true,
-                excess,
-            });
-        }
-        let max_len = self.len() + samples.capacity() - self.samples;
-        let sorted = samples.sorted().saturating_sub(self.samples);
-        match &samples.values()[self.samples..] {
-            &[new] => self.insert(&mut [new], max_len)?,
-            new => with_sorted_copy(new, sorted, |new| self.insert(new, max_len))??,
+        } else {
+            let max_len = others_len + samples.capacity();
+            let set = |sorted: &[f64]| {
+                self.set(in_order(others, sorted), others_len, sorted.len(), max_len)
+            };
+            samples.with_sorted(set)??;
         }
         self.samples = samples.len();
         self.key = Some(key);
         Ok(())
+    }
+
+    /// Replaces all nodes by these in stable order. At most `others_len`, with runs as one, are no samples.
+    fn set(
+        &mut self,
+        nodes: impl Iterator<Item = Centroid> + Clone,
+        others_len: usize,
+        samples_len: usize,
+        max_len: usize,
+    ) -> Result<(), OutOfMemory> {
+        *self = Self::default();
+        reserve_exact(&mut self.heavy, others_len + 1)?;
+        reserve_for(&mut self.means, others_len + samples_len, max_len)?;
+        let mut excess = 0;
+        for Run { node, is_run } in runs(nodes) {
+            let at = self.means.len() as u32;
+            self.means.push(node.mean);
+            self.has_runs |= is_run;
+            if is_run && node.weight == 2 {
+                self.means.push(node.mean);
+            } else if node.weight > 1 {
+                self.has_centroids |= !is_run;
+                let heavy = Heavy {
+                    at,
+                    is_run,
+                    is_kept: false,
+                    excess,
+                };
+                try_push(&mut self.heavy, heavy)?;
+                excess += node.weight - 1;
+            }
+        }
+        let at = self.means.len() as u32;
+        let end = Heavy {
+            at,
+            is_run: false,
+            is_kept: true,
+            excess,
+        };
+        try_push(&mut self.heavy, end)
     }
 
     /// Inserts samples that are in stable order, after the nodes of equal mean.
