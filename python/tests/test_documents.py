@@ -1,14 +1,16 @@
 """Runs the examples of docs/ that use the package. As in tests/server/each_server/documents.rs, each prints the comments that follow two
-spaces."""
+spaces. `python dask` and `python spark` blocks need these engines, which scripts/check-release.sh installs, and the blocks before them."""
 
 import contextlib
 import io
 import re
+import sys
 
 import pytest
 from conftest import ROOT
 
-FENCE = re.compile(r"^```python (roughly)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```python (roughly|dask|spark)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ENGINES = {"dask": "dask", "spark": "pyspark"}
 
 
 def blocks(path):
@@ -26,6 +28,9 @@ PAGES = [path for path in [ROOT / "python/README.md", *sorted((ROOT / "docs").rg
 def run(client, request, tmp_path, monkeypatch):
     """Runs the blocks of a page that are of these kinds."""
     monkeypatch.chdir(tmp_path)
+    # The workers of Spark.
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
 
     def run(path, kinds):
         texts = [text for kind, text in blocks(path) if kind in kinds]
@@ -48,6 +53,15 @@ def run(client, request, tmp_path, monkeypatch):
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_examples_print_their_comments(run, path):
     run(path, {"roughly"})
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_examples_of_engines_print_their_comments(run, engine):
+    pytest.importorskip(ENGINES[engine], reason="scripts/check-release.sh python installs it")
+    pages = [path for path in PAGES if engine in dict(blocks(path))]
+    assert pages
+    for path in pages:
+        run(path, {"roughly", engine})
 
 
 def test_the_pages_have_examples():

@@ -97,7 +97,7 @@ for database, key, expires, sketch in roughly.load_rdb(gzip.open("dump.rdb.gz"))
     sketch_of_key: roughly.Sketch = sketch
 memory: int = seen.__sizeof__()
 
-visits = roughly.shards.ShardedBloomFilter(redis.RedisCluster(port=7000), "visits", 12)
+visits = roughly.shards.ShardedBloomFilter(redis.RedisCluster(host="127.0.0.1", port=7000), "visits", 12)
 names: list[str] = visits.keys + roughly.shards.keys("visits", 12)
 visits.create(roughly.shards.capacity_of(1000, 12), 0.001, "WINDOW", 60_000, exist_ok=True)
 visits.update(np.arange(10))
