@@ -20,7 +20,7 @@
 #     defrag        active defragmentation of keys of every type during writes
 #     sizing        docs/sizing.html in a browser: its numbers are those of the sketches and of a server
 #     site          the documentation site in a browser (scripts/site/check.py)
-#     python        the Python package on all servers, its wheels on new Debian systems, and its sources
+#     python        the Python package on all servers, with Dask and Spark, its wheels on new Debian systems, and its sources
 #     arm64, musl   scripts/test-platform.sh
 #     packages      scripts/test-packages.sh
 #     reproducible  scripts/test-reproducible.sh; the working tree must have no uncommitted changes
@@ -60,7 +60,9 @@ site() {
 # The wheel for this machine's C library is installed without a network, as a user installs it, and the sources with one.
 python() {
     local target wheels=target/wheels system suite sources
-    scripts/test-matrix.sh python && scripts/install.sh chroot && rm -rf $wheels || return
+    scripts/test-matrix.sh python && scripts/install.sh chroot python-engines && rm -rf $wheels || return
+    # The package that the tests before have built.
+    (cd python && ../target/engines/bin/python -m pytest -q tests/test_documents.py -k engines) || return
     for target in $(. scripts/targets.sh && wheel_targets); do
         scripts/cross.sh "$target" wheel $wheels || return
     done

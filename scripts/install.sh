@@ -20,6 +20,8 @@
 #   python   the build tool of the Python package, under target/python
 #   python-tests
 #            it, and what the tests of the Python package use
+#   python-engines
+#            Dask, Spark with Java, and what the tests of the Python package use, under target/engines
 #   clients  Python, Node, and the clients of tests/clients, under target/clients; Go with a Redis client
 #   zig      the C compiler and linker of the packages, under target/zig
 #   sbom     cargo-cyclonedx, which writes the bill of materials of a release
@@ -204,6 +206,12 @@ need_python_tests() {
     fi
 }
 
+# Debian's Java runs Spark.
+need_python_engines() {
+    python_packages target/engines python/tests/engines.txt
+    program java default-jre-headless
+}
+
 need_clients() {
     local go_client=/usr/share/gocode/src/github.com/gomodule/redigo
     local lock=tests/clients/node/package-lock.json node=target/clients/node
@@ -243,6 +251,7 @@ for need in "$@"; do
         valgrind | lintian | git) program "$need" "$need" ;;
         python) python_packages target/python python/requirements.txt ;;
         python-tests) need_python_tests ;;
+        python-engines) need_python_engines ;;
         zig) python_packages target/zig packaging/requirements.txt ;;
         # Pinned, because the output of another version can differ.
         sbom) cargo cyclonedx --version 2> /dev/null | grep -qF " 0.5.9" || cargo install --quiet --locked --debug cargo-cyclonedx@0.5.9 ;;

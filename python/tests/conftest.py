@@ -170,6 +170,41 @@ def cluster_server(tmp_path_factory):
         yield client
 
 
+@contextlib.contextmanager
+def running_cluster(directory, count):
+    """Clients of the nodes of a new cluster. A node that ends does not stop the others."""
+    options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "60000", "--cluster-require-full-coverage", "no"]
+    with contextlib.ExitStack() as stack:
+        nodes = []
+        for number in range(count):
+            (directory / str(number)).mkdir()
+            node = stack.enter_context(running(directory / str(number), *options))
+            node.execute_command("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+            node.execute_command("CLUSTER", "ADDSLOTSRANGE", 16384 * number // count, 16384 * (number + 1) // count - 1)
+            for other in nodes:
+                other.execute_command("CLUSTER", "MEET", "127.0.0.1", node.get_connection_kwargs()["port"])
+            nodes.append(node)
+        expected = {b"cluster_state:ok", b"cluster_slots_assigned:16384", b"cluster_known_nodes:%d" % count}
+        while not all(expected <= {*node.execute_command("CLUSTER", "INFO").split()} for node in nodes):
+            time.sleep(0.05)
+        yield nodes
+
+
+@pytest.fixture(scope="session")
+def cluster_nodes(tmp_path_factory):
+    """Clients of the nodes of a cluster of three."""
+    with running_cluster(tmp_path_factory.mktemp("nodes"), 3) as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def nodes(cluster_nodes):
+    """Clients of the nodes of a cluster of three, which is empty."""
+    for node in cluster_nodes:
+        node.flushall()
+    return cluster_nodes
+
+
 @pytest.fixture
 def cluster(cluster_server):
     """A client of the cluster, which is empty."""

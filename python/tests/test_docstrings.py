@@ -6,6 +6,7 @@ import re
 
 import pytest
 import roughly
+import roughly.shards
 from conftest import ROOT
 
 #: Attributes that return a parameter: the example of the class shows them.
@@ -17,8 +18,9 @@ PARAMETERS = {
 
 def public_objects():
     """Names and objects: classes, functions, and the methods and attributes of classes."""
-    for name in sorted({*roughly.__all__, "open"}):
-        value = getattr(roughly, name)
+    names = [(name, getattr(roughly, name)) for name in sorted({*roughly.__all__, "open"})]
+    names += [(f"shards.{name}", getattr(roughly.shards, name)) for name in roughly.shards.__all__]
+    for name, value in names:
         if not callable(value):
             continue
         yield name, value

@@ -12,6 +12,7 @@ def test_other_modules_are_imported_when_they_are_used():
     """Those that the interpreter has at its start, of the standard library and of other packages."""
     imported = run("import sys; before = set(sys.modules); import roughly; print(*set(sys.modules) - before)")
     assert {name for name in imported if name.partition(".")[0] != "roughly"} <= {"__future__"}
+    assert "roughly" in imported and "roughly.shards" not in imported
 
 
 def test_numpy_is_imported_by_the_first_read_of_several_items():

@@ -8,7 +8,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
+import redis
 import roughly
+import roughly.shards
 
 version: str = roughly.__version__
 
@@ -94,3 +96,13 @@ seen.save(buffer)
 for database, key, expires, sketch in roughly.load_rdb(gzip.open("dump.rdb.gz")):
     sketch_of_key: roughly.Sketch = sketch
 memory: int = seen.__sizeof__()
+
+visits = roughly.shards.ShardedBloomFilter(redis.RedisCluster(host="127.0.0.1", port=7000), "visits", 12)
+names: list[str] = visits.keys + roughly.shards.keys("visits", 12)
+visits.create(roughly.shards.capacity_of(1000, 12), 0.001, "WINDOW", 60_000, exist_ok=True)
+visits.update(np.arange(10))
+is_new = visits.add("alice")
+present = visits.contains(["alice", 7]).all()
+size_of_all: int = visits.info()["Size"] + int(visits.accuracy()["fill"])
+shard: int = roughly.shards.shard_of("alice", 12)
+in_first: int = int((roughly.shards.shards_of(np.arange(10), 12) == 0).sum())

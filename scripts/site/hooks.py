@@ -43,6 +43,8 @@ NOT_IN_PROGRAMS = ["SCANDUMP", "LOADCHUNK", "DEBUG", "LOAD", "ADVANCE"]
 FENCES = {
     "redis": "text",
     "python roughly": "python",
+    "python dask": "python",
+    "python spark": "python",
     "redis resp3": 'text title="RESP3"',
     "redis redis-8": 'text title="Redis 8"',
     "make": "sh",

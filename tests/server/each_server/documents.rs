@@ -2,8 +2,8 @@
 //!
 //! The first word of a fenced block is its kind. `redis` blocks are input of the command-line client (`redis resp3`
 //! uses RESP3; `redis redis-8` runs only on Redis 8 and above), and their output is compared. `sh` and `python`
-//! blocks run, must succeed, and must print the comments that follow two spaces; `python roughly` blocks use the Python
-//! package, whose tests run them in the same way. `make` blocks name targets of the
+//! blocks run, must succeed, and must print the comments that follow two spaces; `python roughly`, `python dask` and
+//! `python spark` blocks use the Python package, whose tests run them in the same way. `make` blocks name targets of the
 //! Makefile. `conf` blocks start a server. `text` blocks do not run. `console` blocks change the reader's machine and
 //! do not run, but their lines with `make` must name targets of the Makefile. The blocks of a page share one server and
 //! run in order.

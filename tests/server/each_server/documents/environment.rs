@@ -104,7 +104,7 @@ impl Environment {
             }
             "conf" => starts_with(&text),
             // python/tests/test_documents.py runs the examples of the Python package.
-            "text" | "python roughly" => Ok(()),
+            "text" | "python roughly" | "python dask" | "python spark" => Ok(()),
             other => Err(format!("a block of an unknown kind: {other:?}")),
         }
     }
