@@ -119,27 +119,17 @@ impl<T> NarrowVec<T> {
         ManuallyDrop::new(unsafe { Vec::from_raw_parts(self.start.as_ptr(), len, capacity) })
     }
 
-    /// The elements for which there is memory.
-    #[must_use]
-    pub fn capacity(&self) -> usize {
-        self.capacity as usize
-    }
-
-    /// The vector. This one becomes empty.
-    pub fn take(&mut self) -> Vec<T> {
-        ManuallyDrop::into_inner(ManuallyDrop::new(take(self)).vec())
+    /// Passes the vector to `change`.
+    pub fn change<R>(&mut self, change: impl FnOnce(&mut Vec<T>) -> R) -> R {
+        let mut vec = ManuallyDrop::into_inner(ManuallyDrop::new(take(self)).vec());
+        let result = change(&mut vec);
+        *self = vec.into();
+        result
     }
 
     /// Passes the block to `visitor`.
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
         visitor.visit(&*self.vec());
-    }
-
-    /// Passes the block to `mover`, which may move it. The contents stay the same.
-    pub fn relocate(&mut self, mover: &mut impl BlockMover) {
-        let mut vec = self.take();
-        mover.relocate(&mut vec);
-        *self = vec.into();
     }
 }
 
@@ -258,15 +248,15 @@ mod tests {
             let mut vec = Vec::with_capacity(len + 1);
             vec.resize(len, Arc::clone(&element));
             let mut narrow = NarrowVec::from(vec);
-            assert_eq!((narrow.len(), narrow.capacity()), (len, len + 1));
+            assert_eq!(narrow.len(), len);
             narrow
                 .iter_mut()
                 .for_each(|each| *each = Arc::clone(&element));
             let mut mover = MovesAll::default();
-            narrow.relocate(&mut mover);
+            narrow.change(|vec| mover.relocate(vec));
             assert_eq!(mover.moves, 1);
-            let vec = narrow.take();
-            assert_eq!((vec.len(), narrow.len()), (len, 0));
+            let vec = narrow.change(take);
+            assert_eq!((vec.len(), vec.capacity(), narrow.len()), (len, len + 1, 0));
             // Dropping a narrow vector drops its elements.
             narrow = vec.into();
             assert_eq!(Arc::strong_count(&element), len + 1);

@@ -47,6 +47,7 @@ pub mod hash;
 pub mod math;
 pub mod memory;
 pub mod merge;
+mod one_or_many;
 #[allow(unsafe_code)] // prefetch instructions and vector extensions
 pub mod prefetch;
 pub mod refusable;

@@ -191,13 +191,11 @@ pub fn reserve_for<T>(vec: &mut Vec<T>, len: usize, max_len: usize) -> Result<()
     reserve_exact(vec, capacity_for(len, max_len) - vec.len())
 }
 
-/// Shrinks the capacity to [`capacity_for`] the current length. Nothing changes if there is no memory for the smaller
-/// block.
-pub fn shrink<T>(vec: &mut Vec<T>, max_len: usize) {
-    let capacity = capacity_for(vec.len(), max_len);
-    let mut smaller = Vec::new();
-    let allocate = || reserve_exact(&mut smaller, capacity).is_ok();
-    if capacity < vec.capacity() && optional(allocate) {
+/// Shrinks to this capacity, which is at least the length. Nothing changes if there is no memory for the smaller block.
+pub fn shrink<T>(vec: &mut Vec<T>, capacity: usize) {
+    if capacity < vec.capacity()
+        && let Ok(mut smaller) = optional(|| with_capacity(capacity))
+    {
         smaller.append(vec);
         *vec = smaller;
     }
@@ -260,7 +258,7 @@ mod tests {
                 assert_eq!(at_once.capacity(), capacity_for(len, max_len));
                 let mut shrunk = Vec::with_capacity(max_len);
                 shrunk.extend_from_slice(&one_by_one);
-                shrink(&mut shrunk, max_len);
+                shrink(&mut shrunk, capacity_for(len, max_len));
                 assert_eq!(shrunk, one_by_one);
                 assert_eq!(shrunk.capacity(), capacity_for(len, max_len));
             }

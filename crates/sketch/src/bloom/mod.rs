@@ -10,7 +10,7 @@ use crate::accuracy::{Accuracy, Field};
 use crate::buffer::Buffer;
 use crate::chain::{self, FilterShape, ItemHash, MAX_FILTERS, Probes};
 use crate::hash::{murmur2, murmur64a};
-use crate::memory::{Budget, OutOfMemory, reserve_exact};
+use crate::memory::{Budget, OutOfMemory};
 use crate::window::Panes;
 use shape::{OfChain, Shape, Sizing};
 
@@ -141,6 +141,11 @@ impl FilterShape for Shape {
     fn num_bits(&self, _: usize) -> u64 {
         self.modulus()
     }
+
+    /// No spare capacity.
+    fn capacity_for(len: usize) -> usize {
+        len
+    }
 }
 
 impl chain::Layout for Layout {
@@ -171,11 +176,6 @@ impl chain::Layout for Layout {
 
     fn is_scaling(&self, newest: &Filter) -> bool {
         !newest.shape().has_option(options::NONSCALING)
-    }
-
-    /// The list has no spare capacity.
-    fn reserve(filters: &mut Vec<Filter>, len: usize) -> Result<(), OutOfMemory> {
-        reserve_exact(filters, len - filters.len())
     }
 
     #[cold]

@@ -4,6 +4,7 @@ use super::bits::{Bits, ItemHash, Probes};
 use crate::buffer::Buffer;
 use crate::hash::modulus::Modulus;
 use crate::memory::OutOfMemory;
+use crate::one_or_many::Part;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
@@ -23,6 +24,9 @@ pub trait FilterShape: Probes + Copy + Debug {
 
     /// The number of bits that items use of an array of so many bytes. 0 only without hashes.
     fn num_bits(&self, bytes: usize) -> u64;
+
+    /// The capacity of a list of `len` filters.
+    fn capacity_for(len: usize) -> usize;
 }
 
 /// One filter of a chain.
@@ -113,19 +117,6 @@ impl<S: FilterShape> Filter<S> {
         &mut self.block[S::HEADER_BYTES..]
     }
 
-    /// The block, for relocation.
-    pub(super) fn block_mut(&mut self) -> &mut Buffer {
-        &mut self.block
-    }
-
-    /// A copy.
-    pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        Ok(Self {
-            block: Buffer::copy_of(&self.block)?,
-            ..*self
-        })
-    }
-
     /// The modulus of the probes.
     #[inline(always)]
     fn modulus(&self) -> Modulus<u64> {
@@ -187,5 +178,26 @@ impl<S: FilterShape> Filter<S> {
         }
         self.items += 1;
         true
+    }
+}
+
+impl<S: FilterShape> Part for Filter<S> {
+    fn capacity_for(len: usize) -> usize {
+        S::capacity_for(len)
+    }
+
+    fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        Ok(Self {
+            block: Buffer::copy_of(&self.block)?,
+            ..*self
+        })
+    }
+
+    fn block(&self) -> &Buffer {
+        &self.block
+    }
+
+    fn block_mut(&mut self) -> &mut Buffer {
+        &mut self.block
     }
 }

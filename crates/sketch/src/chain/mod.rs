@@ -9,17 +9,16 @@ mod accuracy;
 pub mod batch;
 mod bits;
 mod filter;
-mod list;
 
 pub use bits::{ItemHash, Probes};
 pub use filter::{Filter, FilterShape};
 
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::memory::{Budget, OutOfMemory};
+use crate::one_or_many::OneOrMany;
 use crate::prefetch::with_wide_vectors;
 use crate::window::Timed;
 use bits::BLOCK_ITEMS;
-use list::FilterList;
 use std::fmt::Debug;
 
 /// The parameters of a chain that are not those of each filter, and what depends on its type.
@@ -39,13 +38,6 @@ pub trait Layout: Copy + Debug {
     /// Whether the chain, of which `newest` is the newest filter, adds a filter when it is full.
     fn is_scaling(&self, newest: &Filter<Self::Shape>) -> bool;
 
-    /// Reserves memory for `len` filters in total. It must depend on `len` only, so that a loaded chain uses as much memory
-    /// as the saved one.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`] if the allocator refuses.
-    fn reserve(filters: &mut Vec<Filter<Self::Shape>>, len: usize) -> Result<(), OutOfMemory>;
-
     /// Updates what the layout stores about the filters, after one with this capacity, these bytes of its bits and hashes was
     /// appended. The chain has `filters` of them now.
     fn count(&mut self, _capacity: u64, _bytes: u64, _hashes: u32, _filters: usize) {}
@@ -64,7 +56,8 @@ pub trait Layout: Copy + Debug {
 /// A scalable Bloom filter: at least one filter, oldest first; see the [module documentation](self).
 #[derive(Debug)]
 pub struct Chain<L: Layout> {
-    filters: FilterList<L::Shape>,
+    /// The summary is the items of all filters but the newest, saturating.
+    filters: OneOrMany<Filter<L::Shape>, u64>,
     pub(crate) layout: L,
 }
 
@@ -72,7 +65,7 @@ impl<L: Layout> Chain<L> {
     /// A chain without filters, to which at least one must be appended.
     pub(crate) fn without_filters(layout: L) -> Self {
         Self {
-            filters: FilterList::default(),
+            filters: OneOrMany::default(),
             layout,
         }
     }
@@ -81,7 +74,9 @@ impl<L: Layout> Chain<L> {
     pub(crate) fn push(&mut self, filter: Filter<L::Shape>) -> Result<(), OutOfMemory> {
         let (hashes, capacity) = (filter.hashes(), filter.capacity());
         let bytes = filter.bits().len() as u64;
-        self.filters.push(filter, L::reserve)?;
+        let older_items = self.items();
+        self.filters.push(filter)?;
+        self.filters.set_summary(older_items);
         let filters = self.filters.len();
         self.layout.count(capacity, bytes, hashes, filters);
         Ok(())
@@ -90,14 +85,15 @@ impl<L: Layout> Chain<L> {
     /// A copy.
     pub(crate) fn copy(&self) -> Result<Self, OutOfMemory> {
         Ok(Self {
-            filters: self.filters.copy(L::reserve)?,
+            filters: self.filters.try_clone()?,
             layout: self.layout,
         })
     }
 
-    /// Removes the newest filters until `len` are left.
+    /// Removes the newest filters until `len` are left, at least one.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.filters.truncate(len);
+        self.count_items();
     }
 
     /// The filters, oldest first, for writing. After their numbers of items have changed, call [`Chain::count_items`].
@@ -107,7 +103,9 @@ impl<L: Layout> Chain<L> {
 
     /// Adds up the items of the filters.
     pub(crate) fn count_items(&mut self) {
-        self.filters.count_items();
+        let older = self.filters.older().iter().map(Filter::items);
+        let older_items = older.fold(0, u64::saturating_add);
+        self.filters.set_summary(older_items);
     }
 
     /// The hashes of `item`.
@@ -126,7 +124,8 @@ impl<L: Layout> Chain<L> {
     /// Items added to the whole chain, at most `i64::MAX`.
     #[must_use]
     pub fn items(&self) -> u64 {
-        self.filters.items()
+        let newest = self.filters.newest().map_or(0, Filter::items);
+        self.filters.summary().saturating_add(newest)
     }
 
     /// Whether the chain adds a filter when it is full.
@@ -229,7 +228,7 @@ impl<L: Layout> Chain<L> {
         limit: L::Limit,
         budget: Budget<'_>,
     ) -> Result<bool, L::Error> {
-        let max_items = L::MAX_ITEMS.saturating_sub(self.filters.older_items());
+        let max_items = L::MAX_ITEMS.saturating_sub(self.filters.summary());
         if let Some(newest) = self.filters.newest_mut()
             && !newest.is_full()
             && newest.items() < max_items
@@ -288,7 +287,7 @@ impl<L: Layout> Timed for Chain<L> {}
 
 impl<L: Layout> Blocks for Chain<L> {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        self.filters.visit(visitor);
+        self.filters.for_each_block(visitor);
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {

@@ -18,7 +18,6 @@ mod batch;
 mod bucket;
 mod compact;
 mod item;
-mod list;
 mod shape;
 mod stored;
 mod sub_filter;
@@ -32,10 +31,10 @@ pub use stored::HEADER_BYTES;
 
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::memory::{Budget, OutOfMemory};
+use crate::one_or_many::OneOrMany;
 use crate::window::Timed;
 use compact::{FreeSlots, Scope};
 use item::HashedItem;
-use list::SubFilters;
 use shape::Shape;
 use sub_filter::{Excess, SubFilter};
 
@@ -80,7 +79,7 @@ pub struct CuckooFilter {
     /// Deletions since the last compaction. A loaded value is not verified.
     deletes: u64,
     /// 1 to [`MAX_SUB_FILTERS`], oldest first; `shape` determines the size of each.
-    sub_filters: SubFilters,
+    sub_filters: OneOrMany<SubFilter, ()>,
 }
 
 impl CuckooFilter {
@@ -100,7 +99,7 @@ impl CuckooFilter {
             shape,
             items: 0,
             deletes: 0,
-            sub_filters: SubFilters::default(),
+            sub_filters: OneOrMany::default(),
         };
         filter.add_sub_filter(budget)?;
         Ok(filter)
@@ -274,7 +273,7 @@ impl Timed for CuckooFilter {}
 
 impl Blocks for CuckooFilter {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        self.sub_filters.visit(visitor);
+        self.sub_filters.for_each_block(visitor);
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {

@@ -3,12 +3,12 @@
 //! Both are decoded to [`Unchecked`], which one function validates.
 
 use super::CuckooFilter;
-use super::list::SubFilters;
 use super::shape::{MAX_SUB_FILTERS, Parameters, Shape};
 use super::sub_filter::{Excess, SubFilter};
 use crate::format::chunks::{ChunkError, ChunkPosition};
 use crate::format::{Fields, FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory};
+use crate::one_or_many::{OneOrMany, Part};
 use crate::stored::Stored;
 use std::ffi::CStr;
 
@@ -106,7 +106,7 @@ impl Unchecked {
                 shape,
                 items: self.items,
                 deletes: self.deletes,
-                sub_filters: SubFilters::default(),
+                sub_filters: OneOrMany::default(),
             },
             sub_filters,
         })
@@ -178,13 +178,15 @@ impl Stored for CuckooFilter {
             sub_filters,
         } = Unchecked::decode_header(header)?.validate()?;
         let shape = filter.shape;
-        let list_bytes = SubFilters::list_bytes(sub_filters);
-        let bytes = (0..sub_filters).try_fold(list_bytes, |sum, index| {
+        let listed = match sub_filters {
+            1 => 0,
+            several => SubFilter::capacity_for(several) * size_of::<SubFilter>(),
+        };
+        let bytes = (0..sub_filters).try_fold(listed as u64, |sum, index| {
             sum.checked_add(shape.slots_of(index)?)
         });
         let bytes = bytes.ok_or(OutOfMemory { bytes: u64::MAX })?;
         budget.request(bytes)?;
-        filter.sub_filters.reserve(sub_filters)?;
         for num_buckets in (0..sub_filters).map_while(|index| shape.num_buckets_of(index)) {
             let sub_filter = SubFilter::zeroed(num_buckets, shape.parameters.bucket_size)?;
             filter.sub_filters.push(sub_filter)?;

@@ -2,8 +2,10 @@
 
 use super::bucket;
 use super::item::{HashedItem, other_bucket};
+use super::shape::MAX_SUB_FILTERS;
 use crate::buffer::Buffer;
-use crate::memory::OutOfMemory;
+use crate::memory::{OutOfMemory, capacity_for};
+use crate::one_or_many::Part;
 use crate::prefetch::prefetch;
 
 /// An array of buckets without gaps. Their number is a power of two.
@@ -55,17 +57,6 @@ impl SubFilter {
             bucket_size,
             excess,
         }
-    }
-
-    /// A copy.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`].
-    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        Ok(Self {
-            slots: Buffer::copy_of(&self.slots)?,
-            ..*self
-        })
     }
 
     /// Number of buckets less one.
@@ -203,6 +194,27 @@ impl SubFilter {
             std::mem::swap(&mut fingerprint, &mut self.bucket_mut(hash)[victim]);
         }
         false
+    }
+}
+
+impl Part for SubFilter {
+    fn capacity_for(len: usize) -> usize {
+        capacity_for(len, MAX_SUB_FILTERS)
+    }
+
+    fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        Ok(Self {
+            slots: Buffer::copy_of(&self.slots)?,
+            ..*self
+        })
+    }
+
+    fn block(&self) -> &Buffer {
+        &self.slots
+    }
+
+    fn block_mut(&mut self) -> &mut Buffer {
+        &mut self.slots
     }
 }
 

@@ -319,8 +319,8 @@ impl Heap {
     /// Shrinks the slots and the index if there are fewer items than reserved, so that the memory depends on the
     /// items only.
     pub fn trim(&mut self) -> Result<(), OutOfMemory> {
-        let max_items = self.len();
-        shrink(&mut self.slots, max_items);
+        let capacity = capacity_for(self.slots.len(), self.len());
+        shrink(&mut self.slots, capacity);
         self.index.resize_for(self.slots.len())
     }
 

@@ -5,9 +5,9 @@
 use super::FIXED_SEED;
 use super::shape::{MAX_BYTES, MAX_HASHES, hashes_for};
 use crate::buffer::Buffer;
-use crate::chain::{self, FilterShape, ItemHash, Probes};
+use crate::chain::{self, FilterShape, ItemHash, MAX_TOTAL_HASHES, Probes};
 use crate::format::{Fields, FormatError};
-use crate::memory::OutOfMemory;
+use crate::memory::{OutOfMemory, capacity_for};
 use siphasher::sip::SipHasher13;
 use std::hash::Hasher;
 
@@ -86,6 +86,10 @@ impl FilterShape for Shape {
     #[inline(always)]
     fn num_bits(&self, bytes: usize) -> u64 {
         bytes as u64 * 8
+    }
+
+    fn capacity_for(len: usize) -> usize {
+        capacity_for(len, MAX_TOTAL_HASHES as usize)
     }
 }
 

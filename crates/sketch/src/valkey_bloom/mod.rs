@@ -13,8 +13,8 @@ pub mod shape;
 mod stored;
 
 use crate::accuracy::{Accuracy, Field};
-use crate::chain::{self, ItemHash, MAX_TOTAL_HASHES, allows_hashes};
-use crate::memory::{Budget, OutOfMemory, reserve_for};
+use crate::chain::{self, ItemHash, allows_hashes};
+use crate::memory::{Budget, OutOfMemory};
 use crate::window::Panes;
 use filter::{BlobHeader, Filter, Seed, Shape};
 use shape::{
@@ -51,7 +51,7 @@ pub enum Error {
     /// The chain would exceed the memory limit, or a bit array would have more than 2^64 bits.
     #[error("the filter exceeds its memory limit")]
     Size,
-    /// The filters would have more than [`MAX_TOTAL_HASHES`] hash functions in total.
+    /// The filters would have more than [`chain::MAX_TOTAL_HASHES`] hash functions in total.
     #[error("the filters have the largest number of hash functions")]
     Hashes,
     /// The memory for a filter was refused.
@@ -126,9 +126,9 @@ pub struct Layout {
     error_rate: f64,
     tightening: f64,
     /// The slots of valkey-bloom's list of filters, which [`ValkeyChain::size`] counts: at most four, or twice
-    /// [`MAX_TOTAL_HASHES`].
+    /// [`chain::MAX_TOTAL_HASHES`].
     slots: u32,
-    /// The sum of the hash functions of the filters, at most [`MAX_TOTAL_HASHES`].
+    /// The sum of the hash functions of the filters, at most [`chain::MAX_TOTAL_HASHES`].
     hashes: u32,
     expansion: u32,
     seed_is_random: bool,
@@ -149,11 +149,7 @@ impl chain::Layout for Layout {
         self.expansion != 0
     }
 
-    fn reserve(filters: &mut Vec<Filter>, len: usize) -> Result<(), OutOfMemory> {
-        reserve_for(filters, len, MAX_TOTAL_HASHES as usize)
-    }
-
-    /// The sum of the capacities must not exceed [`MAX_CAPACITY`], that of the hash functions [`MAX_TOTAL_HASHES`].
+    /// The sum of the capacities must not exceed [`MAX_CAPACITY`], that of the hash functions [`chain::MAX_TOTAL_HASHES`].
     fn count(&mut self, capacity: u64, bytes: u64, hashes: u32, filters: usize) {
         self.slots = grown_slots(self.slots.into(), filters as u64) as u32;
         self.capacity += capacity;

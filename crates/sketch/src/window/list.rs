@@ -3,7 +3,7 @@
 use super::{Panes, Timeline, UnitRange};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::format::{FormatError, Sink, Source};
-use crate::memory::{Budget, OutOfMemory, capacity_for, optional, with_capacity};
+use crate::memory::{Budget, OutOfMemory, capacity_for, shrink, with_capacity};
 use std::mem::take;
 use std::ops::Range;
 
@@ -168,12 +168,7 @@ impl<T> PaneList<T> {
     /// refuses the smaller block.
     pub fn shrink(&mut self, len: usize, timeline: &Timeline) {
         let capacity = Self::capacity_for(len.max(self.panes.len()), timeline);
-        if capacity < self.panes.capacity()
-            && let Ok(mut smaller) = optional(|| with_capacity(capacity))
-        {
-            smaller.append(&mut self.panes);
-            self.panes = smaller;
-        }
+        shrink(&mut self.panes, capacity);
     }
 
     /// Adds a pane that begins after all others. Allocates nothing if it was reserved.

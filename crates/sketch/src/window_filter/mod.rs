@@ -41,7 +41,7 @@ pub use bloom::{Addition, Bloom, BloomWindow, BloomWindowParameters, IfPresent};
 pub use cuckoo::{Cuckoo, CuckooWindow, CuckooWindowParameters};
 
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
-use crate::memory::{Budget, OutOfMemory, shrink};
+use crate::memory::{Budget, OutOfMemory, capacity_for, shrink};
 use crate::window::{Panes, Timed, Timeline, Window};
 use evict::SearchBudget;
 use retired::Retired;
@@ -378,7 +378,8 @@ impl<K: Kind> WindowFilter<K> {
         for sub_filter in removed {
             self.retired.add(sub_filter.into_slots());
         }
-        shrink(&mut self.sub_filters, MAX_SUB_FILTERS);
+        let capacity = capacity_for(self.sub_filters.len(), MAX_SUB_FILTERS);
+        shrink(&mut self.sub_filters, capacity);
     }
 
     /// The index of the sub-filter that stays if it is empty: the largest, if it is the one for the capacity.
