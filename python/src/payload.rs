@@ -25,11 +25,11 @@ fn id_of<T: Stored>() -> u64 {
 }
 
 /// The sketch whose values a payload has; `None` if it has another type.
-pub fn load_values<T: Stored<Defaults: Default>>(
+pub fn sketch_of<T: Stored<LoadOptions: Default>>(
     reader: &mut Reader<'_>,
 ) -> Option<Result<T, FormatError>> {
     let version = version_of::<T>(reader.type_id())?;
-    Some(T::load(reader, version, &T::Defaults::default()))
+    Some(T::load(reader, version, &T::LoadOptions::default()))
 }
 
 /// The encoding version in the type id of a payload; `None` if it is the id of another type.

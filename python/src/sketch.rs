@@ -169,7 +169,7 @@ macro_rules! variants {
             fn load(
                 reader: &mut roughly_dump::Reader<'_>,
             ) -> Option<Result<Self, roughly_sketch::format::FormatError>> {
-                $(if let Some(loaded) = $crate::payload::load_values::<$type>(reader) {
+                $(if let Some(loaded) = $crate::payload::sketch_of::<$type>(reader) {
                     return Some(loaded.map(|sketch| Self::$variant(sketch.into())));
                 })+
                 None

@@ -15,7 +15,7 @@ fn add(chain: &mut Chain, item: &[u8]) -> Result<bool, Error> {
 }
 
 impl Subject for Chain {
-    const DEFAULTS: () = ();
+    const LOAD_OPTIONS: () = ();
     type Results = (u64, u64, Vec<bool>);
 
     fn add(&mut self, item: &[u8], _number: i64) {

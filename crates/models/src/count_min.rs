@@ -13,7 +13,7 @@ use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 
 impl Subject for CountMin {
-    const DEFAULTS: () = ();
+    const LOAD_OPTIONS: () = ();
     type Results = Vec<u64>;
 
     fn add(&mut self, item: &[u8], number: i64) {

@@ -20,7 +20,7 @@ const DEFAULTS: Parameters = Parameters {
 };
 
 impl Subject for CuckooFilter {
-    const DEFAULTS: Parameters = DEFAULTS;
+    const LOAD_OPTIONS: Parameters = DEFAULTS;
     type Results = (u64, Vec<u64>);
 
     fn add(&mut self, item: &[u8], _number: i64) {

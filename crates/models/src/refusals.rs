@@ -63,7 +63,7 @@ fn operations<T: Subject>() -> [Operation<T>; 9] {
             Some(digest(&created.ok()?))
         }),
         ("load", Ends::Unchanged, |value, _| {
-            let loaded = T::load(&mut values(value), T::ENCODING_VERSION, &T::DEFAULTS);
+            let loaded = T::load(&mut values(value), T::ENCODING_VERSION, &T::LOAD_OPTIONS);
             Some(digest(&loaded.ok()?))
         }),
         ("save", Ends::Completely, |value, _| {
@@ -101,7 +101,7 @@ pub fn check<T: Subject>(bytes: &[u8], faults: &dyn Faults) -> Runs {
     let load = || {
         let mut input = Input::new(bytes);
         let version = input.byte();
-        let loaded = T::load(&mut input, version.into(), &T::DEFAULTS);
+        let loaded = T::load(&mut input, version.into(), &T::LOAD_OPTIONS);
         loaded.ok().filter(|_| version < CHUNKED)
     };
     let mut done = Runs::default();

@@ -14,8 +14,8 @@ const VERSION_BITS: u32 = 10;
 
 /// A sketch whose stored forms are checked.
 pub trait Subject: Stored {
-    /// Parameters that old encoding versions do not store.
-    const DEFAULTS: Self::Defaults;
+    /// The options of [`Stored::load`].
+    const LOAD_OPTIONS: Self::LoadOptions;
 
     /// Whether saving may round the state: only a state that was saved and loaded before must stay equal.
     const ROUNDS: bool = false;
@@ -43,7 +43,7 @@ pub fn stored<T: Subject>(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let version = input.byte();
     if version < CHUNKED {
-        if let Ok(value) = T::load(&mut input, version.into(), &T::DEFAULTS) {
+        if let Ok(value) = T::load(&mut input, version.into(), &T::LOAD_OPTIONS) {
             exercise(value);
         }
         return;
@@ -168,7 +168,7 @@ pub fn values<T: Stored>(value: &T) -> Values {
 
 /// Saves a value and loads it.
 pub fn reloaded<T: Subject>(value: &T) -> T {
-    T::load(&mut values(value), T::ENCODING_VERSION, &T::DEFAULTS).expect("a saved value")
+    T::load(&mut values(value), T::ENCODING_VERSION, &T::LOAD_OPTIONS).expect("a saved value")
 }
 
 /// The value that the header and the chunks of a value describe.
@@ -213,7 +213,7 @@ pub fn copied<T: Subject>(input: &mut Input<'_>, value: &T) -> T {
 
 /// Inputs for [`stored`] in all encoding versions and in chunks, from the values of a valid payload.
 pub fn seeds<T: Subject>(values: &Values) -> Vec<Vec<u8>> {
-    let value = T::load(&mut values.clone(), T::ENCODING_VERSION, &T::DEFAULTS);
+    let value = T::load(&mut values.clone(), T::ENCODING_VERSION, &T::LOAD_OPTIONS);
     let value = value.expect("a valid payload");
     let mut latest = Output::values(T::ENCODING_VERSION as u8);
     value.save(&mut latest);
@@ -233,7 +233,7 @@ pub fn payload<T: Subject>(id: u64, values: &mut Values) -> bool {
     let is_of_type = is_type::<T>(id);
     if is_of_type {
         let version = (id & ((1 << VERSION_BITS) - 1)) as u16;
-        let _ = T::load(values, version, &T::DEFAULTS).map(exercise);
+        let _ = T::load(values, version, &T::LOAD_OPTIONS).map(exercise);
     }
     is_of_type
 }

@@ -11,7 +11,7 @@ use roughly_sketch::stored::Stored;
 use roughly_sketch::t_digest::{Compressed, Info, TDigest};
 
 impl Subject for TDigest {
-    const DEFAULTS: () = ();
+    const LOAD_OPTIONS: () = ();
     /// Weights are stored as doubles, which cannot represent all integers above 2^53.
     const ROUNDS: bool = true;
     type Results = Vec<u64>;

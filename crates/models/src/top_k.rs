@@ -17,7 +17,7 @@ use roughly_sketch::top_k::TopK;
 use std::collections::{HashMap, HashSet};
 
 impl Subject for TopK {
-    const DEFAULTS: () = ();
+    const LOAD_OPTIONS: () = ();
     type Results = (List, Vec<u32>);
 
     fn add(&mut self, item: &[u8], number: i64) {

@@ -45,7 +45,7 @@ fn simulations_agree(chain: &ValkeyChain, max_size: u64) {
 }
 
 impl Subject for ValkeyChain {
-    const DEFAULTS: () = ();
+    const LOAD_OPTIONS: Option<u64> = None;
     type Results = (u64, u64, Vec<bool>);
 
     fn add(&mut self, item: &[u8], _number: i64) {

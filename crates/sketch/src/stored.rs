@@ -33,8 +33,8 @@ pub trait Stored: Blocks + Timed + Send + Sync + Sized {
     /// What reads keep for later reads.
     type Cache: Cache<Self>;
 
-    /// Parameters that old encoding versions do not store. The caller supplies them.
-    type Defaults: Default;
+    /// What the caller supplies: parameters that old encoding versions do not store, or a limit.
+    type LoadOptions: Default;
 
     /// Reads the values of an encoding version. Takes memory in proportion to the bytes read.
     ///
@@ -44,13 +44,13 @@ pub trait Stored: Blocks + Timed + Send + Sync + Sized {
     fn load(
         source: &mut dyn Source,
         encoding_version: u16,
-        defaults: &Self::Defaults,
+        options: &Self::LoadOptions,
     ) -> Result<Self, FormatError> {
         let versions = Self::MIN_ENCODING_VERSION..=Self::MAX_ENCODING_VERSION;
         if !versions.contains(&encoding_version) {
             return Err(FormatError::UnknownVersion(encoding_version));
         }
-        Self::load_values(source, encoding_version, defaults)
+        Self::load_values(source, encoding_version, options)
     }
 
     /// [`Stored::load`] for an encoding version from [`Stored::MIN_ENCODING_VERSION`] to
@@ -61,7 +61,7 @@ pub trait Stored: Blocks + Timed + Send + Sync + Sized {
     fn load_values(
         source: &mut dyn Source,
         encoding_version: u16,
-        defaults: &Self::Defaults,
+        options: &Self::LoadOptions,
     ) -> Result<Self, FormatError>;
 
     /// Writes the values of [`Stored::ENCODING_VERSION`].
@@ -153,7 +153,7 @@ pub trait Stored: Blocks + Timed + Send + Sync + Sized {
 /// [`FormatError`]: anything but such a header, or memory that was refused.
 pub fn load_header<T: Stored>(header: &[u8], budget: Budget<'_>) -> Result<T, FormatError> {
     let mut source = PackedSource::new(header, T::HEADER_MARK, Some(budget))?;
-    let sketch = T::load(&mut source, T::ENCODING_VERSION, &T::Defaults::default())?;
+    let sketch = T::load(&mut source, T::ENCODING_VERSION, &T::LoadOptions::default())?;
     source.finish()?;
     Ok(sketch)
 }

@@ -28,13 +28,13 @@ fn fields<T: Accuracy<Cache = ()>>(filter: &T, panes: Panes) -> Vec<(&'static st
 }
 
 /// As [`fields`], and checks that they are the same after a save and a load.
-fn fields_of<T: Accuracy<Cache = (), Defaults: Default>>(
+fn fields_of<T: Accuracy<Cache = (), LoadOptions: Default>>(
     filter: &T,
     panes: Panes,
 ) -> Vec<(&'static str, f64)> {
     let mut values = Values::default();
     filter.save(&mut values);
-    let reloaded = T::load(&mut values, T::ENCODING_VERSION, &T::Defaults::default()).unwrap();
+    let reloaded = T::load(&mut values, T::ENCODING_VERSION, &T::LoadOptions::default()).unwrap();
     let fields = fields(filter, panes);
     assert_eq!(self::fields(&reloaded, panes), fields);
     fields
@@ -169,7 +169,7 @@ fn the_rate_of_a_cuckoo_filter_is_that_of_the_slots_of_two_buckets() {
 }
 
 /// Checks the fields of all panes, two, one and none, with 200 items per pane.
-fn check_parts<T: Accuracy<Cache = (), Defaults = ()>>(filter: &mut T, add: fn(&mut T, &[u8])) {
+fn check_parts<T: Accuracy<Cache = (), LoadOptions = ()>>(filter: &mut T, add: fn(&mut T, &[u8])) {
     for pane in 10..14u64 {
         filter.advance(pane);
         for number in 0..200u64 {

@@ -9,7 +9,6 @@ use crate::server::data_type::{
 use crate::server::key::{Entry, one_of};
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::chain::batch;
-use roughly_sketch::format::{FormatError, Source};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::valkey_bloom::{self, ValkeyChain};
 use roughly_sketch::window::Panes;
@@ -30,8 +29,6 @@ impl DataType for Chain {
     const LOADCHUNK: &'static CStr = LOADCHUNK;
     /// A filter is always emitted in chunks, which RedisBloom loads.
     const MAX_RESTORE_BYTES: u64 = 0;
-
-    fn defaults() {}
 }
 
 impl DataType for BloomWindow {
@@ -39,8 +36,6 @@ impl DataType for BloomWindow {
     type Usage = CountedUsage;
     const LOADCHUNK: &'static CStr = LOADCHUNK;
     const MAX_RESTORE_BYTES: u64 = Chain::MAX_RESTORE_BYTES;
-
-    fn defaults() {}
 }
 
 impl DataType for ValkeyChain {
@@ -54,18 +49,8 @@ impl DataType for ValkeyChain {
         payload: Self::load_payload,
     });
 
-    fn defaults() {}
-
-    fn load_limited(
-        source: &mut dyn Source,
-        encoding_version: u16,
-        is_limited: bool,
-    ) -> Result<Self, FormatError> {
-        let max_size = match is_limited {
-            true => config::max_size(),
-            false => u64::MAX,
-        };
-        Self::load_within(source, encoding_version, max_size)
+    fn load_options(is_limited: bool) -> Option<u64> {
+        is_limited.then(config::max_size)
     }
 
     fn check_limit(&self, call: &Call<'_>) -> Result<(), Error> {

@@ -28,16 +28,12 @@ impl DataType for CountMin {
     const REGISTRATION: &'static Registration = &CLASSIC;
     type Usage = MeasuredUsage;
     const LOADCHUNK: &'static CStr = c"CMS.LOADCHUNK";
-
-    fn defaults() {}
 }
 
 impl DataType for CountMinWindow {
     const REGISTRATION: &'static Registration = &WINDOWED;
     type Usage = CountedUsage;
     const LOADCHUNK: &'static CStr = c"CMS.LOADCHUNK";
-
-    fn defaults() {}
 }
 
 one_of! {

@@ -30,7 +30,7 @@ impl DataType for CuckooFilter {
     /// A filter is always emitted in chunks, which RedisBloom loads.
     const MAX_RESTORE_BYTES: u64 = 0;
 
-    fn defaults() -> Parameters {
+    fn load_options(_is_limited: bool) -> Parameters {
         config::parameters()
     }
 }
@@ -40,8 +40,6 @@ impl DataType for CuckooWindow {
     type Usage = CountedUsage;
     const LOADCHUNK: &'static CStr = LOADCHUNK;
     const MAX_RESTORE_BYTES: u64 = CuckooFilter::MAX_RESTORE_BYTES;
-
-    fn defaults() {}
 }
 
 one_of! {

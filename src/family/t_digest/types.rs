@@ -34,16 +34,12 @@ impl DataType for TDigest {
     const REGISTRATION: &'static Registration = &CLASSIC;
     type Usage = CountedUsage;
     const LOADCHUNK: &'static CStr = c"TDIGEST.LOADCHUNK";
-
-    fn defaults() {}
 }
 
 impl DataType for TDigestWindow {
     const REGISTRATION: &'static Registration = &WINDOWED;
     type Usage = CountedUsage;
     const LOADCHUNK: &'static CStr = c"TDIGEST.LOADCHUNK";
-
-    fn defaults() {}
 }
 
 one_of! {

@@ -23,7 +23,7 @@ impl Emit for Recorder {
 }
 
 /// The value that the emitted commands create.
-fn created<T: DataType>(commands: &[(String, i64, Vec<u8>)], defaults: &T::Defaults) -> T {
+fn created<T: DataType>(commands: &[(String, i64, Vec<u8>)], options: &T::LoadOptions) -> T {
     if let [(command, 0, payload)] = commands {
         assert_eq!(command, "RESTORE");
         let (id, mut values) = Values::from_dump(payload).expect("a payload");
@@ -32,7 +32,7 @@ fn created<T: DataType>(commands: &[(String, i64, Vec<u8>)], defaults: &T::Defau
             .first_chunk()
             .expect("nine characters");
         assert_eq!(id, type_id(name, T::ENCODING_VERSION));
-        return T::load(&mut values, T::ENCODING_VERSION, defaults).expect("our values");
+        return T::load(&mut values, T::ENCODING_VERSION, options).expect("our values");
     }
     let load_chunk = T::LOADCHUNK.to_str().expect("ASCII");
     assert!(commands.iter().all(|(command, ..)| command == load_chunk));
@@ -53,7 +53,7 @@ fn digest<T: DataType>(value: &T) -> Vec<u8> {
 }
 
 /// Rewrites a value as RESTORE and as chunks, and compares what the commands create.
-fn check<T: DataType>(value: &T, defaults: &T::Defaults) {
+fn check<T: DataType>(value: &T, options: &T::LoadOptions) {
     let bytes = value.payload_bytes();
     for (max_restore_bytes, restores) in [
         (u64::MAX, true),
@@ -64,7 +64,7 @@ fn check<T: DataType>(value: &T, defaults: &T::Defaults) {
         let mut recorder = Recorder::default();
         rewrite(value, &mut recorder, max_restore_bytes).expect("memory");
         assert_eq!(recorder.0[0].0 == "RESTORE", restores);
-        assert_eq!(digest(&created::<T>(&recorder.0, defaults)), digest(value));
+        assert_eq!(digest(&created::<T>(&recorder.0, options)), digest(value));
     }
 }
 

@@ -24,16 +24,12 @@ impl DataType for TopK {
     const REGISTRATION: &'static Registration = &CLASSIC;
     type Usage = CountedUsage;
     const LOADCHUNK: &'static CStr = c"TOPK.LOADCHUNK";
-
-    fn defaults() {}
 }
 
 impl DataType for TopKWindow {
     const REGISTRATION: &'static Registration = &WINDOWED;
     type Usage = CountedUsage;
     const LOADCHUNK: &'static CStr = c"TOPK.LOADCHUNK";
-
-    fn defaults() {}
 }
 
 one_of! {

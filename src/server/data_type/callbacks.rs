@@ -115,7 +115,7 @@ unsafe extern "C" fn rdb_load<T: DataType>(
         let version = u16::try_from(encoding_version).unwrap_or(u16::MAX);
         let is_obeyed = callback_must_obey();
         take_refused_bytes();
-        match T::load_limited(&mut reader, version, !is_obeyed) {
+        match T::load(&mut reader, version, &T::load_options(!is_obeyed)) {
             Ok(value) => Box::into_raw(Value::of_key(value)).cast(),
             Err(error) => {
                 if is_obeyed && let Some(bytes) = take_refused_bytes() {

@@ -8,8 +8,8 @@ use crate::server::stats::Stats;
 use redis_module::raw;
 use roughly_sketch::accuracy::{Accuracy, Field};
 use roughly_sketch::blocks::BlockChanges;
+use roughly_sketch::format::FormatError;
 use roughly_sketch::format::chunks::ChunkError;
-use roughly_sketch::format::{FormatError, Source};
 use roughly_sketch::memory::{Budget, OutOfMemory};
 use roughly_sketch::stored::Stored;
 use roughly_sketch::window::{Panes, Timeline};
@@ -167,20 +167,9 @@ pub trait DataType: Stored + Accuracy + 'static {
     /// A command that recreates a value, which AOF rewrite emits instead of RESTORE.
     const PAYLOAD_COMMAND: Option<PayloadCommand<Self>> = None;
 
-    /// The parameters that old encoding versions do not store.
-    fn defaults() -> Self::Defaults;
-
-    /// Reads the values of an encoding version. `is_limited`: a client sent them with RESTORE, so the limits of this
-    /// server apply.
-    ///
-    /// # Errors
-    /// Those of [`Stored::load`], and values above a limit.
-    fn load_limited(
-        source: &mut dyn Source,
-        encoding_version: u16,
-        _is_limited: bool,
-    ) -> Result<Self, FormatError> {
-        Self::load(source, encoding_version, &Self::defaults())
+    /// The options of [`Stored::load`]. `is_limited`: a client sent the values with RESTORE, so the limits of this server apply.
+    fn load_options(_is_limited: bool) -> Self::LoadOptions {
+        Self::LoadOptions::default()
     }
 
     /// Checks a new value against a limit of the type.

@@ -16,7 +16,7 @@ use roughly_sketch::window::{Panes, Timed, Window};
 use std::collections::BTreeMap;
 
 impl Subject for CountMinWindow {
-    const DEFAULTS: () = ();
+    const LOAD_OPTIONS: () = ();
     type Results = (u64, Vec<u64>);
 
     fn add(&mut self, item: &[u8], number: i64) {

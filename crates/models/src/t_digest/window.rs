@@ -17,7 +17,7 @@ use std::cell::RefCell;
 const MAX_EXACT: i64 = 1 << 53;
 
 impl Subject for TDigestWindow {
-    const DEFAULTS: () = ();
+    const LOAD_OPTIONS: () = ();
     type Results = Vec<u64>;
 
     fn add(&mut self, _item: &[u8], number: i64) {

@@ -28,7 +28,7 @@ const SEED: [u8; 16] = *b"0123456789abcdef";
 type Cache = <TopKWindow as Stored>::Cache;
 
 impl Subject for TopKWindow {
-    const DEFAULTS: () = ();
+    const LOAD_OPTIONS: () = ();
     type Results = (List, Vec<(bool, u32)>);
 
     fn add(&mut self, item: &[u8], number: i64) {

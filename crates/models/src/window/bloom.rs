@@ -16,7 +16,7 @@ use std::collections::HashMap;
 const EXACT: f64 = 1e-9;
 
 impl Subject for BloomWindow {
-    const DEFAULTS: () = ();
+    const LOAD_OPTIONS: () = ();
     type Results = (u64, u64, Vec<bool>);
 
     fn add(&mut self, item: &[u8], _number: i64) {

@@ -11,7 +11,7 @@ use roughly_sketch::window_filter::{CuckooWindow, CuckooWindowParameters, Error,
 use std::collections::{BTreeMap, HashMap};
 
 impl Subject for CuckooWindow {
-    const DEFAULTS: () = ();
+    const LOAD_OPTIONS: () = ();
     type Results = (u64, Vec<u64>);
 
     fn add(&mut self, item: &[u8], _number: i64) {

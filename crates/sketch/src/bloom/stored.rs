@@ -261,12 +261,12 @@ impl Stored for Chain {
     const ENCODING_VERSION: u16 = 4;
     const MIN_ENCODING_VERSION: u16 = 0;
     type Cache = ();
-    type Defaults = ();
+    type LoadOptions = ();
 
     fn load_values(
         source: &mut dyn Source,
         encoding_version: u16,
-        (): &Self::Defaults,
+        (): &Self::LoadOptions,
     ) -> Result<Self, FormatError> {
         Self::load_with(source, encoding_version, |source| {
             let bits = source.read_bytes()?;

@@ -87,13 +87,13 @@ impl Stored for CountMin {
     const ENCODING_VERSION: u16 = 0;
     const MAX_ENCODING_VERSION: u16 = 1;
     type Cache = ();
-    type Defaults = ();
+    type LoadOptions = ();
 
     /// Cost: one pass over cells of 8 bytes, none over others.
     fn load_values(
         source: &mut dyn Source,
         encoding_version: u16,
-        (): &Self::Defaults,
+        (): &Self::LoadOptions,
     ) -> Result<Self, FormatError> {
         let (header, cells) = Header::decode(source, encoding_version)?;
         let (shape, total) = header.validate()?;

@@ -119,7 +119,7 @@ impl Stored for CuckooFilter {
     const MIN_ENCODING_VERSION: u16 = 0;
     /// The configured parameters, which encodings before 4 do not store.
     type Cache = ();
-    type Defaults = Parameters;
+    type LoadOptions = Parameters;
 
     fn load_values(
         source: &mut dyn Source,

@@ -178,7 +178,7 @@ impl Stored for TDigest {
     const TYPE_NAME: &'static CStr = c"TDIS-TYPE";
     const ENCODING_VERSION: u16 = 0;
     type Cache = DigestCache;
-    type Defaults = ();
+    type LoadOptions = ();
 
     fn load_values(source: &mut dyn Source, _: u16, (): &()) -> Result<Self, FormatError> {
         Ok(Unchecked::decode(source)?.validate()?.digest()?)

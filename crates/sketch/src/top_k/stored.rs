@@ -81,7 +81,7 @@ impl Stored for TopK {
     const TYPE_NAME: &'static CStr = c"TopK-TYPE";
     const ENCODING_VERSION: u16 = 0;
     type Cache = ();
-    type Defaults = ();
+    type LoadOptions = ();
 
     /// Fingerprints are recomputed: RedisBloom cuts items at a NUL after hashing them, and such an item could not be
     /// found by its stored fingerprint. A duplicate item keeps the larger count. Without a stored random state, the

@@ -165,22 +165,33 @@ fn header_filters(
 }
 
 impl ValkeyChain {
-    /// [`Stored::load`] with a limit: the chain must not exceed `max_size` bytes; see [`ValkeyChain::restored_size`]. Memory: in
-    /// proportion to the bytes read.
-    ///
-    /// Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom". Limit: docs/families/bloom.md, "valkey-bloom's type".
-    ///
-    /// # Errors
-    /// [`FormatError::UnknownVersion`] for every version but 1; [`FormatError::Invalid`] for values that contradict the format
-    /// or exceed the limit; the errors of `source`; memory that was refused.
-    pub fn load_within(
+    /// Appends a validated filter with its stored form.
+    pub(super) fn push_blob(
+        &mut self,
+        parts: &FilterParts,
+        items: u64,
+        blob: Buffer,
+    ) -> Result<(), OutOfMemory> {
+        let filter = Filter::with_blob(parts.capacity, items, &parts.header, blob);
+        self.push(filter)
+    }
+}
+
+impl Stored for ValkeyChain {
+    const TYPE_NAME: &'static CStr = c"bloomfltr";
+    const ENCODING_VERSION: u16 = 1;
+    /// As a little-endian integer, it exceeds `i64::MAX`, the largest first field of a
+    /// [`bloom::Chain`](crate::bloom::Chain) header.
+    const HEADER_MARK: &'static [u8] = b"vb-blm1\xff";
+    type Cache = ();
+    /// The largest [`ValkeyChain::restored_size`] in bytes; see docs/families/bloom.md, "valkey-bloom's type".
+    type LoadOptions = Option<u64>;
+
+    fn load_values(
         source: &mut dyn Source,
-        encoding_version: u16,
-        max_size: u64,
+        _: u16,
+        max_size: &Option<u64>,
     ) -> Result<Self, FormatError> {
-        if encoding_version != Self::ENCODING_VERSION {
-            return Err(FormatError::UnknownVersion(encoding_version));
-        }
         let parts = ChainParts {
             filters: source.read_unsigned()?,
             expansion: source.read_unsigned()?,
@@ -203,7 +214,7 @@ impl ValkeyChain {
             let blob = source.read_bytes()?;
             let header = BlobHeader::of_blob(&blob)?;
             counted_bytes = counted_bytes.saturating_add(header.bytes);
-            if restored_size(index + 1, counted_bytes) > max_size {
+            if max_size.is_some_and(|max| restored_size(index + 1, counted_bytes) > max) {
                 return Err(FormatError::Invalid("larger than the memory limit"));
             }
             let parts = FilterParts {
@@ -216,36 +227,6 @@ impl ValkeyChain {
             chain.push_blob(&parts, items, blob)?;
         }
         Ok(chain)
-    }
-
-    /// Appends a validated filter with its stored form.
-    pub(super) fn push_blob(
-        &mut self,
-        parts: &FilterParts,
-        items: u64,
-        blob: Buffer,
-    ) -> Result<(), OutOfMemory> {
-        let filter = Filter::with_blob(parts.capacity, items, &parts.header, blob);
-        self.push(filter)
-    }
-}
-
-impl Stored for ValkeyChain {
-    const TYPE_NAME: &'static CStr = c"bloomfltr";
-    const ENCODING_VERSION: u16 = 1;
-    /// As a little-endian integer, it exceeds `i64::MAX`, the largest first field of a
-    /// [`bloom::Chain`](crate::bloom::Chain) header.
-    const HEADER_MARK: &'static [u8] = b"vb-blm1\xff";
-    type Cache = ();
-    type Defaults = ();
-
-    /// [`ValkeyChain::load_within`] without a limit.
-    fn load_values(
-        source: &mut dyn Source,
-        encoding_version: u16,
-        (): &Self::Defaults,
-    ) -> Result<Self, FormatError> {
-        Self::load_within(source, encoding_version, u64::MAX)
     }
 
     fn save(&self, sink: &mut dyn Sink) {

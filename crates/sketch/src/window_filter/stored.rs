@@ -55,7 +55,7 @@ impl<K: Kind> Stored for WindowFilter<K> {
     const ENCODING_VERSION: u16 = K::ENCODING_VERSION;
     const HEADER_MARK: &'static [u8] = K::HEADER_MARK;
     type Cache = ();
-    type Defaults = ();
+    type LoadOptions = ();
 
     fn load_values(source: &mut dyn Source, _: u16, (): &()) -> Result<Self, FormatError> {
         let invalid = FormatError::Invalid;

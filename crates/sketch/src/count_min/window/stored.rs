@@ -79,7 +79,7 @@ impl Stored for CountMinWindow {
     /// As a width, it would exceed 2^63.
     const HEADER_MARK: &'static [u8] = b"CMSWIN3\xff";
     type Cache = ();
-    type Defaults = ();
+    type LoadOptions = ();
 
     /// Cost: one pass over all cells.
     fn load_values(source: &mut dyn Source, _: u16, (): &()) -> Result<Self, FormatError> {

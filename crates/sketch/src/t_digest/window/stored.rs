@@ -194,7 +194,7 @@ impl Stored for TDigestWindow {
     /// As the compression of a header without a window, this would be below 1.
     const HEADER_MARK: &'static [u8] = b"TDWINDO3";
     type Cache = WindowCache;
-    type Defaults = ();
+    type LoadOptions = ();
 
     fn load_values(source: &mut dyn Source, _: u16, (): &()) -> Result<Self, FormatError> {
         let timeline = Timeline::load::<Self>(source)?;

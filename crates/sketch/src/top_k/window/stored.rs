@@ -147,7 +147,7 @@ impl Stored for TopKWindow {
     /// A sketch without a window has `TOPK\x01\0\0\0`.
     const HEADER_MARK: &'static [u8] = b"TOPKWIN\x04";
     type Cache = RankingCache;
-    type Defaults = ();
+    type LoadOptions = ();
 
     fn load_values(source: &mut dyn Source, _: u16, (): &()) -> Result<Self, FormatError> {
         let timeline = Timeline::load::<Self>(source)?;

@@ -65,7 +65,7 @@ pub fn values_of(payload: &[u8]) -> Values {
 /// The chain of a recorded DUMP.
 pub fn restored(key: &str) -> ValkeyChain {
     let mut values = values_of(&bytes(&format!("{key}.dump")));
-    ValkeyChain::load(&mut values, 1, &()).unwrap()
+    ValkeyChain::load(&mut values, 1, &None).unwrap()
 }
 
 /// The payload of DUMP without its footer.
@@ -248,7 +248,7 @@ fn limits_apply_to_loaded_chains_to_the_byte() {
         let size = restored(&key).size();
         let within = |limit| {
             let mut values = values_of(&bytes(&format!("{key}.dump")));
-            ValkeyChain::load_within(&mut values, 1, limit)
+            ValkeyChain::load(&mut values, 1, &Some(limit))
         };
         // The list has grown after the last filter was checked.
         let filters = restored(&key).filters().len() as u64;

@@ -64,7 +64,7 @@ fn growth_ends_at_the_limit() {
     assert_eq!(state(&chain), before);
     // A grown chain can be loaded again and ends at the same filter.
     for mut copy in [
-        ValkeyChain::load(&mut saved(&chain), 1, &()).unwrap(),
+        ValkeyChain::load(&mut saved(&chain), 1, &None).unwrap(),
         from_chunks(&chain),
         chain.try_clone().unwrap(),
     ] {

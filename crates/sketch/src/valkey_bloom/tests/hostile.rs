@@ -190,7 +190,7 @@ fn the_fixed_seed_is_required_where_the_flag_specifies_it() {
 #[test]
 fn encoding_versions_other_than_1_are_refused() {
     for version in [0, 2, 3, 1023] {
-        let refused = ValkeyChain::load(&mut Parts::valid().values(), version, &());
+        let refused = ValkeyChain::load(&mut Parts::valid().values(), version, &None);
         assert_eq!(refused.err(), Some(FormatError::UnknownVersion(version)));
     }
 }
@@ -210,7 +210,7 @@ fn values_of_other_types_are_refused() {
                 continue;
             }
             values.values[position] = other;
-            let refused = ValkeyChain::load(&mut values, 1, &());
+            let refused = ValkeyChain::load(&mut values, 1, &None);
             assert_eq!(refused.err(), Some(FormatError::Truncated));
         }
     }
@@ -235,14 +235,14 @@ fn truncated_forms_are_refused_at_every_byte() {
     for len in 0..values.values.len() {
         let mut values = values.clone();
         values.values.truncate(len);
-        let refused = ValkeyChain::load(&mut values, 1, &());
+        let refused = ValkeyChain::load(&mut values, 1, &None);
         assert_eq!(refused.err(), Some(FormatError::Truncated), "{len}");
     }
     let blob = parts.filters[1].blob();
     for len in 0..blob.len() {
         let mut values = values.clone();
         *values.values.back_mut().unwrap() = Value::Bytes(blob[..len].to_vec());
-        assert!(ValkeyChain::load(&mut values, 1, &()).is_err(), "{len}");
+        assert!(ValkeyChain::load(&mut values, 1, &None).is_err(), "{len}");
     }
     // Bytes after the end are ignored in a payload, as in valkey-bloom, but not in a header.
     let longer = [&payload[..], &[0; 9]].concat();
@@ -325,7 +325,7 @@ fn a_chain_does_not_grow_above_the_largest_sum_of_capacities() {
 #[test]
 fn limits_of_rdb_use_the_bytes_that_are_present() {
     let within =
-        |parts: &Parts, limit| ValkeyChain::load_within(&mut parts.values(), 1, limit).is_ok();
+        |parts: &Parts, limit| ValkeyChain::load(&mut parts.values(), 1, &Some(limit)).is_ok();
     let mut parts = Parts::valid();
     let bytes: u64 = parts.filters.iter().map(|filter| filter.bytes).sum();
     let size = 48 + 8 + 2 * 208 + bytes;

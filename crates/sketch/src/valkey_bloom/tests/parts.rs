@@ -84,7 +84,7 @@ impl Parts {
 
     /// Loads the values of RDB.
     pub fn rdb(&self) -> Result<ValkeyChain, FormatError> {
-        ValkeyChain::load(&mut self.values(), 1, &())
+        ValkeyChain::load(&mut self.values(), 1, &None)
     }
 
     /// The payload of BF.LOAD.

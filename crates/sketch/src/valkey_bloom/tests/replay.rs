@@ -278,7 +278,7 @@ fn recorded_limits_of_restore_are_exact() {
             let from = command[3]["ref"][0].as_u64().unwrap() as usize;
             let mut payload = argument(&commands[from].1[1]);
             payload.extend_from_slice(&[11, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-            let restored = ValkeyChain::load_within(&mut values_of(&payload), 1, limit);
+            let restored = ValkeyChain::load(&mut values_of(&payload), 1, &Some(limit));
             assert_eq!(restored.is_ok(), expected[0] == "str", "{limit}");
             restores[usize::from(restored.is_ok())] += 1;
         }
