@@ -152,7 +152,7 @@ impl CuckooFilter {
         }
         self.deletes = self.deletes.saturating_add(1);
         if self.sub_filters.len() > 1 && self.is_compaction_due() {
-            self.compact_with(Scope::UntilKept, FreeSlots::new(self.shape, budget));
+            self.compact_with(Scope::UntilKept, FreeSlots::new(budget));
         }
         true
     }
@@ -171,10 +171,10 @@ impl CuckooFilter {
     /// Moves fingerprints from newer sub-filters into empty slots of older ones, and frees the newest while they are empty.
     /// Returns whether anything changed, the count of deletions included.
     ///
-    /// Cost: linear in the slots, with an index of up to two fifths of the slots' bytes, requested from `budget`. If
+    /// Cost: linear in the slots, with an index of up to a quarter of the slots' bytes, requested from `budget`. If
     /// they are refused, the cost is linear in the slots times the number of sub-filters, with the same result.
     pub fn compact(&mut self, budget: Budget<'_>) -> bool {
-        self.compact_with(Scope::All, FreeSlots::new(self.shape, budget))
+        self.compact_with(Scope::All, FreeSlots::new(budget))
     }
 
     /// Insertions less deletions.

@@ -109,6 +109,26 @@ impl SubFilter {
         &mut self.slots[start..][..len]
     }
 
+    /// Passes the number of each bucket, and whether it has an empty slot.
+    #[inline(always)]
+    pub fn for_each_bucket(&self, each: impl FnMut(u64, bool)) {
+        match self.bucket_size {
+            1 => self.for_each_bucket_of::<1>(each),
+            2 => self.for_each_bucket_of::<2>(each),
+            4 => self.for_each_bucket_of::<4>(each),
+            _ => self.for_each_bucket_of::<0>(each),
+        }
+    }
+
+    /// [`SubFilter::for_each_bucket`] for buckets of `SIZE` slots, or of any other size if `SIZE` is 0.
+    #[inline(always)]
+    fn for_each_bucket_of<const SIZE: usize>(&self, mut each: impl FnMut(u64, bool)) {
+        let bucket_size = if SIZE == 0 { self.bucket_size() } else { SIZE };
+        for (number, slots) in (0..).zip(self.slots.chunks_exact(bucket_size)) {
+            each(number, bucket::contains(slots, 0));
+        }
+    }
+
     /// Prefetches both buckets of an item.
     #[inline]
     pub fn prefetch(&self, item: &HashedItem) {

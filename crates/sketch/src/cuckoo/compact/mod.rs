@@ -5,11 +5,10 @@
 //! buckets. How the empty slots are found is not part of the format; see [`FreeSlots`].
 
 mod bitmap;
-mod first_free;
 mod free_slots;
+mod one_by_one;
 mod passes;
-mod probe;
-mod unions;
+mod planes;
 
 pub(super) use free_slots::FreeSlots;
 
@@ -29,15 +28,6 @@ pub(super) enum Scope {
     All,
 }
 
-/// The result for the fingerprints of one sub-filter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Moves {
-    /// At least one fingerprint moved.
-    moved: bool,
-    /// At least one fingerprint stayed.
-    kept: bool,
-}
-
 impl CuckooFilter {
     /// Compacts and sets the count of deletions to 0. Returns whether anything changed, that count included.
     pub(super) fn compact_with(&mut self, scope: Scope, mut free_slots: FreeSlots<'_>) -> bool {
@@ -45,12 +35,12 @@ impl CuckooFilter {
         let mut kept = self.sub_filters.len();
         for source in (1..self.sub_filters.len()).rev() {
             let (earlier, later) = self.sub_filters.split_at_mut(source);
-            let moves = move_all(&mut later[0], earlier, &mut free_slots);
-            changed |= moves.moved;
-            if moves.kept && scope == Scope::UntilKept {
+            let (any_moved, any_kept) = move_all(&mut later[0], earlier, &mut free_slots);
+            changed |= any_moved;
+            if any_kept && scope == Scope::UntilKept {
                 break;
             }
-            if !moves.kept && source + 1 == kept {
+            if !any_kept && source + 1 == kept {
                 kept = source;
                 changed = true;
             }
@@ -61,24 +51,25 @@ impl CuckooFilter {
     }
 }
 
-/// Moves the fingerprints of `source` into empty slots of `earlier`, in slot order.
+/// Moves the fingerprints of `source` into empty slots of `earlier`, in slot order. Returns whether one moved, and whether one
+/// stayed.
 fn move_all(
     source: &mut SubFilter,
     earlier: &mut [SubFilter],
     free_slots: &mut FreeSlots<'_>,
-) -> Moves {
-    let mut moves = Moves::default();
+) -> (bool, bool) {
+    let (mut moved, mut kept) = (false, false);
     let bucket_size = source.bucket_size();
     let block_buckets = BLOCK_SLOTS / bucket_size;
     let mut first_bucket = 0;
     for block in source.slots_mut().chunks_mut(block_buckets * bucket_size) {
         if has_fingerprint(block) {
-            moves.moved |= free_slots.move_block(earlier, block, first_bucket);
-            moves.kept |= has_fingerprint(block);
+            moved |= free_slots.move_block(earlier, block, first_bucket);
+            kept |= has_fingerprint(block);
         }
         first_bucket += block_buckets as u64;
     }
-    moves
+    (moved, kept)
 }
 
 /// Whether any slot holds a fingerprint. Tests all slots without a branch, so that it vectorizes.

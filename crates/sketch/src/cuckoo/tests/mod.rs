@@ -101,7 +101,7 @@ proptest! {
         let mut refused = probed.try_clone().unwrap();
         let scope = if automatic { Scope::UntilKept } else { Scope::All };
         let compact = |filter: &mut CuckooFilter, index_after, budget| {
-            let free_slots = FreeSlots::with_index_after(index_after, filter.shape, budget);
+            let free_slots = FreeSlots::with_index_after(index_after, budget);
             filter.compact_with(scope, free_slots)
         };
         let changed = compact(&mut probed, u64::MAX, Budget::UNLIMITED);
@@ -342,12 +342,12 @@ fn a_filter_with_one_sub_filter_takes_one_block_besides_its_slots() {
 #[test]
 fn memory_for_an_index_is_requested_before_it_is_allocated() {
     for (expansion, sub_filters, bytes) in [
-        // A mask of eight bits per bucket, and a bit per bucket and sub-filter.
-        (1, 8, 64 + 7 * 8),
+        // A mask of eight bits per bucket.
+        (1, 8, 64),
         // Two bytes per bucket.
         (1, 80, 2 * 64),
-        // Two bits per bucket: of 64, 128 and 256 buckets.
-        (2, 4, 2 * (64 + 128 + 256) / 8),
+        // A bit per bucket: of 64, 128 and 256 buckets, and of 256 once more.
+        (2, 4, (64 + 128 + 2 * 256) / 8),
     ] {
         let mut filter = random_filter(128, parameters(2, 20, expansion), 1, sub_filters, 10);
         let requested = Cell::new(Vec::new());
@@ -357,7 +357,7 @@ fn memory_for_an_index_is_requested_before_it_is_allocated() {
             requested.set(all);
             false
         };
-        let free_slots = FreeSlots::with_index_after(0, filter.shape, Budget::new(&allows));
+        let free_slots = FreeSlots::with_index_after(0, Budget::new(&allows));
         filter.compact_with(Scope::All, free_slots);
         assert_eq!(requested.take(), [bytes]);
     }
