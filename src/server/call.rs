@@ -118,7 +118,7 @@ impl<'a> Call<'a> {
     /// If there is no such argument.
     pub fn skip_to(&mut self, first: usize) {
         self.args = &self.args[first..];
-        self.memory.set_first(first);
+        self.memory.set_args(self.args);
     }
 
     /// Random bytes from the kernel, or from the server if the kernel has no such function: the server computes two SHA-256 sums

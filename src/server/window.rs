@@ -75,9 +75,7 @@ impl Call<'_> {
             }
             self.report_ahead(distance(timeline.window(), newest, unix_ms));
         }
-        if self.memory().is_key_limited() {
-            self.memory().set_key_bytes(value.live_bytes());
-        }
+        self.memory().set_key_bytes(|| value.live_bytes());
         None
     }
 
@@ -90,9 +88,7 @@ impl Call<'_> {
             self.replicate(&ADVANCE, arguments.integer(newest));
             self.pending_advance = true;
         }
-        if self.memory().is_key_limited() {
-            self.memory().set_key_bytes(value.live_bytes());
-        }
+        self.memory().set_key_bytes(|| value.live_bytes());
     }
 
     /// Reports a write to the key in argument 1, whose newest pane begins in so many milliseconds.

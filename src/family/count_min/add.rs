@@ -6,11 +6,9 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::Outcome;
 use crate::server::key::{Entry, OneOf};
-use crate::server::memory::Memory;
 use roughly_sketch::count_min::{CountMinError, NO_LIMIT};
-use roughly_sketch::memory::{Budget, Grants, Purpose, try_push};
+use roughly_sketch::memory::{Purpose, try_push};
 use roughly_sketch::window::Panes;
-use std::cell::Cell;
 use std::ffi::CStr;
 use std::ops::Range;
 
@@ -176,13 +174,12 @@ fn increment<'a>(
             return Ok(());
         }
         call.reply_array(1);
-        let growth = Growth::of(call.memory());
+        let budget = call.memory().budget(Purpose::Add);
         let item = call.arg(first).bytes();
         let sketch = entry.get::<CountsMut<'_>>();
         let limit = sketch.limit(call, max);
-        let result = sketch.increment(item, by, limit, growth.budget());
+        let result = sketch.increment(item, by, limit, budget);
         answer(call, by, result);
-        growth.recount(entry);
     } else {
         let mut stored = [0; STORED_INCREMENTS];
         let mut min = 0;
@@ -200,7 +197,7 @@ fn increment<'a>(
             answer_unchanged(call, entry, first, max, later, &mut answer);
             return Ok(());
         }
-        let growth = Growth::of(call.memory());
+        let budget = call.memory().budget(Purpose::Add);
         let items = call.args_from(first).step_by(2).map(Argument::bytes);
         call.reply_array(items.len());
         let further = call
@@ -210,10 +207,12 @@ fn increment<'a>(
         let pairs = items.zip(stored.into_iter().chain(further));
         let sketch = entry.get::<CountsMut<'_>>();
         let limit = sketch.limit(call, max);
-        sketch.increment_all(pairs, limit, growth.budget(), |by, result| {
+        sketch.increment_all(pairs, limit, budget, |by, result| {
             answer(call, by, result);
         });
-        growth.recount(entry);
+    }
+    if call.memory().taken() > 0 {
+        entry.recount();
     }
     Ok(())
 }
@@ -266,43 +265,5 @@ fn answer_unchanged<'a>(
         if let Some(result) = result {
             answer(call, by, result);
         }
-    }
-}
-
-/// The memory that increments request.
-struct Growth<'a> {
-    memory: &'a Memory<'a>,
-    /// Whether they have requested any.
-    is_requested: Cell<bool>,
-}
-
-impl<'a> Growth<'a> {
-    #[inline(always)]
-    fn of(memory: &'a Memory<'a>) -> Self {
-        Self {
-            memory,
-            is_requested: Cell::new(false),
-        }
-    }
-
-    /// The budget of the increments.
-    #[inline(always)]
-    fn budget(&self) -> Budget<'_> {
-        Budget::of(self, Purpose::Add)
-    }
-
-    /// Must be called after the increments: counts the memory that they allocated.
-    #[inline(always)]
-    fn recount(self, entry: &mut Entry) {
-        if self.is_requested.get() {
-            entry.recount();
-        }
-    }
-}
-
-impl Grants for Growth<'_> {
-    fn grants(&self, purpose: Purpose, bytes: u64) -> bool {
-        self.is_requested.set(true);
-        self.memory.request(purpose, bytes)
     }
 }

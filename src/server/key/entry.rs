@@ -68,9 +68,7 @@ impl Entry {
     /// Records the size of the value for the limit of a key, if keys are limited.
     #[inline(always)]
     pub(super) fn set_key_bytes(&mut self, call: &Call<'_>) {
-        if call.memory().is_key_limited() {
-            call.memory().set_key_bytes(self.any().live_bytes());
-        }
+        call.memory().set_key_bytes(|| self.any().live_bytes());
     }
 
     /// The entry of a new value.
@@ -78,9 +76,7 @@ impl Entry {
     pub(super) fn new(call: &Call<'_>, key: WriteKey, value: NewValue) -> Result<Self, Error> {
         let (of, bytes) = (value.registration(), value.bytes());
         check_size(call, of, bytes)?;
-        if call.memory().is_key_limited() {
-            call.memory().set_key_bytes(bytes);
-        }
+        call.memory().set_key_bytes(|| bytes);
         let value = NonNull::from(Box::leak(value));
         Ok(Self {
             value: value.cast(),

@@ -97,11 +97,8 @@ impl Call<'_> {
             sources,
             _writer: Writer::begin(),
         };
-        if self.memory().is_key_limited()
-            && let Some(value) = keys.destination()
-        {
-            self.memory().set_key_bytes(value.live_bytes());
-        }
+        self.memory()
+            .set_key_bytes(|| keys.destination().map_or(0, |value| value.live_bytes()));
         Ok(keys)
     }
 }
