@@ -165,6 +165,15 @@ impl<'a> Call<'a> {
         self.memory.must_obey()
     }
 
+    /// A limit of this server; `u64::MAX` if the command must be obeyed.
+    #[must_use]
+    pub fn limit(&self, max: u64) -> u64 {
+        match self.must_obey() {
+            true => u64::MAX,
+            false => max,
+        }
+    }
+
     /// The double, as the server parses doubles: `inf` is valid, `nan` is not. A command that must be obeyed can come from a
     /// server with another parser: all except Valkey 9.1 accept hexadecimal digits.
     #[inline]

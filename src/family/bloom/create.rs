@@ -1,8 +1,6 @@
 //! BF.RESERVE, the creation of missing keys by BF.ADD, BF.MADD and BF.INSERT, and BF.LOAD.
 
-use super::config::{
-    self, CAPACITIES, DEFAULT_EXPANSION, EXPANSIONS, max_size_for, new_keys_are_valkey,
-};
+use super::config::{self, CAPACITIES, DEFAULT_EXPANSION, EXPANSIONS, new_keys_are_valkey};
 use super::syntax::{self, BAD_CAPACITY, BAD_EXPANSION, Request};
 use super::types::{AddError, Filter, NO_MEMORY, TOO_LARGE, VALKEY_CREATION_EVENT, is_valkey};
 use crate::family::filters::capped;
@@ -53,8 +51,6 @@ pub enum NewFilter {
     /// RedisBloom's type.
     Classic {
         parameters: Parameters,
-        /// Whether the command must be obeyed.
-        is_obeyed: bool,
         /// Whether the command is replicated verbatim, if there is no header.
         is_complete: bool,
         /// The header of the filter, for parameters that BF.RESERVE cannot specify; `build` sets it.
@@ -73,19 +69,17 @@ impl NewFilter {
     /// # Errors
     /// If a parameter is out of range for the type, or windows are disabled.
     pub fn of(call: &Call<'_>, request: &Request) -> Result<Self, Error> {
-        let is_obeyed = call.must_obey();
         if let Some(window) = request.window {
-            let parameters = parameters(request, is_obeyed)?;
+            let parameters = parameters(call, request)?;
             let window = window.check_allowed(call)?;
             return Ok(Self::Windowed(parameters, window, window.seed(call)));
         }
-        if request.requires_valkey() || new_keys_are_valkey() && !is_obeyed {
+        if request.requires_valkey() || new_keys_are_valkey() && !call.must_obey() {
             let parameters = request.valkey_parameters(call);
-            return Ok(Self::Valkey(parameters, max_size_for(call)));
+            return Ok(Self::Valkey(parameters, call.limit(config::max_size())));
         }
         Ok(Self::Classic {
-            parameters: parameters(request, is_obeyed)?,
-            is_obeyed,
+            parameters: parameters(call, request)?,
             is_complete: request.is_complete,
             header: OnceCell::new(),
         })
@@ -94,9 +88,9 @@ impl NewFilter {
 
 /// The parameters of a filter of RedisBloom's type, or with a window. The syntax of RedisBloom has checked the ranges already,
 /// that of valkey-bloom has wider ones.
-fn parameters(request: &Request, is_obeyed: bool) -> Result<Parameters, Error> {
+fn parameters(call: &Call<'_>, request: &Request) -> Result<Parameters, Error> {
     // RedisBloom 2.x has wider ranges, but no windows.
-    let is_limited = request.window.is_some() || !is_obeyed;
+    let is_limited = request.window.is_some() || !call.must_obey();
     let is_in = |range: &RangeInclusive<i64>, number: u64| {
         i64::try_from(number).is_ok_and(|number| range.contains(&number))
     };
@@ -106,7 +100,7 @@ fn parameters(request: &Request, is_obeyed: bool) -> Result<Parameters, Error> {
         return Err(BAD_CAPACITY.into());
     }
     // A replicated creation of a non-scaling filter has no option for the factor.
-    let default = match request.nonscaling && is_obeyed {
+    let default = match request.nonscaling && call.must_obey() {
         true => DEFAULT_EXPANSION,
         false => defaults.expansion,
     };
@@ -131,12 +125,9 @@ impl NewKey for NewFilter {
         let budget = call.memory().budget(Purpose::Create);
         match self {
             Self::Classic {
-                parameters,
-                is_obeyed,
-                header,
-                ..
+                parameters, header, ..
             } => {
-                let chain = match is_obeyed {
+                let chain = match call.must_obey() {
                     true => Chain::new_replicated(parameters, budget),
                     false => Chain::new(parameters, budget),
                 };
@@ -249,7 +240,7 @@ pub fn load(call: &mut Call<'_>) -> Result<(), Error> {
     }
     let payload = call.arg(2).bytes();
     let budget = call.memory().budget(Purpose::Create);
-    let value = ValkeyChain::from_load_payload(payload, max_size_for(call), budget);
+    let value = ValkeyChain::from_load_payload(payload, call.limit(config::max_size()), budget);
     let value = value.map_err(|error| match error {
         LoadError::Version => c"ERR bloom object decoding failed. Unsupported version",
         LoadError::Rate => c"ERR (0 < error rate range < 1)",

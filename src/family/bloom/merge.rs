@@ -1,7 +1,7 @@
 //! BF.MERGE, the union of filters. RedisBloom does not have this command.
 
 use super::types::{Filter, FilterMut, NO_MEMORY, NOT_FOUND};
-use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
+use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
 use crate::server::key::OneOf;
@@ -9,6 +9,7 @@ use roughly_sketch::bloom::Chain;
 use roughly_sketch::bloom::merge::MergeError;
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::memory::with_capacity;
+use roughly_sketch::merge::MAX_BYTES;
 use roughly_sketch::stored::Stored;
 use std::ffi::{CStr, CString};
 use std::ops::Range;
@@ -77,7 +78,7 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
     }
     let filters = destination.filters().len();
     let budget = call.memory().budget(Purpose::Add);
-    let changed = destination.merge_within(&others, budget, max_bytes(call));
+    let changed = destination.merge_within(&others, budget, call.limit(MAX_BYTES));
     let changed = changed.map_err(|error| error_text(call, error))?;
     if destination.filters().len() > filters
         && let Some(destination) = keys.destination()
@@ -103,7 +104,7 @@ fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
     }
     let mut union = first.try_clone().map_err(|_| NO_MEMORY)?;
     let budget = call.memory().budget(Purpose::Create);
-    let merged = union.merge_within(others, budget, max_bytes(call));
+    let merged = union.merge_within(others, budget, call.limit(MAX_BYTES));
     merged.map_err(|error| error_text(call, error))?;
     Ok(union)
 }

@@ -69,7 +69,7 @@ impl DataType for ValkeyChain {
     }
 
     fn check_limit(&self, call: &Call<'_>) -> Result<(), Error> {
-        match self.restored_size() > config::max_size_for(call) {
+        match self.restored_size() > call.limit(config::max_size()) {
             true => Err(TOO_LARGE.into()),
             false => Ok(()),
         }
@@ -400,7 +400,7 @@ impl FilterMut<'_> {
     pub fn max_size(&self, call: &Call<'_>, items: usize) -> u64 {
         match self {
             Self::Valkey(chain) if items as u64 > chain.remaining_capacity() => {
-                config::max_size_for(call)
+                call.limit(config::max_size())
             }
             _ => u64::MAX,
         }

@@ -1,12 +1,13 @@
 //! CMS.MERGE, the weighted sum of sketches.
 
 use super::types::{Counts, CountsMut, NOT_FOUND};
-use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
+use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Lookup, MergeKeys, OneOf};
 use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, MergeSource};
 use roughly_sketch::memory::{Purpose, with_capacity};
+use roughly_sketch::merge::MAX_BYTES;
 use std::ffi::CStr;
 
 const NUMKEYS: NumkeysErrors = NumkeysErrors {
@@ -26,12 +27,11 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     let end = FIRST_SOURCE + numkeys;
     let keys = call.merge(Counts::TYPES, 1, FIRST_SOURCE..end);
     let mut keys = keys.map_err(|_| NO_MEMORY)?;
+    let max_bytes = call.limit(MAX_BYTES);
     if has_window {
         keys.advance_if(call, |keys, call, pane| {
             let check = |sketch: &mut CountMinWindow, sources: &Sources<'_, _>| {
-                sketch
-                    .check_merge(sources, pane, max_bytes(call))
-                    .map(|()| false)
+                sketch.check_merge(sources, pane, max_bytes).map(|()| false)
             };
             merge_keys(call, keys, end, |_, _| Ok(false), check).map(|_| ())
         })?;
@@ -42,15 +42,11 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         end,
         |sketch, sources| match call.must_obey() {
             // RedisBloom 2.6 does not refuse an overflow.
-            true => sketch.merge_wrapping(sources, max_bytes(call)),
-            false => sketch.merge_within(sources, max_bytes(call)),
+            true => sketch.merge_wrapping(sources, max_bytes),
+            false => sketch.merge_within(sources, max_bytes),
         },
         |sketch, sources| {
-            sketch.merge_within(
-                sources,
-                max_bytes(call),
-                call.memory().budget(Purpose::Create),
-            )
+            sketch.merge_within(sources, max_bytes, call.memory().budget(Purpose::Create))
         },
     );
     if has_window && let Some(destination) = keys.destination() {

@@ -2,14 +2,14 @@
 
 use super::create;
 use super::types::{Digest, NOT_FOUND, WRONG_KEYWORD};
-use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
+use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors};
 use crate::server::call::{Call, Error};
 use crate::server::command::{Options, ReplicatedArguments, ReplicatedCommand};
 use crate::server::data_type::DataType;
 use crate::server::key::{Lookup, ReadKey};
 use crate::server::part::Part;
 use roughly_sketch::memory::{Budget, Purpose, with_capacity};
-use roughly_sketch::merge::Distinct;
+use roughly_sketch::merge::{Distinct, MAX_BYTES};
 use roughly_sketch::stored::Stored;
 use roughly_sketch::t_digest::{DigestError, TDigest};
 use std::ffi::CStr;
@@ -112,7 +112,7 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
         compression,
         &operands,
         call.memory().budget(Purpose::Create),
-        max_bytes(call),
+        call.limit(MAX_BYTES),
     );
     let merged = merged.map_err(|error| match error {
         DigestError::Overflow | DigestError::TooMuchWork(_) => error.into(),

@@ -2,7 +2,6 @@
 
 use crate::server::argument::{Argument, OwnedString};
 use crate::server::call::Call;
-use crate::server::context::flags_must_obey;
 use crate::server::error::Error;
 use crate::server::key::assert_none_open;
 use redis_module::raw;
@@ -76,7 +75,7 @@ impl<'a> Call<'a> {
     /// use their clients for modules again, with the id of a connection. So the server is asked: for a call as the user, it
     /// looks for the user before it looks for the command.
     fn has_user(&self) -> bool {
-        if flags_must_obey(self.ctx.flags()) {
+        if self.must_obey() {
             return false;
         }
         // SAFETY: the context is the running command's. There is no command without a name, so the server runs none.

@@ -88,6 +88,8 @@ fn left_of(maxmemory: u64, used: u64, evicts: bool, taken: u64) -> u64 {
 #[derive(Debug)]
 pub struct Memory<'a> {
     ctx: Context,
+    /// Whether the command must be obeyed. The server is asked once per command, when it is first needed.
+    is_obeyed: OnceCell<bool>,
     /// The name of the command and its arguments, for the log.
     args: Cell<&'a [Argument<'a>]>,
     /// Bytes that were allowed, in total.
@@ -117,6 +119,7 @@ impl<'a> Memory<'a> {
     pub(super) fn new(ctx: Context, args: &'a [Argument<'a>]) -> Self {
         Self {
             ctx,
+            is_obeyed: OnceCell::new(),
             args: Cell::new(args),
             taken: Cell::new(0),
             grown: Cell::new(0),
@@ -237,10 +240,13 @@ impl<'a> Memory<'a> {
 
     /// See [`Call::must_obey`](super::call::Call::must_obey).
     #[must_use]
+    #[inline(never)]
     pub fn must_obey(&self) -> bool {
-        let name = self.args.get().first();
-        let name = name.map_or(&[][..], |name| name.bytes());
-        self.ctx.must_obey(name)
+        *self.is_obeyed.get_or_init(|| {
+            let name = self.args.get().first();
+            let name = name.map_or(&[][..], |name| name.bytes());
+            self.ctx.must_obey(name)
+        })
     }
 
     /// Bytes that a key may take after this command; `None` if there is no limit or the command must be obeyed. Cost:
