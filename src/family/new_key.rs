@@ -2,9 +2,9 @@
 
 use crate::family::window_option::NewWindow;
 use crate::server::call::{Call, Error};
-use crate::server::command::{ReplicatedArguments, ReplicatedCommand};
 use crate::server::data_type::NewValue;
 use crate::server::key::{Entry, Found, WriteKey};
+use crate::server::replicated::{ReplicatedArguments, ReplicatedCommand};
 use roughly_sketch::seed::Seed;
 use std::ffi::CStr;
 
@@ -91,5 +91,5 @@ pub fn replicate_with_window(
     };
     let mut arguments = ReplicatedArguments::new(call.arguments(1..len));
     window.add_to(&mut arguments, seed);
-    call.replicate(command, &arguments);
+    command.replicate(call, &arguments);
 }

@@ -5,7 +5,9 @@ use crate::family::errors::formatted;
 use crate::family::filters;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::command::{Options, ReplicatedArguments};
+use crate::server::command::Options;
+use crate::server::replicated::ReplicatedArguments;
+use crate::server::window;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::window::{Timed, Window, WindowError};
 use std::ffi::CStr;
@@ -216,7 +218,7 @@ impl NewWindow {
     /// # Errors
     /// If `sketch-windows` disables windows.
     pub fn check_allowed(self, call: &Call<'_>) -> Result<Self, Error> {
-        match call.allows_windows() {
+        match window::is_allowed(call) {
             true => Ok(self),
             false => Err(c"ERR sketches with a window are disabled (sketch-windows)".into()),
         }

@@ -1,6 +1,4 @@
 //! A running command: its arguments, the state of the client and of the server, its replies and its replication.
-//!
-//! Further methods of [`Call`] are in `panes.rs`, `window.rs`, `key/`, `command/acl.rs` and `command/options.rs`.
 
 use super::argument::{Argument, parse_hexadecimal};
 use super::context::Context;
@@ -194,6 +192,9 @@ impl<'a> Call<'a> {
     }
 }
 
+/// The keyspace event of an advance.
+pub const ADVANCE_EVENT: &CStr = c"sketch.advance";
+
 /// The server's error for a key of another type.
 pub const WRONG_TYPE: &CStr = c"WRONGTYPE Operation against a key holding the wrong kind of value";
 
@@ -344,6 +345,19 @@ impl Call<'_> {
                 }
             }
         };
+    }
+
+    /// Signals an advance of the key in argument 1 that was not signaled yet. No key may be open.
+    #[inline]
+    pub(super) fn signal_advance(&mut self) {
+        if std::mem::take(&mut self.pending_advance) {
+            self.signal_pending_advance();
+        }
+    }
+
+    #[cold]
+    fn signal_pending_advance(&mut self) {
+        self.signal_changed(1, ADVANCE_EVENT);
     }
 
     /// Signals that the key in argument `key` changed, for WATCH and client-side caching, and publishes a keyspace event

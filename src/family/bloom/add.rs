@@ -14,7 +14,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::Outcome;
 use crate::server::data_type::DataType;
-use crate::server::key::{Entry, OneOf};
+use crate::server::key::{Entry, OneOf, WriteKey};
 use crate::server::log::{RateLimit, quoted};
 use roughly_sketch::bloom::MAX_CAPACITY;
 use roughly_sketch::memory::Purpose;
@@ -52,7 +52,7 @@ fn events(entry: &Entry, event: &'static CStr) -> (&'static CStr, Option<&'stati
 /// The filter at the key. A missing one is created with the parameters of the settings.
 #[inline(always)]
 fn find_or_create(call: &mut Call<'_>) -> Result<Entry, Error> {
-    let found = call.write(1).find(call, Filter::TYPES.iter().copied())?;
+    let found = WriteKey::open(call, 1).find(call, Filter::TYPES.iter().copied())?;
     new_key::entry_of(call, found, |call| NewFilter::of(call, &Request::default()))
 }
 
@@ -99,7 +99,7 @@ pub fn madd(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] [WINDOW ms [PANES n]] ITEMS item [item …]
 pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.write(1);
+    let key = WriteKey::open(call, 1);
     let options = syntax::insert(call, &key.get())?;
     let found = key.find(call, Filter::TYPES.iter().copied())?;
     let entry = new_key::entry_of(call, found, |call| match options.create {
@@ -126,7 +126,7 @@ pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// BF.ADDNX key item [item …], which RedisBloom and valkey-bloom do not have.
 pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
-    let found = call.write(1).find(call, Filter::TYPES.iter().copied())?;
+    let found = WriteKey::open(call, 1).find(call, Filter::TYPES.iter().copied())?;
     let entry = found.or_missing(NOT_FOUND)?;
     let outcome = Outcome::new(ADD_ITEMS, 2).without_options();
     add_all(call, entry, 2, IfPresent::Skip, outcome, c"bf.addnx");

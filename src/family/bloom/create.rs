@@ -7,9 +7,9 @@ use crate::family::filters::capped;
 use crate::family::new_key::{self, NewKey};
 use crate::family::window_option::NewWindow;
 use crate::server::call::{Call, Error};
-use crate::server::command::{ReplicatedArguments, ReplicatedCommand};
 use crate::server::data_type::{DataType, NewValue, Value};
-use crate::server::key::{Found, Lookup, OneOf};
+use crate::server::key::{Found, Lookup, OneOf, WriteKey};
+use crate::server::replicated::{ReplicatedArguments, ReplicatedCommand};
 use roughly_sketch::bloom::{Chain, Parameters};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::seed::Seed;
@@ -24,7 +24,7 @@ const NOT_CREATED: &CStr = c"ERR could not create filter";
 /// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING] [WINDOW ms [PANES n] [SEED hex]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let request = syntax::reserve(call)?;
-    let found = call.write(1).find(call, Filter::TYPES.iter().copied())?;
+    let found = WriteKey::open(call, 1).find(call, Filter::TYPES.iter().copied())?;
     let Found::Missing(key) = found else {
         return Err(c"ERR item exists".into());
     };
@@ -169,7 +169,7 @@ impl NewKey for NewFilter {
             } => match header.get() {
                 Some(header) => {
                     let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
-                    call.replicate(&LOADCHUNK, arguments.integer(1).bytes(header));
+                    LOADCHUNK.replicate(call, arguments.integer(1).bytes(header));
                 }
                 None if *is_complete => call.replicate_verbatim(),
                 None => replicate_reserve(call, parameters, None),
@@ -210,7 +210,7 @@ fn replicate_reserve(
     if let Some((window, seed)) = window {
         window.add_to(&mut arguments, Some(seed));
     }
-    call.replicate(&RESERVE, &arguments);
+    RESERVE.replicate(call, &arguments);
 }
 
 /// Replicates the creation of a filter of valkey-bloom's type as valkey-bloom does, with all parameters.
@@ -227,12 +227,12 @@ fn replicate_valkey(call: &mut Call<'_>, parameters: &valkey_bloom::Parameters) 
         0 => arguments.keyword("NONSCALING"),
         factor => arguments.keyword("EXPANSION").integer(factor.into()),
     };
-    call.replicate(&INSERT, &arguments);
+    INSERT.replicate(call, &arguments);
 }
 
 /// BF.LOAD key payload: the payload of valkey-bloom's AOF (docs/contributing/formats.md, "Bloom filters of valkey-bloom").
 pub fn load(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.write(1);
+    let key = WriteKey::open(call, 1);
     match key.get::<Filter<'_>>() {
         Lookup::Missing => {}
         Lookup::WrongType => return Err(Error::WrongType),

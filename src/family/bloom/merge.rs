@@ -4,7 +4,7 @@ use super::types::{Filter, FilterMut, NO_MEMORY, NOT_FOUND};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
-use crate::server::key::OneOf;
+use crate::server::key::{MergeKeys, OneOf, ReadKey, WriteKey};
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::bloom::merge::MergeError;
 use roughly_sketch::memory::Purpose;
@@ -24,7 +24,7 @@ const TOO_MUCH: &CStr = c"ERR too much work for one merge, merge fewer sources a
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     let sources = sources(call)?;
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
-    let destination = call.write(1);
+    let destination = WriteKey::open(call, 1);
     let exists = match destination.get().optional()? {
         None => false,
         Some(filter) => classic(filter).map(|_| true)?,
@@ -34,7 +34,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         None
     } else {
         let union = union(call, sources.clone())?;
-        Some(call.write(1).create(call, union)?)
+        Some(WriteKey::open(call, 1).create(call, union)?)
     };
     if new.is_some() || merge_in_place(call, sources)? {
         call.replicate_verbatim();
@@ -67,7 +67,7 @@ fn sources(call: &Call<'_>) -> Result<Range<usize>, Error> {
 /// Adds the sources to the filter at the destination; returns whether it changed.
 fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error> {
     let mut others = with_capacity(sources.len()).map_err(|_| NO_MEMORY)?;
-    let keys = call.merge(Filter::TYPES, 1, sources);
+    let keys = MergeKeys::open(call, Filter::TYPES, 1, sources);
     let mut keys = keys.map_err(|_| NO_MEMORY)?;
     let (destination, sources) = keys.get::<FilterMut<'_>, Filter<'_>>();
     let FilterMut::Classic(destination) = destination.or_missing(NOT_FOUND)? else {
@@ -90,7 +90,7 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
 
 /// A new filter that is the union of the sources.
 fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
-    let keys = call.read_all(sources);
+    let keys = ReadKey::open_all(call, sources);
     let keys = keys.map_err(|_| NO_MEMORY)?;
     let mut chains = with_capacity(keys.len()).map_err(|_| NO_MEMORY)?;
     for key in &keys {

@@ -4,13 +4,14 @@ use super::config::Dialect::{self, RedisBloom, Valkey};
 use super::types::{AddError, Description, Filter, NOT_FOUND};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::key::ReadKey;
 use crate::server::part::Part;
 use std::ffi::CStr;
 
 /// BF.EXISTS key item
 pub fn exists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let dialect = Dialect::current();
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let found = match dialect.lenient(part, key.get::<Filter<'_>>())? {
         None => false,
         Some(filter) => filter.contains(call.arg(2).bytes(), filter.panes(call, part)?),
@@ -23,7 +24,7 @@ pub fn exists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 /// BF.MEXISTS key item [item …]
 pub fn mexists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let dialect = Dialect::current();
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let items = call.args_from(2);
     match dialect.lenient(part, key.get::<Filter<'_>>())? {
         Some(filter) => {
@@ -42,7 +43,7 @@ pub fn mexists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 
 /// BF.CARD key
 pub fn card(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let items = match key.get::<Filter<'_>>().optional()? {
         None => 0,
         Some(filter) => filter.items(filter.panes(call, part)?),
@@ -123,7 +124,7 @@ pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
     if call.len() > 3 {
         return Err(dialect.wrong_arity(call));
     }
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let filter = key.get::<Filter<'_>>().or_missing(NOT_FOUND)?;
     let description = filter.describe(filter.panes(call, Part::Whole)?);
     if call.len() == 2 {
@@ -179,7 +180,7 @@ fn all_fields(
 
 /// BF.DEBUG key
 pub fn debug(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let filter = key.get::<Filter<'_>>().or_missing(NOT_FOUND)?;
     let panes = filter.panes(call, Part::Whole)?;
     let description = filter.describe(panes);

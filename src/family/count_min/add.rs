@@ -5,7 +5,7 @@ use crate::family::errors::text_of;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::Outcome;
-use crate::server::key::{Entry, OneOf};
+use crate::server::key::{Entry, OneOf, WriteKey};
 use roughly_sketch::count_min::{CountMinError, NO_LIMIT};
 use roughly_sketch::memory::{Purpose, try_push};
 use roughly_sketch::window::Panes;
@@ -29,7 +29,7 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
     if call.len() < 4 || !call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
     }
-    let found = call.write(1).find(call, Counts::TYPES.iter().copied())?;
+    let found = WriteKey::open(call, 1).find(call, Counts::TYPES.iter().copied())?;
     let mut entry = found.or_missing(NOT_FOUND)?;
     // RedisBloom up to 8.10 increments some rows for an item that it refuses, so refused items are not replicated.
     let mut outcome = Outcome::new(c"CMS.INCRBY", 2);
@@ -81,7 +81,7 @@ pub fn incrbylimit(call: &mut Call<'_>) -> Result<(), Error> {
     if call.len() < 5 || call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
     }
-    let found = call.write(1).find(call, Counts::TYPES.iter().copied())?;
+    let found = WriteKey::open(call, 1).find(call, Counts::TYPES.iter().copied())?;
     let mut entry = found.or_missing(NOT_FOUND)?;
     let limit = limit(call).ok_or(NOT_INTEGER)?;
     // A copy must accept the accepted increments, whatever it has counted.

@@ -3,8 +3,9 @@
 use crate::family::new_key::{NewKey, create_and_store};
 use crate::family::window_option::{COUNTER, NewWindow, WindowOption};
 use crate::server::call::{Call, Error};
-use crate::server::command::{ReplicatedArguments, ReplicatedCommand};
 use crate::server::data_type::{NewValue, Value};
+use crate::server::key::WriteKey;
+use crate::server::replicated::{ReplicatedArguments, ReplicatedCommand};
 use roughly_sketch::count_min::{
     CellSize, CountMin, CountMinError, CountMinWindow, Shape, dimensions_for,
 };
@@ -88,7 +89,7 @@ impl NewKey for NewSketch {
         if let Some((window, seed)) = self.window {
             window.add_to(&mut arguments, Some(seed));
         }
-        call.replicate(&INITBYDIM, &arguments);
+        INITBYDIM.replicate(call, &arguments);
     }
 }
 
@@ -100,7 +101,7 @@ fn create(
     is_complete: bool,
 ) -> Result<(), Error> {
     let (len, option) = WindowOption::at_end(call, &ARGUMENTS, COUNTER)?;
-    let key = call.write(1);
+    let key = WriteKey::open(call, 1);
     if !key.is_missing() {
         return Err(c"CMS: key already exists".into());
     }

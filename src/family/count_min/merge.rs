@@ -4,7 +4,8 @@ use super::types::{Counts, CountsMut, NOT_FOUND};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Lookup, MergeKeys, OneOf};
+use crate::server::key::{Lookup, MergeKeys, OneOf, WriteKey};
+use crate::server::window::check_pane;
 use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, MergeSource};
 use roughly_sketch::memory::{Purpose, with_capacity};
 use roughly_sketch::merge::MAX_BYTES;
@@ -19,13 +20,13 @@ const NO_MEMORY: &CStr = c"CMS: Insufficient memory to merge";
 /// CMS.MERGE dest numkeys src [src …] [WEIGHTS w [w …]]
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
-    let key = call.write(1);
+    let key = WriteKey::open(call, 1);
     let destination = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
     let has_window = matches!(destination, Counts::Windowed(_));
     drop(key);
     let numkeys = numkeys(call)?;
     let end = FIRST_SOURCE + numkeys;
-    let keys = call.merge(Counts::TYPES, 1, FIRST_SOURCE..end);
+    let keys = MergeKeys::open(call, Counts::TYPES, 1, FIRST_SOURCE..end);
     let mut keys = keys.map_err(|_| NO_MEMORY)?;
     let max_bytes = call.limit(MAX_BYTES);
     if has_window {
@@ -93,7 +94,7 @@ fn merge_keys(
                 Counts::Classic(_) => Err(CountMinError::WindowMismatch.into()),
                 Counts::Windowed(source) => {
                     sketch.check_source(source)?;
-                    call.check_pane(sketch.timeline(), source.timeline().newest())?;
+                    check_pane(call, sketch.timeline(), source.timeline().newest())?;
                     Ok(source)
                 }
             })?;

@@ -10,7 +10,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::Outcome;
 use crate::server::data_type::DataType;
-use crate::server::key::{Found, OneOf};
+use crate::server::key::{Found, OneOf, WriteKey};
 use crate::server::log::{RateLimit, quoted};
 use crate::server::stats::{MemoryRefusal, Stats};
 use roughly_sketch::cuckoo::MAX_CAPACITY;
@@ -80,7 +80,7 @@ pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(), Error> {
-    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
+    let found = WriteKey::open(call, 1).find(call, Cuckoo::TYPES.iter().copied())?;
     let mut entry = new_key::entry_of(call, found, |call| {
         NewFilter::of(call, &ReserveOptions::defaults())
     })?;
@@ -151,7 +151,7 @@ pub fn insertnx(call: &mut Call<'_>) -> Result<(), Error> {
 
 fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> Result<(), Error> {
     let options = insert_options(call)?;
-    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
+    let found = WriteKey::open(call, 1).find(call, Cuckoo::TYPES.iter().copied())?;
     let mut entry = new_key::entry_of(call, found, |call| match options.create {
         true => NewFilter::of(call, &options.reserve),
         false => Err(NOT_FOUND.into()),
@@ -275,7 +275,7 @@ fn change(
     change: impl FnOnce(&mut CuckooMut<'_>, &Stats, Budget<'_>) -> bool,
 ) -> Result<bool, Error> {
     // A key of another type is reported as missing.
-    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied());
+    let found = WriteKey::open(call, 1).find(call, Cuckoo::TYPES.iter().copied());
     let Ok(Found::Entry(mut entry)) = found else {
         return Err(missing.into());
     };

@@ -3,7 +3,7 @@
 use super::types::{Cuckoo, EXISTS, NO_MEMORY, NOT_FOUND};
 use crate::family::chunks;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Found, OneOf};
+use crate::server::key::{Found, OneOf, ReadKey, WriteKey};
 use roughly_sketch::cuckoo::HEADER_BYTES;
 use roughly_sketch::format::chunks::CHUNK_BYTES;
 use std::ffi::CStr;
@@ -14,7 +14,7 @@ const BAD_POSITION: &CStr = c"Invalid position";
 pub fn scandump(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = call.arg(2).integer().filter(|&iterator| iterator >= 0);
     let iterator = iterator.ok_or(BAD_POSITION)?;
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let has_no_chunks = key
         .get::<Cuckoo<'_>>()
         .or_missing(NOT_FOUND)?
@@ -44,7 +44,7 @@ pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = call.arg(2).integer().filter(|&iterator| iterator != 0);
     let iterator = iterator.ok_or(BAD_POSITION)?;
     let chunk = call.arg(3).bytes();
-    let key = call.write(1);
+    let key = WriteKey::open(call, 1);
     let entry = match key.find(call, Cuckoo::TYPES.iter().copied())? {
         Found::Entry(_) if iterator == 1 => return Err(EXISTS.into()),
         Found::Entry(mut entry) => {

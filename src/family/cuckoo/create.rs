@@ -7,9 +7,10 @@ use crate::family::new_key::{self, NewKey};
 use crate::family::window_option::{CUCKOO, INSERT, NewWindow, WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::command::{Options, ReplicatedArguments, ReplicatedCommand};
+use crate::server::command::Options;
 use crate::server::data_type::{DataType, NewValue, Value};
-use crate::server::key::{Found, OneOf};
+use crate::server::key::{Found, OneOf, WriteKey};
+use crate::server::replicated::{ReplicatedArguments, ReplicatedCommand};
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::window_filter::{self, CuckooWindow, CuckooWindowParameters, Kind, Seed};
@@ -55,7 +56,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity);
     }
     let options = reserve_options(call)?;
-    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
+    let found = WriteKey::open(call, 1).find(call, Cuckoo::TYPES.iter().copied())?;
     let Found::Missing(key) = found else {
         return Err(EXISTS.into());
     };
@@ -207,7 +208,7 @@ impl NewKey for NewFilter {
         if let Self::Windowed(_, _, window, seed) = self {
             window.add_to(&mut arguments, Some(*seed));
         }
-        call.replicate(&RESERVE, &arguments);
+        RESERVE.replicate(call, &arguments);
     }
 }
 

@@ -3,11 +3,12 @@
 use super::types::{Cuckoo, Description, NOT_FOUND};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::key::ReadKey;
 use crate::server::part::Part;
 
 /// CF.EXISTS key item
 pub fn exists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     // A key of another type is like a missing key, also for the other commands here.
     let found = match key.get::<Cuckoo<'_>>().lenient(part)? {
         None => false,
@@ -20,7 +21,7 @@ pub fn exists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 
 /// CF.MEXISTS key item [item …]
 pub fn mexists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let items = call.args_from(2);
     match key.get::<Cuckoo<'_>>().lenient(part)? {
         Some(filter) => {
@@ -39,7 +40,7 @@ pub fn mexists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 
 /// CF.COUNT key item
 pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let count = match key.get::<Cuckoo<'_>>().lenient(part)? {
         None => 0,
         Some(filter) => filter.count(call.arg(2).bytes(), filter.panes(call, part)?),
@@ -50,7 +51,7 @@ pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 }
 
 fn describe(call: &Call<'_>) -> Result<Description, Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let filter = key.get::<Cuckoo<'_>>().or_missing(NOT_FOUND)?;
     Ok(filter.describe(filter.panes(call, Part::Whole)?))
 }

@@ -1,10 +1,11 @@
 //! SKETCH.AGE.
 
-use crate::MODULE;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::command::User;
 use crate::server::data_type::Registration;
-use crate::server::key::{AnyRef, Lookup, OneOf};
+use crate::server::key::{AnyRef, Lookup, OneOf, ReadKey};
+use crate::server::load::module;
 use roughly_sketch::window::{Panes, Timeline};
 use roughly_sketch::window_filter::{BloomWindow, CuckooWindow};
 use std::ffi::CStr;
@@ -65,8 +66,8 @@ impl Filter<'_> {
 pub fn age(call: &mut Call<'_>) -> Result<(), Error> {
     let items = call.args_from(2);
     // Before the key is opened, because finding the user can run other modules.
-    let user = call.user();
-    let key = call.read(1);
+    let user = User::of(call);
+    let key = ReadKey::open(call, 1);
     let filter = match key.get::<Filter<'_>>() {
         Lookup::Found(filter) => filter,
         Lookup::Missing => {
@@ -75,7 +76,7 @@ pub fn age(call: &mut Call<'_>) -> Result<(), Error> {
             return Ok(());
         }
         Lookup::WrongType => {
-            let is_sketch = key.value(MODULE.data_types()).found().is_some();
+            let is_sketch = key.value(module().data_types()).found().is_some();
             return Err(match is_sketch {
                 true => c"ERR SKETCH.AGE needs a Bloom or cuckoo filter with a window".into(),
                 false => Error::WrongType,

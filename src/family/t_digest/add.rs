@@ -3,14 +3,14 @@
 use super::types::{Digest, DigestMut, NO_MEMORY, NOT_FOUND, Numbers, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Entry, OneOf};
+use crate::server::key::{Entry, OneOf, WriteKey};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::t_digest::DigestError;
 
 /// The digest in argument 1.
 #[inline(always)]
 fn find(call: &Call<'_>) -> Result<Entry, Error> {
-    let key = call.write(1);
+    let key = WriteKey::open(call, 1);
     key.find(call, Digest::TYPES.iter().copied())?
         .or_missing(NOT_FOUND)
 }

@@ -5,8 +5,9 @@ use crate::family::new_key::{NewKey, create_and_store, replicate_with_window};
 use crate::family::window_option::{DIGEST, NewWindow, WindowOption};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::command::ReplicatedCommand;
 use crate::server::data_type::{NewValue, Value};
+use crate::server::key::WriteKey;
+use crate::server::replicated::ReplicatedCommand;
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::t_digest::{DEFAULT_COMPRESSION, DigestError, TDigest, TDigestWindow};
 use std::ffi::CStr;
@@ -50,7 +51,7 @@ impl NewKey for NewDigest {
 /// TDIGEST.CREATE key [COMPRESSION compression] [WINDOW ms [PANES n] [FINEST r]]
 pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
     let (len, option) = WindowOption::at_end(call, &ARGUMENTS, DIGEST)?;
-    let key = call.write(1);
+    let key = WriteKey::open(call, 1);
     if !key.is_missing() {
         key.get::<Digest<'_>>().optional()?;
         return Err(c"ERR T-Digest: key already exists".into());

@@ -4,10 +4,11 @@ use super::create;
 use super::types::{Digest, NOT_FOUND, WRONG_KEYWORD};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors};
 use crate::server::call::{Call, Error};
-use crate::server::command::{Options, ReplicatedArguments, ReplicatedCommand};
+use crate::server::command::Options;
 use crate::server::data_type::DataType;
-use crate::server::key::{Lookup, ReadKey};
+use crate::server::key::{Lookup, ReadKey, WriteKey};
 use crate::server::part::Part;
+use crate::server::replicated::{ReplicatedArguments, ReplicatedCommand};
 use roughly_sketch::memory::{Budget, Purpose, with_capacity};
 use roughly_sketch::merge::{Distinct, MAX_BYTES};
 use roughly_sketch::stored::Stored;
@@ -33,7 +34,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         merged = TDigest::from_header(&data, Budget::UNLIMITED).map_err(|_| NO_MEMORY)?;
         header = Some(data);
     }
-    let mut key = call.write(1);
+    let mut key = WriteKey::open(call, 1);
     let changes = match key.get() {
         Lookup::Found(Digest::Classic(old)) => **old != merged || old.info() != merged.info(),
         _ => true,
@@ -51,12 +52,12 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         match (&header, expires_at) {
             // On a copy, too, the header replaces the value of an existing key, which keeps its time to live.
             (Some(header), _) => {
-                call.replicate(&LOADCHUNK, arguments.integer(1).bytes(header));
+                LOADCHUNK.replicate(call, arguments.integer(1).bytes(header));
             }
             (None, None) => call.replicate_verbatim(),
             (None, Some(unix_ms)) => {
                 call.replicate_verbatim();
-                call.replicate(&PEXPIREAT, arguments.integer(unix_ms.unsigned_abs()));
+                PEXPIREAT.replicate(call, arguments.integer(unix_ms.unsigned_abs()));
             }
         }
         entry.store();
@@ -69,7 +70,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
 /// The result of the merge, and whether a source has a window.
 fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
-    let key = call.write(1);
+    let key = WriteKey::open(call, 1);
     let exists = match key.get().optional()? {
         Some(Digest::Windowed(_)) => {
             return Err(c"ERR T-Digest: cannot merge into a digest with a window".into());
@@ -80,7 +81,7 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
     let (sources, compression, overrides) = parse(call)?;
     let destination = (exists && !overrides).then_some(1);
     let len = sources.len();
-    let keys = call.read_all(sources.chain(destination));
+    let keys = ReadKey::open_all(call, sources.chain(destination));
     let keys = keys.map_err(|_| NO_MEMORY)?;
     let (sources, destination) = keys.split_at(len);
     let live = LiveDigests::of(call, sources, call.memory().budget(Purpose::Create))?;

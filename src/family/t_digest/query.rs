@@ -6,6 +6,7 @@
 use super::types::{Digest, NOT_FOUND, Numbers, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::key::ReadKey;
 use crate::server::part::Part;
 use roughly_sketch::t_digest::Compressed;
 use roughly_sketch::window::Panes;
@@ -26,7 +27,7 @@ fn extreme(
     part: Part,
     of: impl Fn(Digest<'_>, Panes) -> f64,
 ) -> Result<(), Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
     let panes = digest.panes(call, part)?;
     if let (Part::Series(series), Digest::Windowed(windowed)) = (part, digest) {
@@ -80,7 +81,7 @@ pub fn byrevrank(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 
 /// TDIGEST.TRIMMED_MEAN key low_cut_quantile high_cut_quantile
 pub fn trimmed_mean(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
     let panes = digest.panes(call, part)?;
     let low = call.arg(2).double();
@@ -141,7 +142,7 @@ fn reply_each<N: Copy, R: Answer>(
     parse: impl Fn(Argument<'_>) -> Result<N, Error>,
     answer: impl Fn(&Compressed, N) -> R,
 ) -> Result<(), Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
     let panes = digest.panes(call, part)?;
     let mut numbers = Numbers::new();
@@ -156,7 +157,7 @@ fn reply_each<N: Copy, R: Answer>(
 
 /// TDIGEST.INFO key
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
     let (info, bytes) = (
         digest.info(digest.panes(call, Part::Whole)?),

@@ -5,7 +5,7 @@ use crate::family::errors::check_work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::Outcome;
-use crate::server::key::OneOf;
+use crate::server::key::{OneOf, WriteKey};
 use crate::server::memory::MemoryUsage;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::{Budget, Purpose};
@@ -46,7 +46,7 @@ fn add_all(
     step: usize,
     increment: impl Fn(Argument<'_>) -> Option<u32>,
 ) -> Result<(), Error> {
-    let found = call.write(1).find(call, Top::TYPES.iter().copied())?;
+    let found = WriteKey::open(call, 1).find(call, Top::TYPES.iter().copied())?;
     let mut entry = found.or_missing(NOT_FOUND)?;
     let items = (call.len() - FIRST_ITEM) / step;
     let increments = (0..items).map(|number| {

@@ -4,6 +4,7 @@ use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, TOO_MUCH, Top};
 use crate::family::errors::check_work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::key::ReadKey;
 use crate::server::part::Part;
 use roughly_sketch::memory::{OutOfMemory, try_collect, with_capacity};
 use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, RankingCache};
@@ -18,7 +19,7 @@ const SERIES_TOO_LARGE: &CStr =
 
 /// TOPK.QUERY key item [item …]
 pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call, part)?;
     let items = call.args_from(FIRST_ITEM).map(Argument::bytes);
@@ -48,7 +49,7 @@ pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 
 /// TOPK.COUNT key item [item …]
 pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call, part)?;
     let items = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
@@ -92,7 +93,7 @@ pub fn list(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     if !is_valid && part.is_whole() {
         return Err(KEYWORD_EXPECTED.into());
     }
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let missing = if is_valid {
         NOT_FOUND
     } else {
@@ -148,7 +149,7 @@ fn is_prefix(argument: &[u8], keyword: &[u8]) -> bool {
 
 /// TOPK.INFO key
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let (k, width, depth, decay) = key.get::<Top<'_>>().or_missing(NOT_FOUND)?.parameters();
     drop(key);
     call.reply_map(4);

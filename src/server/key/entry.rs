@@ -6,6 +6,7 @@ use crate::server::call::Call;
 use crate::server::data_type::{AnyValue, DataType, NewValue, Registration, Value};
 use crate::server::error::Error;
 use crate::server::memory::MemoryUsage;
+use crate::server::window;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::window::Panes;
 use std::ffi::c_void;
@@ -180,12 +181,12 @@ impl Entry {
     ) -> Option<R> {
         // SAFETY: as in `get`; no two of these references exist at a time.
         let any = || unsafe { (of.value)(value).as_mut() };
-        let pane = call.begin_write(any())?;
+        let pane = window::begin_write(call, any())?;
         let later = any().timeline()?.panes_in(pane);
         // SAFETY: as above.
         let result = unchanged(unsafe { AnyMut::new(value, of) }, call, later);
         if result.is_none() {
-            call.advance(any(), pane);
+            window::advance(call, any(), pane);
         }
         result
     }

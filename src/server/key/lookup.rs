@@ -176,14 +176,14 @@ macro_rules! one_of {
             /// The panes that count for a read.
             ///
             /// # Errors
-            /// Those of [`Call::panes`](crate::server::call::Call::panes).
+            /// Those of [`panes`](crate::server::panes::panes).
             #[inline(always)]
             pub fn panes(
                 self,
                 call: &$crate::server::call::Call<'_>,
                 part: $crate::server::part::Part,
             ) -> Result<roughly_sketch::window::Panes, $crate::server::call::Error> {
-                call.panes(part, match self {
+                $crate::server::panes::panes(call, part, match self {
                     $( Self::$variant(value) => {
                         <$type as roughly_sketch::window::Timed>::timeline(value)
                     } )+

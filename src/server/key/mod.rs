@@ -1,7 +1,7 @@
 //! Access to the keys of a command.
 //!
-//! A handler opens a key for reading ([`Call::read`], [`Call::read_all`]), for writing ([`Call::write`]), or a
-//! destination and its sources ([`Call::merge`]). References to values live only while their key is open, and no other
+//! A handler opens keys for reading ([`ReadKey`]), a key for writing ([`WriteKey`]), or a destination and its sources
+//! ([`MergeKeys`]). References to values live only while their key is open, and no other
 //! code runs while a reference exists: `Reader` and `Writer` count the open keys, and a new value is put into its key by
 //! [`Entry::store`], after the last use of a reference.
 
@@ -20,21 +20,21 @@ pub use opened::{Key, ReadKey, WriteKey};
 use super::call::Call;
 use super::data_type::{AnyValue, DataType, NewValue, Registration, Value};
 use super::error::Error;
+use super::window;
 use redis_module::raw;
 use roughly_sketch::memory::{OutOfMemory, try_collect};
 use std::ops::Range;
 
-impl Call<'_> {
-    /// Opens the key in argument `index` for reading, whatever it holds. For several keys at once, see [`Call::read_all`].
+impl ReadKey {
+    /// Opens the key in argument `index` for reading, whatever it holds. For several keys at once, see [`ReadKey::open_all`].
     ///
     /// # Panics
     /// If a key is open.
     #[must_use]
-    pub fn read(&self, index: usize) -> ReadKey {
+    pub fn open(call: &Call<'_>, index: usize) -> Self {
         assert_none_open();
-        let opened = OpenedKey::new(self, index, raw::REDISMODULE_READ);
-        Key {
-            opened,
+        Self {
+            opened: OpenedKey::new(call, index, raw::REDISMODULE_READ),
             access: Reader::begin(),
         }
     }
@@ -46,60 +46,16 @@ impl Call<'_> {
     ///
     /// # Panics
     /// If a key is open.
-    pub fn read_all(
-        &self,
+    pub fn open_all(
+        call: &Call<'_>,
         indexes: impl Iterator<Item = usize> + Clone,
-    ) -> Result<Vec<ReadKey>, OutOfMemory> {
+    ) -> Result<Vec<Self>, OutOfMemory> {
         assert_none_open();
-        let opened = OpenedKey::all(self, indexes)?.into_iter();
-        try_collect(opened.map(|opened| Key {
+        let opened = OpenedKey::all(call, indexes)?.into_iter();
+        try_collect(opened.map(|opened| Self {
             opened,
             access: Reader::begin(),
         }))
-    }
-
-    /// As [`Call::read`], for writing. A command that also reads other keys reads them first, or uses [`Call::merge`].
-    ///
-    /// # Panics
-    /// If a key is open.
-    #[must_use]
-    pub fn write(&self, index: usize) -> WriteKey {
-        assert_none_open();
-        let opened = OpenedKey::new(self, index, FOR_WRITING);
-        Key {
-            opened,
-            access: Writer::begin(),
-        }
-    }
-
-    /// Opens the key in argument `destination`, for a value of one of these types, for writing and those in the arguments
-    /// `sources` for reading.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`] if there is no memory for a list of the keys.
-    ///
-    /// # Panics
-    /// If a key is open.
-    pub fn merge(
-        &self,
-        types: &'static [&'static Registration],
-        destination: usize,
-        sources: Range<usize>,
-    ) -> Result<MergeKeys, OutOfMemory> {
-        assert_none_open();
-        // Opened and closed first, so that an expired destination is deleted now: see `OpenedKey::all`.
-        drop(OpenedKey::new(self, destination, FOR_WRITING));
-        let sources = OpenedKey::all(self, sources)?;
-        let destination = OpenedKey::new(self, destination, FOR_WRITING);
-        let mut keys = MergeKeys {
-            types,
-            destination,
-            sources,
-            _writer: Writer::begin(),
-        };
-        self.memory()
-            .set_key_bytes(|| keys.destination().map_or(0, |value| value.live_bytes()));
-        Ok(keys)
     }
 }
 
@@ -129,7 +85,20 @@ impl<Access> Key<Access> {
     }
 }
 
-impl Key<Writer> {
+impl WriteKey {
+    /// As [`ReadKey::open`], for writing. A command that also reads other keys reads them first, or uses [`MergeKeys::open`].
+    ///
+    /// # Panics
+    /// If a key is open.
+    #[must_use]
+    pub fn open(call: &Call<'_>, index: usize) -> Self {
+        assert_none_open();
+        Self {
+            opened: OpenedKey::new(call, index, FOR_WRITING),
+            access: Writer::begin(),
+        }
+    }
+
     /// The value of the key, if it has one of these types, or the key itself if it is missing.
     ///
     /// # Errors
@@ -206,7 +175,7 @@ pub enum Found {
     /// A value.
     Entry(Entry),
     /// The key is missing.
-    Missing(Key<Writer>),
+    Missing(WriteKey),
 }
 
 impl Found {
@@ -233,6 +202,36 @@ pub struct MergeKeys {
 }
 
 impl MergeKeys {
+    /// Opens the key in argument `destination`, for a value of one of these types, for writing and those in the arguments
+    /// `sources` for reading.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if there is no memory for a list of the keys.
+    ///
+    /// # Panics
+    /// If a key is open.
+    pub fn open(
+        call: &Call<'_>,
+        types: &'static [&'static Registration],
+        destination: usize,
+        sources: Range<usize>,
+    ) -> Result<Self, OutOfMemory> {
+        assert_none_open();
+        // Opened and closed first, so that an expired destination is deleted now: see `OpenedKey::all`.
+        drop(OpenedKey::new(call, destination, FOR_WRITING));
+        let sources = OpenedKey::all(call, sources)?;
+        let destination = OpenedKey::new(call, destination, FOR_WRITING);
+        let mut keys = Self {
+            types,
+            destination,
+            sources,
+            _writer: Writer::begin(),
+        };
+        call.memory()
+            .set_key_bytes(|| keys.destination().map_or(0, |value| value.live_bytes()));
+        Ok(keys)
+    }
+
     /// What the destination and each source hold, for a family. A source that is the destination itself is `Found(None)`.
     ///
     /// # Panics
@@ -277,13 +276,15 @@ impl MergeKeys {
         call: &mut Call<'_>,
         check: impl FnOnce(&mut Self, &Call<'_>, u64) -> Result<(), E>,
     ) -> Result<(), E> {
-        let pane = self.destination().and_then(|value| call.begin_write(value));
+        let pane = self
+            .destination()
+            .and_then(|value| window::begin_write(call, value));
         let Some(pane) = pane else {
             return Ok(());
         };
         check(self, call, pane)?;
         if let Some(destination) = self.destination() {
-            call.advance(destination, pane);
+            window::advance(call, destination, pane);
         }
         Ok(())
     }

@@ -150,14 +150,14 @@ fn hexadecimal(number: u128) -> [u8; 32] {
     digits
 }
 
-impl Call<'_> {
-    /// Replicates another command with these arguments.
+impl ReplicatedCommand {
+    /// Replicates the command with these arguments.
     ///
     /// # Panics
     /// If there are more than 16 arguments.
-    pub fn replicate(&mut self, command: &ReplicatedCommand, arguments: &ReplicatedArguments<'_>) {
+    pub fn replicate(&self, call: &Call<'_>, arguments: &ReplicatedArguments<'_>) {
         let arguments = &*arguments.0;
-        let mut all_kept = command.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all_kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let mut strings = [ptr::null_mut(); MAX_ARGUMENTS];
         let mut owned = SmallVec::<[OwnedString; 2]>::new();
         let mut own = |bytes: &[u8]| {
@@ -202,8 +202,8 @@ impl Call<'_> {
         unsafe {
             let format: *const c_char = FORMAT.as_ptr().add(MAX_ARGUMENTS - arguments.len());
             api!(RedisModule_Replicate)(
-                self.ctx(),
-                command.name.as_ptr(),
+                call.ctx(),
+                self.name.as_ptr(),
                 format,
                 s0,
                 s1,
