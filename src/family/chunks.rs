@@ -68,7 +68,7 @@ pub fn loadchunk(call: &mut Call<'_>, family: &Chunks) -> Result<(), Error> {
     let iterator = iterator.ok_or(c"ERR Second argument must be numeric")?;
     let chunk = call.arg(3).bytes();
     let key = WriteKey::open(call, 1);
-    let entry = match key.find(call, family.types.iter().copied())? {
+    let entry = match key.find_in(call, family.types.iter().copied())? {
         Found::Missing(key) if iterator == 1 => {
             let of = type_of_header(family.types, chunk);
             let value = from_header(call, of, chunk).map_err(|_| BAD_DATA)?;

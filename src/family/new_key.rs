@@ -3,13 +3,16 @@
 use crate::family::window_option::NewWindow;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::NewValue;
-use crate::server::key::{Entry, Found, WriteKey};
+use crate::server::key::{Entry, Found, OneOf, WriteKey};
 use crate::server::replicated::{ReplicatedArguments, ReplicatedCommand};
 use roughly_sketch::seed::Seed;
 use std::ffi::CStr;
 
 /// A new key: all that options, settings, the dialect, the sender and random bytes decide.
 pub trait NewKey {
+    /// The types of the family.
+    type Types: OneOf;
+
     /// Builds the value.
     ///
     /// # Errors
@@ -26,10 +29,14 @@ pub trait NewKey {
 /// # Errors
 /// Those of [`NewKey::build`], and [`Error::KeyTooLarge`].
 #[cold]
-pub fn create(call: &mut Call<'_>, key: WriteKey, new: &impl NewKey) -> Result<Entry, Error> {
-    let mut entry = key.create_boxed(call, new.build(call)?)?;
+pub fn create<N: NewKey>(
+    call: &mut Call<'_>,
+    key: WriteKey,
+    new: &N,
+) -> Result<Entry<N::Types>, Error> {
+    let mut entry = key.create_one_of(call, new.build(call)?)?;
     new.replicate(call);
-    entry.advance(call);
+    entry.begin_write(call);
     Ok(entry)
 }
 
@@ -40,9 +47,9 @@ pub fn create(call: &mut Call<'_>, key: WriteKey, new: &impl NewKey) -> Result<E
 #[inline(always)]
 pub fn entry_of<N: NewKey>(
     call: &mut Call<'_>,
-    found: Found,
+    found: Found<N::Types>,
     new: impl FnOnce(&Call<'_>) -> Result<N, Error>,
-) -> Result<Entry, Error> {
+) -> Result<Entry<N::Types>, Error> {
     match found {
         Found::Entry(entry) => Ok(entry),
         Found::Missing(key) => create_with(call, key, new),
@@ -58,7 +65,7 @@ pub fn create_with<N: NewKey>(
     call: &mut Call<'_>,
     key: WriteKey,
     new: impl FnOnce(&Call<'_>) -> Result<N, Error>,
-) -> Result<Entry, Error> {
+) -> Result<Entry<N::Types>, Error> {
     let new = new(call)?;
     create(call, key, &new)
 }

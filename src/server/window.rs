@@ -5,7 +5,7 @@
 //! replica, and a server that reads the AOF, apply writes to the newest pane, whatever their clocks.
 //!
 //! A command that changes nothing does not advance the value: the family checks what the command would do in the panes that
-//! are live now, before the advance ([`Entry::advance_unless`](super::key::Entry::advance_unless)). Only where that depends on
+//! are live now, before the advance ([`Entry::begin_write`](super::key::Entry::begin_write)). Only where that depends on
 //! the advanced value, it is advanced for a command that is then refused: the memory of expired panes counts until they are
 //! freed.
 

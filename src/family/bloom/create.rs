@@ -2,13 +2,13 @@
 
 use super::config::{self, CAPACITIES, DEFAULT_EXPANSION, EXPANSIONS, new_keys_are_valkey};
 use super::syntax::{self, BAD_CAPACITY, BAD_EXPANSION, Request};
-use super::types::{AddError, Filter, NO_MEMORY, TOO_LARGE, VALKEY_CREATION_EVENT, is_valkey};
+use super::types::{AddError, FilterType, NO_MEMORY, TOO_LARGE, VALKEY_CREATION_EVENT};
 use crate::family::filters::capped;
 use crate::family::new_key::{self, NewKey};
 use crate::family::window_option::NewWindow;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{DataType, NewValue, Value};
-use crate::server::key::{Found, Lookup, OneOf, WriteKey};
+use crate::server::key::{Found, Lookup, WriteKey};
 use crate::server::replicated::{ReplicatedArguments, ReplicatedCommand};
 use roughly_sketch::bloom::{Chain, Parameters};
 use roughly_sketch::memory::Purpose;
@@ -24,8 +24,8 @@ const NOT_CREATED: &CStr = c"ERR could not create filter";
 /// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING] [WINDOW ms [PANES n] [SEED hex]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let request = syntax::reserve(call)?;
-    let found = WriteKey::open(call, 1).find(call, Filter::TYPES.iter().copied())?;
-    let Found::Missing(key) = found else {
+    let key = WriteKey::open(call, 1);
+    let Found::Missing(key) = key.find::<FilterType>(call)? else {
         return Err(c"ERR item exists".into());
     };
     let entry = match new_key::create_with(call, key, |call| NewFilter::of(call, &request)) {
@@ -36,9 +36,9 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         }
         created => created?,
     };
-    let event = match is_valkey(&entry) {
-        true => VALKEY_CREATION_EVENT,
-        false => c"bf.reserve",
+    let event = match entry.of() {
+        FilterType::Valkey => VALKEY_CREATION_EVENT,
+        _ => c"bf.reserve",
     };
     entry.store();
     call.signal_changed(1, event);
@@ -121,6 +121,8 @@ fn parameters(call: &Call<'_>, request: &Request) -> Result<Parameters, Error> {
 }
 
 impl NewKey for NewFilter {
+    type Types = FilterType;
+
     fn build(&self, call: &Call<'_>) -> Result<NewValue, Error> {
         let budget = call.memory().budget(Purpose::Create);
         match self {
@@ -233,7 +235,7 @@ fn replicate_valkey(call: &mut Call<'_>, parameters: &valkey_bloom::Parameters) 
 /// BF.LOAD key payload: the payload of valkey-bloom's AOF (docs/contributing/formats.md, "Bloom filters of valkey-bloom").
 pub fn load(call: &mut Call<'_>) -> Result<(), Error> {
     let key = WriteKey::open(call, 1);
-    match key.get::<Filter<'_>>() {
+    match key.get::<FilterType>() {
         Lookup::Missing => {}
         Lookup::WrongType => return Err(Error::WrongType),
         Lookup::Found(_) => return Err(c"BUSYKEY Target key name already exists.".into()),

@@ -1,10 +1,10 @@
 //! BF.MERGE, the union of filters. RedisBloom does not have this command.
 
-use super::types::{Filter, FilterMut, NO_MEMORY, NOT_FOUND};
+use super::types::{Filter, FilterMut, FilterType, NO_MEMORY, NOT_FOUND};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
-use crate::server::key::{MergeKeys, OneOf, ReadKey, WriteKey};
+use crate::server::key::{MergeKeys, ReadKey, WriteKey};
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::bloom::merge::MergeError;
 use roughly_sketch::memory::Purpose;
@@ -25,7 +25,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     let sources = sources(call)?;
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
     let destination = WriteKey::open(call, 1);
-    let exists = match destination.get().optional()? {
+    let exists = match destination.get::<FilterType>().optional()? {
         None => false,
         Some(filter) => classic(filter).map(|_| true)?,
     };
@@ -67,9 +67,9 @@ fn sources(call: &Call<'_>) -> Result<Range<usize>, Error> {
 /// Adds the sources to the filter at the destination; returns whether it changed.
 fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error> {
     let mut others = with_capacity(sources.len()).map_err(|_| NO_MEMORY)?;
-    let keys = MergeKeys::open(call, Filter::TYPES, 1, sources);
+    let keys = MergeKeys::<FilterType>::open(call, 1, sources);
     let mut keys = keys.map_err(|_| NO_MEMORY)?;
-    let (destination, sources) = keys.get::<FilterMut<'_>, Filter<'_>>();
+    let (destination, sources) = keys.get();
     let FilterMut::Classic(destination) = destination.or_missing(NOT_FOUND)? else {
         return Err(Error::WrongType);
     };
@@ -94,7 +94,7 @@ fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
     let keys = keys.map_err(|_| NO_MEMORY)?;
     let mut chains = with_capacity(keys.len()).map_err(|_| NO_MEMORY)?;
     for key in &keys {
-        chains.push(classic(key.get().or_missing(NOT_FOUND)?)?);
+        chains.push(classic(key.get::<FilterType>().or_missing(NOT_FOUND)?)?);
     }
     let [first, others @ ..] = &chains[..] else {
         return Err(Error::WrongArity);

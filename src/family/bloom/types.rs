@@ -6,7 +6,7 @@ use crate::server::call::{Call, Error};
 use crate::server::data_type::{
     CountedUsage, DataType, PayloadCommand, Registration, registration,
 };
-use crate::server::key::{Entry, one_of};
+use crate::server::key::one_of;
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::chain::batch;
 use roughly_sketch::format::{FormatError, Source};
@@ -16,7 +16,6 @@ use roughly_sketch::window::Panes;
 use roughly_sketch::window_filter::{self, Addition, BloomWindow, IfPresent};
 use std::ffi::CStr;
 use std::ops::ControlFlow;
-use std::ptr;
 
 static CLASSIC: Registration = registration::<Chain>("");
 static WINDOWED: Registration = registration::<BloomWindow>("_window");
@@ -96,23 +95,19 @@ pub const VALKEY_ADD_EVENT: &CStr = c"bloom.add";
 /// The keyspace event of a new key of valkey-bloom's type.
 pub const VALKEY_CREATION_EVENT: &CStr = c"bloom.reserve";
 
-/// Whether the value is of valkey-bloom's type.
-#[inline(always)]
-pub fn is_valkey(entry: &Entry) -> bool {
-    ptr::eq(entry.registration(), &raw const VALKEY)
-}
-
 one_of! {
+    /// The types.
+    FilterType,
     /// A Bloom filter.
     Filter,
     /// A Bloom filter that a command changes.
     FilterMut {
         /// RedisBloom's type.
-        Classic: Chain, get Chain, CLASSIC;
+        Classic: Chain, state Chain;
         /// The type with a window.
-        Windowed: BloomWindow, get BloomWindow, WINDOWED;
+        Windowed: BloomWindow, state BloomWindow;
         /// valkey-bloom's type.
-        Valkey: ValkeyChain, get ValkeyChain, VALKEY;
+        Valkey: ValkeyChain, state ValkeyChain;
     }
 }
 

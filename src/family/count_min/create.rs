@@ -1,5 +1,6 @@
 //! CMS.INITBYDIM and CMS.INITBYPROB.
 
+use super::types::CountsType;
 use crate::family::new_key::{NewKey, create_and_store};
 use crate::family::window_option::{COUNTER, NewWindow, WindowOption};
 use crate::server::call::{Call, Error};
@@ -60,6 +61,8 @@ struct NewSketch {
 }
 
 impl NewKey for NewSketch {
+    type Types = CountsType;
+
     fn build(&self, call: &Call<'_>) -> Result<NewValue, Error> {
         let budget = call.memory().budget(Purpose::Create);
         let shape = self.shape;

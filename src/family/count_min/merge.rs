@@ -1,10 +1,10 @@
 //! CMS.MERGE, the weighted sum of sketches.
 
-use super::types::{Counts, CountsMut, NOT_FOUND};
+use super::types::{Counts, CountsMut, CountsType, NOT_FOUND};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Lookup, MergeKeys, OneOf, WriteKey};
+use crate::server::key::{Lookup, MergeKeys, WriteKey};
 use crate::server::window::check_pane;
 use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, MergeSource};
 use roughly_sketch::memory::{Purpose, with_capacity};
@@ -21,12 +21,12 @@ const NO_MEMORY: &CStr = c"CMS: Insufficient memory to merge";
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
     let key = WriteKey::open(call, 1);
-    let destination = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
+    let destination = key.get::<CountsType>().or_missing(NOT_FOUND)?;
     let has_window = matches!(destination, Counts::Windowed(_));
     drop(key);
     let numkeys = numkeys(call)?;
     let end = FIRST_SOURCE + numkeys;
-    let keys = MergeKeys::open(call, Counts::TYPES, 1, FIRST_SOURCE..end);
+    let keys = MergeKeys::<CountsType>::open(call, 1, FIRST_SOURCE..end);
     let mut keys = keys.map_err(|_| NO_MEMORY)?;
     let max_bytes = call.limit(MAX_BYTES);
     if has_window {
@@ -69,7 +69,7 @@ type Sources<'a, T> = [MergeSource<'a, T>];
 /// Checks the arguments, and calls the function for the type of the destination with the weighted sources.
 fn merge_keys(
     call: &Call<'_>,
-    keys: &mut MergeKeys,
+    keys: &mut MergeKeys<CountsType>,
     end: usize,
     classic: impl FnOnce(&mut CountMin, &Sources<'_, CountMin>) -> Result<bool, CountMinError>,
     windowed: impl FnOnce(
@@ -77,7 +77,7 @@ fn merge_keys(
         &Sources<'_, CountMinWindow>,
     ) -> Result<bool, CountMinError>,
 ) -> Result<bool, Error> {
-    let (destination, sources) = keys.get::<CountsMut<'_>, Counts<'_>>();
+    let (destination, sources) = keys.get();
     let merged = match destination.or_missing(NOT_FOUND)? {
         CountsMut::Classic(sketch) => {
             let sources = weighted(call, end, sources, i64::MIN, |source| match source {

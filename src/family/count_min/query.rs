@@ -1,6 +1,6 @@
 //! CMS.QUERY and CMS.INFO.
 
-use super::types::{Counts, NOT_FOUND};
+use super::types::{Counts, CountsType, NOT_FOUND};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::ReadKey;
@@ -11,7 +11,7 @@ use roughly_sketch::memory::try_collect;
 /// CMS.QUERY key item [item …]
 pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = ReadKey::open(call, 1);
-    let sketch = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
+    let sketch = key.get::<CountsType>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call, part)?;
     sketch.check_work(call, 2, 1)?;
     let items = call.args_from(2).map(Argument::bytes);
@@ -35,7 +35,7 @@ pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 /// libraries in use fail on unknown fields.
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
     let key = ReadKey::open(call, 1);
-    let sketch = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
+    let sketch = key.get::<CountsType>().or_missing(NOT_FOUND)?;
     let (shape, total) = (
         sketch.shape(),
         sketch.total(sketch.panes(call, Part::Whole)?),

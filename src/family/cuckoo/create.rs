@@ -1,7 +1,7 @@
 //! CF.RESERVE, and the creation of missing keys by commands that add items.
 
 use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS};
-use super::types::{Cuckoo, EXISTS};
+use super::types::{CuckooType, EXISTS};
 use crate::family::filters::capped;
 use crate::family::new_key::{self, NewKey};
 use crate::family::window_option::{CUCKOO, INSERT, NewWindow, WindowOption, check_others};
@@ -9,7 +9,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::Options;
 use crate::server::data_type::{DataType, NewValue, Value};
-use crate::server::key::{Found, OneOf, WriteKey};
+use crate::server::key::{Found, WriteKey};
 use crate::server::replicated::{ReplicatedArguments, ReplicatedCommand};
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
 use roughly_sketch::memory::Purpose;
@@ -56,7 +56,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity);
     }
     let options = reserve_options(call)?;
-    let found = WriteKey::open(call, 1).find(call, Cuckoo::TYPES.iter().copied())?;
+    let found = WriteKey::open(call, 1).find::<CuckooType>(call)?;
     let Found::Missing(key) = found else {
         return Err(EXISTS.into());
     };
@@ -160,6 +160,8 @@ impl NewFilter {
 }
 
 impl NewKey for NewFilter {
+    type Types = CuckooType;
+
     fn build(&self, call: &Call<'_>) -> Result<NewValue, Error> {
         let budget = call.memory().budget(Purpose::Create);
         match *self {

@@ -14,7 +14,7 @@ pub fn advance(call: &mut Call<'_>) -> Result<(), Error> {
     let pane = call.arg(2).integer();
     let pane = pane.and_then(|pane| u64::try_from(pane).ok());
     let pane = pane.ok_or(c"ERR invalid pane")?;
-    let found = WriteKey::open(call, 1).find(call, module().data_types())?;
+    let found = WriteKey::open(call, 1).find_in(call, module().data_types())?;
     let mut entry = found.or_missing(NO_KEY)?;
     let value = entry.any();
     let timeline = value.timeline();

@@ -22,7 +22,7 @@ fn panes_of<'a>(
     part: Part,
     key: &'a ReadKey,
 ) -> Result<(&'a dyn AnyValue, Panes), Error> {
-    let is_filter = key.get::<Filter<'_>>().found().is_some();
+    let is_filter = Filter::of(key).is_some();
     if is_filter && part.kind() > Parts::Within {
         return Err(LAST_ADDITION.into());
     }

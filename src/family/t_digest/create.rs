@@ -1,6 +1,6 @@
 //! TDIGEST.CREATE.
 
-use super::types::{Digest, NO_MEMORY, WRONG_KEYWORD};
+use super::types::{DigestType, NO_MEMORY, WRONG_KEYWORD};
 use crate::family::new_key::{NewKey, create_and_store, replicate_with_window};
 use crate::family::window_option::{DIGEST, NewWindow, WindowOption};
 use crate::server::argument::Argument;
@@ -28,6 +28,8 @@ struct NewDigest {
 }
 
 impl NewKey for NewDigest {
+    type Types = DigestType;
+
     fn build(&self, call: &Call<'_>) -> Result<NewValue, Error> {
         let budget = call.memory().budget(Purpose::Create);
         let built = match self.window {
@@ -53,7 +55,7 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
     let (len, option) = WindowOption::at_end(call, &ARGUMENTS, DIGEST)?;
     let key = WriteKey::open(call, 1);
     if !key.is_missing() {
-        key.get::<Digest<'_>>().optional()?;
+        key.get::<DigestType>().optional()?;
         return Err(c"ERR T-Digest: key already exists".into());
     }
     let compression = if len == 2 {

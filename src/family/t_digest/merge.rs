@@ -1,7 +1,7 @@
 //! TDIGEST.MERGE.
 
 use super::create;
-use super::types::{Digest, NOT_FOUND, WRONG_KEYWORD};
+use super::types::{Digest, DigestType, NOT_FOUND, WRONG_KEYWORD};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors};
 use crate::server::call::{Call, Error};
 use crate::server::command::Options;
@@ -35,7 +35,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         header = Some(data);
     }
     let mut key = WriteKey::open(call, 1);
-    let changes = match key.get() {
+    let changes = match key.get::<DigestType>() {
         Lookup::Found(Digest::Classic(old)) => **old != merged || old.info() != merged.info(),
         _ => true,
     };
@@ -71,7 +71,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
 fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
     let key = WriteKey::open(call, 1);
-    let exists = match key.get().optional()? {
+    let exists = match key.get::<DigestType>().optional()? {
         Some(Digest::Windowed(_)) => {
             return Err(c"ERR T-Digest: cannot merge into a digest with a window".into());
         }
@@ -87,7 +87,7 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
     let live = LiveDigests::of(call, sources, call.memory().budget(Purpose::Create))?;
     let mut operands = with_capacity(keys.len()).map_err(|_| NO_MEMORY)?;
     for (key, number) in sources.iter().zip(&live.numbers) {
-        operands.push(match key.get().or_missing(NOT_FOUND)? {
+        operands.push(match key.get::<DigestType>().or_missing(NOT_FOUND)? {
             Digest::Classic(digest) => (&**digest, Some(digest.cache())),
             Digest::Windowed(_) => {
                 let live = live.digests[*number].as_ref();
@@ -95,7 +95,7 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
             }
         });
     }
-    let content = match destination.first().map(|key| key.get()) {
+    let content = match destination.first().map(|key| key.get::<DigestType>()) {
         Some(Lookup::Found(Digest::Classic(digest))) => Some((&**digest, Some(digest.cache()))),
         _ => None,
     };
@@ -135,7 +135,7 @@ impl LiveDigests {
     fn of(call: &Call<'_>, sources: &[ReadKey], budget: Budget<'_>) -> Result<Self, Error> {
         let mut addresses = with_capacity(sources.len()).map_err(|_| NO_MEMORY)?;
         for key in sources {
-            addresses.push(match key.get().or_missing(NOT_FOUND)? {
+            addresses.push(match key.get::<DigestType>().or_missing(NOT_FOUND)? {
                 Digest::Classic(digest) => ptr::from_ref(digest).addr(),
                 Digest::Windowed(digest) => ptr::from_ref(digest).addr(),
             });
@@ -143,15 +143,17 @@ impl LiveDigests {
         let distinct = Distinct::of(addresses.iter()).map_err(|_| NO_MEMORY)?;
         let mut digests = with_capacity(distinct.firsts.len()).map_err(|_| NO_MEMORY)?;
         for first in distinct.firsts {
-            digests.push(match sources[first].get().or_missing(NOT_FOUND)? {
-                Digest::Classic(_) => None,
-                source @ Digest::Windowed(digest) => {
-                    let panes = source.panes(call, Part::Whole)?;
-                    let live =
-                        digest.with_cache(|digest, cache| digest.digest_at(panes, cache, budget));
-                    Some(live.map_err(|_| NO_MEMORY)?)
-                }
-            });
+            digests.push(
+                match sources[first].get::<DigestType>().or_missing(NOT_FOUND)? {
+                    Digest::Classic(_) => None,
+                    source @ Digest::Windowed(digest) => {
+                        let panes = source.panes(call, Part::Whole)?;
+                        let live = digest
+                            .with_cache(|digest, cache| digest.digest_at(panes, cache, budget));
+                        Some(live.map_err(|_| NO_MEMORY)?)
+                    }
+                },
+            );
         }
         Ok(Self {
             digests,

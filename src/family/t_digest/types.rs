@@ -47,14 +47,16 @@ impl DataType for TDigestWindow {
 }
 
 one_of! {
+    /// The types.
+    DigestType,
     /// A digest.
     Digest,
     /// A digest that a command changes.
     DigestMut {
         /// Without a window.
-        Classic: TDigest, value Value<TDigest>, CLASSIC;
+        Classic: TDigest, value Value<TDigest>;
         /// With a window.
-        Windowed: TDigestWindow, value Value<TDigestWindow>, WINDOWED;
+        Windowed: TDigestWindow, value Value<TDigestWindow>;
     }
 }
 

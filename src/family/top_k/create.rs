@@ -1,5 +1,6 @@
 //! TOPK.RESERVE.
 
+use super::types::TopType;
 use crate::family::errors::formatted;
 use crate::family::new_key::{NewKey, create_and_store, replicate_with_window};
 use crate::family::window_option::{COUNTER, NewWindow, WindowOption, in_log};
@@ -31,6 +32,8 @@ struct NewTopK {
 }
 
 impl NewKey for NewTopK {
+    type Types = TopType;
+
     fn build(&self, call: &Call<'_>) -> Result<NewValue, Error> {
         let budget = call.memory().budget(Purpose::Create);
         let (k, width, depth, decay) = self.parameters;

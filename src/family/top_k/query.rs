@@ -1,6 +1,6 @@
 //! TOPK.QUERY, TOPK.COUNT, TOPK.LIST and TOPK.INFO.
 
-use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, TOO_MUCH, Top};
+use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, TOO_MUCH, Top, TopType};
 use crate::family::errors::check_work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -20,7 +20,7 @@ const SERIES_TOO_LARGE: &CStr =
 /// TOPK.QUERY key item [item …]
 pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = ReadKey::open(call, 1);
-    let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
+    let sketch = key.get::<TopType>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call, part)?;
     let items = call.args_from(FIRST_ITEM).map(Argument::bytes);
     if let (Part::Series(series), Top::Windowed(sketch)) = (part, sketch) {
@@ -50,7 +50,7 @@ pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 /// TOPK.COUNT key item [item …]
 pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let key = ReadKey::open(call, 1);
-    let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
+    let sketch = key.get::<TopType>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call, part)?;
     let items = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
     check_work(call, sketch.within_work_limit(items), TOO_MUCH)?;
@@ -99,7 +99,7 @@ pub fn list(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     } else {
         KEYWORD_EXPECTED
     };
-    let sketch = key.get::<Top<'_>>().or_missing(missing)?;
+    let sketch = key.get::<TopType>().or_missing(missing)?;
     let panes = sketch.panes(call, part)?;
     if !is_valid {
         return Err(KEYWORD_EXPECTED.into());
@@ -150,7 +150,7 @@ fn is_prefix(argument: &[u8], keyword: &[u8]) -> bool {
 /// TOPK.INFO key
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
     let key = ReadKey::open(call, 1);
-    let (k, width, depth, decay) = key.get::<Top<'_>>().or_missing(NOT_FOUND)?.parameters();
+    let (k, width, depth, decay) = key.get::<TopType>().or_missing(NOT_FOUND)?.parameters();
     drop(key);
     call.reply_map(4);
     for (name, value) in [(c"k", k), (c"width", width), (c"depth", depth)] {

@@ -10,9 +10,9 @@ mod lookup;
 mod opened;
 mod present;
 
-pub use entry::Entry;
+pub use entry::{Advance, Entry};
 pub(crate) use lookup::one_of;
-pub use lookup::{AnyMut, AnyRef, Lookup, OneOf, OneOfMut};
+pub use lookup::{Lookup, OneOf, Type, state, state_mut, value};
 pub(super) use opened::assert_none_open;
 use opened::{FOR_WRITING, OpenedKey, Reader, Writer};
 pub use opened::{Key, ReadKey, WriteKey};
@@ -23,7 +23,10 @@ use super::error::Error;
 use super::window;
 use redis_module::raw;
 use roughly_sketch::memory::{OutOfMemory, try_collect};
+use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::ops::Range;
+use std::ptr::{self, NonNull};
 
 impl ReadKey {
     /// Opens the key in argument `index` for reading, whatever it holds. For several keys at once, see [`ReadKey::open_all`].
@@ -69,8 +72,16 @@ impl<Access> Key<Access> {
     /// What the key holds, for a family.
     #[must_use]
     #[inline(always)]
-    pub fn get<'a, F: OneOf<'a>>(&'a self) -> Lookup<F> {
-        self.opened.get()
+    pub fn get<T: OneOf>(&self) -> Lookup<T::Ref<'_>> {
+        self.opened.get::<T>()
+    }
+
+    /// The state of the value, if its type is `T`.
+    #[must_use]
+    pub fn state<T: DataType>(&self) -> Option<&T> {
+        let (_, value) = self.opened.find_in([T::REGISTRATION]).found()?;
+        // SAFETY: as in `OpenedKey::get`.
+        Some(unsafe { state(value) })
     }
 
     /// The value of the key, if it has one of these types.
@@ -80,7 +91,7 @@ impl<Access> Key<Access> {
     ) -> Lookup<&dyn AnyValue> {
         // SAFETY: the value lives while the key is open, and no key is open for writing beside it (see `opened.rs`).
         self.opened
-            .find(types)
+            .find_in(types)
             .map(|(of, value)| unsafe { (of.value)(value).as_ref() })
     }
 }
@@ -99,25 +110,40 @@ impl WriteKey {
         }
     }
 
-    /// The value of the key, if it has one of these types, or the key itself if it is missing.
+    /// The value of the key, if it has one of the types of a family, or the key itself if it is missing.
     ///
     /// # Errors
     /// [`Error::WrongType`] for another type.
     #[inline(always)]
-    pub fn find(
+    pub fn find<T: OneOf>(self, call: &Call<'_>) -> Result<Found<T>, Error> {
+        self.found(call, OpenedKey::find)
+    }
+
+    /// As [`WriteKey::find`], for these types.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] for another type.
+    pub fn find_in(
         self,
         call: &Call<'_>,
         types: impl IntoIterator<Item = &'static Registration>,
-    ) -> Result<Found, Error> {
-        match self.opened.find(types) {
+    ) -> Result<Found<&'static Registration>, Error> {
+        self.found(call, |opened| opened.find_in(types))
+    }
+
+    #[inline(always)]
+    fn found<T: Type>(
+        self,
+        call: &Call<'_>,
+        find: impl FnOnce(&OpenedKey) -> Lookup<(T, NonNull<c_void>)>,
+    ) -> Result<Found<T>, Error> {
+        match find(&self.opened) {
             Lookup::Missing => Ok(Found::Missing(self)),
             Lookup::WrongType => Err(Error::WrongType),
-            Lookup::Found((of, value)) => {
-                // SAFETY: the key holds a value of this type at this address.
-                let mut entry = unsafe { Entry::existing(self, of, value) };
-                entry.set_key_bytes(call);
-                Ok(Found::Entry(entry))
-            }
+            // SAFETY: the key holds a value of this type at this address.
+            Lookup::Found((of, value)) => Ok(Found::Entry(unsafe {
+                Entry::existing(call, self, of, value)
+            })),
         }
     }
 
@@ -127,8 +153,8 @@ impl WriteKey {
     /// # Errors
     /// [`Error::KeyTooLarge`] if the value takes more bytes than a key may (`sketch-max-key-bytes`). The value is
     /// dropped.
-    pub fn create<T: DataType>(self, call: &Call<'_>, value: T) -> Result<Entry, Error> {
-        self.create_boxed(call, Value::new(value))
+    pub fn create<T: DataType>(self, call: &Call<'_>, value: T) -> Result<AnyEntry, Error> {
+        Entry::new(call, self, T::REGISTRATION, Value::new(value))
     }
 
     /// Replaces the value of the key, if it is a `T`, and keeps its time to live. If the key is missing,
@@ -137,8 +163,8 @@ impl WriteKey {
     /// # Errors
     /// [`Error::WrongType`] for another type; [`Error::KeyTooLarge`] if the new value takes more bytes than a key may
     /// (`sketch-max-key-bytes`) and more than the old value. In both cases the key keeps its old value.
-    pub fn replace<T: DataType>(self, call: &Call<'_>, value: T) -> Result<Entry, Error> {
-        match self.find(call, [T::REGISTRATION])? {
+    pub fn replace<T: DataType>(self, call: &Call<'_>, value: T) -> Result<AnyEntry, Error> {
+        match self.find_in(call, [T::REGISTRATION])? {
             Found::Missing(key) => key.create(call, value),
             Found::Entry(mut entry) => {
                 entry.replace(call, &mut Value::new(value))?;
@@ -160,31 +186,50 @@ impl WriteKey {
         }
     }
 
-    /// As [`Key::create`], for the value that the header of a type describes.
+    /// As [`WriteKey::create`], for the value that the header of a type describes.
     ///
     /// # Errors
-    /// As [`Key::create`].
-    pub fn create_boxed(self, call: &Call<'_>, value: NewValue) -> Result<Entry, Error> {
-        Entry::new(call, self, value)
+    /// As [`WriteKey::create`].
+    pub fn create_boxed(self, call: &Call<'_>, value: NewValue) -> Result<AnyEntry, Error> {
+        Entry::new(call, self, value.registration(), value)
+    }
+
+    /// As [`WriteKey::create_boxed`], for a value of a family.
+    ///
+    /// # Errors
+    /// As [`WriteKey::create`].
+    ///
+    /// # Panics
+    /// If the value has another type.
+    pub fn create_one_of<T: OneOf>(
+        self,
+        call: &Call<'_>,
+        value: NewValue,
+    ) -> Result<Entry<T>, Error> {
+        let of = T::find(|of| ptr::eq(of, value.registration()));
+        Entry::new(call, self, of.expect("a type of the family"), value)
     }
 }
 
-/// What [`Key::find`] found.
+/// A value of any type.
+pub type AnyEntry = Entry<&'static Registration>;
+
+/// What [`WriteKey::find`] found.
 #[derive(Debug)]
-pub enum Found {
+pub enum Found<T: Type> {
     /// A value.
-    Entry(Entry),
+    Entry(Entry<T>),
     /// The key is missing.
     Missing(WriteKey),
 }
 
-impl Found {
+impl<T: Type> Found<T> {
     /// The value.
     ///
     /// # Errors
     /// `missing` if the key is missing.
     #[inline(always)]
-    pub fn or_missing(self, missing: impl Into<Error>) -> Result<Entry, Error> {
+    pub fn or_missing(self, missing: impl Into<Error>) -> Result<Entry<T>, Error> {
         match self {
             Self::Entry(entry) => Ok(entry),
             Self::Missing(_) => Err(missing.into()),
@@ -194,16 +239,15 @@ impl Found {
 
 /// A destination that is open for writing and sources that are open for reading. Some of them may be the same key.
 #[derive(Debug)]
-pub struct MergeKeys {
-    types: &'static [&'static Registration],
+pub struct MergeKeys<T> {
+    types: PhantomData<T>,
     destination: OpenedKey,
     sources: Vec<OpenedKey>,
     _writer: Writer,
 }
 
-impl MergeKeys {
-    /// Opens the key in argument `destination`, for a value of one of these types, for writing and those in the arguments
-    /// `sources` for reading.
+impl<T: OneOf> MergeKeys<T> {
+    /// Opens the key in argument `destination` for writing and those in the arguments `sources` for reading.
     ///
     /// # Errors
     /// [`OutOfMemory`] if there is no memory for a list of the keys.
@@ -212,7 +256,6 @@ impl MergeKeys {
     /// If a key is open.
     pub fn open(
         call: &Call<'_>,
-        types: &'static [&'static Registration],
         destination: usize,
         sources: Range<usize>,
     ) -> Result<Self, OutOfMemory> {
@@ -222,7 +265,7 @@ impl MergeKeys {
         let sources = OpenedKey::all(call, sources)?;
         let destination = OpenedKey::new(call, destination, FOR_WRITING);
         let mut keys = Self {
-            types,
+            types: PhantomData,
             destination,
             sources,
             _writer: Writer::begin(),
@@ -233,13 +276,13 @@ impl MergeKeys {
     }
 
     /// What the destination and each source hold, for a family. A source that is the destination itself is `Found(None)`.
-    ///
-    /// # Panics
-    /// If `D` lacks one of the types.
-    pub fn get<'a, D: OneOfMut<'a>, S: OneOf<'a>>(
-        &'a mut self,
-    ) -> (Lookup<D>, impl Iterator<Item = Lookup<Option<S>>>) {
-        let destination = self.destination.find(self.types.iter().copied());
+    pub fn get(
+        &mut self,
+    ) -> (
+        Lookup<T::Mut<'_>>,
+        impl Iterator<Item = Lookup<Option<T::Ref<'_>>>>,
+    ) {
+        let destination = self.destination.find::<T>();
         let own = match destination {
             Lookup::Found((_, value)) => Some(value),
             Lookup::Missing | Lookup::WrongType => None,
@@ -249,21 +292,21 @@ impl MergeKeys {
             if own.is_some() && address(source) == own {
                 return Lookup::Found(None);
             }
-            source.get().map(Some)
+            source.get::<T>().map(Some)
         });
         let destination = destination.map(|(of, value)| {
             // SAFETY: the value lives while the key is open, no key is open besides these (see `opened.rs`), `self` is borrowed
             // mutably, and no source refers to this value.
-            unsafe { AnyMut::new(value, of) }.of_family()
+            unsafe { of.get_mut(value) }
         });
         (destination, sources)
     }
 
     /// The value of the destination, if it has one of the types.
     pub fn destination(&mut self) -> Option<&mut dyn AnyValue> {
-        let (of, value) = self.destination.find(self.types.iter().copied()).found()?;
+        let (of, value) = self.destination.find::<T>().found()?;
         // SAFETY: as in `get`.
-        Some(unsafe { (of.value)(value).as_mut() })
+        Some(unsafe { (of.registration().value)(value).as_mut() })
     }
 
     /// As [`Entry::advance`], for the destination, which is the key in argument 1: unless `check`, which is called with
