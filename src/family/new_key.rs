@@ -4,7 +4,7 @@ use crate::family::window_option::NewWindow;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::NewValue;
 use crate::server::key::{Entry, Found, OneOf, WriteKey};
-use crate::server::replicated::{ReplicatedArguments, ReplicatedCommand};
+use crate::server::replicated::ReplicatedCommand;
 use roughly_sketch::seed::Seed;
 use std::ffi::CStr;
 
@@ -96,7 +96,7 @@ pub fn replicate_with_window(
     let Some((window, seed)) = window else {
         return call.replicate_verbatim();
     };
-    let mut arguments = ReplicatedArguments::new(call.arguments(1..len));
-    window.add_to(&mut arguments, seed);
-    command.replicate(call, &arguments);
+    let mut replicated = command.with(call.arguments(1..len));
+    window.add_to(&mut replicated, seed);
+    replicated.replicate(call);
 }

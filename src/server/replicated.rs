@@ -3,32 +3,19 @@
 //! The server needs a string for each argument, even if it has neither replicas nor an AOF. Most keys are created with the same
 //! parameters, so each command keeps the strings of the last parameters, and passes references to them.
 
-use crate::server::argument::{Argument, OwnedString};
-use crate::server::call::Call;
+use super::argument::{Argument, OwnedString};
+use super::call::Call;
 use redis_module::raw;
 use smallvec::SmallVec;
-use std::ffi::{CStr, c_char};
+use std::ffi::CStr;
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The maximum number of arguments, the command's name not included.
 const MAX_ARGUMENTS: usize = 16;
 
-/// The format of [`MAX_ARGUMENTS`] strings.
+/// The format of [`MAX_ARGUMENTS`] strings. With "v", which takes an array, the server would allocate its list of arguments twice.
 const FORMAT: &CStr = c"ssssssssssssssss";
-
-/// The arguments of a replicated command, at most 16.
-#[derive(Debug)]
-pub struct ReplicatedArguments<'a>(SmallVec<[Replicated<'a>; MAX_ARGUMENTS]>);
-
-#[derive(Debug, Clone, Copy)]
-enum Replicated<'a> {
-    Argument(Argument<'a>),
-    Bytes(&'a [u8]),
-    Hexadecimal(u128),
-    /// An argument whose string is kept.
-    Parameter(Parameter),
-}
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Parameter {
@@ -39,6 +26,7 @@ enum Parameter {
 }
 
 impl Parameter {
+    #[cold]
     fn text(self) -> String {
         match self {
             Self::Keyword(keyword) => keyword.to_owned(),
@@ -49,204 +37,133 @@ impl Parameter {
     }
 }
 
-impl<'a> ReplicatedArguments<'a> {
-    /// The arguments that begin with these of the running command.
-    #[inline]
-    #[must_use]
-    pub fn new(first: &[Argument<'a>]) -> Self {
-        Self(first.iter().copied().map(Replicated::Argument).collect())
-    }
-
-    fn add(&mut self, argument: Replicated<'a>) -> &mut Self {
-        self.0.push(argument);
-        self
-    }
-
-    /// Adds bytes that are different for each key.
-    pub fn bytes(&mut self, bytes: &'a [u8]) -> &mut Self {
-        self.add(Replicated::Bytes(bytes))
-    }
-
-    /// Adds a number that is different for each key, as 32 hexadecimal digits.
-    pub fn hexadecimal(&mut self, number: u128) -> &mut Self {
-        self.add(Replicated::Hexadecimal(number))
-    }
-
-    /// Adds a keyword.
-    pub fn keyword(&mut self, keyword: &'static str) -> &mut Self {
-        self.add(Replicated::Parameter(Parameter::Keyword(keyword)))
-    }
-
-    /// Adds an integer.
-    pub fn integer(&mut self, number: u64) -> &mut Self {
-        self.add(Replicated::Parameter(Parameter::Integer(number)))
-    }
-
-    /// Adds the shortest decimal that is parsed to this number, without an exponent.
-    pub fn decimal(&mut self, number: f64) -> &mut Self {
-        self.add(Replicated::Parameter(Parameter::Decimal(number)))
-    }
-
-    /// As [`ReplicatedArguments::decimal`], with an exponent.
-    pub fn scientific(&mut self, number: f64) -> &mut Self {
-        self.add(Replicated::Parameter(Parameter::Scientific(number)))
-    }
-}
-
 /// A parameter and its string.
 #[derive(Debug)]
-struct Kept {
-    parameter: Parameter,
-    string: OwnedString,
-}
+struct Kept(Parameter, OwnedString);
 
 // SAFETY: strings of the server may be used on each thread that holds the server's lock, as the threads that run commands do.
 unsafe impl Send for Kept {}
 
+/// The parameter that was last at each position.
+type AllKept = [Option<Kept>; MAX_ARGUMENTS];
+
 /// A command that is replicated in place of another one.
 #[derive(Debug)]
-pub struct ReplicatedCommand {
-    name: &'static CStr,
-    /// The parameter that was last at each position.
-    kept: Mutex<[Option<Kept>; MAX_ARGUMENTS]>,
-}
+pub struct ReplicatedCommand(&'static CStr, Mutex<AllKept>);
 
 impl ReplicatedCommand {
     /// The command with this name.
     #[must_use]
     pub const fn new(name: &'static CStr) -> Self {
-        Self {
-            name,
-            kept: Mutex::new([const { None }; MAX_ARGUMENTS]),
-        }
+        Self(name, Mutex::new([const { None }; MAX_ARGUMENTS]))
     }
-}
 
-/// The string of a parameter, at the same position as in the last call.
-#[inline]
-fn kept(place: &mut Option<Kept>, parameter: Parameter) -> *mut raw::RedisModuleString {
-    match place {
-        Some(kept) if kept.parameter == parameter => {}
-        _ => replace(place, parameter),
-    }
-    let string = place.as_ref().map(|kept| kept.string.as_argument());
-    string.map_or(ptr::null_mut(), Argument::as_raw)
-}
-
-#[cold]
-fn replace(place: &mut Option<Kept>, parameter: Parameter) {
-    let string = OwnedString::new(parameter.text().as_bytes());
-    *place = Some(Kept { parameter, string });
-}
-
-/// A number as 32 lower-case hexadecimal digits.
-fn hexadecimal(number: u128) -> [u8; 32] {
-    let mut digits = [0; 32];
-    for (digits, byte) in digits.chunks_exact_mut(2).zip(number.to_be_bytes()) {
-        for (digit, value) in digits.iter_mut().zip([byte >> 4, byte & 15]) {
-            *digit = b"0123456789abcdef"[usize::from(value)];
-        }
-    }
-    digits
-}
-
-impl ReplicatedCommand {
-    /// Replicates the command with these arguments.
-    ///
-    /// # Panics
-    /// If there are more than 16 arguments.
-    pub fn replicate(&self, call: &Call<'_>, arguments: &ReplicatedArguments<'_>) {
-        let arguments = &*arguments.0;
-        let mut all_kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut strings = [ptr::null_mut(); MAX_ARGUMENTS];
-        let mut owned = SmallVec::<[OwnedString; 2]>::new();
-        let mut own = |bytes: &[u8]| {
-            owned.push(OwnedString::new(bytes));
-            owned
-                .last()
-                .map_or(ptr::null_mut(), |string| string.as_argument().as_raw())
+    /// The command with arguments that begin with these of the running command. There are at most 16.
+    #[must_use]
+    pub fn with<'a>(&'a self, first: &'a [Argument<'a>]) -> Replicated<'a> {
+        let mut replicated = Replicated {
+            name: self.0,
+            kept: self.1.lock().unwrap_or_else(PoisonError::into_inner),
+            strings: [ptr::null_mut(); MAX_ARGUMENTS],
+            len: 0,
+            owned: SmallVec::new(),
         };
-        // An unused place would replicate too few arguments.
-        assert!(arguments.len() <= MAX_ARGUMENTS, "too many arguments");
-        for ((string, place), argument) in
-            strings.iter_mut().zip(all_kept.iter_mut()).zip(arguments)
-        {
-            *string = match *argument {
-                Replicated::Argument(argument) => argument.as_raw(),
-                Replicated::Bytes(bytes) => own(bytes),
-                Replicated::Hexadecimal(number) => own(&hexadecimal(number)),
-                Replicated::Parameter(parameter) => kept(place, parameter),
+        first
+            .iter()
+            .for_each(|argument| replicated.push(argument.as_raw()));
+        replicated
+    }
+}
+
+/// A command that is replicated, with its arguments so far.
+#[derive(Debug)]
+pub struct Replicated<'a> {
+    name: &'static CStr,
+    kept: MutexGuard<'a, AllKept>,
+    /// Strings of the running command, of `kept` and of `owned`.
+    strings: [*mut raw::RedisModuleString; MAX_ARGUMENTS],
+    len: usize,
+    owned: SmallVec<[OwnedString; 2]>,
+}
+
+impl Replicated<'_> {
+    fn push(&mut self, string: *mut raw::RedisModuleString) {
+        self.strings[self.len] = string;
+        self.len += 1;
+    }
+
+    fn add(&mut self, parameter: Parameter) -> &mut Self {
+        let place = &mut self.kept[self.len];
+        if place.as_ref().is_none_or(|kept| kept.0 != parameter) {
+            let string = OwnedString::new(parameter.text().as_bytes());
+            *place = Some(Kept(parameter, string));
+        }
+        if let Some(Kept(_, string)) = place {
+            let string = string.as_argument().as_raw();
+            self.push(string);
+        }
+        self
+    }
+
+    /// Adds bytes that are different for each key.
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        let string = OwnedString::new(bytes);
+        self.push(string.as_argument().as_raw());
+        self.owned.push(string);
+        self
+    }
+
+    /// Adds a keyword.
+    pub fn keyword(&mut self, keyword: &'static str) -> &mut Self {
+        self.add(Parameter::Keyword(keyword))
+    }
+
+    /// Adds an integer.
+    pub fn integer(&mut self, number: u64) -> &mut Self {
+        self.add(Parameter::Integer(number))
+    }
+
+    /// Adds the shortest decimal that is parsed to this number, without an exponent.
+    pub fn decimal(&mut self, number: f64) -> &mut Self {
+        self.add(Parameter::Decimal(number))
+    }
+
+    /// As [`Replicated::decimal`], with an exponent.
+    pub fn scientific(&mut self, number: f64) -> &mut Self {
+        self.add(Parameter::Scientific(number))
+    }
+
+    /// Replicates the command.
+    pub fn replicate(&self, call: &Call<'_>) {
+        let (function, strings) = (api!(RedisModule_Replicate), self.strings);
+        macro_rules! replicate {
+            ($format:expr, $($place:literal)*) => {
+                function(call.ctx(), self.name.as_ptr(), $format, $(strings[$place]),*)
             };
         }
-        let [
-            s0,
-            s1,
-            s2,
-            s3,
-            s4,
-            s5,
-            s6,
-            s7,
-            s8,
-            s9,
-            s10,
-            s11,
-            s12,
-            s13,
-            s14,
-            s15,
-        ] = strings;
-        // SAFETY: the format has an "s", for a string, for each argument: its end is as long as there are arguments, and the server reads no
-        // further arguments. With "v", which takes an array, the server would allocate its list of arguments twice. The strings live
-        // until the return, and the server takes its own references.
+        // SAFETY: the format has an "s", for a string, for each argument: its end is as long as there are arguments, and the server
+        // reads no further arguments. The strings live until the return, and the server takes its own references.
         unsafe {
-            let format: *const c_char = FORMAT.as_ptr().add(MAX_ARGUMENTS - arguments.len());
-            api!(RedisModule_Replicate)(
-                call.ctx(),
-                self.name.as_ptr(),
-                format,
-                s0,
-                s1,
-                s2,
-                s3,
-                s4,
-                s5,
-                s6,
-                s7,
-                s8,
-                s9,
-                s10,
-                s11,
-                s12,
-                s13,
-                s14,
-                s15,
-            );
+            let format = FORMAT.as_ptr().add(MAX_ARGUMENTS - self.len);
+            replicate!(format, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::Parameter::{Decimal, Integer, Keyword, Scientific};
 
     #[test]
     fn parameters_have_one_text() {
         for (parameter, text) in [
-            (Parameter::Keyword("PANES"), "PANES"),
-            (Parameter::Integer(u64::MAX), "18446744073709551615"),
-            (Parameter::Decimal(0.000_001), "0.000001"),
-            (Parameter::Scientific(0.01), "1e-2"),
-            (Parameter::Scientific(0.25), "2.5e-1"),
+            (Keyword("PANES"), "PANES"),
+            (Integer(u64::MAX), "18446744073709551615"),
+            (Decimal(0.000_001), "0.000001"),
+            (Scientific(0.01), "1e-2"),
+            (Scientific(0.25), "2.5e-1"),
         ] {
             assert_eq!(parameter.text(), text);
         }
-    }
-
-    #[test]
-    fn a_seed_has_32_digits() {
-        let number = 0x0012_3456_789a_bcde_f012_3456_789a_bcde;
-        assert_eq!(hexadecimal(number), *b"00123456789abcdef0123456789abcde");
-        assert_eq!(hexadecimal(0), [b'0'; 32]);
     }
 }

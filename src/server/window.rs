@@ -13,7 +13,7 @@ use super::call::{Call, Error};
 use super::config::{Setting, store_boolean};
 use super::data_type::AnyValue;
 use super::log::{RateLimit, quoted};
-use super::replicated::{ReplicatedArguments, ReplicatedCommand};
+use super::replicated::ReplicatedCommand;
 use super::stats;
 use roughly_sketch::window::{Timeline, Window};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,8 +79,8 @@ pub(super) fn begin_write(call: &mut Call<'_>, value: &mut dyn AnyValue) -> Opti
 pub(super) fn advance(call: &mut Call<'_>, value: &mut dyn AnyValue, pane: u64) {
     if value.advance(pane) {
         let newest = value.timeline().map_or(pane, Timeline::newest);
-        let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
-        ADVANCE.replicate(call, arguments.integer(newest));
+        let mut replicated = ADVANCE.with(call.arguments(1..2));
+        replicated.integer(newest).replicate(call);
         call.pending_advance = true;
     }
     call.memory().set_key_bytes(|| value.live_bytes());

@@ -9,7 +9,7 @@ use crate::family::window_option::NewWindow;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{DataType, NewValue, Value};
 use crate::server::key::{Found, Lookup, WriteKey};
-use crate::server::replicated::{ReplicatedArguments, ReplicatedCommand};
+use crate::server::replicated::ReplicatedCommand;
 use roughly_sketch::bloom::{Chain, Parameters};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::seed::Seed;
@@ -170,8 +170,8 @@ impl NewKey for NewFilter {
                 ..
             } => match header.get() {
                 Some(header) => {
-                    let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
-                    LOADCHUNK.replicate(call, arguments.integer(1).bytes(header));
+                    let mut replicated = LOADCHUNK.with(call.arguments(1..2));
+                    replicated.integer(1).bytes(header).replicate(call);
                 }
                 None if *is_complete => call.replicate_verbatim(),
                 None => replicate_reserve(call, parameters, None),
@@ -199,37 +199,37 @@ fn replicate_reserve(
     window: Option<(NewWindow, Seed)>,
 ) {
     static RESERVE: ReplicatedCommand = ReplicatedCommand::new(c"BF.RESERVE");
-    let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
-    arguments
+    let mut replicated = RESERVE.with(call.arguments(1..2));
+    replicated
         .scientific(parameters.error_rate)
         .integer(parameters.capacity);
     match (parameters.scaling, parameters.expansion) {
-        (false, _) => arguments.keyword("NONSCALING"),
+        (false, _) => replicated.keyword("NONSCALING"),
         // A factor of 0 stands for a non-scaling filter. 2^32 has the same lower 32 bits, which are stored.
-        (true, 0) => arguments.keyword("EXPANSION").integer(1 << 32),
-        (true, factor) => arguments.keyword("EXPANSION").integer(factor.into()),
+        (true, 0) => replicated.keyword("EXPANSION").integer(1 << 32),
+        (true, factor) => replicated.keyword("EXPANSION").integer(factor.into()),
     };
     if let Some((window, seed)) = window {
-        window.add_to(&mut arguments, Some(seed));
+        window.add_to(&mut replicated, Some(seed));
     }
-    RESERVE.replicate(call, &arguments);
+    replicated.replicate(call);
 }
 
 /// Replicates the creation of a filter of valkey-bloom's type as valkey-bloom does, with all parameters.
 fn replicate_valkey(call: &mut Call<'_>, parameters: &valkey_bloom::Parameters) {
     static INSERT: ReplicatedCommand = ReplicatedCommand::new(c"BF.INSERT");
-    let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
-    arguments.keyword("CAPACITY").integer(parameters.capacity);
-    arguments.keyword("ERROR").decimal(parameters.error_rate);
-    arguments
+    let mut replicated = INSERT.with(call.arguments(1..2));
+    replicated.keyword("CAPACITY").integer(parameters.capacity);
+    replicated.keyword("ERROR").decimal(parameters.error_rate);
+    replicated
         .keyword("TIGHTENING")
         .decimal(parameters.tightening);
-    arguments.keyword("SEED").bytes(&parameters.seed);
+    replicated.keyword("SEED").bytes(&parameters.seed);
     match parameters.expansion {
-        0 => arguments.keyword("NONSCALING"),
-        factor => arguments.keyword("EXPANSION").integer(factor.into()),
+        0 => replicated.keyword("NONSCALING"),
+        factor => replicated.keyword("EXPANSION").integer(factor.into()),
     };
-    INSERT.replicate(call, &arguments);
+    replicated.replicate(call);
 }
 
 /// BF.LOAD key payload: the payload of valkey-bloom's AOF (docs/contributing/formats.md, "Bloom filters of valkey-bloom").

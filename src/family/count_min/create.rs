@@ -6,7 +6,7 @@ use crate::family::window_option::{COUNTER, NewWindow, WindowOption};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{NewValue, Value};
 use crate::server::key::WriteKey;
-use crate::server::replicated::{ReplicatedArguments, ReplicatedCommand};
+use crate::server::replicated::ReplicatedCommand;
 use roughly_sketch::count_min::{
     CellSize, CountMin, CountMinError, CountMinWindow, Shape, dimensions_for,
 };
@@ -82,17 +82,17 @@ impl NewKey for NewSketch {
             return call.replicate_verbatim();
         }
         let (width, depth) = (self.shape.width(), self.shape.depth());
-        let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
-        arguments.integer(width).integer(depth);
+        let mut replicated = INITBYDIM.with(call.arguments(1..2));
+        replicated.integer(width).integer(depth);
         // RedisBloom up to 8.10 does not accept the keyword.
         let cell_size = self.shape.cell_size();
         if cell_size != CellSize::default() {
-            arguments.keyword("CELL_SIZE").integer(cell_size.bytes());
+            replicated.keyword("CELL_SIZE").integer(cell_size.bytes());
         }
         if let Some((window, seed)) = self.window {
-            window.add_to(&mut arguments, Some(seed));
+            window.add_to(&mut replicated, Some(seed));
         }
-        INITBYDIM.replicate(call, &arguments);
+        replicated.replicate(call);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::server::call::{Call, Error};
 use crate::server::command::Options;
 use crate::server::data_type::{DataType, NewValue, Value};
 use crate::server::key::{Found, WriteKey};
-use crate::server::replicated::{ReplicatedArguments, ReplicatedCommand};
+use crate::server::replicated::ReplicatedCommand;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::window_filter::{self, CuckooWindow, CuckooWindowParameters, Kind, Seed};
@@ -200,17 +200,17 @@ impl NewKey for NewFilter {
             max_iterations,
             expansion,
         } = *parameters;
-        let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
-        arguments.integer(*capacity);
-        arguments.keyword("BUCKETSIZE").integer(bucket_size.into());
-        arguments
+        let mut replicated = RESERVE.with(call.arguments(1..2));
+        replicated.integer(*capacity);
+        replicated.keyword("BUCKETSIZE").integer(bucket_size.into());
+        replicated
             .keyword("MAXITERATIONS")
             .integer(max_iterations.into());
-        arguments.keyword("EXPANSION").integer(expansion.into());
+        replicated.keyword("EXPANSION").integer(expansion.into());
         if let Self::Windowed(_, _, window, seed) = self {
-            window.add_to(&mut arguments, Some(*seed));
+            window.add_to(&mut replicated, Some(*seed));
         }
-        RESERVE.replicate(call, &arguments);
+        replicated.replicate(call);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::server::command::Options;
 use crate::server::data_type::DataType;
 use crate::server::key::{Lookup, ReadKey, WriteKey};
 use crate::server::part::Part;
-use crate::server::replicated::{ReplicatedArguments, ReplicatedCommand};
+use crate::server::replicated::ReplicatedCommand;
 use roughly_sketch::memory::{Budget, Purpose, with_capacity};
 use roughly_sketch::merge::{Distinct, MAX_BYTES};
 use roughly_sketch::stored::Stored;
@@ -48,16 +48,18 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         static PEXPIREAT: ReplicatedCommand = ReplicatedCommand::new(c"PEXPIREAT");
         let expires_at = key.expires_at();
         let entry = key.replace(call, merged)?;
-        let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
+        let key_name = call.arguments(1..2);
         match (&header, expires_at) {
             // On a copy, too, the header replaces the value of an existing key, which keeps its time to live.
             (Some(header), _) => {
-                LOADCHUNK.replicate(call, arguments.integer(1).bytes(header));
+                let mut replicated = LOADCHUNK.with(key_name);
+                replicated.integer(1).bytes(header).replicate(call);
             }
             (None, None) => call.replicate_verbatim(),
             (None, Some(unix_ms)) => {
                 call.replicate_verbatim();
-                PEXPIREAT.replicate(call, arguments.integer(unix_ms.unsigned_abs()));
+                let mut replicated = PEXPIREAT.with(key_name);
+                replicated.integer(unix_ms.unsigned_abs()).replicate(call);
             }
         }
         entry.store();
