@@ -3,7 +3,7 @@
 
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{NewValue, Registration};
-use crate::server::key::{Found, ReadKey, WriteKey};
+use crate::server::key::{Entry, Found, ReadKey, WriteKey};
 use roughly_sketch::format::FormatError;
 use roughly_sketch::format::chunks::{CHUNK_BYTES, ChunkError};
 use roughly_sketch::memory::{Budget, Purpose};
@@ -73,7 +73,7 @@ pub fn loadchunk(call: &mut Call<'_>, family: &Chunks) -> Result<(), Error> {
             let of = type_of_header(family.types, chunk);
             let value = from_header(call, of, chunk).map_err(|_| BAD_DATA)?;
             value.check_limit(call)?;
-            key.create_boxed(call, value)?
+            Entry::new(call, key, value.registration(), value)?
         }
         Found::Missing(_) => return Err(family.not_found.into()),
         Found::Entry(mut entry) => {

@@ -7,6 +7,7 @@ use crate::server::key::{Entry, Found, OneOf, WriteKey};
 use crate::server::replicated::ReplicatedCommand;
 use roughly_sketch::seed::Seed;
 use std::ffi::CStr;
+use std::ptr;
 
 /// A new key: all that options, settings, the dialect, the sender and random bytes decide.
 pub trait NewKey {
@@ -34,7 +35,9 @@ pub fn create<N: NewKey>(
     key: WriteKey,
     new: &N,
 ) -> Result<Entry<N::Types>, Error> {
-    let mut entry = key.create_one_of(call, new.build(call)?)?;
+    let value = new.build(call)?;
+    let of = N::Types::find(|of| ptr::eq(of, value.registration()));
+    let mut entry = Entry::new(call, key, of.expect("a type of the family"), value)?;
     new.replicate(call);
     entry.begin_write(call);
     Ok(entry)

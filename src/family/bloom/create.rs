@@ -8,7 +8,7 @@ use crate::family::new_key::{self, NewKey};
 use crate::family::window_option::NewWindow;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{DataType, NewValue, Value};
-use crate::server::key::{Found, Lookup, WriteKey};
+use crate::server::key::{Entry, Found, Lookup, WriteKey};
 use crate::server::replicated::ReplicatedCommand;
 use roughly_sketch::bloom::{Chain, Parameters};
 use roughly_sketch::memory::Purpose;
@@ -250,7 +250,7 @@ pub fn load(call: &mut Call<'_>) -> Result<(), Error> {
         LoadError::Invalid => c"ERR bloom object decoding failed",
         LoadError::OutOfMemory(_) => NO_MEMORY,
     })?;
-    let entry = key.create(call, value)?;
+    let entry = Entry::new(call, key, FilterType::Valkey, Value::new(value))?;
     call.replicate_verbatim();
     entry.store();
     call.signal_changed(1, VALKEY_CREATION_EVENT);

@@ -3,8 +3,8 @@
 use super::types::{Filter, FilterMut, FilterType, NO_MEMORY, NOT_FOUND};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors};
 use crate::server::call::{Call, Error};
-use crate::server::data_type::DataType;
-use crate::server::key::{MergeKeys, ReadKey, WriteKey};
+use crate::server::data_type::{DataType, Value};
+use crate::server::key::{Entry, MergeKeys, ReadKey, WriteKey};
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::bloom::merge::MergeError;
 use roughly_sketch::memory::Purpose;
@@ -34,7 +34,8 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         None
     } else {
         let union = union(call, sources.clone())?;
-        Some(WriteKey::open(call, 1).create(call, union)?)
+        let (key, union) = (WriteKey::open(call, 1), Value::new(union));
+        Some(Entry::new(call, key, FilterType::Classic, union)?)
     };
     if new.is_some() || merge_in_place(call, sources)? {
         call.replicate_verbatim();

@@ -103,11 +103,11 @@ one_of! {
     /// A Bloom filter that a command changes.
     FilterMut {
         /// RedisBloom's type.
-        Classic: Chain, state Chain;
+        Classic: Chain, Chain;
         /// The type with a window.
-        Windowed: BloomWindow, state BloomWindow;
+        Windowed: BloomWindow, BloomWindow;
         /// valkey-bloom's type.
-        Valkey: ValkeyChain, state ValkeyChain;
+        Valkey: ValkeyChain, ValkeyChain;
     }
 }
 

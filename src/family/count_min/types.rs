@@ -48,9 +48,9 @@ one_of! {
     /// A count-min sketch that a command changes.
     CountsMut {
         /// Without a window.
-        Classic: CountMin, state CountMin;
+        Classic: CountMin, CountMin;
         /// With a window.
-        Windowed: CountMinWindow, state CountMinWindow;
+        Windowed: CountMinWindow, CountMinWindow;
     }
 }
 

@@ -3,7 +3,7 @@
 use super::types::{CuckooType, EXISTS, NO_MEMORY, NOT_FOUND};
 use crate::family::chunks;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Found, OneOf, ReadKey, WriteKey};
+use crate::server::key::{Entry, Found, OneOf, ReadKey, WriteKey};
 use roughly_sketch::cuckoo::HEADER_BYTES;
 use roughly_sketch::format::chunks::CHUNK_BYTES;
 use std::ffi::CStr;
@@ -58,7 +58,8 @@ pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
                 return Err(c"Invalid header".into());
             }
             let filter = chunks::from_header(call, of, chunk);
-            key.create_boxed(call, filter.map_err(|_| c"Couldn't create filter!")?)?
+            let filter = filter.map_err(|_| c"Couldn't create filter!")?;
+            Entry::new(call, key, filter.registration(), filter)?
         }
         Found::Missing(_) => return Err(NOT_FOUND.into()),
     };

@@ -52,9 +52,9 @@ one_of! {
     /// A cuckoo filter that a command changes.
     CuckooMut {
         /// Without a window.
-        Classic: CuckooFilter, state CuckooFilter;
+        Classic: CuckooFilter, CuckooFilter;
         /// With a window.
-        Windowed: CuckooWindow, state CuckooWindow;
+        Windowed: CuckooWindow, CuckooWindow;
     }
 }
 

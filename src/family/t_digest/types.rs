@@ -54,9 +54,9 @@ one_of! {
     /// A digest that a command changes.
     DigestMut {
         /// Without a window.
-        Classic: TDigest, value Value<TDigest>;
+        Classic: TDigest, Value<TDigest>;
         /// With a window.
-        Windowed: TDigestWindow, value Value<TDigestWindow>;
+        Windowed: TDigestWindow, Value<TDigestWindow>;
     }
 }
 

@@ -44,9 +44,9 @@ one_of! {
     /// A top-k that a command changes.
     TopMut {
         /// Without a window.
-        Classic: TopK, state TopK;
+        Classic: TopK, TopK;
         /// With a window.
-        Windowed: TopKWindow, value Value<TopKWindow>;
+        Windowed: TopKWindow, Value<TopKWindow>;
     }
 }
 

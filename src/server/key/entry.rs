@@ -77,14 +77,18 @@ impl<T: Type> Entry<T> {
         entry
     }
 
-    /// The entry of a new value of the type `of`.
+    /// The entry of a new value, of the type `of`, for a key. [`Entry::store`] puts the value into the key, in place of any
+    /// value that the key holds by then, and removes the time to live.
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLarge`] if the value takes more bytes than a key may (`sketch-max-key-bytes`). The value is
+    /// dropped.
+    ///
+    /// # Panics
+    /// If the value has another type.
     #[cold]
-    pub(super) fn new(
-        call: &Call<'_>,
-        key: WriteKey,
-        of: T,
-        value: NewValue,
-    ) -> Result<Self, Error> {
+    pub fn new(call: &Call<'_>, key: WriteKey, of: T, value: NewValue) -> Result<Self, Error> {
+        assert!(ptr::eq(of.registration(), value.registration()));
         let bytes = value.bytes();
         check_size(call, of.registration(), bytes)?;
         call.memory().set_key_bytes(|| bytes);

@@ -1,7 +1,7 @@
 //! The result of looking up a key: a value of one type of a family, which is known only at run time.
 //!
 //! The types of a family are an enum. The server's handle of the value's type is compared once with theirs; from then on, the
-//! enum says what the value is.
+//! type is a variant of the enum.
 
 use super::opened::OpenedKey;
 use crate::server::data_type::{DataType, Registration, Value};
@@ -12,19 +12,27 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 /// A type: one of a family ([`OneOf`]), or any.
-pub trait Type: Copy {
+///
+/// # Safety
+/// The registration must always be the same.
+pub unsafe trait Type: Copy {
     /// Its registration.
     fn registration(self) -> &'static Registration;
 }
 
-impl Type for &'static Registration {
+// SAFETY: it is the registration.
+unsafe impl Type for &'static Registration {
     fn registration(self) -> Self {
         self
     }
 }
 
 /// One of the types of a family; declared by `one_of!`.
-pub trait OneOf: Type + 'static {
+///
+/// # Safety
+/// `get` and `get_mut` must take values of the type that [`Type::registration`] returns, and `find` must return a type whose
+/// registration it passed to `is`.
+pub unsafe trait OneOf: Type + 'static {
     /// A reference to a value, whatever its type.
     type Ref<'a>;
     /// A reference to a value that a command changes.
@@ -58,16 +66,6 @@ pub unsafe fn value<'a, T: DataType>(value: NonNull<c_void>) -> &'a Value<T> {
     unsafe { value.cast().as_ref() }
 }
 
-/// The state of the value at an address.
-///
-/// # Safety
-/// As [`value`].
-#[inline(always)]
-pub unsafe fn state<'a, T: DataType>(value: NonNull<c_void>) -> &'a T {
-    // SAFETY: by the function's contract.
-    unsafe { &self::value(value).state }
-}
-
 /// The state of the value at an address, for a command that changes it.
 ///
 /// # Safety
@@ -79,13 +77,12 @@ pub unsafe fn state_mut<'a, T: DataType>(value: NonNull<c_void>) -> &'a mut T {
 }
 
 /// Declares the types of a family, and the references to their values: an enum for reads and one for commands that change the
-/// value. Each variant has the type, the function of this file that returns the reference for reads, and the type that it refers
-/// to.
+/// value. Each variant has the type, and the type that the reference for reads refers to.
 macro_rules! one_of {
     (
         #[doc = $types_doc:literal] $types:ident,
         #[doc = $name_doc:literal] $name:ident, #[doc = $changed_doc:literal] $changed:ident {
-            $( #[doc = $doc:literal] $variant:ident: $type:ty, $get:ident $read:ty; )+
+            $( #[doc = $doc:literal] $variant:ident: $type:ty, $read:ty; )+
         }
     ) => {
         #[doc = $types_doc]
@@ -107,7 +104,9 @@ macro_rules! one_of {
             $( #[doc = $doc] $variant(&'a mut $type), )+
         }
 
-        impl $crate::server::key::Type for $types {
+        #[allow(unsafe_code)] // as below
+        // SAFETY: each variant has one registration.
+        unsafe impl $crate::server::key::Type for $types {
             #[inline(always)]
             fn registration(self) -> &'static $crate::server::data_type::Registration {
                 match self {
@@ -117,7 +116,8 @@ macro_rules! one_of {
         }
 
         #[allow(unsafe_code)] // the text of the macro is part of the server layer
-        impl $crate::server::key::OneOf for $types {
+        // SAFETY: each variant has one type.
+        unsafe impl $crate::server::key::OneOf for $types {
             type Ref<'a> = $name<'a>;
             type Mut<'a> = $changed<'a>;
             const TYPES: &'static [&'static $crate::server::data_type::Registration] =
@@ -141,7 +141,7 @@ macro_rules! one_of {
                 unsafe {
                     match self {
                         $( Self::$variant => {
-                            $name::$variant($crate::server::key::$get::<$type>(value))
+                            $name::$variant($crate::server::key::value::<$type>(value))
                         } )+
                     }
                 }

@@ -12,13 +12,13 @@ mod present;
 
 pub use entry::{Advance, Entry};
 pub(crate) use lookup::one_of;
-pub use lookup::{Lookup, OneOf, Type, state, state_mut, value};
+pub use lookup::{Lookup, OneOf, Type, state_mut, value};
 pub(super) use opened::assert_none_open;
 use opened::{FOR_WRITING, OpenedKey, Reader, Writer};
 pub use opened::{Key, ReadKey, WriteKey};
 
 use super::call::Call;
-use super::data_type::{AnyValue, DataType, NewValue, Registration, Value};
+use super::data_type::{AnyValue, DataType, Registration, Value};
 use super::error::Error;
 use super::window;
 use redis_module::raw;
@@ -26,7 +26,7 @@ use roughly_sketch::memory::{OutOfMemory, try_collect};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 impl ReadKey {
     /// Opens the key in argument `index` for reading, whatever it holds. For several keys at once, see [`ReadKey::open_all`].
@@ -81,7 +81,7 @@ impl<Access> Key<Access> {
     pub fn state<T: DataType>(&self) -> Option<&T> {
         let (_, value) = self.opened.find_in([T::REGISTRATION]).found()?;
         // SAFETY: as in `OpenedKey::get`.
-        Some(unsafe { state(value) })
+        Some(unsafe { self::value(value) })
     }
 
     /// The value of the key, if it has one of these types.
@@ -147,16 +147,6 @@ impl WriteKey {
         }
     }
 
-    /// An entry with a new value for the key. [`Entry::store`] puts the value into the key, in place of any value that
-    /// the key holds by then, and removes the time to live.
-    ///
-    /// # Errors
-    /// [`Error::KeyTooLarge`] if the value takes more bytes than a key may (`sketch-max-key-bytes`). The value is
-    /// dropped.
-    pub fn create<T: DataType>(self, call: &Call<'_>, value: T) -> Result<AnyEntry, Error> {
-        Entry::new(call, self, T::REGISTRATION, Value::new(value))
-    }
-
     /// Replaces the value of the key, if it is a `T`, and keeps its time to live. If the key is missing,
     /// [`Entry::store`] puts the value into it.
     ///
@@ -165,7 +155,7 @@ impl WriteKey {
     /// (`sketch-max-key-bytes`) and more than the old value. In both cases the key keeps its old value.
     pub fn replace<T: DataType>(self, call: &Call<'_>, value: T) -> Result<AnyEntry, Error> {
         match self.find_in(call, [T::REGISTRATION])? {
-            Found::Missing(key) => key.create(call, value),
+            Found::Missing(key) => Entry::new(call, key, T::REGISTRATION, Value::new(value)),
             Found::Entry(mut entry) => {
                 entry.replace(call, &mut Value::new(value))?;
                 Ok(entry)
@@ -184,30 +174,6 @@ impl WriteKey {
         if let Some(value) = self.opened.present() {
             value.persist();
         }
-    }
-
-    /// As [`WriteKey::create`], for the value that the header of a type describes.
-    ///
-    /// # Errors
-    /// As [`WriteKey::create`].
-    pub fn create_boxed(self, call: &Call<'_>, value: NewValue) -> Result<AnyEntry, Error> {
-        Entry::new(call, self, value.registration(), value)
-    }
-
-    /// As [`WriteKey::create_boxed`], for a value of a family.
-    ///
-    /// # Errors
-    /// As [`WriteKey::create`].
-    ///
-    /// # Panics
-    /// If the value has another type.
-    pub fn create_one_of<T: OneOf>(
-        self,
-        call: &Call<'_>,
-        value: NewValue,
-    ) -> Result<Entry<T>, Error> {
-        let of = T::find(|of| ptr::eq(of, value.registration()));
-        Entry::new(call, self, of.expect("a type of the family"), value)
     }
 }
 

@@ -130,7 +130,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Makes the command that with this name and these arguments.
+    /// Sets the name and the arguments of the command that SKETCH.WITHIN runs.
     pub(super) fn set_args(&self, args: &'a [Argument<'a>]) {
         self.args.set(args);
     }
