@@ -3,7 +3,7 @@
 
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{NewValue, Registration};
-use crate::server::key::Found;
+use crate::server::key::{Entry, Found, ReadKey, WriteKey};
 use roughly_sketch::format::FormatError;
 use roughly_sketch::format::chunks::{CHUNK_BYTES, ChunkError};
 use roughly_sketch::memory::{Budget, Purpose};
@@ -43,7 +43,7 @@ pub fn chunk_error(error: ChunkError) -> &'static CStr {
 
 /// SCANDUMP key iterator
 pub fn scandump(call: &mut Call<'_>, family: &Chunks) -> Result<(), Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let value = key.value(family.types.iter().copied());
     let value = value.or_missing(family.not_found)?;
     let iterator = call.arg(2).integer();
@@ -67,13 +67,13 @@ pub fn loadchunk(call: &mut Call<'_>, family: &Chunks) -> Result<(), Error> {
     let iterator = call.arg(2).integer();
     let iterator = iterator.ok_or(c"ERR Second argument must be numeric")?;
     let chunk = call.arg(3).bytes();
-    let key = call.write(1);
-    let entry = match key.find(call, family.types.iter().copied())? {
+    let key = WriteKey::open(call, 1);
+    let entry = match key.find_in(call, family.types.iter().copied())? {
         Found::Missing(key) if iterator == 1 => {
             let of = type_of_header(family.types, chunk);
             let value = from_header(call, of, chunk).map_err(|_| BAD_DATA)?;
             value.check_limit(call)?;
-            key.create_boxed(call, value)?
+            Entry::new(call, key, value.registration(), value)?
         }
         Found::Missing(_) => return Err(family.not_found.into()),
         Found::Entry(mut entry) => {

@@ -1,7 +1,6 @@
 //! The MERGE commands: their arguments `destination numkeys source [source …]`, and their sources.
 
 use crate::server::call::{Call, Error};
-use roughly_sketch::merge::MAX_BYTES;
 use std::ffi::CStr;
 
 /// The argument of the first source.
@@ -21,13 +20,4 @@ pub fn numkeys(call: &Call<'_>, errors: &NumkeysErrors) -> Result<usize, Error> 
         return Err(errors.not_positive.into());
     }
     Ok(usize::try_from(numkeys).unwrap_or(usize::MAX))
-}
-
-/// Bytes that a merge may read. Commands from a primary or an AOF are not limited.
-pub fn max_bytes(call: &Call<'_>) -> u64 {
-    if call.must_obey() {
-        u64::MAX
-    } else {
-        MAX_BYTES
-    }
 }

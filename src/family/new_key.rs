@@ -2,14 +2,18 @@
 
 use crate::family::window_option::NewWindow;
 use crate::server::call::{Call, Error};
-use crate::server::command::{ReplicatedArguments, ReplicatedCommand};
 use crate::server::data_type::NewValue;
-use crate::server::key::{Entry, Found, WriteKey};
+use crate::server::key::{Entry, Found, OneOf, WriteKey};
+use crate::server::replicated::ReplicatedCommand;
 use roughly_sketch::seed::Seed;
 use std::ffi::CStr;
+use std::ptr;
 
 /// A new key: all that options, settings, the dialect, the sender and random bytes decide.
 pub trait NewKey {
+    /// The types of the family.
+    type Types: OneOf;
+
     /// Builds the value.
     ///
     /// # Errors
@@ -26,10 +30,16 @@ pub trait NewKey {
 /// # Errors
 /// Those of [`NewKey::build`], and [`Error::KeyTooLarge`].
 #[cold]
-pub fn create(call: &mut Call<'_>, key: WriteKey, new: &impl NewKey) -> Result<Entry, Error> {
-    let mut entry = key.create_boxed(call, new.build(call)?)?;
+pub fn create<N: NewKey>(
+    call: &mut Call<'_>,
+    key: WriteKey,
+    new: &N,
+) -> Result<Entry<N::Types>, Error> {
+    let value = new.build(call)?;
+    let of = N::Types::find(|of| ptr::eq(of, value.registration()));
+    let mut entry = Entry::new(call, key, of.expect("a type of the family"), value)?;
     new.replicate(call);
-    entry.advance(call);
+    entry.begin_write(call);
     Ok(entry)
 }
 
@@ -40,9 +50,9 @@ pub fn create(call: &mut Call<'_>, key: WriteKey, new: &impl NewKey) -> Result<E
 #[inline(always)]
 pub fn entry_of<N: NewKey>(
     call: &mut Call<'_>,
-    found: Found,
+    found: Found<N::Types>,
     new: impl FnOnce(&Call<'_>) -> Result<N, Error>,
-) -> Result<Entry, Error> {
+) -> Result<Entry<N::Types>, Error> {
     match found {
         Found::Entry(entry) => Ok(entry),
         Found::Missing(key) => create_with(call, key, new),
@@ -58,7 +68,7 @@ pub fn create_with<N: NewKey>(
     call: &mut Call<'_>,
     key: WriteKey,
     new: impl FnOnce(&Call<'_>) -> Result<N, Error>,
-) -> Result<Entry, Error> {
+) -> Result<Entry<N::Types>, Error> {
     let new = new(call)?;
     create(call, key, &new)
 }
@@ -89,7 +99,7 @@ pub fn replicate_with_window(
     let Some((window, seed)) = window else {
         return call.replicate_verbatim();
     };
-    let mut arguments = ReplicatedArguments::new(call.arguments(1..len));
-    window.add_to(&mut arguments, seed);
-    call.replicate(command, &arguments);
+    let mut replicated = command.with(call.arguments(1..len));
+    window.add_to(&mut replicated, seed);
+    replicated.replicate(call);
 }

@@ -5,7 +5,9 @@ use crate::family::errors::formatted;
 use crate::family::filters;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::command::{Options, ReplicatedArguments};
+use crate::server::command::Options;
+use crate::server::replicated::Replicated;
+use crate::server::window;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::window::{Timed, Window, WindowError};
 use std::ffi::CStr;
@@ -216,26 +218,27 @@ impl NewWindow {
     /// # Errors
     /// If `sketch-windows` disables windows.
     pub fn check_allowed(self, call: &Call<'_>) -> Result<Self, Error> {
-        match call.allows_windows() {
+        match window::is_allowed(call) {
             true => Ok(self),
             false => Err(c"ERR sketches with a window are disabled (sketch-windows)".into()),
         }
     }
 
     /// Adds the option for a window with this seed to the replicated form of a creation.
-    pub fn add_to(self, arguments: &mut ReplicatedArguments<'_>, seed: Option<Seed>) {
+    pub fn add_to(self, replicated: &mut Replicated<'_>, seed: Option<Seed>) {
         let window = self.window;
-        arguments.keyword("WINDOW").integer(window.ms());
-        arguments.keyword("PANES").integer(window.panes());
+        replicated.keyword("WINDOW").integer(window.ms());
+        replicated.keyword("PANES").integer(window.panes());
         if !window.is_uniform() {
-            arguments.keyword("FINEST").integer(window.pane_ms());
+            replicated.keyword("FINEST").integer(window.pane_ms());
         }
         if let Some(rate) = self.error_rate {
-            arguments.keyword("ERROR").scientific(rate);
+            replicated.keyword("ERROR").scientific(rate);
         }
         if let Some(seed) = seed {
-            let number = u128::from_be_bytes(seed.0);
-            arguments.keyword("SEED").hexadecimal(number);
+            let digit = |number: u8| b"0123456789abcdef"[usize::from(number)];
+            let digits = seed.0.map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+            replicated.keyword("SEED").bytes(digits.as_flattened());
         }
     }
 }

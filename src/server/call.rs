@@ -1,6 +1,4 @@
 //! A running command: its arguments, the state of the client and of the server, its replies and its replication.
-//!
-//! Further methods of [`Call`] are in `panes.rs`, `window.rs`, `key/`, `command/acl.rs` and `command/options.rs`.
 
 use super::argument::{Argument, parse_hexadecimal};
 use super::context::Context;
@@ -118,7 +116,7 @@ impl<'a> Call<'a> {
     /// If there is no such argument.
     pub fn skip_to(&mut self, first: usize) {
         self.args = &self.args[first..];
-        self.memory.set_first(first);
+        self.memory.set_args(self.args);
     }
 
     /// Random bytes from the kernel, or from the server if the kernel has no such function: the server computes two SHA-256 sums
@@ -165,6 +163,15 @@ impl<'a> Call<'a> {
         self.memory.must_obey()
     }
 
+    /// A limit of this server; `u64::MAX` if the command must be obeyed.
+    #[must_use]
+    pub fn limit(&self, max: u64) -> u64 {
+        match self.must_obey() {
+            true => u64::MAX,
+            false => max,
+        }
+    }
+
     /// The double, as the server parses doubles: `inf` is valid, `nan` is not. A command that must be obeyed can come from a
     /// server with another parser: all except Valkey 9.1 accept hexadecimal digits.
     #[inline]
@@ -184,6 +191,9 @@ impl<'a> Call<'a> {
         self.memory
     }
 }
+
+/// The keyspace event of an advance.
+pub const ADVANCE_EVENT: &CStr = c"sketch.advance";
 
 /// The server's error for a key of another type.
 pub const WRONG_TYPE: &CStr = c"WRONGTYPE Operation against a key holding the wrong kind of value";
@@ -335,6 +345,19 @@ impl Call<'_> {
                 }
             }
         };
+    }
+
+    /// Signals an advance of the key in argument 1 that was not signaled yet. No key may be open.
+    #[inline]
+    pub(super) fn signal_advance(&mut self) {
+        if std::mem::take(&mut self.pending_advance) {
+            self.signal_pending_advance();
+        }
+    }
+
+    #[cold]
+    fn signal_pending_advance(&mut self) {
+        self.signal_changed(1, ADVANCE_EVENT);
     }
 
     /// Signals that the key in argument `key` changed, for WATCH and client-side caching, and publishes a keyspace event

@@ -107,7 +107,7 @@ fn is_read_only_replica(flags: u32) -> bool {
 
 /// Whether the flags show that a command must be obeyed: a primary or the node of imported slots sent it, or the server reads
 /// it from the AOF. During asynchronous loading, which sets LOADING too, the server runs commands of its own clients.
-pub(super) fn flags_must_obey(flags: u32) -> bool {
+fn flags_must_obey(flags: u32) -> bool {
     let loading = raw::REDISMODULE_CTX_FLAGS_LOADING | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING;
     flags & raw::REDISMODULE_CTX_FLAGS_REPLICATED != 0
         || flags & loading == raw::REDISMODULE_CTX_FLAGS_LOADING

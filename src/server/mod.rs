@@ -48,8 +48,9 @@ pub mod key;
 pub mod load;
 pub mod log;
 pub mod memory;
-mod panes;
+pub mod panes;
 pub mod part;
+pub mod replicated;
 pub mod stats;
 pub mod window;
 

@@ -40,33 +40,31 @@ impl Series {
     }
 }
 
-impl Call<'_> {
-    /// The panes that count for a read of a part of the window of a value with this timeline. Those of a series are in its rows, see
-    /// [`Series::reply`].
-    ///
-    /// # Errors
-    /// For a part, if the value has no window, or the part is shorter than its panes.
-    #[inline(always)]
-    pub fn panes(&self, part: Part, timeline: Option<&Timeline>) -> Result<Panes, Error> {
-        match (part, timeline) {
-            (Part::Whole, None) => Ok(Panes::ALL),
-            (Part::Whole, Some(timeline)) => Ok(timeline.panes_at(self.unix_ms())),
-            (part, timeline) => self.panes_of(part, timeline.ok_or(NO_WINDOW)?),
-        }
+/// The panes that count for a read of a part of the window of a value with this timeline. Those of a series are in its rows, see
+/// [`Series::reply`].
+///
+/// # Errors
+/// For a part, if the value has no window, or the part is shorter than its panes.
+#[inline(always)]
+pub fn panes(call: &Call<'_>, part: Part, timeline: Option<&Timeline>) -> Result<Panes, Error> {
+    match (part, timeline) {
+        (Part::Whole, None) => Ok(Panes::ALL),
+        (Part::Whole, Some(timeline)) => Ok(timeline.panes_at(call.unix_ms())),
+        (part, timeline) => panes_of(call, part, timeline.ok_or(NO_WINDOW)?),
     }
+}
 
-    #[inline(never)]
-    fn panes_of(&self, part: Part, timeline: &Timeline) -> Result<Panes, Error> {
-        let pane_ms = timeline.window().pane_ms();
-        match part {
-            Part::Whole => Ok(timeline.panes_at(self.unix_ms())),
-            // Parts within the newest pane cannot be told apart: the reply would cover a longer time, without a sign.
-            Part::Within(ms) if ms < pane_ms => Err(shorter_than_pane(pane_ms)),
-            Part::Within(ms) => Ok(timeline.panes_within(self.unix_ms(), ms)),
-            Part::Between(period) | Part::Series(Series { period, .. }) => {
-                let panes = timeline.panes_of(period);
-                panes.map_err(|error| part.kind().error(error))
-            }
+#[inline(never)]
+fn panes_of(call: &Call<'_>, part: Part, timeline: &Timeline) -> Result<Panes, Error> {
+    let pane_ms = timeline.window().pane_ms();
+    match part {
+        Part::Whole => Ok(timeline.panes_at(call.unix_ms())),
+        // Parts within the newest pane cannot be told apart: the reply would cover a longer time, without a sign.
+        Part::Within(ms) if ms < pane_ms => Err(shorter_than_pane(pane_ms)),
+        Part::Within(ms) => Ok(timeline.panes_within(call.unix_ms(), ms)),
+        Part::Between(period) | Part::Series(Series { period, .. }) => {
+            let panes = timeline.panes_of(period);
+            panes.map_err(|error| part.kind().error(error))
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Imports without circles: files of the same folder do not use each other in a circle. A file of the module also imports
-//! nothing from the `mod.rs` of a folder that contains it: what siblings share is a file of its own.
+//! nothing from the `mod.rs` of a folder that contains it, nor from `lib.rs`: what siblings share is a file of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,13 +21,17 @@ pub(crate) fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The paths of `use` declarations, without those of unit tests.
-fn uses(source: &str) -> Vec<Name> {
+/// A source without comments and unit tests.
+fn code_of(source: &str) -> String {
     let code = source.split("#[cfg(test)]\nmod tests {").next();
     let lines = code.expect("a part").lines();
-    let code: String = lines
+    lines
         .filter(|line| !line.trim().starts_with("//"))
-        .collect();
+        .collect()
+}
+
+/// The paths of `use` declarations.
+fn uses(code: &str) -> Vec<Name> {
     let mut paths = Vec::new();
     for part in code.split(';') {
         if let Some((before, tree)) = part.rsplit_once("use ")
@@ -85,7 +89,14 @@ fn check(root: &str, may_import_from_parents: bool) -> usize {
     let mut edges: BTreeMap<Name, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for file in &files {
         let module = name_of(file);
-        for path in uses(&fs::read_to_string(file).expect("UTF-8")) {
+        let code = code_of(&fs::read_to_string(file).expect("UTF-8"));
+        let mut paths = code.split("crate::").skip(1);
+        assert!(
+            !paths.any(|path| path.starts_with(char::is_uppercase)),
+            "{} names an item of lib.rs",
+            file.display()
+        );
+        for path in uses(&code) {
             let supers = path.iter().take_while(|name| *name == "super").count();
             let mut target = match &path[0][..] {
                 "crate" => path[1..].to_vec(),
@@ -102,7 +113,7 @@ fn check(root: &str, may_import_from_parents: bool) -> usize {
                 .zip(&target)
                 .take_while(|(a, b)| a == b)
                 .count();
-            let is_above = common == target.len() && target != module && !target.is_empty();
+            let is_above = common == target.len() && target != module;
             assert!(
                 may_import_from_parents || !is_above,
                 "{} imports {} from a folder that contains it",

@@ -240,7 +240,7 @@ fn errors_of_every_command_are_in_the_index_and_in_troubleshooting() {
         // The server's text.
         "ERR wrong number of arguments for '…' command".to_owned(),
         server("src/server/call.rs", "WRONGTYPE "),
-        server("src/server/memory/limit.rs", "ERR the key would hold"),
+        server("src/server/memory/mod.rs", "ERR the key would hold"),
     ];
     assert_eq!(texts, expected);
     let all = fs::read_to_string(TROUBLESHOOTING).expect("the page");

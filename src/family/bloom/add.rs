@@ -4,8 +4,8 @@ use super::config::Dialect;
 use super::create::NewFilter;
 use super::syntax::{self, Request};
 use super::types::{
-    AddError, Added, Filter, FilterMut, NOT_FOUND, PROBLEM, VALKEY_ADD_EVENT,
-    VALKEY_CREATION_EVENT, is_valkey,
+    AddError, Added, FilterMut, FilterType, NOT_FOUND, PROBLEM, VALKEY_ADD_EVENT,
+    VALKEY_CREATION_EVENT,
 };
 use crate::family::filters::{self, Thresholds};
 use crate::family::new_key;
@@ -14,7 +14,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::Outcome;
 use crate::server::data_type::DataType;
-use crate::server::key::{Entry, OneOf};
+use crate::server::key::{Entry, WriteKey};
 use crate::server::log::{RateLimit, quoted};
 use roughly_sketch::bloom::MAX_CAPACITY;
 use roughly_sketch::memory::Purpose;
@@ -42,33 +42,34 @@ fn reply_item(call: &mut Call<'_>, dialect: Dialect, added: Added) {
 
 /// The keyspace events of a command that adds items: of the items, and of a new key if it has its own.
 #[inline(always)]
-fn events(entry: &Entry, event: &'static CStr) -> (&'static CStr, Option<&'static CStr>) {
-    match is_valkey(entry) {
-        true => (VALKEY_ADD_EVENT, Some(VALKEY_CREATION_EVENT)),
-        false => (event, None),
+fn events(of: FilterType, event: &'static CStr) -> (&'static CStr, Option<&'static CStr>) {
+    match of {
+        FilterType::Valkey => (VALKEY_ADD_EVENT, Some(VALKEY_CREATION_EVENT)),
+        FilterType::Classic | FilterType::Windowed => (event, None),
     }
 }
 
 /// The filter at the key. A missing one is created with the parameters of the settings.
 #[inline(always)]
-fn find_or_create(call: &mut Call<'_>) -> Result<Entry, Error> {
-    let found = call.write(1).find(call, Filter::TYPES.iter().copied())?;
+fn find_or_create(call: &mut Call<'_>) -> Result<Entry<FilterType>, Error> {
+    let found = WriteKey::open(call, 1).find(call)?;
     new_key::entry_of(call, found, |call| NewFilter::of(call, &Request::default()))
 }
 
 /// BF.ADD key item
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let mut entry = find_or_create(call)?;
-    let unchanged = entry.advance_unless(call, |value, call, later| {
-        let filter = value.of_family::<FilterMut<'_>>();
-        filter.unchanged_by(call.arg(2).bytes(), IfPresent::Refresh, later)
-    });
-    if let Some(added) = unchanged {
-        reply_unchanged(call, Dialect::current(), added);
-        return Ok(());
+    if let Some(advance) = entry.begin_write(call) {
+        let item = call.arg(2).bytes();
+        let unchanged = (entry.get()).unchanged_by(item, IfPresent::Refresh, advance.later);
+        if let Some(added) = unchanged {
+            reply_unchanged(call, Dialect::current(), added);
+            return Ok(());
+        }
+        entry.advance(call, advance);
     }
-    let (event, creation_event) = events(&entry, c"bf.add");
-    let mut filter = entry.get::<FilterMut<'_>>();
+    let (event, creation_event) = events(entry.of(), c"bf.add");
+    let mut filter = entry.get();
     let sub_filters = filter.num_sub_filters();
     let max_size = filter.max_size(call, 1);
     let budget = call.memory().budget(Purpose::Grow);
@@ -99,9 +100,9 @@ pub fn madd(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] [WINDOW ms [PANES n]] ITEMS item [item …]
 pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.write(1);
-    let options = syntax::insert(call, &key.get())?;
-    let found = key.find(call, Filter::TYPES.iter().copied())?;
+    let key = WriteKey::open(call, 1);
+    let options = syntax::insert(call, &key.get::<FilterType>())?;
+    let found = key.find(call)?;
     let entry = new_key::entry_of(call, found, |call| match options.create {
         true => NewFilter::of(call, &options.request),
         false => Err(NOT_FOUND.into()),
@@ -126,7 +127,7 @@ pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// BF.ADDNX key item [item …], which RedisBloom and valkey-bloom do not have.
 pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
-    let found = call.write(1).find(call, Filter::TYPES.iter().copied())?;
+    let found = WriteKey::open(call, 1).find(call)?;
     let entry = found.or_missing(NOT_FOUND)?;
     let outcome = Outcome::new(ADD_ITEMS, 2).without_options();
     add_all(call, entry, 2, IfPresent::Skip, outcome, c"bf.addnx");
@@ -159,32 +160,32 @@ fn many_sub_filters(call: &Call<'_>, filter: &FilterMut<'_>) -> String {
 /// Adds the items from argument `first` on, and replies with an array of the results.
 fn add_all<'a>(
     call: &mut Call<'a>,
-    mut entry: Entry,
+    mut entry: Entry<FilterType>,
     first: usize,
     if_present: IfPresent,
     outcome: Outcome<'a>,
     event: &'static CStr,
 ) {
     let dialect = Dialect::current();
-    let (event, creation_event) = events(&entry, event);
-    let ends_at_errors = is_valkey(&entry);
+    let (event, creation_event) = events(entry.of(), event);
+    let ends_at_errors = entry.of() == FilterType::Valkey;
     let mut outcome = outcome.with_creation_event(creation_event);
-    let unchanged_in = entry.advance_unless(call, |value, call, later| {
-        let filter = value.of_family();
-        let mut unchanged = unchanged_by_each(&filter, call, first, if_present, later);
-        unchanged.all(|added| added.is_some()).then_some(later)
-    });
-    if let Some(later) = unchanged_in {
+    if let Some(advance) = entry.begin_write(call) {
         let filter = entry.get();
-        let results = unchanged_by_each(&filter, call, first, if_present, later);
-        call.reply_open_array();
-        for added in results.flatten() {
-            reply_unchanged(call, dialect, added);
+        let mut results = unchanged_by_each(&filter, call, first, if_present, advance.later);
+        if results.all(|added| added.is_some()) {
+            let results = unchanged_by_each(&filter, call, first, if_present, advance.later);
+            call.reply_open_array();
+            for added in results.flatten() {
+                reply_unchanged(call, dialect, added);
+            }
+            call.end_array();
+            return;
         }
-        call.end_array();
-        return;
+        drop(results);
+        entry.advance(call, advance);
     }
-    let mut filter = entry.get::<FilterMut<'_>>();
+    let mut filter = entry.get();
     let items = call.len() - first;
     let sub_filters = filter.num_sub_filters();
     // An array of unknown length is used only if the command may end early, because it costs the server more.

@@ -1,6 +1,6 @@
 //! The commands `BF.*` as the server describes them (docs/commands).
 
-use super::types::{Filter, NOT_FOUND};
+use super::types::{FilterType, NOT_FOUND};
 use super::{add, create, merge, query};
 use crate::family::chunks::{self, Chunks};
 use crate::server::command::{
@@ -19,7 +19,7 @@ const READ: Command = Command {
 };
 
 const CHUNKS: Chunks = Chunks {
-    types: Filter::TYPES,
+    types: FilterType::TYPES,
     replaced: None,
     not_found: NOT_FOUND,
     event: c"bf.loadchunk",

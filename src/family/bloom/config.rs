@@ -259,14 +259,6 @@ pub fn max_size() -> u64 {
     VALKEY_MAX_SIZE.load(Ordering::Relaxed).unsigned_abs()
 }
 
-/// [`max_size`] for a command that creates or enlarges a filter. The limit does not apply to commands that must be obeyed.
-pub fn max_size_for(call: &Call<'_>) -> u64 {
-    match call.must_obey() {
-        true => u64::MAX,
-        false => max_size(),
-    }
-}
-
 /// Whether active defragmentation moves filters of valkey-bloom's type.
 pub fn is_defragmented() -> bool {
     VALKEY_IS_DEFRAGMENTED.load(Ordering::Relaxed)

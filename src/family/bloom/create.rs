@@ -1,17 +1,15 @@
 //! BF.RESERVE, the creation of missing keys by BF.ADD, BF.MADD and BF.INSERT, and BF.LOAD.
 
-use super::config::{
-    self, CAPACITIES, DEFAULT_EXPANSION, EXPANSIONS, max_size_for, new_keys_are_valkey,
-};
+use super::config::{self, CAPACITIES, DEFAULT_EXPANSION, EXPANSIONS, new_keys_are_valkey};
 use super::syntax::{self, BAD_CAPACITY, BAD_EXPANSION, Request};
-use super::types::{AddError, Filter, NO_MEMORY, TOO_LARGE, VALKEY_CREATION_EVENT, is_valkey};
+use super::types::{AddError, FilterType, NO_MEMORY, TOO_LARGE, VALKEY_CREATION_EVENT};
 use crate::family::filters::capped;
 use crate::family::new_key::{self, NewKey};
 use crate::family::window_option::NewWindow;
 use crate::server::call::{Call, Error};
-use crate::server::command::{ReplicatedArguments, ReplicatedCommand};
 use crate::server::data_type::{DataType, NewValue, Value};
-use crate::server::key::{Found, Lookup, OneOf};
+use crate::server::key::{Entry, Found, Lookup, WriteKey};
+use crate::server::replicated::ReplicatedCommand;
 use roughly_sketch::bloom::{Chain, Parameters};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::seed::Seed;
@@ -26,8 +24,8 @@ const NOT_CREATED: &CStr = c"ERR could not create filter";
 /// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING] [WINDOW ms [PANES n] [SEED hex]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let request = syntax::reserve(call)?;
-    let found = call.write(1).find(call, Filter::TYPES.iter().copied())?;
-    let Found::Missing(key) = found else {
+    let key = WriteKey::open(call, 1);
+    let Found::Missing(key) = key.find::<FilterType>(call)? else {
         return Err(c"ERR item exists".into());
     };
     let entry = match new_key::create_with(call, key, |call| NewFilter::of(call, &request)) {
@@ -38,9 +36,9 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         }
         created => created?,
     };
-    let event = match is_valkey(&entry) {
-        true => VALKEY_CREATION_EVENT,
-        false => c"bf.reserve",
+    let event = match entry.of() {
+        FilterType::Valkey => VALKEY_CREATION_EVENT,
+        _ => c"bf.reserve",
     };
     entry.store();
     call.signal_changed(1, event);
@@ -53,8 +51,6 @@ pub enum NewFilter {
     /// RedisBloom's type.
     Classic {
         parameters: Parameters,
-        /// Whether the command must be obeyed.
-        is_obeyed: bool,
         /// Whether the command is replicated verbatim, if there is no header.
         is_complete: bool,
         /// The header of the filter, for parameters that BF.RESERVE cannot specify; `build` sets it.
@@ -73,19 +69,17 @@ impl NewFilter {
     /// # Errors
     /// If a parameter is out of range for the type, or windows are disabled.
     pub fn of(call: &Call<'_>, request: &Request) -> Result<Self, Error> {
-        let is_obeyed = call.must_obey();
         if let Some(window) = request.window {
-            let parameters = parameters(request, is_obeyed)?;
+            let parameters = parameters(call, request)?;
             let window = window.check_allowed(call)?;
             return Ok(Self::Windowed(parameters, window, window.seed(call)));
         }
-        if request.requires_valkey() || new_keys_are_valkey() && !is_obeyed {
+        if request.requires_valkey() || new_keys_are_valkey() && !call.must_obey() {
             let parameters = request.valkey_parameters(call);
-            return Ok(Self::Valkey(parameters, max_size_for(call)));
+            return Ok(Self::Valkey(parameters, call.limit(config::max_size())));
         }
         Ok(Self::Classic {
-            parameters: parameters(request, is_obeyed)?,
-            is_obeyed,
+            parameters: parameters(call, request)?,
             is_complete: request.is_complete,
             header: OnceCell::new(),
         })
@@ -94,9 +88,9 @@ impl NewFilter {
 
 /// The parameters of a filter of RedisBloom's type, or with a window. The syntax of RedisBloom has checked the ranges already,
 /// that of valkey-bloom has wider ones.
-fn parameters(request: &Request, is_obeyed: bool) -> Result<Parameters, Error> {
+fn parameters(call: &Call<'_>, request: &Request) -> Result<Parameters, Error> {
     // RedisBloom 2.x has wider ranges, but no windows.
-    let is_limited = request.window.is_some() || !is_obeyed;
+    let is_limited = request.window.is_some() || !call.must_obey();
     let is_in = |range: &RangeInclusive<i64>, number: u64| {
         i64::try_from(number).is_ok_and(|number| range.contains(&number))
     };
@@ -106,7 +100,7 @@ fn parameters(request: &Request, is_obeyed: bool) -> Result<Parameters, Error> {
         return Err(BAD_CAPACITY.into());
     }
     // A replicated creation of a non-scaling filter has no option for the factor.
-    let default = match request.nonscaling && is_obeyed {
+    let default = match request.nonscaling && call.must_obey() {
         true => DEFAULT_EXPANSION,
         false => defaults.expansion,
     };
@@ -127,16 +121,15 @@ fn parameters(request: &Request, is_obeyed: bool) -> Result<Parameters, Error> {
 }
 
 impl NewKey for NewFilter {
+    type Types = FilterType;
+
     fn build(&self, call: &Call<'_>) -> Result<NewValue, Error> {
         let budget = call.memory().budget(Purpose::Create);
         match self {
             Self::Classic {
-                parameters,
-                is_obeyed,
-                header,
-                ..
+                parameters, header, ..
             } => {
-                let chain = match is_obeyed {
+                let chain = match call.must_obey() {
                     true => Chain::new_replicated(parameters, budget),
                     false => Chain::new(parameters, budget),
                 };
@@ -177,8 +170,8 @@ impl NewKey for NewFilter {
                 ..
             } => match header.get() {
                 Some(header) => {
-                    let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
-                    call.replicate(&LOADCHUNK, arguments.integer(1).bytes(header));
+                    let mut replicated = LOADCHUNK.with(call.arguments(1..2));
+                    replicated.integer(1).bytes(header).replicate(call);
                 }
                 None if *is_complete => call.replicate_verbatim(),
                 None => replicate_reserve(call, parameters, None),
@@ -206,50 +199,50 @@ fn replicate_reserve(
     window: Option<(NewWindow, Seed)>,
 ) {
     static RESERVE: ReplicatedCommand = ReplicatedCommand::new(c"BF.RESERVE");
-    let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
-    arguments
+    let mut replicated = RESERVE.with(call.arguments(1..2));
+    replicated
         .scientific(parameters.error_rate)
         .integer(parameters.capacity);
     match (parameters.scaling, parameters.expansion) {
-        (false, _) => arguments.keyword("NONSCALING"),
+        (false, _) => replicated.keyword("NONSCALING"),
         // A factor of 0 stands for a non-scaling filter. 2^32 has the same lower 32 bits, which are stored.
-        (true, 0) => arguments.keyword("EXPANSION").integer(1 << 32),
-        (true, factor) => arguments.keyword("EXPANSION").integer(factor.into()),
+        (true, 0) => replicated.keyword("EXPANSION").integer(1 << 32),
+        (true, factor) => replicated.keyword("EXPANSION").integer(factor.into()),
     };
     if let Some((window, seed)) = window {
-        window.add_to(&mut arguments, Some(seed));
+        window.add_to(&mut replicated, Some(seed));
     }
-    call.replicate(&RESERVE, &arguments);
+    replicated.replicate(call);
 }
 
 /// Replicates the creation of a filter of valkey-bloom's type as valkey-bloom does, with all parameters.
 fn replicate_valkey(call: &mut Call<'_>, parameters: &valkey_bloom::Parameters) {
     static INSERT: ReplicatedCommand = ReplicatedCommand::new(c"BF.INSERT");
-    let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
-    arguments.keyword("CAPACITY").integer(parameters.capacity);
-    arguments.keyword("ERROR").decimal(parameters.error_rate);
-    arguments
+    let mut replicated = INSERT.with(call.arguments(1..2));
+    replicated.keyword("CAPACITY").integer(parameters.capacity);
+    replicated.keyword("ERROR").decimal(parameters.error_rate);
+    replicated
         .keyword("TIGHTENING")
         .decimal(parameters.tightening);
-    arguments.keyword("SEED").bytes(&parameters.seed);
+    replicated.keyword("SEED").bytes(&parameters.seed);
     match parameters.expansion {
-        0 => arguments.keyword("NONSCALING"),
-        factor => arguments.keyword("EXPANSION").integer(factor.into()),
+        0 => replicated.keyword("NONSCALING"),
+        factor => replicated.keyword("EXPANSION").integer(factor.into()),
     };
-    call.replicate(&INSERT, &arguments);
+    replicated.replicate(call);
 }
 
 /// BF.LOAD key payload: the payload of valkey-bloom's AOF (docs/contributing/formats.md, "Bloom filters of valkey-bloom").
 pub fn load(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.write(1);
-    match key.get::<Filter<'_>>() {
+    let key = WriteKey::open(call, 1);
+    match key.get::<FilterType>() {
         Lookup::Missing => {}
         Lookup::WrongType => return Err(Error::WrongType),
         Lookup::Found(_) => return Err(c"BUSYKEY Target key name already exists.".into()),
     }
     let payload = call.arg(2).bytes();
     let budget = call.memory().budget(Purpose::Create);
-    let value = ValkeyChain::from_load_payload(payload, max_size_for(call), budget);
+    let value = ValkeyChain::from_load_payload(payload, call.limit(config::max_size()), budget);
     let value = value.map_err(|error| match error {
         LoadError::Version => c"ERR bloom object decoding failed. Unsupported version",
         LoadError::Rate => c"ERR (0 < error rate range < 1)",
@@ -257,7 +250,7 @@ pub fn load(call: &mut Call<'_>) -> Result<(), Error> {
         LoadError::Invalid => c"ERR bloom object decoding failed",
         LoadError::OutOfMemory(_) => NO_MEMORY,
     })?;
-    let entry = key.create(call, value)?;
+    let entry = Entry::new(call, key, FilterType::Valkey, Value::new(value))?;
     call.replicate_verbatim();
     entry.store();
     call.signal_changed(1, VALKEY_CREATION_EVENT);

@@ -1,14 +1,15 @@
 //! BF.MERGE, the union of filters. RedisBloom does not have this command.
 
-use super::types::{Filter, FilterMut, NO_MEMORY, NOT_FOUND};
-use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
+use super::types::{Filter, FilterMut, FilterType, NO_MEMORY, NOT_FOUND};
+use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors};
 use crate::server::call::{Call, Error};
-use crate::server::data_type::DataType;
-use crate::server::key::OneOf;
+use crate::server::data_type::{DataType, Value};
+use crate::server::key::{Entry, MergeKeys, ReadKey, WriteKey};
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::bloom::merge::MergeError;
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::memory::with_capacity;
+use roughly_sketch::merge::MAX_BYTES;
 use roughly_sketch::stored::Stored;
 use std::ffi::{CStr, CString};
 use std::ops::Range;
@@ -23,8 +24,8 @@ const TOO_MUCH: &CStr = c"ERR too much work for one merge, merge fewer sources a
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     let sources = sources(call)?;
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
-    let destination = call.write(1);
-    let exists = match destination.get().optional()? {
+    let destination = WriteKey::open(call, 1);
+    let exists = match destination.get::<FilterType>().optional()? {
         None => false,
         Some(filter) => classic(filter).map(|_| true)?,
     };
@@ -33,7 +34,8 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         None
     } else {
         let union = union(call, sources.clone())?;
-        Some(call.write(1).create(call, union)?)
+        let (key, union) = (WriteKey::open(call, 1), Value::new(union));
+        Some(Entry::new(call, key, FilterType::Classic, union)?)
     };
     if new.is_some() || merge_in_place(call, sources)? {
         call.replicate_verbatim();
@@ -66,9 +68,9 @@ fn sources(call: &Call<'_>) -> Result<Range<usize>, Error> {
 /// Adds the sources to the filter at the destination; returns whether it changed.
 fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error> {
     let mut others = with_capacity(sources.len()).map_err(|_| NO_MEMORY)?;
-    let keys = call.merge(Filter::TYPES, 1, sources);
+    let keys = MergeKeys::<FilterType>::open(call, 1, sources);
     let mut keys = keys.map_err(|_| NO_MEMORY)?;
-    let (destination, sources) = keys.get::<FilterMut<'_>, Filter<'_>>();
+    let (destination, sources) = keys.get();
     let FilterMut::Classic(destination) = destination.or_missing(NOT_FOUND)? else {
         return Err(Error::WrongType);
     };
@@ -77,7 +79,7 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
     }
     let filters = destination.filters().len();
     let budget = call.memory().budget(Purpose::Add);
-    let changed = destination.merge_within(&others, budget, max_bytes(call));
+    let changed = destination.merge_within(&others, budget, call.limit(MAX_BYTES));
     let changed = changed.map_err(|error| error_text(call, error))?;
     if destination.filters().len() > filters
         && let Some(destination) = keys.destination()
@@ -89,11 +91,11 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
 
 /// A new filter that is the union of the sources.
 fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
-    let keys = call.read_all(sources);
+    let keys = ReadKey::open_all(call, sources);
     let keys = keys.map_err(|_| NO_MEMORY)?;
     let mut chains = with_capacity(keys.len()).map_err(|_| NO_MEMORY)?;
     for key in &keys {
-        chains.push(classic(key.get().or_missing(NOT_FOUND)?)?);
+        chains.push(classic(key.get::<FilterType>().or_missing(NOT_FOUND)?)?);
     }
     let [first, others @ ..] = &chains[..] else {
         return Err(Error::WrongArity);
@@ -103,7 +105,7 @@ fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
     }
     let mut union = first.try_clone().map_err(|_| NO_MEMORY)?;
     let budget = call.memory().budget(Purpose::Create);
-    let merged = union.merge_within(others, budget, max_bytes(call));
+    let merged = union.merge_within(others, budget, call.limit(MAX_BYTES));
     merged.map_err(|error| error_text(call, error))?;
     Ok(union)
 }

@@ -14,14 +14,14 @@ use crate::server::command::Since;
 use crate::server::key::OneOf;
 use crate::server::load::Family;
 use crate::server::stats::ExtraCounter;
-use types::Filter;
+use types::FilterType;
 
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     name: Some("bf"),
     category: c"bloom",
     since: Since::RedisBloom(c"1.0.0"),
-    data_types: Filter::TYPES,
+    data_types: FilterType::TYPES,
     commands: commands::COMMANDS,
     settings: &[config::SETTINGS],
     counters: &[ExtraCounter::Growths],

@@ -1,17 +1,18 @@
 //! The commands that read: BF.EXISTS, BF.MEXISTS, BF.CARD, BF.INFO and BF.DEBUG.
 
 use super::config::Dialect::{self, RedisBloom, Valkey};
-use super::types::{AddError, Description, Filter, NOT_FOUND};
+use super::types::{AddError, Description, Filter, FilterType, NOT_FOUND};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::key::ReadKey;
 use crate::server::part::Part;
 use std::ffi::CStr;
 
 /// BF.EXISTS key item
 pub fn exists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let dialect = Dialect::current();
-    let key = call.read(1);
-    let found = match dialect.lenient(part, key.get::<Filter<'_>>())? {
+    let key = ReadKey::open(call, 1);
+    let found = match dialect.lenient(part, key.get::<FilterType>())? {
         None => false,
         Some(filter) => filter.contains(call.arg(2).bytes(), filter.panes(call, part)?),
     };
@@ -23,9 +24,9 @@ pub fn exists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 /// BF.MEXISTS key item [item …]
 pub fn mexists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let dialect = Dialect::current();
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let items = call.args_from(2);
-    match dialect.lenient(part, key.get::<Filter<'_>>())? {
+    match dialect.lenient(part, key.get::<FilterType>())? {
         Some(filter) => {
             let panes = filter.panes(call, part)?;
             call.reply_array(items.len());
@@ -42,8 +43,8 @@ pub fn mexists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 
 /// BF.CARD key
 pub fn card(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    let key = call.read(1);
-    let items = match key.get::<Filter<'_>>().optional()? {
+    let key = ReadKey::open(call, 1);
+    let items = match key.get::<FilterType>().optional()? {
         None => 0,
         Some(filter) => filter.items(filter.panes(call, part)?),
     };
@@ -123,8 +124,8 @@ pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
     if call.len() > 3 {
         return Err(dialect.wrong_arity(call));
     }
-    let key = call.read(1);
-    let filter = key.get::<Filter<'_>>().or_missing(NOT_FOUND)?;
+    let key = ReadKey::open(call, 1);
+    let filter = key.get::<FilterType>().or_missing(NOT_FOUND)?;
     let description = filter.describe(filter.panes(call, Part::Whole)?);
     if call.len() == 2 {
         return all_fields(call, dialect, filter, &description);
@@ -179,8 +180,8 @@ fn all_fields(
 
 /// BF.DEBUG key
 pub fn debug(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read(1);
-    let filter = key.get::<Filter<'_>>().or_missing(NOT_FOUND)?;
+    let key = ReadKey::open(call, 1);
+    let filter = key.get::<FilterType>().or_missing(NOT_FOUND)?;
     let panes = filter.panes(call, Part::Whole)?;
     let description = filter.describe(panes);
     call.reply_array(description.sub_filters + 1);

@@ -6,7 +6,7 @@ use crate::server::call::{Call, Error};
 use crate::server::data_type::{
     CountedUsage, DataType, PayloadCommand, Registration, registration,
 };
-use crate::server::key::{Entry, one_of};
+use crate::server::key::one_of;
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::chain::batch;
 use roughly_sketch::memory::Budget;
@@ -15,7 +15,6 @@ use roughly_sketch::window::Panes;
 use roughly_sketch::window_filter::{self, Addition, BloomWindow, IfPresent};
 use std::ffi::CStr;
 use std::ops::ControlFlow;
-use std::ptr;
 
 static CLASSIC: Registration = registration::<Chain>("");
 static WINDOWED: Registration = registration::<BloomWindow>("_window");
@@ -54,7 +53,7 @@ impl DataType for ValkeyChain {
     }
 
     fn check_limit(&self, call: &Call<'_>) -> Result<(), Error> {
-        match self.restored_size() > config::max_size_for(call) {
+        match self.restored_size() > call.limit(config::max_size()) {
             true => Err(TOO_LARGE.into()),
             false => Ok(()),
         }
@@ -81,23 +80,19 @@ pub const VALKEY_ADD_EVENT: &CStr = c"bloom.add";
 /// The keyspace event of a new key of valkey-bloom's type.
 pub const VALKEY_CREATION_EVENT: &CStr = c"bloom.reserve";
 
-/// Whether the value is of valkey-bloom's type.
-#[inline(always)]
-pub fn is_valkey(entry: &Entry) -> bool {
-    ptr::eq(entry.registration(), &raw const VALKEY)
-}
-
 one_of! {
+    /// The types.
+    FilterType,
     /// A Bloom filter.
     Filter,
     /// A Bloom filter that a command changes.
     FilterMut {
         /// RedisBloom's type.
-        Classic: Chain, get Chain, CLASSIC;
+        Classic: Chain, Chain;
         /// The type with a window.
-        Windowed: BloomWindow, get BloomWindow, WINDOWED;
+        Windowed: BloomWindow, BloomWindow;
         /// valkey-bloom's type.
-        Valkey: ValkeyChain, get ValkeyChain, VALKEY;
+        Valkey: ValkeyChain, ValkeyChain;
     }
 }
 
@@ -385,7 +380,7 @@ impl FilterMut<'_> {
     pub fn max_size(&self, call: &Call<'_>, items: usize) -> u64 {
         match self {
             Self::Valkey(chain) if items as u64 > chain.remaining_capacity() => {
-                config::max_size_for(call)
+                call.limit(config::max_size())
             }
             _ => u64::MAX,
         }

@@ -1,16 +1,14 @@
 //! CMS.INCRBY and CMS.INCRBYLIMIT.
 
-use super::types::{Counts, CountsMut, NOT_FOUND};
+use super::types::{CountsMut, CountsType, NOT_FOUND};
 use crate::family::errors::text_of;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::Outcome;
-use crate::server::key::{Entry, OneOf};
-use crate::server::memory::Memory;
+use crate::server::key::{Entry, WriteKey};
 use roughly_sketch::count_min::{CountMinError, NO_LIMIT};
-use roughly_sketch::memory::{Budget, Grants, Purpose, try_push};
+use roughly_sketch::memory::{Purpose, try_push};
 use roughly_sketch::window::Panes;
-use std::cell::Cell;
 use std::ffi::CStr;
 use std::ops::Range;
 
@@ -31,7 +29,7 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
     if call.len() < 4 || !call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
     }
-    let found = call.write(1).find(call, Counts::TYPES.iter().copied())?;
+    let found = WriteKey::open(call, 1).find(call)?;
     let mut entry = found.or_missing(NOT_FOUND)?;
     // RedisBloom up to 8.10 increments some rows for an item that it refuses, so refused items are not replicated.
     let mut outcome = Outcome::new(c"CMS.INCRBY", 2);
@@ -40,9 +38,9 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
         call,
         &mut entry,
         2,
-        |entry| match entry.registration().has_window() {
-            true => Err(CountMinError::WindowDecrement.into()),
-            false => Ok(()),
+        |of| match of {
+            CountsType::Windowed => Err(CountMinError::WindowDecrement.into()),
+            CountsType::Classic => Ok(()),
         },
         NO_LIMIT,
         |call, pair, by, result| match result {
@@ -83,7 +81,7 @@ pub fn incrbylimit(call: &mut Call<'_>) -> Result<(), Error> {
     if call.len() < 5 || call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
     }
-    let found = call.write(1).find(call, Counts::TYPES.iter().copied())?;
+    let found = WriteKey::open(call, 1).find(call)?;
     let mut entry = found.or_missing(NOT_FOUND)?;
     let limit = limit(call).ok_or(NOT_INTEGER)?;
     // A copy must accept the accepted increments, whatever it has counted.
@@ -154,9 +152,9 @@ fn reply_refusal(call: &mut Call<'_>, error: CountMinError) {
 #[inline(always)]
 fn increment<'a>(
     call: &mut Call<'a>,
-    entry: &mut Entry,
+    entry: &mut Entry<CountsType>,
     first: usize,
-    check_negative: fn(&Entry) -> Result<(), Error>,
+    check_negative: fn(CountsType) -> Result<(), Error>,
     max: u64,
     mut answer: impl FnMut(&mut Call<'a>, Range<usize>, i64, Estimate),
 ) -> Result<(), Error> {
@@ -169,20 +167,19 @@ fn increment<'a>(
         // The increment is parsed once.
         let by = call.arg(first + 1).integer().ok_or(NOT_INTEGER)?;
         if by < 0 {
-            check_negative(entry)?;
+            check_negative(entry.of())?;
         }
         if let Some(later) = begin(call, entry, first, max)? {
             answer_unchanged(call, entry, first, max, later, &mut answer);
             return Ok(());
         }
         call.reply_array(1);
-        let growth = Growth::of(call.memory());
+        let budget = call.memory().budget(Purpose::Add);
         let item = call.arg(first).bytes();
-        let sketch = entry.get::<CountsMut<'_>>();
+        let sketch = entry.get();
         let limit = sketch.limit(call, max);
-        let result = sketch.increment(item, by, limit, growth.budget());
+        let result = sketch.increment(item, by, limit, budget);
         answer(call, by, result);
-        growth.recount(entry);
     } else {
         let mut stored = [0; STORED_INCREMENTS];
         let mut min = 0;
@@ -194,13 +191,13 @@ fn increment<'a>(
             }
         }
         if min < 0 {
-            check_negative(entry)?;
+            check_negative(entry.of())?;
         }
         if let Some(later) = begin(call, entry, first, max)? {
             answer_unchanged(call, entry, first, max, later, &mut answer);
             return Ok(());
         }
-        let growth = Growth::of(call.memory());
+        let budget = call.memory().budget(Purpose::Add);
         let items = call.args_from(first).step_by(2).map(Argument::bytes);
         call.reply_array(items.len());
         let further = call
@@ -208,12 +205,14 @@ fn increment<'a>(
             .step_by(2)
             .map(|by| by.integer().unwrap_or_default());
         let pairs = items.zip(stored.into_iter().chain(further));
-        let sketch = entry.get::<CountsMut<'_>>();
+        let sketch = entry.get();
         let limit = sketch.limit(call, max);
-        sketch.increment_all(pairs, limit, growth.budget(), |by, result| {
+        sketch.increment_all(pairs, limit, budget, |by, result| {
             answer(call, by, result);
         });
-        growth.recount(entry);
+    }
+    if call.memory().taken() > 0 {
+        entry.recount();
     }
     Ok(())
 }
@@ -238,23 +237,29 @@ fn unchanged_by_each<'s, 'v, 'a>(
 #[inline(always)]
 fn begin(
     call: &mut Call<'_>,
-    entry: &mut Entry,
+    entry: &mut Entry<CountsType>,
     first: usize,
     max: u64,
 ) -> Result<Option<Panes>, Error> {
-    (entry.get::<CountsMut<'_>>().as_ref()).check_work(call, first, 2)?;
-    Ok(entry.advance_unless(call, |value, call, later| {
-        let sketch = value.of_family();
-        let mut results = unchanged_by_each(&sketch, call, first, max, later);
-        results.all(|(_, result)| result.is_some()).then_some(later)
-    }))
+    (entry.get().as_ref()).check_work(call, first, 2)?;
+    let Some(advance) = entry.begin_write(call) else {
+        return Ok(None);
+    };
+    let later = advance.later;
+    let is_unchanged = unchanged_by_each(&entry.get(), call, first, max, later)
+        .all(|(_, result)| result.is_some());
+    if is_unchanged {
+        return Ok(Some(later));
+    }
+    entry.advance(call, advance);
+    Ok(None)
 }
 
 /// Replies to increments that change nothing, without an advance.
 #[cold]
 fn answer_unchanged<'a>(
     call: &mut Call<'a>,
-    entry: &mut Entry,
+    entry: &mut Entry<CountsType>,
     first: usize,
     max: u64,
     later: Panes,
@@ -266,43 +271,5 @@ fn answer_unchanged<'a>(
         if let Some(result) = result {
             answer(call, by, result);
         }
-    }
-}
-
-/// The memory that increments request.
-struct Growth<'a> {
-    memory: &'a Memory<'a>,
-    /// Whether they have requested any.
-    is_requested: Cell<bool>,
-}
-
-impl<'a> Growth<'a> {
-    #[inline(always)]
-    fn of(memory: &'a Memory<'a>) -> Self {
-        Self {
-            memory,
-            is_requested: Cell::new(false),
-        }
-    }
-
-    /// The budget of the increments.
-    #[inline(always)]
-    fn budget(&self) -> Budget<'_> {
-        Budget::of(self, Purpose::Add)
-    }
-
-    /// Must be called after the increments: counts the memory that they allocated.
-    #[inline(always)]
-    fn recount(self, entry: &mut Entry) {
-        if self.is_requested.get() {
-            entry.recount();
-        }
-    }
-}
-
-impl Grants for Growth<'_> {
-    fn grants(&self, purpose: Purpose, bytes: u64) -> bool {
-        self.is_requested.set(true);
-        self.memory.request(purpose, bytes)
     }
 }

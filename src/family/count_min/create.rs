@@ -1,10 +1,12 @@
 //! CMS.INITBYDIM and CMS.INITBYPROB.
 
+use super::types::CountsType;
 use crate::family::new_key::{NewKey, create_and_store};
 use crate::family::window_option::{COUNTER, NewWindow, WindowOption};
 use crate::server::call::{Call, Error};
-use crate::server::command::{ReplicatedArguments, ReplicatedCommand};
 use crate::server::data_type::{NewValue, Value};
+use crate::server::key::WriteKey;
+use crate::server::replicated::ReplicatedCommand;
 use roughly_sketch::count_min::{
     CellSize, CountMin, CountMinError, CountMinWindow, Shape, dimensions_for,
 };
@@ -59,6 +61,8 @@ struct NewSketch {
 }
 
 impl NewKey for NewSketch {
+    type Types = CountsType;
+
     fn build(&self, call: &Call<'_>) -> Result<NewValue, Error> {
         let budget = call.memory().budget(Purpose::Create);
         let shape = self.shape;
@@ -78,17 +82,17 @@ impl NewKey for NewSketch {
             return call.replicate_verbatim();
         }
         let (width, depth) = (self.shape.width(), self.shape.depth());
-        let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
-        arguments.integer(width).integer(depth);
+        let mut replicated = INITBYDIM.with(call.arguments(1..2));
+        replicated.integer(width).integer(depth);
         // RedisBloom up to 8.10 does not accept the keyword.
         let cell_size = self.shape.cell_size();
         if cell_size != CellSize::default() {
-            arguments.keyword("CELL_SIZE").integer(cell_size.bytes());
+            replicated.keyword("CELL_SIZE").integer(cell_size.bytes());
         }
         if let Some((window, seed)) = self.window {
-            window.add_to(&mut arguments, Some(seed));
+            window.add_to(&mut replicated, Some(seed));
         }
-        call.replicate(&INITBYDIM, &arguments);
+        replicated.replicate(call);
     }
 }
 
@@ -100,7 +104,7 @@ fn create(
     is_complete: bool,
 ) -> Result<(), Error> {
     let (len, option) = WindowOption::at_end(call, &ARGUMENTS, COUNTER)?;
-    let key = call.write(1);
+    let key = WriteKey::open(call, 1);
     if !key.is_missing() {
         return Err(c"CMS: key already exists".into());
     }

@@ -1,12 +1,14 @@
 //! CMS.MERGE, the weighted sum of sketches.
 
-use super::types::{Counts, CountsMut, NOT_FOUND};
-use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
+use super::types::{Counts, CountsMut, CountsType, NOT_FOUND};
+use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Lookup, MergeKeys, OneOf};
+use crate::server::key::{Lookup, MergeKeys, WriteKey};
+use crate::server::window::check_pane;
 use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, MergeSource};
 use roughly_sketch::memory::{Purpose, with_capacity};
+use roughly_sketch::merge::MAX_BYTES;
 use std::ffi::CStr;
 
 const NUMKEYS: NumkeysErrors = NumkeysErrors {
@@ -18,20 +20,19 @@ const NO_MEMORY: &CStr = c"CMS: Insufficient memory to merge";
 /// CMS.MERGE dest numkeys src [src …] [WEIGHTS w [w …]]
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
-    let key = call.write(1);
-    let destination = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
+    let key = WriteKey::open(call, 1);
+    let destination = key.get::<CountsType>().or_missing(NOT_FOUND)?;
     let has_window = matches!(destination, Counts::Windowed(_));
     drop(key);
     let numkeys = numkeys(call)?;
     let end = FIRST_SOURCE + numkeys;
-    let keys = call.merge(Counts::TYPES, 1, FIRST_SOURCE..end);
+    let keys = MergeKeys::<CountsType>::open(call, 1, FIRST_SOURCE..end);
     let mut keys = keys.map_err(|_| NO_MEMORY)?;
+    let max_bytes = call.limit(MAX_BYTES);
     if has_window {
         keys.advance_if(call, |keys, call, pane| {
             let check = |sketch: &mut CountMinWindow, sources: &Sources<'_, _>| {
-                sketch
-                    .check_merge(sources, pane, max_bytes(call))
-                    .map(|()| false)
+                sketch.check_merge(sources, pane, max_bytes).map(|()| false)
             };
             merge_keys(call, keys, end, |_, _| Ok(false), check).map(|_| ())
         })?;
@@ -42,15 +43,11 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         end,
         |sketch, sources| match call.must_obey() {
             // RedisBloom 2.6 does not refuse an overflow.
-            true => sketch.merge_wrapping(sources, max_bytes(call)),
-            false => sketch.merge_within(sources, max_bytes(call)),
+            true => sketch.merge_wrapping(sources, max_bytes),
+            false => sketch.merge_within(sources, max_bytes),
         },
         |sketch, sources| {
-            sketch.merge_within(
-                sources,
-                max_bytes(call),
-                call.memory().budget(Purpose::Create),
-            )
+            sketch.merge_within(sources, max_bytes, call.memory().budget(Purpose::Create))
         },
     );
     if has_window && let Some(destination) = keys.destination() {
@@ -72,7 +69,7 @@ type Sources<'a, T> = [MergeSource<'a, T>];
 /// Checks the arguments, and calls the function for the type of the destination with the weighted sources.
 fn merge_keys(
     call: &Call<'_>,
-    keys: &mut MergeKeys,
+    keys: &mut MergeKeys<CountsType>,
     end: usize,
     classic: impl FnOnce(&mut CountMin, &Sources<'_, CountMin>) -> Result<bool, CountMinError>,
     windowed: impl FnOnce(
@@ -80,7 +77,7 @@ fn merge_keys(
         &Sources<'_, CountMinWindow>,
     ) -> Result<bool, CountMinError>,
 ) -> Result<bool, Error> {
-    let (destination, sources) = keys.get::<CountsMut<'_>, Counts<'_>>();
+    let (destination, sources) = keys.get();
     let merged = match destination.or_missing(NOT_FOUND)? {
         CountsMut::Classic(sketch) => {
             let sources = weighted(call, end, sources, i64::MIN, |source| match source {
@@ -97,7 +94,7 @@ fn merge_keys(
                 Counts::Classic(_) => Err(CountMinError::WindowMismatch.into()),
                 Counts::Windowed(source) => {
                     sketch.check_source(source)?;
-                    call.check_pane(sketch.timeline(), source.timeline().newest())?;
+                    check_pane(call, sketch.timeline(), source.timeline().newest())?;
                     Ok(source)
                 }
             })?;

@@ -1,16 +1,17 @@
 //! CMS.QUERY and CMS.INFO.
 
-use super::types::{Counts, NOT_FOUND};
+use super::types::{Counts, CountsType, NOT_FOUND};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::key::ReadKey;
 use crate::server::part::Part;
 use roughly_sketch::count_min::{CellSize, CountMinError};
 use roughly_sketch::memory::try_collect;
 
 /// CMS.QUERY key item [item …]
 pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    let key = call.read(1);
-    let sketch = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
+    let key = ReadKey::open(call, 1);
+    let sketch = key.get::<CountsType>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call, part)?;
     sketch.check_work(call, 2, 1)?;
     let items = call.args_from(2).map(Argument::bytes);
@@ -33,8 +34,8 @@ pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 /// The reply contains the cell size only if it is not the default, which RedisBloom up to 8.10 always uses. Some client
 /// libraries in use fail on unknown fields.
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read(1);
-    let sketch = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
+    let key = ReadKey::open(call, 1);
+    let sketch = key.get::<CountsType>().or_missing(NOT_FOUND)?;
     let (shape, total) = (
         sketch.shape(),
         sketch.total(sketch.panes(call, Part::Whole)?),

@@ -37,14 +37,16 @@ impl DataType for CountMinWindow {
 }
 
 one_of! {
+    /// The types.
+    CountsType,
     /// A count-min sketch.
     Counts,
     /// A count-min sketch that a command changes.
     CountsMut {
         /// Without a window.
-        Classic: CountMin, get CountMin, CLASSIC;
+        Classic: CountMin, CountMin;
         /// With a window.
-        Windowed: CountMinWindow, get CountMinWindow, WINDOWED;
+        Windowed: CountMinWindow, CountMinWindow;
     }
 }
 

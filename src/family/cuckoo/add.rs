@@ -2,7 +2,7 @@
 
 use super::config;
 use super::create::{NewFilter, ReserveOptions, insert_options};
-use super::types::{Cuckoo, CuckooMut, IfExists, Insertion, NO_MEMORY, NOT_FOUND};
+use super::types::{Cuckoo, CuckooMut, CuckooType, IfExists, Insertion, NO_MEMORY, NOT_FOUND};
 use crate::family::filters::{self, Thresholds};
 use crate::family::new_key;
 use crate::family::window_option::in_log;
@@ -10,7 +10,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::Outcome;
 use crate::server::data_type::DataType;
-use crate::server::key::{Found, OneOf};
+use crate::server::key::{Found, WriteKey};
 use crate::server::log::{RateLimit, quoted};
 use crate::server::stats::{MemoryRefusal, Stats};
 use roughly_sketch::cuckoo::MAX_CAPACITY;
@@ -30,11 +30,11 @@ const MAX_GROWTHS: u32 = 4096;
 /// The smallest bucket size with which a filter of any size is at least half full before it grows (docs/families/cuckoo.md).
 const RECOMMENDED_BUCKET_SIZE: u8 = 4;
 
-/// Whether the filter has the maximum number of sub-filters. The limit does not apply to commands from a primary or
+/// Whether a filter with so many sub-filters has the maximum number. The limit does not apply to commands from a primary or
 /// an AOF, because the sender may have had another limit.
 #[inline]
-fn is_at_limit(call: &Call<'_>, filter: &CuckooMut<'_>) -> bool {
-    filter.num_sub_filters() as u64 >= config::max_sub_filters() && !call.must_obey()
+fn is_at_limit(call: &Call<'_>, sub_filters: usize) -> bool {
+    sub_filters as u64 >= config::max_sub_filters() && !call.must_obey()
 }
 
 /// [`is_at_limit`] after an advance, if these panes are live then.
@@ -80,26 +80,28 @@ pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(), Error> {
-    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
+    let found = WriteKey::open(call, 1).find(call)?;
     let mut entry = new_key::entry_of(call, found, |call| {
         NewFilter::of(call, &ReserveOptions::defaults())
     })?;
-    let unchanged = entry.advance_unless(call, |value, call, later| {
-        let filter = value.of_family::<CuckooMut<'_>>();
-        if is_later_at_limit(&filter, later) {
-            return Some(Insertion::AtLimit);
+    if let Some(advance) = entry.begin_write(call) {
+        let item = call.arg(2).bytes();
+        let filter = entry.get();
+        let unchanged = match is_later_at_limit(&filter, advance.later) {
+            true => Some(Insertion::AtLimit),
+            false => filter.unchanged_by(item, if_exists, advance.later),
+        };
+        if let Some(insertion) = unchanged {
+            count_unchanged(insertion);
+            reply_one(call, insertion);
+            return Ok(());
         }
-        filter.unchanged_by(call.arg(2).bytes(), if_exists, later)
-    });
-    if let Some(insertion) = unchanged {
-        count_unchanged(insertion);
-        reply_one(call, insertion);
-        return Ok(());
+        entry.advance(call, advance);
     }
-    let mut filter = entry.get::<CuckooMut<'_>>();
+    let mut filter = entry.get();
     let sub_filters = filter.num_sub_filters();
     let mut outcome = Outcome::of_one_item();
-    let insertion = match is_at_limit(call, &filter) {
+    let insertion = match is_at_limit(call, sub_filters) {
         true => Insertion::AtLimit,
         false => {
             let budget = call.memory().budget(Purpose::Grow);
@@ -151,7 +153,7 @@ pub fn insertnx(call: &mut Call<'_>) -> Result<(), Error> {
 
 fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> Result<(), Error> {
     let options = insert_options(call)?;
-    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
+    let found = WriteKey::open(call, 1).find(call)?;
     let mut entry = new_key::entry_of(call, found, |call| match options.create {
         true => NewFilter::of(call, &options.reserve),
         false => Err(NOT_FOUND.into()),
@@ -162,31 +164,30 @@ fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> 
         outcome = outcome.without_options();
     }
     let items = call.args_from(first).map(Argument::bytes);
-    let unchanged_in = entry.advance_unless(call, |value, _, later| {
-        let filter = value.of_family::<CuckooMut<'_>>();
-        let is_unchanged = |item| filter.unchanged_by(item, if_exists, later).is_some();
-        (is_later_at_limit(&filter, later) || items.clone().all(is_unchanged)).then_some(later)
-    });
-    if let Some(later) = unchanged_in {
-        let filter = entry.get::<CuckooMut<'_>>();
-        if is_later_at_limit(&filter, later) {
+    if let Some(advance) = entry.begin_write(call) {
+        let filter = entry.get();
+        if is_later_at_limit(&filter, advance.later) {
             count_unchanged(Insertion::AtLimit);
             call.reply_error(TOO_MANY);
-        } else {
+            return Ok(());
+        }
+        let unchanged_by = |item| filter.unchanged_by(item, if_exists, advance.later);
+        if items.clone().all(|item| unchanged_by(item).is_some()) {
             call.reply_array(items.len());
-            for insertion in items.filter_map(|item| filter.unchanged_by(item, if_exists, later)) {
+            for insertion in items.filter_map(unchanged_by) {
                 count_unchanged(insertion);
                 reply(call, insertion, if_exists);
             }
+            return Ok(());
         }
-        return Ok(());
+        entry.advance(call, advance);
     }
-    let mut filter = entry.get::<CuckooMut<'_>>();
-    if is_at_limit(call, &filter) {
+    let mut filter = entry.get();
+    let sub_filters = filter.num_sub_filters();
+    if is_at_limit(call, sub_filters) {
         outcome.count_refusal();
         call.reply_error(TOO_MANY);
     } else {
-        let sub_filters = filter.num_sub_filters();
         insert_each(call, &mut filter, first, if_exists, &mut outcome);
         outcome.growths = growths(call, &filter, sub_filters);
     }
@@ -275,18 +276,18 @@ fn change(
     change: impl FnOnce(&mut CuckooMut<'_>, &Stats, Budget<'_>) -> bool,
 ) -> Result<bool, Error> {
     // A key of another type is reported as missing.
-    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied());
+    let found = WriteKey::open(call, 1).find::<CuckooType>(call);
     let Ok(Found::Entry(mut entry)) = found else {
         return Err(missing.into());
     };
-    let unchanged = entry.advance_unless(call, |value, _, later| {
-        is_unchanged(value.of_family::<CuckooMut<'_>>().as_ref(), later).then_some(())
-    });
-    if unchanged.is_some() {
-        return Ok(false);
+    if let Some(advance) = entry.begin_write(call) {
+        if is_unchanged(entry.get().as_ref(), advance.later) {
+            return Ok(false);
+        }
+        entry.advance(call, advance);
     }
     let stats = &entry.registration().stats;
-    let mut filter = entry.get::<CuckooMut<'_>>();
+    let mut filter = entry.get();
     let (sub_filters, deletes) = (filter.num_sub_filters(), filter.deletes());
     let budget = call.memory().budget(Purpose::Temporary);
     let changed = change(&mut filter, stats, budget);

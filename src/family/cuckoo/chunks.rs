@@ -1,9 +1,9 @@
 //! CF.SCANDUMP and CF.LOADCHUNK.
 
-use super::types::{Cuckoo, EXISTS, NO_MEMORY, NOT_FOUND};
+use super::types::{CuckooType, EXISTS, NO_MEMORY, NOT_FOUND};
 use crate::family::chunks;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Found, OneOf};
+use crate::server::key::{Entry, Found, OneOf, ReadKey, WriteKey};
 use roughly_sketch::cuckoo::HEADER_BYTES;
 use roughly_sketch::format::chunks::CHUNK_BYTES;
 use std::ffi::CStr;
@@ -14,12 +14,12 @@ const BAD_POSITION: &CStr = c"Invalid position";
 pub fn scandump(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = call.arg(2).integer().filter(|&iterator| iterator >= 0);
     let iterator = iterator.ok_or(BAD_POSITION)?;
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let has_no_chunks = key
-        .get::<Cuckoo<'_>>()
+        .get::<CuckooType>()
         .or_missing(NOT_FOUND)?
         .has_no_chunks();
-    let filter = key.value(Cuckoo::TYPES.iter().copied());
+    let filter = key.value(CuckooType::TYPES.iter().copied());
     let filter = filter.or_missing(NOT_FOUND)?;
     let header;
     let chunk = match iterator {
@@ -44,8 +44,8 @@ pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = call.arg(2).integer().filter(|&iterator| iterator != 0);
     let iterator = iterator.ok_or(BAD_POSITION)?;
     let chunk = call.arg(3).bytes();
-    let key = call.write(1);
-    let entry = match key.find(call, Cuckoo::TYPES.iter().copied())? {
+    let key = WriteKey::open(call, 1);
+    let entry = match key.find_in(call, CuckooType::TYPES.iter().copied())? {
         Found::Entry(_) if iterator == 1 => return Err(EXISTS.into()),
         Found::Entry(mut entry) => {
             let loaded = entry.any().load_chunk(iterator, chunk);
@@ -53,12 +53,13 @@ pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
             entry
         }
         Found::Missing(key) if iterator == 1 => {
-            let of = chunks::type_of_header(Cuckoo::TYPES, chunk);
+            let of = chunks::type_of_header(CuckooType::TYPES, chunk);
             if !of.has_window() && chunk.len() != HEADER_BYTES {
                 return Err(c"Invalid header".into());
             }
             let filter = chunks::from_header(call, of, chunk);
-            key.create_boxed(call, filter.map_err(|_| c"Couldn't create filter!")?)?
+            let filter = filter.map_err(|_| c"Couldn't create filter!")?;
+            Entry::new(call, key, filter.registration(), filter)?
         }
         Found::Missing(_) => return Err(NOT_FOUND.into()),
     };

@@ -98,5 +98,5 @@ pub fn parameters() -> Parameters {
 
 /// A filter with this many sub-filters accepts no more items.
 pub fn max_sub_filters() -> u64 {
-    MAX_SUB_FILTERS.load(Ordering::Relaxed).unsigned_abs()
+    MAX_SUB_FILTERS.load(Ordering::Relaxed).cast_unsigned()
 }

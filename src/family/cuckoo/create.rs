@@ -1,15 +1,16 @@
 //! CF.RESERVE, and the creation of missing keys by commands that add items.
 
 use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS};
-use super::types::{Cuckoo, EXISTS};
+use super::types::{CuckooType, EXISTS};
 use crate::family::filters::capped;
 use crate::family::new_key::{self, NewKey};
 use crate::family::window_option::{CUCKOO, INSERT, NewWindow, WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::command::{Options, ReplicatedArguments, ReplicatedCommand};
+use crate::server::command::Options;
 use crate::server::data_type::{DataType, NewValue, Value};
-use crate::server::key::{Found, OneOf};
+use crate::server::key::{Found, WriteKey};
+use crate::server::replicated::ReplicatedCommand;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::window_filter::{self, CuckooWindow, CuckooWindowParameters, Kind, Seed};
@@ -55,7 +56,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity);
     }
     let options = reserve_options(call)?;
-    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
+    let found = WriteKey::open(call, 1).find::<CuckooType>(call)?;
     let Found::Missing(key) = found else {
         return Err(EXISTS.into());
     };
@@ -159,6 +160,8 @@ impl NewFilter {
 }
 
 impl NewKey for NewFilter {
+    type Types = CuckooType;
+
     fn build(&self, call: &Call<'_>) -> Result<NewValue, Error> {
         let budget = call.memory().budget(Purpose::Create);
         match *self {
@@ -197,17 +200,17 @@ impl NewKey for NewFilter {
             max_iterations,
             expansion,
         } = *parameters;
-        let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
-        arguments.integer(*capacity);
-        arguments.keyword("BUCKETSIZE").integer(bucket_size.into());
-        arguments
+        let mut replicated = RESERVE.with(call.arguments(1..2));
+        replicated.integer(*capacity);
+        replicated.keyword("BUCKETSIZE").integer(bucket_size.into());
+        replicated
             .keyword("MAXITERATIONS")
             .integer(max_iterations.into());
-        arguments.keyword("EXPANSION").integer(expansion.into());
+        replicated.keyword("EXPANSION").integer(expansion.into());
         if let Self::Windowed(_, _, window, seed) = self {
-            window.add_to(&mut arguments, Some(*seed));
+            window.add_to(&mut replicated, Some(*seed));
         }
-        call.replicate(&RESERVE, &arguments);
+        replicated.replicate(call);
     }
 }
 

@@ -12,14 +12,14 @@ use crate::server::command::Since;
 use crate::server::key::OneOf;
 use crate::server::load::Family;
 use crate::server::stats::ExtraCounter;
-use types::Cuckoo;
+use types::CuckooType;
 
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     name: Some("cf"),
     category: c"cuckoo",
     since: Since::RedisBloom(c"1.0.0"),
-    data_types: Cuckoo::TYPES,
+    data_types: CuckooType::TYPES,
     commands: commands::COMMANDS,
     settings: &[config::SETTINGS],
     counters: &[

@@ -1,15 +1,16 @@
 //! The commands that read: CF.EXISTS, CF.MEXISTS, CF.COUNT, CF.INFO and CF.DEBUG.
 
-use super::types::{Cuckoo, Description, NOT_FOUND};
+use super::types::{CuckooType, Description, NOT_FOUND};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::key::ReadKey;
 use crate::server::part::Part;
 
 /// CF.EXISTS key item
 pub fn exists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     // A key of another type is like a missing key, also for the other commands here.
-    let found = match key.get::<Cuckoo<'_>>().lenient(part)? {
+    let found = match key.get::<CuckooType>().lenient(part)? {
         None => false,
         Some(filter) => filter.contains(call.arg(2).bytes(), filter.panes(call, part)?),
     };
@@ -20,9 +21,9 @@ pub fn exists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 
 /// CF.MEXISTS key item [item …]
 pub fn mexists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let items = call.args_from(2);
-    match key.get::<Cuckoo<'_>>().lenient(part)? {
+    match key.get::<CuckooType>().lenient(part)? {
         Some(filter) => {
             let panes = filter.panes(call, part)?;
             call.reply_array(items.len());
@@ -39,8 +40,8 @@ pub fn mexists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 
 /// CF.COUNT key item
 pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    let key = call.read(1);
-    let count = match key.get::<Cuckoo<'_>>().lenient(part)? {
+    let key = ReadKey::open(call, 1);
+    let count = match key.get::<CuckooType>().lenient(part)? {
         None => 0,
         Some(filter) => filter.count(call.arg(2).bytes(), filter.panes(call, part)?),
     };
@@ -50,8 +51,8 @@ pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 }
 
 fn describe(call: &Call<'_>) -> Result<Description, Error> {
-    let key = call.read(1);
-    let filter = key.get::<Cuckoo<'_>>().or_missing(NOT_FOUND)?;
+    let key = ReadKey::open(call, 1);
+    let filter = key.get::<CuckooType>().or_missing(NOT_FOUND)?;
     Ok(filter.describe(filter.panes(call, Part::Whole)?))
 }
 

@@ -43,14 +43,16 @@ impl DataType for CuckooWindow {
 }
 
 one_of! {
+    /// The types.
+    CuckooType,
     /// A cuckoo filter.
     Cuckoo,
     /// A cuckoo filter that a command changes.
     CuckooMut {
         /// Without a window.
-        Classic: CuckooFilter, get CuckooFilter, CLASSIC;
+        Classic: CuckooFilter, CuckooFilter;
         /// With a window.
-        Windowed: CuckooWindow, get CuckooWindow, WINDOWED;
+        Windowed: CuckooWindow, CuckooWindow;
     }
 }
 

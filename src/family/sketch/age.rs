@@ -1,10 +1,10 @@
 //! SKETCH.AGE.
 
-use crate::MODULE;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::data_type::Registration;
-use crate::server::key::{AnyRef, Lookup, OneOf};
+use crate::server::command::User;
+use crate::server::key::ReadKey;
+use crate::server::load::module;
 use roughly_sketch::window::{Panes, Timeline};
 use roughly_sketch::window_filter::{BloomWindow, CuckooWindow};
 use std::ffi::CStr;
@@ -16,14 +16,11 @@ pub enum Filter<'a> {
     Cuckoo(&'a CuckooWindow),
 }
 
-impl<'a> OneOf<'a> for Filter<'a> {
-    // No command creates one of these.
-    const TYPES: &'static [&'static Registration] = &[];
-
-    #[inline(always)]
-    fn of(value: AnyRef<'a>) -> Result<Self, AnyRef<'a>> {
-        let bloom = value.get().map(Self::Bloom);
-        bloom.or_else(|value| value.get().map(Self::Cuckoo))
+impl<'a> Filter<'a> {
+    /// The filter in a key; `None` if the key holds none.
+    pub fn of(key: &'a ReadKey) -> Option<Self> {
+        let bloom = key.state().map(Self::Bloom);
+        bloom.or_else(|| key.state().map(Self::Cuckoo))
     }
 }
 
@@ -65,22 +62,19 @@ impl Filter<'_> {
 pub fn age(call: &mut Call<'_>) -> Result<(), Error> {
     let items = call.args_from(2);
     // Before the key is opened, because finding the user can run other modules.
-    let user = call.user();
-    let key = call.read(1);
-    let filter = match key.get::<Filter<'_>>() {
-        Lookup::Found(filter) => filter,
-        Lookup::Missing => {
-            call.reply_array(items.len());
-            items.for_each(|_| call.reply_null());
-            return Ok(());
-        }
-        Lookup::WrongType => {
-            let is_sketch = key.value(MODULE.data_types()).found().is_some();
+    let user = User::of(call);
+    let key = ReadKey::open(call, 1);
+    let Some(filter) = Filter::of(&key) else {
+        if !key.is_missing() {
+            let is_sketch = key.value(module().data_types()).found().is_some();
             return Err(match is_sketch {
                 true => c"ERR SKETCH.AGE needs a Bloom or cuckoo filter with a window".into(),
                 false => Error::WrongType,
             });
         }
+        call.reply_array(items.len());
+        items.for_each(|_| call.reply_null());
+        return Ok(());
     };
     // The command has one item; Redis 8.0 checks the number of arguments.
     user.check_permission_for(filter.command(), call.arguments(1..3))?;

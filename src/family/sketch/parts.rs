@@ -1,11 +1,10 @@
 //! SKETCH.WITHIN, SKETCH.BETWEEN and SKETCH.SERIES.
 
-use crate::MODULE;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::command::{Command, Denied};
-use crate::server::key::Lookup;
-use crate::server::load::Family;
+use crate::server::command::{Command, Denied, User};
+use crate::server::key::{Lookup, ReadKey};
+use crate::server::load::{Family, module};
 use crate::server::part::{Part, Parts, Series};
 use crate::server::stats;
 use roughly_sketch::window::{Period, PeriodError, Window};
@@ -35,7 +34,7 @@ static READS: LazyLock<Vec<Read>> = LazyLock::new(|| {
             family,
         })
     };
-    (MODULE.families.iter().enumerate())
+    (module().families.iter().enumerate())
         .flat_map(commands)
         .collect()
 });
@@ -97,7 +96,7 @@ fn run(call: &mut Call<'_>, first: usize, part: Part) -> Result<(), Error> {
         });
     }
     let arguments = call.arguments(first..call.len());
-    let permission = call.user().check_permission(command.name, arguments);
+    let permission = User::of(call).check_permission(command.name, arguments);
     permission.map_err(|denied| match denied {
         Denied::UnknownCommand => cannot_run(kind, name),
         Denied::WrongArity => command.wrong_arity(),
@@ -109,8 +108,8 @@ fn run(call: &mut Call<'_>, first: usize, part: Part) -> Result<(), Error> {
     };
     stats::count_part(kind, read.family);
     let is_missing = |call: &Call<'_>| {
-        let key = call.read(1);
-        kind == Parts::Series && matches!(key.value(MODULE.data_types()), Lookup::Missing)
+        let key = ReadKey::open(call, 1);
+        kind == Parts::Series && matches!(key.value(module().data_types()), Lookup::Missing)
     };
     match run(call, part) {
         // The server's text has the name of the running command.
@@ -132,7 +131,7 @@ fn find(name: &[u8]) -> Option<&'static Read> {
     lower.make_ascii_lowercase();
     let lower_name = &lower[..name.len()];
     let read = READS.iter().find(|read| read.name == lower_name)?;
-    MODULE.has_family(read.family).then_some(read)
+    module().has_family(read.family).then_some(read)
 }
 
 /// Maximum number of bytes of a command's name in an error.

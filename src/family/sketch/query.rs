@@ -2,10 +2,11 @@
 
 use super::age::Filter;
 use super::parts::LAST_ADDITION;
-use crate::MODULE;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::AnyValue;
 use crate::server::key::ReadKey;
+use crate::server::load::module;
+use crate::server::panes::panes;
 use crate::server::part::{Part, Parts};
 use roughly_sketch::accuracy::{Field, Figure};
 use roughly_sketch::window::Panes;
@@ -21,17 +22,17 @@ fn panes_of<'a>(
     part: Part,
     key: &'a ReadKey,
 ) -> Result<(&'a dyn AnyValue, Panes), Error> {
-    let is_filter = key.get::<Filter<'_>>().found().is_some();
+    let is_filter = Filter::of(key).is_some();
     if is_filter && part.kind() > Parts::Within {
         return Err(LAST_ADDITION.into());
     }
-    let value = key.value(MODULE.data_types()).or_missing(NO_KEY)?;
-    Ok((value, call.panes(part, value.timeline())?))
+    let value = key.value(module().data_types()).or_missing(NO_KEY)?;
+    Ok((value, panes(call, part, value.timeline())?))
 }
 
 /// SKETCH.WINDOW key
 pub fn window(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let (value, panes) = panes_of(call, part, &key)?;
     let Some(timeline) = value.timeline() else {
         call.reply_null();
@@ -69,7 +70,7 @@ pub fn window(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 
 /// SKETCH.ACCURACY key
 pub fn accuracy(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let (value, panes) = panes_of(call, part, &key)?;
     if let (Part::Series(series), Some(timeline)) = (part, value.timeline()) {
         let read = |panes| value.accuracy(panes, false);

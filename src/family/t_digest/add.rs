@@ -1,18 +1,16 @@
 //! TDIGEST.ADD and TDIGEST.RESET.
 
-use super::types::{Digest, DigestMut, NO_MEMORY, NOT_FOUND, Numbers, parse_all};
+use super::types::{DigestType, NO_MEMORY, NOT_FOUND, Numbers, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Entry, OneOf};
+use crate::server::key::{Entry, WriteKey};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::t_digest::DigestError;
 
 /// The digest in argument 1.
 #[inline(always)]
-fn find(call: &Call<'_>) -> Result<Entry, Error> {
-    let key = call.write(1);
-    key.find(call, Digest::TYPES.iter().copied())?
-        .or_missing(NOT_FOUND)
+fn find(call: &Call<'_>) -> Result<Entry<DigestType>, Error> {
+    WriteKey::open(call, 1).find(call)?.or_missing(NOT_FOUND)
 }
 
 /// TDIGEST.ADD key value [value …]
@@ -20,18 +18,16 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let mut entry = find(call)?;
     let mut values = Numbers::new();
     parse_all(call, 2, &mut values, |value| sample(call, value))?;
-    let overflow = entry.advance_unless(call, |value, _, later| {
-        let digest = value.of_family::<DigestMut<'_>>();
-        let overflows = digest.overflows(values.len(), later);
-        overflows.then_some(DigestError::Overflow)
-    });
-    if let Some(error) = overflow {
-        return Err(refuse(call, &entry, values.len(), error));
+    if let Some(advance) = entry.begin_write(call) {
+        if entry.get().overflows(values.len(), advance.later) {
+            return Err(refuse(call, &entry, values.len(), DigestError::Overflow));
+        }
+        entry.advance(call, advance);
     }
-    let digest = entry.get::<DigestMut<'_>>();
+    let digest = entry.get();
     let before = digest.block_bytes();
     let added = digest.add_within(&values, call.memory().budget(Purpose::Add));
-    if entry.get::<DigestMut<'_>>().block_bytes() != before {
+    if entry.get().block_bytes() != before {
         entry.recount();
     }
     if let Err(error) = added {
@@ -48,7 +44,7 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// Counts refused samples, and returns the error of the command.
 #[cold]
-fn refuse(call: &Call<'_>, entry: &Entry, samples: usize, error: DigestError) -> Error {
+fn refuse(call: &Call<'_>, entry: &Entry<DigestType>, samples: usize, error: DigestError) -> Error {
     let stats = &entry.registration().stats;
     stats.count_refusals(samples as u64);
     match error {
@@ -69,8 +65,10 @@ fn sample(call: &Call<'_>, argument: Argument<'_>) -> Result<f64, Error> {
 /// TDIGEST.RESET key
 pub fn reset(call: &mut Call<'_>) -> Result<(), Error> {
     let mut entry = find(call)?;
-    entry.advance(call);
-    let changed = entry.get::<DigestMut<'_>>().reset();
+    if let Some(advance) = entry.begin_write(call) {
+        entry.advance(call, advance);
+    }
+    let changed = entry.get().reset();
     if changed {
         entry.recount();
     }

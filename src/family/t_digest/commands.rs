@@ -1,6 +1,6 @@
 //! The commands `TDIGEST.*` as the server describes them (docs/commands).
 
-use super::types::{Digest, NOT_FOUND};
+use super::types::{DigestType, NOT_FOUND};
 use super::{add, create, merge, query};
 use crate::family::chunks::{self, BAD_DATA, Chunks};
 use crate::server::command::{
@@ -34,9 +34,9 @@ const LOOK_UP: Command = Command {
 
 /// SCANDUMP and LOADCHUNK.
 const CHUNKS: Chunks = Chunks {
-    types: Digest::TYPES,
+    types: DigestType::TYPES,
     // The result of a TDIGEST.MERGE from a window is replicated in this way.
-    replaced: Some(Digest::TYPES[0]),
+    replaced: Some(DigestType::TYPES[0]),
     not_found: NOT_FOUND,
     event: c"tdigest.loadchunk",
     // The header of a digest is its only chunk.

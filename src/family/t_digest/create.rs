@@ -1,12 +1,13 @@
 //! TDIGEST.CREATE.
 
-use super::types::{Digest, NO_MEMORY, WRONG_KEYWORD};
+use super::types::{DigestType, NO_MEMORY, WRONG_KEYWORD};
 use crate::family::new_key::{NewKey, create_and_store, replicate_with_window};
 use crate::family::window_option::{DIGEST, NewWindow, WindowOption};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::command::ReplicatedCommand;
 use crate::server::data_type::{NewValue, Value};
+use crate::server::key::WriteKey;
+use crate::server::replicated::ReplicatedCommand;
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::t_digest::{DEFAULT_COMPRESSION, DigestError, TDigest, TDigestWindow};
 use std::ffi::CStr;
@@ -27,6 +28,8 @@ struct NewDigest {
 }
 
 impl NewKey for NewDigest {
+    type Types = DigestType;
+
     fn build(&self, call: &Call<'_>) -> Result<NewValue, Error> {
         let budget = call.memory().budget(Purpose::Create);
         let built = match self.window {
@@ -50,9 +53,9 @@ impl NewKey for NewDigest {
 /// TDIGEST.CREATE key [COMPRESSION compression] [WINDOW ms [PANES n] [FINEST r]]
 pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
     let (len, option) = WindowOption::at_end(call, &ARGUMENTS, DIGEST)?;
-    let key = call.write(1);
+    let key = WriteKey::open(call, 1);
     if !key.is_missing() {
-        key.get::<Digest<'_>>().optional()?;
+        key.get::<DigestType>().optional()?;
         return Err(c"ERR T-Digest: key already exists".into());
     }
     let compression = if len == 2 {

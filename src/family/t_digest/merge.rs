@@ -1,15 +1,16 @@
 //! TDIGEST.MERGE.
 
 use super::create;
-use super::types::{Digest, NOT_FOUND, WRONG_KEYWORD};
-use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
+use super::types::{Digest, DigestType, NOT_FOUND, WRONG_KEYWORD};
+use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors};
 use crate::server::call::{Call, Error};
-use crate::server::command::{Options, ReplicatedArguments, ReplicatedCommand};
+use crate::server::command::Options;
 use crate::server::data_type::DataType;
-use crate::server::key::{Lookup, ReadKey};
+use crate::server::key::{Lookup, ReadKey, WriteKey};
 use crate::server::part::Part;
+use crate::server::replicated::ReplicatedCommand;
 use roughly_sketch::memory::{Budget, Purpose, with_capacity};
-use roughly_sketch::merge::Distinct;
+use roughly_sketch::merge::{Distinct, MAX_BYTES};
 use roughly_sketch::stored::Stored;
 use roughly_sketch::t_digest::{DigestError, TDigest};
 use std::ffi::CStr;
@@ -33,8 +34,8 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         merged = TDigest::from_header(&data, Budget::UNLIMITED).map_err(|_| NO_MEMORY)?;
         header = Some(data);
     }
-    let mut key = call.write(1);
-    let changes = match key.get() {
+    let mut key = WriteKey::open(call, 1);
+    let changes = match key.get::<DigestType>() {
         Lookup::Found(Digest::Classic(old)) => **old != merged || old.info() != merged.info(),
         _ => true,
     };
@@ -47,16 +48,18 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         static PEXPIREAT: ReplicatedCommand = ReplicatedCommand::new(c"PEXPIREAT");
         let expires_at = key.expires_at();
         let entry = key.replace(call, merged)?;
-        let mut arguments = ReplicatedArguments::new(call.arguments(1..2));
+        let key_name = call.arguments(1..2);
         match (&header, expires_at) {
             // On a copy, too, the header replaces the value of an existing key, which keeps its time to live.
             (Some(header), _) => {
-                call.replicate(&LOADCHUNK, arguments.integer(1).bytes(header));
+                let mut replicated = LOADCHUNK.with(key_name);
+                replicated.integer(1).bytes(header).replicate(call);
             }
             (None, None) => call.replicate_verbatim(),
             (None, Some(unix_ms)) => {
                 call.replicate_verbatim();
-                call.replicate(&PEXPIREAT, arguments.integer(unix_ms.unsigned_abs()));
+                let mut replicated = PEXPIREAT.with(key_name);
+                replicated.integer(unix_ms.unsigned_abs()).replicate(call);
             }
         }
         entry.store();
@@ -69,8 +72,8 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
 /// The result of the merge, and whether a source has a window.
 fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
-    let key = call.write(1);
-    let exists = match key.get().optional()? {
+    let key = WriteKey::open(call, 1);
+    let exists = match key.get::<DigestType>().optional()? {
         Some(Digest::Windowed(_)) => {
             return Err(c"ERR T-Digest: cannot merge into a digest with a window".into());
         }
@@ -80,13 +83,13 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
     let (sources, compression, overrides) = parse(call)?;
     let destination = (exists && !overrides).then_some(1);
     let len = sources.len();
-    let keys = call.read_all(sources.chain(destination));
+    let keys = ReadKey::open_all(call, sources.chain(destination));
     let keys = keys.map_err(|_| NO_MEMORY)?;
     let (sources, destination) = keys.split_at(len);
     let live = LiveDigests::of(call, sources, call.memory().budget(Purpose::Create))?;
     let mut operands = with_capacity(keys.len()).map_err(|_| NO_MEMORY)?;
     for (key, number) in sources.iter().zip(&live.numbers) {
-        operands.push(match key.get().or_missing(NOT_FOUND)? {
+        operands.push(match key.get::<DigestType>().or_missing(NOT_FOUND)? {
             Digest::Classic(digest) => (&**digest, Some(digest.cache())),
             Digest::Windowed(_) => {
                 let live = live.digests[*number].as_ref();
@@ -94,7 +97,7 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
             }
         });
     }
-    let content = match destination.first().map(|key| key.get()) {
+    let content = match destination.first().map(|key| key.get::<DigestType>()) {
         Some(Lookup::Found(Digest::Classic(digest))) => Some((&**digest, Some(digest.cache()))),
         _ => None,
     };
@@ -112,7 +115,7 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
         compression,
         &operands,
         call.memory().budget(Purpose::Create),
-        max_bytes(call),
+        call.limit(MAX_BYTES),
     );
     let merged = merged.map_err(|error| match error {
         DigestError::Overflow | DigestError::TooMuchWork(_) => error.into(),
@@ -134,7 +137,7 @@ impl LiveDigests {
     fn of(call: &Call<'_>, sources: &[ReadKey], budget: Budget<'_>) -> Result<Self, Error> {
         let mut addresses = with_capacity(sources.len()).map_err(|_| NO_MEMORY)?;
         for key in sources {
-            addresses.push(match key.get().or_missing(NOT_FOUND)? {
+            addresses.push(match key.get::<DigestType>().or_missing(NOT_FOUND)? {
                 Digest::Classic(digest) => ptr::from_ref(digest).addr(),
                 Digest::Windowed(digest) => ptr::from_ref(digest).addr(),
             });
@@ -142,15 +145,17 @@ impl LiveDigests {
         let distinct = Distinct::of(addresses.iter()).map_err(|_| NO_MEMORY)?;
         let mut digests = with_capacity(distinct.firsts.len()).map_err(|_| NO_MEMORY)?;
         for first in distinct.firsts {
-            digests.push(match sources[first].get().or_missing(NOT_FOUND)? {
-                Digest::Classic(_) => None,
-                source @ Digest::Windowed(digest) => {
-                    let panes = source.panes(call, Part::Whole)?;
-                    let live =
-                        digest.with_cache(|digest, cache| digest.digest_at(panes, cache, budget));
-                    Some(live.map_err(|_| NO_MEMORY)?)
-                }
-            });
+            digests.push(
+                match sources[first].get::<DigestType>().or_missing(NOT_FOUND)? {
+                    Digest::Classic(_) => None,
+                    source @ Digest::Windowed(digest) => {
+                        let panes = source.panes(call, Part::Whole)?;
+                        let live = digest
+                            .with_cache(|digest, cache| digest.digest_at(panes, cache, budget));
+                        Some(live.map_err(|_| NO_MEMORY)?)
+                    }
+                },
+            );
         }
         Ok(Self {
             digests,

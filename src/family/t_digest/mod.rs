@@ -10,14 +10,14 @@ mod types;
 use crate::server::command::Since;
 use crate::server::key::OneOf;
 use crate::server::load::Family;
-use types::Digest;
+use types::DigestType;
 
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     name: Some("tdigest"),
     category: c"tdigest",
     since: Since::RedisBloom(c"2.4.0"),
-    data_types: Digest::TYPES,
+    data_types: DigestType::TYPES,
     commands: commands::COMMANDS,
     settings: &[],
     counters: &[],

@@ -3,9 +3,10 @@
 //! None of them changes the state of the digest. After a write, the first of them other than MIN, MAX and INFO creates the
 //! compressed form. It is kept until the next write and counts as memory of the key.
 
-use super::types::{Digest, NOT_FOUND, Numbers, parse_all};
+use super::types::{Digest, DigestType, NOT_FOUND, Numbers, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::key::ReadKey;
 use crate::server::part::Part;
 use roughly_sketch::t_digest::Compressed;
 use roughly_sketch::window::Panes;
@@ -26,8 +27,8 @@ fn extreme(
     part: Part,
     of: impl Fn(Digest<'_>, Panes) -> f64,
 ) -> Result<(), Error> {
-    let key = call.read(1);
-    let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
+    let key = ReadKey::open(call, 1);
+    let digest = key.get::<DigestType>().or_missing(NOT_FOUND)?;
     let panes = digest.panes(call, part)?;
     if let (Part::Series(series), Digest::Windowed(windowed)) = (part, digest) {
         return series.reply(call, windowed.timeline(), Ok, |call, panes| {
@@ -80,8 +81,8 @@ pub fn byrevrank(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 
 /// TDIGEST.TRIMMED_MEAN key low_cut_quantile high_cut_quantile
 pub fn trimmed_mean(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    let key = call.read(1);
-    let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
+    let key = ReadKey::open(call, 1);
+    let digest = key.get::<DigestType>().or_missing(NOT_FOUND)?;
     let panes = digest.panes(call, part)?;
     let low = call.arg(2).double();
     let low = low.ok_or(c"ERR T-Digest: error parsing low_cut_percentile")?;
@@ -141,8 +142,8 @@ fn reply_each<N: Copy, R: Answer>(
     parse: impl Fn(Argument<'_>) -> Result<N, Error>,
     answer: impl Fn(&Compressed, N) -> R,
 ) -> Result<(), Error> {
-    let key = call.read(1);
-    let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
+    let key = ReadKey::open(call, 1);
+    let digest = key.get::<DigestType>().or_missing(NOT_FOUND)?;
     let panes = digest.panes(call, part)?;
     let mut numbers = Numbers::new();
     parse_all(call, 2, &mut numbers, parse)?;
@@ -156,8 +157,8 @@ fn reply_each<N: Copy, R: Answer>(
 
 /// TDIGEST.INFO key
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read(1);
-    let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
+    let key = ReadKey::open(call, 1);
+    let digest = key.get::<DigestType>().or_missing(NOT_FOUND)?;
     let (info, bytes) = (
         digest.info(digest.panes(call, Part::Whole)?),
         digest.memory_usage(),

@@ -43,14 +43,16 @@ impl DataType for TDigestWindow {
 }
 
 one_of! {
+    /// The types.
+    DigestType,
     /// A digest.
     Digest,
     /// A digest that a command changes.
     DigestMut {
         /// Without a window.
-        Classic: TDigest, value Value<TDigest>, CLASSIC;
+        Classic: TDigest, Value<TDigest>;
         /// With a window.
-        Windowed: TDigestWindow, value Value<TDigestWindow>, WINDOWED;
+        Windowed: TDigestWindow, Value<TDigestWindow>;
     }
 }
 

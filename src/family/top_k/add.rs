@@ -1,11 +1,11 @@
 //! TOPK.ADD and TOPK.INCRBY.
 
-use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, TOO_MUCH, Top, TopMut};
+use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, TOO_MUCH, TopMut, TopType};
 use crate::family::errors::check_work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::Outcome;
-use crate::server::key::OneOf;
+use crate::server::key::WriteKey;
 use crate::server::memory::MemoryUsage;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::{Budget, Purpose};
@@ -46,7 +46,7 @@ fn add_all(
     step: usize,
     increment: impl Fn(Argument<'_>) -> Option<u32>,
 ) -> Result<(), Error> {
-    let found = call.write(1).find(call, Top::TYPES.iter().copied())?;
+    let found = WriteKey::open(call, 1).find::<TopType>(call)?;
     let mut entry = found.or_missing(NOT_FOUND)?;
     let items = (call.len() - FIRST_ITEM) / step;
     let increments = (0..items).map(|number| {
@@ -54,14 +54,15 @@ fn add_all(
         let increment = increment(call.arg(first + step - 1));
         (call.arg(first).bytes(), increment.unwrap_or(0))
     });
-    let is_within_limit = entry.get::<TopMut<'_>>().within_work_limit(increments);
+    let is_within_limit = entry.get().within_work_limit(increments);
     check_work(call, is_within_limit, TOO_MUCH)?;
     // An invalid increment ends the command.
-    let _ = entry.advance_unless(call, |_, call, _| {
-        let first = increment(call.arg(FIRST_ITEM + step - 1));
-        first.is_none().then_some(())
-    });
-    let sketch = entry.get::<TopMut<'_>>();
+    if let Some(advance) = entry.begin_write(call)
+        && increment(call.arg(FIRST_ITEM + step - 1)).is_some()
+    {
+        entry.advance(call, advance);
+    }
+    let sketch = entry.get();
     let mut changes = BlockChanges::default();
     let mut outcome = Outcome::new(name, FIRST_ITEM);
     call.reply_array(items);

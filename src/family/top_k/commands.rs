@@ -1,6 +1,6 @@
 //! The commands `TOPK.*` as the server describes them (docs/commands).
 
-use super::types::{NOT_FOUND, Top};
+use super::types::{NOT_FOUND, TopType};
 use super::{add, create, query};
 use crate::family::chunks::{self, Chunks};
 use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler, reader};
@@ -15,7 +15,7 @@ const WRITE: Command = Command {
 
 /// SCANDUMP and LOADCHUNK.
 const CHUNKS: Chunks = Chunks {
-    types: Top::TYPES,
+    types: TopType::TYPES,
     replaced: None,
     not_found: NOT_FOUND,
     event: c"topk.loadchunk",

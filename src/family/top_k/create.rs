@@ -1,12 +1,14 @@
 //! TOPK.RESERVE.
 
+use super::types::TopType;
 use crate::family::errors::formatted;
 use crate::family::new_key::{NewKey, create_and_store, replicate_with_window};
 use crate::family::window_option::{COUNTER, NewWindow, WindowOption, in_log};
 use crate::server::call::{Call, Error};
-use crate::server::command::ReplicatedCommand;
 use crate::server::data_type::{NewValue, Value};
+use crate::server::key::WriteKey;
 use crate::server::log::{RateLimit, quoted};
+use crate::server::replicated::ReplicatedCommand;
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::top_k::{
@@ -30,6 +32,8 @@ struct NewTopK {
 }
 
 impl NewKey for NewTopK {
+    type Types = TopType;
+
     fn build(&self, call: &Call<'_>) -> Result<NewValue, Error> {
         let budget = call.memory().budget(Purpose::Create);
         let (k, width, depth, decay) = self.parameters;
@@ -53,7 +57,7 @@ impl NewKey for NewTopK {
 /// TOPK.RESERVE key k [width depth decay] [WINDOW ms [PANES n] [FINEST r] [SEED hex]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let (len, option) = WindowOption::at_end(call, &ARGUMENTS, COUNTER)?;
-    let key = call.write(1);
+    let key = WriteKey::open(call, 1);
     if !key.is_missing() {
         return Err(c"TopK: key already exists".into());
     }

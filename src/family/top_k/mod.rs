@@ -9,14 +9,14 @@ mod types;
 use crate::server::command::Since;
 use crate::server::key::OneOf;
 use crate::server::load::Family;
-use types::Top;
+use types::TopType;
 
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     name: Some("topk"),
     category: c"topk",
     since: Since::RedisBloom(c"2.0.0"),
-    data_types: Top::TYPES,
+    data_types: TopType::TYPES,
     commands: commands::COMMANDS,
     settings: &[],
     counters: &[],

@@ -1,9 +1,10 @@
 //! TOPK.QUERY, TOPK.COUNT, TOPK.LIST and TOPK.INFO.
 
-use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, TOO_MUCH, Top};
+use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, TOO_MUCH, Top, TopType};
 use crate::family::errors::check_work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::key::ReadKey;
 use crate::server::part::Part;
 use roughly_sketch::memory::{OutOfMemory, try_collect, with_capacity};
 use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, RankingCache};
@@ -18,8 +19,8 @@ const SERIES_TOO_LARGE: &CStr =
 
 /// TOPK.QUERY key item [item …]
 pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    let key = call.read(1);
-    let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
+    let key = ReadKey::open(call, 1);
+    let sketch = key.get::<TopType>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call, part)?;
     let items = call.args_from(FIRST_ITEM).map(Argument::bytes);
     if let (Part::Series(series), Top::Windowed(sketch)) = (part, sketch) {
@@ -48,8 +49,8 @@ pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 
 /// TOPK.COUNT key item [item …]
 pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
-    let key = call.read(1);
-    let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
+    let key = ReadKey::open(call, 1);
+    let sketch = key.get::<TopType>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call, part)?;
     let items = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
     check_work(call, sketch.within_work_limit(items), TOO_MUCH)?;
@@ -92,13 +93,13 @@ pub fn list(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     if !is_valid && part.is_whole() {
         return Err(KEYWORD_EXPECTED.into());
     }
-    let key = call.read(1);
+    let key = ReadKey::open(call, 1);
     let missing = if is_valid {
         NOT_FOUND
     } else {
         KEYWORD_EXPECTED
     };
-    let sketch = key.get::<Top<'_>>().or_missing(missing)?;
+    let sketch = key.get::<TopType>().or_missing(missing)?;
     let panes = sketch.panes(call, part)?;
     if !is_valid {
         return Err(KEYWORD_EXPECTED.into());
@@ -148,8 +149,8 @@ fn is_prefix(argument: &[u8], keyword: &[u8]) -> bool {
 
 /// TOPK.INFO key
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read(1);
-    let (k, width, depth, decay) = key.get::<Top<'_>>().or_missing(NOT_FOUND)?.parameters();
+    let key = ReadKey::open(call, 1);
+    let (k, width, depth, decay) = key.get::<TopType>().or_missing(NOT_FOUND)?.parameters();
     drop(key);
     call.reply_map(4);
     for (name, value) in [(c"k", k), (c"width", width), (c"depth", depth)] {

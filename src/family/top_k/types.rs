@@ -33,14 +33,16 @@ impl DataType for TopKWindow {
 }
 
 one_of! {
+    /// The types.
+    TopType,
     /// A top-k.
     Top,
     /// A top-k that a command changes.
     TopMut {
         /// Without a window.
-        Classic: TopK, get TopK, CLASSIC;
+        Classic: TopK, TopK;
         /// With a window.
-        Windowed: TopKWindow, value Value<TopKWindow>, WINDOWED;
+        Windowed: TopKWindow, Value<TopKWindow>;
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crate::server::argument::{Argument, OwnedString};
 use crate::server::call::Call;
-use crate::server::context::flags_must_obey;
 use crate::server::error::Error;
 use crate::server::key::assert_none_open;
 use redis_module::raw;
@@ -43,24 +42,24 @@ impl Drop for User<'_> {
     }
 }
 
-impl<'a> Call<'a> {
+impl<'a> User<'a> {
     /// The user that runs the command. To find it, the server calls the command filters of other modules, which can run commands.
     ///
     /// # Panics
     /// If a key is open.
     #[must_use]
-    pub fn user(&self) -> User<'a> {
+    pub fn of(call: &Call<'a>) -> Self {
         assert_none_open();
-        let mut user = User {
-            ctx: self.ctx(),
+        let mut user = Self {
+            ctx: call.ctx(),
             name: None,
             handle: None,
             command: PhantomData,
         };
-        if self.has_user() {
+        if has_user(call) {
             // SAFETY: the context is the running command's, and it has a user. The name is freed once.
             user.name =
-                unsafe { OwnedString::from_raw(api!(RedisModule_GetCurrentUserName)(self.ctx())) };
+                unsafe { OwnedString::from_raw(api!(RedisModule_GetCurrentUserName)(call.ctx())) };
         }
         if let Some(name) = &user.name {
             let name = name.as_argument().as_raw();
@@ -70,19 +69,19 @@ impl<'a> Call<'a> {
         }
         user
     }
+}
 
-    /// Whether the command has a user, and need not be obeyed. Other modules can run it without a user, from any context;
-    /// RedisModule_GetCurrentUserName then crashes Redis 7.0 and Valkey 8.0. No flag of the context shows it, and no id: servers
-    /// use their clients for modules again, with the id of a connection. So the server is asked: for a call as the user, it
-    /// looks for the user before it looks for the command.
-    fn has_user(&self) -> bool {
-        if flags_must_obey(self.ctx.flags()) {
-            return false;
-        }
-        // SAFETY: the context is the running command's. There is no command without a name, so the server runs none.
-        unsafe { api!(RedisModule_Call)(self.ctx(), c"".as_ptr(), c"C".as_ptr()) };
-        io::Error::last_os_error().kind() != io::ErrorKind::Unsupported
+/// Whether the command has a user, and need not be obeyed. Other modules can run it without a user, from any context;
+/// RedisModule_GetCurrentUserName then crashes Redis 7.0 and Valkey 8.0. No flag of the context shows it, and no id: servers
+/// use their clients for modules again, with the id of a connection. So the server is asked: for a call as the user, it
+/// looks for the user before it looks for the command.
+fn has_user(call: &Call<'_>) -> bool {
+    if call.must_obey() {
+        return false;
     }
+    // SAFETY: the context is the running command's. There is no command without a name, so the server runs none.
+    unsafe { api!(RedisModule_Call)(call.ctx(), c"".as_ptr(), c"C".as_ptr()) };
+    io::Error::last_os_error().kind() != io::ErrorKind::Unsupported
 }
 
 impl User<'_> {

@@ -23,7 +23,7 @@ pub trait Run: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static {}
 impl<H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static> Run for H {}
 
 /// A handler of a command that reads a key in argument 1, which can have a window, and takes the panes that count from
-/// [`Call::panes_of`].
+/// [`panes`](crate::server::panes::panes).
 pub trait Read: Fn(&mut Call<'_>, Part) -> Result<(), Error> + Copy + 'static {}
 
 impl<H: Fn(&mut Call<'_>, Part) -> Result<(), Error> + Copy + 'static> Read for H {}

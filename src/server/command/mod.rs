@@ -5,7 +5,6 @@ mod args;
 mod handler;
 mod options;
 mod outcome;
-mod replicated;
 
 pub use acl::{Denied, User};
 pub use args::{Arg, ArgKind, KeySpec};
@@ -13,7 +12,6 @@ use args::{NO_KEY_SPEC, raw_args};
 pub use handler::{Handler, handler, merge_handler, reader};
 pub use options::{MissingValue, Options};
 pub use outcome::Outcome;
-pub use replicated::{ReplicatedArguments, ReplicatedCommand};
 
 use super::context;
 use super::error::Error;

@@ -2,7 +2,7 @@
 
 use crate::server::argument::Argument;
 use crate::server::call::Call;
-use crate::server::key::Entry;
+use crate::server::key::{Entry, Type};
 use crate::server::memory::has_refused;
 use roughly_sketch::memory::{optional, reserve_for};
 use std::ffi::CStr;
@@ -143,7 +143,7 @@ impl<'a> Outcome<'a> {
     /// Counts, replicates and stores what the command did, and signals `event` if the key changed.
     // Inlined, so that a command with one item needs no `kept`.
     #[inline(always)]
-    pub fn finish(self, call: &mut Call<'a>, mut entry: Entry, event: &CStr) {
+    pub fn finish<T: Type>(self, call: &mut Call<'a>, mut entry: Entry<T>, event: &CStr) {
         let stats = &entry.registration().stats;
         let created = entry.is_new();
         if self.growths > 0 {

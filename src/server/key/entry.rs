@@ -1,23 +1,24 @@
 //! A value that a command changes or creates.
 
-use super::lookup::{AnyMut, OneOfMut};
+use super::lookup::{OneOf, Type, state_mut};
 use super::opened::WriteKey;
 use crate::server::call::Call;
 use crate::server::data_type::{AnyValue, DataType, NewValue, Registration, Value};
 use crate::server::error::Error;
 use crate::server::memory::MemoryUsage;
+use crate::server::window;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::window::Panes;
 use std::ffi::c_void;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 /// A value that a command changes: the value of its key, or a new one that [`Entry::store`] puts there when it is
 /// complete.
 #[derive(Debug)]
-pub struct Entry {
+pub struct Entry<T: Type> {
     /// The address of the value, which has the type `of`.
     value: NonNull<c_void>,
-    of: &'static Registration,
+    of: T,
     /// The owner of a value that is not in its key yet.
     new: Option<Owned>,
     key: WriteKey,
@@ -45,42 +46,52 @@ fn check_size(call: &Call<'_>, of: &Registration, bytes: u64) -> Result<(), Erro
     }
 }
 
-impl Entry {
-    /// The entry of the value of a key.
+/// An advance that a value with a window needs before a command changes it.
+#[derive(Debug, Clone, Copy)]
+pub struct Advance {
+    pane: u64,
+    /// The panes that are live after it.
+    pub later: Panes,
+}
+
+impl<T: Type> Entry<T> {
+    /// The entry of the value of a key. Records its size for the limit of a key, if keys are limited.
     ///
     /// # Safety
     /// `key` must hold a value of the type `of` at the address `value`.
     #[inline(always)]
     pub(super) unsafe fn existing(
+        call: &Call<'_>,
         key: WriteKey,
-        of: &'static Registration,
+        of: T,
         value: NonNull<c_void>,
     ) -> Self {
         let new = None;
-        Self {
+        let mut entry = Self {
             value,
             of,
             new,
             key,
-        }
+        };
+        call.memory().set_key_bytes(|| entry.any().live_bytes());
+        entry
     }
 
-    /// Records the size of the value for the limit of a key, if keys are limited.
-    #[inline(always)]
-    pub(super) fn set_key_bytes(&mut self, call: &Call<'_>) {
-        if call.memory().is_key_limited() {
-            call.memory().set_key_bytes(self.any().live_bytes());
-        }
-    }
-
-    /// The entry of a new value.
+    /// The entry of a new value, of the type `of`, for a key. [`Entry::store`] puts the value into the key, in place of any
+    /// value that the key holds by then, and removes the time to live.
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLarge`] if the value takes more bytes than a key may (`sketch-max-key-bytes`). The value is
+    /// dropped.
+    ///
+    /// # Panics
+    /// If the value has another type.
     #[cold]
-    pub(super) fn new(call: &Call<'_>, key: WriteKey, value: NewValue) -> Result<Self, Error> {
-        let (of, bytes) = (value.registration(), value.bytes());
-        check_size(call, of, bytes)?;
-        if call.memory().is_key_limited() {
-            call.memory().set_key_bytes(bytes);
-        }
+    pub fn new(call: &Call<'_>, key: WriteKey, of: T, value: NewValue) -> Result<Self, Error> {
+        assert!(ptr::eq(of.registration(), value.registration()));
+        let bytes = value.bytes();
+        check_size(call, of.registration(), bytes)?;
+        call.memory().set_key_bytes(|| bytes);
         let value = NonNull::from(Box::leak(value));
         Ok(Self {
             value: value.cast(),
@@ -88,24 +99,6 @@ impl Entry {
             new: Some(Owned(value)),
             key,
         })
-    }
-
-    /// Replaces the value, which is a `T`, by a new one; see [`Key::replace`](super::Key::replace).
-    pub(super) fn replace<T: DataType>(
-        &mut self,
-        call: &Call<'_>,
-        new: &mut Value<T>,
-    ) -> Result<(), Error> {
-        let bytes = new.bytes();
-        if bytes > self.any().bytes() {
-            check_size(call, self.of, bytes)?;
-        }
-        // SAFETY: as in `get`.
-        let value = unsafe { AnyMut::new(self.value, self.of) };
-        let state = value.get().expect("a value of this type");
-        std::mem::swap(state, new.state_mut());
-        self.recount();
-        Ok(())
     }
 
     /// Whether the value is not in its key yet.
@@ -119,79 +112,59 @@ impl Entry {
     #[must_use]
     #[inline(always)]
     pub fn registration(&self) -> &'static Registration {
-        self.of
+        self.of.registration()
     }
 
-    /// The value, which must have one of the types of a family. A command that allocates or frees a block of it calls
-    /// [`Entry::recount`] or [`Entry::count_changes`] afterwards.
-    ///
-    /// # Panics
-    /// If the value has another type.
+    /// The type of the value.
+    #[must_use]
     #[inline(always)]
-    pub fn get<'a, F: OneOfMut<'a>>(&'a mut self) -> F {
-        // SAFETY: the value has this type. It lives while the entry does, no other key is open (see `opened.rs`), and `self` is
-        // borrowed mutably.
-        unsafe { AnyMut::new(self.value, self.of) }.of_family()
+    pub fn of(&self) -> T {
+        self.of
     }
 
     /// The value, whatever its type.
     pub fn any(&mut self) -> &mut dyn AnyValue {
         // SAFETY: as in `get`.
-        unsafe { (self.of.value)(self.value).as_mut() }
+        unsafe { (self.of.registration().value)(self.value).as_mut() }
     }
 
-    /// Advances the value to the current pane, if it has a window, and replicates the advance. The key is that of argument 1.
-    /// Must be called before a command changes the value and before it is replicated, when no error of its arguments is
-    /// possible any more, and after the creation of a new value was replicated.
+    /// Begins a change of the value of the key in argument 1. If the value has a window, returns the advance that it needs
+    /// first: the command calls [`Entry::advance`], unless it changes nothing. A new value has advanced then.
+    ///
+    /// Must be called when no error of the arguments is possible any more, and after the creation of a new value was replicated.
     #[inline(always)]
-    pub fn advance(&mut self, call: &mut Call<'_>) {
-        self.advance_unless(call, |_, _, _| None::<()>);
-    }
-
-    /// As [`Entry::advance`], unless the command changes nothing: before an advance, calls `unchanged` with the value and the
-    /// panes that are live after it. If `unchanged` returns a result, the value does not advance, and the result is returned:
-    /// the command must not change the value. A new value always advances.
-    #[inline(always)]
-    pub fn advance_unless<'a, R>(
-        &mut self,
-        call: &mut Call<'a>,
-        unchanged: impl FnOnce(AnyMut<'_>, &Call<'a>, Panes) -> Option<R>,
-    ) -> Option<R> {
-        if !self.of.has_window() {
-            return None;
+    pub fn begin_write(&mut self, call: &mut Call<'_>) -> Option<Advance> {
+        match self.of.registration().has_window() {
+            true => Self::begin_write_to_window(self.value, self.of, self.is_new(), call),
+            false => None,
         }
-        let is_new = self.is_new();
-        Self::advance_window(
-            self.value,
-            self.of,
-            call,
-            |value, call, later| match is_new {
-                true => None,
-                false => unchanged(value, call, later),
-            },
-        )
     }
 
-    /// [`Entry::advance_unless`] for a value with a window. Without a reference to the entry, so that commands on other values can
+    /// [`Entry::begin_write`] for a value with a window. Without a reference to the entry, so that commands on other values can
     /// keep it in registers.
     #[cold]
     #[inline(never)]
-    fn advance_window<'a, R>(
+    fn begin_write_to_window(
         value: NonNull<c_void>,
-        of: &'static Registration,
-        call: &mut Call<'a>,
-        unchanged: impl FnOnce(AnyMut<'_>, &Call<'a>, Panes) -> Option<R>,
-    ) -> Option<R> {
-        // SAFETY: as in `get`; no two of these references exist at a time.
-        let any = || unsafe { (of.value)(value).as_mut() };
-        let pane = call.begin_write(any())?;
-        let later = any().timeline()?.panes_in(pane);
-        // SAFETY: as above.
-        let result = unchanged(unsafe { AnyMut::new(value, of) }, call, later);
-        if result.is_none() {
-            call.advance(any(), pane);
+        of: T,
+        is_new: bool,
+        call: &mut Call<'_>,
+    ) -> Option<Advance> {
+        // SAFETY: as in `get`.
+        let value = unsafe { (of.registration().value)(value).as_mut() };
+        let pane = window::begin_write(call, value)?;
+        if is_new {
+            window::advance(call, value, pane);
+            return None;
         }
-        result
+        let later = value.timeline()?.panes_in(pane);
+        Some(Advance { pane, later })
+    }
+
+    /// Advances the value to the current pane, and replicates the advance, before the command is replicated.
+    #[inline(always)]
+    pub fn advance(&mut self, call: &mut Call<'_>, advance: Advance) {
+        window::advance(call, self.any(), advance.pane);
     }
 
     /// Measures the value's memory again, for INFO. Must be called after a change that allocated or freed a block.
@@ -217,20 +190,51 @@ impl Entry {
     pub fn store(self) {
         match self.new {
             None => drop(self.key),
-            Some(new) => Self::store_new(new, self.of, self.value, self.key),
+            Some(new) => store_new(new, self.of.registration(), self.value, self.key),
         }
     }
+}
 
-    #[cold]
-    fn store_new(new: Owned, of: &Registration, value: NonNull<c_void>, key: WriteKey) {
-        drop(key.access);
-        // SAFETY: as in `get`.
-        unsafe { new.0.as_ref() }.count_creation();
-        if key.opened.set(of, value) {
-            // The value belongs to the server now.
-            std::mem::forget(new);
-        } else {
-            panic!("the server did not take a value");
+impl<T: OneOf> Entry<T> {
+    /// The value. A command that allocates or frees a block of it calls [`Entry::recount`] or [`Entry::count_changes`]
+    /// afterwards.
+    #[inline(always)]
+    pub fn get(&mut self) -> T::Mut<'_> {
+        // SAFETY: the value has this type. It lives while the entry does, no other key is open (see `opened.rs`), and `self` is
+        // borrowed mutably.
+        unsafe { self.of.get_mut(self.value) }
+    }
+}
+
+impl Entry<&'static Registration> {
+    /// Replaces the value, which is a `T`, by a new one; see [`WriteKey::replace`].
+    pub(super) fn replace<T: DataType>(
+        &mut self,
+        call: &Call<'_>,
+        new: &mut Value<T>,
+    ) -> Result<(), Error> {
+        assert!(ptr::eq(self.of, T::REGISTRATION));
+        let bytes = new.bytes();
+        if bytes > self.any().bytes() {
+            check_size(call, self.of, bytes)?;
         }
+        // SAFETY: as in `get`.
+        let state = unsafe { state_mut(self.value) };
+        std::mem::swap(state, new.state_mut());
+        self.recount();
+        Ok(())
+    }
+}
+
+#[cold]
+fn store_new(new: Owned, of: &Registration, value: NonNull<c_void>, key: WriteKey) {
+    drop(key.access);
+    // SAFETY: as in `get`.
+    unsafe { new.0.as_ref() }.count_creation();
+    if key.opened.set(of, value) {
+        // The value belongs to the server now.
+        std::mem::forget(new);
+    } else {
+        panic!("the server did not take a value");
     }
 }

@@ -1,132 +1,97 @@
-//! The result of looking up a key: a reference to a value of one type of a family, which is known only at run time.
+//! The result of looking up a key: a value of one type of a family, which is known only at run time.
 //!
-//! A family is an enum of references to its types, which [`OneOf::of`] creates. The server's handle of the value's type is
-//! compared once with those of the family.
+//! The types of a family are an enum. The server's handle of the value's type is compared once with theirs; from then on, the
+//! type is a variant of the enum.
 
 use super::opened::OpenedKey;
-use super::present::Present;
 use crate::server::data_type::{DataType, Registration, Value};
 use crate::server::error::Error;
 use crate::server::part::Part;
 use redis_module::raw;
 use std::ffi::c_void;
-use std::marker::PhantomData;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
-/// A value of an open key, of a type that is not known yet.
-#[derive(Debug, Clone, Copy)]
-pub struct AnyRef<'a> {
-    value: Present<'a>,
-    /// The server's handle of the type.
-    handle: NonNull<raw::RedisModuleType>,
+/// A type: one of a family ([`OneOf`]), or any.
+///
+/// # Safety
+/// The registration must always be the same.
+pub unsafe trait Type: Copy {
+    /// Its registration.
+    fn registration(self) -> &'static Registration;
 }
 
-impl<'a> AnyRef<'a> {
-    /// The state of the value, if its type is `T`.
-    ///
-    /// # Errors
-    /// This reference, for a value of another type.
-    #[inline(always)]
-    pub fn get<T: DataType>(self) -> Result<&'a T, Self> {
-        self.value().map(|value| &value.state)
-    }
-
-    /// The value with its cache, if its type is `T`.
-    ///
-    /// # Errors
-    /// This reference, for a value of another type.
-    #[inline(always)]
-    pub fn value<T: DataType>(self) -> Result<&'a Value<T>, Self> {
-        if self.handle.as_ptr() != T::REGISTRATION.handle() {
-            return Err(self);
-        }
-        let Some(value) = self.value.address() else {
-            return Err(self);
-        };
-        // SAFETY: the key is open for 'a and no key is open for writing beside it (see `opened.rs`); a value whose type is that
-        // of `T` is a `Value<T>` (see `callbacks`).
-        Ok(unsafe { value.cast::<Value<T>>().as_ref() })
+// SAFETY: it is the registration.
+unsafe impl Type for &'static Registration {
+    fn registration(self) -> Self {
+        self
     }
 }
 
-/// A value that a command changes, of a type that is not known yet.
-#[derive(Debug)]
-pub struct AnyMut<'a> {
-    value: NonNull<c_void>,
-    of: &'static Registration,
-    borrowed: PhantomData<&'a mut ()>,
-}
-
-impl<'a> AnyMut<'a> {
-    /// # Safety
-    /// `value` must be the address of a `Value<T>`, where `of` is the registration of `T`, without another reference for
-    /// `'a`.
-    #[inline(always)]
-    pub(super) unsafe fn new(value: NonNull<c_void>, of: &'static Registration) -> Self {
-        Self {
-            value,
-            of,
-            borrowed: PhantomData,
-        }
-    }
-
-    /// The value, which must have one of the types of a family.
-    ///
-    /// # Panics
-    /// If the value has another type.
-    #[inline(always)]
-    pub fn of_family<F: OneOfMut<'a>>(self) -> F {
-        // Not `expect`, which the compiler does not inline.
-        match F::of(self) {
-            Ok(value) => value,
-            Err(_) => panic!("a type of another family"),
-        }
-    }
-
-    /// The state of the value, if its type is `T`.
-    ///
-    /// # Errors
-    /// This reference, for a value of another type.
-    #[inline(always)]
-    pub fn get<T: DataType>(self) -> Result<&'a mut T, Self> {
-        if !ptr::eq(self.of, T::REGISTRATION) {
-            return Err(self);
-        }
-        // SAFETY: by the contract of `new`.
-        Ok(unsafe { self.value.cast::<Value<T>>().as_mut() }.state_mut())
-    }
-}
-
-/// A reference to a value of one of the types of a family.
-pub trait OneOf<'a>: Sized {
-    /// The types. The first is that of new keys.
+/// One of the types of a family; declared by `one_of!`.
+///
+/// # Safety
+/// `get` and `get_mut` must take values of the type that [`Type::registration`] returns, and `find` must return a type whose
+/// registration it passed to `is`.
+pub unsafe trait OneOf: Type + 'static {
+    /// A reference to a value, whatever its type.
+    type Ref<'a>;
+    /// A reference to a value that a command changes.
+    type Mut<'a>;
+    /// The registrations of the types. The first is that of new keys.
     const TYPES: &'static [&'static Registration];
 
-    /// The reference, if the value has one of the types.
+    /// The first type for whose registration `is` returns true.
+    fn find(is: impl Fn(&'static Registration) -> bool) -> Option<Self>;
+
+    /// The value at an address.
     ///
-    /// # Errors
-    /// `value`, if it has another type.
-    fn of(value: AnyRef<'a>) -> Result<Self, AnyRef<'a>>;
+    /// # Safety
+    /// A `Value` of this type must be there, which does not change for `'a`.
+    unsafe fn get<'a>(self, value: NonNull<c_void>) -> Self::Ref<'a>;
+
+    /// The value at an address.
+    ///
+    /// # Safety
+    /// A `Value` of this type must be there, without another reference for `'a`.
+    unsafe fn get_mut<'a>(self, value: NonNull<c_void>) -> Self::Mut<'a>;
 }
 
-/// As [`OneOf`], for a command that changes the value.
-pub trait OneOfMut<'a>: Sized {
-    /// The reference, if the value has one of the types.
-    ///
-    /// # Errors
-    /// `value`, if it has another type.
-    fn of(value: AnyMut<'a>) -> Result<Self, AnyMut<'a>>;
+/// The value at an address.
+///
+/// # Safety
+/// A `Value<T>` must be there, which does not change for `'a`.
+#[inline(always)]
+pub unsafe fn value<'a, T: DataType>(value: NonNull<c_void>) -> &'a Value<T> {
+    // SAFETY: by the function's contract.
+    unsafe { value.cast().as_ref() }
 }
 
-/// Declares the references to the values of a family: an enum for reads and one for commands that change the value. Each
-/// variant has the type, the method of [`AnyRef`] that returns the reference for reads, the type that it refers to, and the
-/// registration.
+/// The state of the value at an address, for a command that changes it.
+///
+/// # Safety
+/// A `Value<T>` must be there, without another reference for `'a`.
+#[inline(always)]
+pub unsafe fn state_mut<'a, T: DataType>(value: NonNull<c_void>) -> &'a mut T {
+    // SAFETY: by the function's contract.
+    unsafe { value.cast::<Value<T>>().as_mut() }.state_mut()
+}
+
+/// Declares the types of a family, and the references to their values: an enum for reads and one for commands that change the
+/// value. Each variant has the type, and the type that the reference for reads refers to.
 macro_rules! one_of {
     (
+        #[doc = $types_doc:literal] $types:ident,
         #[doc = $name_doc:literal] $name:ident, #[doc = $changed_doc:literal] $changed:ident {
-            $( #[doc = $doc:literal] $variant:ident: $type:ty, $get:ident $read:ty, $registration:ident; )+
+            $( #[doc = $doc:literal] $variant:ident: $type:ty, $read:ty; )+
         }
     ) => {
+        #[doc = $types_doc]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(usize)] // an entry has no padding, which moves would copy
+        pub enum $types {
+            $( #[doc = $doc] $variant, )+
+        }
+
         #[doc = $name_doc]
         #[derive(Debug, Clone, Copy)]
         pub enum $name<'a> {
@@ -139,36 +104,59 @@ macro_rules! one_of {
             $( #[doc = $doc] $variant(&'a mut $type), )+
         }
 
-        impl<'a> $crate::server::key::OneOf<'a> for $name<'a> {
-            const TYPES: &'static [&'static $crate::server::data_type::Registration] =
-                &[$( &$registration, )+];
-
+        #[allow(unsafe_code)] // as below
+        // SAFETY: each variant has one registration.
+        unsafe impl $crate::server::key::Type for $types {
             #[inline(always)]
-            fn of(
-                value: $crate::server::key::AnyRef<'a>,
-            ) -> Result<Self, $crate::server::key::AnyRef<'a>> {
-                $(
-                    let value = match value.$get() {
-                        Ok(found) => return Ok(Self::$variant(found)),
-                        Err(value) => value,
-                    };
-                )+
-                Err(value)
+            fn registration(self) -> &'static $crate::server::data_type::Registration {
+                match self {
+                    $( Self::$variant => <$type as $crate::server::data_type::DataType>::REGISTRATION, )+
+                }
             }
         }
 
-        impl<'a> $crate::server::key::OneOfMut<'a> for $changed<'a> {
+        #[allow(unsafe_code)] // the text of the macro is part of the server layer
+        // SAFETY: each variant has one type.
+        unsafe impl $crate::server::key::OneOf for $types {
+            type Ref<'a> = $name<'a>;
+            type Mut<'a> = $changed<'a>;
+            const TYPES: &'static [&'static $crate::server::data_type::Registration] =
+                &[$( <$type as $crate::server::data_type::DataType>::REGISTRATION, )+];
+
             #[inline(always)]
-            fn of(
-                value: $crate::server::key::AnyMut<'a>,
-            ) -> Result<Self, $crate::server::key::AnyMut<'a>> {
+            fn find(
+                is: impl Fn(&'static $crate::server::data_type::Registration) -> bool,
+            ) -> Option<Self> {
                 $(
-                    let value = match value.get() {
-                        Ok(found) => return Ok(Self::$variant(found)),
-                        Err(value) => value,
-                    };
+                    if is(<$type as $crate::server::data_type::DataType>::REGISTRATION) {
+                        return Some(Self::$variant);
+                    }
                 )+
-                Err(value)
+                None
+            }
+
+            #[inline(always)]
+            unsafe fn get<'a>(self, value: std::ptr::NonNull<std::ffi::c_void>) -> $name<'a> {
+                // SAFETY: by the function's contract.
+                unsafe {
+                    match self {
+                        $( Self::$variant => {
+                            $name::$variant($crate::server::key::value::<$type>(value))
+                        } )+
+                    }
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn get_mut<'a>(self, value: std::ptr::NonNull<std::ffi::c_void>) -> $changed<'a> {
+                // SAFETY: by the function's contract.
+                unsafe {
+                    match self {
+                        $( Self::$variant => {
+                            $changed::$variant($crate::server::key::state_mut::<$type>(value))
+                        } )+
+                    }
+                }
             }
         }
 
@@ -176,14 +164,14 @@ macro_rules! one_of {
             /// The panes that count for a read.
             ///
             /// # Errors
-            /// Those of [`Call::panes`](crate::server::call::Call::panes).
+            /// Those of [`panes`](crate::server::panes::panes).
             #[inline(always)]
             pub fn panes(
                 self,
                 call: &$crate::server::call::Call<'_>,
                 part: $crate::server::part::Part,
             ) -> Result<roughly_sketch::window::Panes, $crate::server::call::Error> {
-                call.panes(part, match self {
+                $crate::server::panes::panes(call, part, match self {
                     $( Self::$variant(value) => {
                         <$type as roughly_sketch::window::Timed>::timeline(value)
                     } )+
@@ -196,16 +184,17 @@ macro_rules! one_of {
 pub(crate) use one_of;
 
 impl OpenedKey {
-    /// What the key holds: `found` returns it for the value and the handle of its type.
+    /// The address of the value with what `of` returns for the server's handle of its type, if it returns something.
     #[inline(always)]
-    pub(super) fn lookup_of<'a, V>(
-        &'a self,
-        found: impl FnOnce(NonNull<raw::RedisModuleType>, Present<'a>) -> Option<V>,
-    ) -> Lookup<V> {
+    fn found<T>(
+        &self,
+        of: impl FnOnce(*mut raw::RedisModuleType) -> Option<T>,
+    ) -> Lookup<(T, NonNull<c_void>)> {
         if let Some((handle, value)) = self.of_module()
-            && let Some(found) = found(handle, value)
+            && let Some(of) = of(handle.as_ptr())
+            && let Some(value) = value.address()
         {
-            return Lookup::Found(found);
+            return Lookup::Found((of, value));
         }
         match self.present() {
             None => Lookup::Missing,
@@ -213,24 +202,27 @@ impl OpenedKey {
         }
     }
 
-    /// What the key holds, for a family.
+    /// The type and the address of the value, if it has one of the types of a family.
     #[inline(always)]
-    pub(super) fn get<'a, F: OneOf<'a>>(&'a self) -> Lookup<F> {
-        self.lookup_of(|handle, value| F::of(AnyRef { value, handle }).ok())
+    pub(super) fn find<T: OneOf>(&self) -> Lookup<(T, NonNull<c_void>)> {
+        self.found(|handle| T::find(|of| of.handle() == handle))
     }
 
     /// The type and the address of the value, if it has one of these types.
     #[inline(always)]
-    pub(super) fn find(
+    pub(super) fn find_in(
         &self,
         types: impl IntoIterator<Item = &'static Registration>,
     ) -> Lookup<(&'static Registration, NonNull<c_void>)> {
-        self.lookup_of(|handle, value| {
-            let of = types
-                .into_iter()
-                .find(|of| of.handle() == handle.as_ptr())?;
-            Some((of, value.address()?))
-        })
+        self.found(|handle| types.into_iter().find(|of| of.handle() == handle))
+    }
+
+    /// What the key holds, for a family.
+    #[inline(always)]
+    pub(super) fn get<T: OneOf>(&self) -> Lookup<T::Ref<'_>> {
+        // SAFETY: the key is open, and no key is open for writing beside it (see `opened.rs`); a value whose type has this handle
+        // is a `Value` of the type (see `callbacks`).
+        (self.find::<T>()).map(|(of, value)| unsafe { of.get(value) })
     }
 }
 

@@ -24,7 +24,7 @@ use std::borrow::Cow;
 use std::ffi::{CStr, c_int};
 use std::ptr;
 use std::slice;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 
 /// A family of commands around its data types.
 #[derive(Debug, Clone, Copy)]
@@ -122,14 +122,22 @@ const VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION: u32 = 1 << 5;
 /// 8.1 it logs a warning for the flag, and in 9.1 the flag has another meaning.
 const REDIS_WITH_UNPREFIXED_SETTINGS: c_int = 0x08_00_00;
 
-/// Whether a load function of this library has succeeded. The server may have unloaded the module since, and the library may
+/// The module that a load function of this library has loaded. The server may have unloaded it since, and the library may
 /// have stayed in memory.
-static IS_LOADED: AtomicBool = AtomicBool::new(false);
+static LOADED: OnceLock<&'static Module> = OnceLock::new();
+
+/// The module.
+///
+/// # Panics
+/// If it is not loaded.
+pub fn module() -> &'static Module {
+    LOADED.get().expect("a loaded module")
+}
 
 impl Module {
     /// Whether the server has this library loaded as a module.
     fn is_loaded(&self) -> bool {
-        IS_LOADED.load(Ordering::Relaxed) && module_list::is_loaded(self.loaded_name())
+        LOADED.get().is_some() && module_list::is_loaded(self.loaded_name())
     }
 
     /// Whether the family with this number in [`Module::families`] is loaded.
@@ -333,7 +341,7 @@ impl Module {
         let Release { version, revision } = self.release;
         log::notice(&format!("Roughly {version} ({revision}) is ready"));
         repeated_load::keep_arguments(args);
-        IS_LOADED.store(true, Ordering::Relaxed);
+        LOADED.get_or_init(|| self);
         Ok(())
     }
 

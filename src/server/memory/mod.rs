@@ -1,38 +1,97 @@
 //! The memory that a command may take.
 //!
 //! A command requests the bytes of each large allocation before it allocates them. The requests are added up and
-//! compared with what the machine, its control group and `maxmemory` leave (`limit.rs`), and with the limit of a key
+//! compared with what the machine and its control group (`process.rs`) and `maxmemory` leave, and with the limit of a key
 //! (`sketch-max-key-bytes`). The log reports which limit refused a request.
+//!
+//! The setting lets an operator limit users who may write. It applies to commands of clients. It does not apply to commands that
+//! must be obeyed (from a primary or the AOF), nor to RDB files, RESTORE and COPY, with which the server creates keys.
 
 mod allocator;
-mod control_group;
-mod limit;
+mod process;
 
 #[cfg(debug_assertions)]
 pub(super) use allocator::set_refusals;
 pub use allocator::{MemoryUsage, ServerAllocator};
 pub(super) use allocator::{NATURAL_ALIGNMENT, has_refused, take_refused_bytes};
-use limit::MemoryLimit;
-pub(super) use limit::{SETTINGS, key_limit_error, of_process};
+use process::MemoryLimit;
+pub(super) use process::of_process;
 
 use super::argument::Argument;
-use super::context::Context;
+use super::config::{Setting, store_integer};
+use super::context::{Context, ServerInfo};
 use super::error::Error;
 use super::injected;
 use super::log::{self, RateLimit, quoted, size, sizes};
 use super::stats::{self, MemoryRefusal};
 use roughly_sketch::memory::{Budget, Grants, Purpose};
 use std::cell::{Cell, OnceCell};
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// The setting: bytes from 1 to 2^63 - 1, or 0 for no limit.
+pub(super) const SETTINGS: &[Setting] = &[Setting {
+    name: c"sketch-max-key-bytes",
+    default: c"0",
+    set: |text| store_integer(text, 0..=i64::MAX, &MAX_KEY_BYTES),
+    ..Setting::TEMPLATE
+}];
+
+/// Bytes that a key may take: counted as by MEMORY USAGE, including the allocator's rounding, but without the key's name and the
+/// server's own objects. 0: no limit.
+static MAX_KEY_BYTES: AtomicI64 = AtomicI64::new(0);
+
+/// The error of a command whose key would take more than `max` bytes.
+pub(super) fn key_limit_error(max: u64) -> CString {
+    let text =
+        format!("ERR the key would hold more bytes than sketch-max-key-bytes allows ({max})");
+    CString::new(text).unwrap_or_default()
+}
+
+/// The limits are not checked for commands that take less than this in total: the server refuses writes above
+/// `maxmemory` (deny-oom), and reading the limits costs too much for a small command.
+const MIN_CHECKED_BYTES: u64 = 1 << 20;
+
+/// Bytes that `maxmemory` leaves to a command in total if it has taken `taken` already; `u64::MAX` without a limit.
+///
+/// Cost: reads one section of INFO.
+fn maxmemory_leaves(ctx: Context, taken: u64) -> u64 {
+    // SAFETY: the context is the running command's.
+    let Some(info) = (unsafe { ServerInfo::of(ctx.as_raw(), c"memory") }) else {
+        return u64::MAX;
+    };
+    let number = |field| info.number(field).unwrap_or(0);
+    let policy = info.text(c"maxmemory_policy");
+    let evicts = policy.is_some_and(|policy| policy != c"noeviction");
+    // The server compares this with `maxmemory`: without the buffers of replicas and of the AOF.
+    let used = number(c"used_memory").saturating_sub(number(c"mem_not_counted_for_evict"));
+    match number(c"maxmemory") {
+        0 => u64::MAX,
+        maxmemory => left_of(maxmemory, used, evicts, taken),
+    }
+}
+
+/// [`maxmemory_leaves`] if the server uses `used` bytes.
+///
+/// Without eviction: the free bytes. With eviction: `maxmemory`, because the server evicts keys before the next
+/// command. Between the commands of a transaction or script the server does not evict keys, so all memory in use
+/// must stay below twice `maxmemory`.
+fn left_of(maxmemory: u64, used: u64, evicts: bool, taken: u64) -> u64 {
+    let free_of = |bytes: u64| taken.saturating_add(bytes.saturating_sub(used));
+    match evicts {
+        true => maxmemory.min(free_of(maxmemory.saturating_mul(2))),
+        false => free_of(maxmemory),
+    }
+}
 
 /// The memory of a running command: what it has requested so far.
 #[derive(Debug)]
 pub struct Memory<'a> {
     ctx: Context,
-    /// The arguments of the command, for the log.
-    args: &'a [Argument<'a>],
-    /// How many arguments are before the name of the command (SKETCH.WITHIN).
-    first: Cell<usize>,
+    /// Whether the command must be obeyed. The server is asked once per command, when it is first needed.
+    is_obeyed: OnceCell<bool>,
+    /// The name of the command and its arguments, for the log.
+    args: Cell<&'a [Argument<'a>]>,
     /// Bytes that were allowed, in total.
     taken: Cell<u64>,
     /// The part of `taken` that was allowed for [`Purpose::Grow`].
@@ -48,14 +107,6 @@ pub struct Memory<'a> {
     is_refusal_reported: Cell<bool>,
 }
 
-/// What the log shows for a purpose before the key, and what it calls the value. Only filters grow with bytes in reserve.
-fn words(purpose: Purpose) -> (&'static str, &'static str) {
-    match purpose {
-        Purpose::Create | Purpose::CreateInParts | Purpose::Temporary => ("", "sketch"),
-        Purpose::Grow | Purpose::Add => ("growing ", "filter"),
-    }
-}
-
 impl Grants for Memory<'_> {
     fn grants(&self, purpose: Purpose, bytes: u64) -> bool {
         self.request(purpose, bytes)
@@ -68,8 +119,8 @@ impl<'a> Memory<'a> {
     pub(super) fn new(ctx: Context, args: &'a [Argument<'a>]) -> Self {
         Self {
             ctx,
-            args,
-            first: Cell::new(0),
+            is_obeyed: OnceCell::new(),
+            args: Cell::new(args),
             taken: Cell::new(0),
             grown: Cell::new(0),
             limit: OnceCell::new(),
@@ -79,36 +130,93 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// The name of the command is the argument at `first`.
-    pub(super) fn set_first(&self, first: usize) {
-        self.first.set(first);
+    /// Sets the name and the arguments of the command that SKETCH.WITHIN runs.
+    pub(super) fn set_args(&self, args: &'a [Argument<'a>]) {
+        self.args.set(args);
     }
 
     /// Requests bytes before they are allocated. Returns whether the command may take them.
     #[must_use]
     pub fn request(&self, purpose: Purpose, bytes: u64) -> bool {
+        let is_for_key = matches!(purpose, Purpose::Grow | Purpose::Add);
         if injected::refuses_request() {
             return self.must_obey();
         }
-        match purpose {
-            Purpose::Create => self.take(bytes, 0, purpose),
-            Purpose::CreateInParts => {
-                let total = self.taken.get().saturating_add(bytes);
-                self.take(bytes, self.unless_obeyed(total), purpose)
-            }
+        if purpose == Purpose::Temporary {
+            return bytes < MIN_CHECKED_BYTES || bytes <= of_process().bytes || self.must_obey();
+        }
+        let taken = self.taken.get().saturating_add(bytes);
+        let mut grown = self.grown.get();
+        let spare = match purpose {
             Purpose::Grow => {
-                let grown = self.grown.get().saturating_add(bytes);
-                let allowed = self.take_for_key(bytes, self.unless_obeyed(grown), purpose);
-                if allowed {
-                    self.grown.set(grown);
-                }
-                allowed
+                grown = grown.saturating_add(bytes);
+                grown
             }
-            Purpose::Add => self.take_for_key(bytes, 0, purpose),
-            Purpose::Temporary => {
-                bytes < limit::MIN_CHECKED_BYTES || bytes <= of_process().bytes || self.must_obey()
+            Purpose::CreateInParts => taken,
+            _ => 0,
+        };
+        let is_allowed = (!is_for_key || self.fits_in_key(bytes))
+            && (taken < MIN_CHECKED_BYTES || self.allows(taken, spare, purpose));
+        if is_allowed {
+            self.taken.set(taken);
+            self.grown.set(grown);
+            if is_for_key {
+                let key_bytes = self.key_bytes.get().saturating_add(bytes);
+                self.key_bytes.set(key_bytes);
             }
         }
+        is_allowed
+    }
+
+    /// Whether the command may take these bytes in total while `spare` more stay free. An obeyed command may; if the process
+    /// cannot have them, the log has a warning before the allocation: the kernel may end the process, and nothing is logged then.
+    fn allows(&self, taken: u64, spare: u64, purpose: Purpose) -> bool {
+        let is_obeyed = self.must_obey();
+        let limit = *self.limit.get_or_init(|| match is_obeyed {
+            true => of_process(),
+            false => of_process().or_less(MemoryLimit {
+                bytes: maxmemory_leaves(self.ctx, self.taken.get()),
+                source: "maxmemory leaves",
+                refusal: MemoryRefusal::Maxmemory,
+            }),
+        });
+        let spare = if is_obeyed { 0 } else { spare };
+        let needed = taken.saturating_add(spare);
+        if needed <= limit.bytes {
+            return true;
+        }
+        let (needed, bytes) = sizes(needed, limit.bytes);
+        let source = limit.source;
+        if is_obeyed {
+            if !self.is_refusal_reported.replace(true) {
+                let (command, key) = self.command_and_key();
+                let key = quoted(key);
+                log::warning(&format!(
+                    "{command} must be obeyed: key {key} needs {needed}, {source} {bytes}. The kernel may end the server"
+                ));
+            }
+            return true;
+        }
+        // Only filters grow with bytes in reserve.
+        let (verb, value) = match purpose {
+            Purpose::Grow | Purpose::Add => ("growing ", "filter"),
+            _ => ("", "sketch"),
+        };
+        self.report_refusal(limit.refusal, |key| {
+            let taken_size = size(taken);
+            let parts = match spare {
+                0 => String::new(),
+                _ if spare == taken => {
+                    format!(" free ({taken_size} for the {value}, as much in reserve)")
+                }
+                _ => {
+                    let spare = size(spare);
+                    format!(" free ({taken_size} for the {value}, {spare} in reserve)")
+                }
+            };
+            format!("{verb}{key} needs {needed}{parts}, {source} {bytes}")
+        });
+        false
     }
 
     /// A budget whose requests are for this purpose.
@@ -118,6 +226,13 @@ impl<'a> Memory<'a> {
         Budget::of(self, purpose)
     }
 
+    /// Bytes that were allowed, in total.
+    #[must_use]
+    #[inline(always)]
+    pub fn taken(&self) -> u64 {
+        self.taken.get()
+    }
+
     /// Returns bytes that were requested for [`Purpose::Create`] and that the command has freed.
     pub fn release(&self, bytes: u64) {
         self.taken.set(self.taken.get().saturating_sub(bytes));
@@ -125,26 +240,21 @@ impl<'a> Memory<'a> {
 
     /// See [`Call::must_obey`](super::call::Call::must_obey).
     #[must_use]
+    #[inline(never)]
     pub fn must_obey(&self) -> bool {
-        let name = self.args.first().map_or(&[][..], |name| name.bytes());
-        self.ctx.must_obey(name)
+        *self.is_obeyed.get_or_init(|| {
+            let name = self.args.get().first();
+            let name = name.map_or(&[][..], |name| name.bytes());
+            self.ctx.must_obey(name)
+        })
     }
 
-    fn unless_obeyed(&self, bytes: u64) -> u64 {
-        match self.must_obey() {
-            true => 0,
-            false => bytes,
-        }
-    }
-
-    /// As [`Memory::take`], also within the limit of the key.
-    fn take_for_key(&self, bytes: u64, spare: u64, purpose: Purpose) -> bool {
-        let allowed = self.fits_in_key(bytes) && self.take(bytes, spare, purpose);
-        if allowed {
-            let key_bytes = self.key_bytes.get().saturating_add(bytes);
-            self.key_bytes.set(key_bytes);
-        }
-        allowed
+    /// Bytes that a key may take after this command; `None` if there is no limit or the command must be obeyed. Cost:
+    /// one load if there is no limit.
+    #[inline]
+    pub(super) fn max_key_bytes(&self) -> Option<u64> {
+        let max = MAX_KEY_BYTES.load(Ordering::Relaxed).unsigned_abs();
+        (max > 0 && !self.must_obey()).then_some(max)
     }
 
     /// Whether the key has a limit (`sketch-max-key-bytes`).
@@ -152,6 +262,14 @@ impl<'a> Memory<'a> {
     #[inline]
     pub fn is_key_limited(&self) -> bool {
         self.max_key_bytes().is_some()
+    }
+
+    /// Sets the size of the key that is open for writing, if keys are limited.
+    #[inline(always)]
+    pub(super) fn set_key_bytes(&self, bytes: impl FnOnce() -> u64) {
+        if self.is_key_limited() {
+            self.key_bytes.set(bytes());
+        }
     }
 
     /// Whether the limit of the key that is open for writing allows `additional` bytes, in addition to its size when it was
@@ -194,7 +312,7 @@ impl<'a> Memory<'a> {
 
     /// The name of the command and its first key, for the log.
     pub(super) fn command_and_key(&self) -> (String, &'a [u8]) {
-        let args = &self.args[self.first.get()..];
+        let args = self.args.get();
         let command = args[0].bytes().to_ascii_uppercase();
         let key = args.get(1).map_or(&[][..], |key| key.bytes());
         (command.escape_ascii().to_string(), key)
@@ -206,66 +324,32 @@ impl<'a> Memory<'a> {
             format!("{key} would hold {bytes}, sketch-max-key-bytes allows {max}")
         });
     }
+}
 
-    /// Bytes that a key may take after this command; `None` if there is no limit or the command must be obeyed. Cost:
-    /// one load if there is no limit.
-    #[inline]
-    pub(super) fn max_key_bytes(&self) -> Option<u64> {
-        limit::max_key_bytes().filter(|_| !self.must_obey())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a `maxmemory` of 100 leaves.
+    fn left(used: u64, evicts: bool, taken: u64) -> u64 {
+        left_of(100, used, evicts, taken)
     }
 
-    pub(super) fn set_key_bytes(&self, bytes: u64) {
-        self.key_bytes.set(bytes);
+    #[test]
+    fn without_eviction_a_command_may_take_the_free_memory() {
+        assert_eq!(left(30, false, 0), 70);
+        // The bytes that the command has taken are already in use.
+        assert_eq!(left(50, false, 20), 70);
+        assert_eq!(left(100, false, 0), 0);
+        assert_eq!(left(130, false, 20), 20);
     }
 
-    /// Warns, before the allocation, that a command that must be obeyed takes more than the process can have, once per
-    /// command: the kernel may end the process, and nothing is logged then.
-    #[cold]
-    fn warn_of_obeyed(&self, needed: u64, limit: MemoryLimit) {
-        if !self.is_refusal_reported.replace(true) {
-            let (command, key) = self.command_and_key();
-            let (needed, bytes) = sizes(needed, limit.bytes);
-            let (key, source) = (quoted(key), limit.source);
-            log::warning(&format!(
-                "{command} must be obeyed: key {key} needs {needed}, {source} {bytes}. The kernel may end the server"
-            ));
-        }
-    }
-
-    /// Whether the command may take these bytes while `spare` more stay free.
-    fn take(&self, bytes: u64, spare: u64, purpose: Purpose) -> bool {
-        let taken = self.taken.get().saturating_add(bytes);
-        if taken >= limit::MIN_CHECKED_BYTES {
-            let read = || match self.must_obey() {
-                true => of_process(),
-                false => limit::read(self.ctx, self.taken.get()),
-            };
-            let limit = *self.limit.get_or_init(read);
-            let MemoryLimit { bytes, source, .. } = limit;
-            let needed = taken.saturating_add(spare);
-            if needed > bytes && self.must_obey() {
-                self.warn_of_obeyed(needed, limit);
-            } else if needed > bytes {
-                self.report_refusal(limit.refusal, |key| {
-                    let (needed, bytes) = sizes(needed, bytes);
-                    let (verb, value) = words(purpose);
-                    let parts = match spare {
-                        0 => String::new(),
-                        _ if spare == taken => {
-                            let taken = size(taken);
-                            format!(" free ({taken} for the {value}, as much in reserve)")
-                        }
-                        _ => {
-                            let (taken, spare) = (size(taken), size(spare));
-                            format!(" free ({taken} for the {value}, {spare} in reserve)")
-                        }
-                    };
-                    format!("{verb}{key} needs {needed}{parts}, {source} {bytes}")
-                });
-                return false;
-            }
-        }
-        self.taken.set(taken);
-        true
+    #[test]
+    fn with_eviction_a_command_may_take_maxmemory_if_usage_stays_below_twice_that() {
+        assert_eq!(left(30, true, 0), 100);
+        assert_eq!(left(100, true, 20), 100);
+        assert_eq!(left(170, true, 0), 30);
+        assert_eq!(left(190, true, 20), 30);
+        assert_eq!(left(230, true, 0), 0);
     }
 }

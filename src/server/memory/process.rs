@@ -1,4 +1,4 @@
-//! The memory limit of the control groups (cgroups) that the process is in.
+//! The memory that the process can have: that of the machine, or less if a control group (cgroup) limits it.
 //!
 //! The limit of a group applies to the groups below it. systemd sets `MemoryMax=` on the service's own group. A
 //! container runtime sets the limit on a group that may look like the root from inside the container. So the limits of
@@ -8,18 +8,64 @@
 //! Custom code, because no crate reads this: `procfs-core` 0.18 does not decode escaped paths of `mountinfo`, `cgroups-rs` 0.5 depends
 //! on D-Bus, and `sysinfo` 0.40 requires Rust 1.95 and reports no limit if a group has a file that it cannot read.
 
+use crate::server::injected;
+use crate::server::stats::MemoryRefusal;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+/// The memory that a command may take in total.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::server) struct MemoryLimit {
+    pub(in crate::server) bytes: u64,
+    /// What sets this limit. In the log, the bytes follow it.
+    pub(super) source: &'static str,
+    pub(super) refusal: MemoryRefusal,
+}
+
+impl MemoryLimit {
+    /// The other limit if it is smaller. Of equal limits, the first is named in the log.
+    pub(super) fn or_less(self, other: Self) -> Self {
+        match other.bytes < self.bytes {
+            true => other,
+            false => self,
+        }
+    }
+}
+
+/// The memory that the process can have at most.
+///
+/// Cost: at most once a second, reads `/proc/self/mountinfo` and one file per group.
+pub(in crate::server) fn of_process() -> MemoryLimit {
+    let machine = MemoryLimit {
+        bytes: injected::bytes_of("machine").unwrap_or_else(machine_bytes),
+        source: "the machine has",
+        refusal: MemoryRefusal::Machine,
+    };
+    machine.or_less(MemoryLimit {
+        bytes: injected::bytes_of("control-group").unwrap_or_else(control_group_bytes),
+        source: "the control group allows",
+        refusal: MemoryRefusal::ControlGroup,
+    })
+}
+
+/// Bytes of memory of the machine; `u64::MAX` if the operating system does not report them.
+fn machine_bytes() -> u64 {
+    // SAFETY: sysconf takes any name.
+    let [pages, page] =
+        [libc::_SC_PHYS_PAGES, libc::_SC_PAGESIZE].map(|name| unsafe { libc::sysconf(name) });
+    match (u64::try_from(pages), u64::try_from(page)) {
+        (Ok(pages), Ok(page)) if pages > 0 => pages.saturating_mul(page),
+        _ => u64::MAX,
+    }
+}
 
 /// The time after which a limit is read again.
 const MAX_AGE: Duration = Duration::from_secs(1);
 
 /// Bytes that all processes in the control groups of this process may use together; `u64::MAX` if there is no limit.
-///
-/// Cost: at most once a second, reads `/proc/self/mountinfo` and one file per group.
-pub(super) fn limit_bytes() -> u64 {
+fn control_group_bytes() -> u64 {
     static LAST: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     match *last {
@@ -32,129 +78,72 @@ pub(super) fn limit_bytes() -> u64 {
     }
 }
 
-/// [`limit_bytes`], read from the files below `root`.
+/// [`control_group_bytes`], read from the files below `root`.
 fn limit_below(root: &Path) -> u64 {
-    let read = |path: &str| {
-        let bytes = fs::read(root.join(path)).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
+    let read = |path| fs::read(root.join(path)).unwrap_or_default();
     let (groups, mounts) = (read("proc/self/cgroup"), read("proc/self/mountinfo"));
-    let mut limit = u64::MAX;
-    for mount in mounts.lines().filter_map(Mount::parse) {
-        let Some(group) = mount.hierarchy.group(&groups) else {
-            continue;
+    let groups = String::from_utf8_lossy(&groups);
+    let mounts = String::from_utf8_lossy(&mounts);
+    let limits = (mounts.lines()).filter_map(|mount| limit_of_mount(root, &groups, mount));
+    limits.min().unwrap_or(u64::MAX)
+}
+
+/// The smallest limit of the process's groups below a mount point, which a line of `/proc/self/mountinfo` describes. `None` for
+/// other file systems, and without a limit.
+fn limit_of_mount(root: &Path, groups: &str, mount: &str) -> Option<u64> {
+    // Optional fields end with a hyphen; file system, source and options follow.
+    let (mount, file_system) = mount.split_once(" - ")?;
+    let mut mount = mount.split(' ').skip(3).map(unescaped);
+    let (group_of_mount, point) = (mount.next()?, mount.next()?);
+    let mut file_system = file_system.split(' ');
+    let has_memory = |names: &str| names.split(',').any(|name| name == "memory");
+    let is_unified = match file_system.next()? {
+        "cgroup2" => true,
+        "cgroup" if has_memory(file_system.nth(1)?) => false,
+        _ => return None,
+    };
+    // Each line is `number:controllers:path`.
+    let group = groups.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+        let is_this = match is_unified {
+            true => number == "0" && controllers.is_empty(),
+            false => has_memory(controllers),
         };
-        let mount_point = root.join(mount.point.strip_prefix("/").unwrap_or(&mount.point));
-        for ancestor in mount.below(group).ancestors() {
-            let file = mount_point
-                .join(ancestor)
-                .join(mount.hierarchy.limit_file());
-            let text = fs::read_to_string(file).unwrap_or_default();
+        is_this.then_some(Path::new(path))
+    })?;
+    // The path of a group outside of the process's namespace begins with `/..`. A group that is not visible below the mount
+    // point has the limit of the group there.
+    let is_plain =
+        |path: &&Path| (path.components()).all(|part| matches!(part, Component::Normal(_)));
+    let below = group.strip_prefix(group_of_mount).ok().filter(is_plain);
+    let point = root.join(point.trim_start_matches('/'));
+    let file = match is_unified {
+        true => "memory.max",
+        false => "memory.limit_in_bytes",
+    };
+    let limits = below
+        .unwrap_or(Path::new(""))
+        .ancestors()
+        .filter_map(|group| {
+            let text = fs::read_to_string(point.join(group).join(file)).ok()?;
             // The text `max`, which is not a number, means no limit.
-            limit = text.trim().parse().map_or(limit, |bytes| limit.min(bytes));
-        }
-    }
-    limit
-}
-
-/// A hierarchy of control groups that can limit memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hierarchy {
-    /// Version 1, with the memory controller.
-    Memory,
-    /// Version 2.
-    Unified,
-}
-
-impl Hierarchy {
-    /// The path of the process's group, from the text of `/proc/self/cgroup`.
-    fn group(self, groups: &str) -> Option<&Path> {
-        // Each line is `number:controllers:path`.
-        groups.lines().find_map(|line| {
-            let mut fields = line.splitn(3, ':');
-            let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
-            let is_this = match self {
-                Self::Memory => controllers.split(',').any(|name| name == "memory"),
-                Self::Unified => number == "0" && controllers.is_empty(),
-            };
-            is_this.then_some(Path::new(path))
-        })
-    }
-
-    /// The file of a group with its limit in bytes.
-    fn limit_file(self) -> &'static str {
-        match self {
-            Self::Memory => "memory.limit_in_bytes",
-            Self::Unified => "memory.max",
-        }
-    }
-}
-
-/// A mounted hierarchy.
-#[derive(Debug, PartialEq, Eq)]
-struct Mount {
-    hierarchy: Hierarchy,
-    /// The group at the mount point.
-    root: PathBuf,
-    point: PathBuf,
-}
-
-impl Mount {
-    /// Reads a line of `/proc/self/mountinfo`; `None` for other file systems.
-    fn parse(line: &str) -> Option<Self> {
-        // Optional fields end with a hyphen; file system, source and options follow.
-        let (mount, file_system) = line.split_once(" - ")?;
-        let mut mount = mount.split(' ').skip(3);
-        let (root, point) = (mount.next()?, mount.next()?);
-        let mut file_system = file_system.split(' ');
-        let hierarchy = match file_system.next()? {
-            "cgroup2" => Hierarchy::Unified,
-            "cgroup" => {
-                let mut options = file_system.nth(1)?.split(',');
-                options.find(|&option| option == "memory")?;
-                Hierarchy::Memory
-            }
-            _ => return None,
-        };
-        Some(Self {
-            hierarchy,
-            root: unescaped(root).into(),
-            point: unescaped(point).into(),
-        })
-    }
-
-    /// The path from the mount point to a group; empty if the group is not visible below it.
-    fn below<'a>(&self, group: &'a Path) -> &'a Path {
-        // The path of a group outside of the process's namespace begins with `/..`.
-        let is_plain = |path: &&Path| {
-            path.components()
-                .all(|component| matches!(component, Component::Normal(_)))
-        };
-        let below = group.strip_prefix(&self.root).ok().filter(is_plain);
-        below.unwrap_or(Path::new(""))
-    }
+            text.trim().parse().ok()
+        });
+    limits.min()
 }
 
 /// A path of `/proc/self/mountinfo`, where spaces and backslashes are written as a backslash and three octal digits.
 fn unescaped(path: &str) -> String {
     let mut parts = path.split('\\');
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let escaped = part
-            .get(..3)
-            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match escaped {
-            Some(character) => {
-                text.push(character.into());
-                text.push_str(&part[3..]);
-            }
-            None => {
-                text.push('\\');
-                text.push_str(part);
-            }
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let digits = part.get(..3).map(|digits| u8::from_str_radix(digits, 8));
+        match digits {
+            Some(Ok(character)) => format!("{text}{}{}", char::from(character), &part[3..]),
+            _ => format!("{text}\\{part}"),
         }
-    }
-    text
+    })
 }
 
 #[cfg(test)]
@@ -277,12 +266,9 @@ mod tests {
 
     #[test]
     fn escaped_mount_points_are_read() {
-        let mount = Mount::parse(r"1 2 0:3 /a\040b /c\134d\011\x rw - cgroup2 none rw");
-        let expected = Mount {
-            hierarchy: Hierarchy::Unified,
-            root: "/a b".into(),
-            point: "/c\\d\t\\x".into(),
-        };
-        assert_eq!(mount, Some(expected));
+        assert_eq!(unescaped(r"/c\134d\011\x\1"), "/c\\d\t\\x\\1");
+        let mounts = r"1 2 0:3 /a\040b /c\134d\011\x rw - cgroup2 none rw";
+        let files = [("c\\d\t\\x/below/memory.max", "4096")];
+        assert_eq!(limit("0::/a b/below", mounts, &files), 4096);
     }
 }
