@@ -84,7 +84,7 @@ pub fn calls(
         .iter()
         .find_map(|(_, before)| template.strip_prefix(before));
     let of_command = of_command.unwrap_or(template);
-    let part = (units(sizes) * PANE_MS / 2).max(PANE_MS);
+    let part = (units(sizes) * *PANE_MS / 2).max(*PANE_MS);
     let (head, last) = template.rsplit_once(' ').expect("arguments");
     let head: Command = words(head)
         .into_iter()

@@ -8,10 +8,17 @@ use roughly_sketch::hash::rows::LANES;
 use roughly_sketch::work_limit::{hash_work, within_work_limit};
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The length of a pane in milliseconds: one day, so that the current pane does not change during a test.
-pub const PANE_MS: u64 = 86_400_000;
+/// The length of a pane in milliseconds: at most a day, of which at least half is left now, so that the current pane does not change during
+/// a test.
+pub static PANE_MS: LazyLock<u64> = LazyLock::new(|| {
+    let now = unix_ms();
+    let mut lengths = (40_000_000..=86_400_000).rev().step_by(100_000);
+    let length = lengths.find(|length| now % length < length / 2);
+    length.expect("a length")
+});
 /// No limit except that of the creation.
 pub const MAX: u64 = u64::MAX;
 /// The most rows for which the work limit allows an item of 1 MiB in a key of the largest size.
@@ -98,11 +105,11 @@ pub fn live_panes(sizes: &Sizes) -> u64 {
 pub fn window(sizes: &Sizes) -> String {
     let window = format!(
         " WINDOW {} PANES {}",
-        units(sizes) * PANE_MS,
+        units(sizes) * *PANE_MS,
         sizes["panes"]
     );
     match sizes.contains_key(LEVELS.name) {
-        true => format!("{window} FINEST {PANE_MS}"),
+        true => format!("{window} FINEST {}", *PANE_MS),
         false => window,
     }
 }
@@ -247,7 +254,7 @@ impl Largest {
             if let Some(idle) = state.idle_panes {
                 let window = connection.send(&["SKETCH.WINDOW", state.key]);
                 let newest = window.field("newest pane").and_then(Reply::integer);
-                let expected = (current_pane() - idle) * PANE_MS;
+                let expected = (current_pane() - idle) * *PANE_MS;
                 assert_eq!(newest, i64::try_from(expected).ok(), "{sizes:?}");
             }
         }
@@ -307,6 +314,10 @@ impl State {
 
 /// The current pane of keys with panes of [`PANE_MS`].
 pub fn current_pane() -> u64 {
+    unix_ms() / *PANE_MS
+}
+
+fn unix_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("now");
-    u64::try_from(now.as_millis()).expect("a time") / PANE_MS
+    u64::try_from(now.as_millis()).expect("a time")
 }
