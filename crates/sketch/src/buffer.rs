@@ -3,7 +3,7 @@
 //! One of the two files of the crate with `unsafe`.
 
 use crate::blocks::{BlockMover, BlockVisitor};
-use crate::memory::{OutOfMemory, optional, with_capacity};
+use crate::memory::{OutOfMemory, copy_of, optional};
 use crate::refusable::refusable;
 use std::alloc::{Layout, alloc_zeroed, dealloc, realloc};
 use std::mem::{ManuallyDrop, take};
@@ -46,9 +46,7 @@ impl Buffer {
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses.
     pub fn copy_of(bytes: &[u8]) -> Result<Self, OutOfMemory> {
-        let mut copy = with_capacity(bytes.len())?;
-        copy.extend_from_slice(bytes);
-        Ok(copy.into())
+        copy_of(bytes).map(Self::from)
     }
 
     /// Frees the bytes from `len` on, or all bytes if the allocator refuses the smaller block. It shrinks most large blocks in

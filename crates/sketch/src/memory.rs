@@ -129,6 +129,16 @@ pub fn with_capacity<T>(len: usize) -> Result<Vec<T>, OutOfMemory> {
     Ok(vec)
 }
 
+/// A copy of these elements without spare capacity.
+///
+/// # Errors
+/// [`OutOfMemory`] if the allocator refuses.
+pub fn copy_of<T: Copy>(elements: &[T]) -> Result<Vec<T>, OutOfMemory> {
+    let mut copy = with_capacity(elements.len())?;
+    copy.extend_from_slice(elements);
+    Ok(copy)
+}
+
 /// Reserves capacity for exactly `additional` more elements, unless it is already available.
 ///
 /// # Errors

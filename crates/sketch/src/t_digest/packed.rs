@@ -2,7 +2,7 @@
 
 use super::Centroid;
 use crate::blocks::{BlockMover, BlockVisitor};
-use crate::memory::{OutOfMemory, with_capacity};
+use crate::memory::{OutOfMemory, copy_of, with_capacity};
 
 /// Sorted nodes. Which of them are one element depends on the nodes only.
 #[derive(Debug, Default)]
@@ -134,8 +134,7 @@ impl Packed {
 
     /// A copy.
     pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut elements = with_capacity(self.elements.len())?;
-        elements.extend_from_slice(&self.elements);
+        let elements = copy_of(&self.elements)?;
         Ok(Self { elements, ..*self })
     }
 

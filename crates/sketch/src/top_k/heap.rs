@@ -16,7 +16,7 @@ use super::pairs::{PAIR_BYTES, Pairs, sift_down};
 use super::records::Records;
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::memory::{
-    Budget, OutOfMemory, capacity_for, reserve_exact, reserve_for, shrink, with_capacity,
+    Budget, OutOfMemory, capacity_for, copy_of, reserve_exact, reserve_for, shrink, with_capacity,
 };
 use std::cmp::Reverse;
 use std::hash::{BuildHasher, RandomState};
@@ -494,13 +494,6 @@ pub(super) fn terminated_copy_of(item: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
     let mut copy = with_capacity(item.len() + 1)?;
     copy.extend_from_slice(item);
     copy.push(0);
-    Ok(copy)
-}
-
-/// A copy of `bytes` without spare capacity.
-fn copy_of(bytes: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
-    let mut copy = with_capacity(bytes.len())?;
-    copy.extend_from_slice(bytes);
     Ok(copy)
 }
 

@@ -1,7 +1,7 @@
 //! Panes that receive no more samples.
 
 use super::{Centroid, Extent, TDigest, capacity};
-use crate::memory::{OutOfMemory, with_capacity};
+use crate::memory::{OutOfMemory, copy_of};
 use crate::t_digest::centroid::in_order;
 use crate::t_digest::runs::{Form, compress};
 
@@ -70,8 +70,7 @@ impl ClosedPane {
 
     /// A copy.
     pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut centroids = with_capacity(self.centroids.len())?;
-        centroids.extend_from_slice(&self.centroids);
+        let centroids = copy_of(&self.centroids)?;
         Ok(Self { centroids, ..*self })
     }
 }

@@ -1,7 +1,7 @@
 //! The candidates: the items that may be in the list, each stored once, with lookup by item.
 
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
-use crate::memory::{Budget, OutOfMemory, optional, reserve_exact, with_capacity};
+use crate::memory::{Budget, OutOfMemory, copy_of, optional, reserve_exact, with_capacity};
 use crate::top_k::index::Index;
 use crate::top_k::item_hash::are_equal;
 
@@ -429,13 +429,6 @@ fn shrink<T>(vec: &mut Vec<T>, changes: &mut BlockChanges<impl BlockVisitor>) {
         changes.allocated.visit(&smaller);
         *vec = smaller;
     }
-}
-
-/// A copy of `bytes` without spare capacity.
-fn copy_of(bytes: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
-    let mut copy = with_capacity(bytes.len())?;
-    copy.extend_from_slice(bytes);
-    Ok(copy)
 }
 
 /// The position of a candidate that is not in a heap.
