@@ -1,42 +1,29 @@
 //! `Sketch`: the base of all classes, with the methods that all of them have.
 
-use crate::bloom::BloomFilter;
-use crate::bloom_file::BloomFile;
-use crate::chunks::{self, Chunks, check_class};
-use crate::count_min::CountMinSketch;
-use crate::cuckoo::CuckooFilter;
+use crate::arguments::batch::ChunkItems;
+use crate::arguments::bytes::bytes_of;
+use crate::arguments::scalars::Integer;
+use crate::classes::bloom::BloomFilter;
+use crate::classes::bloom_file::BloomFile;
+use crate::classes::count_min::CountMinSketch;
+use crate::classes::cuckoo::CuckooFilter;
+use crate::classes::t_digest::TDigest;
+use crate::classes::top_k::TopK;
 use crate::error::Error;
-use crate::files::{Access, FileArgument};
-use crate::items::ChunkItems;
-use crate::numbers::Integer;
-use crate::payload;
-use crate::period::{Period, Time, between};
-use crate::sketch::{Class, Variants};
-use crate::t_digest::TDigest;
-use crate::top_k::TopK;
-use crate::window::{At, When, Within, hex};
+use crate::files::any;
+use crate::files::argument::{Access, FileArgument};
+use crate::files::chunks::{Chunks, check_class};
+use crate::sketch::class::{Base, Class, copy};
+use crate::sketch::dump;
+use crate::sketch::period::{Period, Time, between};
+use crate::sketch::variants::Variants;
+use crate::sketch::window::{At, When, Within, hex};
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
 use roughly_dump::RDB_VERSION;
 use roughly_sketch::accuracy::Figure;
-
-/// The base class of all sketches. It has their common methods and no objects of its own.
-///
-/// `Sketch.load`, `Sketch.open` and `Sketch.load_chunks` return an object of the class that fits the type of the value. The same
-/// methods of another class return an object of this class, and raise `ValueError` if the value has another type.
-///
-/// >>> seen = BloomFilter()
-/// >>> isinstance(seen, Sketch)
-/// True
-/// >>> BloomFilter.load(seen.dump()) == Sketch.load(seen.dump()) == seen
-/// True
-/// >>> TopK.load(seen.dump())
-/// Traceback (most recent call last):
-/// ValueError: the value is a BloomFilter, not a TopK
-#[pyclass(module = "roughly", name = "Sketch", subclass, frozen)]
-pub struct Base;
 
 /// An expression with an object as one of its class.
 macro_rules! with_class {
@@ -90,7 +77,7 @@ impl Base {
         if payload.is_none() {
             return Err(Error::value("the key does not exist").into());
         }
-        load_bytes(cls, payload::bytes_of(payload)?.as_bytes())
+        load_bytes(cls, bytes_of(payload)?.as_bytes())
     }
 
     /// The object in a file that `save` wrote: a path, or a binary file object, of which all bytes are read. `ValueError` if
@@ -140,7 +127,7 @@ impl Base {
         cls: &Bound<'py, PyType>,
         pairs: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        chunks::load(pairs, cls)
+        any::load_chunks(pairs, cls)
     }
 
     /// Adds one item; of a t-digest, one sample. The methods of the classes have more parameters.
@@ -281,7 +268,7 @@ impl Base {
     /// >>> copy.add("alice"), len(seen), len(copy)
     /// (True, 0, 1)
     fn copy<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        with_class!(this, |object| copy(object))
+        with_class!(this, |object| Ok(copy(object)?.into_any()))
     }
 
     /// The length of the window in milliseconds; `None` without a window.
@@ -362,7 +349,7 @@ const ONLY_THE_LAST_ADDITION: &str =
 
 /// The object whose payload this is, of a class or a subclass of it.
 fn load_bytes<'py>(cls: &Bound<'py, PyType>, payload: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    let object = payload::load(cls.py(), payload)?.into_bound(cls.py());
+    let object = any::load(cls.py(), payload)?.into_bound(cls.py());
     check_class(&object.get_type(), cls)?;
     Ok(object)
 }
@@ -370,24 +357,8 @@ fn load_bytes<'py>(cls: &Bound<'py, PyType>, payload: &[u8]) -> PyResult<Bound<'
 fn dump<'py>(sketch: &Bound<'py, Base>, rdb_version: i64) -> PyResult<Bound<'py, PyBytes>> {
     let py = sketch.py();
     with_class!(sketch, |object| {
-        payload::of(Class::in_memory(object)?.get(), py, rdb_version)
+        dump::of(Class::in_memory(object)?.get(), py, rdb_version)
     })
-}
-
-/// A copy of an object, in memory.
-///
-/// # Errors
-/// `MemoryError`; those of [`Class::in_memory`].
-pub fn copy<'py, T: Class>(object: &Bound<'py, T>) -> PyResult<Bound<'py, PyAny>> {
-    let py = object.py();
-    let in_memory = T::in_memory(object)?;
-    // That of a file is a copy.
-    if !in_memory.as_any().is(object) {
-        return Ok(in_memory.into_any());
-    }
-    let sketch = object.get().sketch()?;
-    let copy = py.detach(|| sketch.read(Variants::try_clone))?;
-    Ok(Bound::new(py, T::of(copy))?.into_any())
 }
 
 fn is_equal<T: Class>(object: &Bound<'_, T>, other: &Bound<'_, Base>) -> PyResult<bool> {

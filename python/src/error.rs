@@ -1,8 +1,7 @@
 //! Errors, which may be created without the interpreter.
 
-use crate::files::{FileName, os_error};
-use pyo3::PyErr;
-use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyOSError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
 use roughly_sketch::count_min::CountMinError;
 use roughly_sketch::format::FormatError;
 use roughly_sketch::format::chunks::ChunkError;
@@ -12,6 +11,7 @@ use roughly_sketch::top_k::TopKError;
 use roughly_sketch::window::PeriodError;
 use std::borrow::Cow;
 use std::io;
+use std::sync::Arc;
 
 /// Why a call failed.
 #[derive(Debug)]
@@ -106,4 +106,35 @@ impl From<ChunkError> for Error {
             ChunkError::TooLong => "invalid chunk - Too big for current filter",
         })
     }
+}
+
+/// The number of an error of input or output.
+const EIO: i32 = 5;
+
+/// The name of a file in errors: the result of `os.fspath`, as in errors of Python's `open`.
+#[derive(Debug, Clone)]
+pub struct FileName(pub Arc<Py<PyAny>>);
+
+impl FileName {
+    /// Adds the name to an error.
+    pub fn error(&self) -> impl Fn(io::Error) -> Error {
+        let name = self.clone();
+        move |error| Error::Os(error, name.clone())
+    }
+}
+
+/// `OSError`, which selects its subclass, with the name of the file. `MemoryError` if a file does not fit in memory.
+pub fn os_error(error: &io::Error, FileName(name): &FileName) -> PyErr {
+    if error.kind() == io::ErrorKind::OutOfMemory {
+        return PyMemoryError::new_err(error.to_string());
+    }
+    let (number, text) = match error.kind() {
+        // Without a number in the error of Rust.
+        io::ErrorKind::UnexpectedEof => (Some(EIO), "the file ends early".to_owned()),
+        _ => (error.raw_os_error(), error.to_string()),
+    };
+    // Python adds the number.
+    let text = text.split(" (os error").next().map(str::to_owned);
+    let name = Python::attach(|py| name.clone_ref(py));
+    PyOSError::new_err((number, text, name))
 }

@@ -1,91 +1,22 @@
-//! Numbers as arguments: increments, samples, and the points of queries.
+//! Several numbers as arguments: increments, samples, and the points of queries.
 
-use crate::arrow;
+use crate::arguments::arrow;
+use crate::arguments::batch::ChunkItems;
+use crate::arguments::numpy_array::{self, results};
+use crate::arguments::scalars::number;
 use crate::error::Error;
-use crate::items::ChunkItems;
-use crate::numpy_array::{self, check_real, results};
 use numpy::{Element, PyReadonlyArray1};
 use pyo3::IntoPyObjectExt;
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyFloat;
-use roughly_sketch::bloom::MAX_ERROR_RATE;
 use roughly_sketch::memory::{try_push, with_capacity};
 use std::fmt::Display;
-use std::ops::RangeInclusive;
-
-/// An integer. One that exceeds 64 bits becomes the nearest that does not, which is as well out of every range.
-pub struct Integer(pub i64);
-
-impl<'py> FromPyObject<'_, 'py> for Integer {
-    type Error = PyErr;
-
-    fn extract(integer: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        integer.extract().map(Self).or_else(|error: PyErr| {
-            if !error.is_instance_of::<PyOverflowError>(integer.py()) {
-                return Err(error);
-            }
-            let is_negative = integer.lt(0)?;
-            Ok(Self(if is_negative { i64::MIN } else { i64::MAX }))
-        })
-    }
-}
-
-/// A real number.
-pub struct Real(pub f64);
-
-impl<'py> FromPyObject<'_, 'py> for Real {
-    type Error = PyErr;
-
-    fn extract(real: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Ok(Self(number(&real)?))
-    }
-}
-
-/// A number in a range.
-///
-/// # Errors
-/// The text, if it is not in the range.
-pub fn in_range<T: TryFrom<i64>>(
-    Integer(number): Integer,
-    range: RangeInclusive<i64>,
-    text: &'static str,
-) -> Result<T, Error> {
-    let number = Some(number).filter(|number| range.contains(number));
-    let number = number.and_then(|number| T::try_from(number).ok());
-    number.ok_or(Error::value(text))
-}
-
-/// The error rate of a new filter, reduced to the maximum as by the commands.
-///
-/// # Errors
-/// If it is not in (0, 1).
-pub fn checked_error_rate(Real(rate): Real) -> Result<f64, Error> {
-    match rate > 0.0 && rate < 1.0 {
-        true => Ok(rate.min(MAX_ERROR_RATE)),
-        false => Err(Error::value(
-            "error rate must be in the range (0.000000, 1.000000)",
-        )),
-    }
-}
 
 /// Numbers of an iterable between two checks for signals.
 const SIGNAL_NUMBERS: usize = 4096;
-
-/// A number, which the type must be able to represent.
-fn number<'py, T: FromPyObjectOwned<'py>>(number: &Bound<'py, PyAny>) -> PyResult<T> {
-    check_real(number)?;
-    let extracted: Result<T, T::Error> = number.extract();
-    extracted.map_err(|error| {
-        let error: PyErr = error.into();
-        match error.is_instance_of::<PyOverflowError>(number.py()) {
-            true => Error::value("a number is out of range").into(),
-            false => error,
-        }
-    })
-}
 
 /// The number that an argument is; `None` if it may be an iterable.
 fn one<'py, T: FromPyObjectOwned<'py>>(argument: &Bound<'py, PyAny>) -> PyResult<Option<T>> {

@@ -1,7 +1,8 @@
 //! Skips values.
 
-use super::source::{Result, Source};
-use super::text::{length, skip_lengths, skip_string, skip_strings};
+use super::source::Source;
+use super::text::{skip_lengths, skip_string, skip_strings};
+use crate::sketch::lengths::{Result, length};
 
 /// The servers that gave the same numbers to different types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,9 @@
 //! [`BloomFile`]: a Bloom filter whose bits stay in a file.
 
-use crate::error::Error;
-use crate::files::FileName;
-use crate::payload::version_of;
-use crate::rdb::source;
-use crate::rdb::text::{Bytes, length, plain_length};
+use crate::error::{Error, FileName};
+use crate::sketch::lengths::{self, Bytes, length, plain_length};
+use crate::sketch::payload::version_of;
+use crate::sketch::variants::BlockBytes;
 use roughly_dump::{
     FOOTER_BYTES, MODULE_VALUE, OPCODE_DOUBLE, OPCODE_END, OPCODE_SIGNED, OPCODE_STRING,
     OPCODE_UNSIGNED,
@@ -101,7 +100,7 @@ impl BloomFile {
 
     /// Bytes of the memory blocks.
     pub fn block_bytes(&self) -> u64 {
-        let mut bytes = crate::sketch::BlockBytes::default();
+        let mut bytes = BlockBytes::default();
         self.chain.for_each_block(&mut bytes);
         bytes.0 + (self.arrays.capacity() * size_of::<u64>()) as u64
     }
@@ -120,11 +119,11 @@ struct Values<'a> {
 }
 
 impl Bytes for Values<'_> {
-    fn array<const N: usize>(&mut self) -> source::Result<[u8; N]> {
+    fn array<const N: usize>(&mut self) -> lengths::Result<[u8; N]> {
         let mut array = [0; N];
         self.file
             .read_exact(&mut array)
-            .map_err(source::Error::Io)?;
+            .map_err(lengths::Error::Io)?;
         self.offset += N as u64;
         Ok(array)
     }
@@ -161,18 +160,18 @@ impl Values<'_> {
     /// The result of a read. [`FormatError::Truncated`] for an error, which is kept unless it is the end of the file.
     fn read<T>(
         &mut self,
-        read: impl FnOnce(&mut Self) -> source::Result<T>,
+        read: impl FnOnce(&mut Self) -> lengths::Result<T>,
     ) -> Result<T, FormatError> {
         read(self).map_err(|error| {
             self.error = match error {
-                source::Error::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
-                source::Error::Io(error) => Some(Error::Os(error, self.name.clone())),
-                source::Error::Damaged { reason, .. } => {
+                lengths::Error::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
+                lengths::Error::Io(error) => Some(Error::Os(error, self.name.clone())),
+                lengths::Error::Damaged { reason, .. } => {
                     Some(Error::Value(format!("Bad data format: {reason}").into()))
                 }
-                source::Error::OutOfMemory(bytes) => Some(OutOfMemory { bytes }.into()),
+                lengths::Error::OutOfMemory(bytes) => Some(OutOfMemory { bytes }.into()),
                 // Only Python's files and functions have them.
-                source::Error::Python(_) => None,
+                lengths::Error::Python(_) => None,
             };
             FormatError::Truncated
         })
@@ -193,7 +192,7 @@ impl Values<'_> {
         let distance = i64::try_from(bytes).map_err(|_| FormatError::Truncated)?;
         self.read(|values| {
             let skipped = values.file.seek_relative(distance);
-            skipped.map_err(source::Error::Io)
+            skipped.map_err(lengths::Error::Io)
         })?;
         self.offset = end;
         Ok(())

@@ -1,10 +1,7 @@
-//! The types of a class, and what all classes have.
+//! The types of a class.
 
-use crate::base::Base;
 use crate::error::Error;
-use crate::lock::Shared;
-use crate::window::When;
-use pyo3::prelude::*;
+use crate::sketch::window::When;
 use roughly_dump::{Output, Reader};
 use roughly_sketch::accuracy::{Field, Figure};
 use roughly_sketch::blocks::{BlockVisitor, Blocks};
@@ -162,14 +159,14 @@ macro_rules! variants {
         #[derive(Debug)]
         #[allow(clippy::large_enum_variant)] // An object has one.
         pub enum $name {
-            $($variant($crate::sketch::Sketch<$type>),)+
+            $($variant($crate::sketch::variants::Sketch<$type>),)+
         }
 
-        impl $crate::sketch::Variants for $name {
+        impl $crate::sketch::variants::Variants for $name {
             fn load(
                 reader: &mut roughly_dump::Reader<'_>,
             ) -> Option<Result<Self, roughly_sketch::format::FormatError>> {
-                $(if let Some(loaded) = $crate::payload::sketch_of::<$type>(reader) {
+                $(if let Some(loaded) = $crate::sketch::payload::sketch_of::<$type>(reader) {
                     return Some(loaded.map(|sketch| Self::$variant(sketch.into())));
                 })+
                 None
@@ -191,14 +188,14 @@ macro_rules! variants {
             fn dump(&self, rdb_version: u16, output: &mut dyn roughly_dump::Output) {
                 match self {
                     $(Self::$variant(sketch) => {
-                        $crate::payload::dump::<$type>(sketch, rdb_version, output);
+                        $crate::sketch::payload::dump::<$type>(sketch, rdb_version, output);
                     })+
                 }
             }
 
             fn header(&self) -> Result<Vec<u8>, $crate::error::Error> {
                 match self {
-                    $(Self::$variant(sketch) => $crate::payload::header::<$type>(sketch),)+
+                    $(Self::$variant(sketch) => $crate::sketch::payload::header::<$type>(sketch),)+
                 }
             }
 
@@ -238,7 +235,7 @@ macro_rules! variants {
 
             fn seed(&self) -> Option<roughly_sketch::seed::Seed> {
                 match self {
-                    $(Self::$variant(sketch) => $crate::sketch::Seeded::seed_of(&**sketch),)+
+                    $(Self::$variant(sketch) => $crate::sketch::variants::Seeded::seed_of(&**sketch),)+
                 }
             }
 
@@ -263,7 +260,7 @@ macro_rules! variants {
             fn is_equal(&self, other: &Self) -> Result<bool, $crate::error::Error> {
                 match (self, other) {
                     $((Self::$variant(one), Self::$variant(other)) => {
-                        $crate::payload::is_equal::<$type>(one, other)
+                        $crate::sketch::payload::is_equal::<$type>(one, other)
                     })+
                     _ => Ok(false),
                 }
@@ -272,45 +269,6 @@ macro_rules! variants {
     };
 }
 pub(crate) use variants;
-
-/// A Python class of sketches. The methods that all classes have are in [`Base`].
-pub trait Class:
-    pyo3::PyClass<Frozen = pyo3::pyclass::boolean_struct::True, BaseType = Base>
-    + Into<PyClassInitializer<Self>>
-    + Sync
-{
-    /// Its types.
-    type Variants: Variants;
-
-    /// The object of a sketch.
-    fn of(sketch: Self::Variants) -> Self;
-
-    /// The sketch of an object.
-    ///
-    /// # Errors
-    /// If it is in a file. [`Class::in_memory`] returns an object for which there is none.
-    fn sketch(&self) -> Result<&Shared<Self::Variants>, Error>;
-
-    /// The object, or a copy in memory of one whose sketch is in a file.
-    ///
-    /// # Errors
-    /// Those of [`payload::load`](crate::payload::load), `OSError` and `MemoryError`.
-    fn in_memory<'py>(object: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
-        Ok(object.clone())
-    }
-
-    /// Names and values of the parameters that the text of the object has.
-    ///
-    /// # Errors
-    /// The clock is before the newest pane of a sketch with a window.
-    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>>;
-
-    /// Bytes of the memory blocks of the object.
-    fn block_bytes(&self, py: Python<'_>) -> u64 {
-        let bytes = |sketch: &Self::Variants| sketch.block_bytes();
-        (self.sketch()).map_or(0, |sketch| py.detach(|| sketch.read(bytes)))
-    }
-}
 
 /// Adds up the bytes of memory blocks.
 #[derive(Debug, Default)]
@@ -321,52 +279,3 @@ impl BlockVisitor for BlockBytes {
         self.0 += (vec.capacity() * size_of::<T>()) as u64;
     }
 }
-
-/// Makes a class one whose base is [`Base`].
-macro_rules! subclass {
-    ($class:ident) => {
-        impl From<$class> for pyo3::PyClassInitializer<$class> {
-            fn from(object: $class) -> Self {
-                pyo3::PyClassInitializer::from($crate::base::Base).add_subclass(object)
-            }
-        }
-
-        impl<'py> pyo3::IntoPyObject<'py> for $class {
-            type Target = Self;
-            type Output = pyo3::Bound<'py, Self>;
-            type Error = pyo3::PyErr;
-
-            fn into_pyobject(self, py: pyo3::Python<'py>) -> PyResult<Self::Output> {
-                pyo3::Bound::new(py, self)
-            }
-        }
-    };
-}
-pub(crate) use subclass;
-
-/// Implements [`Class`] for a class whose sketches are in memory.
-macro_rules! class {
-    ($class:ident of $variants:ident) => {
-        $crate::sketch::subclass!($class);
-
-        impl $crate::sketch::Class for $class {
-            type Variants = $variants;
-
-            fn of(sketch: $variants) -> Self {
-                Self {
-                    sketch: $crate::lock::Shared::new(sketch),
-                }
-            }
-
-            fn sketch(&self) -> Result<&$crate::lock::Shared<$variants>, $crate::error::Error> {
-                Ok(&self.sketch)
-            }
-
-            fn parameters(&self, py: pyo3::Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
-                // The method of the class.
-                $class::parameters(self, py)
-            }
-        }
-    };
-}
-pub(crate) use class;

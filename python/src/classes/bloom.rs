@@ -1,16 +1,17 @@
 //! `BloomFilter`: the commands BF.
 
-use crate::base::{self, Base};
-use crate::batch::{Batch, reserve};
-use crate::bloom_file::BloomFile;
+use crate::arguments::batch::{Batch, ChunkItems, reserve};
+use crate::arguments::items::{for_each_batch, for_each_chunk, with_bytes};
+use crate::arguments::numpy_array::results;
+use crate::arguments::scalars::{Integer, Real, checked_error_rate, in_range};
+use crate::classes::bloom_file::BloomFile;
 use crate::error::Error;
-use crate::items::{ChunkItems, for_each_batch, for_each_chunk, with_bytes};
-use crate::lock::Shared;
-use crate::numbers::{Integer, Real, checked_error_rate, in_range};
-use crate::numpy_array::results;
-use crate::payload;
-use crate::sketch::{Class, Variants, subclass, variants};
-use crate::window::{Additions, At, When, Within, new_seed, new_window};
+use crate::sketch::additions::Additions;
+use crate::sketch::class::{Base, Class, copy, subclass};
+use crate::sketch::dump;
+use crate::sketch::lock::Shared;
+use crate::sketch::variants::{Variants, variants};
+use crate::sketch::window::{At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use roughly_sketch::bloom::external::ExternalChain;
@@ -311,7 +312,10 @@ impl Class for BloomFilter {
         };
         let py = object.py();
         let payload = py.detach(|| file.payload())?;
-        Ok(payload::load(py, &payload)?.into_bound(py).cast_into()?)
+        dump::check(py, &payload)?;
+        let filter = dump::load_as::<Self>(py, &payload);
+        let filter = filter.ok_or(Error::value("the value is not a BloomFilter"))?;
+        Ok(filter?.into_bound(py))
     }
 
     fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
@@ -554,7 +558,7 @@ impl BloomFilter {
     }
 
     fn __or__<'py>(this: &Bound<'py, Self>, other: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
-        let union: Bound<'py, Self> = base::copy(this)?.cast_into()?;
+        let union: Bound<'py, Self> = copy(this)?;
         union.get().merge_all(this.py(), &[other], None)?;
         Ok(union)
     }

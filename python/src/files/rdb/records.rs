@@ -1,15 +1,11 @@
 //! The records of a file: keys, and what surrounds them.
 
-use super::source::{Result, Source, reserve};
-use super::text::{length, skip_lengths, skip_string, skip_strings, string};
+use super::source::{Source, reserve};
+use super::text::{skip_lengths, skip_string, skip_strings, string};
 use super::value::{Family, MODULE_2, skip_module_values, skip_value};
-use crate::bloom::BloomFilter;
-use crate::count_min::CountMinSketch;
-use crate::cuckoo::CuckooFilter;
-use crate::sketch::{Class, Variants};
-use crate::t_digest::TDigest;
-use crate::top_k::TopK;
-use roughly_dump::{RDB_VERSION, Reader, Writer, checksum};
+use crate::files::any;
+use crate::sketch::lengths::{Result, length};
+use roughly_dump::{RDB_VERSION, checksum};
 
 /// A key with a sketch.
 #[derive(Debug)]
@@ -176,22 +172,10 @@ impl Records {
 
 /// Whether the module type with this id is one of the classes.
 fn is_sketch(types: &mut Vec<(u64, bool)>, id: u64) -> bool {
-    fn is<T: Class>(payload: &[u8]) -> bool {
-        let loaded = Reader::new(payload)
-            .ok()
-            .and_then(|mut reader| T::Variants::load(&mut reader));
-        loaded.is_some()
-    }
     if let Some((_, is_sketch)) = types.iter().find(|(other, _)| *other == id) {
         return *is_sketch;
     }
-    // Without values, so loading it is an error where the type fits.
-    let payload = Writer::new(id).finish();
-    let is_sketch = is::<BloomFilter>(&payload)
-        || is::<CuckooFilter>(&payload)
-        || is::<CountMinSketch>(&payload)
-        || is::<TopK>(&payload)
-        || is::<TDigest>(&payload);
+    let is_sketch = any::is_sketch(id);
     // A damaged file can have any number of types.
     if types.len() < 100 {
         types.push((id, is_sketch));

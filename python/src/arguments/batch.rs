@@ -1,6 +1,8 @@
 //! Batches of items, which the sketches process without the lock of the interpreter.
 
+use crate::arguments::scalars::in_range;
 use crate::error::Error;
+use pyo3::prelude::*;
 use roughly_sketch::memory::{OutOfMemory, reserve_exact, try_push};
 use std::ops::Range;
 
@@ -134,4 +136,32 @@ fn bytes_of(utf8: &[u8], len: usize) -> usize {
     let starts = utf8.iter().enumerate();
     let mut starts = starts.filter(|(_, byte)| **byte & 0xc0 != 0x80);
     starts.nth(len).map_or(utf8.len(), |(start, _)| start)
+}
+
+/// The number of items of an iterable that are read before they are processed.
+#[derive(Debug, Clone, Copy)]
+pub struct ChunkItems(usize);
+
+impl ChunkItems {
+    /// The default and the largest number.
+    pub const MAX: Self = Self(BATCH_ITEMS);
+
+    /// The number.
+    pub fn get(self) -> usize {
+        self.0
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for ChunkItems {
+    type Error = PyErr;
+
+    fn extract(items: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let items = items.extract()?;
+        let items = in_range(
+            items,
+            1..=BATCH_ITEMS as i64,
+            "chunk must be between 1 and 4096",
+        );
+        Ok(Self(items.map(|items: u32| items as usize)?))
+    }
 }

@@ -1,10 +1,10 @@
 //! Columns in Arrow's memory layout as arguments: objects with the PyCapsule interface, such as the columns of polars, pandas,
 //! pyarrow and DuckDB. None of these packages is required, and no Python object is created per element.
 
-use crate::arrow_import::{Aligned, Array, Chunks, Nulls, export};
-use crate::batch::{BATCH_ITEMS, Batch, reserve};
+use crate::arguments::arrow_import::{Aligned, Array, Chunks, Nulls, export};
+use crate::arguments::batch::{BATCH_ITEMS, Batch, reserve};
+use crate::arguments::numpy_array::has_numpy_elements;
 use crate::error::Error;
-use crate::numpy_array::has_numpy_elements;
 use arrow_schema::{DataType, TimeUnit};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;

@@ -1,15 +1,17 @@
 //! `CountMinSketch`: the commands CMS.
 
-use crate::base::Base;
-use crate::batch::{Batch, reserve};
+use crate::arguments::batch::{Batch, ChunkItems, reserve};
+use crate::arguments::items::{for_each_batch, with_bytes};
+use crate::arguments::numbers::CountsReader;
+use crate::arguments::numpy_array::results;
+use crate::arguments::scalars::{Integer, Real};
 use crate::error::Error;
-use crate::items::{ChunkItems, for_each_batch, with_bytes};
-use crate::lock::Shared;
-use crate::numbers::{CountsReader, Integer, Real};
-use crate::numpy_array::results;
-use crate::period::{Step, Time, series};
-use crate::sketch::{Class, Variants, class, variants};
-use crate::window::{Additions, At, When, Within, add_counts, new_seed, new_window};
+use crate::sketch::additions::{Additions, add_counts};
+use crate::sketch::class::{Base, Class, class};
+use crate::sketch::lock::Shared;
+use crate::sketch::period::{Step, Time, series};
+use crate::sketch::variants::{Variants, variants};
+use crate::sketch::window::{At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use roughly_sketch::count_min::{

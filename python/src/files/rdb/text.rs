@@ -1,28 +1,13 @@
-//! Lengths and strings.
+//! Strings.
 
-use super::source::{Error, Result, Source};
+use super::source::Source;
+use crate::sketch::lengths::{Bytes, ENCODED, Error, Result, length, length_after};
 use roughly_dump::lzf_decompress;
 
-/// The first byte of a string that is not a length: the lowest six bits are the encoding.
-const ENCODED: u8 = 0xc0;
 const INTEGER_8: u8 = 0xc0;
 const INTEGER_16: u8 = 0xc1;
 const INTEGER_32: u8 = 0xc2;
 const LZF: u8 = 0xc3;
-
-/// Bytes that are consumed one after the other.
-pub trait Bytes {
-    /// The next bytes.
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]>;
-
-    /// The next byte.
-    fn byte(&mut self) -> Result<u8> {
-        self.array().map(|[byte]| byte)
-    }
-
-    /// The number of bytes that were consumed.
-    fn offset(&self) -> u64;
-}
 
 impl Bytes for Source {
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
@@ -36,35 +21,6 @@ impl Bytes for Source {
 
     fn offset(&self) -> u64 {
         Source::offset(self)
-    }
-}
-
-/// A length, or a number that is stored as one.
-#[inline]
-pub fn length(source: &mut impl Bytes) -> Result<u64> {
-    let first = source.byte()?;
-    length_after(source, first)
-}
-
-#[inline]
-fn length_after(source: &mut impl Bytes, first: u8) -> Result<u64> {
-    match first {
-        0..0x40 => Ok(first.into()),
-        0x40..0x80 => Ok(u64::from(first & 0x3f) << 8 | u64::from(source.byte()?)),
-        0x80 => source.array().map(|bytes| u32::from_be_bytes(bytes).into()),
-        0x81 => source.array().map(u64::from_be_bytes),
-        _ => Err(Error::Damaged {
-            offset: source.offset() - 1,
-            reason: format!("{first:#04x} is not a length").into(),
-        }),
-    }
-}
-
-/// The length of a plain string, before its bytes; `None` for a string in another encoding.
-pub fn plain_length(source: &mut impl Bytes) -> Result<Option<u64>> {
-    match source.byte()? {
-        first @ 0..ENCODED => length_after(source, first).map(Some),
-        _ => Ok(None),
     }
 }
 

@@ -1,10 +1,9 @@
 //! Items: `str` as UTF-8, `bytes`, and integers and floats as decimal digits, as clients send them.
 
-use crate::arrow;
-use crate::batch::{BATCH_BYTES, BATCH_ITEMS, Batch, reserve};
+use crate::arguments::arrow;
+use crate::arguments::batch::{BATCH_BYTES, BATCH_ITEMS, Batch, ChunkItems, reserve};
+use crate::arguments::numpy_array::{self, Array, is_scalar};
 use crate::error::Error;
-use crate::numbers::in_range;
-use crate::numpy_array::{self, Array, is_scalar};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUserWarning};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -144,34 +143,6 @@ fn warn_of_counts(items: &Bound<'_, PyAny>) -> PyResult<()> {
     {
         true => PyErr::warn(py, &py.get_type::<PyUserWarning>(), TEXT, 1),
         false => Ok(()),
-    }
-}
-
-/// The number of items of an iterable that are read before they are processed.
-#[derive(Debug, Clone, Copy)]
-pub struct ChunkItems(usize);
-
-impl ChunkItems {
-    /// The default and the largest number.
-    pub const MAX: Self = Self(BATCH_ITEMS);
-
-    /// The number.
-    pub fn get(self) -> usize {
-        self.0
-    }
-}
-
-impl<'py> FromPyObject<'_, 'py> for ChunkItems {
-    type Error = PyErr;
-
-    fn extract(items: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let items = items.extract()?;
-        let items = in_range(
-            items,
-            1..=BATCH_ITEMS as i64,
-            "chunk must be between 1 and 4096",
-        );
-        Ok(Self(items.map(|items: u32| items as usize)?))
     }
 }
 

@@ -1,9 +1,10 @@
 //! Periods of a window: the methods `between` and `series` (SKETCH.BETWEEN, SKETCH.SERIES).
 
+use crate::arguments::scalars::Integer;
 use crate::error::Error;
-use crate::numbers::Integer;
-use crate::sketch::{Class, Variants};
-use crate::window::{At, Part, When, Within};
+use crate::sketch::class::Class;
+use crate::sketch::variants::Variants;
+use crate::sketch::window::{At, Part, When, Within};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};

@@ -1,18 +1,17 @@
 //! `TDigest`: the commands TDIGEST.
 
-use crate::arrow::{self, Number};
-use crate::base::Base;
-use crate::batch::reserve;
+use crate::arguments::arrow::{self, Number};
+use crate::arguments::batch::{ChunkItems, reserve};
+use crate::arguments::numbers::{Counts, CountsReader, Numbers, Weight, answers, for_each_numbers};
+use crate::arguments::numpy_array::results;
+use crate::arguments::scalars::{Integer, Real};
 use crate::error::Error;
-use crate::items::ChunkItems;
-use crate::lock::Shared;
-use crate::numbers::{
-    Counts, CountsReader, Integer, Numbers, Real, Weight, answers, for_each_numbers,
-};
-use crate::numpy_array::results;
-use crate::period::{Step, Time, series};
-use crate::sketch::{Class, Variants, class, variants};
-use crate::window::{Additions, At, When, Within, new_window};
+use crate::sketch::additions::Additions;
+use crate::sketch::class::{Base, Class, class};
+use crate::sketch::lock::Shared;
+use crate::sketch::period::{Step, Time, series};
+use crate::sketch::variants::{Variants, variants};
+use crate::sketch::window::{At, When, Within, new_window};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};

@@ -1,30 +1,10 @@
 //! The bytes of a file: read in blocks, counted, hashed for the checksum, and copied where a value is needed.
 
+use crate::sketch::lengths::{Error, Result};
 use pyo3::PyErr;
 use roughly_dump::Digest;
 use std::borrow::Cow;
 use std::io::{self, Read};
-
-/// Why a file cannot be read.
-#[derive(Debug)]
-pub enum Error {
-    /// The system reports an error.
-    Io(io::Error),
-    /// The bytes at an offset are not those of an RDB file.
-    Damaged {
-        /// The number of bytes before them.
-        offset: u64,
-        /// What is wrong.
-        reason: Cow<'static, str>,
-    },
-    /// The allocator refused memory for this many bytes.
-    OutOfMemory(u64),
-    /// A signal handler or the function that reports progress raised an exception.
-    Python(PyErr),
-}
-
-/// The result of a read.
-pub type Result<T> = std::result::Result<T, Error>;
 
 /// A function that is called with the number of bytes that were read.
 pub type OnRead = dyn FnMut(u64) -> std::result::Result<(), PyErr> + Send + Sync;

@@ -1,16 +1,12 @@
 //! Chunks: the pairs of SCANDUMP and LOADCHUNK.
 
-use crate::bloom::BloomFilter;
-use crate::count_min::CountMinSketch;
-use crate::cuckoo::CuckooFilter;
+use crate::arguments::bytes::{bytes, bytes_of};
+use crate::arguments::scalars::Integer;
 use crate::error::Error;
-use crate::numbers::Integer;
-use crate::payload::{bytes, bytes_of};
-use crate::sketch::{Class, Variants};
-use crate::t_digest::TDigest;
-use crate::top_k::TopK;
+use crate::sketch::class::Class;
+use crate::sketch::variants::Variants;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyIterator, PyTuple, PyType};
 use roughly_sketch::format::FormatError;
 use roughly_sketch::memory::{Budget, reserve_exact, try_push, with_capacity};
 use std::cell::Cell;
@@ -80,7 +76,7 @@ fn pair<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(i64, Bound<'py, PyBytes>)> {
     Ok((iterator, bytes_of(&bytes)?))
 }
 
-const BAD_DATA: Error = Error::value("received bad data");
+pub const BAD_DATA: Error = Error::value("received bad data");
 
 /// The memory that a sketch may take, per byte of its header and chunks that was received.
 const BYTES_PER_BYTE: u64 = 16;
@@ -113,62 +109,37 @@ impl<V: Variants> Allocated<V> {
     }
 }
 
-/// A sketch that a header describes.
-enum Candidate {
-    Bloom,
-    Cuckoo,
-    CountMin,
-    TopK,
-    TDigest,
-}
-
 /// Whether the header is one of the class. Takes memory in proportion to the header, which has all data of a t-digest, and
 /// not to the arrays.
-fn accepts<T: Class>(header: &[u8]) -> bool {
+pub fn accepts<T: Class>(header: &[u8]) -> bool {
     let allocated = Allocated::<T::Variants>::new(header, header.len() as u64, 0);
     !matches!(allocated, Err(error) if !matches!(error, FormatError::OutOfMemory(_)))
 }
 
-/// The object whose chunks these are, of a class or a subclass of it.
+/// The header, and the pairs after it.
 ///
 /// # Errors
-/// `ValueError` if bytes are missing or invalid, or if the object is of another class; `MemoryError`, and those of the iterator.
-pub fn load<'py>(
+/// `ValueError` if the first pair is no header, and those of the iterator.
+pub fn header<'py>(
     pairs: &Bound<'py, PyAny>,
-    class: &Bound<'py, PyType>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyIterator>)> {
     let mut pairs = pairs.try_iter()?;
     let header = pairs.next().ok_or(BAD_DATA)??;
-    let (1, header) = pair(&header)? else {
-        return Err(BAD_DATA.into());
-    };
-    let bytes = header.as_bytes();
-    let candidates = [
-        (accepts::<BloomFilter>(bytes), Candidate::Bloom),
-        (accepts::<CuckooFilter>(bytes), Candidate::Cuckoo),
-        (accepts::<CountMinSketch>(bytes), Candidate::CountMin),
-        (accepts::<TopK>(bytes), Candidate::TopK),
-        (accepts::<TDigest>(bytes), Candidate::TDigest),
-    ];
-    let mut accepted = candidates.into_iter().filter(|(accepts, _)| *accepts);
-    let (Some((_, candidate)), None) = (accepted.next(), accepted.next()) else {
-        return Err(BAD_DATA.into());
-    };
-    match candidate {
-        Candidate::Bloom => load_as::<BloomFilter>(class, bytes, pairs),
-        Candidate::Cuckoo => load_as::<CuckooFilter>(class, bytes, pairs),
-        Candidate::CountMin => load_as::<CountMinSketch>(class, bytes, pairs),
-        Candidate::TopK => load_as::<TopK>(class, bytes, pairs),
-        Candidate::TDigest => load_as::<TDigest>(class, bytes, pairs),
+    match pair(&header)? {
+        (1, header) => Ok((header, pairs)),
+        _ => Err(BAD_DATA.into()),
     }
 }
 
-/// The object of a header. Allocates the arrays after a part of their bytes was received, so that a header with large lengths takes
-/// no memory.
-fn load_as<'py, T: Class>(
+/// The object of a header that the class accepts. Allocates the arrays after a part of their bytes was received, so that a header with
+/// large lengths takes no memory.
+///
+/// # Errors
+/// `ValueError` if bytes are missing or invalid, or if `class` is another class; `MemoryError`, and those of the iterator.
+pub fn load_as<'py, T: Class>(
     class: &Bound<'py, PyType>,
     header: &[u8],
-    pairs: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
+    pairs: Bound<'py, PyIterator>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
     check_class(&py.get_type::<T>(), class)?;

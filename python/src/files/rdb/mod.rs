@@ -1,20 +1,23 @@
 //! Reads the sketches of an RDB file.
 //!
-//! `source` reads bytes, `text` lengths and strings, `value` skips values, `records` finds the keys with a sketch. This file has the
+//! `source` reads bytes, `text` strings, `value` skips values, `records` finds the keys with a sketch. This file has the
 //! Python class.
 
 mod records;
-pub mod source;
-pub mod text;
+mod source;
+mod text;
 mod value;
 
-use crate::files::{Access, FileArgument, FileName, os_error, read_result};
-use crate::payload;
+use crate::arguments::bytes::bytes;
+use crate::error::{FileName, os_error};
+use crate::files::any;
+use crate::files::argument::{Access, FileArgument, read_result};
+use crate::sketch::lengths::Error;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use records::{Record, Records};
-use source::{Error, Source};
+use source::Source;
 use std::fs::File;
 use std::io::{self, Read};
 
@@ -90,8 +93,8 @@ impl RdbFile {
                 return Err(exception(error, self.name.as_ref()));
             }
         };
-        let key = payload::bytes(py, &key)?;
-        let object = payload::load(py, &payload).map_err(|error| {
+        let key = bytes(py, &key)?;
+        let object = any::load(py, &payload).map_err(|error| {
             match error.is_instance_of::<PyValueError>(py) {
                 true => {
                     let reason = error.value(py);

@@ -1,8 +1,8 @@
 //! Files as arguments: paths, and binary file objects.
 
-use crate::error::Error;
-use crate::payload::{bytes, bytes_of};
-use pyo3::exceptions::{PyMemoryError, PyOSError, PyTypeError, PyValueError};
+use crate::arguments::bytes::{bytes, bytes_of};
+use crate::error::FileName;
+use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyString};
 use std::ffi::OsStr;
@@ -12,37 +12,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The number of an error of input or output.
-const EIO: i32 = 5;
-
-/// The name of a file in errors: the result of `os.fspath`, as in errors of Python's `open`.
-#[derive(Debug, Clone)]
-pub struct FileName(Arc<Py<PyAny>>);
-
-impl FileName {
-    /// Adds the name to an error.
-    pub fn error(&self) -> impl Fn(io::Error) -> Error {
-        let name = self.clone();
-        move |error| Error::Os(error, name.clone())
-    }
-}
-
-/// `OSError`, which selects its subclass, with the name of the file. `MemoryError` if a file does not fit in memory.
-pub fn os_error(error: &io::Error, FileName(name): &FileName) -> PyErr {
-    if error.kind() == io::ErrorKind::OutOfMemory {
-        return PyMemoryError::new_err(error.to_string());
-    }
-    let (number, text) = match error.kind() {
-        // Without a number in the error of Rust.
-        io::ErrorKind::UnexpectedEof => (Some(EIO), "the file ends early".to_owned()),
-        _ => (error.raw_os_error(), error.to_string()),
-    };
-    // Python adds the number.
-    let text = text.split(" (os error").next().map(str::to_owned);
-    let name = Python::attach(|py| name.clone_ref(py));
-    PyOSError::new_err((number, text, name))
-}
 
 /// What is done with a file.
 #[derive(Debug, Clone, Copy)]

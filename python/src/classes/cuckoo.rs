@@ -1,14 +1,15 @@
 //! `CuckooFilter`: the commands CF.
 
-use crate::base::Base;
-use crate::batch::reserve;
+use crate::arguments::batch::{ChunkItems, reserve};
+use crate::arguments::items::{for_each_batch, for_each_chunk, with_bytes};
+use crate::arguments::numpy_array::results;
+use crate::arguments::scalars::{Integer, Real, checked_error_rate, in_range};
 use crate::error::Error;
-use crate::items::{ChunkItems, for_each_batch, for_each_chunk, with_bytes};
-use crate::lock::Shared;
-use crate::numbers::{Integer, Real, checked_error_rate, in_range};
-use crate::numpy_array::results;
-use crate::sketch::{Class, Variants, class, variants};
-use crate::window::{Additions, At, When, Within, new_seed, new_window};
+use crate::sketch::additions::Additions;
+use crate::sketch::class::{Base, Class, class};
+use crate::sketch::lock::Shared;
+use crate::sketch::variants::{Variants, variants};
+use crate::sketch::window::{At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use roughly_sketch::cuckoo::{

@@ -1,0 +1,11 @@
+//! What all classes share: the types of a class, their lock, payloads, and the times of additions and reads.
+
+pub mod additions;
+pub mod class;
+pub mod dump;
+pub mod lengths;
+pub mod lock;
+pub mod payload;
+pub mod period;
+pub mod variants;
+pub mod window;
