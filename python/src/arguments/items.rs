@@ -149,6 +149,14 @@ fn warn_of_counts(items: &Bound<'_, PyAny>) -> PyResult<()> {
 /// Processes the items of a batch.
 type Read<'a> = dyn FnMut(&Batch) -> Result<(), Error> + Send + 'a;
 
+/// Whether an argument is an item that Python iterates over.
+fn is_text(argument: &Bound<'_, PyAny>) -> bool {
+    argument.is_instance_of::<PyString>()
+        || argument.is_instance_of::<PyBytes>()
+        || argument.is_instance_of::<PyByteArray>()
+        || argument.is_instance_of::<PyMemoryView>()
+}
+
 /// As [`for_each_chunk`], with the default number of items.
 pub fn for_each_batch(
     items: &Bound<'_, PyAny>,
@@ -173,11 +181,7 @@ fn for_each_of(items: &Bound<'_, PyAny>, chunk: ChunkItems, read: &mut Read<'_>)
     if items.is_exact_instance_of::<PyList>() || items.is_exact_instance_of::<PyTuple>() {
         return for_each_object(items, chunk, read);
     }
-    if items.is_instance_of::<PyString>()
-        || items.is_instance_of::<PyBytes>()
-        || items.is_instance_of::<PyByteArray>()
-        || items.is_instance_of::<PyMemoryView>()
-    {
+    if is_text(items) {
         return Err(PyTypeError::new_err(
             "items must be an iterable of items, not a single item",
         ));

@@ -1,13 +1,14 @@
 //! `BloomFilter`: the commands BF.
 
 use crate::arguments::batch::{Batch, ChunkItems, reserve};
-use crate::arguments::items::{for_each_batch, for_each_chunk, with_bytes};
+use crate::arguments::items::{for_each_batch, with_bytes};
 use crate::arguments::numpy_array::results;
 use crate::arguments::scalars::{Integer, Real, checked_error_rate, in_range};
 use crate::classes::bloom_file::BloomFile;
 use crate::error::Error;
-use crate::sketch::additions::Additions;
-use crate::sketch::class::{Base, Class, copy, subclass};
+use crate::sketch::additions::{Additions, add_items, add_one};
+use crate::sketch::answers::answers;
+use crate::sketch::class::{Base, Class, copy, others_of, subclass};
 use crate::sketch::dump;
 use crate::sketch::lock::Shared;
 use crate::sketch::variants::{Variants, variants};
@@ -190,15 +191,10 @@ impl Filter {
     fn add(&mut self, item: &[u8], additions: &mut Additions) -> Result<bool, Error> {
         match self {
             Self::Classic(chain) => Ok(chain.add(item, (), Budget::UNLIMITED)?),
-            Self::Windowed(set) => {
-                let mut is_new = false;
-                additions.add(&mut **set, 1, |set, _| {
-                    let added = set.add(item, Budget::UNLIMITED).map_err(set_error)?;
-                    is_new = added == Addition::New;
-                    Ok(())
-                })?;
-                Ok(is_new)
-            }
+            Self::Windowed(set) => additions.add_one(&mut **set, |set| {
+                let added = set.add(item, Budget::UNLIMITED).map_err(set_error)?;
+                Ok(added == Addition::New)
+            }),
             Self::Valkey(chain) => Ok(chain.add(item, DEFAULT_MAX_SIZE, Budget::UNLIMITED)?),
         }
     }
@@ -425,14 +421,7 @@ impl BloomFilter {
     /// (True, False)
     #[pyo3(signature = (item, *, at = None, allow_future = false))]
     fn add(&self, item: &Bound<'_, PyAny>, at: Option<At>, allow_future: bool) -> PyResult<bool> {
-        let py = item.py();
-        let sketch = self.sketch()?;
-        Ok(with_bytes(item, |item| {
-            sketch.poke(py, |filter| {
-                let mut additions = Additions::one(at, allow_future, filter.timeline())?;
-                filter.add(item, &mut additions)
-            })
-        })??)
+        add_one(self.sketch()?, item, (at, allow_future), Filter::add)
     }
 
     /// Adds all items of an iterable, an array or a column (BF.MADD). At most `chunk` items of an iterable are read before they are
@@ -454,14 +443,13 @@ impl BloomFilter {
         allow_future: bool,
         chunk: ChunkItems,
     ) -> PyResult<()> {
-        let sketch = self.sketch()?;
-        let timeline = sketch.peek(items.py(), |filter| filter.timeline().copied());
-        let mut additions = Additions::of(at, allow_future, timeline)?;
-        additions.check_items(items)?;
-        for_each_chunk(items, chunk, |batch| {
-            sketch.write(|filter| filter.add_all(batch, &mut additions))
-        })?;
-        Ok(additions.finish()?)
+        add_items(
+            self.sketch()?,
+            items,
+            (at, allow_future),
+            chunk,
+            Filter::add_all,
+        )
     }
 
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -488,30 +476,24 @@ impl BloomFilter {
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let when = When::new(at, within);
-        let mut found = Vec::new();
-        match &self.state {
+        let file = match &self.state {
             State::Memory(sketch) => {
-                let when = sketch.peek(items.py(), |filter| when.resolve(filter.timeline()))?;
-                for_each_batch(items, |batch| {
-                    reserve(&mut found, batch.len())?;
-                    let push = |is_found| found.push(is_found);
-                    sketch.read(|filter| {
-                        filter.contains_each(batch.iter(), filter.panes(when)?, push);
-                        Ok(())
-                    })
-                })
+                let read = |filter: &Filter, batch: &Batch, panes, found: &mut Vec<bool>| {
+                    filter.contains_each(batch.iter(), panes, |is_found| found.push(is_found));
+                };
+                return answers(sketch, items, when, read);
             }
-            State::File(file) => {
-                when.panes(None)?;
-                for_each_batch(items, |batch| {
-                    reserve(&mut found, batch.len())?;
-                    for item in batch.iter() {
-                        found.push(file.contains(item)?);
-                    }
-                    Ok(())
-                })
+            State::File(file) => file,
+        };
+        when.panes(None)?;
+        let mut found = Vec::new();
+        for_each_batch(items, |batch| {
+            reserve(&mut found, batch.len())?;
+            for item in batch.iter() {
+                found.push(file.contains(item)?);
             }
-        }?;
+            Ok(())
+        })?;
         results(items.py(), found)
     }
 
@@ -540,10 +522,7 @@ impl BloomFilter {
         others: &Bound<'_, PyTuple>,
         allow_rate: Option<Real>,
     ) -> PyResult<()> {
-        let others: Vec<Bound<'_, Self>> = others
-            .iter()
-            .map(|other| Ok(other.cast_into()?))
-            .collect::<PyResult<_>>()?;
+        let others = others_of::<Self>(others)?;
         let allow_rate = match allow_rate {
             Some(Real(rate)) if !(rate > 0.0 && rate <= 1.0) => {
                 return Err(Error::value("allow_rate must be in the range (0, 1]").into());

@@ -1,16 +1,15 @@
 //! `CountMinSketch`: the commands CMS.
 
-use crate::arguments::batch::{Batch, ChunkItems, reserve};
-use crate::arguments::items::{for_each_batch, with_bytes};
+use crate::arguments::batch::{Batch, ChunkItems};
 use crate::arguments::numbers::CountsReader;
-use crate::arguments::numpy_array::results;
 use crate::arguments::scalars::{Integer, Real};
 use crate::error::Error;
-use crate::sketch::additions::{Additions, add_counts};
+use crate::sketch::additions::{Additions, add_counts, add_one};
+use crate::sketch::answers::answers;
 use crate::sketch::class::{Base, Class, class};
 use crate::sketch::lock::Shared;
 use crate::sketch::period::{Step, Time, series};
-use crate::sketch::variants::{Variants, variants};
+use crate::sketch::variants::{either, variants};
 use crate::sketch::window::{At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -30,10 +29,7 @@ variants! {
 
 impl Counter {
     fn shape(&self) -> Shape {
-        match self {
-            Self::Classic(sketch) => sketch.shape(),
-            Self::Windowed(sketch) => sketch.shape(),
-        }
+        either!(Self, self, |sketch| sketch.shape())
     }
 
     /// The sum of the counts in these panes.
@@ -191,23 +187,14 @@ impl CountMinSketch {
         at: Option<At>,
         allow_future: bool,
     ) -> PyResult<u64> {
-        let (Integer(n), py) = (n, item.py());
-        Ok(with_bytes(item, |item| {
-            self.sketch.poke(py, |sketch| {
-                let mut additions = Additions::one(at, allow_future, sketch.timeline())?;
-                match sketch {
-                    Counter::Classic(sketch) => Ok::<_, Error>(sketch.increment(item, n)?),
-                    Counter::Windowed(sketch) => {
-                        let mut estimate = 0;
-                        additions.add(&mut **sketch, 1, |sketch, _| {
-                            estimate = sketch.increment(item, n, Budget::UNLIMITED)?;
-                            Ok(())
-                        })?;
-                        Ok(estimate)
-                    }
-                }
-            })
-        })??)
+        let Integer(n) = n;
+        let add = |sketch: &mut Counter, item: &[u8], additions: &mut Additions| match sketch {
+            Counter::Classic(sketch) => Ok(sketch.increment(item, n)?),
+            Counter::Windowed(sketch) => additions.add_one(&mut **sketch, |sketch| {
+                Ok(sketch.increment(item, n, Budget::UNLIMITED)?)
+            }),
+        };
+        add_one(&self.sketch, item, (at, allow_future), add)
     }
 
     /// Adds counts to items: one for all, or one for each (CMS.INCRBY). Of a mapping, the values are the counts; `TypeError` for a
@@ -280,24 +267,14 @@ impl CountMinSketch {
         at: Option<At>,
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let when = When::new(at, within);
-        let when = self
-            .sketch
-            .peek(items.py(), |sketch| when.resolve(sketch.timeline()))?;
-        let mut estimates = Vec::new();
-        for_each_batch(items, |batch| {
-            reserve(&mut estimates, batch.len())?;
+        let read = |sketch: &Counter, batch: &Batch, panes, estimates: &mut Vec<u64>| {
             let push = |estimate| estimates.push(estimate);
-            self.sketch.read(|sketch| {
-                let panes = sketch.panes(when)?;
-                match sketch {
-                    Counter::Classic(sketch) => sketch.query_all(batch.iter(), push),
-                    Counter::Windowed(sketch) => sketch.query_all(batch.iter(), panes, push),
-                }
-                Ok(())
-            })
-        })?;
-        results(items.py(), estimates)
+            match sketch {
+                Counter::Classic(sketch) => sketch.query_all(batch.iter(), push),
+                Counter::Windowed(sketch) => sketch.query_all(batch.iter(), panes, push),
+            }
+        };
+        answers(&self.sketch, items, When::new(at, within), read)
     }
 
     /// The estimates of items in the panes of each `step` of a window (SKETCH.SERIES): a list per row, with the Unix time in milliseconds at which its first

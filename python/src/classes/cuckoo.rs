@@ -1,17 +1,17 @@
 //! `CuckooFilter`: the commands CF.
 
-use crate::arguments::batch::{ChunkItems, reserve};
-use crate::arguments::items::{for_each_batch, for_each_chunk, with_bytes};
-use crate::arguments::numpy_array::results;
+use crate::arguments::batch::{Batch, ChunkItems};
+use crate::arguments::items::with_bytes;
 use crate::arguments::scalars::{Integer, Real, checked_error_rate, in_range};
 use crate::error::Error;
-use crate::sketch::additions::Additions;
+use crate::sketch::additions::{Additions, add_items, add_one};
+use crate::sketch::answers::answers;
 use crate::sketch::class::{Base, Class, class};
 use crate::sketch::lock::Shared;
-use crate::sketch::variants::{Variants, variants};
+use crate::sketch::variants::{Variants, either, variants};
 use crate::sketch::window::{At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{IntoPyDict, PyDict};
 use roughly_sketch::cuckoo::{
     CuckooError, CuckooFilter as Cuckoo, DEFAULT_CAPACITY, DEFAULT_MAX_SUB_FILTERS, MAX_CAPACITY,
     MAX_EXPANSION, Parameters,
@@ -50,6 +50,79 @@ impl Filter {
         match self {
             Self::Classic(filter) => filter.items(),
             Self::Windowed(filter) => filter.items(panes),
+        }
+    }
+
+    /// Bucket size, iterations and expansion.
+    fn parameters(&self) -> (u8, u16, u32) {
+        match self {
+            Self::Classic(filter) => {
+                let parameters = filter.parameters();
+                let expansion = parameters.expansion.into();
+                (parameters.bucket_size, parameters.max_iterations, expansion)
+            }
+            Self::Windowed(filter) => (
+                filter.bucket_size(),
+                filter.max_iterations(),
+                filter.expansion(),
+            ),
+        }
+    }
+
+    fn add(&mut self, item: &[u8], additions: &mut Additions) -> Result<(), Error> {
+        match self {
+            Self::Classic(filter) => {
+                check_limit(filter.num_sub_filters())?;
+                Ok(filter.insert(item, Budget::UNLIMITED)?)
+            }
+            Self::Windowed(filter) => additions.add_one(&mut **filter, |filter| {
+                check_limit(filter.num_sub_filters())?;
+                let inserted = filter.insert_item(item, Budget::UNLIMITED);
+                inserted.map_err(window_error)
+            }),
+        }
+    }
+
+    fn add_new(&mut self, item: &[u8], additions: &mut Additions) -> Result<bool, Error> {
+        match self {
+            Self::Classic(filter) => {
+                check_limit(filter.num_sub_filters())?;
+                Ok(filter.insert_unique(item, Budget::UNLIMITED)?)
+            }
+            Self::Windowed(filter) => additions.add_one(&mut **filter, |filter| {
+                check_limit(filter.num_sub_filters())?;
+                let inserted = filter.insert_unique(item, Budget::UNLIMITED);
+                inserted.map_err(window_error)
+            }),
+        }
+    }
+
+    /// Adds all items. Passes the results to `on_result`; an error does not stop the rest.
+    fn add_all(
+        &mut self,
+        batch: &Batch,
+        additions: &mut Additions,
+        is_checked: &mut bool,
+        on_result: &mut impl FnMut(Result<(), Error>),
+    ) -> Result<(), Error> {
+        let budget = Budget::UNLIMITED;
+        match self {
+            Self::Classic(filter) => {
+                filter.insert_each(batch.iter(), budget, |added| {
+                    on_result(added.map_err(Error::from));
+                });
+                Ok(())
+            }
+            Self::Windowed(filter) => additions.add(&mut **filter, batch.len(), |filter, range| {
+                if !*is_checked {
+                    check_limit(filter.num_sub_filters())?;
+                    *is_checked = true;
+                }
+                filter.insert_each(batch.range(range), budget, |added| {
+                    on_result(added.map_err(window_error));
+                });
+                Ok(())
+            }),
         }
     }
 }
@@ -175,23 +248,7 @@ impl CuckooFilter {
     /// 2
     #[pyo3(signature = (item, *, at = None, allow_future = false))]
     fn add(&self, item: &Bound<'_, PyAny>, at: Option<At>, allow_future: bool) -> PyResult<()> {
-        let py = item.py();
-        Ok(with_bytes(item, |item| {
-            self.sketch.poke(py, |filter| {
-                let mut additions = Additions::one(at, allow_future, filter.timeline())?;
-                match filter {
-                    Filter::Classic(filter) => {
-                        check_limit(filter.num_sub_filters())?;
-                        Ok::<_, Error>(filter.insert(item, Budget::UNLIMITED)?)
-                    }
-                    Filter::Windowed(filter) => additions.add(&mut **filter, 1, |filter, _| {
-                        check_limit(filter.num_sub_filters())?;
-                        let inserted = filter.insert_item(item, Budget::UNLIMITED);
-                        inserted.map_err(window_error)
-                    }),
-                }
-            })
-        })??)
+        add_one(&self.sketch, item, (at, allow_future), Filter::add)
     }
 
     /// Adds an item unless the filter contains it (CF.ADDNX). Returns whether it was added. `at` and `allow_future` are those of
@@ -207,28 +264,7 @@ impl CuckooFilter {
         at: Option<At>,
         allow_future: bool,
     ) -> PyResult<bool> {
-        let py = item.py();
-        Ok(with_bytes(item, |item| {
-            self.sketch.poke(py, |filter| {
-                let mut additions = Additions::one(at, allow_future, filter.timeline())?;
-                match filter {
-                    Filter::Classic(filter) => {
-                        check_limit(filter.num_sub_filters())?;
-                        Ok::<_, Error>(filter.insert_unique(item, Budget::UNLIMITED)?)
-                    }
-                    Filter::Windowed(filter) => {
-                        let mut is_new = false;
-                        additions.add(&mut **filter, 1, |filter, _| {
-                            check_limit(filter.num_sub_filters())?;
-                            let inserted = filter.insert_unique(item, Budget::UNLIMITED);
-                            is_new = inserted.map_err(window_error)?;
-                            Ok(())
-                        })?;
-                        Ok(is_new)
-                    }
-                }
-            })
-        })??)
+        add_one(&self.sketch, item, (at, allow_future), Filter::add_new)
     }
 
     /// Removes one occurrence of an item, the oldest of a filter with a window (CF.DEL). Returns whether there was one. `at`
@@ -245,25 +281,17 @@ impl CuckooFilter {
         at: Option<At>,
         allow_future: bool,
     ) -> PyResult<bool> {
-        let py = item.py();
-        Ok(with_bytes(item, |item| {
-            self.sketch.poke(py, |filter| {
-                let mut additions = Additions::one(at, allow_future, filter.timeline())?;
-                match filter {
-                    Filter::Classic(filter) => {
-                        Ok::<_, Error>(filter.delete(item, Budget::UNLIMITED))
-                    }
-                    Filter::Windowed(filter) => {
-                        let mut removed = false;
-                        additions.add(&mut **filter, 1, |filter, _| {
-                            removed = filter.delete(item);
-                            Ok(())
-                        })?;
-                        Ok(removed)
-                    }
+        add_one(
+            &self.sketch,
+            item,
+            (at, allow_future),
+            |filter, item, additions| match filter {
+                Filter::Classic(filter) => Ok(filter.delete(item, Budget::UNLIMITED)),
+                Filter::Windowed(filter) => {
+                    additions.add_one(&mut **filter, |filter| Ok(filter.delete(item)))
                 }
-            })
-        })??)
+            },
+        )
     }
 
     /// Adds all items of an iterable, an array or a column (CF.INSERT). At most `chunk` items of an iterable are read before they
@@ -286,48 +314,23 @@ impl CuckooFilter {
         allow_future: bool,
         chunk: ChunkItems,
     ) -> PyResult<()> {
-        let py = items.py();
-        let timeline = self.sketch.peek(py, |filter| {
-            if let Filter::Classic(filter) = filter {
-                check_limit(filter.num_sub_filters())?;
-            }
-            Ok::<_, Error>(filter.timeline().copied())
+        self.sketch.peek(items.py(), |filter| match filter {
+            Filter::Classic(filter) => check_limit(filter.num_sub_filters()),
+            // Panes that expire can remove sub-filters.
+            Filter::Windowed(_) => Ok(()),
         })?;
-        let mut additions = Additions::of(at, allow_future, timeline)?;
-        additions.check_items(items)?;
-        // Panes that expire can remove sub-filters of a filter with a window.
-        let mut is_checked = false;
-        let mut result: Result<(), Error> = Ok(());
-        for_each_chunk(items, chunk, |batch| {
+        let (mut is_checked, mut result) = (false, Ok(()));
+        let add = |filter: &mut Filter, batch: &Batch, additions: &mut Additions| {
             let mut memory = Ok(());
             let mut on_result = |added: Result<(), Error>| match added {
                 Err(Error::OutOfMemory(error)) => memory = Err(error.into()),
                 Err(error) => result = Err(error),
                 Ok(()) => {}
             };
-            self.sketch.write(|filter| match filter {
-                Filter::Classic(filter) => {
-                    filter.insert_each(batch.iter(), Budget::UNLIMITED, |added| {
-                        on_result(added.map_err(Error::from));
-                    });
-                    Ok(())
-                }
-                Filter::Windowed(filter) => {
-                    additions.add(&mut **filter, batch.len(), |filter, range| {
-                        if !is_checked {
-                            check_limit(filter.num_sub_filters())?;
-                            is_checked = true;
-                        }
-                        filter.insert_each(batch.range(range), Budget::UNLIMITED, |added| {
-                            on_result(added.map_err(window_error));
-                        });
-                        Ok(())
-                    })
-                }
-            })?;
+            filter.add_all(batch, additions, &mut is_checked, &mut on_result)?;
             memory
-        })?;
-        additions.finish()?;
+        };
+        add_items(&self.sketch, items, (at, allow_future), chunk, add)?;
         Ok(result?)
     }
 
@@ -353,24 +356,14 @@ impl CuckooFilter {
         at: Option<At>,
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let when = When::new(at, within);
-        let when = self
-            .sketch
-            .peek(items.py(), |filter| when.resolve(filter.timeline()))?;
-        let mut found = Vec::new();
-        for_each_batch(items, |batch| {
-            reserve(&mut found, batch.len())?;
+        let read = |filter: &Filter, batch: &Batch, panes, found: &mut Vec<bool>| {
             let push = |is_found| found.push(is_found);
-            self.sketch.read(|filter| {
-                let panes = filter.panes(when)?;
-                match filter {
-                    Filter::Classic(filter) => filter.contains_each(batch.iter(), push),
-                    Filter::Windowed(filter) => filter.contains_each(batch.iter(), panes, push),
-                }
-                Ok(())
-            })
-        })?;
-        results(items.py(), found)
+            match filter {
+                Filter::Classic(filter) => filter.contains_each(batch.iter(), push),
+                Filter::Windowed(filter) => filter.contains_each(batch.iter(), panes, push),
+            }
+        };
+        answers(&self.sketch, items, When::new(at, within), read)
     }
 
     /// How often an item may have been added (CF.COUNT).
@@ -418,36 +411,25 @@ impl CuckooFilter {
         let when = When::new(at, within);
         let read = |filter: &Filter| {
             let items = filter.items(filter.panes(when)?);
-            let fields: [(&str, u64); 8] = match filter {
-                Filter::Classic(filter) => [
-                    ("Size", filter.nominal_bytes()),
-                    ("Number of buckets", filter.num_buckets()),
-                    ("Number of filters", filter.num_sub_filters() as u64),
-                    ("Number of items inserted", items),
-                    ("Number of items deleted", filter.deletes()),
-                    ("Bucket size", filter.parameters().bucket_size.into()),
-                    ("Expansion rate", filter.parameters().expansion.into()),
-                    ("Max iterations", filter.parameters().max_iterations.into()),
-                ],
-                Filter::Windowed(filter) => [
-                    ("Size", filter.slot_bytes()),
-                    ("Number of buckets", filter.num_buckets()),
-                    ("Number of filters", filter.num_sub_filters() as u64),
-                    ("Number of items inserted", items),
-                    ("Number of items deleted", filter.deletes()),
-                    ("Bucket size", filter.bucket_size().into()),
-                    ("Expansion rate", filter.expansion().into()),
-                    ("Max iterations", filter.max_iterations().into()),
-                ],
+            let (bucket_size, max_iterations, expansion) = filter.parameters();
+            let size = match filter {
+                Filter::Classic(filter) => filter.nominal_bytes(),
+                Filter::Windowed(filter) => filter.slot_bytes(),
             };
+            let fields: [(&str, u64); 8] = either!(Filter, filter, |filter| [
+                ("Size", size),
+                ("Number of buckets", filter.num_buckets()),
+                ("Number of filters", filter.num_sub_filters() as u64),
+                ("Number of items inserted", items),
+                ("Number of items deleted", filter.deletes()),
+                ("Bucket size", bucket_size.into()),
+                ("Expansion rate", expansion.into()),
+                ("Max iterations", max_iterations.into()),
+            ]);
             Ok::<_, Error>(fields)
         };
         let fields = self.sketch.peek(py, read)?;
-        let info = PyDict::new(py);
-        for (name, value) in fields {
-            info.set_item(name, value)?;
-        }
-        Ok(info)
+        fields.into_py_dict(py)
     }
 
     /// The number of slots of the first sub-filter, at least the capacity for which the filter was created; with a window, that
@@ -486,28 +468,19 @@ impl CuckooFilter {
     /// The number of slots of a bucket.
     #[getter]
     fn bucket_size(&self, py: Python<'_>) -> u8 {
-        self.sketch.peek(py, |filter| match filter {
-            Filter::Classic(filter) => filter.parameters().bucket_size,
-            Filter::Windowed(filter) => filter.bucket_size(),
-        })
+        self.sketch.peek(py, Filter::parameters).0
     }
 
     /// The number of attempts to find a slot.
     #[getter]
     fn max_iterations(&self, py: Python<'_>) -> u16 {
-        self.sketch.peek(py, |filter| match filter {
-            Filter::Classic(filter) => filter.parameters().max_iterations,
-            Filter::Windowed(filter) => filter.max_iterations(),
-        })
+        self.sketch.peek(py, Filter::parameters).1
     }
 
     /// The growth factor; 0 if the filter does not grow.
     #[getter]
     fn expansion(&self, py: Python<'_>) -> u32 {
-        self.sketch.peek(py, |filter| match filter {
-            Filter::Classic(filter) => filter.parameters().expansion.into(),
-            Filter::Windowed(filter) => filter.expansion(),
-        })
+        self.sketch.peek(py, Filter::parameters).2
     }
 }
 

@@ -7,14 +7,14 @@ use crate::arguments::numpy_array::results;
 use crate::arguments::scalars::{Integer, Real};
 use crate::error::Error;
 use crate::sketch::additions::Additions;
-use crate::sketch::class::{Base, Class, class};
+use crate::sketch::class::{Base, Class, class, others_of};
 use crate::sketch::lock::Shared;
 use crate::sketch::period::{Step, Time, series};
-use crate::sketch::variants::{Variants, variants};
+use crate::sketch::variants::{Variants, either, variants};
 use crate::sketch::window::{At, When, Within, new_window};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{IntoPyDict, PyDict, PyList, PyTuple};
 use roughly_sketch::memory::{Budget, with_capacity};
 use roughly_sketch::t_digest::{
     Centroid, Compressed, DEFAULT_COMPRESSION, DigestError, TDigest as Classic, TDigestWindow,
@@ -540,10 +540,7 @@ impl TDigest {
     /// 500.5
     #[pyo3(signature = (*others, at = None))]
     fn merge(&self, py: Python<'_>, others: &Bound<'_, PyTuple>, at: Option<At>) -> PyResult<()> {
-        let others: Vec<Bound<'_, Self>> = others
-            .iter()
-            .map(|other| Ok(other.cast_into()?))
-            .collect::<PyResult<_>>()?;
+        let others = others_of::<Self>(others)?;
         let locks: Vec<_> = others.iter().map(|other| &other.get().sketch).collect();
         let when = When::new(at, None);
         let has_window = |other: &Bound<'_, Self>| {
@@ -607,24 +604,24 @@ impl TDigest {
             Digest::Windowed(digest) => digest.info_at(panes),
         };
         let fields = (self.sketch).peek_at(py, When::new(at, within), fields)?;
-        let info = PyDict::new(py);
-        info.set_item("Compression", fields.compression)?;
-        info.set_item("Capacity", fields.capacity)?;
-        info.set_item("Merged nodes", fields.merged_nodes)?;
-        info.set_item("Unmerged nodes", fields.unmerged_nodes)?;
-        info.set_item("Merged weight", fields.merged_weight)?;
-        info.set_item("Unmerged weight", fields.unmerged_weight)?;
-        info.set_item("Observations", fields.observations)?;
-        info.set_item("Total compressions", fields.total_compressions)?;
-        Ok(info)
+        let fields = [
+            ("Compression", fields.compression.into()),
+            ("Capacity", fields.capacity.into()),
+            ("Merged nodes", fields.merged_nodes as i64),
+            ("Unmerged nodes", fields.unmerged_nodes as i64),
+            ("Merged weight", fields.merged_weight),
+            ("Unmerged weight", fields.unmerged_weight),
+            ("Observations", fields.observations),
+            ("Total compressions", fields.total_compressions),
+        ];
+        fields.into_py_dict(py)
     }
 
     /// The compression.
     #[getter]
     fn compression(&self, py: Python<'_>) -> u32 {
-        self.sketch.peek(py, |digest| match digest {
-            Digest::Classic(digest) => digest.compression(),
-            Digest::Windowed(digest) => digest.compression(),
+        (self.sketch).peek(py, |digest| {
+            either!(Digest, digest, |digest| digest.compression())
         })
     }
 

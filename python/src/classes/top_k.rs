@@ -6,11 +6,11 @@ use crate::arguments::items::with_bytes;
 use crate::arguments::numbers::CountsReader;
 use crate::arguments::scalars::{Integer, Real};
 use crate::error::Error;
-use crate::sketch::additions::{Additions, add_counts};
-use crate::sketch::class::{Base, Class, class};
+use crate::sketch::additions::{Additions, add_counts, add_one};
+use crate::sketch::class::{Base, Class, class, others_of};
 use crate::sketch::lock::Shared;
 use crate::sketch::period::{Step, Time, series};
-use crate::sketch::variants::{Variants, variants};
+use crate::sketch::variants::{Variants, either, variants};
 use crate::sketch::window::{At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
@@ -283,40 +283,35 @@ impl TopK {
         allow_future: bool,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let Integer(n) = n;
-        let expelled = with_bytes(item, |item| {
-            self.sketch.poke(py, |sketch| {
-                let mut additions = Additions::one(at, allow_future, sketch.timeline())?;
-                let mut increments = increments(n)?;
-                // At most one of the increments expels an item.
-                let mut expelled = None;
-                match sketch {
-                    Top::Classic(sketch) => {
-                        check_overflow(u64::MAX, n, || sketch.count(item))?;
-                        for n in increments {
-                            if let Some(item) = sketch.add(item, n)?.expelled {
-                                expelled = Some(copy(item)?);
-                            }
+        let add = |sketch: &mut Top, item: &[u8], additions: &mut Additions| {
+            let increments = increments(n)?;
+            // At most one of the increments expels an item.
+            let mut expelled = None;
+            match sketch {
+                Top::Classic(sketch) => {
+                    check_overflow(u64::MAX, n, || sketch.count(item))?;
+                    for n in increments {
+                        if let Some(item) = sketch.add(item, n)?.expelled {
+                            expelled = Some(copy(item)?);
                         }
                     }
-                    Top::Windowed(sketch) => {
-                        additions.add(&mut **sketch, 1, |sketch, _| {
-                            let count = || sketch.count_at(item, Panes::ALL);
-                            check_overflow(sketch.total(), n, count)?;
-                            for n in increments.by_ref() {
-                                let added = match sketch.add(item, n) {
-                                    Ok(added) => added.expelled.map(copy).transpose(),
-                                    Err(error) => Err(error),
-                                };
-                                let added = added.map_err(|error| refused(sketch, item, error))?;
-                                expelled = added.or(expelled.take());
-                            }
-                            Ok(())
-                        })?;
-                    }
+                    Ok(expelled)
                 }
-                Ok::<_, Error>(expelled)
-            })
-        })??;
+                Top::Windowed(sketch) => additions.add_one(&mut **sketch, |sketch| {
+                    check_overflow(sketch.total(), n, || sketch.count_at(item, Panes::ALL))?;
+                    for n in increments {
+                        let added = match sketch.add(item, n) {
+                            Ok(added) => added.expelled.map(copy).transpose(),
+                            Err(error) => Err(error),
+                        };
+                        let added = added.map_err(|error| refused(sketch, item, error))?;
+                        expelled = added.or(expelled);
+                    }
+                    Ok(expelled)
+                }),
+            }
+        };
+        let expelled: Option<Vec<u8>> = add_one(&self.sketch, item, (at, allow_future), add)?;
         expelled.map(|item| bytes(py, &item)).transpose()
     }
 
@@ -368,10 +363,7 @@ impl TopK {
     /// [(b'home', 6), (b'help', 3)]
     #[pyo3(signature = (*others))]
     fn merge(&self, py: Python<'_>, others: &Bound<'_, PyTuple>) -> PyResult<()> {
-        let others: Vec<Bound<'_, Self>> = others
-            .iter()
-            .map(|other| Ok(other.cast_into()?))
-            .collect::<PyResult<_>>()?;
+        let others = others_of::<Self>(others)?;
         let locks: Vec<_> = others.iter().map(|other| &other.get().sketch).collect();
         let merged = py.detach(|| {
             self.sketch.write_with(&locks, |destination, operands| {
@@ -478,37 +470,25 @@ impl TopK {
     /// The number of items in the list.
     #[getter]
     fn k(&self, py: Python<'_>) -> u32 {
-        self.sketch.peek(py, |sketch| match sketch {
-            Top::Classic(sketch) => sketch.k(),
-            Top::Windowed(sketch) => sketch.k(),
-        })
+        (self.sketch).peek(py, |sketch| either!(Top, sketch, |sketch| sketch.k()))
     }
 
     /// The number of counters of a row.
     #[getter]
     fn width(&self, py: Python<'_>) -> u32 {
-        self.sketch.peek(py, |sketch| match sketch {
-            Top::Classic(sketch) => sketch.width(),
-            Top::Windowed(sketch) => sketch.width(),
-        })
+        (self.sketch).peek(py, |sketch| either!(Top, sketch, |sketch| sketch.width()))
     }
 
     /// The number of rows.
     #[getter]
     fn depth(&self, py: Python<'_>) -> u32 {
-        self.sketch.peek(py, |sketch| match sketch {
-            Top::Classic(sketch) => sketch.depth(),
-            Top::Windowed(sketch) => sketch.depth(),
-        })
+        (self.sketch).peek(py, |sketch| either!(Top, sketch, |sketch| sketch.depth()))
     }
 
     /// The base of the probability with which the counter of another item decreases.
     #[getter]
     fn decay(&self, py: Python<'_>) -> f64 {
-        self.sketch.peek(py, |sketch| match sketch {
-            Top::Classic(sketch) => sketch.decay(),
-            Top::Windowed(sketch) => sketch.decay(),
-        })
+        (self.sketch).peek(py, |sketch| either!(Top, sketch, |sketch| sketch.decay()))
     }
 
     /// The fields of TOPK.INFO.

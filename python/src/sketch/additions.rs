@@ -2,7 +2,7 @@
 
 use crate::arguments::arrow;
 use crate::arguments::batch::{Batch, ChunkItems};
-use crate::arguments::items::for_each_chunk;
+use crate::arguments::items::{for_each_chunk, with_bytes};
 use crate::arguments::numbers::{Counts, CountsReader};
 use crate::arguments::numpy_array;
 use crate::error::Error;
@@ -193,6 +193,22 @@ impl Additions {
         Ok(())
     }
 
+    /// As [`Additions::add`], for one item, with the result of `add`.
+    ///
+    /// # Errors
+    /// As [`Additions::add`].
+    pub fn add_one<T: Timed, R>(
+        &mut self,
+        sketch: &mut T,
+        add: impl FnOnce(&mut T) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let timeline = sketch.timeline().ok_or(NO_WINDOW)?;
+        let (pane, items) = self.next_pane(timeline, 1)?;
+        sketch.advance(pane);
+        self.added += items;
+        add(sketch)
+    }
+
     /// The pane of the next item, and how many of the next `len` items have this pane.
     fn next_pane(&self, timeline: &Timeline, len: usize) -> Result<(u64, usize), Error> {
         match &self.times {
@@ -219,6 +235,46 @@ impl Additions {
     pub fn finish(&self) -> Result<(), Error> {
         self.check_len(self.added)
     }
+}
+
+/// Adds an item: calls `add` with its bytes, and with the times from `at` and `allow_future`, the arguments of [`Additions::one`].
+///
+/// # Errors
+/// Those of [`Additions::one`] and of `add`; `TypeError` for objects that are no items.
+pub fn add_one<V: Variants, R: Send>(
+    sketch: &Shared<V>,
+    item: &Bound<'_, PyAny>,
+    (at, allow_future): (Option<At>, bool),
+    add: impl FnOnce(&mut V, &[u8], &mut Additions) -> Result<R, Error> + Send,
+) -> PyResult<R> {
+    let py = item.py();
+    Ok(with_bytes(item, |item| {
+        sketch.poke(py, |sketch| {
+            let mut additions = Additions::one(at, allow_future, sketch.timeline())?;
+            add(sketch, item, &mut additions)
+        })
+    })??)
+}
+
+/// Adds items: calls `add` with each batch of them. `at` and `allow_future` are the arguments of [`Additions::of`], and `chunk` is that of
+/// [`for_each_chunk`].
+///
+/// # Errors
+/// Fewer or more times than items; those of [`Additions::of`] and of `add`.
+pub fn add_items<V: Variants>(
+    sketch: &Shared<V>,
+    items: &Bound<'_, PyAny>,
+    (at, allow_future): (Option<&Bound<'_, PyAny>>, bool),
+    chunk: ChunkItems,
+    mut add: impl FnMut(&mut V, &Batch, &mut Additions) -> Result<(), Error> + Send,
+) -> PyResult<()> {
+    let timeline = sketch.peek(items.py(), |sketch| sketch.timeline().copied());
+    let mut additions = Additions::of(at, allow_future, timeline)?;
+    additions.check_items(items)?;
+    for_each_chunk(items, chunk, |batch| {
+        sketch.write(|sketch| add(sketch, batch, &mut additions))
+    })?;
+    Ok(additions.finish()?)
 }
 
 /// Adds counts to items: one for all, or one for each. Of a mapping, the values are the counts. `at` and `allow_future` are the

@@ -5,6 +5,7 @@ use crate::sketch::lock::Shared;
 use crate::sketch::variants::Variants;
 use crate::sketch::window::When;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use roughly_sketch::window::Panes;
 
 /// The base class of all sketches. It has their common methods and no objects of its own.
@@ -143,4 +144,13 @@ pub fn copy<'py, T: Class>(object: &Bound<'py, T>) -> PyResult<Bound<'py, T>> {
     let sketch = object.get().sketch()?;
     let copy = py.detach(|| sketch.read(Variants::try_clone))?;
     Bound::new(py, T::of(copy))
+}
+
+/// The objects of the arguments of `merge`.
+///
+/// # Errors
+/// `TypeError` for objects of another class.
+pub fn others_of<'py, T: Class>(others: &Bound<'py, PyTuple>) -> PyResult<Vec<Bound<'py, T>>> {
+    let others = others.iter().map(|other| Ok(other.cast_into()?));
+    others.collect()
 }

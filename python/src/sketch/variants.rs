@@ -270,6 +270,17 @@ macro_rules! variants {
 }
 pub(crate) use variants;
 
+/// What the type without a window and that with one have under the same name.
+macro_rules! either {
+    ($variants:ident, $value:expr, |$sketch:ident| $result:expr) => {
+        match $value {
+            $variants::Classic($sketch) => $result,
+            $variants::Windowed($sketch) => $result,
+        }
+    };
+}
+pub(crate) use either;
+
 /// Adds up the bytes of memory blocks.
 #[derive(Debug, Default)]
 pub struct BlockBytes(pub u64);
