@@ -3,7 +3,8 @@
     target/python/bin/pip install rbloom xxhash pybloom_live datasketches polars
     target/python/bin/python python/benches/packages.py [section ...]
 
-The sections are `strings`, `integers`, `calls`, `storage`, `imports`, `columns`, `arrays`, `samples` (by default these) and `server`.
+The sections are `strings`, `integers`, `calls`, `storage`, `imports`, `columns`, `arrays`, `samples` (by default these), `pickles` and
+`server`.
 
 The candidates of a row run alternately, for ROUNDS rounds (default 5). The table has the median of the CPU times per item or call, and
 the median of the ratios of the rounds. `rbloom` uses Python's hash, which differs in each process, so these filters cannot be
@@ -218,6 +219,20 @@ def columns():
     )
 
 
+def pickles():
+    import pickle
+
+    filter = roughly.BloomFilter(115_000_000)
+    filter.update(np.arange(10_000_000))
+    row(
+        f"`pickle.dumps` with `buffer_callback`, filter of {filter.__sizeof__() / 1e6:.0f} MB",
+        1,
+        lambda: lambda: pickle.dumps(filter, 5, buffer_callback=[].append),
+        ("protocol 5 in band", lambda: lambda: pickle.dumps(filter, 5)),
+        ("protocol 4", lambda: lambda: pickle.dumps(filter, 4)),
+    )
+
+
 def memory():
     """The largest memory of the process so far in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -302,7 +317,7 @@ def server():
 SECTIONS = (strings, integers, calls, storage, imports, columns, arrays, samples)
 
 if __name__ == "__main__":
-    chosen = [{section.__name__: section for section in (*SECTIONS, server)}[name] for name in sys.argv[1:]]
+    chosen = [{section.__name__: section for section in (*SECTIONS, pickles, server)}[name] for name in sys.argv[1:]]
     if chosen != [server]:
         print("| operation | roughly | others in the same run |\n|---|---|---|")
     for section in chosen or SECTIONS:

@@ -14,14 +14,14 @@ use crate::files::any;
 use crate::files::argument::{Access, FileArgument};
 use crate::files::chunks::{Chunks, check_class};
 use crate::sketch::class::{Base, Class, copy};
-use crate::sketch::dump;
 use crate::sketch::period::{Period, Time, between};
 use crate::sketch::variants::Variants;
 use crate::sketch::window::{At, When, Within, hex};
+use crate::sketch::{dump, export};
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyType};
+use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyTuple, PyType};
 use roughly_dump::RDB_VERSION;
 use roughly_sketch::accuracy::Figure;
 
@@ -336,13 +336,35 @@ impl Base {
         Self::copy(this)
     }
 
-    fn __reduce__<'py>(
-        this: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-        let load = this.py().import("roughly")?.getattr("load")?;
-        Ok((load, (Self::dump(this, Integer(RDB_VERSION.into()))?,)))
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        Self::__reduce_ex__(this, Integer(0))
+    }
+
+    /// From protocol 5 on, the arrays are buffers, which `pickle` passes on without a copy if it has a `buffer_callback`.
+    fn __reduce_ex__<'py>(this: &Bound<'py, Self>, protocol: Integer) -> PyResult<Reduced<'py>> {
+        let py = this.py();
+        let roughly = py.import("roughly")?;
+        if let Ok(filter) = this.cast::<BloomFilter>()
+            && let Some(path) = filter.get().path()
+        {
+            let lazy = [("lazy", true)].into_py_dict(py)?;
+            let partial = py.import("functools")?.getattr("partial")?;
+            let open = partial.call((roughly.getattr("open")?,), Some(&lazy))?;
+            return Ok((open, PyTuple::new(py, [path.as_os_str()])?));
+        }
+        if protocol.0 >= 5
+            && let Some(arrays) = with_class!(this, |object| export::arrays(object.get(), py))?
+        {
+            let load = roughly.getattr("_roughly")?.getattr("_load_arrays")?;
+            return Ok((load, arrays));
+        }
+        let payload = dump(this, RDB_VERSION.into())?;
+        Ok((roughly.getattr("load")?, PyTuple::new(py, [payload])?))
     }
 }
+
+/// A function, and its arguments.
+type Reduced<'py> = (Bound<'py, PyAny>, Bound<'py, PyTuple>);
 
 const ONLY_THE_LAST_ADDITION: &str =
     "a filter stores only the last addition of an item: within= reads the last part of a window";
@@ -366,8 +388,9 @@ fn is_equal<T: Class>(object: &Bound<'_, T>, other: &Bound<'_, Base>) -> PyResul
         return Ok(false);
     };
     let (one, other) = (T::in_memory(object)?, T::in_memory(other)?);
+    let py = object.py();
     let (one, other) = (one.get().sketch()?, other.get().sketch()?);
-    Ok((object.py()).detach(|| one.read_with(other, Variants::is_equal))?)
+    Ok(py.detach(|| one.share().is_equal(&other.share()))?)
 }
 
 /// `Sketch.load`: the object whose DUMP payload this is.

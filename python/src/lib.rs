@@ -32,6 +32,10 @@ mod module {
         // Not with `add`, which puts names into `__all__`.
         module.setattr("__version__", env!("CARGO_PKG_VERSION"))?;
         module.setattr(
+            "_load_arrays",
+            pyo3::wrap_pyfunction!(super::files::any::load_arrays, module)?,
+        )?;
+        module.setattr(
             "_RdbFile",
             module.py().get_type::<super::files::rdb::RdbFile>(),
         )?;

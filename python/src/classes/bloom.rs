@@ -25,6 +25,7 @@ use roughly_sketch::window::Panes;
 use roughly_sketch::window_filter::{
     self, Addition, BloomWindow, BloomWindowParameters, IfPresent,
 };
+use std::path::Path;
 
 variants! {
     /// A Bloom filter.
@@ -666,6 +667,14 @@ impl BloomFilter {
 }
 
 impl BloomFilter {
+    /// The path of a filter that stays in a file.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.state {
+            State::Memory(_) => None,
+            State::File(file) => Some(file.path()),
+        }
+    }
+
     /// A filter that stays in a file.
     pub fn in_file(file: BloomFile) -> Self {
         Self {

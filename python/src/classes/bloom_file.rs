@@ -16,12 +16,14 @@ use roughly_sketch::memory::{OutOfMemory, try_push};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf, absolute};
 
 /// A file with the payload of a Bloom filter. Its reads have a position of their own, so threads and processes can share it.
 #[derive(Debug)]
 pub struct BloomFile {
     file: File,
+    /// Without the directory of the process, which can change.
+    path: PathBuf,
     name: FileName,
     /// Bytes of the file when it was opened.
     size: u64,
@@ -59,11 +61,17 @@ impl BloomFile {
         };
         Ok(Self {
             file,
+            path: absolute(path).map_err(name.error())?,
             name,
             size,
             chain,
             arrays,
         })
+    }
+
+    /// The absolute path.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The parameters of the filter.

@@ -7,16 +7,20 @@ use crate::classes::t_digest::TDigest;
 use crate::classes::top_k::TopK;
 use crate::error::Error;
 use crate::files::chunks;
-use crate::sketch::class::Class;
+use crate::sketch::class::{Base, Class};
 use crate::sketch::dump;
 use crate::sketch::variants::Variants;
+use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PyType};
+use pyo3::types::{PyBytes, PyTuple, PyType};
 use roughly_dump::{Reader, Writer};
 
 type Loaded = PyResult<Py<PyAny>>;
-type LoadChunks =
-    for<'py> fn(&Bound<'py, PyType>, &[u8], Bound<'py, PyIterator>) -> PyResult<Bound<'py, PyAny>>;
+type LoadChunks = for<'py> fn(
+    &Bound<'py, PyType>,
+    &[u8],
+    &mut chunks::Pairs<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>>;
 
 /// The functions of a class.
 struct Functions {
@@ -77,9 +81,24 @@ pub fn load_chunks<'py>(
     pairs: &Bound<'py, PyAny>,
     class: &Bound<'py, PyType>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (header, pairs) = chunks::header(pairs)?;
+    let (header, mut pairs) = chunks::header(pairs)?;
     let header = header.as_bytes();
-    (accepting(header)?.load_chunks)(class, header, pairs)
+    (accepting(header)?.load_chunks)(class, header, &mut pairs)
+}
+
+/// The object of a pickle: with this header, and the bytes of its arrays.
+///
+/// # Errors
+/// As [`load_chunks`]; `TypeError` for objects that are no buffers.
+#[pyfunction]
+#[pyo3(name = "_load_arrays", signature = (header, *arrays))]
+pub fn load_arrays<'py>(
+    header: &Bound<'py, PyBytes>,
+    arrays: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let class = Base::type_object(header.py());
+    let (header, mut pairs) = (header.as_bytes(), chunks::pairs_of(arrays)?);
+    (accepting(header)?.load_chunks)(&class, header, &mut pairs)
 }
 
 /// The only class that accepts a header.

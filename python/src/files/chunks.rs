@@ -5,8 +5,9 @@ use crate::arguments::scalars::Integer;
 use crate::error::Error;
 use crate::sketch::class::Class;
 use crate::sketch::variants::Variants;
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyIterator, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyIterator, PyMemoryView, PySlice, PyTuple, PyType};
 use roughly_sketch::format::FormatError;
 use roughly_sketch::memory::{Budget, reserve_exact, try_push, with_capacity};
 use std::cell::Cell;
@@ -83,6 +84,9 @@ const BYTES_PER_BYTE: u64 = 16;
 /// The memory that any sketch may take: a top-k with few items has a list for k of them, which is in neither header nor chunks.
 const MIN_BYTES: u64 = 64 << 20;
 
+/// Bytes of an array that are copied at once.
+const PART_BYTES: usize = 1 << 20;
+
 /// A sketch without its chunks, or why there is none yet.
 enum Allocated<V> {
     /// The sketch, with zeros in its arrays.
@@ -92,6 +96,20 @@ enum Allocated<V> {
 }
 
 impl<V: Variants> Allocated<V> {
+    /// The sketch.
+    ///
+    /// # Errors
+    /// Too few bytes were received.
+    fn sketch(self, received: u64) -> Result<V, Error> {
+        match self {
+            Self::Sketch(sketch) => Ok(sketch),
+            Self::Needs(needed) => {
+                let text = format!("the chunks have {received} of at least {needed} bytes");
+                Err(Error::Value(text.into()))
+            }
+        }
+    }
+
     /// The sketch that a header describes, if it takes little memory compared with the bytes that were received, or at most
     /// `min_bytes`.
     fn new(header: &[u8], received: u64, min_bytes: u64) -> Result<Self, FormatError> {
@@ -116,6 +134,9 @@ pub fn accepts<T: Class>(header: &[u8]) -> bool {
     !matches!(allocated, Err(error) if !matches!(error, FormatError::OutOfMemory(_)))
 }
 
+/// Pairs of an iterator and bytes.
+pub type Pairs<'a, 'py> = dyn Iterator<Item = PyResult<Bound<'py, PyAny>>> + 'a;
+
 /// The header, and the pairs after it.
 ///
 /// # Errors
@@ -139,7 +160,7 @@ pub fn header<'py>(
 pub fn load_as<'py, T: Class>(
     class: &Bound<'py, PyType>,
     header: &[u8],
-    pairs: Bound<'py, PyIterator>,
+    pairs: &mut Pairs<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
     check_class(&py.get_type::<T>(), class)?;
@@ -186,18 +207,34 @@ pub fn load_as<'py, T: Class>(
     if matches!(allocated, Allocated::Needs(_)) {
         allocated = allocate(received).map_err(Error::from)?;
     }
-    let mut sketch = match allocated {
-        Allocated::Sketch(sketch) => sketch,
-        Allocated::Needs(needed) => {
-            let text = format!("the chunks have {received} of at least {needed} bytes");
-            return Err(Error::Value(text.into()).into());
-        }
-    };
+    let mut sketch = allocated.sketch(received)?;
     for (iterator, chunk) in waiting {
         load(&mut sketch, iterator, &chunk)?;
     }
     loaded.check_complete(&sketch)?;
     Ok(Bound::new(py, T::of(sketch))?.into_any())
+}
+
+/// The bytes of arrays, which are any buffers, as pairs like those of SCANDUMP.
+///
+/// # Errors
+/// `TypeError` for objects that are no buffers.
+pub fn pairs_of<'py>(
+    arrays: &Bound<'py, PyTuple>,
+) -> PyResult<impl Iterator<Item = PyResult<Bound<'py, PyAny>>>> {
+    let mut parts = Vec::new();
+    for array in arrays {
+        let view = PyMemoryView::from(&array)?.call_method1("cast", ("B",))?;
+        let starts = (0..view.len()?).step_by(PART_BYTES);
+        parts.extend(starts.map(|start| (view.clone(), start)));
+    }
+    let mut end = 1;
+    Ok(parts.into_iter().map(move |(view, start)| {
+        let part = PySlice::new(view.py(), start as isize, (start + PART_BYTES) as isize, 1);
+        let part = view.get_item(part)?.call_method0("tobytes")?;
+        end += part.len()?;
+        (end, part).into_bound_py_any(view.py())
+    }))
 }
 
 /// Checks that an object of a class is one of the class whose method is called.

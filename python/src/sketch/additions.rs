@@ -197,6 +197,7 @@ impl Additions {
     ///
     /// # Errors
     /// As [`Additions::add`].
+    #[inline]
     pub fn add_one<T: Timed, R>(
         &mut self,
         sketch: &mut T,

@@ -9,10 +9,11 @@
 //! declares to need: then no lock is held and no object is half written. No thread waits for the gate to open, since other handlers of the fork run Python code between:
 //! they can use objects, or wait for a thread that uses one.
 
+use crate::error::Error;
+use crate::sketch::variants::Variants;
 use pyo3::prelude::*;
-use std::cmp::Ordering;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, TryLockError};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
 use std::time::Duration;
 
 static GATE: Gate = Gate {
@@ -46,20 +47,27 @@ impl Gate {
 
     /// Calls `run` inside the gate, or with the GIL. Call it without the GIL.
     fn pass<R>(&self, run: impl FnOnce() -> R) -> R {
-        let mut run = Some(run);
+        let (mut run, mut result) = (Some(run), None);
+        self.pass_once(&mut || result = run.take().map(|run| run()));
+        result.expect("it was called")
+    }
+
+    /// As [`Gate::pass`], compiled once.
+    fn pass_once(&self, run: &mut dyn FnMut()) {
         loop {
-            if let Some(_inside) = self.enter()
-                && let Some(run) = run.take()
-            {
+            if let Some(_inside) = self.enter() {
                 return run();
             }
-            let result = Python::attach(|_| {
+            let was_called = Python::attach(|_| {
                 // The fork can have ended while this thread waited for the GIL.
                 let is_closed = self.forks.load(SeqCst) > 0;
-                is_closed.then(|| run.take().map(|run| run())).flatten()
+                if is_closed {
+                    run();
+                }
+                is_closed
             });
-            if let Some(result) = result {
-                return result;
+            if was_called {
+                return;
             }
         }
     }
@@ -114,7 +122,59 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// A value that several threads use.
 #[derive(Debug)]
-pub struct Shared<T>(RwLock<T>);
+pub struct Shared<T>(RwLock<Value<T>>);
+
+/// A value, or a reference to one that others have, too: a write then changes a copy.
+#[derive(Debug)]
+struct Value<T> {
+    own: Option<T>,
+    shared: Option<Arc<T>>,
+}
+
+impl<T> Value<T> {
+    #[inline]
+    fn get(&self) -> &T {
+        let own = self.own.as_ref();
+        own.or(self.shared.as_deref()).expect("one of them")
+    }
+
+    fn share(&mut self) -> Arc<T> {
+        if let Some(own) = self.own.take() {
+            self.shared = Some(Arc::new(own));
+        }
+        self.shared.clone().expect("one of them")
+    }
+}
+
+impl<T: Variants> Value<T> {
+    /// The value for a write: a copy if the present one is shared.
+    ///
+    /// # Errors
+    /// The memory for the copy is refused.
+    #[inline]
+    fn get_mut(&mut self) -> Result<&mut T, Error> {
+        if self.own.is_none() {
+            self.take_back()?;
+        }
+        Ok(self.own.as_mut().expect("taken back"))
+    }
+
+    #[cold]
+    fn take_back(&mut self) -> Result<(), Error> {
+        let shared = self.shared.take().map(Arc::try_unwrap);
+        self.own = match shared {
+            Some(Ok(own)) => Some(own),
+            Some(Err(shared)) => {
+                let copy = shared.try_clone();
+                self.shared = Some(shared);
+                Some(copy?)
+            }
+            None => None,
+        };
+        self.shared = None;
+        Ok(())
+    }
+}
 
 /// The guard of a lock, or `None` if the thread would have to wait.
 fn free<G>(result: Result<G, TryLockError<G>>) -> Option<G> {
@@ -125,108 +185,79 @@ fn free<G>(result: Result<G, TryLockError<G>>) -> Option<G> {
     }
 }
 
-impl<T> Shared<T> {
+impl<T: Variants> Shared<T> {
     /// A value, which no other thread uses yet.
     pub fn new(value: T) -> Self {
-        Self(RwLock::new(value))
+        Self(RwLock::new(Value {
+            own: Some(value),
+            shared: None,
+        }))
     }
 
     /// Calls `read` with the value. Call it without the GIL; `read` runs no Python code.
     pub fn read<R>(&self, read: impl FnOnce(&T) -> R) -> R {
-        GATE.pass(|| read(&self.0.read().unwrap_or_else(PoisonError::into_inner)))
+        GATE.pass(|| read(self.0.read().unwrap_or_else(PoisonError::into_inner).get()))
     }
 
     /// Calls `write` with the value. Call it without the GIL; `write` runs no Python code.
-    pub fn write<R>(&self, write: impl FnOnce(&mut T) -> R) -> R {
-        GATE.pass(|| write(&mut self.0.write().unwrap_or_else(PoisonError::into_inner)))
+    ///
+    /// # Errors
+    /// Those of `write`, and [`Error::OutOfMemory`].
+    pub fn write<R>(&self, write: impl FnOnce(&mut T) -> Result<R, Error>) -> Result<R, Error> {
+        GATE.pass(|| write(self.lock().get_mut()?))
     }
-}
 
-impl<T: Send + Sync> Shared<T> {
+    fn lock(&self) -> RwLockWriteGuard<'_, Value<T>> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The value, which no write changes while this reference exists. Call it without the GIL.
+    pub fn share(&self) -> Arc<T> {
+        GATE.pass(|| self.lock().share())
+    }
+
     /// As [`Shared::read`], with the GIL. Releases it only if the thread must wait, so `read` must be short.
     pub fn peek<R: Send>(&self, py: Python<'_>, read: impl FnOnce(&T) -> R + Send) -> R {
         // With the GIL, there is no fork.
         if let Some(value) = free(self.0.try_read()) {
-            return read(&value);
+            return read(value.get());
         }
         py.detach(|| self.read(read))
     }
 
     /// As [`Shared::write`], with the GIL. Releases it only if the thread must wait, so `write` must be short.
-    pub fn poke<R: Send>(&self, py: Python<'_>, write: impl FnOnce(&mut T) -> R + Send) -> R {
+    ///
+    /// # Errors
+    /// As [`Shared::write`].
+    pub fn poke<R: Send>(
+        &self,
+        py: Python<'_>,
+        write: impl FnOnce(&mut T) -> Result<R, Error> + Send,
+    ) -> Result<R, Error> {
         // With the GIL, there is no fork.
         if let Some(mut value) = free(self.0.try_write()) {
-            return write(&mut value);
+            return write(value.get_mut()?);
         }
         py.detach(|| self.write(write))
     }
 
-    /// Calls `read` with this value and another one, which may be the same. Call it without the GIL; `read` runs no Python code.
-    pub fn read_with<R>(&self, other: &Self, read: impl FnOnce(&T, &T) -> R) -> R {
-        GATE.pass(|| self.lock_with(other, read))
-    }
-
-    fn lock_with<R>(&self, other: &Self, read: impl FnOnce(&T, &T) -> R) -> R {
-        // In the order of their addresses, and each once, as in `write_with`.
-        match std::ptr::from_ref(self).cmp(&std::ptr::from_ref(other)) {
-            Ordering::Less => {
-                let (one, other) = (self.0.read(), other.0.read());
-                read(
-                    &one.unwrap_or_else(PoisonError::into_inner),
-                    &other.unwrap_or_else(PoisonError::into_inner),
-                )
-            }
-            Ordering::Equal => {
-                let one = self.0.read().unwrap_or_else(PoisonError::into_inner);
-                read(&one, &one)
-            }
-            Ordering::Greater => {
-                let (other, one) = (other.0.read(), self.0.read());
-                read(
-                    &one.unwrap_or_else(PoisonError::into_inner),
-                    &other.unwrap_or_else(PoisonError::into_inner),
-                )
-            }
-        }
-    }
-
     /// Calls `merge` with this value and others, of which some may be the same, also this one: it is then `None`. Call it
     /// without the GIL; `merge` runs no Python code.
-    pub fn write_with<R>(
+    ///
+    /// # Errors
+    /// Those of `merge`, and [`Error::OutOfMemory`].
+    pub fn write_with(
         &self,
         others: &[&Self],
-        merge: impl FnOnce(&mut T, &[Option<&T>]) -> R,
-    ) -> R {
-        GATE.pass(|| self.lock_all(others, merge))
-    }
-
-    fn lock_all<R>(&self, others: &[&Self], merge: impl FnOnce(&mut T, &[Option<&T>]) -> R) -> R {
-        // In the order of their addresses, so that two threads never wait for each other, and each once.
-        let mut locks: Vec<&Self> = others.to_vec();
-        locks.push(self);
-        locks.sort_unstable_by_key(|&lock| std::ptr::from_ref(lock));
-        locks.dedup_by(|one, other| std::ptr::eq(*one, *other));
-        let is_self = |lock: &Self| std::ptr::eq(lock, self);
-        let mut destination = None;
-        let guards: Vec<Option<RwLockReadGuard<'_, T>>> = locks
-            .iter()
-            .map(|lock| match is_self(lock) {
-                true => {
-                    destination = Some(self.0.write().unwrap_or_else(PoisonError::into_inner));
-                    None
-                }
-                false => Some(lock.0.read().unwrap_or_else(PoisonError::into_inner)),
-            })
-            .collect();
-        let operands: Vec<Option<&T>> = others
-            .iter()
-            .map(|other| {
-                let index = locks.iter().position(|lock| std::ptr::eq(*lock, *other));
-                index.and_then(|index| guards[index].as_deref())
-            })
-            .collect();
-        let mut destination =
-            destination.unwrap_or_else(|| self.0.write().unwrap_or_else(PoisonError::into_inner));
-        merge(&mut destination, &operands)
+        merge: impl FnOnce(&mut T, &[Option<&T>]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        GATE.pass(|| {
+            let operands: Vec<Option<Arc<T>>> = others
+                .iter()
+                .map(|other| (!std::ptr::eq(*other, self)).then(|| other.lock().share()))
+                .collect();
+            let operands: Vec<Option<&T>> = operands.iter().map(Option::as_deref).collect();
+            merge(self.lock().get_mut()?, &operands)
+        })
     }
 }

@@ -4,6 +4,7 @@ pub mod additions;
 pub mod answers;
 pub mod class;
 pub mod dump;
+pub mod export;
 pub mod lengths;
 pub mod lock;
 pub mod payload;

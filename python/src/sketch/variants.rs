@@ -88,6 +88,9 @@ pub trait Variants: Sized + Send + Sync {
     /// The chunk at an iterator, with the next iterator.
     fn chunk(&self, iterator: i64) -> Option<(i64, &[u8])>;
 
+    /// The arrays, of which chunks are parts.
+    fn arrays(&self) -> Vec<&[u8]>;
+
     /// Copies a chunk to its place.
     fn load_chunk(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), Error>;
 
@@ -103,7 +106,7 @@ pub trait Variants: Sized + Send + Sync {
     /// The fields of SKETCH.ACCURACY.
     fn accuracy(&self, panes: Panes) -> Result<Vec<Field>, Error>;
 
-    /// Bytes of the memory blocks, with those of the cache of reads.
+    /// Bytes of the value and its memory blocks, with those of the cache of reads.
     fn block_bytes(&self) -> u64;
 
     /// The field "fill" of a filter, now; 0 for other sketches.
@@ -206,6 +209,13 @@ macro_rules! variants {
                 }
             }
 
+            fn arrays(&self) -> Vec<&[u8]> {
+                use roughly_sketch::stored::Stored;
+                match self {
+                    $(Self::$variant(sketch) => sketch.arrays().collect(),)+
+                }
+            }
+
             fn load_chunk(
                 &mut self,
                 iterator: i64,
@@ -217,6 +227,7 @@ macro_rules! variants {
                 }
             }
 
+            #[inline(never)]
             fn try_clone(&self) -> Result<Self, $crate::error::Error> {
                 use roughly_sketch::stored::Stored;
                 Ok(match self {
@@ -252,9 +263,10 @@ macro_rules! variants {
             }
 
             fn block_bytes(&self) -> u64 {
-                match self {
+                let blocks = match self {
                     $(Self::$variant(sketch) => sketch.block_bytes(),)+
-                }
+                };
+                size_of::<Self>() as u64 + blocks
             }
 
             fn is_equal(&self, other: &Self) -> Result<bool, $crate::error::Error> {
