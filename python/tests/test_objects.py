@@ -1,12 +1,14 @@
 """Copies, files, chunks, threads."""
 
 import copy
+import gc
 import itertools
 import os
 import pickle
 import signal
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -322,3 +324,18 @@ def test_parameters_are_required_together():
     for arguments in ({}, {"width": 3}, {"width": 3, "depth": 1, "error": 0.1}, {"error": 0.1}):
         with pytest.raises(TypeError):
             roughly.CountMinSketch(**arguments)
+
+
+@pytest.mark.parametrize("window", [{}, {"window": 60_000}], ids=["no window", "window"])
+@pytest.mark.parametrize("name", ["BloomFilter", "CuckooFilter", "CountMinSketch", "TopK", "TDigest"])
+def test_weak_references(name, window):
+    parameters = {"CountMinSketch": (100, 4), "TopK": (5,)}.get(name, ())
+    sketch = getattr(roughly, name)(*parameters, **window)
+    freed = []
+    reference = weakref.ref(sketch, freed.append)
+    assert reference() is sketch and weakref.getweakrefcount(sketch) == 1
+    cache = weakref.WeakValueDictionary({"today": sketch})
+    assert cache["today"] is sketch
+    del sketch
+    gc.collect()
+    assert reference() is None and freed == [reference] and not cache

@@ -21,7 +21,7 @@ use roughly_sketch::window::Panes;
 /// >>> TopK.load(seen.dump())
 /// Traceback (most recent call last):
 /// ValueError: the value is a BloomFilter, not a TopK
-#[pyclass(module = "roughly", name = "Sketch", subclass, frozen)]
+#[pyclass(module = "roughly", name = "Sketch", subclass, frozen, weakref)]
 pub struct Base;
 
 /// A Python class of sketches. The methods that all classes have are in [`Base`].
