@@ -3,8 +3,8 @@
     target/python/bin/pip install rbloom xxhash pybloom_live datasketches polars
     target/python/bin/python python/benches/packages.py [section ...]
 
-The sections are `strings`, `integers`, `calls`, `storage`, `imports`, `columns`, `arrays`, `samples` (by default these), `pickles` and
-`server`.
+The sections are `strings`, `integers`, `calls`, `storage`, `imports`, `columns`, `arrays`, `samples` (by default these), `new`, `pickles`
+and `server`.
 
 The candidates of a row run alternately, for ROUNDS rounds (default 5). The table has the median of the CPU times per item or call, and
 the median of the ratios of the rounds. `rbloom` uses Python's hash, which differs in each process, so these filters cannot be
@@ -219,6 +219,37 @@ def columns():
     )
 
 
+def new():
+    """`add_new` beside `update`: a ratio of at most 1.1 for Bloom filters."""
+    items = [f"user:{number}" for number in range(1_000_000)]
+    numbers = np.arange(1_000_000) // 2
+    filters = {
+        "BloomFilter": lambda: filter_of(1_000_000),
+        "BloomFilter that grows": lambda: roughly.BloomFilter(10_000),
+        "BloomFilter with a window": lambda: roughly.BloomFilter(1_000_000, window=60_000),
+        "CuckooFilter": lambda: roughly.CuckooFilter(2_000_000),
+    }
+    roughly.BloomFilter().contains(items[:1])
+    for name, create in filters.items():
+        for kind, several in (("`str`", items), ("`int64` from NumPy, each twice", numbers)):
+
+            def call(method):
+                filter = create()
+                return lambda: getattr(filter, method)(several)
+
+            def test_and_update():
+                filter = create()
+                return lambda: (filter.contains(several), filter.update(several))
+
+            row(
+                f"`add_new`, {name}, 1 million {kind}",
+                len(several),
+                lambda: call("add_new"),
+                ("`update`", lambda: call("update")),
+                ("`contains` and `update`", test_and_update),
+            )
+
+
 def pickles():
     import pickle
 
@@ -317,7 +348,7 @@ def server():
 SECTIONS = (strings, integers, calls, storage, imports, columns, arrays, samples)
 
 if __name__ == "__main__":
-    chosen = [{section.__name__: section for section in (*SECTIONS, pickles, server)}[name] for name in sys.argv[1:]]
+    chosen = [{section.__name__: section for section in (*SECTIONS, new, pickles, server)}[name] for name in sys.argv[1:]]
     if chosen != [server]:
         print("| operation | roughly | others in the same run |\n|---|---|---|")
     for section in chosen or SECTIONS:

@@ -393,3 +393,87 @@ def test_arrays_of_another_length_change_nothing(name):
                 with pytest.raises(ValueError, match="different lengths$"):
                     sketch.update(items, **argument)
                 assert sketch == before
+
+
+#: Filters, also with more items than their capacity.
+FILTERS = {
+    "bloom": lambda: roughly.BloomFilter(20_000, 1e-6),
+    "bloom of several sub-filters": lambda: roughly.BloomFilter(100, 1e-6),
+    "bloom window": lambda: roughly.BloomFilter(20_000, 1e-6, **MINUTE),
+    "bloom valkey": lambda: roughly.BloomFilter(500, 1e-6, valkey=True),
+    "cuckoo": lambda: roughly.CuckooFilter(40_000),
+    "cuckoo window": lambda: roughly.CuckooFilter(20_000, error_rate=1e-6, **MINUTE),
+}
+#: Items with repeats, in a batch and in several.
+REPEATED = {
+    "list": [f"user:{number % 700}" for number in range(1000)],
+    "several batches": [f"user:{number * number % 5003}" for number in range(12_000)],
+    "generator": [number % 30 for number in range(100)],
+    "array": np.arange(9000) % 5000,
+    "polars": pl.Series(["a", "b", "a", "c", "c"]),
+    "pandas": pd.Series([5, 5, 6]),
+    "pyarrow chunks": pa.chunked_array([["a", "b"], ["b", "c"]]),
+    "stream": pa.array(["a", "b", "a"]),
+    "mixed": ["a", b"a", 1, "1", 1.5],
+    "none": [],
+}
+
+
+@pytest.mark.parametrize("items", REPEATED, ids=str)
+@pytest.mark.parametrize("create", FILTERS.values(), ids=FILTERS)
+def test_add_new_returns_what_add_does(create, items):
+    """Also for items that occur several times. The filter is that of `update`, or of one addition after the other."""
+    is_generator, items = items == "generator", REPEATED[items]
+    one, other = create(), create()
+    if one.window or getattr(one, "valkey", False):
+        other = one.copy()
+    other_items = items.to_pylist() if hasattr(items, "to_pylist") else items.tolist() if isinstance(items, np.ndarray) else [*items]
+    add = other.add if isinstance(other, roughly.BloomFilter) else other.add_new
+    expected = [add(item, **({"at": time.time()} if other.window else {})) for item in other_items]
+    new = one.add_new(iter(items) if is_generator else items)
+    assert new.dtype == np.bool_ and new.tolist() == expected
+    assert len(one) == len(other) == sum(expected) and one.contains(items).all()
+    if not one.window:
+        assert one == other
+    assert not one.add_new(items).any()
+
+
+@pytest.mark.parametrize("create", FILTERS.values(), ids=FILTERS)
+def test_add_new_of_a_stream_adds_the_items_before_an_error(create):
+    filter = create()
+    with pytest.raises(ValueError, match="^the item at position 5000 is NaN"):
+        filter.add_new(each for each in [*range(5000), NAN])
+    # Without the false positives.
+    assert 4900 < len(filter) <= 5000 and filter.contains(range(5000)).all()
+    for invalid in ("chunk", None):
+        with pytest.raises(TypeError):
+            filter.add_new([1], chunk=invalid)
+    if isinstance(filter, roughly.BloomFilter):
+        with pytest.raises(TypeError, match="^items must be an iterable of items, not a single item$"):
+            filter.add_new("item")
+    else:
+        assert filter.add_new("item") is True and filter.add_new(b"item") is False and filter.add_new(np.int64(7)) is False
+
+
+def test_add_new_of_a_full_filter():
+    bloom = roughly.BloomFilter(10, nonscaling=True)
+    with pytest.raises(ValueError, match="^non scaling filter is full$"):
+        bloom.add_new(range(100))
+    assert len(bloom) == 10
+    cuckoo = roughly.CuckooFilter(8, expansion=0, max_iterations=1)
+    with pytest.raises(ValueError, match="^Filter is full$"):
+        cuckoo.add_new(range(100))
+    # As `update`, it adds the others.
+    assert not cuckoo.add_new([item for item in range(100) if item in cuckoo]).any()
+
+
+def test_add_new_takes_times():
+    for name in ("BloomFilter", "CuckooFilter"):
+        filter = CLASSES[name](**MINUTE)
+        times = [1_700_000_000, 1_700_000_045, 1_700_000_055, 1_700_000_070]
+        # The first pane has expired at the time of the last item.
+        assert filter.add_new(["a", "b", "a", "b"], at=times).tolist() == [True, True, False, False]
+        assert filter.add_new(["c"], at=1_700_000_300).tolist() == [True]
+        assert filter.add_new(["a"], at=[1_700_000_300]).tolist() == [True]
+        with pytest.raises(ValueError, match="different lengths$"):
+            filter.add_new(["a", "b"], at=[1_700_000_300])

@@ -78,7 +78,7 @@ CASES = [
 
 
 def test_the_rules_find_methods():
-    assert {method for _, method in METHODS} == {"update", "contains", "query"}
+    assert {method for _, method in METHODS} == {"update", "add_new", "contains", "query"}
 
 
 @pytest.mark.parametrize("number", [0, 1, 4095, 4096, 9000])

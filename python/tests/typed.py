@@ -18,6 +18,7 @@ seen = roughly.BloomFilter(capacity=1_000_000, error_rate=0.001)
 is_new: bool = seen.add("alice")
 seen.update(["bob", b"carol", 5])
 seen.update(np.arange(10))
+new_items: list[bool] = seen.add_new(["bob", "dave"], at=None, chunk=5).tolist()
 found: bool = "alice" in seen
 found_of_all: int = int(seen.contains(np.array(["alice"]), at=datetime.now(timezone.utc)).sum())
 size: int = len(seen) + seen.count + seen.capacity
@@ -36,6 +37,8 @@ for iterator, chunk in seen.to_chunks():
 
 cuckoo = roughly.CuckooFilter(1000, bucket_size=4)
 removed: bool = cuckoo.remove("alice")
+one_is_new: bool = cuckoo.add_new("alice")
+some_are_new: int = int(cuckoo.add_new(["alice", "bob"], chunk=2).sum())
 
 counts = roughly.CountMinSketch(error=0.001, probability=0.01)
 estimate: int = counts.add("alice", 3)

@@ -149,6 +149,14 @@ fn warn_of_counts(items: &Bound<'_, PyAny>) -> PyResult<()> {
 /// Processes the items of a batch.
 type Read<'a> = dyn FnMut(&Batch) -> Result<(), Error> + Send + 'a;
 
+/// Whether an argument is not an item, but an iterable, an array or a column of items.
+pub fn are_several(argument: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let is_one = is_text(argument)
+        || argument.is_instance_of::<PyInt>()
+        || argument.is_instance_of::<PyFloat>();
+    Ok(!is_one && (argument.try_iter().is_ok() || arrow::is_column(argument)?))
+}
+
 /// Whether an argument is an item that Python iterates over.
 fn is_text(argument: &Bound<'_, PyAny>) -> bool {
     argument.is_instance_of::<PyString>()

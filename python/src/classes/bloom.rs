@@ -200,26 +200,41 @@ impl Filter {
         }
     }
 
-    fn add_all(&mut self, items: &Batch, additions: &mut Additions) -> Result<(), Error> {
+    /// Adds all items. Appends to `new` whether each is new.
+    fn add_all(
+        &mut self,
+        items: &Batch,
+        additions: &mut Additions,
+        new: &mut Option<Vec<bool>>,
+    ) -> Result<(), Error> {
+        if let Some(new) = new {
+            reserve(new, items.len())?;
+        }
+        // A closure per method would double the code of the loops.
+        let mut on_added = |is_new| {
+            if let Some(new) = new {
+                new.push(is_new);
+            }
+        };
         match self {
             Self::Classic(chain) => {
                 let mut additions = batch::Additions::new(items.iter(), (), chain);
                 while let Some(added) = additions.add_next(Budget::UNLIMITED) {
-                    added?;
+                    on_added(added?);
                 }
             }
             Self::Windowed(set) => additions.add(&mut **set, items.len(), |set, range| {
                 let items = items.range(range);
                 let mut additions = window_filter::Additions::new(items, IfPresent::Refresh, set);
                 while let Some(added) = additions.add_next(Budget::UNLIMITED) {
-                    added.map_err(set_error)?;
+                    on_added(added.map_err(set_error)? == Addition::New);
                 }
                 Ok(())
             })?,
             Self::Valkey(chain) => {
                 let mut additions = batch::Additions::new(items.iter(), DEFAULT_MAX_SIZE, chain);
                 while let Some(added) = additions.add_next(Budget::UNLIMITED) {
-                    added?;
+                    on_added(added?);
                 }
             }
         }
@@ -444,13 +459,29 @@ impl BloomFilter {
         allow_future: bool,
         chunk: ChunkItems,
     ) -> PyResult<()> {
-        add_items(
-            self.sketch()?,
-            items,
-            (at, allow_future),
-            chunk,
-            Filter::add_all,
-        )
+        self.add_all(items, (at, allow_future), chunk, &mut None)
+    }
+
+    /// As `update`, and returns which items were new (BF.MADD): a NumPy array, or a list without NumPy. Of an item that occurs several
+    /// times, the first one is new. A false positive is not new.
+    ///
+    /// >>> seen = BloomFilter()
+    /// >>> [bool(is_new) for is_new in seen.add_new(["alice", "bob", "alice"])]
+    /// [True, True, False]
+    #[pyo3(
+        signature = (items, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
+        text_signature = "($self, items, *, at=None, allow_future=False, chunk=4096)",
+    )]
+    fn add_new<'py>(
+        &self,
+        items: &Bound<'py, PyAny>,
+        at: Option<&Bound<'py, PyAny>>,
+        allow_future: bool,
+        chunk: ChunkItems,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut new = Some(Vec::new());
+        self.add_all(items, (at, allow_future), chunk, &mut new)?;
+        results(items.py(), new.unwrap_or_default())
     }
 
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -667,6 +698,20 @@ impl BloomFilter {
 }
 
 impl BloomFilter {
+    /// Adds all items, and appends to `new` which ones are new.
+    fn add_all(
+        &self,
+        items: &Bound<'_, PyAny>,
+        times: (Option<&Bound<'_, PyAny>>, bool),
+        chunk: ChunkItems,
+        new: &mut Option<Vec<bool>>,
+    ) -> PyResult<()> {
+        let add = |filter: &mut Filter, batch: &Batch, additions: &mut Additions| {
+            filter.add_all(batch, additions, new)
+        };
+        add_items(self.sketch()?, items, times, chunk, add)
+    }
+
     /// The path of a filter that stays in a file.
     pub fn path(&self) -> Option<&Path> {
         match &self.state {

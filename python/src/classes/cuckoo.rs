@@ -1,7 +1,8 @@
 //! `CuckooFilter`: the commands CF.
 
-use crate::arguments::batch::{Batch, ChunkItems};
-use crate::arguments::items::with_bytes;
+use crate::arguments::batch::{Batch, ChunkItems, reserve};
+use crate::arguments::items::{are_several, with_bytes};
+use crate::arguments::numpy_array::results;
 use crate::arguments::scalars::{Integer, Real, checked_error_rate, in_range};
 use crate::error::Error;
 use crate::sketch::additions::{Additions, add_items, add_one};
@@ -11,7 +12,7 @@ use crate::sketch::lock::Shared;
 use crate::sketch::variants::{Variants, either, variants};
 use crate::sketch::window::{At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict};
+use pyo3::types::{IntoPyDict, PyBool, PyDict};
 use roughly_sketch::cuckoo::{
     CuckooError, CuckooFilter as Cuckoo, DEFAULT_CAPACITY, DEFAULT_MAX_SUB_FILTERS, MAX_CAPACITY,
     MAX_EXPANSION, Parameters,
@@ -97,19 +98,27 @@ impl Filter {
         }
     }
 
-    /// Adds all items. Passes the results to `on_result`; an error does not stop the rest.
+    /// Adds all items, or those that the filter does not contain. Passes to `on_result` whether each was added; an error does not stop the
+    /// rest.
     fn add_all(
         &mut self,
         batch: &Batch,
+        only_new: bool,
         additions: &mut Additions,
         is_checked: &mut bool,
-        on_result: &mut impl FnMut(Result<(), Error>),
+        on_result: &mut impl FnMut(Result<bool, Error>),
     ) -> Result<(), Error> {
         let budget = Budget::UNLIMITED;
         match self {
+            Self::Classic(filter) if only_new => {
+                filter.insert_unique_each(batch.iter(), budget, |added| {
+                    on_result(added.map_err(Error::from));
+                });
+                Ok(())
+            }
             Self::Classic(filter) => {
                 filter.insert_each(batch.iter(), budget, |added| {
-                    on_result(added.map_err(Error::from));
+                    on_result(added.map(|()| true).map_err(Error::from));
                 });
                 Ok(())
             }
@@ -118,9 +127,15 @@ impl Filter {
                     check_limit(filter.num_sub_filters())?;
                     *is_checked = true;
                 }
-                filter.insert_each(batch.range(range), budget, |added| {
-                    on_result(added.map_err(window_error));
-                });
+                let items = batch.range(range);
+                match only_new {
+                    true => filter.insert_unique_each(items, budget, |added| {
+                        on_result(added.map_err(window_error));
+                    }),
+                    false => filter.insert_each(items, budget, |added| {
+                        on_result(added.map(|()| true).map_err(window_error));
+                    }),
+                }
                 Ok(())
             }),
         }
@@ -254,17 +269,34 @@ impl CuckooFilter {
     /// Adds an item unless the filter contains it (CF.ADDNX). Returns whether it was added. `at` and `allow_future` are those of
     /// `add`.
     ///
+    /// Of several items, as those of `update`, adds those that the filter does not contain (CF.INSERTNX), and returns which ones were added: a
+    /// NumPy array, or a list without NumPy. Of an item that occurs several times, the first one is added.
+    ///
     /// >>> stock = CuckooFilter()
     /// >>> stock.add_new("apple"), stock.add_new("apple")
     /// (True, False)
-    #[pyo3(signature = (item, *, at = None, allow_future = false))]
-    fn add_new(
+    /// >>> [bool(is_new) for is_new in stock.add_new(["apple", "pear", "pear"])]
+    /// [False, True, False]
+    #[pyo3(
+        signature = (item, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
+        text_signature = "($self, item, *, at=None, allow_future=False, chunk=4096)",
+    )]
+    fn add_new<'py>(
         &self,
-        item: &Bound<'_, PyAny>,
-        at: Option<At>,
+        item: &Bound<'py, PyAny>,
+        at: Option<&Bound<'py, PyAny>>,
         allow_future: bool,
-    ) -> PyResult<bool> {
-        add_one(&self.sketch, item, (at, allow_future), Filter::add_new)
+        chunk: ChunkItems,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = item.py();
+        if !are_several(item)? {
+            let at = at.map(|at| at.extract()).transpose()?;
+            let is_new = add_one(&self.sketch, item, (at, allow_future), Filter::add_new)?;
+            return Ok(PyBool::new(py, is_new).to_owned().into_any());
+        }
+        let mut new = Vec::new();
+        self.add_all(item, (at, allow_future), chunk, Some(&mut new))?;
+        results(py, new)
     }
 
     /// Removes one occurrence of an item, the oldest of a filter with a window (CF.DEL). Returns whether there was one. `at`
@@ -314,24 +346,7 @@ impl CuckooFilter {
         allow_future: bool,
         chunk: ChunkItems,
     ) -> PyResult<()> {
-        self.sketch.peek(items.py(), |filter| match filter {
-            Filter::Classic(filter) => check_limit(filter.num_sub_filters()),
-            // Panes that expire can remove sub-filters.
-            Filter::Windowed(_) => Ok(()),
-        })?;
-        let (mut is_checked, mut result) = (false, Ok(()));
-        let add = |filter: &mut Filter, batch: &Batch, additions: &mut Additions| {
-            let mut memory = Ok(());
-            let mut on_result = |added: Result<(), Error>| match added {
-                Err(Error::OutOfMemory(error)) => memory = Err(error.into()),
-                Err(error) => result = Err(error),
-                Ok(()) => {}
-            };
-            filter.add_all(batch, additions, &mut is_checked, &mut on_result)?;
-            memory
-        };
-        add_items(&self.sketch, items, (at, allow_future), chunk, add)?;
-        Ok(result?)
+        self.add_all(items, (at, allow_future), chunk, None)
     }
 
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -485,6 +500,49 @@ impl CuckooFilter {
 }
 
 impl CuckooFilter {
+    /// Adds all items, or with `new` those that the filter does not contain, and appends to `new` which ones were added.
+    fn add_all(
+        &self,
+        items: &Bound<'_, PyAny>,
+        times: (Option<&Bound<'_, PyAny>>, bool),
+        chunk: ChunkItems,
+        mut new: Option<&mut Vec<bool>>,
+    ) -> PyResult<()> {
+        self.sketch.peek(items.py(), |filter| match filter {
+            Filter::Classic(filter) => check_limit(filter.num_sub_filters()),
+            // Panes that expire can remove sub-filters.
+            Filter::Windowed(_) => Ok(()),
+        })?;
+        let mut is_checked = false;
+        let mut result: Result<(), Error> = Ok(());
+        add_items(
+            &self.sketch,
+            items,
+            times,
+            chunk,
+            |filter, batch, additions| {
+                let mut memory = Ok(());
+                if let Some(new) = &mut new {
+                    reserve(new, batch.len())?;
+                }
+                let only_new = new.is_some();
+                let mut on_result = |added: Result<bool, Error>| {
+                    if let Some(new) = &mut new {
+                        new.push(matches!(added, Ok(true)));
+                    }
+                    match added {
+                        Err(Error::OutOfMemory(error)) => memory = Err(error.into()),
+                        Err(error) => result = Err(error),
+                        Ok(_) => {}
+                    }
+                };
+                filter.add_all(batch, only_new, additions, &mut is_checked, &mut on_result)?;
+                memory
+            },
+        )?;
+        Ok(result?)
+    }
+
     /// The parameters that the text of the object has.
     fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
         let error_rate = self
