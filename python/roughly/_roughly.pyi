@@ -1,7 +1,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from os import PathLike
-from typing import Any, ClassVar, Protocol, SupportsIndex, final, overload
+from typing import Any, ClassVar, Literal, Protocol, SupportsIndex, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,7 @@ _Ms: TypeAlias = int | timedelta
 _PeriodTime: TypeAlias = _Ms | datetime | np.datetime64
 _Times: TypeAlias = _Time | Iterable[_Time] | _Column | _Arrow | None
 _Seed: TypeAlias = str | bytes | None
+_Format: TypeAlias = Literal["datasketches", "reference", "reference-small"]
 
 # Without NumPy, the results for several items or numbers are lists.
 _Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -299,6 +300,19 @@ class TDigest(Sketch):
         panes: int | None = None,
         finest: int | None = None,
     ) -> Self: ...
+    @classmethod
+    def from_centroids(
+        cls,
+        means: _Numbers,
+        weights: float | _Numbers,
+        *,
+        min: float | None = None,
+        max: float | None = None,
+        compression: int = 100,
+    ) -> Self: ...
+    @classmethod
+    def from_bytes(cls, data: _Payload, format: _Format) -> Self: ...
+    def to_bytes(self, format: _Format, *, at: _At = None, within: int | None = None) -> bytes: ...
     def add(self, value: float, weight: float = 1, *, at: _At = None, allow_future: bool = False) -> None: ...
     def update(
         self, values: _Numbers, weights: float | _Numbers | None = None, *, at: _Times = None, allow_future: bool = False, chunk: int = 4096

@@ -27,6 +27,7 @@ SEVERAL = {"items", "values", "value", "q", "rank"}
 ONE = {"item", "value"}
 #: Valid arguments of all methods.
 GOOD = {"item": 1, "items": [1], "values": [1], "value": 1, "q": 0.5, "rank": 0, "low": 0.1, "high": 0.9, "step": 1000, "start": 0}
+GOOD |= {"means": [1], "data": b"", "format": "datasketches"}
 
 
 def methods(name):
@@ -86,8 +87,11 @@ def test_no_parameter_takes_complex_numbers(name, value):
                     continue
                 required = [each for each in parameters if each in GOOD]
                 for parameter in parameters:
-                    if parameter in ("n", "counts", "weight", "weights", "low", "high", "at", *GOOD):
+                    # NumPy's scalars are bytes-like.
+                    if parameter != "data" and parameter in ("n", "counts", "weight", "weights", "low", "high", "at", *GOOD):
                         arguments = {each: GOOD[each] for each in required} | {parameter: value}
+                        if "means" in parameters:
+                            arguments.setdefault("weights", 1)
                         # An array without a dimension is no array of items, of whatever type.
                         errors = (TypeError, ValueError) if isinstance(value, np.ndarray) and not value.ndim else TypeError
                         with pytest.raises(errors, match=None if errors is TypeError else "dimension|complex|must be|int"):

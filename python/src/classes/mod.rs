@@ -4,5 +4,6 @@ pub mod bloom;
 pub mod bloom_file;
 pub mod count_min;
 pub mod cuckoo;
+mod digest_formats;
 pub mod t_digest;
 pub mod top_k;

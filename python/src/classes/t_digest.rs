@@ -2,9 +2,11 @@
 
 use crate::arguments::arrow::{self, Number};
 use crate::arguments::batch::{ChunkItems, reserve};
+use crate::arguments::bytes::{bytes, bytes_of};
 use crate::arguments::numbers::{Counts, CountsReader, Numbers, Weight, answers, for_each_numbers};
 use crate::arguments::numpy_array::results;
 use crate::arguments::scalars::{Integer, Real};
+use crate::classes::digest_formats::{Format, Parts, decode, encode};
 use crate::error::Error;
 use crate::sketch::additions::Additions;
 use crate::sketch::class::{Base, Class, class, others_of};
@@ -14,7 +16,7 @@ use crate::sketch::variants::{Variants, either, variants};
 use crate::sketch::window::{At, When, Within, new_window};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict, PyList, PyTuple};
+use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyList, PyTuple, PyType};
 use roughly_sketch::memory::{Budget, with_capacity};
 use roughly_sketch::t_digest::{
     Centroid, Compressed, DEFAULT_COMPRESSION, DigestError, TDigest as Classic, TDigestWindow,
@@ -496,6 +498,114 @@ impl TDigest {
         Ok((results(py, means)?, results(py, weights)?))
     }
 
+    /// A digest of the centroids of another one, such as a table of means and weights, in any order: weights are integers of at least 1,
+    /// or floats such as 5.0, or one for all. `min` and `max` are the smallest and the largest sample, by default those of the means.
+    ///
+    /// `ValueError` with the position of a mean or weight that is refused, as those of `update`, and of a mean outside `min` and `max`.
+    ///
+    /// >>> latency = TDigest.from_centroids([10.5, 20.0], [3, 1], min=9.5)
+    /// >>> latency.count, latency.min(), latency.max()
+    /// (4, 9.5, 20.0)
+    #[classmethod]
+    #[pyo3(
+        signature = (means, weights, *, min = None, max = None, compression = Integer(DEFAULT_COMPRESSION)),
+        text_signature = "(means, weights, *, min=None, max=None, compression=100)",
+    )]
+    fn from_centroids(
+        _cls: &Bound<'_, PyType>,
+        means: &Bound<'_, PyAny>,
+        weights: &Bound<'_, PyAny>,
+        min: Option<Real>,
+        max: Option<Real>,
+        compression: Integer,
+    ) -> PyResult<Self> {
+        let numbers = Numbers::<f64>::of(means, SAMPLES.0, SAMPLES.1)?;
+        let numbers = numbers.as_slice()?;
+        let weights = Counts::of_weights(weights)?;
+        let mut weights = weights.reader()?;
+        let mut parts = Parts {
+            compression: compression.0,
+            centroids: with_capacity(numbers.len()).map_err(Error::from)?,
+            ..Parts::default()
+        };
+        let pairs = numbers.iter().zip(weights.next(numbers.len())?);
+        (parts.centroids).extend(pairs.map(|(&mean, weight)| Centroid { mean, weight }));
+        weights.finish()?;
+        let means = parts.centroids.iter().map(|centroid| centroid.mean);
+        let of_means = means.fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), mean| {
+            (min.min(mean), max.max(mean))
+        });
+        parts.min = min.map_or(of_means.0, |Real(min)| min);
+        parts.max = max.map_or(of_means.1, |Real(max)| max);
+        parts.check(|number| format!("position {number}"))?;
+        Self::of_parts(parts)
+    }
+
+    /// The digest in bytes that another library wrote: 'datasketches', a t-digest of doubles of DataSketches; 'reference' or
+    /// 'reference-small', a `MergingDigest` of the reference implementation, in either encoding. Takes any bytes-like object.
+    ///
+    /// `ValueError` with the offset of bytes that are damaged or refused: numbers that are not finite, weights that are no integers. For
+    /// the payloads of DUMP, use `load`.
+    ///
+    /// >>> latency = TDigest()
+    /// >>> latency.update([1, 2, 6])
+    /// >>> TDigest.from_bytes(latency.to_bytes("datasketches"), "datasketches").max()
+    /// 6.0
+    #[classmethod]
+    fn from_bytes(
+        cls: &Bound<'_, PyType>,
+        data: &Bound<'_, PyAny>,
+        format: Format,
+    ) -> PyResult<Self> {
+        let data = bytes_of(data)?;
+        let data = data.as_bytes();
+        cls.py().detach(|| Self::of_parts(decode(data, format)?))
+    }
+
+    /// The bytes of the digest for another library: its compressed form in the format 'datasketches', 'reference' (the verbose encoding)
+    /// or 'reference-small', which rounds means and weights to floats of 32 bits. DataSketches has a `k` of 10 to 65535: that is the
+    /// compression, or the nearest number.
+    ///
+    /// `ValueError` if the small encoding cannot contain the digest.
+    ///
+    /// >>> latency = TDigest()
+    /// >>> latency.update([1, 2, 6])
+    /// >>> len(latency.to_bytes("datasketches")), len(latency.to_bytes("reference-small"))
+    /// (80, 54)
+    #[pyo3(signature = (format, *, at = None, within = None))]
+    fn to_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        format: Format,
+        at: Option<At>,
+        within: Option<Within>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let when = When::new(at, within);
+        let encoded = py.detach(|| {
+            self.sketch.read(|digest| {
+                let panes = digest.panes(when)?;
+                let (min, max) = match digest {
+                    Digest::Classic(digest) => (digest.min(), digest.max()),
+                    Digest::Windowed(digest) => (digest.min_at(panes), digest.max_at(panes)),
+                };
+                let compression = either!(Digest, digest, |digest| digest.compression()).into();
+                let centroids = digest.compressed(panes, |digest| {
+                    let mut centroids = with_capacity(digest.centroids().len())?;
+                    centroids.extend(digest.centroids());
+                    Ok::<_, Error>(centroids)
+                })??;
+                let parts = Parts {
+                    compression,
+                    min,
+                    max,
+                    centroids,
+                };
+                encode(&parts, format)
+            })
+        })?;
+        bytes(py, &encoded)
+    }
+
     /// The smallest sample; nan if there are none (TDIGEST.MIN).
     ///
     /// >>> latency = TDigest()
@@ -637,6 +747,21 @@ impl TDigest {
 }
 
 impl TDigest {
+    /// A digest of what another library's format contains.
+    fn of_parts(parts: Parts) -> PyResult<Self> {
+        let Parts {
+            compression,
+            min,
+            max,
+            centroids,
+        } = parts;
+        let budget = Budget::UNLIMITED;
+        let digest = Classic::from_centroids(compression, &centroids, min, max, budget);
+        Ok(Self::of(Digest::Classic(
+            digest.map_err(Error::from)?.into(),
+        )))
+    }
+
     /// Adds the samples of a column: of one with a length, all or none.
     fn update_from_column(
         &self,

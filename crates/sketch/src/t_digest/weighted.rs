@@ -7,6 +7,31 @@ use crate::memory::{Budget, OutOfMemory, with_capacity};
 use std::cmp::Ordering;
 
 impl TDigest {
+    /// A digest of the centroids of another one, in any order. `min` and `max` are its smallest and largest sample: if they are not
+    /// around the means, those of the means count. The cost is that of [`TDigest::add_weighted`].
+    ///
+    /// # Errors
+    /// Those of [`TDigest::new`] and [`TDigest::add_weighted`], and [`DigestError::NotFinite`] for `min` and `max`.
+    pub fn from_centroids(
+        compression: i64,
+        centroids: &[Centroid],
+        min: f64,
+        max: f64,
+        budget: Budget<'_>,
+    ) -> Result<Self, DigestError> {
+        let mut digest = Self::new(compression, budget)?;
+        if centroids.is_empty() {
+            return Ok(digest);
+        }
+        if !min.is_finite() || !max.is_finite() {
+            return Err(DigestError::NotFinite);
+        }
+        digest.add_weighted(centroids, budget)?;
+        digest.min = if min < digest.min { min } else { digest.min };
+        digest.max = if max > digest.max { max } else { digest.max };
+        Ok(digest)
+    }
+
     /// Adds samples with weights, in this order: each is a node like those of a merged digest, and counts as often as its weight. If
     /// all weights are 1, the digest is that of [`TDigest::add`]. Weights above 2^53 are rounded down to doubles.
     ///

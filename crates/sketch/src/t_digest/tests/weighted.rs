@@ -81,3 +81,40 @@ fn refused_weights_change_nothing() {
     assert!(matches!(added, Err(DigestError::OutOfMemory(_))));
     assert_eq!(fed(&digest), before);
 }
+
+#[test]
+fn a_digest_of_centroids_has_their_extent_or_a_larger_one() {
+    let of = |centroids: &[(f64, i64)], min, max| {
+        TDigest::from_centroids(100, &samples(centroids), min, max, Budget::UNLIMITED)
+    };
+    let wide = of(&[(3.0, 2), (1.0, 5)], 0.5, 4.0).unwrap();
+    assert_eq!(wide, digest_with_unmerged(&[(1.0, 5), (3.0, 2)], 0.5, 4.0));
+    let narrow = of(&[(3.0, 2), (1.0, 5)], 2.0, 2.5).unwrap();
+    assert_eq!((narrow.min(), narrow.max()), (1.0, 3.0));
+    // No samples have no extent.
+    assert_eq!(of(&[], 1.0, 2.0).unwrap(), digest(100));
+    for (centroids, min, max, error) in [
+        (vec![(1.0, 1)], f64::NAN, 1.0, DigestError::NotFinite),
+        (vec![(1.0, 1)], 1.0, f64::INFINITY, DigestError::NotFinite),
+        (vec![(f64::NAN, 1)], 1.0, 1.0, DigestError::NotFinite),
+        (vec![(1.0, 0)], 1.0, 1.0, DigestError::InvalidWeight),
+        (
+            vec![(1.0, i64::MAX), (1.0, 1)],
+            1.0,
+            1.0,
+            DigestError::Overflow,
+        ),
+    ] {
+        assert_eq!(of(&centroids, min, max).err(), Some(error));
+    }
+}
+
+/// A digest to which these samples were added, with another extent.
+fn digest_with_unmerged(nodes: &[(f64, i64)], min: f64, max: f64) -> TDigest {
+    let mut digest = digest(100);
+    digest
+        .add_weighted(&samples(nodes), Budget::UNLIMITED)
+        .unwrap();
+    (digest.min, digest.max) = (min, max);
+    digest
+}
