@@ -94,7 +94,7 @@ case $what in
             compatibility=(--compatibility "$(wheel_platform "$target")")
         fi
         # maturin also checks that the wheel requires only the libraries and symbols that its name promises.
-        CARGO=$cargo CARGO_PROFILE_RELEASE_STRIP=symbols target/python/bin/maturin build --quiet --release \
+        CARGO=$cargo CARGO_PROFILE_RELEASE_STRIP=symbols target/python/bin/maturin build --quiet --release --compression-level 9 \
             --manifest-path python/Cargo.toml "${options[@]}" "${compatibility[@]}" --out "$1" >&2
         ;;
     *)
