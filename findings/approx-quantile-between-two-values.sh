@@ -3,7 +3,8 @@
 #
 # 500 rows are 0 and 500 are 1000. approx_quantile(x, .49) is 0.000518, and .501 is 597.5. The exact function quantile_cont returns 0 and
 # 1000.
-. "$(dirname "$0")/lib/packages.sh"
+cd "$(dirname "$0")"
+. lib/packages.sh
 python_with duckdb==2.0.1 <<'END'
 import duckdb
 

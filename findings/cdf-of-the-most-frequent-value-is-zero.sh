@@ -2,7 +2,8 @@
 # fastdigest 0.12.0 and crick 0.0.8 (Python): the distribution function at the minimum is 0, although half of the samples are equal to it.
 #
 # 500 samples are 0 and 500 are 1000. P(x <= 0) is .5, and the middle of the step is .25: both return 0.0.
-. "$(dirname "$0")/lib/packages.sh"
+cd "$(dirname "$0")"
+. lib/packages.sh
 python_with fastdigest==0.12.0 crick==0.0.8 numpy==2.4.6 <<'END'
 import crick
 import fastdigest

@@ -3,7 +3,8 @@
 #
 # A cuckoo filter has no false negatives (Fan et al. 2014, section 3). Of a filter of cuckoopy with 64 buckets of 4, more than
 # 100 of about 250 accepted items are absent when it is full. Of one of bloom-filters with 16 buckets of 2, 11 of 30 are absent.
-. "$(dirname "$0")/lib/packages.sh"
+cd "$(dirname "$0")"
+. lib/packages.sh
 python_with cuckoopy==0.1.1 <<'END'
 from cuckoopy import CuckooFilter, exceptions
 

@@ -3,7 +3,8 @@
 #
 # The filter uses Python's hash(), which is equal for equal objects. Filters of other packages and of servers add the bytes of a text,
 # in which "1", "1.0" and "True" are three items.
-. "$(dirname "$0")/lib/packages.sh"
+cd "$(dirname "$0")"
+. lib/packages.sh
 python_with rbloom==1.5.4 <<'END'
 from rbloom import Bloom
 

@@ -3,7 +3,8 @@
 #
 # With an error of 0.001 and a probability of 0.01, RedisBloom 2.8.2 has a depth of 7. The count-min sketch of fakeredis has a depth of 1,
 # so that tests with it see other collisions; it accepts an increment of -1, too.
-. "$(dirname "$0")/lib/packages.sh"
+cd "$(dirname "$0")"
+. lib/packages.sh
 redisbloom
 python_with "fakeredis[probabilistic]==2.41.0" redis==8.1.0 <<'END'
 import fakeredis

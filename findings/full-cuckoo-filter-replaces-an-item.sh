@@ -3,7 +3,8 @@
 #
 # CuckooFilter.add raises CuckooFilterFullError, and the item that was evicted last is no longer in the filter: a later check of it is
 # a false negative. RedisBloom and Roughly undo the evictions.
-. "$(dirname "$0")/lib/packages.sh"
+cd "$(dirname "$0")"
+. lib/packages.sh
 python_with pyprobables==0.7.0 <<'END'
 import random
 

@@ -2,7 +2,8 @@
 # ioredis 6.0.0 (npm): keyPrefix is added to the keys of the server's commands, but not to those of a module's commands.
 #
 # With the prefix "p:", SET y creates p:y, and call("BF.ADD", "x", "a") creates x.
-. "$(dirname "$0")/lib/packages.sh"
+cd "$(dirname "$0")"
+. lib/packages.sh
 redisbloom
 PORT=$port node_with ioredis@6.0.0 <<'END'
 import Redis from "ioredis";

@@ -3,7 +3,8 @@
 #
 # A filter with NONSCALING for two items receives four. The reply of RedisBloom 2.8.2 is [1, 1, error]; node-redis returns
 # [true, true, false].
-. "$(dirname "$0")/lib/packages.sh"
+cd "$(dirname "$0")"
+. lib/packages.sh
 redisbloom
 PORT=$port node_with redis@5.10.0 <<'END'
 import { createClient } from "redis";

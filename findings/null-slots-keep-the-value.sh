@@ -4,7 +4,8 @@
 # The text of a column is set to null. The array that polars exports, and the result of pyarrow.compute.if_else, still have the text in
 # their data buffer; only the validity bit differs. The array of DuckDB has zeros or nothing. Arrow leaves the contents of null slots
 # undefined, so that a reader must test the validity before it reads a slot.
-. "$(dirname "$0")/lib/packages.sh"
+cd "$(dirname "$0")"
+. lib/packages.sh
 python_with polars==2.1.0 pyarrow==26.0.1 duckdb==2.0.1 <<'END'
 import duckdb
 import polars

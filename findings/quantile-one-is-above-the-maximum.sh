@@ -2,7 +2,8 @@
 # ddsketch 3.0.1 (Python): quantile 1 is above the largest sample.
 #
 # All samples are 1000. Every quantile is 1002.43, the middle of the bin, although the sketch stores the minimum and the maximum.
-. "$(dirname "$0")/lib/packages.sh"
+cd "$(dirname "$0")"
+. lib/packages.sh
 python_with ddsketch==3.0.1 <<'END'
 from ddsketch import DDSketch
 

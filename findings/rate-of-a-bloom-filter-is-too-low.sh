@@ -2,7 +2,8 @@
 # bloom-filters 3.0.4 (npm): rate() of a Bloom filter states a fifth of its false positives.
 #
 # A filter for 1,000 items with an error rate of 1 % that has 1,000 items finds 1 % of 100,000 others. Its method rate() returns 0.0018.
-. "$(dirname "$0")/lib/packages.sh"
+cd "$(dirname "$0")"
+. lib/packages.sh
 node_with bloom-filters@3.0.4 <<'END'
 import filters from "bloom-filters";
 

@@ -3,7 +3,8 @@
 #
 # The items 007 and 1e5 are returned as 7 and 100000.0. execute_command("TOPK.LIST", …) returns bytes before the first call of
 # client.topk(), and numbers after it.
-. "$(dirname "$0")/lib/packages.sh"
+cd "$(dirname "$0")"
+. lib/packages.sh
 redisbloom
 python_with redis==8.1.0 <<'END'
 import redis

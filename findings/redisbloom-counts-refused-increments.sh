@@ -3,7 +3,8 @@
 #
 # A counter has 32 bits. CMS.INCRBY beyond 2^32 - 1 replies with an error, CMS.QUERY stays at 4294967295, and the count of CMS.INFO is
 # 4294967300.
-. "$(dirname "$0")/lib/packages.sh"
+cd "$(dirname "$0")"
+. lib/packages.sh
 redisbloom
 redis-cli -s socket cms.initbydim k 100 3
 redis-cli -s socket cms.incrby k a 4294967295

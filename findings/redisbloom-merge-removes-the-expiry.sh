@@ -2,7 +2,8 @@
 # RedisBloom 2.8.2: TDIGEST.MERGE into a key that exists removes its time to live.
 #
 # The key has 1,000 seconds before the merge, and no time to live after it. CMS.MERGE keeps that of its destination.
-. "$(dirname "$0")/lib/packages.sh"
+cd "$(dirname "$0")"
+. lib/packages.sh
 redisbloom
 redis-cli -s socket tdigest.create from
 redis-cli -s socket tdigest.add from 1 2 3

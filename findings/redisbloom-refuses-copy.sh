@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # RedisBloom 2.8.2: COPY refuses a top-k and a Bloom filter, which DUMP and RESTORE copy.
-. "$(dirname "$0")/lib/packages.sh"
+cd "$(dirname "$0")"
+. lib/packages.sh
 redisbloom
 redis-cli -s socket topk.reserve k 3
 redis-cli -s socket bf.add b a

@@ -3,7 +3,8 @@
 #
 # A digest of compression 100 holds 300 samples, all of them ("Unmerged nodes"). After a save it has 38 nodes and one more
 # compression: a save is a write.
-. "$(dirname "$0")/lib/packages.sh"
+cd "$(dirname "$0")"
+. lib/packages.sh
 redisbloom
 redis-cli -s socket tdigest.create k
 seq 300 | xargs redis-cli -s socket tdigest.add k

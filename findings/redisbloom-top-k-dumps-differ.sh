@@ -2,7 +2,8 @@
 # RedisBloom 2.8.2: a top-k restored from a DUMP has another DUMP.
 #
 # Each element is stored with 8 bytes that have no meaning. A comparison of payloads therefore finds differences between equal keys.
-. "$(dirname "$0")/lib/packages.sh"
+cd "$(dirname "$0")"
+. lib/packages.sh
 redisbloom
 python_with redis==8.1.0 <<'END'
 import redis

@@ -57,4 +57,5 @@ print(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
 '
 step promtool check rules target/dashboard-rules.json
 step $tools/hadolint packaging/Dockerfile packaging/kubernetes/Dockerfile
-step $tools/shellcheck -x scripts/*.sh packaging/*.sh findings/*.sh .ci/run
+step $tools/shellcheck -x scripts/*.sh packaging/*.sh .ci/run
+step $tools/shellcheck -x -P SCRIPTDIR findings/*.sh

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Functions for the scripts of this folder. A script runs in a temporary folder, which is removed at its end.
 set -euo pipefail
 cd "$(mktemp -d)"

@@ -206,7 +206,7 @@ def test_the_chart_of_the_recipe(server, tmp_path):
     """From the samples of the page. ROUGHLY_WRITE=1 writes it (scripts/pages.sh chart)."""
     names = {}
     with contextlib.redirect_stdout(io.StringIO()):
-        for block in blocks(ROOT / "docs/recipes/now-and-then.md"):
+        for _, block in blocks(ROOT / "docs/recipes/now-and-then.md"):
             exec(block, names)
     server.set_clock(int(names["now"].timestamp() * 1000))
     roughly.to_redis(server.client, "latency:days", names["latency"])
