@@ -2,7 +2,7 @@
 # pyprobables 0.7.0: a cuckoo filter that refuses an item has replaced another one.
 #
 # CuckooFilter.add raises CuckooFilterFullError, and the item that was evicted last is no longer in the filter: a later check of it is
-# a false negative. RedisBloom and Roughly undo the evictions.
+# a false negative.
 cd "$(dirname "$0")"
 . lib/packages.sh
 python_with pyprobables==0.7.0 <<'END'

@@ -2,7 +2,7 @@
 # datasketches 5.2.0 (Python): quantiles of a t-digest decrease as the quantile rises.
 #
 # 500 samples are 0 and 500 are 1000, k is 100. The quantiles .49, .5 and .51 are 653.4, 349.5 and 45.6: values that never occurred, in
-# falling order. The centroids have equal means, and the interpolation between two of them runs backwards.
+# falling order.
 cd "$(dirname "$0")"
 . lib/packages.sh
 python_with datasketches==5.2.0 numpy==2.4.6 <<'END'
