@@ -63,8 +63,9 @@ pub(super) struct Walk<'a> {
     /// Of a centroid of several nodes, besides the limit of the scale function.
     max_weight: i64,
     current: Option<Centroid>,
-    /// The weight before the current centroid, and the limit there.
+    /// The weight before the current centroid.
     before: i64,
+    /// The limit there.
     limit: f64,
 }
 
@@ -76,7 +77,7 @@ impl<'a> Walk<'a> {
             max_weight,
             current: None,
             before: 0,
-            limit: scale.limit(0),
+            limit: 0.0,
         }
     }
 
@@ -89,6 +90,7 @@ impl<'a> Walk<'a> {
     ) -> Result<(), OutOfMemory> {
         let Some(current) = &mut self.current else {
             self.current = Some(node);
+            self.limit = self.scale.limit(self.before);
             return Ok(());
         };
         let weight = current.weight + node.weight;
@@ -115,7 +117,6 @@ impl<'a> Walk<'a> {
             push(closed, result, self.max_len)?;
         }
         self.before += skipped;
-        self.limit = self.scale.limit(self.before);
         Ok(())
     }
 }

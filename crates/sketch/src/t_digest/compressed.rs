@@ -113,15 +113,15 @@ impl Mean {
 }
 
 impl Compressed {
-    /// Compresses `count` nodes in stable order.
+    /// Compresses elements (packed.rs) of `count` nodes in stable order.
     pub(super) fn new(
-        nodes: impl Iterator<Item = Centroid> + Clone,
+        elements: impl Iterator<Item = Centroid> + Clone,
         count: usize,
         extent: Extent,
         compression: u32,
     ) -> Result<Self, OutOfMemory> {
         let form = Form::of(compression);
-        let centroids = compress_to_vec(nodes, count, extent.weight, form)?;
+        let centroids = compress_to_vec(elements, count, extent.weight, form)?;
         let mut compressed = Self {
             extent,
             ..Self::default()
@@ -151,14 +151,16 @@ impl Compressed {
         &self.nodes
     }
 
-    /// Compresses the nodes `others` and the samples, with what is kept of them; `others_len` is the
-    /// number of the nodes with runs as one. The result is that of [`Compressed::new`]. Means are only
-    /// computed if [`SortedNodes::divide`] returns false. Cost: a sort of the samples that are new, and
-    /// the division.
+    /// Compresses the `others_len` elements `others` and the samples, with what is kept of them. The result
+    /// is that of [`Compressed::new`]. Means are only computed if [`SortedNodes::divide`] returns false.
+    /// Cost: a sort of the samples that are new, and the division.
     pub(super) fn update(
         &mut self,
         key: NodesKey,
-        (others, others_len): (impl Iterator<Item = Centroid> + Clone, usize),
+        (others, others_len): (
+            impl IntoIterator<Item: Into<Centroid>, IntoIter: Clone> + Clone,
+            usize,
+        ),
         samples: &Samples,
         extent: Extent,
         compression: u32,

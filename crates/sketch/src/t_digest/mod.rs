@@ -270,16 +270,15 @@ impl TDigest {
         let capacity = self.capacity();
         let more = values.len().min(capacity);
         let mut samples = self.samples.try_clone(more, capacity)?;
-        let mut present = with_capacity(self.centroids.len())?;
-        present.extend(self.centroids.nodes());
+        // After a compression of this call. Not from the number of compressions, which saturates.
+        let mut compressed: Option<Vec<Centroid>> = None;
         let (mut weight, mut compressions) = (self.weight, self.compressions);
         let mut unmerged = self.unmerged;
-        // After a compression of this call. Not from the number of compressions, which saturates.
-        let mut is_compressed = false;
         loop {
-            let free = self.free_nodes(present.len() + samples.len());
+            let nodes = compressed.as_ref().map_or(self.centroids.len(), Vec::len);
+            let free = self.free_nodes(nodes + samples.len());
             // A compression may leave `capacity - 1` nodes; then one more node is allowed.
-            let free = free.max(usize::from(is_compressed && samples.len() == 0));
+            let free = free.max(usize::from(compressed.is_some() && samples.len() == 0));
             let (now, later) = values.split_at(free.min(values.len()));
             samples.append(now);
             unmerged.nodes += now.len();
@@ -290,18 +289,28 @@ impl TDigest {
             }
             samples.sort();
             weight += samples.len() as i64;
-            (present, weight) = compress_within(
-                in_order(&present, samples.values()),
-                present.len() + samples.len(),
+            let elements = (compressed.as_deref()).unwrap_or(self.centroids.elements());
+            let centroids;
+            (centroids, weight) = compress_within(
+                in_order(elements, samples.values()),
+                elements.len() + samples.len(),
                 weight,
                 self.compression,
                 capacity,
             )?;
+            compressed = Some(centroids);
             compressions = compressions.saturating_add(1);
             samples.clear();
             unmerged = Unmerged::default();
-            is_compressed = true;
         }
+        let present = match compressed {
+            Some(centroids) => centroids,
+            None => {
+                let mut nodes = with_capacity(self.centroids.len())?;
+                nodes.extend(self.centroids.nodes());
+                nodes
+            }
+        };
         let mut nodes = Nodes::of(&present, samples.len(), capacity)?;
         if nodes.centroids.has_open() {
             samples.sort();
@@ -452,7 +461,7 @@ impl TDigest {
         }
         compressed.update(
             key,
-            (others.nodes(), others.elements()),
+            (others.elements(), others.elements().len()),
             &self.samples,
             self.extent(),
             self.compression,
@@ -468,7 +477,7 @@ impl TDigest {
     /// Computes the compressed form, with the samples in stable order.
     fn compress(&self, sorted: &[f64]) -> Result<Compressed, OutOfMemory> {
         Compressed::new(
-            in_order(self.centroids.nodes(), sorted),
+            in_order(self.centroids.elements(), sorted),
             self.nodes(),
             self.extent(),
             self.compression,

@@ -145,12 +145,12 @@ impl SortedNodes {
         }
     }
 
-    /// Adopts the nodes `others`, at most `others_len` with runs as one, and the samples. Cost: a sort of
+    /// Adopts the elements `others` (packed.rs), at most `others_len`, and the samples. Cost: a sort of
     /// the samples that are new, and a pass over the nodes.
     pub(super) fn update(
         &mut self,
         key: NodesKey,
-        others: impl Iterator<Item = Centroid> + Clone,
+        others: impl IntoIterator<Item: Into<Centroid>, IntoIter: Clone>,
         others_len: usize,
         samples: &Samples,
     ) -> Result<(), OutOfMemory> {
@@ -173,10 +173,10 @@ impl SortedNodes {
         Ok(())
     }
 
-    /// Replaces all nodes by these in stable order. At most `others_len`, with runs as one, are no samples.
+    /// Replaces all nodes by those of elements in stable order. At most `others_len` are no samples.
     fn set(
         &mut self,
-        nodes: impl Iterator<Item = Centroid> + Clone,
+        elements: impl Iterator<Item = Centroid> + Clone,
         others_len: usize,
         samples_len: usize,
         max_len: usize,
@@ -185,7 +185,7 @@ impl SortedNodes {
         reserve_exact(&mut self.heavy, others_len + 1)?;
         reserve_for(&mut self.means, others_len + samples_len, max_len)?;
         let mut excess = 0;
-        for Run { node, is_run } in runs(nodes) {
+        for Run { node, is_run } in runs(elements) {
             let at = self.means.len() as u32;
             self.means.push(node.mean);
             self.has_runs |= is_run;

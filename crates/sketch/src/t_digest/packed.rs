@@ -35,6 +35,45 @@ fn element(nodes: &[Centroid]) -> (Centroid, usize) {
     }
 }
 
+/// The sum of the weights of its nodes.
+#[inline]
+pub(super) fn weight_of(element: &Centroid) -> i64 {
+    match element.weight {
+        weight @ ..0 => 1 - weight / 2 - weight % 2,
+        weight => weight,
+    }
+}
+
+/// Whether an element is a run, or a sample, with which one begins.
+#[inline]
+pub(super) fn begins_run(element: Centroid) -> bool {
+    element.weight <= 1
+}
+
+/// The nodes of elements.
+#[inline]
+pub(super) fn nodes_of(
+    mut elements: impl Iterator<Item = Centroid> + Clone,
+) -> impl Iterator<Item = Centroid> + Clone {
+    let (mut mean, mut middle, mut last) = (0.0, 0, 0);
+    std::iter::from_fn(move || {
+        let weight = match (middle, last) {
+            (0, 0) => {
+                let element = elements.next()?;
+                if element.weight > 0 {
+                    return Some(element);
+                }
+                mean = element.mean;
+                (middle, last) = (-element.weight / 2, -element.weight % 2);
+                1
+            }
+            (0, _) => std::mem::take(&mut last),
+            _ => std::mem::take(&mut middle),
+        };
+        Some(Centroid { mean, weight })
+    })
+}
+
 impl Packed {
     /// Those of nodes in stable order, and the others, which are samples. Cost: one pass.
     pub(super) fn of(nodes: &[Centroid]) -> Result<(Self, Vec<f64>), OutOfMemory> {
@@ -70,10 +109,6 @@ impl Packed {
 
     /// The sum of the weights.
     pub(super) fn weight(&self) -> i64 {
-        let weight_of = |element: &Centroid| match element.weight {
-            weight @ ..0 => 1 - weight / 2 - weight % 2,
-            weight => weight,
-        };
         self.elements.iter().map(weight_of).sum()
     }
 
@@ -83,9 +118,10 @@ impl Packed {
         self.len
     }
 
-    /// The number of nodes, with runs as one.
-    pub(super) fn elements(&self) -> usize {
-        self.elements.len()
+    /// The nodes, with runs as one element.
+    #[inline]
+    pub(super) fn elements(&self) -> &[Centroid] {
+        &self.elements
     }
 
     /// At least the number of nodes, and the same if a sample is added to a run.
@@ -112,24 +148,7 @@ impl Packed {
     /// All nodes.
     #[inline]
     pub(super) fn nodes(&self) -> impl Iterator<Item = Centroid> + Clone + '_ {
-        let mut elements = self.elements.iter();
-        let (mut mean, mut middle, mut last) = (0.0, 0, 0);
-        std::iter::from_fn(move || {
-            let weight = match (middle, last) {
-                (0, 0) => {
-                    let element = elements.next()?;
-                    if element.weight > 0 {
-                        return Some(*element);
-                    }
-                    mean = element.mean;
-                    (middle, last) = (-element.weight / 2, -element.weight % 2);
-                    1
-                }
-                (0, _) => std::mem::take(&mut last),
-                _ => std::mem::take(&mut middle),
-            };
-            Some(Centroid { mean, weight })
-        })
+        nodes_of(self.elements.iter().copied())
     }
 
     /// A copy.

@@ -14,6 +14,7 @@
 
 use super::Centroid;
 use super::centroid::{Scale, Walk, merge_lightest_if_full, round_weights};
+use super::packed::{begins_run, nodes_of, weight_of};
 use crate::memory::{OutOfMemory, reserve_exact, try_push, with_capacity};
 use std::cmp::Reverse;
 
@@ -70,21 +71,21 @@ impl Form {
     }
 }
 
-/// Compresses nodes in stable order into `result`, which is empty. `total` is the sum of the weights. Without runs, the result is
-/// that of [`Walk`]. Allocates nothing if a run has two nodes and `result` has capacity for all nodes or for `max_len`. Compressing the
-/// result again does not change it, unless it had too many nodes, or a mean was rounded to another one.
-/// Cost: one pass, or three to seven if there are runs.
+/// Compresses elements (packed.rs) in stable order into `result`, which is empty. `total` is the sum of the
+/// weights. Without runs, the result is that of [`Walk`]. Allocates nothing if a run has two nodes and `result`
+/// has capacity for all nodes or for `max_len`. Compressing the result again does not change it, unless it had
+/// too many nodes, or a mean was rounded to another one. Cost: one pass, or three to seven if there are runs.
 pub(super) fn compress(
-    nodes: impl Iterator<Item = Centroid> + Clone,
+    elements: impl Iterator<Item = Centroid> + Clone,
     total: i64,
     form: Form,
     result: &mut Vec<Centroid>,
 ) -> Result<(), OutOfMemory> {
     let scale = Scale::new(total, form.compression);
-    if walk(nodes.clone(), &scale, form, total, result)? {
+    if walk(elements.clone(), &scale, form, total, result)? {
         return Ok(());
     }
-    compress_runs(runs(nodes), total, &scale, form, result)
+    compress_runs(runs(elements), total, &scale, form, result)
 }
 
 /// [`compress`] of nodes with runs.
@@ -110,7 +111,7 @@ fn compress_runs(
 
 /// [`compress`] into a new vector; `count` is at least the number of nodes with runs as one.
 pub(super) fn compress_to_vec(
-    nodes: impl Iterator<Item = Centroid> + Clone,
+    elements: impl Iterator<Item = Centroid> + Clone,
     count: usize,
     total: i64,
     form: Form,
@@ -118,25 +119,10 @@ pub(super) fn compress_to_vec(
     // The number of centroids from a full buffer is about 2/3 of the compression.
     let mut centroids = with_capacity(count.min(form.compression as usize))?;
     let scale = Scale::new(total, form.compression);
-    if !walk(nodes.clone(), &scale, form, total, &mut centroids)? {
+    if !walk(elements.clone(), &scale, form, total, &mut centroids)? {
         // Several passes read them.
-        let mut all: Vec<Run> = with_capacity(count)?;
-        let mut first = Centroid::from(f64::NAN);
-        for node in nodes {
-            match all.last_mut().filter(|_| is_run(first, node)) {
-                Some(run) => {
-                    run.node.weight += node.weight;
-                    run.is_run = true;
-                }
-                None => {
-                    first = node;
-                    all.push(Run {
-                        node,
-                        is_run: false,
-                    });
-                }
-            }
-        }
+        let mut all = with_capacity(count)?;
+        all.extend(runs(elements));
         centroids.clear();
         reserve_exact(&mut centroids, all.len().min(form.max_len))?;
         compress_runs(all.iter().copied(), total, &scale, form, &mut centroids)?;
@@ -147,32 +133,36 @@ pub(super) fn compress_to_vec(
 /// [`compress_to_vec`] in the form of a digest, to fewer than `capacity` centroids with weights that doubles represent, and the sum of these
 /// weights.
 pub(super) fn compress_within(
-    nodes: impl Iterator<Item = Centroid> + Clone,
+    elements: impl Iterator<Item = Centroid> + Clone,
     count: usize,
     total: i64,
     compression: u32,
     capacity: usize,
 ) -> Result<(Vec<Centroid>, i64), OutOfMemory> {
-    let mut centroids = compress_to_vec(nodes, count, total, Form::of(compression))?;
+    let mut centroids = compress_to_vec(elements, count, total, Form::of(compression))?;
     merge_lightest_if_full(&mut centroids, capacity);
     let weight = round_weights(&mut centroids, total);
     Ok((centroids, weight))
 }
 
-/// Compresses nodes without runs. If there are some, it stops and returns false, unless there are too
+/// Compresses elements without runs. If there are some, it stops and returns false, unless there are too
 /// few samples to merge any.
 fn walk(
-    nodes: impl Iterator<Item = Centroid>,
+    elements: impl Iterator<Item = Centroid> + Clone,
     scale: &Scale,
     form: Form,
     total: i64,
     result: &mut Vec<Centroid>,
 ) -> Result<bool, OutOfMemory> {
     let mut walk = Walk::new(scale, form.max_walk_len, i64::MAX);
-    let stops_at_runs = scale.merges_samples(total);
+    if !scale.merges_samples(total) {
+        nodes_of(elements).try_for_each(|node| walk.add(node, result))?;
+        walk.close(0, result)?;
+        return Ok(true);
+    }
     let mut previous = Centroid::from(f64::NAN);
-    for node in nodes {
-        if is_run(previous, node) && stops_at_runs {
+    for node in elements {
+        if node.weight < 0 || is_run(previous, node) {
             return Ok(false);
         }
         walk.add(node, result)?;
@@ -182,10 +172,10 @@ fn walk(
     Ok(true)
 }
 
-/// Whether a run that begins with the node `first` has this later one.
+/// Whether a run that begins with the element `first` has this later one.
 #[inline(always)]
-pub(super) fn is_run(first: Centroid, later: Centroid) -> bool {
-    first.mean == later.mean && first.weight == 1
+fn is_run(first: Centroid, later: Centroid) -> bool {
+    first.mean == later.mean && begins_run(first)
 }
 
 /// A run, or a single node.
@@ -204,20 +194,23 @@ impl Run {
     }
 }
 
-/// All nodes, as runs and single nodes.
+/// All elements, as runs and single nodes.
+#[inline]
 pub(super) fn runs(
-    mut nodes: impl Iterator<Item = Centroid> + Clone,
+    mut elements: impl Iterator<Item = Centroid> + Clone,
 ) -> impl Iterator<Item = Run> + Clone {
-    let mut next = nodes.next();
+    let mut next = elements.next();
     std::iter::from_fn(move || {
         let first = next?;
-        let (mut node, mut is_run) = (first, false);
-        next = nodes.next();
+        let (mean, mut weight) = (first.mean, weight_of(&first));
+        let mut is_run = first.weight < 0;
+        next = elements.next();
         while let Some(later) = next.filter(|&later| self::is_run(first, later)) {
-            node.weight += later.weight;
+            weight += weight_of(&later);
             is_run = true;
-            next = nodes.next();
+            next = elements.next();
         }
+        let node = Centroid { mean, weight };
         Some(Run { node, is_run })
     })
 }

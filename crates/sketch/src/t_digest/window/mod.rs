@@ -269,8 +269,8 @@ impl TDigestWindow {
         let closed = merges.of(all, positions, &self.timeline, compression)?;
         let none = TDigest::empty(compression);
         let newest = live.newest.unwrap_or(&none);
-        let others = in_order(closed, newest.centroids.nodes());
-        let others_len = closed.len() + newest.centroids.elements();
+        let others = in_order(closed, newest.centroids.elements());
+        let others_len = closed.len() + newest.centroids.elements().len();
         // Closed panes change only with the newest pane, and with it the last ones count. Other lists of samples have other numbers.
         let key = (
             newest.samples.list(),

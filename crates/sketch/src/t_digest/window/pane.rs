@@ -40,7 +40,7 @@ impl ClosedPane {
     pub(super) fn of(newest: &mut TDigest, scratch: &mut Vec<Centroid>) -> Self {
         let extent = newest.extent();
         newest.samples.sort();
-        let nodes = in_order(newest.centroids.nodes(), newest.samples.values());
+        let nodes = in_order(newest.centroids.elements(), newest.samples.values());
         compress_pane(nodes, extent.weight, newest.compression, scratch);
         let compressions = newest.compressions.saturating_add(1);
         newest.reset();
@@ -75,16 +75,16 @@ impl ClosedPane {
     }
 }
 
-/// Compresses the nodes of a pane. Allocates nothing.
+/// Compresses the elements of a pane (packed.rs). Allocates nothing.
 fn compress_pane(
-    nodes: impl Iterator<Item = Centroid> + Clone,
+    elements: impl Iterator<Item = Centroid> + Clone,
     weight: i64,
     compression: u32,
     scratch: &mut Vec<Centroid>,
 ) {
     let form = pane_form(compression, max_closed_nodes(compression));
     // The vector does not grow, so that no error occurs.
-    let _ = compress(nodes, weight, form, scratch);
+    let _ = compress(elements, weight, form, scratch);
 }
 
 /// Moves the nodes to a block of their size. The block must be allocated, because a step to a later pane cannot fail. It is not
