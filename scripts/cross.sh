@@ -93,9 +93,15 @@ case $what in
         else
             compatibility=(--compatibility "$(wheel_platform "$target")")
         fi
+        scripts/install.sh advzip >&2
+        rm -rf "$directory/wheel"
         # maturin also checks that the wheel requires only the libraries and symbols that its name promises.
-        CARGO=$cargo CARGO_PROFILE_RELEASE_STRIP=symbols target/python/bin/maturin build --quiet --release --compression-level 9 \
-            --manifest-path python/Cargo.toml "${options[@]}" "${compatibility[@]}" --out "$1" >&2
+        CARGO=$cargo CARGO_PROFILE_RELEASE_STRIP=symbols target/python/bin/maturin build --quiet --release \
+            --manifest-path python/Cargo.toml "${options[@]}" "${compatibility[@]}" --out "$directory/wheel" >&2
+        # Zopfli: 3 % smaller than zlib's highest level.
+        advzip --quiet --recompress --shrink-insane "$directory"/wheel/*.whl >&2
+        mkdir -p "$1"
+        mv "$directory"/wheel/*.whl "$1"
         ;;
     *)
         echo "cross: unknown argument: $what" >&2

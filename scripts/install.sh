@@ -24,6 +24,7 @@
 #            Dask, Spark with Java, and what the tests of the Python package use, under target/engines
 #   clients  Python, Node, and the clients of tests/clients, under target/clients; Go with a Redis client
 #   zig      the C compiler and linker of the packages, under target/zig
+#   advzip   AdvanceCOMP, which compresses wheels
 #   sbom     cargo-cyclonedx, which writes the bill of materials of a release
 #   chroot   debootstrap, which creates the systems for testing packages
 #   lintian  lintian, which checks the Debian package
@@ -252,6 +253,7 @@ for need in "$@"; do
         python) python_packages target/python python/requirements.txt ;;
         python-tests) need_python_tests ;;
         python-engines) need_python_engines ;;
+        advzip) program advzip advancecomp ;;
         zig) python_packages target/zig packaging/requirements.txt ;;
         # Pinned, because the output of another version can differ.
         sbom) cargo cyclonedx --version 2> /dev/null | grep -qF " 0.5.9" || cargo install --quiet --locked --debug cargo-cyclonedx@0.5.9 ;;
