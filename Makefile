@@ -75,7 +75,7 @@ fuzz: ## fuzz every decoder and every sketch, for MINUTES (default 11) in total
 faults: ## refuse every request for memory of every command, and let files, forks and connections fail
 	@scripts/install.sh build server
 	@scripts/build-module.sh
-	cargo test --quiet --package roughly-models --test refusals -- --nocapture
+	cargo test --quiet --package roughly-models --test models refusals -- --nocapture
 	ROUGHLY_FAULTS=all cargo test --quiet --test server -- once::faults:: refused_calls:: --nocapture
 
 soak: ## run mixed traffic of all families on a real server for MINUTES (default 5)
@@ -83,7 +83,7 @@ soak: ## run mixed traffic of all families on a real server for MINUTES (default
 	@scripts/build-module.sh
 	ROUGHLY_SOAK_SECONDS=$$(($${MINUTES:-5} * 60)) cargo test --quiet --test server -- --nocapture soak::mixed_traffic
 
-asan: ## run unit tests and the mutation test under AddressSanitizer and LeakSanitizer
+asan: ## run unit tests and the models under AddressSanitizer and LeakSanitizer
 	@scripts/memory.sh asan
 
 valgrind: ## run the server tests under valgrind, to find invalid accesses and leaks

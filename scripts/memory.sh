@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Finds invalid accesses to memory, and leaks.
 #
-#   scripts/memory.sh asan                   runs the unit tests of all crates and the mutation test (200,000 damaged payloads) under
+#   scripts/memory.sh asan                   runs the unit tests of all crates and the models (200,000 damaged payloads) under
 #                                            AddressSanitizer and LeakSanitizer
 #   scripts/memory.sh valgrind [NAME...]     runs the server tests whose names contain one of the arguments (default: those in
 #                                            $filters), with every server under valgrind, which also finds jumps that depend on
@@ -25,7 +25,7 @@ asan() {
     export RUSTFLAGS="-Zsanitizer=address -Cforce-frame-pointers=yes"
     export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1
     # With --target, cargo builds build scripts and procedural macros without the sanitizer.
-    exec cargo test-all --target "$(rustc -vV | sed -n 's/^host: //p')" --lib --test mutation
+    exec cargo test-all --target "$(rustc -vV | sed -n 's/^host: //p')" --lib --test models
 }
 
 # Valgrind replaces the server's allocator and is slow, so the tests of time, of memory limits, and of active

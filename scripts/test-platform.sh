@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the module for TARGET (scripts/targets.sh): the unit tests and the mutation test as programs of TARGET, and the
+# Tests the module for TARGET (scripts/targets.sh): the unit tests and the models as programs of TARGET, and the
 # server tests on a server of TARGET.
 #
 #   scripts/test-platform.sh TARGET                        all of these
@@ -64,8 +64,8 @@ ROUGHLY_MODULE=$(scripts/cross.sh "$target" module)
 export ROUGHLY_MODULE
 start=$SECONDS
 if [ "$part" = all ]; then
-    say "unit tests and mutation test for $target"
-    scripts/cross.sh "$target" cargo test-all --quiet --lib --test mutation
+    say "unit tests and models for $target"
+    scripts/cross.sh "$target" cargo test-all --quiet --lib --test models
     say "these tests took $((SECONDS - start)) s, with their compilation"
 fi
 # The module with debug assertions, which some server tests need.

@@ -4,13 +4,8 @@
 //! The random generator has fixed seeds, so every run executes the same cases. In an emulator (`ROUGHLY_TIME_FACTOR`), and
 //! in .ci/run (`ROUGHLY_SAMPLE`), only a part of them is run.
 
-#[path = "../../../tests/support/damage.rs"]
-mod damage;
-#[allow(dead_code)] // This program has no time limits.
-#[path = "../../../tests/support/time.rs"]
-mod time;
-
-use damage::{Numbers, damage_bytes, damage_values};
+use crate::damage::{Numbers, damage_bytes, damage_values};
+use crate::time;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use roughly_dump::Values;

@@ -1,9 +1,6 @@
 //! Every request for memory of the operations of every sketch is refused once.
 
-#[allow(dead_code)] // This program has no time limits.
-#[path = "../../../tests/support/time.rs"]
-mod time;
-
+use crate::time;
 use roughly_models::refusals::{Faults, Runs};
 use roughly_models::{TYPES, seeds};
 use roughly_sketch::buffer::Buffer;

@@ -3,11 +3,7 @@
 //!
 //! The random generator has a fixed seed, so every run executes the same cases.
 
-#[allow(dead_code)] // This program damages nothing.
-#[path = "../../../tests/support/damage.rs"]
-mod damage;
-
-use damage::Numbers;
+use crate::damage::Numbers;
 use roughly_models::TYPES;
 
 const SEQUENCES: usize = 60;
