@@ -6,6 +6,7 @@
 #   scripts/pages.sh accuracy      tables and plots of docs/families, docs/recipes and SKETCH.ACCURACY, measured with fixed streams
 #   scripts/pages.sh session       the terminal session docs/plots/session.svg, recorded on a server
 #   scripts/pages.sh chart         docs/plots/series.svg, which `roughly series` draws
+#   scripts/pages.sh sizing        tests/sizing/table.tsv, the figures of keys with which the tests of docs/sizing.html compare; on Redis 7.0
 #   scripts/pages.sh worst-cases   tables of docs/contributing/worst-cases.md, measured; needs an idle machine
 #
 # scripts/bench.sh report writes those of docs/performance.md.
@@ -28,6 +29,7 @@ for part in "${parts[@]}"; do
             make python
             (cd python && ../target/python/bin/python -m pytest -q tests/test_period.py -k chart)
             ;;
+        sizing) cargo test --quiet --test sizing -- the_table_has ;;
         worst-cases) cargo test --quiet --test server -- once::worst_cases --test-threads 1 --nocapture ;;
         *)
             echo "pages: unknown part: $part" >&2

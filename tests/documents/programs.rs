@@ -3,7 +3,7 @@
 use crate::citations::listed;
 use std::collections::BTreeSet;
 
-/// These programs: of the packages bash, coreutils, dash, findutils and util-linux, git, and Chromium, which tests/sizing.rs uses.
+/// These programs: of the packages bash, coreutils, dash, findutils and util-linux, git, and Chromium, which tests/sizing uses.
 const PROGRAMS: [&str; 6] = ["bash", "chromium", "find", "git", "prlimit", "sh"];
 
 #[test]
