@@ -6,13 +6,12 @@
 //! A generated text is between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. The report does not change the text around it.
 
 mod figure;
-mod record;
 
 use figure::{Axis, LineChart, Point, Scale, Series};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Reads recorded results.
 fn recorded(name: &str) -> Value {
@@ -23,7 +22,7 @@ fn recorded(name: &str) -> Value {
 }
 
 fn path(name: &str) -> PathBuf {
-    record::repository().join(name)
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(name)
 }
 
 fn number(value: &Value) -> f64 {
@@ -64,22 +63,18 @@ impl Comparison {
         Some(measured.unwrap_or_else(|| number(&case["roughly"]) / number(&case["peer"])))
     }
 
-    /// The smallest and the largest ratio of the cases that `selects` accepts.
+    /// The smallest and the largest ratio of the cases that `selects` accepts, such as `0.31 to 0.64`.
     fn range(&self, selects: impl Fn(&str) -> bool) -> String {
         let names = self.cases().keys().filter(|name| selects(name));
-        range(names.filter_map(|name| self.ratio(name)))
-    }
-}
-
-/// The smallest and the largest ratio, such as `0.31 to 0.64`.
-fn range(ratios: impl Iterator<Item = f64>) -> String {
-    let (low, high) = ratios.fold((f64::INFINITY, 0.0f64), |(low, high), ratio| {
-        (low.min(ratio), high.max(ratio))
-    });
-    match low.is_finite() {
-        true if low == high => shown(low),
-        true => format!("{} to {}", shown(low), shown(high)),
-        false => "–".to_owned(),
+        let ratios = names.filter_map(|name| self.ratio(name));
+        let (low, high) = ratios.fold((f64::INFINITY, 0.0f64), |(low, high), ratio| {
+            (low.min(ratio), high.max(ratio))
+        });
+        match low.is_finite() {
+            true if low == high => shown(low),
+            true => format!("{} to {}", shown(low), shown(high)),
+            false => "–".to_owned(),
+        }
     }
 }
 
@@ -93,17 +88,8 @@ fn is_of_module(case: &str) -> bool {
     case.contains('.')
 }
 
-fn has_many(case: &str) -> bool {
-    case.contains('×')
-}
-
-/// Whether a case belongs to a row of the summary.
-type Selects = fn(&str) -> bool;
-
 /// Commands whose time does not depend on the number of items: they are summarized in rows of their own.
-fn is_special(case: &str) -> bool {
-    ["TOPK.INCRBY by 1,000", "TDIGEST.QUANTILE", "TDIGEST.CDF"].contains(&case)
-}
+const SPECIAL: [&str; 3] = ["TOPK.INCRBY by 1,000", "TDIGEST.QUANTILE", "TDIGEST.CDF"];
 
 /// The modules with which README.md and docs/performance.md compare Roughly, in the order of the columns.
 type Peers<'a> = [&'a Comparison; 3];
@@ -112,19 +98,18 @@ type Peers<'a> = [&'a Comparison; 3];
 fn summary(peers: Peers<'_>) -> String {
     let names = peers.map(Comparison::peer).join(" | ");
     let mut table = format!("| commands | {names} |\n|---|---|---|---|\n");
-    let kinds: [(&str, Selects); 4] = [
-        ("with one item", |case| {
-            is_of_module(case) && !has_many(case) && !is_special(case)
+    let has_many = |case: &str| case.contains('×');
+    let kinds: [(&str, &dyn Fn(&str) -> bool); 4] = [
+        ("with one item", &|case| {
+            is_of_module(case) && !has_many(case) && !SPECIAL.contains(&case)
         }),
-        ("with 50 or 100 items", |case| {
+        ("with 50 or 100 items", &|case| {
             is_of_module(case) && has_many(case)
         }),
-        ("`TDIGEST.QUANTILE`, `TDIGEST.CDF`", |case| {
-            is_special(case) && case.starts_with("TDIGEST")
+        ("`TDIGEST.QUANTILE`, `TDIGEST.CDF`", &|case| {
+            SPECIAL[1..].contains(&case)
         }),
-        ("`TOPK.INCRBY` by 1,000", |case| {
-            is_special(case) && case.starts_with("TOPK")
-        }),
+        ("`TOPK.INCRBY` by 1,000", &|case| case == SPECIAL[0]),
     ];
     for (name, selects) in kinds {
         let ranges = peers.map(|peer| peer.range(selects)).join(" | ");
@@ -148,11 +133,24 @@ fn table(peers: Peers<'_>) -> String {
     table
 }
 
-/// A row per case, from top to bottom, with points at its ratios.
-fn chart_of_ratios(title: &str, label: &str, cases: Vec<String>, series: Vec<Series>) -> LineChart {
-    let rows = cases.len();
-    let ticks = cases.into_iter().enumerate();
-    LineChart {
+/// A row per case, from top to bottom, with points at its ratios in each comparison.
+fn chart_of_ratios(
+    title: &str,
+    label: &str,
+    cases: &[&str],
+    comparisons: &[(String, &Comparison)],
+) -> String {
+    let rows = cases.iter().enumerate();
+    let rows: Vec<_> = rows
+        .map(|(i, name)| ((cases.len() - i) as f64 - 0.5, *name))
+        .collect();
+    let series = comparisons.iter().map(|(name, comparison)| Series {
+        name: name.clone(),
+        points: (rows.iter())
+            .filter_map(|(row, name)| Some(Point::from((comparison.ratio(name)?, *row))))
+            .collect(),
+    });
+    let chart = LineChart {
         title: title.to_owned(),
         x: Axis::new(
             label,
@@ -165,62 +163,15 @@ fn chart_of_ratios(title: &str, label: &str, cases: Vec<String>, series: Vec<Ser
             label: String::new(),
             scale: Scale::Linear,
             from: 0.0,
-            to: rows as f64,
-            ticks: ticks
-                .map(|(i, name)| ((rows - i) as f64 - 0.5, name))
+            to: rows.len() as f64,
+            ticks: rows
+                .iter()
+                .map(|(row, name)| (*row, (*name).to_owned()))
                 .collect(),
         },
-        series,
-    }
-}
-
-/// The ratios of all cases.
-fn ratios(redisbloom: &Comparison, valkey_bloom: &Comparison) -> LineChart {
-    let cases: Vec<_> = redisbloom
-        .cases()
-        .keys()
-        .filter(|name| is_of_module(name))
-        .cloned()
-        .collect();
-    let row = |i: usize| (cases.len() - i) as f64 - 0.5;
-    let series = |peer: &Comparison| Series {
-        name: format!("divided by {}", peer.peer()),
-        points: (cases.iter().enumerate())
-            .filter_map(|(i, name)| Some(Point::from((peer.ratio(name)?, row(i)))))
-            .collect(),
+        series: series.collect(),
     };
-    let series = [redisbloom, valkey_bloom].map(series).to_vec();
-    chart_of_ratios(
-        "Server CPU time of Roughly per command,\ndivided by that of another module",
-        "below 1: Roughly takes less time",
-        cases,
-        series,
-    )
-}
-
-/// The chart of README.md: a command of each family.
-fn families(redisbloom: &Comparison) -> LineChart {
-    let cases = [
-        "BF.MEXISTS ×100",
-        "CF.MEXISTS ×100",
-        "CMS.QUERY ×50",
-        "TOPK.ADD, k 100",
-        "TDIGEST.ADD ×100",
-    ]
-    .map(str::to_owned);
-    let row = |i: usize| (cases.len() - i) as f64 - 0.5;
-    let ratio = |name| redisbloom.ratio(name).expect("a recorded case");
-    let points = (cases.iter().enumerate()).map(|(i, name)| Point::from((ratio(name), row(i))));
-    let series = Series {
-        name: format!("divided by {}", redisbloom.peer()),
-        points: points.collect(),
-    };
-    chart_of_ratios(
-        "Server CPU time of Roughly",
-        "below 1: Roughly takes less time",
-        cases.to_vec(),
-        vec![series],
-    )
+    chart.rows()
 }
 
 /// The cases and pauses in the table of huge pages: the figure has all cases.
@@ -236,66 +187,32 @@ const HUGE_PAGE_ROWS: [&str; 9] = [
     "fork after the fill",
 ];
 
-/// The comparison of huge pages with ordinary ones.
-struct HugePages(Value);
-
-impl HugePages {
-    fn cases(&self) -> &Map<String, Value> {
-        self.0["cases"].as_object().expect("cases")
+/// The cases and pauses of [`HUGE_PAGE_ROWS`], with and without huge pages.
+fn huge_pages(results: &Comparison) -> String {
+    let mut table = "| | with | without | ratio |\n|---|---:|---:|---:|\n".to_owned();
+    let pauses = results.0["pauses"].as_object().expect("pauses");
+    let rows = results.cases().iter().chain(pauses);
+    for (name, row) in rows.filter(|(name, _)| HUGE_PAGE_ROWS.contains(&name.as_str())) {
+        let [yes, no] =
+            ["yes", "no"].map(|field| match (number(&row[field]), text(&row["unit"])) {
+                (value @ 1e5.., "ns") => format!("{} µs", grouped(value / 1e3)),
+                (value @ 1e3.., "ns") => format!("{:.1} µs", value / 1e3),
+                (value @ 1e3.., "µs") => format!("{:.1} ms", value / 1e3),
+                (value @ ..100.0, unit) => format!("{value:.1} {unit}"),
+                (value, unit) => format!("{} {unit}", grouped(value)),
+            });
+        let _ = writeln!(
+            table,
+            "| {name} | {yes} | {no} | {} |",
+            shown(number(&row["ratio"]))
+        );
     }
-
-    /// The cases and pauses of [`HUGE_PAGE_ROWS`], with and without huge pages.
-    fn table(&self) -> String {
-        let mut table = "| | with | without | ratio |\n|---|---:|---:|---:|\n".to_owned();
-        let pauses = self.0["pauses"].as_object().expect("pauses");
-        let rows = self.cases().iter().chain(pauses);
-        let rows: Vec<_> = rows
-            .filter(|(name, _)| HUGE_PAGE_ROWS.contains(&name.as_str()))
-            .collect();
-        assert_eq!(rows.len(), HUGE_PAGE_ROWS.len(), "a missing case");
-        for (name, row) in rows {
-            let value = |field: &str| {
-                // Without huge pages, there is nothing to wait for.
-                if row[field].is_null() {
-                    return "–".to_owned();
-                }
-                let (value, unit) = match (number(&row[field]), text(&row["unit"])) {
-                    (value @ 1e3.., "ns") => (value / 1e3, "µs"),
-                    (value @ 1e3.., "µs") => (value / 1e3, "ms"),
-                    other => other,
-                };
-                match value {
-                    ..100.0 => format!("{value:.1} {unit}"),
-                    _ => format!("{} {unit}", grouped(value)),
-                }
-            };
-            let ratio = row["ratio"].as_f64().map_or("–".to_owned(), shown);
-            let _ = writeln!(
-                table,
-                "| {name} | {} | {} | {ratio} |",
-                value("yes"),
-                value("no")
-            );
-        }
-        table
-    }
-
-    /// The ratios of all cases, a row per case.
-    fn chart(&self) -> LineChart {
-        let cases: Vec<_> = self.cases().iter().collect();
-        let row = |i: usize| (cases.len() - i) as f64 - 0.5;
-        let points = cases.iter().enumerate();
-        let points = points.map(|(i, (_, case))| Point::from((number(&case["ratio"]), row(i))));
-        chart_of_ratios(
-            "Server CPU time per command with huge pages,\ndivided by that without",
-            "below 1: huge pages take less time",
-            cases.iter().map(|(name, _)| (*name).clone()).collect(),
-            vec![Series {
-                name: "200 million items".to_owned(),
-                points: points.collect(),
-            }],
-        )
-    }
+    assert_eq!(
+        table.lines().count(),
+        2 + HUGE_PAGE_ROWS.len(),
+        "a missing case"
+    );
+    table
 }
 
 /// Small keys: memory, and the ratios to RedisBloom, which is the second module.
@@ -309,87 +226,81 @@ fn small_keys(results: &Value) -> String {
     for (name, kind) in results["kinds"].as_object().expect("kinds") {
         let [ours, theirs] = [0, 1].map(|i| number(&kind["memory"]["bytes"][i]));
         let ratios = MEASURES.map(|measure| shown(number(&kind[measure]["ratios"][0])));
+        let (keys, bytes) = (grouped(number(&kind["keys"])), grouped(ours));
+        let ratio = shown(ours / theirs);
         let _ = writeln!(
             table,
-            "| {name} | {} | {} | {} | {} |",
-            grouped(number(&kind["keys"])),
-            grouped(ours),
-            shown(ours / theirs),
+            "| {name} | {keys} | {bytes} | {ratio} | {} |",
             ratios.join(" | ")
         );
     }
     table
 }
 
-/// The points of a curve of memory.json: items and bytes.
-fn curve(curve: &Value) -> Vec<(f64, f64)> {
-    let points = curve["points"].as_array().expect("points").iter();
-    points
-        .map(|point| (number(&point[0]), number(&point[1])))
-        .collect()
+/// The curves of memory.json, each with its points of items and bytes.
+fn memory_curves(memory: &Value) -> Vec<Series> {
+    let curves = memory["curves"].as_array().expect("curves").iter();
+    let curves = curves.map(|curve| {
+        let points = curve["points"].as_array().expect("points").iter();
+        Series {
+            name: text(&curve["name"]).to_owned(),
+            points: points
+                .map(|point| Point::from((number(&point[0]), number(&point[1]))))
+                .collect(),
+        }
+    });
+    curves.collect()
 }
 
 /// Bytes per item.
-fn memory_table(curves: &[Value]) -> String {
+fn memory_table(curves: &[Series]) -> String {
     let mut table =
         "| structure | 1,000 items | 1 million items | 10 million items |\n|---|---:|---:|---:|\n"
             .to_owned();
-    for of_curve in curves {
-        let points = curve(of_curve);
-        let at = |items: f64| {
-            let point = points
-                .iter()
-                .find(|point| point.0 == items)
-                .expect("a point");
-            format!("{:.1}", point.1 / items)
-        };
-        let name = text(&of_curve["name"]);
-        let _ = writeln!(
-            table,
-            "| {name} | {} | {} | {} |",
-            at(1e3),
-            at(1e6),
-            at(1e7)
-        );
+    for curve in curves {
+        let bytes = [1e3, 1e6, 1e7].map(|items| {
+            let point = curve.points.iter().find(|point| point.x == items);
+            format!("{:.1}", point.expect("a point").y / items)
+        });
+        let _ = writeln!(table, "| {} | {} |", curve.name, bytes.join(" | "));
     }
     table
 }
 
-fn memory_chart(curves: &[Value]) -> LineChart {
+fn memory_chart(mut curves: Vec<Series>) -> String {
     // The curve of a Valkey set would cover that of a Redis set.
-    let curves = curves
-        .iter()
-        .filter(|curve| curve["name"] != "Set of Valkey");
-    let series = curves.map(|of_curve| Series {
-        name: text(&of_curve["name"]).to_owned(),
-        points: curve(of_curve).into_iter().map(Point::from).collect(),
-    });
+    curves.retain(|curve| curve.name != "Set of Valkey");
     let items = (3..=7).map(|power| 10f64.powi(power));
-    let label = |items: f64| match items {
-        1e6.. => format!("{}M", items / 1e6),
-        _ => grouped(items),
-    };
-    let bytes = |bytes: f64| match bytes {
-        1048576.0.. => format!("{} MiB", bytes / 1048576.0),
-        _ => format!("{} KiB", bytes / 1024.0),
-    };
     let sizes = (0..=5).map(|step| f64::from(1024 << (4 * step)));
-    LineChart {
+    let chart = LineChart {
         title: "Memory by number of items of 20 bytes".to_owned(),
-        x: Axis::new("items", Scale::Logarithmic, (1e3, 1e7), items, label),
+        x: Axis::new(
+            "items",
+            Scale::Logarithmic,
+            (1e3, 1e7),
+            items,
+            |items| match items {
+                1e6.. => format!("{}M", items / 1e6),
+                _ => grouped(items),
+            },
+        ),
         y: Axis::new(
             "memory usage (logarithmic)",
             Scale::Logarithmic,
             (1024.0, f64::from(1 << 30)),
             sizes,
-            bytes,
+            |bytes| match bytes {
+                1048576.0.. => format!("{} MiB", bytes / 1048576.0),
+                _ => format!("{} KiB", bytes / 1024.0),
+            },
         ),
-        series: series.collect(),
-    }
+        series: curves,
+    };
+    chart.svg()
 }
 
 /// Replaces generated texts in a document. Each has the name of its markers.
-fn replace(file: &str, texts: &[(&str, &str)]) {
+fn replace(file: &str, texts: &[(&str, String)]) {
     let mut document = fs::read_to_string(path(file)).expect("a document");
     for (name, text) in texts {
         let (begin, end) = (
@@ -404,34 +315,53 @@ fn replace(file: &str, texts: &[(&str, &str)]) {
 }
 
 fn main() {
-    let redisbloom_2 = Comparison(recorded("redisbloom-2.8.2.json"));
-    let redisbloom = Comparison(recorded("redisbloom-8.10.json"));
-    let valkey_bloom = Comparison(recorded("valkey-bloom.json"));
-    let memory = recorded("memory.json");
-    let curves = memory["curves"].as_array().expect("curves");
-    let peers = [&redisbloom_2, &redisbloom, &valkey_bloom];
-    let huge_pages = HugePages(recorded("huge-pages.json"));
-    replace("README.md", &[("peers", &summary(peers))]);
+    let names = [
+        "redisbloom-2.8.2.json",
+        "redisbloom-8.10.json",
+        "valkey-bloom.json",
+    ];
+    let peers = names.map(|name| Comparison(recorded(name)));
+    let peers = peers.each_ref();
+    let results_of_huge_pages = Comparison(recorded("huge-pages.json"));
+    let curves = memory_curves(&recorded("memory.json"));
+    replace("README.md", &[("peers", summary(peers))]);
     let page = [
-        ("peers", &*table(peers)),
-        ("huge pages", &huge_pages.table()),
-        ("memory", &memory_table(curves)),
-        ("small keys", &small_keys(&recorded("small-keys.json"))),
+        ("peers", table(peers)),
+        ("huge pages", huge_pages(&results_of_huge_pages)),
+        ("memory", memory_table(&curves)),
+        ("small keys", small_keys(&recorded("small-keys.json"))),
     ];
     replace("docs/performance.md", &page);
-    let charts = [
-        (
-            "docs/performance/families.svg",
-            families(&redisbloom_2).rows(),
-        ),
-        (
-            "docs/performance/peers.svg",
-            ratios(&redisbloom, &valkey_bloom).rows(),
-        ),
-        ("docs/performance/huge-pages.svg", huge_pages.chart().rows()),
-        ("docs/plots/memory.svg", memory_chart(curves).svg()),
+
+    let divided_by = |peer: usize| (format!("divided by {}", peers[peer].peer()), peers[peer]);
+    let below_1 = "below 1: Roughly takes less time";
+    // A command of each family, for README.md.
+    let families = [
+        "BF.MEXISTS ×100",
+        "CF.MEXISTS ×100",
+        "CMS.QUERY ×50",
+        "TOPK.ADD, k 100",
+        "TDIGEST.ADD ×100",
     ];
-    for (file, chart) in charts {
+    let title = "Server CPU time of Roughly";
+    let families = chart_of_ratios(title, below_1, &families, &[divided_by(0)]);
+    let cases = peers[1].cases().keys().map(String::as_str);
+    let cases: Vec<_> = cases.filter(|name| is_of_module(name)).collect();
+    let title = "Server CPU time of Roughly per command,\ndivided by that of another module";
+    let all = chart_of_ratios(title, below_1, &cases, &[divided_by(1), divided_by(2)]);
+    let cases = results_of_huge_pages.cases().keys().map(String::as_str);
+    let huge_pages = chart_of_ratios(
+        "Server CPU time per command with huge pages,\ndivided by that without",
+        "below 1: huge pages take less time",
+        &cases.collect::<Vec<_>>(),
+        &[("200 million items".to_owned(), &results_of_huge_pages)],
+    );
+    for (file, chart) in [
+        ("docs/performance/families.svg", families),
+        ("docs/performance/peers.svg", all),
+        ("docs/performance/huge-pages.svg", huge_pages),
+        ("docs/plots/memory.svg", memory_chart(curves)),
+    ] {
         fs::write(path(file), chart).expect("a file that can be written");
     }
 }

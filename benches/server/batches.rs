@@ -16,96 +16,61 @@ const ALL_BYTES: usize = 1 << 25;
 const ALL_ITEMS: usize = 60_000;
 /// Parts of a load. Even, so that each module is first equally often.
 const BURSTS: usize = 10;
-
-/// A command with several items.
-struct Command {
-    name: &'static str,
-    /// Creates the key.
-    setup: &'static str,
-    /// Before the items.
-    start: &'static str,
-    /// After each item.
-    after: &'static str,
-    /// Whether all items were added before.
-    has_items: bool,
-}
-
-const fn command(
-    name: &'static str,
-    setup: &'static str,
-    start: &'static str,
-    after: &'static str,
-    has_items: bool,
-) -> Command {
-    Command {
-        name,
-        setup,
-        start,
-        after,
-        has_items,
-    }
-}
-
-const BLOOM: &str = "BF.RESERVE k 0.001 5000000";
-const CUCKOO: &str = "CF.RESERVE k 8000000";
-const COUNT_MIN: &str = "CMS.INITBYDIM k 20000 7";
-const TOP_K: &str = "TOPK.RESERVE k 50 2000 7 0.9";
-
-const COMMANDS: [Command; 9] = [
-    command("BF.MADD", BLOOM, "BF.MADD k", "", false),
-    command("BF.MEXISTS, absent", BLOOM, "BF.MEXISTS k", "", false),
-    command("BF.MEXISTS, present", BLOOM, "BF.MEXISTS k", "", true),
-    command("CF.INSERT", CUCKOO, "CF.INSERT k ITEMS", "", false),
-    command("CF.MEXISTS, absent", CUCKOO, "CF.MEXISTS k", "", false),
-    command("CF.MEXISTS, present", CUCKOO, "CF.MEXISTS k", "", true),
-    command("CMS.INCRBY", COUNT_MIN, "CMS.INCRBY k", " 1", false),
-    command("CMS.QUERY", COUNT_MIN, "CMS.QUERY k", "", true),
-    command("TOPK.ADD", TOP_K, "TOPK.ADD k", "", false),
-];
-
-impl Command {
-    /// The command with this many items of this length.
-    fn load(&self, items: usize, len: usize, commands: usize) -> Load {
-        let range = 10u64.pow(match self.has_items {
-            true => PRESENT_DIGITS,
-            false => len.min(9) as u32,
-        });
-        let item = format!("{}{}", item("#", len), self.after);
-        Load::new(self.start, commands, range)
-            .with(items, &item)
-            .with_digits(len.min(MAX_DIGITS))
-    }
-
-    /// Adds the items that the command finds, or others.
-    fn prefill(&self, server: &mut Prepared) {
-        server.send(self.setup);
-        let family = self.name.split('.').next();
-        let (add, after) = match family {
-            Some("BF") => ("BF.MADD k", ""),
-            Some("CF") => ("CF.INSERT k ITEMS", ""),
-            Some("CMS") => ("CMS.INCRBY k", " 1"),
-            _ => return,
-        };
-        if self.has_items {
-            for len in LENGTHS {
-                let item = format!("{}{after}", item("@", len));
-                let load = Load::new(add, 10usize.pow(PRESENT_DIGITS) / 20, 1).with(20, &item);
-                server.run(&load.with_digits(len.min(MAX_DIGITS)));
-            }
-        } else if self.name.ends_with("absent") {
-            server.run(&Load::new(add, 5000, 1).with(100, "other:@"));
-        }
-    }
-}
-
-/// The digits of the numbers of items that are present.
+/// A ratio below this is not measured again.
+const CLEARLY_FASTER: f64 = 0.95;
+/// The digits of the numbers of items that are present, and those of longer items.
 const PRESENT_DIGITS: u32 = 4;
-/// The digits of the numbers in longer items.
 const MAX_DIGITS: usize = 12;
 
-/// An item with this length, which contains the placeholder of a number.
-fn item(number: &str, len: usize) -> String {
-    "x".repeat(len.saturating_sub(MAX_DIGITS)) + number
+/// Name, the command that creates the key, what is sent before the items, and what after each item. Items of a command are absent, unless its name has
+/// "present".
+const COMMANDS: &str = "\
+BF.MADD|BF.RESERVE k 0.001 5000000|BF.MADD k|
+BF.MEXISTS, absent|BF.RESERVE k 0.001 5000000|BF.MEXISTS k|
+BF.MEXISTS, present|BF.RESERVE k 0.001 5000000|BF.MEXISTS k|
+CF.INSERT|CF.RESERVE k 8000000|CF.INSERT k ITEMS|
+CF.MEXISTS, absent|CF.RESERVE k 8000000|CF.MEXISTS k|
+CF.MEXISTS, present|CF.RESERVE k 8000000|CF.MEXISTS k|
+CMS.INCRBY|CMS.INITBYDIM k 20000 7|CMS.INCRBY k| 1
+CMS.QUERY, present|CMS.INITBYDIM k 20000 7|CMS.QUERY k|
+TOPK.ADD|TOPK.RESERVE k 50 2000 7 0.9|TOPK.ADD k|";
+
+/// Commands with this many items of this length, which contain a number.
+fn load(
+    commands: usize,
+    range: u64,
+    start: &str,
+    items: usize,
+    (number, len): (&str, usize),
+    after: &str,
+) -> Load {
+    let rest = "x".repeat(len.saturating_sub(MAX_DIGITS));
+    let load = format!("{commands} {range} {start} {items}× {rest}{number}{after}");
+    Load::parse(&load).with_digits(len.min(MAX_DIGITS))
+}
+
+/// Adds the items that the command finds, or others.
+fn prefill(server: &mut Prepared, name: &str, setup: &str) {
+    server.send(setup);
+    let (add, after) = match name.split('.').next() {
+        Some("BF") => ("BF.MADD k", ""),
+        Some("CF") => ("CF.INSERT k ITEMS", ""),
+        _ => ("CMS.INCRBY k", " 1"),
+    };
+    if name.ends_with("present") {
+        for len in LENGTHS {
+            server.run(&load(
+                10usize.pow(PRESENT_DIGITS) / 20,
+                1,
+                add,
+                20,
+                ("@", len),
+                after,
+            ));
+        }
+    } else if name.ends_with("absent") {
+        server.run(&Load::parse(&format!("5000 1 {add} 100× other:@")));
+    }
 }
 
 /// Prints the worst ratios of the commands that `selects` accepts.
@@ -117,51 +82,51 @@ pub fn run(selects: impl Fn(&str) -> bool) {
     assert!(group.modules.len() > 1, "no module to compare with");
     let (server, versions) = group.versions();
     println!(
-        "{server}, Roughly {}: ratio of CPU times for {} to {} items of {} to {} bytes",
-        versions.join(", "),
-        ITEMS[0],
-        ITEMS[ITEMS.len() - 1],
-        LENGTHS[0],
-        LENGTHS[LENGTHS.len() - 1],
+        "{server}, Roughly {}: ratio of CPU times for {ITEMS:?} items of {LENGTHS:?} bytes",
+        versions.join(", ")
     );
-    for command in COMMANDS.iter().filter(|command| selects(command.name)) {
-        let mut servers = group.start_all(false, |_, server| command.prefill(server));
+    let commands = COMMANDS
+        .lines()
+        .map(|line| line.split('|').collect::<Vec<_>>());
+    for command in commands.filter(|command| selects(command[0])) {
+        let [name, setup, start, after] = [0, 1, 2, 3].map(|column| command[column]);
+        let mut servers = group.start_all(false, |_, server| prefill(server, name, setup));
         let mut ratios = Vec::new();
-        for items in ITEMS {
-            for len in LENGTHS {
-                // A cuckoo filter is soon full of the copies of few items.
-                let has_few_items = len < 8 && command.name == "CF.INSERT";
-                if items * len > MAX_BYTES || has_few_items {
-                    continue;
-                }
-                let commands = (ALL_ITEMS / items).min(ALL_BYTES / (items * len)).max(20);
-                let load = command.load(items, len, commands);
-                let mut ratio = f64::INFINITY;
-                // A ratio that could be the worst is measured again, in more parts.
-                for bursts in [BURSTS, 4 * BURSTS] {
-                    let mut times = vec![Vec::new(); group.modules.len()];
-                    let mut load = load.clone();
-                    load.commands *= bursts / BURSTS;
-                    alternate(&mut servers, &load, bursts, &mut times);
-                    ratio = (times[1..].iter())
-                        .map(|peer| quartiles(&times[0], peer)[1])
-                        .fold(0.0, f64::max);
-                    if ratio < CLEARLY_FASTER {
-                        break;
-                    }
-                }
-                ratios.push((ratio, items, len));
+        for (items, len) in ITEMS
+            .into_iter()
+            .flat_map(|items| LENGTHS.map(|len| (items, len)))
+        {
+            // A cuckoo filter is soon full of the copies of few items.
+            if items * len > MAX_BYTES || len < 8 && name == "CF.INSERT" {
+                continue;
             }
+            let digits = if name.ends_with("present") {
+                PRESENT_DIGITS
+            } else {
+                len.min(9) as u32
+            };
+            let commands = (ALL_ITEMS / items).min(ALL_BYTES / (items * len)).max(20);
+            let mut load = load(commands, 10u64.pow(digits), start, items, ("#", len), after);
+            let mut ratio = f64::INFINITY;
+            // A ratio that could be the worst is measured again, in more parts.
+            for factor in [1, 4] {
+                load.commands = commands * factor;
+                let mut times = vec![Vec::new(); group.modules.len()];
+                alternate(&mut servers, &load, BURSTS * factor, &mut times);
+                let peers = times[1..].iter().map(|peer| quartiles(&times[0], peer)[1]);
+                ratio = peers.fold(0.0, f64::max);
+                if ratio < CLEARLY_FASTER {
+                    break;
+                }
+            }
+            ratios.push((ratio, items, len));
         }
-        check_replies(command.name, &servers);
+        check_replies(name, &servers);
         ratios.sort_by(|a, b| b.0.total_cmp(&a.0));
-        print!("{:<22}", command.name);
+        print!("{name:<22}");
         for (ratio, items, len) in ratios.iter().take(4) {
             print!("   {ratio:.3} ({items} × {len} bytes)");
         }
         println!("   best {:.3}", ratios[ratios.len() - 1].0);
     }
 }
-
-/// A ratio below this is not measured again.
-const CLEARLY_FASTER: f64 = 0.95;

@@ -1,5 +1,5 @@
 //! Roughly with `sketch-huge-pages yes` divided by Roughly with `no`: CPU time of commands on large arrays, the fork of a
-//! BGSAVE and the bytes that are copied while it runs, resident memory, and latencies while pages are replaced.
+//! BGSAVE, and latencies while it runs.
 
 use crate::cases;
 use crate::load::{Connections, Load};
@@ -10,14 +10,10 @@ use crate::{BURSTS, fastest, measure};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
 
-/// Number of rounds of the measurements with BGSAVE and of latencies.
+/// Number of rounds of the measurements with BGSAVE.
 const ROUNDS: usize = 3;
-/// The name that selects the measurements with BGSAVE and of latencies.
+/// The name that selects the measurements with BGSAVE.
 const PAUSES: &str = "pauses";
-/// Filter of 1 GiB.
-const LARGE: &str = "BF.RESERVE k 0.001 597000000";
-/// The unit of values that only a server with huge pages has.
-const SECONDS: &str = "s";
 /// Additions of one client, each after the reply to the last one.
 const ADDITIONS: usize = 20_000;
 
@@ -46,33 +42,6 @@ fn entry(name: &str, unit: &str, [yes, no]: [f64; 2], [low, ratio, high]: [f64; 
     json!({"unit": unit, "yes": yes, "no": no, "ratio": ratio, "ratio_low": low, "ratio_high": high})
 }
 
-/// Measurements of one server, by name and unit.
-type Measured = Vec<(&'static str, &'static str, f64)>;
-
-/// Latencies of single additions by one client, and of a PING after each: values at 50 and 99.9 percent, and the largest, in
-/// µs.
-fn latencies(server: &Server, key: &str, first: usize) -> [[f64; 3]; 2] {
-    let mut connection = server.resp2();
-    let mut time = |arguments: &[&str]| {
-        let start = Instant::now();
-        connection.send(arguments);
-        start.elapsed().as_secs_f64() * 1e6
-    };
-    let mut times = [const { Vec::new() }; 2];
-    for n in 0..ADDITIONS {
-        times[0].push(time(&["BF.ADD", key, &(first + n).to_string()]));
-        times[1].push(time(&["PING"]));
-    }
-    times.map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        [
-            times[ADDITIONS / 2],
-            times[ADDITIONS * 999 / 1000],
-            times[ADDITIONS - 1],
-        ]
-    })
-}
-
 /// Saves in a child process, which waits for `delay` before it ends. Returns the time of the fork in ms.
 fn save(server: &mut Server, delay: Duration, meanwhile: impl FnOnce(&Server)) -> f64 {
     let command = format!("CONFIG SET rdb-key-save-delay {}", delay.as_micros());
@@ -85,106 +54,54 @@ fn save(server: &mut Server, delay: Duration, meanwhile: impl FnOnce(&Server)) -
     server.info_number("latest_fork_usec") as f64 / 1e3
 }
 
-/// A filter of 1 GiB that was just filled, and saves during additions.
-fn of_saves(server: &mut Server) -> Measured {
-    const SAVES: [&str; 3] = [
-        "fork after 1 save with 20,000 additions",
-        "fork after 2 saves with 20,000 additions",
-        "fork after 3 saves with 20,000 additions",
-    ];
-    send(server, LARGE);
-    let fill = Load::new("BF.MADD k", 30_000, 1_000_000_000).with(100, "item:#");
-    Connections::open(server.port(), 1).run(&fill);
-    let mut numbers = (0..).step_by(ADDITIONS);
-    let mut next = || numbers.next().expect("a number");
-    let [filled, ping] = latencies(server, "k", next());
-    let replaced = wait_for_huge_pages(server);
-    let quiet = Duration::from_millis(1);
-    let fork = save(server, quiet, |_| {});
-    let [before, _] = latencies(server, "k", next());
-    let mut measured = vec![
-        ("all pages huge after the fill", SECONDS, replaced),
-        ("fork after the fill", "ms", fork),
-        ("BF.ADD, after the first fill, median", "µs", filled[0]),
-        ("BF.ADD, after the first fill, 99.9 %", "µs", filled[1]),
-        ("BF.ADD, after the first fill, longest", "µs", filled[2]),
-        ("PING, after the first fill, 99.9 %", "µs", ping[1]),
-        ("PING, after the first fill, longest", "µs", ping[2]),
-        ("BF.ADD, no save, median", "µs", before[0]),
-        ("BF.ADD, no save, 99.9 %", "µs", before[1]),
-        ("BF.ADD, no save, longest", "µs", before[2]),
-    ];
-    for (i, name) in SAVES.into_iter().enumerate() {
-        let first = next();
-        let mut during = [0.0; 3];
-        save(server, Duration::from_secs(10), |server| {
-            [during, _] = latencies(server, "k", first);
-        });
-        if i == 0 {
-            let copied = server.info_number("rdb_last_cow_size") as f64 / f64::from(1 << 20);
-            measured.extend([
-                ("copied during a save with 20,000 additions", "MiB", copied),
-                ("BF.ADD during a save, median", "µs", during[0]),
-                ("BF.ADD during a save, 99.9 %", "µs", during[1]),
-                ("BF.ADD during a save, longest", "µs", during[2]),
-            ]);
-        }
-        if i == 2 {
-            let again = save(server, quiet, |_| {});
-            measured.push(("fork right after such a save", "ms", again));
-        }
-        let restored = wait_for_huge_pages(server);
-        if i == 0 {
-            measured.push(("all pages huge after such a save", SECONDS, restored));
-        }
-        measured.push((name, "ms", save(server, quiet, |_| {})));
-    }
-    measured
-}
+/// The measurements of one server, with their units.
+const SAVES: [(&str, &str); 3] = [
+    ("fork after the fill", "ms"),
+    ("BF.ADD during a save, median", "µs"),
+    ("BF.ADD during a save, longest", "µs"),
+];
 
-/// A new filter of 1 GiB: additions, and the memory that it takes.
-fn of_new_filter(server: &mut Server) -> Measured {
-    send(server, LARGE);
-    let resident = |additions: usize| {
-        let fill = Load::new("BF.ADD k", additions, 1_000_000_000).with(1, "item:#");
-        Connections::open(server.port(), 1).run(&fill);
-        wait_for_huge_pages(server);
-        server.resident_bytes() as f64 / f64::from(1 << 20)
-    };
-    let (few, more) = (resident(100), resident(10_000));
-    send(server, "BF.RESERVE other 0.001 200000000");
-    let [times, _] = latencies(server, "other", 0);
-    vec![
-        ("resident, 100 items in a filter of 1 GiB", "MiB", few),
-        ("resident, 10,000 items in a filter of 1 GiB", "MiB", more),
-        ("BF.ADD, new filter, median", "µs", times[0]),
-        ("BF.ADD, new filter, 99.9 %", "µs", times[1]),
-        ("BF.ADD, new filter, longest", "µs", times[2]),
-    ]
+/// A filter of 1 GiB that was just filled, and a save during additions.
+fn of_saves(server: &mut Server) -> [f64; 3] {
+    send(server, "BF.RESERVE k 0.001 597000000");
+    let fill = Load::parse("30000 1000000000 BF.MADD k 100× item:#");
+    Connections::open(server.port(), 1).run(&fill);
+    wait_for_huge_pages(server);
+    let fork = save(server, Duration::from_millis(1), |_| {});
+    let mut times = Vec::new();
+    save(server, Duration::from_secs(10), |server| {
+        let mut connection = server.resp2();
+        times.extend((0..ADDITIONS).map(|number| {
+            let start = Instant::now();
+            connection.send(&["BF.ADD", "k", &number.to_string()]);
+            start.elapsed().as_secs_f64() * 1e6
+        }));
+    });
+    let [_, median, longest] = range(times);
+    [fork, median, longest]
 }
 
 /// Measures on a new server per setting and round, in alternating order.
-fn rounds(group: &Group, measure: fn(&mut Server) -> Measured, results: &mut Map<String, Value>) {
-    let mut measured: [Vec<Measured>; 2] = Default::default();
+fn pauses(group: &Group) -> Map<String, Value> {
+    let mut measured = [const { Vec::new() }; 2];
     for round in 0..ROUNDS {
         for i in [round % 2, 1 - round % 2] {
-            measured[i].push(measure(&mut group.start(&group.modules[i])));
+            measured[i].push(of_saves(&mut group.start(&group.modules[i])));
         }
     }
-    let [yes, no] = measured;
-    for (i, &(name, unit, _)) in yes[0].iter().enumerate() {
-        let of = |rounds: &[Measured]| rounds.iter().map(|round| round[i].2).collect::<Vec<_>>();
-        let (yes, no) = (of(&yes), of(&no));
-        let medians = [&yes, &no].map(|values| range(values.clone())[1]);
-        if unit == SECONDS {
-            println!("{name:<40} yes {yes:.1?} {unit}");
-            results.insert(name.to_owned(), json!({"unit": unit, "yes": medians[0]}));
-            continue;
-        }
+    let results = SAVES.iter().enumerate().map(|(at, &(name, unit))| {
+        let [yes, no] = [0, 1].map(|i| {
+            measured[i]
+                .iter()
+                .map(|round| round[at])
+                .collect::<Vec<_>>()
+        });
         let [low, _, high] = range(yes.iter().zip(&no).map(|(yes, no)| yes / no).collect());
+        let medians = [yes, no].map(|values| range(values)[1]);
         let ratios = [low, medians[0] / medians[1], high];
-        results.insert(name.to_owned(), entry(name, unit, medians, ratios));
-    }
+        (name.to_owned(), entry(name, unit, medians, ratios))
+    });
+    results.collect()
 }
 
 /// Measures the cases and pauses that `selects` accepts. Writes the results if not `is_part`.
@@ -205,11 +122,11 @@ pub fn run(selects: impl Fn(&str) -> bool, is_part: bool, load_before: f64) {
         let ratios = ratio_of_passes(&times[0], &times[1]);
         results.insert(case.name.to_owned(), entry(case.name, "ns", ns, ratios));
     }
-    let mut pauses = Map::new();
-    if selects(PAUSES) {
-        rounds(&group, of_saves, &mut pauses);
-        rounds(&group, of_new_filter, &mut pauses);
-    }
+    let pauses = if selects(PAUSES) {
+        pauses(&group)
+    } else {
+        Map::new()
+    };
     if is_part {
         return;
     }

@@ -3,7 +3,6 @@
 //! One thread serves all connections: while it reads the replies to one batch, the server executes the
 //! others. Replies are only counted. An error reply ends the benchmark, so that no errors are measured.
 
-use crate::stream::Numbers;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
@@ -20,6 +19,21 @@ const RANDOM: u8 = b'#';
 /// Placeholder of the next number of the connections' sequence.
 const NEXT: u8 = b'@';
 
+/// Uniform numbers, the same in every run: a linear congruential generator modulo 2^64 with the constants of Knuth's MMIX.
+#[derive(Debug)]
+struct Numbers(u64);
+
+impl Numbers {
+    /// The next number in `0..end`.
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        ((u128::from(self.0) * u128::from(end)) >> 64) as u64
+    }
+}
+
 /// A command that is sent with different numbers each time, such as `BF.ADD key item:#`.
 #[derive(Debug, Clone)]
 pub struct Load {
@@ -33,12 +47,30 @@ pub struct Load {
 }
 
 impl Load {
-    /// Creates a load of `commands` times this command, with arguments separated by spaces. Each `#` is replaced by a random
-    /// number in `0..range`, each `@` by the next number from 0 on; both have twelve digits.
-    pub fn new(command: &str, commands: usize, range: u64) -> Self {
+    /// Parses a load such as `30000 1000000 CMS.INCRBY k 50× item:# 3`: 30,000 commands with random numbers below 1,000,000. The arguments after
+    /// `50×` are repeated. Each `#` is replaced by a random number, each `@` by the next number from 0 on; both have twelve digits.
+    ///
+    /// # Panics
+    /// If the text is no load.
+    pub fn parse(text: &str) -> Self {
+        let mut words = text.split(' ');
+        let mut number = || {
+            words
+                .next()
+                .and_then(|word| word.parse().ok())
+                .expect("a number")
+        };
+        let (commands, range) = (number(), number());
+        let mut arguments: Vec<String> = words.map(str::to_owned).collect();
+        if let Some(at) = arguments.iter().position(|word| word.ends_with('×')) {
+            let repeated = arguments.split_off(at);
+            let times: usize = repeated[0].trim_end_matches('×').parse().expect("a number");
+            let count = times * (repeated.len() - 1);
+            arguments.extend(repeated[1..].iter().cycle().take(count).cloned());
+        }
         Self {
-            arguments: command.split(' ').map(str::to_owned).collect(),
-            commands,
+            arguments,
+            commands: commands as usize,
             range,
             digits: DIGITS,
         }
@@ -47,15 +79,6 @@ impl Load {
     /// The same load, whose numbers have this many digits.
     pub fn with_digits(mut self, digits: usize) -> Self {
         self.digits = digits;
-        self
-    }
-
-    /// Appends the arguments `times` times.
-    pub fn with(mut self, times: usize, arguments: &str) -> Self {
-        for _ in 0..times {
-            self.arguments
-                .extend(arguments.split(' ').map(str::to_owned));
-        }
         self
     }
 

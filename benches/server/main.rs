@@ -29,10 +29,6 @@
 //! Arguments select the cases whose names contain one of them; `--quick` runs one pass with a twentieth of the commands. Both
 //! write no file.
 
-#[path = "../record.rs"]
-mod record;
-#[path = "../stream.rs"]
-mod stream;
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
@@ -41,6 +37,7 @@ mod cases;
 mod huge_pages;
 mod load;
 mod modules;
+mod record;
 mod small_keys;
 
 use cases::Case;
@@ -114,22 +111,19 @@ fn quartiles(ours: &[f64], theirs: &[f64]) -> [f64; 3] {
 /// Measures the cases of a group that `selects` accepts. Returns the results of each module, by name of the case.
 fn run(group: &Group, selects: impl Fn(&str) -> bool, is_quick: bool) -> Vec<Map<String, Value>> {
     let mut results = vec![Map::new(); group.modules.len()];
-    let (cases, not_compared): (Vec<_>, Vec<_>) = cases::all()
-        .into_iter()
-        .filter(|case| selects(case.name))
-        .partition(|case| group.compares(case));
-    for case in &cases {
+    for case in cases::all().iter().filter(|case| selects(case.name)) {
+        if !group.compares(case) {
+            println!("{:<36} not a command of the other module", case.name);
+            continue;
+        }
         let times = measure(group, case, is_quick);
         let roughly = fastest(&times[0]);
         print!("{:<36} {roughly:>9.0} ns", case.name);
         results[0].insert(case.name.to_owned(), json!({"roughly": roughly.round()}));
         for (i, module) in group.modules.iter().enumerate().skip(1) {
-            let peer = fastest(&times[i]);
+            let (name, peer) = (module.name, fastest(&times[i]));
             let [low, ratio, high] = quartiles(&times[0], &times[i]);
-            print!(
-                "   {} {peer:.0} ns, {ratio:.3} ({low:.3} to {high:.3})",
-                module.name
-            );
+            print!("   {name} {peer:.0} ns, {ratio:.3} ({low:.3} to {high:.3})");
             let result = json!({
                 "roughly": roughly.round(), "peer": peer.round(),
                 "ratio": ratio, "ratio_low": low, "ratio_high": high,
@@ -137,13 +131,6 @@ fn run(group: &Group, selects: impl Fn(&str) -> bool, is_quick: bool) -> Vec<Map
             results[i].insert(case.name.to_owned(), result);
         }
         println!();
-    }
-    if !not_compared.is_empty() {
-        let names: Vec<_> = not_compared.iter().map(|case| case.name).collect();
-        println!(
-            "not compared, because the other module does not have the command or its options: {}",
-            names.join("; ")
-        );
     }
     results
 }
@@ -179,21 +166,21 @@ fn main() {
             continue;
         }
         // Beside other modules, the results of Roughly are in the files of these modules.
-        let alone = group.modules.len() == 1;
-        for (i, cases) in results.into_iter().enumerate().skip(usize::from(!alone)) {
+        let first = usize::from(group.modules.len() > 1);
+        for (i, cases) in results.into_iter().enumerate().skip(first) {
             let mut results = json!({
                 "server": server,
                 "unit": "ns of server CPU per command, fastest of interleaved passes; median ratio of bursts",
                 "roughly": versions[0],
                 "cases": cases,
             });
-            if !alone {
+            if i > 0 {
                 results["peer"] = versions[i].as_str().into();
             }
-            let name = if alone {
-                "server"
-            } else {
+            let name = if i > 0 {
                 group.modules[i].name
+            } else {
+                "server"
             };
             record::write(&format!("{name}.json"), results, load_before);
         }

@@ -18,30 +18,19 @@ pub struct Module {
     file: PathBuf,
     /// Arguments of the module.
     arguments: &'static [&'static str],
-    /// Commands sent to a new server before the setup of a case.
-    settings: &'static [&'static str],
+    /// A command sent to a new server before the setup of a case; may be empty.
+    setting: &'static str,
 }
 
 impl Module {
-    fn roughly() -> Self {
+    /// Roughly, with these arguments.
+    fn roughly(name: &'static str, arguments: &'static [&'static str]) -> Self {
         Self {
-            name: "roughly",
+            name,
             title: "Roughly",
             file: module_path(),
-            arguments: &[],
-            settings: &[],
-        }
-    }
-
-    /// Roughly with a value of `sketch-huge-pages`.
-    fn with_huge_pages(value: &'static str) -> Self {
-        Self {
-            name: value,
-            arguments: match value {
-                "yes" => WITH_HUGE_PAGES,
-                _ => &["sketch-huge-pages", "no"],
-            },
-            ..Self::roughly()
+            arguments,
+            setting: "",
         }
     }
 
@@ -50,7 +39,7 @@ impl Module {
         variable: &str,
         name: &'static str,
         title: &'static str,
-        settings: &'static [&'static str],
+        setting: &'static str,
     ) -> Option<Self> {
         let file = std::env::var_os(variable).filter(|file| !file.is_empty() && file != "none")?;
         let file = Path::new(&file)
@@ -61,7 +50,7 @@ impl Module {
             title,
             file,
             arguments: &[],
-            settings,
+            setting,
         })
     }
 }
@@ -78,7 +67,7 @@ pub struct Group {
 }
 
 /// valkey-bloom's default limit of 128 MiB is less than a filter for 200 million items.
-const VALKEY_BLOOM_SETTINGS: &[&str] = &["CONFIG SET bf.bloom-memory-usage-limit 8589934592"];
+const VALKEY_BLOOM_SETTING: &str = "CONFIG SET bf.bloom-memory-usage-limit 8589934592";
 
 impl Group {
     /// The groups that the environment variables select; Roughly alone if they select no other module.
@@ -86,41 +75,41 @@ impl Group {
     /// # Panics
     /// If a module or a server does not exist.
     pub fn all() -> Vec<Self> {
+        let of_variable = Module::of_variable;
         let others = [
-            Module::of_variable("ROUGHLY_REDISBLOOM", "redisbloom", "RedisBloom", &[]),
-            Module::of_variable("ROUGHLY_BASELINE", "baseline", "Roughly", &[]),
+            of_variable("ROUGHLY_REDISBLOOM", "redisbloom", "RedisBloom", ""),
+            of_variable("ROUGHLY_BASELINE", "baseline", "Roughly", ""),
         ];
         let others: Vec<_> = others.into_iter().flatten().collect();
-        let valkey_bloom = Module::of_variable(
-            "ROUGHLY_VALKEY_BLOOM",
-            "valkey-bloom",
-            "valkey-bloom",
-            VALKEY_BLOOM_SETTINGS,
-        );
-        let mut groups = Vec::new();
-        if !others.is_empty() || valkey_bloom.is_none() {
-            groups.push(Self {
-                modules: [Module::roughly()].into_iter().chain(others).collect(),
-                program: server_program(),
-                only_bloom: false,
-            });
-        }
-        if let Some(valkey_bloom) = valkey_bloom {
-            groups.push(Self {
-                modules: vec![Module::roughly(), valkey_bloom],
-                program: valkey_program().expect(
-                    "a Valkey server for ROUGHLY_VALKEY_BLOOM: ROUGHLY_VALKEY_SERVER=/path/to/valkey-server",
-                ),
-                only_bloom: true,
-            });
-        }
-        groups
+        let name = "valkey-bloom";
+        let valkey_bloom = of_variable("ROUGHLY_VALKEY_BLOOM", name, name, VALKEY_BLOOM_SETTING);
+        let group = |others: Vec<Module>, program, only_bloom| Self {
+            modules: [Module::roughly("roughly", &[])]
+                .into_iter()
+                .chain(others)
+                .collect(),
+            program,
+            only_bloom,
+        };
+        let is_alone = others.is_empty() && valkey_bloom.is_none();
+        let first =
+            (is_alone || !others.is_empty()).then(|| group(others, server_program(), false));
+        let second = valkey_bloom.map(|module| {
+            let program = valkey_program().expect(
+                "a Valkey server for ROUGHLY_VALKEY_BLOOM: ROUGHLY_VALKEY_SERVER=/path/to/valkey-server",
+            );
+            group(vec![module], program, true)
+        });
+        first.into_iter().chain(second).collect()
     }
 
     /// Roughly with `sketch-huge-pages yes` and `no`.
     pub fn of_huge_pages() -> Self {
         Self {
-            modules: ["yes", "no"].map(Module::with_huge_pages).into(),
+            modules: vec![
+                Module::roughly("yes", WITH_HUGE_PAGES),
+                Module::roughly("no", &["sketch-huge-pages", "no"]),
+            ],
             program: server_program(),
             only_bloom: false,
         }
@@ -141,9 +130,7 @@ impl Group {
             .module(&module.file)
             .module_arguments(module.arguments)
             .start();
-        for command in module.settings {
-            send(&server, command);
-        }
+        send(&server, module.setting);
         server
     }
 
@@ -171,7 +158,11 @@ impl Group {
         is_reversed: bool,
         prepare: impl Fn(&Module, &mut Prepared),
     ) -> Vec<Prepared> {
-        let start = |module: &Module| {
+        let mut modules: Vec<_> = self.modules.iter().collect();
+        if is_reversed {
+            modules.reverse();
+        }
+        let prepared = modules.into_iter().map(|module| {
             let server = self.start(module);
             let connections = Connections::open(server.port(), 1);
             let mut prepared = Prepared {
@@ -180,13 +171,12 @@ impl Group {
             };
             prepare(module, &mut prepared);
             prepared
-        };
+        });
+        let mut prepared: Vec<_> = prepared.collect();
         if is_reversed {
-            let mut prepared: Vec<_> = self.modules.iter().rev().map(start).collect();
             prepared.reverse();
-            return prepared;
         }
-        self.modules.iter().map(start).collect()
+        prepared
     }
 
     /// Starts a server for each module and prepares it for a case; see [`Group::start_all`]. The load before the measurement is
@@ -222,9 +212,7 @@ impl Prepared {
     /// # Panics
     /// If the reply is an error.
     pub fn send(&self, command: &str) {
-        if !command.is_empty() {
-            send(&self.server, command);
-        }
+        send(&self.server, command);
     }
 
     /// Sends a load. Its sequence of numbers begins with 0.
@@ -263,10 +251,7 @@ impl Prepared {
 
     /// User and system CPU time of the server process, in seconds.
     fn cpu_seconds(&self) -> f64 {
-        ["used_cpu_user", "used_cpu_sys"]
-            .map(|field| self.info("cpu", field))
-            .iter()
-            .sum()
+        self.info("cpu", "used_cpu_user") + self.info("cpu", "used_cpu_sys")
     }
 
     /// A field of a section of INFO.
@@ -288,53 +273,43 @@ fn version(server: &Server) -> String {
     }
 }
 
-/// Waits until the server has replaced the pages that are in use by huge pages. Returns the time in seconds since the call,
-/// 0 if the setting is `no`.
-pub fn wait_for_huge_pages(server: &Server) -> f64 {
+/// Waits until the server has replaced the pages that are in use by huge pages, unless the setting is `no`.
+pub fn wait_for_huge_pages(server: &Server) {
     if server.info("bf_huge_pages").as_deref() != Some("active") {
-        return 0.0;
+        return;
     }
-    let start = Instant::now();
     // The server looks at all pages in intervals.
     const QUIET: Duration = Duration::from_secs(10);
-    let (mut last, mut seconds) = ([-1; 2], 0.0);
-    while start.elapsed().as_secs_f64() < seconds + QUIET.as_secs_f64() {
+    let (mut last, mut since) = ([-1; 2], Instant::now());
+    while since.elapsed() < QUIET {
         let fields = ["bf_huge_page_bytes", "bf_huge_page_bytes_waiting"];
         let bytes = fields.map(|field| server.info_number(field));
         if bytes != last || bytes[1] > 0 {
-            last = bytes;
-            seconds = start.elapsed().as_secs_f64();
+            (last, since) = (bytes, Instant::now());
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    seconds
 }
 
-/// Runs a command.
+/// Runs a command, unless it is empty.
 ///
 /// # Panics
 /// If the reply is an error.
 pub fn send(server: &Server, command: &str) {
-    let reply = server.call(command);
-    assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+    if !command.is_empty() {
+        let reply = server.call(command);
+        assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+    }
 }
 
 /// The version of the only module: MODULE LIST replies with 10,000 × major + 100 × minor + patch.
 fn module_version(server: &Server) -> String {
     let list = server.call("MODULE LIST");
     let module = list.items().and_then(<[Reply]>::first);
-    let fields = module.and_then(Reply::items).expect("a module");
-    let after_name = fields
-        .iter()
-        .skip_while(|field| field.text() != Some(b"ver"));
-    let number = after_name.skip(1).find_map(Reply::integer);
+    let number = module.and_then(|module| module.field("ver")?.integer());
     let number = number.expect("a version");
-    format!(
-        "{}.{}.{}",
-        number / 10_000,
-        number / 100 % 100,
-        number % 100
-    )
+    let (major, minor, patch) = (number / 10_000, number / 100 % 100, number % 100);
+    format!("{major}.{minor}.{patch}")
 }
 
 /// The Valkey server, if there is one.
@@ -344,7 +319,7 @@ fn valkey_program() -> Option<OsString> {
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let on_path = std::env::split_paths(&path).map(|dir| dir.join("valkey-server"));
-    let fetched = crate::record::repository().join("target/servers/valkey-8.1/server");
+    let fetched = PathBuf::from("target/servers/valkey-8.1/server");
     on_path
         .chain([fetched])
         .find(|program| program.is_file())

@@ -3,46 +3,33 @@
 
 use serde_json::{Value, json};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-
-/// The directory of the repository.
-pub fn repository() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
-}
 
 /// Makes the repository the working directory, for relative paths such as that in `ROUGHLY_SERVER`. Cargo starts a benchmark in
 /// the directory of its package.
 ///
 /// # Panics
 /// If the directory does not exist.
-#[allow(dead_code)] // Some benchmarks do not need a server.
 pub fn enter_repository() {
-    std::env::set_current_dir(repository()).expect("the repository");
+    std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).expect("the repository");
 }
 
-/// The directory of the results, in the target directory of the repository.
-pub fn directory() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    repository().join(target).join("bench")
-}
-
-/// Writes the results of one benchmark together with a description of the machine.
+/// Writes the results of one benchmark together with a description of the machine to the target directory.
 ///
 /// # Panics
 /// If the file cannot be written.
-#[allow(dead_code)] // The report only reads results.
 pub fn write(name: &str, mut results: Value, load_before: f64) {
     results["machine"] = machine(load_before);
-    let file = directory().join(name);
-    fs::create_dir_all(directory()).expect("target/bench");
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let directory = Path::new(&target).join("bench");
+    fs::create_dir_all(&directory).expect("target/bench");
     let text = serde_json::to_string_pretty(&results).expect("JSON");
-    fs::write(&file, text + "\n").expect("the results");
-    println!("wrote {}", file.display());
+    fs::write(directory.join(name), text + "\n").expect("the results");
+    println!("wrote {}", directory.join(name).display());
 }
 
 /// Linux's load average of the last minute; 0 on other systems.
-#[allow(dead_code)]
 pub fn load_average() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ')
