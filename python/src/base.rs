@@ -1,8 +1,8 @@
 //! `Sketch`: the base of all classes, with the methods that all of them have.
 
-use crate::arguments::batch::ChunkItems;
+use crate::arguments::batch::chunk_items;
 use crate::arguments::bytes::bytes_of;
-use crate::arguments::scalars::Integer;
+use crate::arguments::scalars::{Integer, integer};
 use crate::classes::bloom::BloomFilter;
 use crate::classes::bloom_file::BloomFile;
 use crate::classes::count_min::CountMinSketch;
@@ -21,7 +21,7 @@ use crate::sketch::{dump, export};
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyTuple, PyType};
+use pyo3::types::{IntoPyDict, PyBool, PyBytes, PyDict, PyFloat, PyTuple, PyType};
 use roughly_dump::RDB_VERSION;
 use roughly_sketch::accuracy::Figure;
 
@@ -152,16 +152,13 @@ impl Base {
     /// >>> counts.update(["alice", "bob", "alice"])
     /// >>> counts.count
     /// 3
-    #[pyo3(
-        signature = (items, /, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
-        text_signature = "($self, items, /, *, at=None, allow_future=False, chunk=4096)",
-    )]
+    #[pyo3(signature = (items, /, *, at = None, allow_future = false, chunk = 4096))]
     fn update(
         &self,
         items: &Bound<'_, PyAny>,
         at: Option<&Bound<'_, PyAny>>,
         allow_future: bool,
-        chunk: ChunkItems,
+        #[pyo3(from_py_with = chunk_items)] chunk: usize,
     ) -> PyResult<()> {
         let _ = (items, at, allow_future, chunk);
         Err(PyNotImplementedError::new_err(()))
@@ -232,9 +229,12 @@ impl Base {
     ///
     /// >>> len(BloomFilter(1000).dump())
     /// 1446
-    #[pyo3(signature = (rdb_version = Integer(9)), text_signature = "($self, rdb_version=9)")]
-    fn dump<'py>(this: &Bound<'py, Self>, rdb_version: Integer) -> PyResult<Bound<'py, PyBytes>> {
-        dump(this, rdb_version.0)
+    #[pyo3(signature = (rdb_version = 9))]
+    fn dump<'py>(
+        this: &Bound<'py, Self>,
+        #[pyo3(from_py_with = integer)] rdb_version: i64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        dump(this, rdb_version)
     }
 
     /// Writes `dump()` into a file: a path, or a binary file object. `OSError` if it cannot be written.
@@ -301,20 +301,16 @@ impl Base {
     }
 
     fn __repr__(this: &Bound<'_, Self>) -> PyResult<String> {
-        let py = this.py();
-        let mut parameters = with_class!(this, |object| Class::parameters(object.get(), py))?;
-        for (name, value) in [
-            ("window", Self::window(this)?),
-            ("panes", Self::panes(this)?),
-            ("finest", Self::finest(this)?),
-        ] {
-            parameters.extend(value.map(|value| (name, value.to_string())));
+        let mut text = format!("<{}", this.get_type().name()?);
+        let attributes = with_class!(this, |object| Ok(attributes(object)))?;
+        for name in attributes.iter().chain(&["window", "panes", "finest"]) {
+            let value = match *name {
+                "len" => Some(this.len()?.to_string()),
+                name => text_of(&this.getattr(name)?)?,
+            };
+            text.extend(value.map(|value| format!(" {name}={value}")));
         }
-        let parameters = parameters
-            .iter()
-            .map(|(name, value)| format!(" {name}={value}"));
-        let name = this.get_type().name()?;
-        Ok(format!("<{name}{}>", parameters.collect::<String>()))
+        Ok(text + ">")
     }
 
     /// The bytes of the object and its memory blocks. The system provides pages of large blocks when they are first used.
@@ -381,6 +377,22 @@ fn dump<'py>(sketch: &Bound<'py, Base>, rdb_version: i64) -> PyResult<Bound<'py,
     with_class!(sketch, |object| {
         dump::of(Class::in_memory(object)?.get(), py, rdb_version)
     })
+}
+
+fn attributes<T: Class>(_: &Bound<'_, T>) -> &'static [&'static str] {
+    T::ATTRIBUTES
+}
+
+/// The text of an attribute; `None` for `None` and `False`.
+fn text_of(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    if value.is_none() || value.cast::<PyBool>().is_ok_and(|value| !value.is_true()) {
+        return Ok(None);
+    }
+    match value.cast::<PyFloat>() {
+        // Without an exponent.
+        Ok(float) => Ok(Some(float.value().to_string())),
+        Err(_) => Ok(Some(value.str()?.to_string())),
+    }
 }
 
 fn is_equal<T: Class>(object: &Bound<'_, T>, other: &Bound<'_, Base>) -> PyResult<bool> {

@@ -1,6 +1,6 @@
 //! Batches of items, which the sketches process without the lock of the interpreter.
 
-use crate::arguments::scalars::in_range;
+use crate::arguments::scalars::{in_range, integer};
 use crate::error::Error;
 use pyo3::prelude::*;
 use roughly_sketch::memory::{OutOfMemory, reserve_exact, try_push};
@@ -138,30 +138,12 @@ fn bytes_of(utf8: &[u8], len: usize) -> usize {
     starts.nth(len).map_or(utf8.len(), |(start, _)| start)
 }
 
-/// The number of items of an iterable that are read before they are processed.
-#[derive(Debug, Clone, Copy)]
-pub struct ChunkItems(usize);
-
-impl ChunkItems {
-    /// The default and the largest number.
-    pub const MAX: Self = Self(BATCH_ITEMS);
-
-    /// The number.
-    pub fn get(self) -> usize {
-        self.0
-    }
-}
-
-impl<'py> FromPyObject<'_, 'py> for ChunkItems {
-    type Error = PyErr;
-
-    fn extract(items: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let items = items.extract()?;
-        let items = in_range(
-            items,
-            1..=BATCH_ITEMS as i64,
-            "chunk must be between 1 and 4096",
-        );
-        Ok(Self(items.map(|items: u32| items as usize)?))
-    }
+/// The argument `chunk`: the number of items of an iterable that are read before they are processed.
+///
+/// # Errors
+/// `ValueError` if it is out of range, `TypeError` for other objects.
+pub fn chunk_items(chunk: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let range = 1..=BATCH_ITEMS as i64;
+    let items: u32 = in_range(integer(chunk)?, range, "chunk must be between 1 and 4096")?;
+    Ok(items as usize)
 }

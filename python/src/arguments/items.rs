@@ -1,8 +1,8 @@
 //! Items: `str` as UTF-8, `bytes`, and integers and floats as decimal digits, as clients send them.
 
 use crate::arguments::arrow;
-use crate::arguments::batch::{BATCH_BYTES, BATCH_ITEMS, Batch, ChunkItems, reserve};
-use crate::arguments::numpy_array::{self, Array, is_scalar};
+use crate::arguments::batch::{BATCH_BYTES, BATCH_ITEMS, Batch, reserve};
+use crate::arguments::numpy_array::{self, is_scalar};
 use crate::error::Error;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUserWarning};
 use pyo3::intern;
@@ -170,21 +170,21 @@ pub fn for_each_batch(
     items: &Bound<'_, PyAny>,
     read: impl FnMut(&Batch) -> Result<(), Error> + Send,
 ) -> PyResult<()> {
-    for_each_chunk(items, ChunkItems::MAX, read)
+    for_each_chunk(items, BATCH_ITEMS, read)
 }
 
 /// Passes items in batches to `read`, without the lock of the interpreter. The items are those of a NumPy array of integers
 /// or strings, of a column of a data frame, or of any iterable, of which at most `chunk` items are read ahead.
 pub fn for_each_chunk(
     items: &Bound<'_, PyAny>,
-    chunk: ChunkItems,
+    chunk: usize,
     mut read: impl FnMut(&Batch) -> Result<(), Error> + Send,
 ) -> PyResult<()> {
     for_each_of(items, chunk, &mut read)
 }
 
 /// As [`for_each_chunk`], compiled once.
-fn for_each_of(items: &Bound<'_, PyAny>, chunk: ChunkItems, read: &mut Read<'_>) -> PyResult<()> {
+fn for_each_of(items: &Bound<'_, PyAny>, chunk: usize, read: &mut Read<'_>) -> PyResult<()> {
     // The look-ups of the interfaces of columns and arrays would take longer than a few items.
     if items.is_exact_instance_of::<PyList>() || items.is_exact_instance_of::<PyTuple>() {
         return for_each_object(items, chunk, read);
@@ -219,20 +219,18 @@ fn for_each_of(items: &Bound<'_, PyAny>, chunk: ChunkItems, read: &mut Read<'_>)
                 batch.push_integer(number[0])
             })
         }
+        'U' | 'S' if array.element_bytes()? == 0 => {
+            let strings = vec![(); array.len()?];
+            for_each_element(py, &strings, 1, read, |batch, _| Ok(batch.end_item()?))
+        }
         'U' => {
             let (code_points, len) = array.strings::<u32>("uint32")?;
-            if len == 0 {
-                return for_each_empty(&array, read);
-            }
             for_each_element(py, code_points.as_slice()?, len, read, |batch, string| {
                 batch.push_code_points(string)
             })
         }
         'S' => {
             let (bytes, len) = array.strings::<u8>("uint8")?;
-            if len == 0 {
-                return for_each_empty(&array, read);
-            }
             for_each_element(py, bytes.as_slice()?, len, read, |batch, string| {
                 batch.push_padded(string)
             })
@@ -258,11 +256,7 @@ fn for_each_of(items: &Bound<'_, PyAny>, chunk: ChunkItems, read: &mut Read<'_>)
     }
 }
 
-fn for_each_object(
-    items: &Bound<'_, PyAny>,
-    chunk: ChunkItems,
-    read: &mut Read<'_>,
-) -> PyResult<()> {
+fn for_each_object(items: &Bound<'_, PyAny>, chunk: usize, read: &mut Read<'_>) -> PyResult<()> {
     let mut objects = Objects::new(items.py(), chunk, read);
     match items.cast_exact::<PyList>() {
         Ok(list) => objects.push_list(list)?,
@@ -317,10 +311,10 @@ struct Objects<'py, 'a, 'b> {
 }
 
 impl<'py, 'a, 'b> Objects<'py, 'a, 'b> {
-    fn new(py: Python<'py>, chunk: ChunkItems, read: &'a mut Read<'b>) -> Self {
+    fn new(py: Python<'py>, chunk: usize, read: &'a mut Read<'b>) -> Self {
         Self {
             py,
-            chunk: chunk.get(),
+            chunk,
             read,
             batch: Batch::default(),
             strings: Vec::new(),
@@ -482,22 +476,6 @@ fn for_each_element<T: Sync>(
             }
             Ok::<_, Error>(())
         })?;
-    }
-    Ok(())
-}
-
-/// As [`for_each_element`], for strings of the length 0.
-fn for_each_empty(array: &Array<'_>, read: &mut Read<'_>) -> PyResult<()> {
-    let mut left = array.len()?;
-    let mut batch = Batch::default();
-    while left > 0 {
-        batch.clear();
-        let len = left.min(BATCH_ITEMS);
-        for _ in 0..len {
-            batch.end_item().map_err(Error::from)?;
-        }
-        read(&batch)?;
-        left -= len;
     }
     Ok(())
 }

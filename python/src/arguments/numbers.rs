@@ -1,7 +1,6 @@
 //! Several numbers as arguments: increments, samples, and the points of queries.
 
 use crate::arguments::arrow;
-use crate::arguments::batch::ChunkItems;
 use crate::arguments::numpy_array::{self, results};
 use crate::arguments::scalars::number;
 use crate::error::Error;
@@ -28,12 +27,10 @@ fn one<'py, T: FromPyObjectOwned<'py>>(argument: &Bound<'py, PyAny>) -> PyResult
 }
 
 /// Numbers of one type, in an array or a vector.
-pub enum Numbers<'py, T: Element + arrow::Number> {
+pub enum Numbers<'py, T: Element> {
     /// A contiguous NumPy array, which is not copied.
     Array(PyReadonlyArray1<'py, T>),
-    /// A column in Arrow's memory layout, which is not copied if it has one chunk of this type.
-    Column(arrow::ColumnNumbers<T>),
-    /// Numbers of other objects.
+    /// Copies of the numbers of a column or another object.
     Vec(Vec<T>),
 }
 
@@ -42,7 +39,7 @@ impl<'py, T: Element + FromPyObjectOwned<'py> + arrow::Number> Numbers<'py, T> {
     /// integers.
     pub fn of(numbers: &Bound<'py, PyAny>, dtype: &str, kinds: &[char]) -> PyResult<Self> {
         if let Some(mut column) = arrow::of(numbers)? {
-            return Ok(Self::Column(numbers.py().detach(|| column.numbers())?));
+            return Ok(Self::Vec(numbers.py().detach(|| column.numbers())?));
         }
         if let Some(array) = numpy_array::of(numbers)?
             && kinds.contains(&array.kind)
@@ -80,7 +77,6 @@ impl<'py, T: Element + FromPyObjectOwned<'py> + arrow::Number> Numbers<'py, T> {
     pub fn as_slice(&self) -> PyResult<&[T]> {
         match self {
             Self::Array(array) => Ok(array.as_slice()?),
-            Self::Column(column) => Ok(column.as_slice()),
             Self::Vec(vec) => Ok(vec),
         }
     }
@@ -90,7 +86,7 @@ impl<'py, T: Element + FromPyObjectOwned<'py> + arrow::Number> Numbers<'py, T> {
 /// before it have been passed.
 pub fn for_each_numbers(
     numbers: &Bound<'_, PyAny>,
-    chunk: ChunkItems,
+    chunk: usize,
     mut read: impl FnMut(&[f64]) -> Result<(), Error> + Send,
 ) -> PyResult<()> {
     let py = numbers.py();
@@ -102,7 +98,7 @@ pub fn for_each_numbers(
         if let Ok(Some(value)) = next {
             try_push(&mut values, value).map_err(Error::from)?;
         }
-        if is_last || values.len() >= chunk.get() {
+        if is_last || values.len() >= chunk {
             py.check_signals()?;
             py.detach(|| read(&values))?;
             values.clear();
@@ -114,14 +110,11 @@ pub fn for_each_numbers(
 }
 
 /// The weight of a sample: an integer, or a float that is one.
-pub struct Weight(pub i64);
-
-impl<'py> FromPyObject<'_, 'py> for Weight {
-    type Error = PyErr;
-
-    fn extract(weight: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Ok(Self(weight_of(&weight, None)?))
-    }
+///
+/// # Errors
+/// `TypeError` for other objects, `ValueError` for other floats and integers above 64 bits.
+pub fn weight(weight: &Bound<'_, PyAny>) -> PyResult<i64> {
+    weight_of(weight, None)
 }
 
 fn weight_of(weight: &Bound<'_, PyAny>, position: Option<usize>) -> PyResult<i64> {
@@ -181,8 +174,8 @@ impl<'py> Counts<'py> {
         }
         if let Some(mut column) = arrow::of(weights)? {
             return Ok(Self::Each(match column.has_floats() {
-                true => weights_of(py.detach(|| column.numbers())?.as_slice())?,
-                false => Numbers::Column(py.detach(|| column.numbers())?),
+                true => weights_of(&py.detach(|| column.numbers::<f64>())?)?,
+                false => Numbers::Vec(py.detach(|| column.numbers())?),
             }));
         }
         if let Some(array) = numpy_array::of(weights)?

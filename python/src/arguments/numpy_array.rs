@@ -6,7 +6,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyInt};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt};
 
 /// NumPy, if it is loaded: otherwise there is no array. The crate numpy panics if NumPy is not installed.
 fn loaded<'py>(py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -101,22 +101,14 @@ impl<'py> Array<'py> {
         self.numpy.call_method1("require", arguments)
     }
 
-    /// The elements of an array of fixed-length strings as an array of this smaller type, and its number of elements per
-    /// string.
+    /// The elements of an array of fixed-length strings, of a length above 0, as an array of this smaller type, and its number of
+    /// elements per string.
     pub fn strings<T: Element>(&self, dtype: &str) -> PyResult<(PyReadonlyArray1<'py, T>, usize)> {
         let native = self.array.getattr("dtype")?;
         let native = native.call_method1("newbyteorder", ("=",))?;
         let bytes: usize = native.getattr("itemsize")?.extract()?;
         let array = self.contiguous(native)?;
-        let elements = match bytes {
-            // NumPy makes no views of empty strings.
-            0 => {
-                let kwargs = PyDict::new(array.py());
-                kwargs.set_item("dtype", dtype)?;
-                self.numpy.call_method("empty", (0,), Some(&kwargs))?
-            }
-            _ => array.call_method1("view", (dtype,))?,
-        };
+        let elements = array.call_method1("view", (dtype,))?;
         Ok((elements.extract()?, bytes / size_of::<T>()))
     }
 

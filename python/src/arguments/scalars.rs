@@ -14,15 +14,22 @@ pub struct Integer(pub i64);
 impl<'py> FromPyObject<'_, 'py> for Integer {
     type Error = PyErr;
 
-    fn extract(integer: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        integer.extract().map(Self).or_else(|error: PyErr| {
-            if !error.is_instance_of::<PyOverflowError>(integer.py()) {
-                return Err(error);
-            }
-            let is_negative = integer.lt(0)?;
-            Ok(Self(if is_negative { i64::MIN } else { i64::MAX }))
-        })
+    fn extract(number: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(integer(&number)?))
     }
+}
+
+/// As [`Integer`], for an argument with a default.
+///
+/// # Errors
+/// `TypeError` for other objects.
+pub fn integer(number: &Bound<'_, PyAny>) -> PyResult<i64> {
+    number.extract().or_else(|error: PyErr| {
+        if !error.is_instance_of::<PyOverflowError>(number.py()) {
+            return Err(error);
+        }
+        Ok(if number.lt(0)? { i64::MIN } else { i64::MAX })
+    })
 }
 
 /// A real number.
@@ -41,7 +48,7 @@ impl<'py> FromPyObject<'_, 'py> for Real {
 /// # Errors
 /// The text, if it is not in the range.
 pub fn in_range<T: TryFrom<i64>>(
-    Integer(number): Integer,
+    number: i64,
     range: RangeInclusive<i64>,
     text: &'static str,
 ) -> Result<T, Error> {
@@ -54,7 +61,7 @@ pub fn in_range<T: TryFrom<i64>>(
 ///
 /// # Errors
 /// If it is not in (0, 1).
-pub fn checked_error_rate(Real(rate): Real) -> Result<f64, Error> {
+pub fn checked_error_rate(rate: f64) -> Result<f64, Error> {
     match rate > 0.0 && rate < 1.0 {
         true => Ok(rate.min(MAX_ERROR_RATE)),
         false => Err(Error::value(

@@ -1,20 +1,20 @@
 //! `BloomFilter`: the commands BF.
 
-use crate::arguments::batch::{Batch, ChunkItems, reserve};
+use crate::arguments::batch::{Batch, chunk_items, reserve};
 use crate::arguments::items::{for_each_batch, with_bytes};
 use crate::arguments::numpy_array::results;
-use crate::arguments::scalars::{Integer, Real, checked_error_rate, in_range};
+use crate::arguments::scalars::{Integer, Real, checked_error_rate, in_range, integer, number};
 use crate::classes::bloom_file::BloomFile;
 use crate::error::Error;
 use crate::sketch::additions::{Additions, add_items, add_one};
 use crate::sketch::answers::answers;
-use crate::sketch::class::{Base, Class, copy, others_of, subclass};
+use crate::sketch::class::{Base, Class, copy, merge, others_of, subclass};
 use crate::sketch::dump;
 use crate::sketch::lock::Shared;
 use crate::sketch::variants::{Variants, variants};
-use crate::sketch::window::{At, When, Within, new_seed, new_window};
+use crate::sketch::window::{At, When, Within, new_seed, new_window, seed_bytes};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use roughly_sketch::bloom::external::ExternalChain;
 use roughly_sketch::bloom::merge::MergeError;
 use roughly_sketch::bloom::{self, Chain, MAX_CAPACITY, MAX_EXPANSION, Parameters};
@@ -112,8 +112,8 @@ fn set_error(error: window_filter::Error) -> Error {
 
 /// The parameters of a filter of valkey-bloom's type, except for the seed: the ranges and the texts are those of its BF.RESERVE.
 fn valkey_parameters(
-    Integer(capacity): Integer,
-    Real(error_rate): Real,
+    capacity: i64,
+    error_rate: f64,
     expansion: Option<Integer>,
     nonscaling: bool,
 ) -> Result<valkey_bloom::Parameters, Error> {
@@ -127,7 +127,7 @@ fn valkey_parameters(
     let expansion = match nonscaling {
         true => 0,
         false => in_range(
-            expansion.unwrap_or(Integer(VALKEY_EXPANSION)),
+            expansion.map_or(VALKEY_EXPANSION, |Integer(factor)| factor),
             1..=u32::MAX.into(),
             "bad expansion",
         )?,
@@ -145,23 +145,6 @@ fn valkey_parameters(
 /// The defaults of the settings bf.bloom-expansion and bf.bloom-tightening-ratio.
 const VALKEY_EXPANSION: i64 = 2;
 const VALKEY_TIGHTENING: f64 = 0.5;
-
-/// The seed of a filter of valkey-bloom's type: 32 bytes, or 64 hexadecimal digits. By default, random bytes of the system.
-fn valkey_seed(py: Python<'_>, seed: Option<&Bound<'_, PyAny>>) -> PyResult<[u8; 32]> {
-    let bytes = match seed {
-        None => py.import("os")?.call_method1("urandom", (32,))?,
-        Some(seed) if seed.is_instance_of::<PyString>() => {
-            let bytes = py.get_type::<PyBytes>().call_method1("fromhex", (seed,));
-            bytes.map_err(|_| Error::value("invalid seed"))?
-        }
-        Some(seed) => seed.clone(),
-    };
-    let bytes = bytes.cast::<PyBytes>().map_err(|_| {
-        Error::Type("seed must be 32 bytes or a string of 64 hexadecimal digits".into())
-    })?;
-    let bytes = bytes.as_bytes().try_into();
-    Ok(bytes.map_err(|_| Error::value("invalid seed"))?)
-}
 
 /// A filter that can be merged.
 fn classic(filter: &Filter) -> Result<&Chain, Error> {
@@ -305,6 +288,15 @@ subclass!(BloomFilter);
 impl Class for BloomFilter {
     type Variants = Filter;
 
+    const ATTRIBUTES: &'static [&'static str] = &[
+        "capacity",
+        "error_rate",
+        "expansion",
+        "nonscaling",
+        "valkey",
+        "count",
+    ];
+
     fn of(sketch: Filter) -> Self {
         Self {
             state: State::Memory(Shared::new(sketch)),
@@ -330,22 +322,6 @@ impl Class for BloomFilter {
         Ok(filter?.into_bound(py))
     }
 
-    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
-        let mut parameters = vec![
-            ("capacity", self.capacity(py).to_string()),
-            ("error_rate", self.error_rate(py).to_string()),
-        ];
-        parameters.push(match self.expansion(py) {
-            Some(expansion) => ("expansion", expansion.to_string()),
-            None => ("nonscaling", "True".to_owned()),
-        });
-        if self.valkey(py) {
-            parameters.push(("valkey", "True".to_owned()));
-        }
-        parameters.push(("count", self.count(py)?.to_string()));
-        Ok(parameters)
-    }
-
     fn block_bytes(&self, py: Python<'_>) -> u64 {
         match &self.state {
             State::Memory(sketch) => py.detach(|| sketch.read(Variants::block_bytes)),
@@ -358,21 +334,13 @@ impl Class for BloomFilter {
 impl BloomFilter {
     #[new]
     #[pyo3(signature = (
-        capacity = Integer(Parameters::DEFAULT.capacity as i64),
-        error_rate = Real(Parameters::DEFAULT.error_rate),
-        *,
-        expansion = None,
-        nonscaling = false,
-        window = None,
-        panes = None,
-        seed = None,
-        valkey = false,
-    ), text_signature = "(capacity=100, error_rate=0.01, *, expansion=None, nonscaling=False, window=None, panes=None, seed=None, valkey=False)")]
+        capacity = 100, error_rate = 0.01, *, expansion = None, nonscaling = false, window = None, panes = None, seed = None, valkey = false
+    ))]
     #[allow(clippy::too_many_arguments)] // Most have a default.
     fn new(
         py: Python<'_>,
-        capacity: Integer,
-        error_rate: Real,
+        #[pyo3(from_py_with = integer)] capacity: i64,
+        #[pyo3(from_py_with = number)] error_rate: f64,
         expansion: Option<Integer>,
         nonscaling: bool,
         window: Option<Integer>,
@@ -388,7 +356,7 @@ impl BloomFilter {
                 return Err(Error::Type("window and valkey exclude each other".into()).into());
             }
             let parameters = valkey_parameters(capacity, error_rate, expansion, nonscaling)?;
-            let seed = valkey_seed(py, seed)?;
+            let seed = seed_bytes(py, seed, Error::value("invalid seed"))?;
             let parameters = valkey_bloom::Parameters { seed, ..parameters };
             let chain =
                 py.detach(|| ValkeyChain::new(&parameters, DEFAULT_MAX_SIZE, Budget::UNLIMITED));
@@ -401,7 +369,9 @@ impl BloomFilter {
             "capacity must be in the range [1, 1073741824]",
         )?;
         let expansion = in_range(
-            expansion.unwrap_or(Integer(Parameters::DEFAULT.expansion.into())),
+            expansion.map_or(Parameters::DEFAULT.expansion.into(), |Integer(factor)| {
+                factor
+            }),
             0..=MAX_EXPANSION.into(),
             "expansion must be in the range [0, 32768]",
         )?;
@@ -448,16 +418,13 @@ impl BloomFilter {
     /// >>> seen.update(["alice", "bob", 7])
     /// >>> "bob" in seen, "7" in seen, "dave" in seen
     /// (True, True, False)
-    #[pyo3(
-        signature = (items, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
-        text_signature = "($self, items, *, at=None, allow_future=False, chunk=4096)",
-    )]
+    #[pyo3(signature = (items, *, at = None, allow_future = false, chunk = 4096))]
     fn update(
         &self,
         items: &Bound<'_, PyAny>,
         at: Option<&Bound<'_, PyAny>>,
         allow_future: bool,
-        chunk: ChunkItems,
+        #[pyo3(from_py_with = chunk_items)] chunk: usize,
     ) -> PyResult<()> {
         self.add_all(items, (at, allow_future), chunk, &mut None)
     }
@@ -468,16 +435,13 @@ impl BloomFilter {
     /// >>> seen = BloomFilter()
     /// >>> [bool(is_new) for is_new in seen.add_new(["alice", "bob", "alice"])]
     /// [True, True, False]
-    #[pyo3(
-        signature = (items, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
-        text_signature = "($self, items, *, at=None, allow_future=False, chunk=4096)",
-    )]
+    #[pyo3(signature = (items, *, at = None, allow_future = false, chunk = 4096))]
     fn add_new<'py>(
         &self,
         items: &Bound<'py, PyAny>,
         at: Option<&Bound<'py, PyAny>>,
         allow_future: bool,
-        chunk: ChunkItems,
+        #[pyo3(from_py_with = chunk_items)] chunk: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut new = Some(Vec::new());
         self.add_all(items, (at, allow_future), chunk, &mut new)?;
@@ -486,12 +450,10 @@ impl BloomFilter {
 
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = item.py();
-        with_bytes(item, |item| match &self.state {
-            State::Memory(sketch) => sketch.peek(py, |filter| {
-                Ok(filter.contains(item, filter.panes(When::default())?))
-            }),
-            State::File(file) => Ok(py.detach(|| file.contains(item))?),
-        })?
+        match &self.state {
+            State::Memory(sketch) => sketch.peek_item(item, When::default(), Filter::contains),
+            State::File(file) => Ok(with_bytes(item, |item| py.detach(|| file.contains(item)))??),
+        }
     }
 
     /// Whether each item may have been added (BF.MEXISTS): a NumPy array, or a list without NumPy.
@@ -703,7 +665,7 @@ impl BloomFilter {
         &self,
         items: &Bound<'_, PyAny>,
         times: (Option<&Bound<'_, PyAny>>, bool),
-        chunk: ChunkItems,
+        chunk: usize,
         new: &mut Option<Vec<bool>>,
     ) -> PyResult<()> {
         let add = |filter: &mut Filter, batch: &Batch, additions: &mut Additions| {
@@ -746,29 +708,21 @@ impl BloomFilter {
         others: &[Bound<'_, Self>],
         allow_rate: Option<f64>,
     ) -> PyResult<()> {
-        let sketch = self.sketch()?;
-        let others = others.iter().map(Self::in_memory);
-        let others = others.collect::<PyResult<Vec<_>>>()?;
-        let locks = others.iter().map(|other| other.get().sketch());
-        let locks = locks.collect::<Result<Vec<_>, Error>>()?;
-        let merged: Result<(), Error> = py.detach(|| {
-            sketch.write_with(&locks, |destination, operands| {
-                classic(destination)?;
-                // The filter itself adds nothing.
-                let others = operands.iter().flatten().map(|other| classic(other));
-                let others = others.collect::<Result<Vec<_>, Error>>()?;
-                if let Filter::Classic(chain) = destination {
-                    let rates = chain.merge_rates(&others)?;
-                    let usual_max = (FULL_TOLERANCE * chain.error_rate()).max(rates.full);
-                    let max = allow_rate.unwrap_or(usual_max.max(rates.before));
-                    if rates.merged > max {
-                        return Err(too_many_false_positives(rates.merged, max));
-                    }
-                    chain.merge(&others, Budget::UNLIMITED)?;
+        merge(self, py, others, |destination, operands| {
+            classic(destination)?;
+            // The filter itself adds nothing.
+            let others = operands.iter().flatten().map(|other| classic(other));
+            let others = others.collect::<Result<Vec<_>, Error>>()?;
+            if let Filter::Classic(chain) = destination {
+                let rates = chain.merge_rates(&others)?;
+                let usual_max = (FULL_TOLERANCE * chain.error_rate()).max(rates.full);
+                let max = allow_rate.unwrap_or(usual_max.max(rates.before));
+                if rates.merged > max {
+                    return Err(too_many_false_positives(rates.merged, max));
                 }
-                Ok(())
-            })
-        });
-        Ok(merged?)
+                chain.merge(&others, Budget::UNLIMITED)?;
+            }
+            Ok(())
+        })
     }
 }

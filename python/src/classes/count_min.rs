@@ -1,12 +1,12 @@
 //! `CountMinSketch`: the commands CMS.
 
-use crate::arguments::batch::{Batch, ChunkItems};
+use crate::arguments::batch::{Batch, chunk_items};
 use crate::arguments::numbers::CountsReader;
-use crate::arguments::scalars::{Integer, Real};
+use crate::arguments::scalars::{Integer, Real, integer};
 use crate::error::Error;
 use crate::sketch::additions::{Additions, add_counts, add_one};
 use crate::sketch::answers::answers;
-use crate::sketch::class::{Base, Class, class};
+use crate::sketch::class::{Base, Class, class, merge};
 use crate::sketch::lock::Shared;
 use crate::sketch::period::{Step, Time, series};
 use crate::sketch::variants::{either, variants};
@@ -72,13 +72,11 @@ fn fraction(number: f64, text: &'static str) -> Result<f64, Error> {
 /// The sketches of the arguments of `merge`, and the weight, which may be the last argument without its name.
 fn weighted<'py>(
     others: &Bound<'py, PyTuple>,
-    weight: Integer,
-) -> PyResult<(Vec<Bound<'py, CountMinSketch>>, Integer)> {
+    weight: i64,
+) -> PyResult<(Vec<Bound<'py, CountMinSketch>>, i64)> {
     let mut others: Vec<_> = others.iter().collect();
-    let mut weight = weight;
-    if let Some(last) = others.pop_if(|last| !last.is_instance_of::<CountMinSketch>()) {
-        weight = last.extract()?;
-    }
+    let last = others.pop_if(|last| !last.is_instance_of::<CountMinSketch>());
+    let weight = last.map_or(Ok(weight), |last| integer(&last))?;
     let others = others.into_iter().map(|other| Ok(other.cast_into()?));
     Ok((others.collect::<PyResult<_>>()?, weight))
 }
@@ -107,23 +105,14 @@ pub struct CountMinSketch {
     sketch: Shared<Counter>,
 }
 
-class!(CountMinSketch of Counter);
+class!(CountMinSketch of Counter: "width", "depth", "cell_size", "count");
 
 #[pymethods]
 impl CountMinSketch {
     #[new]
     #[pyo3(signature = (
-        width = None,
-        depth = None,
-        *,
-        error = None,
-        probability = None,
-        cell_size = Integer(CellSize::default().bytes() as i64),
-        window = None,
-        panes = None,
-        finest = None,
-        seed = None,
-    ), text_signature = "(width=None, depth=None, *, error=None, probability=None, cell_size=4, window=None, panes=None, finest=None, seed=None)")]
+        width = None, depth = None, *, error = None, probability = None, cell_size = 4, window = None, panes = None, finest = None, seed = None
+    ))]
     #[allow(clippy::too_many_arguments)] // Most have a default.
     fn new(
         py: Python<'_>,
@@ -131,13 +120,12 @@ impl CountMinSketch {
         depth: Option<Integer>,
         error: Option<Real>,
         probability: Option<Real>,
-        cell_size: Integer,
+        #[pyo3(from_py_with = integer)] cell_size: i64,
         window: Option<Integer>,
         panes: Option<Integer>,
         finest: Option<Integer>,
         seed: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let Integer(cell_size) = cell_size;
         let dimensions = match (width, depth, error, probability) {
             (Some(Integer(width)), Some(Integer(depth)), None, None) => Ok((
                 positive(width, "CMS: invalid width")?,
@@ -176,18 +164,14 @@ impl CountMinSketch {
     /// >>> clicks = CountMinSketch(1000, 5)
     /// >>> clicks.add("home"), clicks.add("home", 3)
     /// (1, 4)
-    #[pyo3(
-        signature = (item, n = Integer(1), *, at = None, allow_future = false),
-        text_signature = "($self, item, n=1, *, at=None, allow_future=False)",
-    )]
+    #[pyo3(signature = (item, n = 1, *, at = None, allow_future = false))]
     fn add(
         &self,
         item: &Bound<'_, PyAny>,
-        n: Integer,
+        #[pyo3(from_py_with = integer)] n: i64,
         at: Option<At>,
         allow_future: bool,
     ) -> PyResult<u64> {
-        let Integer(n) = n;
         let add = |sketch: &mut Counter, item: &[u8], additions: &mut Additions| match sketch {
             Counter::Classic(sketch) => Ok(sketch.increment(item, n)?),
             Counter::Windowed(sketch) => additions.add_one(&mut **sketch, |sketch| {
@@ -209,17 +193,14 @@ impl CountMinSketch {
     /// >>> clicks.update({"help": 3})
     /// >>> [int(count) for count in clicks.query(["home", "help", "news"])]
     /// [7, 4, 2]
-    #[pyo3(
-        signature = (items, counts = None, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
-        text_signature = "($self, items, counts=None, *, at=None, allow_future=False, chunk=4096)",
-    )]
+    #[pyo3(signature = (items, counts = None, *, at = None, allow_future = false, chunk = 4096))]
     fn update(
         &self,
         items: &Bound<'_, PyAny>,
         counts: Option<&Bound<'_, PyAny>>,
         at: Option<&Bound<'_, PyAny>>,
         allow_future: bool,
-        chunk: ChunkItems,
+        #[pyo3(from_py_with = chunk_items)] chunk: usize,
     ) -> PyResult<()> {
         let mut result: Result<(), Error> = Ok(());
         let add = |sketch: &mut Counter,
@@ -307,56 +288,47 @@ impl CountMinSketch {
     /// >>> monday.merge(tuesday, weight=10)
     /// >>> [int(count) for count in monday.query(["home", "help"])]
     /// [16, 33]
-    #[pyo3(
-        signature = (*others, weight = Integer(1), at = None, allow_future = false),
-        text_signature = "($self, *others, weight=1, at=None, allow_future=False)",
-    )]
+    #[pyo3(signature = (*others, weight = 1, at = None, allow_future = false))]
     fn merge(
         &self,
         py: Python<'_>,
         others: &Bound<'_, PyTuple>,
-        weight: Integer,
+        #[pyo3(from_py_with = integer)] weight: i64,
         at: Option<At>,
         allow_future: bool,
     ) -> PyResult<()> {
-        let (others, Integer(weight)) = weighted(others, weight)?;
-        let locks: Vec<_> = others.iter().map(|other| &other.get().sketch).collect();
-        let merged = py.detach(|| {
-            self.sketch
-                .write_with(&locks, |destination, operands| match destination {
-                    Counter::Classic(destination) => {
-                        When::new(at, None).resolve(None)?;
-                        let sources = sources(operands, weight, |operand| match operand {
-                            Counter::Classic(sketch) => Ok(&**sketch),
-                            Counter::Windowed(_) => Err(CountMinError::WindowMismatch.into()),
-                        })?;
-                        destination.merge(&sources)?;
-                        Ok(())
-                    }
-                    Counter::Windowed(destination) => {
-                        let sources = sources(operands, weight, |operand| match operand {
-                            Counter::Windowed(sketch) => {
-                                destination.check_source(sketch)?;
-                                When::new(at, None).resolve(Some(sketch.timeline()))?;
-                                Ok(&**sketch)
-                            }
-                            Counter::Classic(_) => Err(CountMinError::WindowMismatch.into()),
-                        })?;
-                        if weight < 0 {
-                            return Err(CountMinError::WindowDecrement.into());
+        let (others, weight) = weighted(others, weight)?;
+        merge(self, py, &others, |destination, operands| {
+            match destination {
+                Counter::Classic(destination) => {
+                    When::new(at, None).resolve(None)?;
+                    let sources = sources(operands, weight, |operand| match operand {
+                        Counter::Classic(sketch) => Ok(&**sketch),
+                        Counter::Windowed(_) => Err(CountMinError::WindowMismatch.into()),
+                    })?;
+                    destination.merge(&sources)?;
+                }
+                Counter::Windowed(destination) => {
+                    let sources = sources(operands, weight, |operand| match operand {
+                        Counter::Windowed(sketch) => {
+                            destination.check_source(sketch)?;
+                            When::new(at, None).resolve(Some(sketch.timeline()))?;
+                            Ok(&**sketch)
                         }
-                        Additions::one(at, allow_future, Some(destination.timeline()))?.add(
-                            &mut **destination,
-                            1,
-                            |destination, _| {
-                                destination.merge_within(&sources, u64::MAX, Budget::UNLIMITED)?;
-                                Ok(())
-                            },
-                        )
+                        Counter::Classic(_) => Err(CountMinError::WindowMismatch.into()),
+                    })?;
+                    if weight < 0 {
+                        return Err(CountMinError::WindowDecrement.into());
                     }
-                })
-        });
-        Ok(merged?)
+                    let mut additions =
+                        Additions::one(at, allow_future, Some(destination.timeline()))?;
+                    additions.add_one(&mut **destination, |destination| {
+                        Ok(destination.merge_within(&sources, u64::MAX, Budget::UNLIMITED)?)
+                    })?;
+                }
+            }
+            Ok(())
+        })
     }
 
     /// The sum of all counts; of those that count now, if the sketch has a window.
@@ -404,17 +376,5 @@ impl CountMinSketch {
             info.set_item("cell_size", shape.cell_size().bytes())?;
         }
         Ok(info)
-    }
-}
-
-impl CountMinSketch {
-    /// The parameters that the text of the object has.
-    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
-        Ok(vec![
-            ("width", self.width(py).to_string()),
-            ("depth", self.depth(py).to_string()),
-            ("cell_size", self.cell_size(py).to_string()),
-            ("count", self.count(py)?.to_string()),
-        ])
     }
 }

@@ -1,9 +1,9 @@
 //! `CuckooFilter`: the commands CF.
 
-use crate::arguments::batch::{Batch, ChunkItems, reserve};
-use crate::arguments::items::{are_several, with_bytes};
+use crate::arguments::batch::{Batch, chunk_items, reserve};
+use crate::arguments::items::are_several;
 use crate::arguments::numpy_array::results;
-use crate::arguments::scalars::{Integer, Real, checked_error_rate, in_range};
+use crate::arguments::scalars::{Integer, Real, checked_error_rate, in_range, integer};
 use crate::error::Error;
 use crate::sketch::additions::{Additions, add_items, add_one};
 use crate::sketch::answers::answers;
@@ -14,8 +14,8 @@ use crate::sketch::window::{At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBool, PyDict};
 use roughly_sketch::cuckoo::{
-    CuckooError, CuckooFilter as Cuckoo, DEFAULT_CAPACITY, DEFAULT_MAX_SUB_FILTERS, MAX_CAPACITY,
-    MAX_EXPANSION, Parameters,
+    CuckooError, CuckooFilter as Cuckoo, DEFAULT_MAX_SUB_FILTERS, MAX_CAPACITY, MAX_EXPANSION,
+    Parameters,
 };
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Panes;
@@ -70,32 +70,39 @@ impl Filter {
         }
     }
 
-    fn add(&mut self, item: &[u8], additions: &mut Additions) -> Result<(), Error> {
+    /// Adds an item with the function of its type.
+    fn add_with<R>(
+        &mut self,
+        additions: &mut Additions,
+        classic: impl FnOnce(&mut Cuckoo) -> Result<R, CuckooError>,
+        windowed: impl FnOnce(&mut CuckooWindow) -> Result<R, window_filter::Error>,
+    ) -> Result<R, Error> {
         match self {
             Self::Classic(filter) => {
                 check_limit(filter.num_sub_filters())?;
-                Ok(filter.insert(item, Budget::UNLIMITED)?)
+                Ok(classic(filter)?)
             }
             Self::Windowed(filter) => additions.add_one(&mut **filter, |filter| {
                 check_limit(filter.num_sub_filters())?;
-                let inserted = filter.insert_item(item, Budget::UNLIMITED);
-                inserted.map_err(window_error)
+                windowed(filter).map_err(window_error)
             }),
         }
     }
 
+    fn add(&mut self, item: &[u8], additions: &mut Additions) -> Result<(), Error> {
+        self.add_with(
+            additions,
+            |filter| filter.insert(item, Budget::UNLIMITED),
+            |filter| filter.insert_item(item, Budget::UNLIMITED),
+        )
+    }
+
     fn add_new(&mut self, item: &[u8], additions: &mut Additions) -> Result<bool, Error> {
-        match self {
-            Self::Classic(filter) => {
-                check_limit(filter.num_sub_filters())?;
-                Ok(filter.insert_unique(item, Budget::UNLIMITED)?)
-            }
-            Self::Windowed(filter) => additions.add_one(&mut **filter, |filter| {
-                check_limit(filter.num_sub_filters())?;
-                let inserted = filter.insert_unique(item, Budget::UNLIMITED);
-                inserted.map_err(window_error)
-            }),
-        }
+        self.add_with(
+            additions,
+            |filter| filter.insert_unique(item, Budget::UNLIMITED),
+            |filter| filter.insert_unique(item, Budget::UNLIMITED),
+        )
     }
 
     /// Adds all items, or those that the filter does not contain. Passes to `on_result` whether each was added; an error does not stop the
@@ -180,29 +187,21 @@ pub struct CuckooFilter {
     sketch: Shared<Filter>,
 }
 
-class!(CuckooFilter of Filter);
+class!(CuckooFilter of Filter: "capacity", "bucket_size", "max_iterations", "expansion", "len", "error_rate");
 
 #[pymethods]
 impl CuckooFilter {
     #[new]
     #[pyo3(signature = (
-        capacity = Integer(DEFAULT_CAPACITY as i64),
-        *,
-        bucket_size = Integer(Parameters::DEFAULT.bucket_size.into()),
-        max_iterations = Integer(Parameters::DEFAULT.max_iterations.into()),
-        expansion = Integer(Parameters::DEFAULT.expansion.into()),
-        window = None,
-        panes = None,
-        error_rate = None,
-        seed = None,
-    ), text_signature = "(capacity=1024, *, bucket_size=2, max_iterations=20, expansion=1, window=None, panes=None, error_rate=None, seed=None)")]
+        capacity = 1024, *, bucket_size = 2, max_iterations = 20, expansion = 1, window = None, panes = None, error_rate = None, seed = None
+    ))]
     #[allow(clippy::too_many_arguments)] // Most have a default.
     fn new(
         py: Python<'_>,
-        capacity: Integer,
-        bucket_size: Integer,
-        max_iterations: Integer,
-        expansion: Integer,
+        #[pyo3(from_py_with = integer)] capacity: i64,
+        #[pyo3(from_py_with = integer)] bucket_size: i64,
+        #[pyo3(from_py_with = integer)] max_iterations: i64,
+        #[pyo3(from_py_with = integer)] expansion: i64,
         window: Option<Integer>,
         panes: Option<Integer>,
         error_rate: Option<Real>,
@@ -234,7 +233,8 @@ impl CuckooFilter {
             return Err(Error::Type("error_rate requires window".into()).into());
         }
         if let Some(window) = new_window::<CuckooWindow>(window, panes, None, seed.is_some())? {
-            let error_rate = error_rate.map(checked_error_rate).transpose()?;
+            let error_rate = error_rate.map(|Real(rate)| checked_error_rate(rate));
+            let error_rate = error_rate.transpose()?;
             let parameters = CuckooWindowParameters {
                 seed: new_seed(py, seed)?,
                 capacity,
@@ -277,16 +277,13 @@ impl CuckooFilter {
     /// (True, False)
     /// >>> [bool(is_new) for is_new in stock.add_new(["apple", "pear", "pear"])]
     /// [False, True, False]
-    #[pyo3(
-        signature = (item, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
-        text_signature = "($self, item, *, at=None, allow_future=False, chunk=4096)",
-    )]
+    #[pyo3(signature = (item, *, at = None, allow_future = false, chunk = 4096))]
     fn add_new<'py>(
         &self,
         item: &Bound<'py, PyAny>,
         at: Option<&Bound<'py, PyAny>>,
         allow_future: bool,
-        chunk: ChunkItems,
+        #[pyo3(from_py_with = chunk_items)] chunk: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = item.py();
         if !are_several(item)? {
@@ -335,27 +332,19 @@ impl CuckooFilter {
     /// >>> stock.update(["apple", "pear"])
     /// >>> len(stock)
     /// 2
-    #[pyo3(
-        signature = (items, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
-        text_signature = "($self, items, *, at=None, allow_future=False, chunk=4096)",
-    )]
+    #[pyo3(signature = (items, *, at = None, allow_future = false, chunk = 4096))]
     fn update(
         &self,
         items: &Bound<'_, PyAny>,
         at: Option<&Bound<'_, PyAny>>,
         allow_future: bool,
-        chunk: ChunkItems,
+        #[pyo3(from_py_with = chunk_items)] chunk: usize,
     ) -> PyResult<()> {
         self.add_all(items, (at, allow_future), chunk, None)
     }
 
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let py = item.py();
-        with_bytes(item, |item| {
-            self.sketch.peek(py, |filter| {
-                Ok(filter.contains(item, filter.panes(When::default())?))
-            })
-        })?
+        (self.sketch).peek_item(item, When::default(), Filter::contains)
     }
 
     /// Whether each item may have been added (CF.MEXISTS): a NumPy array, or a list without NumPy.
@@ -394,22 +383,16 @@ impl CuckooFilter {
         at: Option<At>,
         within: Option<Within>,
     ) -> PyResult<u64> {
-        let when = When::new(at, within);
-        let py = item.py();
-        with_bytes(item, |item| {
-            self.sketch.peek(py, |filter| {
-                let panes = filter.panes(when)?;
-                Ok(match filter {
-                    Filter::Classic(filter) => filter.count(item),
-                    Filter::Windowed(filter) => filter.count(item, panes),
-                })
-            })
-        })?
+        let count = |filter: &Filter, item: &[u8], panes| match filter {
+            Filter::Classic(filter) => filter.count(item),
+            Filter::Windowed(filter) => filter.count(item, panes),
+        };
+        (self.sketch).peek_item(item, When::new(at, within), count)
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        let items = |filter: &Filter| Ok::<_, Error>(filter.items(filter.panes(When::default())?));
-        Ok(usize::try_from(self.sketch.peek(py, items)?)?)
+        let items = self.sketch.peek_at(py, When::default(), Filter::items);
+        Ok(usize::try_from(items?)?)
     }
 
     /// The fields of CF.INFO.
@@ -423,15 +406,14 @@ impl CuckooFilter {
         at: Option<At>,
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let when = When::new(at, within);
-        let read = |filter: &Filter| {
-            let items = filter.items(filter.panes(when)?);
+        let read = |filter: &Filter, panes| {
+            let items = filter.items(panes);
             let (bucket_size, max_iterations, expansion) = filter.parameters();
             let size = match filter {
                 Filter::Classic(filter) => filter.nominal_bytes(),
                 Filter::Windowed(filter) => filter.slot_bytes(),
             };
-            let fields: [(&str, u64); 8] = either!(Filter, filter, |filter| [
+            either!(Filter, filter, |filter| [
                 ("Size", size),
                 ("Number of buckets", filter.num_buckets()),
                 ("Number of filters", filter.num_sub_filters() as u64),
@@ -440,10 +422,9 @@ impl CuckooFilter {
                 ("Bucket size", bucket_size.into()),
                 ("Expansion rate", expansion.into()),
                 ("Max iterations", max_iterations.into()),
-            ]);
-            Ok::<_, Error>(fields)
+            ])
         };
-        let fields = self.sketch.peek(py, read)?;
+        let fields: [(&str, u64); 8] = self.sketch.peek_at(py, When::new(at, within), read)?;
         fields.into_py_dict(py)
     }
 
@@ -505,7 +486,7 @@ impl CuckooFilter {
         &self,
         items: &Bound<'_, PyAny>,
         times: (Option<&Bound<'_, PyAny>>, bool),
-        chunk: ChunkItems,
+        chunk: usize,
         mut new: Option<&mut Vec<bool>>,
     ) -> PyResult<()> {
         self.sketch.peek(items.py(), |filter| match filter {
@@ -541,20 +522,5 @@ impl CuckooFilter {
             },
         )?;
         Ok(result?)
-    }
-
-    /// The parameters that the text of the object has.
-    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
-        let error_rate = self
-            .error_rate(py)
-            .map(|rate| ("error_rate", rate.to_string()));
-        let parameters = [
-            ("capacity", self.capacity(py).to_string()),
-            ("bucket_size", self.bucket_size(py).to_string()),
-            ("max_iterations", self.max_iterations(py).to_string()),
-            ("expansion", self.expansion(py).to_string()),
-            ("len", self.__len__(py)?.to_string()),
-        ];
-        Ok(parameters.into_iter().chain(error_rate).collect())
     }
 }

@@ -1,15 +1,15 @@
 //! `TDigest`: the commands TDIGEST.
 
 use crate::arguments::arrow::{self, Number};
-use crate::arguments::batch::{ChunkItems, reserve};
+use crate::arguments::batch::{chunk_items, reserve};
 use crate::arguments::bytes::{bytes, bytes_of};
-use crate::arguments::numbers::{Counts, CountsReader, Numbers, Weight, answers, for_each_numbers};
+use crate::arguments::numbers::{Counts, CountsReader, Numbers, answers, for_each_numbers, weight};
 use crate::arguments::numpy_array::results;
-use crate::arguments::scalars::{Integer, Real};
+use crate::arguments::scalars::{Integer, Real, integer, number};
 use crate::classes::digest_formats::{Format, Parts, decode, encode};
 use crate::error::Error;
 use crate::sketch::additions::Additions;
-use crate::sketch::class::{Base, Class, class, others_of};
+use crate::sketch::class::{Base, Class, class, merge, others_of};
 use crate::sketch::lock::Shared;
 use crate::sketch::period::{Step, Time, series};
 use crate::sketch::variants::{Variants, either, variants};
@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyList, PyTuple, PyType};
 use roughly_sketch::memory::{Budget, with_capacity};
 use roughly_sketch::t_digest::{
-    Centroid, Compressed, DEFAULT_COMPRESSION, DigestError, TDigest as Classic, TDigestWindow,
+    Centroid, Compressed, DigestError, TDigest as Classic, TDigestWindow,
 };
 use roughly_sketch::window::Panes;
 
@@ -41,6 +41,24 @@ const SAMPLES: (&str, &[char]) = ("float64", &['f', 'i', 'u']);
 const RANKS: (&str, &[char]) = ("int64", &['i']);
 
 impl Digest {
+    fn compression(&self) -> u32 {
+        either!(Self, self, |digest| digest.compression())
+    }
+
+    fn min(&self, panes: Panes) -> f64 {
+        match self {
+            Self::Classic(digest) => digest.min(),
+            Self::Windowed(digest) => digest.min_at(panes),
+        }
+    }
+
+    fn max(&self, panes: Panes) -> f64 {
+        match self {
+            Self::Classic(digest) => digest.max(),
+            Self::Windowed(digest) => digest.max_at(panes),
+        }
+    }
+
     fn add(&mut self, values: &[f64], additions: &mut Additions) -> Result<(), Error> {
         match self {
             Self::Classic(digest) => Ok(digest.add(values)?),
@@ -93,7 +111,7 @@ impl TDigest {
         &self,
         numbers: &Bound<'py, PyAny>,
         (dtype, kinds): (&str, &[char]),
-        when: When,
+        (at, within): (Option<At>, Option<Within>),
         (is_invalid, error): (impl Fn(N) -> bool + Sync, &'static str),
         answer: impl Fn(&Compressed, N) -> R + Sync,
     ) -> PyResult<Bound<'py, PyAny>>
@@ -101,6 +119,7 @@ impl TDigest {
         N: numpy::Element + FromPyObjectOwned<'py> + Number,
         R: numpy::Element + IntoPyObject<'py> + Copy + Send,
     {
+        let when = When::new(at, within);
         answers(numbers, dtype, kinds, |numbers: &[N]| {
             if numbers.iter().any(|&number| is_invalid(number)) {
                 return Err(Error::value(error));
@@ -145,28 +164,18 @@ pub struct TDigest {
     sketch: Shared<Digest>,
 }
 
-class!(TDigest of Digest);
+class!(TDigest of Digest: "compression", "count");
 
 #[pymethods]
 impl TDigest {
     #[new]
-    #[pyo3(
-        signature = (
-            compression = Integer(DEFAULT_COMPRESSION),
-            *,
-            window = None,
-            panes = None,
-            finest = None,
-        ),
-        text_signature = "(compression=100, *, window=None, panes=None, finest=None)",
-    )]
+    #[pyo3(signature = (compression = 100, *, window = None, panes = None, finest = None))]
     fn new(
-        compression: Integer,
+        #[pyo3(from_py_with = integer)] compression: i64,
         window: Option<Integer>,
         panes: Option<Integer>,
         finest: Option<Integer>,
     ) -> PyResult<Self> {
-        let Integer(compression) = compression;
         if let Some(window) = new_window::<TDigestWindow>(window, panes, finest, false)? {
             let digest = TDigestWindow::new(compression, window, Budget::UNLIMITED);
             let digest = digest.map_err(|error| match error {
@@ -192,26 +201,25 @@ impl TDigest {
     /// >>> latency.add(250, 3)
     /// >>> latency.count, latency.mean()
     /// (4, 190.625)
-    #[pyo3(
-        signature = (value, weight = Weight(1), *, at = None, allow_future = false),
-        text_signature = "($self, value, weight=1, *, at=None, allow_future=False)",
-    )]
+    #[pyo3(signature = (value, weight = 1, *, at = None, allow_future = false))]
     fn add(
         &self,
         py: Python<'_>,
-        value: Real,
-        weight: Weight,
+        #[pyo3(from_py_with = number)] value: f64,
+        #[pyo3(from_py_with = weight)] weight: i64,
         at: Option<At>,
         allow_future: bool,
     ) -> PyResult<()> {
-        let (Real(mean), Weight(weight)) = (value, weight);
         let add = |digest: &mut Digest| {
             let mut additions = Additions::one(at, allow_future, digest.timeline())?;
             // Before the digest advances.
-            check(&[mean])?;
+            check(&[value])?;
             match weight {
-                1 => digest.add(&[mean], &mut additions),
-                _ => digest.add_weighted(&[Centroid { mean, weight }]),
+                1 => digest.add(&[value], &mut additions),
+                _ => digest.add_weighted(&[Centroid {
+                    mean: value,
+                    weight,
+                }]),
             }
         };
         Ok(self.sketch.poke(py, add)?)
@@ -231,17 +239,14 @@ impl TDigest {
     /// >>> latency.update([12.5, 40.0], weights=[90, 7])
     /// >>> latency.count, latency.mean()
     /// (100, 16.77)
-    #[pyo3(
-        signature = (values, weights = None, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
-        text_signature = "($self, values, weights=None, *, at=None, allow_future=False, chunk=4096)",
-    )]
+    #[pyo3(signature = (values, weights = None, *, at = None, allow_future = false, chunk = 4096))]
     fn update(
         &self,
         values: &Bound<'_, PyAny>,
         weights: Option<&Bound<'_, PyAny>>,
         at: Option<&Bound<'_, PyAny>>,
         allow_future: bool,
-        chunk: ChunkItems,
+        #[pyo3(from_py_with = chunk_items)] chunk: usize,
     ) -> PyResult<()> {
         let py = values.py();
         let timeline = self.sketch.peek(py, |digest| digest.timeline().copied());
@@ -279,20 +284,11 @@ impl TDigest {
         if let Some(weights) = &weights {
             return self.update_weighted(py, values, || weights.reader());
         }
-        let mut copy = Vec::new();
-        for part in values.chunks(PART_SAMPLES) {
-            py.check_signals()?;
-            py.detach(|| {
-                // Another thread may write to the array, also between the check and the addition.
-                copy.clear();
-                reserve(&mut copy, part.len())?;
-                copy.extend_from_slice(part);
-                check(&copy)?;
-                self.sketch
-                    .write(|digest| digest.add(&copy, &mut additions))
-            })?;
-        }
-        Ok(())
+        self.add_parts(py, values, |digest, part, copy| {
+            copy.extend_from_slice(part);
+            check(copy)?;
+            digest.add(copy, &mut additions)
+        })
     }
 
     /// The values at quantiles from 0 to 1, a number or several (TDIGEST.QUANTILE). A value can be between two samples, and far from
@@ -309,10 +305,9 @@ impl TDigest {
         at: Option<At>,
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let when = When::new(at, within);
         let is_invalid = |q| !(0.0..=1.0).contains(&q);
         let check = (is_invalid, "T-Digest: quantile should be in [0,1]");
-        self.answers(q, SAMPLES, when, check, Compressed::quantile)
+        self.answers(q, SAMPLES, (at, within), check, Compressed::quantile)
     }
 
     /// The quantiles of each `step` of a window (SKETCH.SERIES): a list per row, with the Unix time in milliseconds at which its first
@@ -348,10 +343,9 @@ impl TDigest {
         at: Option<At>,
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let when = When::new(at, within);
         // NaN is no number for the commands.
         let check = (f64::is_nan, "T-Digest: error parsing cdf");
-        self.answers(value, SAMPLES, when, check, Compressed::cdf)
+        self.answers(value, SAMPLES, (at, within), check, Compressed::cdf)
     }
 
     /// The numbers of samples below these values, a number or several (TDIGEST.RANK).
@@ -367,9 +361,8 @@ impl TDigest {
         at: Option<At>,
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let when = When::new(at, within);
         let check = (f64::is_nan, "T-Digest: error parsing value");
-        self.answers(value, SAMPLES, when, check, Compressed::rank)
+        self.answers(value, SAMPLES, (at, within), check, Compressed::rank)
     }
 
     /// The numbers of samples above these values, a number or several (TDIGEST.REVRANK).
@@ -385,9 +378,8 @@ impl TDigest {
         at: Option<At>,
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let when = When::new(at, within);
         let check = (f64::is_nan, "T-Digest: error parsing value");
-        self.answers(value, SAMPLES, when, check, Compressed::revrank)
+        self.answers(value, SAMPLES, (at, within), check, Compressed::revrank)
     }
 
     /// The values at ranks from the smallest, which has rank 0: a number or several (TDIGEST.BYRANK).
@@ -403,9 +395,8 @@ impl TDigest {
         at: Option<At>,
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let when = When::new(at, within);
         let check = (i64::is_negative, "T-Digest: rank needs to be non negative");
-        self.answers(rank, RANKS, when, check, Compressed::by_rank)
+        self.answers(rank, RANKS, (at, within), check, Compressed::by_rank)
     }
 
     /// The values at ranks from the largest, which has rank 0: a number or several (TDIGEST.BYREVRANK).
@@ -421,9 +412,8 @@ impl TDigest {
         at: Option<At>,
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let when = When::new(at, within);
         let check = (i64::is_negative, "T-Digest: rank needs to be non negative");
-        self.answers(rank, RANKS, when, check, Compressed::by_revrank)
+        self.answers(rank, RANKS, (at, within), check, Compressed::by_revrank)
     }
 
     /// The mean of the samples between two quantiles from 0 to 1 (TDIGEST.TRIMMED_MEAN).
@@ -507,24 +497,21 @@ impl TDigest {
     /// >>> latency.count, latency.min(), latency.max()
     /// (4, 9.5, 20.0)
     #[classmethod]
-    #[pyo3(
-        signature = (means, weights, *, min = None, max = None, compression = Integer(DEFAULT_COMPRESSION)),
-        text_signature = "(means, weights, *, min=None, max=None, compression=100)",
-    )]
+    #[pyo3(signature = (means, weights, *, min = None, max = None, compression = 100))]
     fn from_centroids(
         _cls: &Bound<'_, PyType>,
         means: &Bound<'_, PyAny>,
         weights: &Bound<'_, PyAny>,
         min: Option<Real>,
         max: Option<Real>,
-        compression: Integer,
+        #[pyo3(from_py_with = integer)] compression: i64,
     ) -> PyResult<Self> {
         let numbers = Numbers::<f64>::of(means, SAMPLES.0, SAMPLES.1)?;
         let numbers = numbers.as_slice()?;
         let weights = Counts::of_weights(weights)?;
         let mut weights = weights.reader()?;
         let mut parts = Parts {
-            compression: compression.0,
+            compression,
             centroids: with_capacity(numbers.len()).map_err(Error::from)?,
             ..Parts::default()
         };
@@ -538,7 +525,7 @@ impl TDigest {
         parts.min = min.map_or(of_means.0, |Real(min)| min);
         parts.max = max.map_or(of_means.1, |Real(max)| max);
         parts.check(|number| format!("position {number}"))?;
-        Self::of_parts(parts)
+        Self::of_parts(&parts)
     }
 
     /// The digest in bytes that another library wrote: 'datasketches', a t-digest of doubles of DataSketches; 'reference' or
@@ -559,7 +546,7 @@ impl TDigest {
     ) -> PyResult<Self> {
         let data = bytes_of(data)?;
         let data = data.as_bytes();
-        cls.py().detach(|| Self::of_parts(decode(data, format)?))
+        cls.py().detach(|| Self::of_parts(&decode(data, format)?))
     }
 
     /// The bytes of the digest for another library: its compressed form in the format 'datasketches', 'reference' (the verbose encoding)
@@ -584,20 +571,15 @@ impl TDigest {
         let encoded = py.detach(|| {
             self.sketch.read(|digest| {
                 let panes = digest.panes(when)?;
-                let (min, max) = match digest {
-                    Digest::Classic(digest) => (digest.min(), digest.max()),
-                    Digest::Windowed(digest) => (digest.min_at(panes), digest.max_at(panes)),
-                };
-                let compression = either!(Digest, digest, |digest| digest.compression()).into();
                 let centroids = digest.compressed(panes, |digest| {
                     let mut centroids = with_capacity(digest.centroids().len())?;
                     centroids.extend(digest.centroids());
                     Ok::<_, Error>(centroids)
                 })??;
                 let parts = Parts {
-                    compression,
-                    min,
-                    max,
+                    compression: digest.compression().into(),
+                    min: digest.min(panes),
+                    max: digest.max(panes),
                     centroids,
                 };
                 encode(&parts, format)
@@ -614,11 +596,7 @@ impl TDigest {
     /// 1.5
     #[pyo3(signature = (*, at = None, within = None))]
     fn min(&self, py: Python<'_>, at: Option<At>, within: Option<Within>) -> PyResult<f64> {
-        let min = |digest: &Digest, panes| match digest {
-            Digest::Classic(digest) => digest.min(),
-            Digest::Windowed(digest) => digest.min_at(panes),
-        };
-        self.sketch.peek_at(py, When::new(at, within), min)
+        (self.sketch).peek_at(py, When::new(at, within), Digest::min)
     }
 
     /// The largest sample; nan if there are none (TDIGEST.MAX).
@@ -629,11 +607,7 @@ impl TDigest {
     /// 2.5
     #[pyo3(signature = (*, at = None, within = None))]
     fn max(&self, py: Python<'_>, at: Option<At>, within: Option<Within>) -> PyResult<f64> {
-        let max = |digest: &Digest, panes| match digest {
-            Digest::Classic(digest) => digest.max(),
-            Digest::Windowed(digest) => digest.max_at(panes),
-        };
-        self.sketch.peek_at(py, When::new(at, within), max)
+        (self.sketch).peek_at(py, When::new(at, within), Digest::max)
     }
 
     /// Adds the samples of other digests, as one TDIGEST.MERGE does: several calls give another digest. Of a digest with a
@@ -651,51 +625,41 @@ impl TDigest {
     #[pyo3(signature = (*others, at = None))]
     fn merge(&self, py: Python<'_>, others: &Bound<'_, PyTuple>, at: Option<At>) -> PyResult<()> {
         let others = others_of::<Self>(others)?;
-        let locks: Vec<_> = others.iter().map(|other| &other.get().sketch).collect();
         let when = When::new(at, None);
         let has_window = |other: &Bound<'_, Self>| {
-            let timeline = other
-                .get()
-                .sketch
-                .peek(py, |digest| digest.timeline().copied());
-            timeline.is_some()
+            let sketch = &other.get().sketch;
+            sketch.peek(py, |digest| digest.timeline().is_some())
         };
         if at.is_some() && !others.iter().any(has_window) {
             when.resolve(None)?;
         }
-        let merged = py.detach(|| {
-            self.sketch.write_with(&locks, |destination, operands| {
-                let Digest::Classic(destination) = destination else {
-                    let text = "T-Digest: cannot merge into a digest with a window";
-                    return Err(Error::value(text));
-                };
-                let live = operands.iter().map(|operand| match operand {
-                    Some(Digest::Windowed(source)) => {
-                        let panes = when.panes(Some(source.timeline()))?;
-                        let live = source.with_cache(|source, cache| {
-                            source.digest_at(panes, cache, Budget::UNLIMITED)
-                        });
-                        Ok(Some(live?))
-                    }
-                    _ => Ok(None),
-                });
-                let live = live.collect::<Result<Vec<_>, Error>>()?;
-                let sources =
-                    operands
-                        .iter()
-                        .zip(&live)
-                        .map(|(operand, live)| match (operand, live) {
-                            (_, Some(live)) => live,
-                            (Some(Digest::Classic(source)), _) => &**source,
-                            _ => &**destination,
-                        });
-                let operands: Vec<_> = std::iter::once(&**destination).chain(sources).collect();
-                let compression = i64::from(destination.compression());
-                **destination = Classic::merge(compression, &operands, Budget::UNLIMITED)?;
-                Ok::<_, Error>(())
-            })
-        });
-        Ok(merged?)
+        merge(self, py, &others, |destination, operands| {
+            let Digest::Classic(destination) = destination else {
+                let text = "T-Digest: cannot merge into a digest with a window";
+                return Err(Error::value(text));
+            };
+            let live = operands.iter().map(|operand| match operand {
+                Some(Digest::Windowed(source)) => {
+                    let panes = when.panes(Some(source.timeline()))?;
+                    let live = source.with_cache(|source, cache| {
+                        source.digest_at(panes, cache, Budget::UNLIMITED)
+                    });
+                    Ok(Some(live?))
+                }
+                _ => Ok(None),
+            });
+            let live = live.collect::<Result<Vec<_>, Error>>()?;
+            let sources = operands.iter().zip(&live);
+            let sources = sources.map(|(operand, live)| match (operand, live) {
+                (_, Some(live)) => live,
+                (Some(Digest::Classic(source)), _) => &**source,
+                _ => &**destination,
+            });
+            let operands: Vec<_> = std::iter::once(&**destination).chain(sources).collect();
+            let compression = i64::from(destination.compression());
+            **destination = Classic::merge(compression, &operands, Budget::UNLIMITED)?;
+            Ok(())
+        })
     }
 
     /// The fields of TDIGEST.INFO, without the memory usage.
@@ -730,9 +694,7 @@ impl TDigest {
     /// The compression.
     #[getter]
     fn compression(&self, py: Python<'_>) -> u32 {
-        (self.sketch).peek(py, |digest| {
-            either!(Digest, digest, |digest| digest.compression())
-        })
+        self.sketch.peek(py, Digest::compression)
     }
 
     /// The number of samples; of those that count now, if the digest has a window.
@@ -748,18 +710,12 @@ impl TDigest {
 
 impl TDigest {
     /// A digest of what another library's format contains.
-    fn of_parts(parts: Parts) -> PyResult<Self> {
-        let Parts {
-            compression,
-            min,
-            max,
-            centroids,
-        } = parts;
-        let budget = Budget::UNLIMITED;
-        let digest = Classic::from_centroids(compression, &centroids, min, max, budget);
-        Ok(Self::of(Digest::Classic(
-            digest.map_err(Error::from)?.into(),
-        )))
+    fn of_parts(parts: &Parts) -> PyResult<Self> {
+        let (centroids, budget) = (&parts.centroids, Budget::UNLIMITED);
+        let digest =
+            Classic::from_centroids(parts.compression, centroids, parts.min, parts.max, budget);
+        let digest = digest.map_err(Error::from)?;
+        Ok(Self::of(Digest::Classic(digest.into())))
     }
 
     /// Adds the samples of a column: of one with a length, all or none.
@@ -799,26 +755,29 @@ impl TDigest {
             self.sketch.read(|digest| digest.check_weights(weights))
         })?;
         let mut weights = weights()?;
+        self.add_parts(py, values, |digest, part, copy| {
+            let samples = part.iter().zip(weights.next(part.len())?);
+            copy.extend(samples.map(|(&mean, weight)| Centroid { mean, weight }));
+            digest.add_weighted(copy)
+        })
+    }
+
+    /// Adds samples in parts, which `add` copies and checks: another thread may write to their array.
+    fn add_parts<T: Send>(
+        &self,
+        py: Python<'_>,
+        values: &[f64],
+        mut add: impl FnMut(&mut Digest, &[f64], &mut Vec<T>) -> Result<(), Error> + Send,
+    ) -> PyResult<()> {
         let mut copy = Vec::new();
         for part in values.chunks(PART_SAMPLES) {
             py.check_signals()?;
             py.detach(|| {
-                // Another thread may write to the arrays: the copy is checked.
                 copy.clear();
                 reserve(&mut copy, part.len())?;
-                let samples = part.iter().zip(weights.next(part.len())?);
-                copy.extend(samples.map(|(&mean, weight)| Centroid { mean, weight }));
-                self.sketch.write(|digest| digest.add_weighted(&copy))
+                self.sketch.write(|digest| add(digest, part, &mut copy))
             })?;
         }
         Ok(())
-    }
-
-    /// The parameters that the text of the object has.
-    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
-        Ok(vec![
-            ("compression", self.compression(py).to_string()),
-            ("count", self.count(py)?.to_string()),
-        ])
     }
 }

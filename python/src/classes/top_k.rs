@@ -1,13 +1,13 @@
 //! `TopK`: the commands TOPK.
 
-use crate::arguments::batch::{Batch, ChunkItems};
+use crate::arguments::batch::{Batch, chunk_items};
 use crate::arguments::bytes::bytes;
 use crate::arguments::items::with_bytes;
 use crate::arguments::numbers::CountsReader;
-use crate::arguments::scalars::{Integer, Real};
+use crate::arguments::scalars::{Integer, integer, number};
 use crate::error::Error;
 use crate::sketch::additions::{Additions, add_counts, add_one};
-use crate::sketch::class::{Base, Class, class, others_of};
+use crate::sketch::class::{Base, Class, class, merge, others_of};
 use crate::sketch::lock::Shared;
 use crate::sketch::period::{Step, Time, series};
 use crate::sketch::variants::{Variants, either, variants};
@@ -18,8 +18,7 @@ use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::{Budget, OutOfMemory, with_capacity};
 use roughly_sketch::stored::Stored;
 use roughly_sketch::top_k::{
-    BLOCK_ITEMS, DEFAULT_DECAY, DEFAULT_WIDTH, ItemHash, MAX_INCREMENT, MergeError,
-    TopK as Classic, TopKWindow,
+    BLOCK_ITEMS, DEFAULT_WIDTH, ItemHash, MAX_INCREMENT, MergeError, TopK as Classic, TopKWindow,
 };
 use roughly_sketch::window::Panes;
 
@@ -51,9 +50,6 @@ impl Top {
         }
     }
 }
-
-/// The default number of rows of an object.
-const PACKAGE_DEPTH: i64 = 5;
 
 /// The default number of counters of a row of an object: with that of the command, the counters of a long list would be shared
 /// by too many items.
@@ -215,36 +211,26 @@ pub struct TopK {
     sketch: Shared<Top>,
 }
 
-class!(TopK of Top);
+class!(TopK of Top: "k", "width", "depth", "decay");
 
 #[pymethods]
 impl TopK {
     #[new]
     #[pyo3(signature = (
-        k,
-        width = None,
-        depth = Integer(PACKAGE_DEPTH),
-        decay = Real(DEFAULT_DECAY),
-        *,
-        window = None,
-        panes = None,
-        finest = None,
-        seed = None,
-    ), text_signature = "(k, width=None, depth=5, decay=0.9, *, window=None, panes=None, finest=None, seed=None)")]
+        k, width = None, depth = 5, decay = 0.9, *, window = None, panes = None, finest = None, seed = None
+    ))]
     #[allow(clippy::too_many_arguments)] // Most have a default.
     fn new(
         py: Python<'_>,
-        k: Integer,
+        #[pyo3(from_py_with = integer)] k: i64,
         width: Option<Integer>,
-        depth: Integer,
-        decay: Real,
+        #[pyo3(from_py_with = integer)] depth: i64,
+        #[pyo3(from_py_with = number)] decay: f64,
         window: Option<Integer>,
         panes: Option<Integer>,
         finest: Option<Integer>,
         seed: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let (Integer(k), Real(decay)) = (k, decay);
-        let Integer(depth) = depth;
         let width = width.map_or_else(|| default_width(k), |Integer(width)| width);
         // 0 is out of range.
         let [k, width, depth] = [k, width, depth].map(|number| number.max(0).cast_unsigned());
@@ -270,19 +256,15 @@ impl TopK {
     /// >>> words.add("be")
     /// >>> words.add("to", 3)
     /// b'be'
-    #[pyo3(
-        signature = (item, n = Integer(1), *, at = None, allow_future = false),
-        text_signature = "($self, item, n=1, *, at=None, allow_future=False)",
-    )]
+    #[pyo3(signature = (item, n = 1, *, at = None, allow_future = false))]
     fn add<'py>(
         &self,
         py: Python<'py>,
         item: &Bound<'_, PyAny>,
-        n: Integer,
+        #[pyo3(from_py_with = integer)] n: i64,
         at: Option<At>,
         allow_future: bool,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let Integer(n) = n;
         let add = |sketch: &mut Top, item: &[u8], additions: &mut Additions| {
             let increments = increments(n)?;
             // At most one of the increments expels an item.
@@ -326,17 +308,14 @@ impl TopK {
     /// >>> words.update(["be", "or"], [4, 1])
     /// >>> words.items()
     /// [(b'be', 6), (b'to', 3)]
-    #[pyo3(
-        signature = (items, counts = None, *, at = None, allow_future = false, chunk = ChunkItems::MAX),
-        text_signature = "($self, items, counts=None, *, at=None, allow_future=False, chunk=4096)",
-    )]
+    #[pyo3(signature = (items, counts = None, *, at = None, allow_future = false, chunk = 4096))]
     fn update(
         &self,
         items: &Bound<'_, PyAny>,
         counts: Option<&Bound<'_, PyAny>>,
         at: Option<&Bound<'_, PyAny>>,
         allow_future: bool,
-        chunk: ChunkItems,
+        #[pyo3(from_py_with = chunk_items)] chunk: usize,
     ) -> PyResult<()> {
         add_counts(
             &self.sketch,
@@ -364,20 +343,16 @@ impl TopK {
     #[pyo3(signature = (*others))]
     fn merge(&self, py: Python<'_>, others: &Bound<'_, PyTuple>) -> PyResult<()> {
         let others = others_of::<Self>(others)?;
-        let locks: Vec<_> = others.iter().map(|other| &other.get().sketch).collect();
-        let merged = py.detach(|| {
-            self.sketch.write_with(&locks, |destination, operands| {
-                let sources = operands.iter().flatten().map(|operand| classic(operand));
-                sources.collect::<Result<Vec<_>, _>>()?;
-                let mut merged = Stored::try_clone(classic(destination)?)?;
-                for operand in operands {
-                    merged.merge(classic(operand.unwrap_or(destination))?)?;
-                }
-                *destination = Top::Classic(merged.into());
-                Ok::<_, Error>(())
-            })
-        });
-        Ok(merged?)
+        merge(self, py, &others, |destination, operands| {
+            let sources = operands.iter().flatten().map(|operand| classic(operand));
+            sources.collect::<Result<Vec<_>, _>>()?;
+            let mut merged = Stored::try_clone(classic(destination)?)?;
+            for operand in operands {
+                merged.merge(classic(operand.unwrap_or(destination))?)?;
+            }
+            *destination = Top::Classic(merged.into());
+            Ok(())
+        })
     }
 
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -456,15 +431,11 @@ impl TopK {
         at: Option<At>,
         within: Option<Within>,
     ) -> PyResult<u32> {
-        let when = When::new(at, within);
-        let py = item.py();
-        with_bytes(item, |item| {
-            let count = |sketch: &Top, panes| match sketch {
-                Top::Classic(sketch) => sketch.count(item),
-                Top::Windowed(sketch) => sketch.count_at(item, panes),
-            };
-            self.sketch.peek_at(py, when, count)
-        })?
+        let count = |sketch: &Top, item: &[u8], panes| match sketch {
+            Top::Classic(sketch) => sketch.count(item),
+            Top::Windowed(sketch) => sketch.count_at(item, panes),
+        };
+        (self.sketch).peek_item(item, When::new(at, within), count)
     }
 
     /// The number of items in the list.
@@ -502,18 +473,5 @@ impl TopK {
         info.set_item("depth", self.depth(py))?;
         info.set_item("decay", self.decay(py))?;
         Ok(info)
-    }
-}
-
-impl TopK {
-    /// The parameters that the text of the object has.
-    #[allow(clippy::unnecessary_wraps)] // As those of the other classes.
-    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
-        Ok(vec![
-            ("k", self.k(py).to_string()),
-            ("width", self.width(py).to_string()),
-            ("depth", self.depth(py).to_string()),
-            ("decay", self.decay(py).to_string()),
-        ])
     }
 }

@@ -1,7 +1,7 @@
 //! The times of additions: the arguments `at` and `allow_future`.
 
 use crate::arguments::arrow;
-use crate::arguments::batch::{Batch, ChunkItems};
+use crate::arguments::batch::Batch;
 use crate::arguments::items::{for_each_chunk, with_bytes};
 use crate::arguments::numbers::{Counts, CountsReader};
 use crate::arguments::numpy_array;
@@ -43,7 +43,7 @@ impl Times {
             }
             let times = at.py().detach(|| match has_zone {
                 Some(_) => each(&column.milliseconds()?, At::of_ms),
-                None => each(column.numbers()?.as_slice(), At::of_seconds),
+                None => each(&column.numbers::<f64>()?, At::of_seconds),
             });
             return Ok(Self::Each(times?));
         }
@@ -265,17 +265,18 @@ pub fn add_one<V: Variants, R: Send>(
 pub fn add_items<V: Variants>(
     sketch: &Shared<V>,
     items: &Bound<'_, PyAny>,
-    (at, allow_future): (Option<&Bound<'_, PyAny>>, bool),
-    chunk: ChunkItems,
+    times: (Option<&Bound<'_, PyAny>>, bool),
+    chunk: usize,
     mut add: impl FnMut(&mut V, &Batch, &mut Additions) -> Result<(), Error> + Send,
 ) -> PyResult<()> {
-    let timeline = sketch.peek(items.py(), |sketch| sketch.timeline().copied());
-    let mut additions = Additions::of(at, allow_future, timeline)?;
-    additions.check_items(items)?;
-    for_each_chunk(items, chunk, |batch| {
-        sketch.write(|sketch| add(sketch, batch, &mut additions))
-    })?;
-    Ok(additions.finish()?)
+    add_all(
+        sketch,
+        items,
+        None,
+        times,
+        chunk,
+        |sketch, batch, _, additions| add(sketch, batch, additions),
+    )
 }
 
 /// Adds counts to items: one for all, or one for each. Of a mapping, the values are the counts. `at` and `allow_future` are the
@@ -287,10 +288,9 @@ pub fn add_counts<V: Variants>(
     sketch: &Shared<V>,
     items: &Bound<'_, PyAny>,
     counts: Option<&Bound<'_, PyAny>>,
-    (at, allow_future): (Option<&Bound<'_, PyAny>>, bool),
-    chunk: ChunkItems,
-    mut add: impl FnMut(&mut V, &Batch, &mut CountsReader<'_>, &mut Additions) -> Result<(), Error>
-    + Send,
+    times: (Option<&Bound<'_, PyAny>>, bool),
+    chunk: usize,
+    add: impl FnMut(&mut V, &Batch, &mut CountsReader<'_>, &mut Additions) -> Result<(), Error> + Send,
 ) -> PyResult<()> {
     if let Ok(mapping) = items.cast::<PyMapping>() {
         if counts.is_some() {
@@ -299,8 +299,21 @@ pub fn add_counts<V: Variants>(
         }
         let (items, counts) = (mapping.keys()?, mapping.values()?);
         let (items, counts) = (items.as_any(), Some(counts.as_any()));
-        return add_counts(sketch, items, counts, (at, allow_future), chunk, add);
+        return add_all(sketch, items, counts, times, chunk, add);
     }
+    add_all(sketch, items, counts, times, chunk, add)
+}
+
+/// As [`add_counts`], of items that are no mapping.
+fn add_all<V: Variants>(
+    sketch: &Shared<V>,
+    items: &Bound<'_, PyAny>,
+    counts: Option<&Bound<'_, PyAny>>,
+    (at, allow_future): (Option<&Bound<'_, PyAny>>, bool),
+    chunk: usize,
+    mut add: impl FnMut(&mut V, &Batch, &mut CountsReader<'_>, &mut Additions) -> Result<(), Error>
+    + Send,
+) -> PyResult<()> {
     let timeline = sketch.peek(items.py(), |sketch| sketch.timeline().copied());
     let mut additions = Additions::of(at, allow_future, timeline)?;
     additions.check_items(items)?;

@@ -1,5 +1,6 @@
 //! The Python classes, and what all of them have.
 
+use crate::arguments::items::with_bytes;
 use crate::error::Error;
 use crate::sketch::lock::Shared;
 use crate::sketch::variants::Variants;
@@ -50,11 +51,8 @@ pub trait Class:
         Ok(object.clone())
     }
 
-    /// Names and values of the parameters that the text of the object has.
-    ///
-    /// # Errors
-    /// The clock is before the newest pane of a sketch with a window.
-    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>>;
+    /// The attributes that the text of the object has. `len` is the number of items.
+    const ATTRIBUTES: &'static [&'static str];
 
     /// Bytes of the memory blocks of the object.
     fn block_bytes(&self, py: Python<'_>) -> u64 {
@@ -87,11 +85,13 @@ pub(crate) use subclass;
 
 /// Implements [`Class`] for a class whose sketches are in memory.
 macro_rules! class {
-    ($class:ident of $variants:ident) => {
+    ($class:ident of $variants:ident: $($attribute:literal),+) => {
         $crate::sketch::class::subclass!($class);
 
         impl $crate::sketch::class::Class for $class {
             type Variants = $variants;
+
+            const ATTRIBUTES: &'static [&'static str] = &[$($attribute),+];
 
             fn of(sketch: $variants) -> Self {
                 Self {
@@ -103,11 +103,6 @@ macro_rules! class {
                 &self,
             ) -> Result<&$crate::sketch::lock::Shared<$variants>, $crate::error::Error> {
                 Ok(&self.sketch)
-            }
-
-            fn parameters(&self, py: pyo3::Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
-                // The method of the class.
-                $class::parameters(self, py)
             }
         }
     };
@@ -127,6 +122,22 @@ impl<V: Variants> Shared<V> {
     ) -> PyResult<R> {
         let read = |sketch: &V| Ok::<_, Error>(read(sketch, sketch.panes(when)?));
         Ok(self.peek(py, read)?)
+    }
+
+    /// As [`Shared::peek_at`], with the bytes of an item.
+    ///
+    /// # Errors
+    /// As [`When::panes`]; `TypeError` for objects that are no items.
+    pub fn peek_item<R: Send>(
+        &self,
+        item: &Bound<'_, PyAny>,
+        when: When,
+        read: impl FnOnce(&V, &[u8], Panes) -> R + Send,
+    ) -> PyResult<R> {
+        let py = item.py();
+        with_bytes(item, |item| {
+            self.peek_at(py, when, |sketch, panes| read(sketch, item, panes))
+        })?
     }
 }
 
@@ -153,4 +164,22 @@ pub fn copy<'py, T: Class>(object: &Bound<'py, T>) -> PyResult<Bound<'py, T>> {
 pub fn others_of<'py, T: Class>(others: &Bound<'py, PyTuple>) -> PyResult<Vec<Bound<'py, T>>> {
     let others = others.iter().map(|other| Ok(other.cast_into()?));
     others.collect()
+}
+
+/// Merges others into an object: calls `merge` as [`Shared::write_with`] does.
+///
+/// # Errors
+/// Those of `merge` and of [`Class::in_memory`]; an object whose sketch is in a file.
+pub fn merge<T: Class>(
+    object: &T,
+    py: Python<'_>,
+    others: &[Bound<'_, T>],
+    merge: impl FnOnce(&mut T::Variants, &[Option<&T::Variants>]) -> Result<(), Error> + Send,
+) -> PyResult<()> {
+    let sketch = object.sketch()?;
+    let others = others.iter().map(T::in_memory);
+    let others = others.collect::<PyResult<Vec<_>>>()?;
+    let locks = others.iter().map(|other| other.get().sketch());
+    let locks = locks.collect::<Result<Vec<_>, Error>>()?;
+    Ok(py.detach(|| sketch.write_with(&locks, merge))?)
 }

@@ -3,7 +3,6 @@
 use crate::arguments::bytes::bytes as bytes_object;
 use crate::error::Error;
 use crate::sketch::class::Class;
-use crate::sketch::variants::Variants;
 use pyo3::prelude::*;
 use pyo3::types::{PyMemoryView, PyTuple};
 use std::any::Any;

@@ -1,14 +1,16 @@
 //! The types of a class.
 
 use crate::error::Error;
+use crate::sketch::payload;
 use crate::sketch::window::When;
 use roughly_dump::{Output, Reader};
-use roughly_sketch::accuracy::{Field, Figure};
+use roughly_sketch::accuracy::{Accuracy, Field, Figure};
 use roughly_sketch::blocks::{BlockVisitor, Blocks};
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::count_min::{CountMin, CountMinWindow};
 use roughly_sketch::cuckoo::CuckooFilter;
 use roughly_sketch::format::FormatError;
+use roughly_sketch::format::chunks::CHUNK_BYTES;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::stored::Stored;
@@ -36,16 +38,6 @@ impl<T: Stored> Sketch<T> {
             Err(TryLockError::WouldBlock) => read(&self.state, &mut T::Cache::default()),
         }
     }
-
-    /// Bytes of the memory blocks, with those of the cache.
-    pub fn block_bytes(&self) -> u64 {
-        let mut bytes = BlockBytes::default();
-        self.with_cache(|state, cache| {
-            state.for_each_block(&mut bytes);
-            cache.for_each_block(&mut bytes);
-        });
-        bytes.0
-    }
 }
 
 impl<T: Stored> From<T> for Sketch<T> {
@@ -71,14 +63,8 @@ impl<T: Stored> DerefMut for Sketch<T> {
     }
 }
 
-/// The types of a class: that without a window, that with one, and for Bloom filters that of valkey-bloom.
-pub trait Variants: Sized + Send + Sync {
-    /// Loads the values of a payload, if its type is one of these.
-    fn load(reader: &mut Reader<'_>) -> Option<Result<Self, FormatError>>;
-
-    /// The sketch that a header describes.
-    fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError>;
-
+/// What a sketch of any type has.
+pub trait AnySketch {
     /// Writes a DUMP payload.
     fn dump(&self, rdb_version: u16, output: &mut dyn Output);
 
@@ -94,20 +80,76 @@ pub trait Variants: Sized + Send + Sync {
     /// Copies a chunk to its place.
     fn load_chunk(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), Error>;
 
-    /// A copy.
-    fn try_clone(&self) -> Result<Self, Error>;
-
-    /// The panes, if the type has a window.
-    fn timeline(&self) -> Option<&Timeline>;
-
     /// The key of the hash, if the type has a window and hashes items.
     fn seed(&self) -> Option<Seed>;
 
     /// The fields of SKETCH.ACCURACY.
     fn accuracy(&self, panes: Panes) -> Result<Vec<Field>, Error>;
 
+    /// Bytes of the memory blocks, with those of the cache of reads.
+    fn heap_bytes(&self) -> u64;
+}
+
+impl<T: Stored + Accuracy + Seeded> AnySketch for Sketch<T> {
+    fn dump(&self, rdb_version: u16, output: &mut dyn Output) {
+        payload::dump(&self.state, rdb_version, output);
+    }
+
+    fn header(&self) -> Result<Vec<u8>, Error> {
+        payload::header(&self.state)
+    }
+
+    fn chunk(&self, iterator: i64) -> Option<(i64, &[u8])> {
+        self.state.chunk(iterator, CHUNK_BYTES)
+    }
+
+    fn arrays(&self) -> Vec<&[u8]> {
+        self.state.arrays().collect()
+    }
+
+    fn load_chunk(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), Error> {
+        Ok(self.state.load_chunk(iterator, chunk)?)
+    }
+
+    fn seed(&self) -> Option<Seed> {
+        self.state.seed_of()
+    }
+
+    fn accuracy(&self, panes: Panes) -> Result<Vec<Field>, Error> {
+        Ok(self.with_cache(|state, cache| state.accuracy(panes, cache))?)
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        let mut bytes = BlockBytes::default();
+        self.with_cache(|state, cache| {
+            state.for_each_block(&mut bytes);
+            cache.for_each_block(&mut bytes);
+        });
+        bytes.0
+    }
+}
+
+/// The types of a class: that without a window, that with one, and for Bloom filters that of valkey-bloom.
+pub trait Variants: DerefMut<Target = dyn AnySketch> + Sized + Send + Sync {
+    /// Loads the values of a payload, if its type is one of these.
+    fn load(reader: &mut Reader<'_>) -> Option<Result<Self, FormatError>>;
+
+    /// The sketch that a header describes.
+    fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError>;
+
+    /// A copy.
+    fn try_clone(&self) -> Result<Self, Error>;
+
+    /// The panes, if the type has a window.
+    fn timeline(&self) -> Option<&Timeline>;
+
+    /// Whether both have the same type and state.
+    fn is_equal(&self, other: &Self) -> Result<bool, Error>;
+
     /// Bytes of the value and its memory blocks, with those of the cache of reads.
-    fn block_bytes(&self) -> u64;
+    fn block_bytes(&self) -> u64 {
+        size_of::<Self>() as u64 + self.heap_bytes()
+    }
 
     /// The field "fill" of a filter, now; 0 for other sketches.
     fn fill(&self) -> Result<f64, Error> {
@@ -119,9 +161,6 @@ pub trait Variants: Sized + Send + Sync {
         Ok(fill.unwrap_or(0.0))
     }
 
-    /// Whether both have the same type and state.
-    fn is_equal(&self, other: &Self) -> Result<bool, Error>;
-
     /// The panes that count for a read; see [`When::panes`].
     fn panes(&self, when: When) -> Result<Panes, Error> {
         when.panes(self.timeline())
@@ -131,29 +170,21 @@ pub trait Variants: Sized + Send + Sync {
 /// A sketch that may have a seed.
 pub trait Seeded {
     /// The seed of a sketch with a window.
-    fn seed_of(&self) -> Option<Seed> {
-        None
-    }
+    fn seed_of(&self) -> Option<Seed>;
 }
 
-impl Seeded for Chain {}
-impl Seeded for ValkeyChain {}
-impl Seeded for CuckooFilter {}
-impl Seeded for CountMin {}
-impl Seeded for TopK {}
-impl Seeded for TDigest {}
-impl Seeded for TDigestWindow {}
-
-macro_rules! seeded {
-    ($($type:ty),+) => {
+macro_rules! seeds {
+    ($seed:expr; $($type:ty),+) => {
         $(impl Seeded for $type {
             fn seed_of(&self) -> Option<Seed> {
-                Some(self.seed())
+                let seed: fn(&Self) -> Option<Seed> = $seed;
+                seed(self)
             }
         })+
     };
 }
-seeded!(BloomWindow, CuckooWindow, CountMinWindow, TopKWindow);
+seeds!(|_| None; Chain, ValkeyChain, CuckooFilter, CountMin, TopK, TDigest, TDigestWindow);
+seeds!(|sketch| Some(sketch.seed()); BloomWindow, CuckooWindow, CountMinWindow, TopKWindow);
 
 /// Defines the enum of the types of a class.
 macro_rules! variants {
@@ -165,119 +196,72 @@ macro_rules! variants {
             $($variant($crate::sketch::variants::Sketch<$type>),)+
         }
 
-        impl $crate::sketch::variants::Variants for $name {
-            fn load(
-                reader: &mut roughly_dump::Reader<'_>,
-            ) -> Option<Result<Self, roughly_sketch::format::FormatError>> {
-                $(if let Some(loaded) = $crate::sketch::payload::sketch_of::<$type>(reader) {
-                    return Some(loaded.map(|sketch| Self::$variant(sketch.into())));
-                })+
-                None
+        const _: () = {
+            use $crate::{error::Error, sketch::payload};
+            use roughly_sketch::{format::FormatError, memory::Budget, stored::Stored, window::Timed};
+
+            impl std::ops::Deref for $name {
+                type Target = dyn $crate::sketch::variants::AnySketch;
+
+                fn deref(&self) -> &Self::Target {
+                    match self {
+                        $(Self::$variant(sketch) => sketch,)+
+                    }
+                }
             }
 
-            fn from_header(
-                header: &[u8],
-                budget: roughly_sketch::memory::Budget<'_>,
-            ) -> Result<Self, roughly_sketch::format::FormatError> {
-                use roughly_sketch::{format::FormatError, stored::Stored};
-                $(match <$type as Stored>::from_header(header, budget) {
-                    Ok(sketch) => return Ok(Self::$variant(sketch.into())),
-                    Err(FormatError::OutOfMemory(refused)) => return Err(refused.into()),
-                    Err(_) => {}
-                })+
-                Err(FormatError::Invalid("received bad data"))
+            impl std::ops::DerefMut for $name {
+                fn deref_mut(&mut self) -> &mut Self::Target {
+                    match self {
+                        $(Self::$variant(sketch) => sketch,)+
+                    }
+                }
             }
 
-            fn dump(&self, rdb_version: u16, output: &mut dyn roughly_dump::Output) {
-                match self {
-                    $(Self::$variant(sketch) => {
-                        $crate::sketch::payload::dump::<$type>(sketch, rdb_version, output);
+            impl $crate::sketch::variants::Variants for $name {
+                fn load(
+                    reader: &mut roughly_dump::Reader<'_>,
+                ) -> Option<Result<Self, FormatError>> {
+                    $(if let Some(loaded) = payload::sketch_of::<$type>(reader) {
+                        return Some(loaded.map(|sketch| Self::$variant(sketch.into())));
                     })+
+                    None
                 }
-            }
 
-            fn header(&self) -> Result<Vec<u8>, $crate::error::Error> {
-                match self {
-                    $(Self::$variant(sketch) => $crate::sketch::payload::header::<$type>(sketch),)+
-                }
-            }
-
-            fn chunk(&self, iterator: i64) -> Option<(i64, &[u8])> {
-                use roughly_sketch::{format::chunks::CHUNK_BYTES, stored::Stored};
-                match self {
-                    $(Self::$variant(sketch) => sketch.chunk(iterator, CHUNK_BYTES),)+
-                }
-            }
-
-            fn arrays(&self) -> Vec<&[u8]> {
-                use roughly_sketch::stored::Stored;
-                match self {
-                    $(Self::$variant(sketch) => sketch.arrays().collect(),)+
-                }
-            }
-
-            fn load_chunk(
-                &mut self,
-                iterator: i64,
-                chunk: &[u8],
-            ) -> Result<(), $crate::error::Error> {
-                use roughly_sketch::stored::Stored;
-                match self {
-                    $(Self::$variant(sketch) => Ok(sketch.load_chunk(iterator, chunk)?),)+
-                }
-            }
-
-            #[inline(never)]
-            fn try_clone(&self) -> Result<Self, $crate::error::Error> {
-                use roughly_sketch::stored::Stored;
-                Ok(match self {
-                    $(Self::$variant(sketch) => {
-                        Self::$variant(<$type as Stored>::try_clone(sketch)?.into())
+                fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
+                    $(match <$type as Stored>::from_header(header, budget) {
+                        Ok(sketch) => return Ok(Self::$variant(sketch.into())),
+                        Err(FormatError::OutOfMemory(refused)) => return Err(refused.into()),
+                        Err(_) => {}
                     })+
-                })
-            }
+                    Err(FormatError::Invalid("received bad data"))
+                }
 
-            fn timeline(&self) -> Option<&roughly_sketch::window::Timeline> {
-                use roughly_sketch::window::Timed;
-                match self {
-                    $(Self::$variant(sketch) => Timed::timeline(&**sketch),)+
+                #[inline(never)]
+                fn try_clone(&self) -> Result<Self, Error> {
+                    Ok(match self {
+                        $(Self::$variant(sketch) => {
+                            Self::$variant(<$type as Stored>::try_clone(sketch)?.into())
+                        })+
+                    })
+                }
+
+                fn timeline(&self) -> Option<&roughly_sketch::window::Timeline> {
+                    match self {
+                        $(Self::$variant(sketch) => Timed::timeline(&**sketch),)+
+                    }
+                }
+
+                fn is_equal(&self, other: &Self) -> Result<bool, Error> {
+                    match (self, other) {
+                        $((Self::$variant(one), Self::$variant(other)) => {
+                            payload::is_equal::<$type>(one, other)
+                        })+
+                        _ => Ok(false),
+                    }
                 }
             }
-
-            fn seed(&self) -> Option<roughly_sketch::seed::Seed> {
-                match self {
-                    $(Self::$variant(sketch) => $crate::sketch::variants::Seeded::seed_of(&**sketch),)+
-                }
-            }
-
-            fn accuracy(
-                &self,
-                panes: roughly_sketch::window::Panes,
-            ) -> Result<Vec<roughly_sketch::accuracy::Field>, $crate::error::Error> {
-                use roughly_sketch::accuracy::Accuracy;
-                Ok(match self {
-                    $(Self::$variant(sketch) => {
-                        sketch.with_cache(|sketch, cache| sketch.accuracy(panes, cache))?
-                    })+
-                })
-            }
-
-            fn block_bytes(&self) -> u64 {
-                let blocks = match self {
-                    $(Self::$variant(sketch) => sketch.block_bytes(),)+
-                };
-                size_of::<Self>() as u64 + blocks
-            }
-
-            fn is_equal(&self, other: &Self) -> Result<bool, $crate::error::Error> {
-                match (self, other) {
-                    $((Self::$variant(one), Self::$variant(other)) => {
-                        $crate::sketch::payload::is_equal::<$type>(one, other)
-                    })+
-                    _ => Ok(false),
-                }
-            }
-        }
+        };
     };
 }
 pub(crate) use variants;

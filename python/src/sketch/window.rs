@@ -45,26 +45,40 @@ pub fn new_window<T: Timed>(
 /// That of the option SEED of the commands; `TypeError` for other objects.
 pub fn new_seed(py: Python<'_>, seed: Option<&Bound<'_, PyAny>>) -> PyResult<Seed> {
     const INVALID: Error = Error::value("SEED must be 32 hexadecimal digits");
+    if let Some(text) = seed.and_then(|seed| seed.cast::<PyString>().ok())
+        && !text.to_cow()?.bytes().all(|byte| byte.is_ascii_hexdigit())
+    {
+        return Err(INVALID.into());
+    }
+    Ok(Seed(seed_bytes(py, seed, INVALID)?))
+}
+
+/// A seed: bytes, or two hexadecimal digits for each, between which Python allows white space. By default, random bytes of the system.
+///
+/// # Errors
+/// `invalid` for other digits and another length; `TypeError` for other objects.
+pub fn seed_bytes<const N: usize>(
+    py: Python<'_>,
+    seed: Option<&Bound<'_, PyAny>>,
+    invalid: Error,
+) -> PyResult<[u8; N]> {
     let bytes = match seed {
-        None => py.import("os")?.call_method1("urandom", (Seed::BYTES,))?,
+        None => py.import("os")?.call_method1("urandom", (N,))?,
         Some(seed) if seed.is_instance_of::<PyString>() => {
-            let text = seed.cast::<PyString>()?.to_cow()?;
-            let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
-            if text.len() != 2 * Seed::BYTES || !is_hex {
-                return Err(INVALID.into());
+            match py.get_type::<PyBytes>().call_method1("fromhex", (seed,)) {
+                Ok(bytes) => bytes,
+                Err(_) => return Err(invalid.into()),
             }
-            py.get_type::<PyBytes>().call_method1("fromhex", (seed,))?
         }
         Some(seed) => seed.clone(),
     };
     let bytes = bytes.cast::<PyBytes>().map_err(|_| {
-        PyTypeError::new_err("seed must be 16 bytes or a string of 32 hexadecimal digits")
+        let digits = 2 * N;
+        let text = format!("seed must be {N} bytes or a string of {digits} hexadecimal digits");
+        PyTypeError::new_err(text)
     })?;
-    let bytes = bytes
-        .as_bytes()
-        .try_into()
-        .map_err(|_| PyErr::from(INVALID))?;
-    Ok(Seed(bytes))
+    let bytes = bytes.as_bytes().try_into();
+    bytes.map_err(|_| invalid.into())
 }
 
 /// The hexadecimal digits of a seed.
