@@ -16,7 +16,7 @@ use criterion::{
     BatchSize, BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main,
 };
 use roughly_sketch::bloom::{self, Chain};
-use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, NO_LIMIT, Shape};
+use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Dimensions, NO_LIMIT};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
@@ -187,7 +187,7 @@ fn count_min(criterion: &mut Criterion) {
         });
     }
     let window = Window::new(100, 100, None).expect("a valid window");
-    let shape = Shape::new(2_000, 7, CellSize::Four).expect("a valid shape");
+    let shape = Dimensions::new(2_000, 7, CellSize::Four).expect("a valid shape");
     for stream in &STREAMS {
         let sketch = CountMinWindow::new(shape, window, Seed::default(), UNLIMITED);
         let mut sketch = sketch.expect("enough memory");

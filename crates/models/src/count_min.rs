@@ -58,7 +58,7 @@ impl Subject for CountMin {
         // Version 1 also stores the cell size, after the total.
         let mut later = latest.to_vec();
         later[0] = 1;
-        later.splice(25..25, self.shape().cell_size().bytes().to_le_bytes());
+        later.splice(25..25, self.dimensions().cell_size().bytes().to_le_bytes());
         vec![later]
     }
 }

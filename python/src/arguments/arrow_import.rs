@@ -103,10 +103,10 @@ pub struct Chunks {
     /// Whether the elements can be null: the rows of a table cannot.
     is_nullable: bool,
     extension: Option<String>,
-    source: Source,
+    producer: Producer,
 }
 
-enum Source {
+enum Producer {
     Array(Option<RawArray>),
     Stream(RawStream),
 }
@@ -160,9 +160,9 @@ impl Chunks {
     /// # Errors
     /// Those of the producer.
     pub fn next(&mut self) -> Result<Option<Array>, Error> {
-        let array = match &mut self.source {
-            Source::Array(array) => array.take(),
-            Source::Stream(stream) => next_of_stream(stream)?,
+        let array = match &mut self.producer {
+            Producer::Array(array) => array.take(),
+            Producer::Stream(stream) => next_of_stream(stream)?,
         };
         let array = array.map(|array| Array::new(Arc::new(array), self.data_type.clone()));
         array.transpose()
@@ -211,7 +211,7 @@ fn import_array(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> 
         data_type,
         is_nullable: schema.nullable(),
         extension,
-        source: Source::Array(Some(array)),
+        producer: Producer::Array(Some(array)),
     })
 }
 
@@ -229,7 +229,7 @@ fn import_stream(stream: &Bound<'_, PyCapsule>) -> PyResult<Chunks> {
         data_type: DataType::try_from(&schema).map_err(type_error)?,
         is_nullable: schema.nullable(),
         extension: extension(&schema).map_err(type_error)?,
-        source: Source::Stream(stream),
+        producer: Producer::Stream(stream),
     })
 }
 

@@ -105,7 +105,7 @@ fn not_created(error: Error) -> Error {
 fn set_error(error: window_filter::Error) -> Error {
     match error {
         window_filter::Error::Full => FULL,
-        window_filter::Error::Shape => PROBLEM,
+        window_filter::Error::Parameters => PROBLEM,
         window_filter::Error::OutOfMemory(error) => error.into(),
     }
 }

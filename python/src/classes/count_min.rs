@@ -14,7 +14,8 @@ use crate::sketch::window::{At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use roughly_sketch::count_min::{
-    CellSize, CountMin, CountMinError, CountMinWindow, MergeSource, NO_LIMIT, Shape, dimensions_for,
+    CellSize, CountMin, CountMinError, CountMinWindow, Dimensions, MergeSource, NO_LIMIT,
+    dimensions_for,
 };
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Panes;
@@ -28,8 +29,8 @@ variants! {
 }
 
 impl Counter {
-    fn shape(&self) -> Shape {
-        either!(Self, self, |sketch| sketch.shape())
+    fn dimensions(&self) -> Dimensions {
+        either!(Self, self, |sketch| sketch.dimensions())
     }
 
     /// The sum of the counts in these panes.
@@ -146,8 +147,8 @@ impl CountMinSketch {
         let window = new_window::<CountMinWindow>(window, panes, finest, seed.is_some())?;
         if let Some(window) = window {
             let seed = new_seed(py, seed)?;
-            let shape = Shape::new(width, depth, cell_size).map_err(Error::from)?;
-            let sketch = CountMinWindow::new(shape, window, seed, Budget::UNLIMITED);
+            let dimensions = Dimensions::new(width, depth, cell_size).map_err(Error::from)?;
+            let sketch = CountMinWindow::new(dimensions, window, seed, Budget::UNLIMITED);
             return Ok(Self::of(Counter::Windowed(
                 sketch.map_err(Error::from)?.into(),
             )));
@@ -340,19 +341,22 @@ impl CountMinSketch {
     /// The number of cells of a row.
     #[getter]
     fn width(&self, py: Python<'_>) -> u64 {
-        self.sketch.peek(py, Counter::shape).width()
+        self.sketch.peek(py, Counter::dimensions).width()
     }
 
     /// The number of rows.
     #[getter]
     fn depth(&self, py: Python<'_>) -> u64 {
-        self.sketch.peek(py, Counter::shape).depth()
+        self.sketch.peek(py, Counter::dimensions).depth()
     }
 
     /// The bytes of a cell.
     #[getter]
     fn cell_size(&self, py: Python<'_>) -> u64 {
-        self.sketch.peek(py, Counter::shape).cell_size().bytes()
+        self.sketch
+            .peek(py, Counter::dimensions)
+            .cell_size()
+            .bytes()
     }
 
     /// The fields of CMS.INFO.
@@ -366,14 +370,14 @@ impl CountMinSketch {
         at: Option<At>,
         within: Option<Within>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let fields = |sketch: &Counter, panes| (sketch.shape(), sketch.total(panes));
-        let (shape, total) = (self.sketch).peek_at(py, When::new(at, within), fields)?;
+        let fields = |sketch: &Counter, panes| (sketch.dimensions(), sketch.total(panes));
+        let (dimensions, total) = (self.sketch).peek_at(py, When::new(at, within), fields)?;
         let info = PyDict::new(py);
-        info.set_item("width", shape.width())?;
-        info.set_item("depth", shape.depth())?;
+        info.set_item("width", dimensions.width())?;
+        info.set_item("depth", dimensions.depth())?;
         info.set_item("count", total)?;
-        if shape.cell_size() != CellSize::default() {
-            info.set_item("cell_size", shape.cell_size().bytes())?;
+        if dimensions.cell_size() != CellSize::default() {
+            info.set_item("cell_size", dimensions.cell_size().bytes())?;
         }
         Ok(info)
     }

@@ -161,7 +161,7 @@ fn check_limit(sub_filters: usize) -> Result<(), Error> {
 fn window_error(error: window_filter::Error) -> Error {
     match error {
         window_filter::Error::Full => CuckooError::Full.into(),
-        window_filter::Error::Shape => Error::value("could not create filter"),
+        window_filter::Error::Parameters => Error::value("could not create filter"),
         window_filter::Error::OutOfMemory(error) => error.into(),
     }
 }

@@ -312,7 +312,7 @@ impl From<window_filter::Error> for AddError {
     fn from(error: window_filter::Error) -> Self {
         match error {
             window_filter::Error::Full => Self::Full,
-            window_filter::Error::Shape => Self::Shape,
+            window_filter::Error::Parameters => Self::Shape,
             window_filter::Error::OutOfMemory(_) => Self::OutOfMemory,
         }
     }

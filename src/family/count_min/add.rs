@@ -1,6 +1,6 @@
 //! CMS.INCRBY and CMS.INCRBYLIMIT.
 
-use super::types::{CountsMut, CountsType, NOT_FOUND};
+use super::types::{CounterMut, CounterType, NOT_FOUND};
 use crate::family::errors::text_of;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -39,8 +39,8 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
         &mut entry,
         2,
         |of| match of {
-            CountsType::Windowed => Err(CountMinError::WindowDecrement.into()),
-            CountsType::Classic => Ok(()),
+            CounterType::Windowed => Err(CountMinError::WindowDecrement.into()),
+            CounterType::Classic => Ok(()),
         },
         NO_LIMIT,
         |call, pair, by, result| match result {
@@ -68,7 +68,7 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
     // The order of saturating increments has no effect.
     for item in overflows {
         let by = call.arg(item + 1).integer().unwrap_or_default();
-        if let CountsMut::Classic(sketch) = entry.get() {
+        if let CounterMut::Classic(sketch) = entry.get() {
             sketch.increment_saturating(call.arg(item).bytes(), by.unsigned_abs());
         }
     }
@@ -152,9 +152,9 @@ fn reply_refusal(call: &mut Call<'_>, error: CountMinError) {
 #[inline(always)]
 fn increment<'a>(
     call: &mut Call<'a>,
-    entry: &mut Entry<CountsType>,
+    entry: &mut Entry<CounterType>,
     first: usize,
-    check_negative: fn(CountsType) -> Result<(), Error>,
+    check_negative: fn(CounterType) -> Result<(), Error>,
     max: u64,
     mut answer: impl FnMut(&mut Call<'a>, Range<usize>, i64, Estimate),
 ) -> Result<(), Error> {
@@ -217,9 +217,9 @@ fn increment<'a>(
     Ok(())
 }
 
-/// The increment of each pair from argument `first` on, and its [`CountsMut::unchanged_by`]. The increments are valid.
+/// The increment of each pair from argument `first` on, and its [`CounterMut::unchanged_by`]. The increments are valid.
 fn unchanged_by_each<'s, 'v, 'a>(
-    sketch: &'s CountsMut<'v>,
+    sketch: &'s CounterMut<'v>,
     call: &Call<'a>,
     first: usize,
     max: u64,
@@ -237,7 +237,7 @@ fn unchanged_by_each<'s, 'v, 'a>(
 #[inline(always)]
 fn begin(
     call: &mut Call<'_>,
-    entry: &mut Entry<CountsType>,
+    entry: &mut Entry<CounterType>,
     first: usize,
     max: u64,
 ) -> Result<Option<Panes>, Error> {
@@ -259,7 +259,7 @@ fn begin(
 #[cold]
 fn answer_unchanged<'a>(
     call: &mut Call<'a>,
-    entry: &mut Entry<CountsType>,
+    entry: &mut Entry<CounterType>,
     first: usize,
     max: u64,
     later: Panes,

@@ -1,6 +1,6 @@
 //! The commands `CMS.*` as the server describes them (docs/commands).
 
-use super::types::{CountsType, NOT_FOUND};
+use super::types::{CounterType, NOT_FOUND};
 use super::{add, create, merge, query};
 use crate::family::chunks::{self, Chunks};
 use crate::server::command::{
@@ -18,7 +18,7 @@ const CREATE: Command = Command {
 
 /// SCANDUMP and LOADCHUNK.
 const CHUNKS: Chunks = Chunks {
-    types: CountsType::TYPES,
+    types: CounterType::TYPES,
     replaced: None,
     not_found: NOT_FOUND,
     event: c"cms.loadchunk",

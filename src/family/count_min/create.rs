@@ -1,6 +1,6 @@
 //! CMS.INITBYDIM and CMS.INITBYPROB.
 
-use super::types::CountsType;
+use super::types::CounterType;
 use crate::family::new_key::{NewKey, create_and_store};
 use crate::family::window_option::{COUNTER, NewWindow, WindowOption};
 use crate::server::call::{Call, Error};
@@ -8,7 +8,7 @@ use crate::server::data_type::{NewValue, Value};
 use crate::server::key::WriteKey;
 use crate::server::replicated::ReplicatedCommand;
 use roughly_sketch::count_min::{
-    CellSize, CountMin, CountMinError, CountMinWindow, Shape, dimensions_for,
+    CellSize, CountMin, CountMinError, CountMinWindow, Dimensions, dimensions_for,
 };
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::seed::Seed;
@@ -29,7 +29,7 @@ pub fn initbyprob(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 /// The dimensions of CMS.INITBYDIM.
-fn dimensions(call: &Call<'_>) -> Result<Dimensions, Error> {
+fn dimensions(call: &Call<'_>) -> Result<WidthAndDepth, Error> {
     let positive = |index: usize| {
         let given = call.arg(index).integer().filter(|&given| given > 0);
         given.map(i64::unsigned_abs)
@@ -40,7 +40,7 @@ fn dimensions(call: &Call<'_>) -> Result<Dimensions, Error> {
 }
 
 /// The dimensions of CMS.INITBYPROB.
-fn bounds(call: &Call<'_>) -> Result<Dimensions, Error> {
+fn bounds(call: &Call<'_>) -> Result<WidthAndDepth, Error> {
     let fraction = |index: usize| {
         let given = call.double(call.arg(index));
         given.filter(|&given| given > 0.0 && given < 1.0)
@@ -51,25 +51,30 @@ fn bounds(call: &Call<'_>) -> Result<Dimensions, Error> {
 }
 
 /// Width and depth, or the error for their calculation.
-type Dimensions = Result<(u64, u64), CountMinError>;
+type WidthAndDepth = Result<(u64, u64), CountMinError>;
 
 struct NewSketch {
-    shape: Shape,
+    dimensions: Dimensions,
     /// Whether the arguments of the command are those of the replicated form.
     is_complete: bool,
     window: Option<(NewWindow, Seed)>,
 }
 
 impl NewKey for NewSketch {
-    type Types = CountsType;
+    type Types = CounterType;
 
     fn build(&self, call: &Call<'_>) -> Result<NewValue, Error> {
         let budget = call.memory().budget(Purpose::Create);
-        let shape = self.shape;
+        let dimensions = self.dimensions;
         let built = match self.window {
-            None => CountMin::new(shape.width(), shape.depth(), shape.cell_size(), budget)
-                .map(|sketch| Value::new(sketch) as _),
-            Some((window, seed)) => CountMinWindow::new(shape, window.window, seed, budget)
+            None => CountMin::new(
+                dimensions.width(),
+                dimensions.depth(),
+                dimensions.cell_size(),
+                budget,
+            )
+            .map(|sketch| Value::new(sketch) as _),
+            Some((window, seed)) => CountMinWindow::new(dimensions, window.window, seed, budget)
                 .map(|sketch| Value::new(sketch) as _),
         };
         built.map_err(error_of)
@@ -81,11 +86,11 @@ impl NewKey for NewSketch {
         if self.is_complete {
             return call.replicate_verbatim();
         }
-        let (width, depth) = (self.shape.width(), self.shape.depth());
+        let (width, depth) = (self.dimensions.width(), self.dimensions.depth());
         let mut replicated = INITBYDIM.with(call.arguments(1..2));
         replicated.integer(width).integer(depth);
         // RedisBloom up to 8.10 does not accept the keyword.
-        let cell_size = self.shape.cell_size();
+        let cell_size = self.dimensions.cell_size();
         if cell_size != CellSize::default() {
             replicated.keyword("CELL_SIZE").integer(cell_size.bytes());
         }
@@ -100,7 +105,7 @@ impl NewKey for NewSketch {
 fn create(
     call: &mut Call<'_>,
     event: &CStr,
-    read: fn(&Call<'_>) -> Result<Dimensions, Error>,
+    read: fn(&Call<'_>) -> Result<WidthAndDepth, Error>,
     is_complete: bool,
 ) -> Result<(), Error> {
     let (len, option) = WindowOption::at_end(call, &ARGUMENTS, COUNTER)?;
@@ -112,7 +117,7 @@ fn create(
     let cell_size = cell_size(call, len)?;
     let (width, depth) = dimensions?;
     let new = NewSketch {
-        shape: Shape::new(width, depth, cell_size)?,
+        dimensions: Dimensions::new(width, depth, cell_size)?,
         is_complete,
         // The arguments before WINDOW are checked first.
         window: option

@@ -1,6 +1,6 @@
 //! CMS.MERGE, the weighted sum of sketches.
 
-use super::types::{Counts, CountsMut, CountsType, NOT_FOUND};
+use super::types::{Counter, CounterMut, CounterType, NOT_FOUND};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -21,12 +21,12 @@ const NO_MEMORY: &CStr = c"CMS: Insufficient memory to merge";
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
     let key = WriteKey::open(call, 1);
-    let destination = key.get::<CountsType>().or_missing(NOT_FOUND)?;
-    let has_window = matches!(destination, Counts::Windowed(_));
+    let destination = key.get::<CounterType>().or_missing(NOT_FOUND)?;
+    let has_window = matches!(destination, Counter::Windowed(_));
     drop(key);
     let numkeys = numkeys(call)?;
     let end = FIRST_SOURCE + numkeys;
-    let keys = MergeKeys::<CountsType>::open(call, 1, FIRST_SOURCE..end);
+    let keys = MergeKeys::<CounterType>::open(call, 1, FIRST_SOURCE..end);
     let mut keys = keys.map_err(|_| NO_MEMORY)?;
     let max_bytes = call.limit(MAX_BYTES);
     if has_window {
@@ -69,7 +69,7 @@ type Sources<'a, T> = [MergeSource<'a, T>];
 /// Checks the arguments, and calls the function for the type of the destination with the weighted sources.
 fn merge_keys(
     call: &Call<'_>,
-    keys: &mut MergeKeys<CountsType>,
+    keys: &mut MergeKeys<CounterType>,
     end: usize,
     classic: impl FnOnce(&mut CountMin, &Sources<'_, CountMin>) -> Result<bool, CountMinError>,
     windowed: impl FnOnce(
@@ -79,20 +79,20 @@ fn merge_keys(
 ) -> Result<bool, Error> {
     let (destination, sources) = keys.get();
     let merged = match destination.or_missing(NOT_FOUND)? {
-        CountsMut::Classic(sketch) => {
+        CounterMut::Classic(sketch) => {
             let sources = weighted(call, end, sources, i64::MIN, |source| match source {
-                Counts::Windowed(_) => Err(CountMinError::WindowMismatch.into()),
-                Counts::Classic(source) => {
+                Counter::Windowed(_) => Err(CountMinError::WindowMismatch.into()),
+                Counter::Classic(source) => {
                     sketch.check_source(source)?;
                     Ok(source)
                 }
             })?;
             classic(sketch, &sources)
         }
-        CountsMut::Windowed(sketch) => {
+        CounterMut::Windowed(sketch) => {
             let sources = weighted(call, end, sources, 0, |source| match source {
-                Counts::Classic(_) => Err(CountMinError::WindowMismatch.into()),
-                Counts::Windowed(source) => {
+                Counter::Classic(_) => Err(CountMinError::WindowMismatch.into()),
+                Counter::Windowed(source) => {
                     sketch.check_source(source)?;
                     check_pane(call, sketch.timeline(), source.timeline().newest())?;
                     Ok(source)
@@ -112,9 +112,9 @@ fn merge_keys(
 fn weighted<'a, T>(
     call: &Call<'_>,
     end: usize,
-    sources: impl Iterator<Item = Lookup<Option<Counts<'a>>>>,
+    sources: impl Iterator<Item = Lookup<Option<Counter<'a>>>>,
     min_weight: i64,
-    checked: impl Fn(Counts<'a>) -> Result<&'a T, Error>,
+    checked: impl Fn(Counter<'a>) -> Result<&'a T, Error>,
 ) -> Result<Vec<MergeSource<'a, T>>, Error> {
     let mut weighted = with_capacity(end - FIRST_SOURCE).map_err(|_| NO_MEMORY)?;
     let mut weights = call.args_from(end + 1);

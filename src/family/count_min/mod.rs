@@ -11,14 +11,14 @@ use crate::server::command::Since;
 use crate::server::key::OneOf;
 use crate::server::load::Family;
 use crate::server::stats::ExtraCounter;
-use types::CountsType;
+use types::CounterType;
 
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     name: Some("cms"),
     category: c"cms",
     since: Since::RedisBloom(c"2.0.0"),
-    data_types: CountsType::TYPES,
+    data_types: CounterType::TYPES,
     commands: commands::COMMANDS,
     settings: &[],
     counters: &[ExtraCounter::LimitRefusals],

@@ -5,7 +5,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{CountedUsage, DataType, MeasuredUsage, Registration, registration};
 use crate::server::key::one_of;
-use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, NO_LIMIT, Shape};
+use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, Dimensions, NO_LIMIT};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Panes;
 use std::ffi::CStr;
@@ -38,11 +38,11 @@ impl DataType for CountMinWindow {
 
 one_of! {
     /// The types.
-    CountsType,
+    CounterType,
     /// A count-min sketch.
-    Counts,
+    Counter,
     /// A count-min sketch that a command changes.
-    CountsMut {
+    CounterMut {
         /// Without a window.
         Classic: CountMin, CountMin;
         /// With a window.
@@ -50,13 +50,13 @@ one_of! {
     }
 }
 
-impl Counts<'_> {
+impl Counter<'_> {
     /// Width, depth and cell size.
     #[inline(always)]
-    pub fn shape(self) -> Shape {
+    pub fn dimensions(self) -> Dimensions {
         match self {
-            Self::Classic(sketch) => sketch.shape(),
-            Self::Windowed(sketch) => sketch.shape(),
+            Self::Classic(sketch) => sketch.dimensions(),
+            Self::Windowed(sketch) => sketch.dimensions(),
         }
     }
 
@@ -101,13 +101,13 @@ impl Counts<'_> {
     }
 }
 
-impl CountsMut<'_> {
+impl CounterMut<'_> {
     /// The same sketch for reads.
     #[inline(always)]
-    pub fn as_ref(&self) -> Counts<'_> {
+    pub fn as_ref(&self) -> Counter<'_> {
         match self {
-            Self::Classic(sketch) => Counts::Classic(sketch),
-            Self::Windowed(sketch) => Counts::Windowed(sketch),
+            Self::Classic(sketch) => Counter::Classic(sketch),
+            Self::Windowed(sketch) => Counter::Windowed(sketch),
         }
     }
 
@@ -121,7 +121,7 @@ impl CountsMut<'_> {
         }
     }
 
-    /// Adds to the count of an item if the new estimate is at most [`CountsMut::limit`], and returns it. Only a sketch with a window
+    /// Adds to the count of an item if the new estimate is at most [`CounterMut::limit`], and returns it. Only a sketch with a window
     /// requests memory.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl CountsMut<'_> {
         estimate
     }
 
-    /// The result of [`CountsMut::increment`] after an advance, if these panes are live then and the increment changes nothing.
+    /// The result of [`CounterMut::increment`] after an advance, if these panes are live then and the increment changes nothing.
     /// `None` if the increment changes the sketch, or if that depends on the memory that is available.
     pub fn unchanged_by(
         &self,
@@ -160,7 +160,7 @@ impl CountsMut<'_> {
         }
     }
 
-    /// [`CountsMut::increment`] for each item, in order. Calls `answer` with the increment and the result.
+    /// [`CounterMut::increment`] for each item, in order. Calls `answer` with the increment and the result.
     #[inline(always)]
     pub fn increment_all<'b>(
         self,

@@ -185,7 +185,7 @@ impl NewKey for NewFilter {
                 let filter = CuckooWindow::new(window.window, &parameters, budget);
                 let filter = filter.map_err(|error| match error {
                     window_filter::Error::OutOfMemory(_) => no_memory::<CuckooWindow>(),
-                    window_filter::Error::Shape | window_filter::Error::Full => INVALID.into(),
+                    window_filter::Error::Parameters | window_filter::Error::Full => INVALID.into(),
                 })?;
                 Ok(Value::new(filter))
             }

@@ -196,7 +196,9 @@ impl From<window_filter::Error> for Insertion {
     fn from(error: window_filter::Error) -> Self {
         match error {
             window_filter::Error::Full => Self::Full,
-            window_filter::Error::OutOfMemory(_) | window_filter::Error::Shape => Self::OutOfMemory,
+            window_filter::Error::OutOfMemory(_) | window_filter::Error::Parameters => {
+                Self::OutOfMemory
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::MODULE;
 use crate::server::data_type::{DataType, Value};
 use roughly_dump::Values;
 use roughly_sketch::bloom::{self, Chain};
-use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Shape};
+use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Dimensions};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::{TDigest, TDigestWindow};
@@ -121,7 +121,7 @@ fn every_type_can_be_saved_while_it_is_read() {
         sketch.increment(&item(n), 1).expect("room");
     });
     let windowed_counts = CountMinWindow::new(
-        Shape::new(100, 3, CellSize::Four).expect("a shape"),
+        Dimensions::new(100, 3, CellSize::Four).expect("a shape"),
         window,
         Seed::default(),
         ANY,

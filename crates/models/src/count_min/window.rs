@@ -7,7 +7,7 @@ use super::super::window::WindowedModel;
 use super::{amount, increments, limited_increments, shape};
 use roughly_dump::Value;
 use roughly_sketch::count_min::{
-    CellSize, CountMinError, CountMinWindow, MergeSource, NO_LIMIT, Shape,
+    CellSize, CountMinError, CountMinWindow, Dimensions, MergeSource, NO_LIMIT,
 };
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
@@ -108,15 +108,15 @@ enum Counts {
     Array(Vec<Vec<u128>>),
 }
 
-/// The shape of a sketch, which decides how panes are merged.
+/// The size of a sketch, which decides how panes are merged.
 #[derive(Clone, Copy)]
-struct Dimensions {
+struct Size {
     width: usize,
     depth: usize,
     cell_size: CellSize,
 }
 
-impl Dimensions {
+impl Size {
     /// The largest number of items with exact counts in a pane; 0 if there are no such panes.
     fn max_exact(self) -> usize {
         let bytes = self.width * self.depth * self.cell_size.bytes() as usize;
@@ -252,7 +252,7 @@ impl Pane {
 /// The live panes with increments, by their first units.
 #[derive(Clone)]
 struct PanesByUnit {
-    dimensions: Dimensions,
+    dimensions: Size,
     window: Window,
     newest: u64,
     panes: BTreeMap<u64, Pane>,
@@ -397,7 +397,7 @@ impl PanesByUnit {
 
     /// The values of an RDB file.
     fn values(&self) -> Vec<Value> {
-        let Dimensions {
+        let Size {
             width,
             depth,
             cell_size,
@@ -442,7 +442,7 @@ impl PanesByUnit {
 }
 
 /// Some panes of small arrays have exact counts.
-fn dimensions(input: &mut Input<'_>) -> Option<Dimensions> {
+fn dimensions(input: &mut Input<'_>) -> Option<Size> {
     let (width, depth, cell_size) = match input.byte() {
         0..=99 => shape(input),
         _ => {
@@ -454,7 +454,7 @@ fn dimensions(input: &mut Input<'_>) -> Option<Dimensions> {
             (u64::div_ceil(bytes, depth * cell_size), depth, size)
         }
     };
-    (depth <= 32 && width * depth > 0).then_some(Dimensions {
+    (depth <= 32 && width * depth > 0).then_some(Size {
         width: width as usize,
         depth: depth as usize,
         cell_size,
@@ -473,7 +473,7 @@ impl WindowedModel for WindowModel {
     fn create(window: Window, input: &mut Input<'_>) -> Option<(CountMinWindow, Self)> {
         let dimensions = dimensions(input)?;
         let (width, depth) = (dimensions.width as u64, dimensions.depth as u64);
-        let shape = Shape::new(width, depth, dimensions.cell_size).expect("a valid shape");
+        let shape = Dimensions::new(width, depth, dimensions.cell_size).expect("a valid shape");
         let new = || {
             let sketch = CountMinWindow::new(shape, window, SEED, Budget::UNLIMITED);
             sketch.expect("a valid shape")

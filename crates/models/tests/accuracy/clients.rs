@@ -1,7 +1,7 @@
 //! Sketches as the recipes use them: clients that a rate limit refuses early, users who miss an impression, and ages of users.
 
 use crate::streams::{Pane, Random, STREAMS};
-use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Shape};
+use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Dimensions};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::window::{Panes, Timed, Window};
@@ -22,7 +22,7 @@ impl Counter {
             let sketch = CountMin::new(width, depth, CellSize::Two, Budget::UNLIMITED);
             return Self::Classic(sketch.expect("a sketch"));
         };
-        let shape = Shape::new(width, depth, CellSize::Two).expect("a shape");
+        let shape = Dimensions::new(width, depth, CellSize::Two).expect("a shape");
         let window = Window::new(HOUR_MS, panes, None).expect("a window");
         let sketch =
             CountMinWindow::new(shape, window, Seed([seed; Seed::BYTES]), Budget::UNLIMITED);

@@ -5,7 +5,7 @@ use crate::recall::{Counts, counts, panes};
 use crate::streams::{EXPONENTIAL, STREAMS};
 use crate::{Measured, digests, largest_share, per_cent, size, table};
 use roughly_sketch::bloom::{self, Chain};
-use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Shape, dimensions_for};
+use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Dimensions, dimensions_for};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
@@ -408,7 +408,7 @@ pub fn count_min_windows() -> String {
             let ratios = loads[load].iter().filter_map(|(name, events, counts)| {
                 let classic = count_min_of(WIDTH, depth, counts);
                 let errors = sum_of_errors(counts, &|item| classic.query(item));
-                let shape = Shape::new(WIDTH, depth, CellSize::Four).expect("a shape");
+                let shape = Dimensions::new(WIDTH, depth, CellSize::Four).expect("a shape");
                 let sketch = CountMinWindow::new(shape, window, Seed([7; 16]), UNLIMITED);
                 let mut sketch = sketch.expect("a sketch");
                 for (at, item) in events.iter().enumerate() {

@@ -5,7 +5,7 @@
 
 use crate::streams::{Pane, Random, STREAMS, Stream, shuffle};
 use crate::{largest_share, per_cent, table};
-use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Shape};
+use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Dimensions};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::window::{Panes, Timed, Window};
@@ -108,7 +108,7 @@ impl Sketch {
             return Self::Classic(sketch.expect("a sketch"));
         };
         let window = Window::new(panes, panes, None).expect("a window");
-        let shape = Shape::new(width, depth, CellSize::Two).expect("a shape");
+        let shape = Dimensions::new(width, depth, CellSize::Two).expect("a shape");
         let key = Seed([seed as u8; Seed::BYTES]);
         let sketch = CountMinWindow::new(shape, window, key, Budget::UNLIMITED);
         Self::Windowed(Box::new(sketch.expect("a sketch")))

@@ -4,7 +4,7 @@ use crate::recall::panes;
 use crate::streams::{Random, STREAMS, Stream};
 use crate::{per_cent, table};
 use roughly_sketch::accuracy::{Accuracy, Figure};
-use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, MergeSource, Shape};
+use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Dimensions, MergeSource};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::window::{Panes, Timed, Window};
@@ -131,7 +131,7 @@ impl Kind {
         }
     }
 
-    fn measure(self, shape: Shape, load: &[u32], repetition: u64) -> Errors {
+    fn measure(self, shape: Dimensions, load: &[u32], repetition: u64) -> Errors {
         let universe = load.iter().max().expect("an increment");
         let universe = *universe as usize + 1;
         let items: Vec<_> = (0..universe as u64)
@@ -244,7 +244,7 @@ pub fn errors_by_sketch() -> String {
     let rows = rows
         .into_iter()
         .filter_map(|(is_shown, kind, width, depth, name)| {
-            let shape = Shape::new(width, depth, CellSize::Four).expect("a shape");
+            let shape = Dimensions::new(width, depth, CellSize::Four).expect("a shape");
             let (mut present, mut absent, mut ratios) = (vec![], vec![], vec![]);
             for load in &loads {
                 for repetition in 0..kind.repetitions() {

@@ -2,7 +2,7 @@
 
 use crate::streams::{Pane, Stream};
 use roughly_sketch::blocks::{BlockVisitor, Blocks};
-use roughly_sketch::count_min::{CellSize, CountMinWindow, Shape};
+use roughly_sketch::count_min::{CellSize, CountMinWindow, Dimensions};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::window::{Timed, Window};
@@ -41,7 +41,7 @@ impl BlockVisitor for Bytes {
 pub fn rows(stream: &Stream) -> Vec<Vec<String>> {
     let cell = |events| {
         let window = Window::new(PANES, PANES, None).expect("a window");
-        let shape = Shape::new(SHAPE.0, SHAPE.1, CellSize::Four).expect("a shape");
+        let shape = Dimensions::new(SHAPE.0, SHAPE.1, CellSize::Four).expect("a shape");
         let seed = Seed([7; Seed::BYTES]);
         let mut sketch =
             CountMinWindow::new(shape, window, seed, Budget::UNLIMITED).expect("a sketch");

@@ -213,11 +213,11 @@ impl CountMin {
     /// The dimensions of the table. They fit in `usize` if the cells are in memory.
     #[inline]
     pub(super) fn rows(&self) -> Rows {
-        let shape = self.shape();
+        let dimensions = self.dimensions();
         Rows {
-            width: shape.width() as usize,
-            depth: shape.depth() as usize,
-            modulus: Modulus::<u32>::new(shape.width()),
+            width: dimensions.width() as usize,
+            depth: dimensions.depth() as usize,
+            modulus: Modulus::<u32>::new(dimensions.width()),
         }
     }
 }

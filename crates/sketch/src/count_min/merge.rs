@@ -42,7 +42,7 @@ impl CountMin {
     /// # Errors
     /// [`CountMinError::DimensionMismatch`], then [`CountMinError::CellSizeMismatch`].
     pub fn check_source(&self, source: &Self) -> Result<(), CountMinError> {
-        self.shape().check_source(source.shape())
+        self.dimensions().check_source(source.dimensions())
     }
 
     /// [`CountMin::merge_within`] without a work limit.

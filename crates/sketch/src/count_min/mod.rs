@@ -8,7 +8,7 @@
 //! (docs/contributing/formats.md).
 //!
 //! - `accuracy`: the error of estimates
-//! - [`shape`]: dimensions, and the dimensions for a given error
+//! - [`dimensions`]: width, depth and cell size, and the dimensions for a given error
 //! - [`cell`]: the counters
 //! - [`count`]: increments and queries
 //! - [`merge`]: weighted sums of sketches
@@ -30,8 +30,8 @@
 mod accuracy;
 pub mod cell;
 pub mod count;
+pub mod dimensions;
 pub mod merge;
-pub mod shape;
 mod stored;
 pub mod window;
 
@@ -39,8 +39,8 @@ pub mod window;
 mod tests;
 
 pub use cell::CellSize;
+pub use dimensions::{Dimensions, dimensions_for};
 pub use merge::MergeSource;
-pub use shape::{Shape, dimensions_for};
 pub use window::CountMinWindow;
 
 use super::blocks::{BlockMover, BlockVisitor, Blocks};
@@ -146,8 +146,8 @@ impl PackedRows {
     /// one byte.
     const SIZE_BITS: u32 = 2;
 
-    fn new(shape: Shape) -> Self {
-        Self(shape.depth() << Self::SIZE_BITS | u64::from(shape.cell_size().log2()))
+    fn new(dimensions: Dimensions) -> Self {
+        Self(dimensions.depth() << Self::SIZE_BITS | u64::from(dimensions.cell_size().log2()))
     }
 
     #[inline]
@@ -180,35 +180,35 @@ impl CountMin {
         cell_size: CellSize,
         budget: Budget<'_>,
     ) -> Result<Self, CountMinError> {
-        let shape = Shape::new(width, depth, cell_size)?;
-        Ok(Self::empty(shape, budget)?)
+        let dimensions = Dimensions::new(width, depth, cell_size)?;
+        Ok(Self::empty(dimensions, budget)?)
     }
 
-    /// An empty sketch of this shape; see [`CountMin::new`].
-    fn empty(shape: Shape, budget: Budget<'_>) -> Result<Self, OutOfMemory> {
-        let bytes = shape.bytes().unwrap_or(u64::MAX);
+    /// An empty sketch of these dimensions; see [`CountMin::new`].
+    fn empty(dimensions: Dimensions, budget: Budget<'_>) -> Result<Self, OutOfMemory> {
+        let bytes = dimensions.bytes().unwrap_or(u64::MAX);
         budget.request(bytes)?;
-        Ok(Self::with_cells(shape, 0, Buffer::zeroed(bytes)?))
+        Ok(Self::with_cells(dimensions, 0, Buffer::zeroed(bytes)?))
     }
 
-    /// A sketch with these cells. The caller has checked that their number fits the shape and no count exceeds the
+    /// A sketch with these cells. The caller has checked that their number fits the dimensions and no count exceeds the
     /// maximum.
-    fn with_cells(shape: Shape, total: u64, cells: Buffer) -> Self {
-        debug_assert_eq!(shape.bytes(), Some(cells.len() as u64));
+    fn with_cells(dimensions: Dimensions, total: u64, cells: Buffer) -> Self {
+        debug_assert_eq!(dimensions.bytes(), Some(cells.len() as u64));
         debug_assert!(total <= MAX_TOTAL);
         Self {
             cells,
             total,
-            rows: PackedRows::new(shape),
+            rows: PackedRows::new(dimensions),
         }
     }
 
     /// Width, depth and cell size. Cost: a division.
     #[must_use]
     #[inline]
-    pub fn shape(&self) -> Shape {
+    pub fn dimensions(&self) -> Dimensions {
         let bytes = self.cells.len() as u64;
-        Shape::of_cells(bytes, self.rows.depth(), self.rows.cell_size())
+        Dimensions::of_cells(bytes, self.rows.depth(), self.rows.cell_size())
     }
 
     #[inline]

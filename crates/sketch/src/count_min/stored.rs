@@ -2,7 +2,7 @@
 //! header with chunks of the cells. Both are decoded to [`Header`] and checked by [`Header::validate`].
 
 use super::cell::{Cell, CellSize, with_cell};
-use super::{CountMin, MAX_TOTAL, Shape};
+use super::{CountMin, Dimensions, MAX_TOTAL};
 use crate::buffer::Buffer;
 use crate::format::chunks::{ChunkError, ChunkPosition};
 use crate::format::{Fields, FormatError, Sink, Source};
@@ -71,14 +71,14 @@ impl Header {
         }
     }
 
-    /// Checks the fields and returns the shape and the total. A total above [`MAX_TOTAL`] has wrapped and counts as
+    /// Checks the fields and returns the dimensions and the total. A total above [`MAX_TOTAL`] has wrapped and counts as
     /// [`MAX_TOTAL`].
-    fn validate(self) -> Result<(Shape, u64), FormatError> {
+    fn validate(self) -> Result<(Dimensions, u64), FormatError> {
         let cell_size = CellSize::from_bytes(self.cell_bytes)
             .ok_or(FormatError::Invalid("no such cell size"))?;
-        let shape = Shape::new(self.width, self.depth, cell_size)
+        let dimensions = Dimensions::new(self.width, self.depth, cell_size)
             .map_err(|_| FormatError::Invalid("a width or depth out of range"))?;
-        Ok((shape, self.total.min(MAX_TOTAL)))
+        Ok((dimensions, self.total.min(MAX_TOTAL)))
     }
 }
 
@@ -96,42 +96,42 @@ impl Stored for CountMin {
         (): &Self::LoadOptions,
     ) -> Result<Self, FormatError> {
         let (header, cells) = Header::decode(source, encoding_version)?;
-        let (shape, total) = header.validate()?;
-        if shape.bytes() != Some(cells.len() as u64) {
+        let (dimensions, total) = header.validate()?;
+        if dimensions.bytes() != Some(cells.len() as u64) {
             return Err(FormatError::Invalid("width, depth and cells do not fit"));
         }
-        with_cell!(shape.cell_size(), C => {
+        with_cell!(dimensions.cell_size(), C => {
             if C::all(&cells).iter().any(|&cell| C::count(cell) > C::MAX_COUNT) {
                 return Err(FormatError::Invalid("a cell above its maximum"));
             }
         });
-        Ok(Self::with_cells(shape, total, cells))
+        Ok(Self::with_cells(dimensions, total, cells))
     }
 
     fn save(&self, sink: &mut dyn Sink) {
-        let shape = self.shape();
-        sink.write_unsigned(shape.width());
-        sink.write_unsigned(shape.depth());
+        let dimensions = self.dimensions();
+        sink.write_unsigned(dimensions.width());
+        sink.write_unsigned(dimensions.depth());
         sink.write_unsigned(self.total);
         sink.write_bytes(&self.cells);
     }
 
     /// Width, depth, total, and the cell size if it is not the default: 64 bits each, little-endian.
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
-        let shape = self.shape();
+        let dimensions = self.dimensions();
         let mut header = Vec::with_capacity(32);
-        for number in [shape.width(), shape.depth(), self.total] {
+        for number in [dimensions.width(), dimensions.depth(), self.total] {
             header.extend_from_slice(&number.to_le_bytes());
         }
-        if shape.cell_size() != CellSize::default() {
-            header.extend_from_slice(&shape.cell_size().bytes().to_le_bytes());
+        if dimensions.cell_size() != CellSize::default() {
+            header.extend_from_slice(&dimensions.cell_size().bytes().to_le_bytes());
         }
         Ok(header)
     }
 
     fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
-        let (shape, total) = Header::decode_chunk_header(header)?.validate()?;
-        let mut sketch = Self::empty(shape, budget)?;
+        let (dimensions, total) = Header::decode_chunk_header(header)?.validate()?;
+        let mut sketch = Self::empty(dimensions, budget)?;
         sketch.total = total;
         Ok(sketch)
     }
@@ -157,11 +157,11 @@ impl Stored for CountMin {
     }
 
     fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
-        let shape = self.shape();
+        let dimensions = self.dimensions();
         for number in [
-            shape.width(),
-            shape.depth(),
-            shape.cell_size().bytes(),
+            dimensions.width(),
+            dimensions.depth(),
+            dimensions.cell_size().bytes(),
             self.total,
         ] {
             feed(&number.to_le_bytes());
@@ -171,6 +171,6 @@ impl Stored for CountMin {
 
     fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let cells = Buffer::copy_of(&self.cells)?;
-        Ok(Self::with_cells(self.shape(), self.total, cells))
+        Ok(Self::with_cells(self.dimensions(), self.total, cells))
     }
 }

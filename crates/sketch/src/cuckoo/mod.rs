@@ -18,12 +18,12 @@ mod batch;
 mod bucket;
 mod compact;
 mod item;
-mod shape;
+mod parameters;
 mod stored;
 mod sub_filter;
 
 pub use batch::BLOCK_ITEMS;
-pub use shape::{
+pub use parameters::{
     DEFAULT_CAPACITY, DEFAULT_MAX_SUB_FILTERS, MAX_CAPACITY, MAX_EXPANSION, MAX_SUB_FILTERS,
     Parameters,
 };
@@ -35,7 +35,7 @@ use crate::one_or_many::OneOrMany;
 use crate::window::Timed;
 use compact::{FreeSlots, Scope};
 use item::HashedItem;
-use shape::Shape;
+use parameters::Sizes;
 use sub_filter::{Excess, SubFilter};
 
 /// An error of creating a filter or inserting an item. (Loading stored bytes returns
@@ -73,12 +73,12 @@ pub enum CuckooError {
 /// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct CuckooFilter {
-    shape: Shape,
+    sizes: Sizes,
     /// Insertions less deletions. A loaded value is not verified.
     items: u64,
     /// Deletions since the last compaction. A loaded value is not verified.
     deletes: u64,
-    /// 1 to [`MAX_SUB_FILTERS`], oldest first; `shape` determines the size of each.
+    /// 1 to [`MAX_SUB_FILTERS`], oldest first; `sizes` determines the size of each.
     sub_filters: OneOrMany<SubFilter, ()>,
 }
 
@@ -94,9 +94,9 @@ impl CuckooFilter {
         parameters: Parameters,
         budget: Budget<'_>,
     ) -> Result<Self, CuckooError> {
-        let shape = Shape::for_capacity(capacity, parameters).map_err(CuckooError::Parameters)?;
+        let sizes = Sizes::for_capacity(capacity, parameters).map_err(CuckooError::Parameters)?;
         let mut filter = Self {
-            shape,
+            sizes,
             items: 0,
             deletes: 0,
             sub_filters: OneOrMany::default(),
@@ -192,7 +192,7 @@ impl CuckooFilter {
     /// Buckets of the first sub-filter.
     #[must_use]
     pub fn num_buckets(&self) -> u64 {
-        self.shape.num_buckets()
+        self.sizes.num_buckets()
     }
 
     /// Number of sub-filters, 1 to [`MAX_SUB_FILTERS`].
@@ -204,7 +204,7 @@ impl CuckooFilter {
     /// Bucket size, iterations and expansion. The expansion is 0 or a power of two.
     #[must_use]
     pub fn parameters(&self) -> Parameters {
-        self.shape.parameters
+        self.sizes.parameters
     }
 
     /// The size that CF.INFO reports: 40 bytes, 16 per sub-filter, and the slots. The memory usage is different;
@@ -241,7 +241,7 @@ impl CuckooFilter {
 
     /// Tries an empty slot in all sub-filters, then evictions in the newest, then adds a sub-filter.
     fn insert_hashed(&mut self, item: &HashedItem, budget: Budget<'_>) -> Result<(), CuckooError> {
-        let max_iterations = self.shape.parameters.max_iterations;
+        let max_iterations = self.sizes.parameters.max_iterations;
         let stored = (self.sub_filters.iter_mut().rev()).any(|each| each.store(item))
             || (self.sub_filters.last_mut())
                 .is_some_and(|newest| newest.store_with_evictions(item, max_iterations));
@@ -255,15 +255,15 @@ impl CuckooFilter {
     /// Adds an empty sub-filter and returns it.
     fn add_sub_filter(&mut self, budget: Budget<'_>) -> Result<&mut SubFilter, CuckooError> {
         let index = self.sub_filters.len();
-        if index > 0 && self.shape.parameters.expansion == 0 {
+        if index > 0 && self.sizes.parameters.expansion == 0 {
             return Err(CuckooError::Full);
         }
-        let size = (self.shape.num_buckets_of(index))
-            .zip(self.shape.slots_of(index))
+        let size = (self.sizes.num_buckets_of(index))
+            .zip(self.sizes.slots_of(index))
             .filter(|_| index < MAX_SUB_FILTERS);
         let (num_buckets, bytes) = size.ok_or(OutOfMemory { bytes: u64::MAX })?;
         budget.request(bytes)?;
-        let sub_filter = SubFilter::zeroed(num_buckets, self.shape.parameters.bucket_size)?;
+        let sub_filter = SubFilter::zeroed(num_buckets, self.sizes.parameters.bucket_size)?;
         self.sub_filters.push(sub_filter)?;
         Ok(&mut self.sub_filters[index])
     }

@@ -3,7 +3,7 @@
 //! Both are decoded to [`Unchecked`], which one function validates.
 
 use super::CuckooFilter;
-use super::shape::{MAX_SUB_FILTERS, Parameters, Shape};
+use super::parameters::{MAX_SUB_FILTERS, Parameters, Sizes};
 use super::sub_filter::{Excess, SubFilter};
 use crate::format::chunks::{ChunkError, ChunkPosition};
 use crate::format::{Fields, FormatError, Sink, Source};
@@ -33,7 +33,7 @@ struct Unchecked {
 struct Checked {
     /// A filter without its sub-filters.
     filter: CuckooFilter,
-    /// Number of sub-filters: 1 to 65535. The shape has a size for each.
+    /// Number of sub-filters: 1 to 65535. `Sizes` has a size for each.
     sub_filters: usize,
 }
 
@@ -92,18 +92,18 @@ impl Unchecked {
             expansion: (self.expansion.try_into())
                 .map_err(|_| invalid("expansion out of range"))?,
         };
-        let shape = Shape::new(self.num_buckets, parameters).map_err(invalid)?;
+        let sizes = Sizes::new(self.num_buckets, parameters).map_err(invalid)?;
         let sub_filters = usize::try_from(self.filters)
             .ok()
             .filter(|filters| (1..=MAX_SUB_FILTERS).contains(filters))
             .ok_or(invalid("number of sub-filters out of range"))?;
         // No sub-filter is smaller than an older one, so it is enough to check the last one.
-        shape
+        sizes
             .num_buckets_of(sub_filters - 1)
             .ok_or(invalid("sub-filters beyond what the expansion allows"))?;
         Ok(Checked {
             filter: CuckooFilter {
-                shape,
+                sizes,
                 items: self.items,
                 deletes: self.deletes,
                 sub_filters: OneOrMany::default(),
@@ -131,9 +131,9 @@ impl Stored for CuckooFilter {
             mut filter,
             sub_filters,
         } = parts.validate()?;
-        let bucket_size = filter.shape.parameters.bucket_size;
+        let bucket_size = filter.sizes.parameters.bucket_size;
         for index in 0..sub_filters {
-            let num_buckets = filter.shape.num_buckets_of(index);
+            let num_buckets = filter.sizes.num_buckets_of(index);
             let stored = match encoding_version {
                 FIRST_WITH_PARAMETERS.. => source.read_unsigned()?,
                 _ => parts.num_buckets,
@@ -177,18 +177,18 @@ impl Stored for CuckooFilter {
             mut filter,
             sub_filters,
         } = Unchecked::decode_header(header)?.validate()?;
-        let shape = filter.shape;
+        let sizes = filter.sizes;
         let listed = match sub_filters {
             1 => 0,
             several => SubFilter::capacity_for(several) * size_of::<SubFilter>(),
         };
         let bytes = (0..sub_filters).try_fold(listed as u64, |sum, index| {
-            sum.checked_add(shape.slots_of(index)?)
+            sum.checked_add(sizes.slots_of(index)?)
         });
         let bytes = bytes.ok_or(OutOfMemory { bytes: u64::MAX })?;
         budget.request(bytes)?;
-        for num_buckets in (0..sub_filters).map_while(|index| shape.num_buckets_of(index)) {
-            let sub_filter = SubFilter::zeroed(num_buckets, shape.parameters.bucket_size)?;
+        for num_buckets in (0..sub_filters).map_while(|index| sizes.num_buckets_of(index)) {
+            let sub_filter = SubFilter::zeroed(num_buckets, sizes.parameters.bucket_size)?;
             filter.sub_filters.push(sub_filter)?;
         }
         filter.sub_filters[0].excess = Excess::UNKNOWN;
@@ -244,10 +244,10 @@ impl CuckooFilter {
     }
 
     fn parts(&self) -> Unchecked {
-        let parameters = self.shape.parameters;
+        let parameters = self.sizes.parameters;
         Unchecked {
             items: self.items,
-            num_buckets: self.shape.num_buckets(),
+            num_buckets: self.sizes.num_buckets(),
             deletes: self.deletes,
             filters: self.sub_filters.len() as u64,
             bucket_size: parameters.bucket_size.into(),

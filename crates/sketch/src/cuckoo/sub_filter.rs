@@ -2,7 +2,7 @@
 
 use super::bucket;
 use super::item::{HashedItem, other_bucket};
-use super::shape::MAX_SUB_FILTERS;
+use super::parameters::MAX_SUB_FILTERS;
 use crate::buffer::Buffer;
 use crate::memory::{OutOfMemory, capacity_for};
 use crate::one_or_many::Part;

@@ -6,7 +6,7 @@
 
 use super::heap::Heap;
 use super::item_hash::{Buckets, ItemHash};
-use super::shape::Shape;
+use super::parameters::Parameters;
 use super::{Table, TopK};
 use crate::blocks::BlockChanges;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
@@ -50,7 +50,7 @@ impl TopK {
         let candidates = self.candidates(other)?;
         let mut table = self.table.try_clone()?;
         table.merge(&other.table)?;
-        let mut heap = Heap::new(self.shape().k)?;
+        let mut heap = Heap::new(self.parameters().k)?;
         let mut uncounted = BlockChanges::<()>::default();
         // The largest first, for which the root is vacant.
         for Candidate { item, hash, count } in &candidates {
@@ -102,7 +102,8 @@ impl TopK {
     }
 
     fn check_parameters(&self, other: &Self) -> Result<(), MergeError> {
-        let (Shape { k, .. }, Shape { k: other_k, .. }) = (self.shape(), other.shape());
+        let (Parameters { k, .. }, Parameters { k: other_k, .. }) =
+            (self.parameters(), other.parameters());
         check_equal("k", k, other_k)?;
         check_equal("width", self.width, other.width)?;
         check_equal("depth", self.depth, other.depth)?;

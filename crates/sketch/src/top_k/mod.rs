@@ -22,9 +22,9 @@ mod index;
 mod item_hash;
 mod merge;
 mod pairs;
+mod parameters;
 pub(crate) mod random;
 mod records;
-mod shape;
 pub mod stored;
 mod table;
 #[cfg(test)]
@@ -44,9 +44,9 @@ use heap::Heap;
 pub use item_hash::ItemHash;
 use item_hash::{Buckets, fingerprint_of};
 pub use merge::MergeError;
+use parameters::Parameters;
+pub use parameters::{DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopKError};
 use random::Random;
-use shape::Shape;
-pub use shape::{DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopKError};
 use std::cmp::Reverse;
 use table::Table;
 pub use window::{RankingCache, TopKWindow};
@@ -141,12 +141,12 @@ impl TopK {
         decay: f64,
         budget: Budget<'_>,
     ) -> Result<Self, TopKError> {
-        let shape = Shape::new(k, width, depth, decay)?;
-        shape.request_memory(budget)?;
-        let table = Table::new(shape)?;
-        let heap = Heap::new(shape.k)?;
-        let random = seed_from(|feed| shape.digest(feed));
-        Ok(Self::assemble(shape, table, heap, random))
+        let parameters = Parameters::new(k, width, depth, decay)?;
+        parameters.request_memory(budget)?;
+        let table = Table::new(parameters)?;
+        let heap = Heap::new(parameters.k)?;
+        let random = seed_from(|feed| parameters.digest(feed));
+        Ok(Self::assemble(parameters, table, heap, random))
     }
 
     /// Checks the parameters of [`TopK::new`].
@@ -154,15 +154,15 @@ impl TopK {
     /// # Errors
     /// As [`TopK::new`], except for [`TopKError::OutOfMemory`].
     pub fn check(k: u64, width: u64, depth: u64, decay: f64) -> Result<(), TopKError> {
-        Shape::new(k, width, depth, decay).map(|_| ())
+        Parameters::new(k, width, depth, decay).map(|_| ())
     }
 
-    fn assemble(shape: Shape, table: Table, heap: Heap, random: Random) -> Self {
+    fn assemble(parameters: Parameters, table: Table, heap: Heap, random: Random) -> Self {
         Self {
-            width: shape.width,
-            depth: shape.depth,
-            modulus: Modulus::<u32>::new(shape.width.into()),
-            decay: Decay::new(shape.decay),
+            width: parameters.width,
+            depth: parameters.depth,
+            modulus: Modulus::<u32>::new(parameters.width.into()),
+            decay: Decay::new(parameters.decay),
             table,
             heap,
             random,
@@ -172,7 +172,7 @@ impl TopK {
     /// k, the maximum number of items in the list.
     #[must_use]
     pub fn k(&self) -> u32 {
-        self.shape().k
+        self.parameters().k
     }
 
     /// Buckets per row.
@@ -199,8 +199,8 @@ impl TopK {
         self.heap.occupied()
     }
 
-    fn shape(&self) -> Shape {
-        Shape {
+    fn parameters(&self) -> Parameters {
+        Parameters {
             // The heap was created with a 32-bit k.
             k: self.heap.len() as u32,
             width: self.width,
@@ -364,7 +364,7 @@ impl TopK {
 
     /// [`Stored::digest`](crate::stored::Stored::digest) without the random state.
     fn digest_content(&self, feed: &mut dyn FnMut(&[u8])) {
-        self.shape().digest(feed);
+        self.parameters().digest(feed);
         feed(self.table.buffer());
         for element in self.heap.iter() {
             feed(&element.position.to_le_bytes());
@@ -378,7 +378,7 @@ impl TopK {
 impl PartialEq for TopK {
     /// Equality of the logical state, as [`Stored::digest`](crate::stored::Stored::digest) feeds it.
     fn eq(&self, other: &Self) -> bool {
-        self.shape() == other.shape()
+        self.parameters() == other.parameters()
             && self.random == other.random
             && self.table == other.table
             && self.heap.iter().eq(other.heap.iter())

@@ -8,7 +8,7 @@ use super::item_hash::fingerprint_of;
 use super::random::Random;
 use super::records::{RECORD_BYTES, Record};
 use super::table::Table;
-use super::{Shape, TopK, TopKError, seed_from};
+use super::{Parameters, TopK, TopKError, seed_from};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, with_capacity};
@@ -31,14 +31,14 @@ pub(super) const MIN_BLOCK_BYTES: usize = 16;
 /// that the loaded sketch replies as the saved one does. Otherwise the order is restored.
 ///
 /// # Errors
-/// [`FormatError::Invalid`] if the bucket array does not fit the shape.
+/// [`FormatError::Invalid`] if the bucket array does not fit the parameters.
 fn finish(
-    shape: Shape,
+    parameters: Parameters,
     buckets: Buffer,
     mut heap: Heap,
     random: Option<Random>,
 ) -> Result<TopK, FormatError> {
-    if Some(buckets.len() as u64) != shape.bucket_bytes() {
+    if Some(buckets.len() as u64) != parameters.bucket_bytes() {
         return Err(FormatError::Invalid(
             "the bucket array has not width x depth buckets",
         ));
@@ -46,17 +46,22 @@ fn finish(
     heap.trim()?;
     let table = Table::from(buckets);
     if let Some(random) = random {
-        return Ok(TopK::assemble(shape, table, heap, random));
+        return Ok(TopK::assemble(parameters, table, heap, random));
     }
     heap.restore_order();
-    let mut sketch = TopK::assemble(shape, table, heap, Random::from_seed(0));
+    let mut sketch = TopK::assemble(parameters, table, heap, Random::from_seed(0));
     sketch.random = seed_from(|feed| sketch.digest_content(feed));
     Ok(sketch)
 }
 
 /// Checks the parameters of a stored sketch.
-pub(super) fn shape_of(k: u64, width: u64, depth: u64, decay: f64) -> Result<Shape, FormatError> {
-    Shape::new(k, width, depth, decay).map_err(FormatError::from)
+pub(super) fn parameters_of(
+    k: u64,
+    width: u64,
+    depth: u64,
+    decay: f64,
+) -> Result<Parameters, FormatError> {
+    Parameters::new(k, width, depth, decay).map_err(FormatError::from)
 }
 
 impl From<TopKError> for FormatError {
@@ -92,7 +97,7 @@ impl Stored for TopK {
             source.read_unsigned()?,
             source.read_unsigned()?,
         ];
-        let shape = shape_of(k, width, depth, source.read_double()?)?;
+        let parameters = parameters_of(k, width, depth, source.read_double()?)?;
         let buckets = source.read_bytes()?;
         let stored_heap = source.read_bytes()?;
         let (records, rest) = stored_heap.as_chunks::<RECORD_BYTES>();
@@ -101,12 +106,12 @@ impl Stored for TopK {
         }
         let fingerprint_of_empty = fingerprint_of(b"");
         let mut random = None;
-        let mut heap = Heap::new(shape.k)?;
+        let mut heap = Heap::new(parameters.k)?;
         // Counts the items, so that slots are allocated only once. Elements without an item are zeros.
         let is_empty = |record: &Record| record[..4] == [0; 4] && record[16..20] == [0; 4];
         let max_items = records.iter().filter(|record| !is_empty(record)).count();
         heap.reserve_items(max_items)?;
-        for (position, record) in (0..shape.k).zip(records) {
+        for (position, record) in (0..parameters.k).zip(records) {
             let mut fields = Fields::new(record);
             let (fingerprint, _length) = (fields.u32()?, fields.u32()?);
             let maybe_random = fields.u64()?;
@@ -124,16 +129,16 @@ impl Stored for TopK {
             }
             heap.put(position, buffer.into(), count)?;
         }
-        finish(shape, buckets, heap, random)
+        finish(parameters, buckets, heap, random)
     }
 
     /// Allocates no memory.
     fn save(&self, sink: &mut dyn Sink) {
-        let shape = self.shape();
-        sink.write_unsigned(shape.k.into());
-        sink.write_unsigned(shape.width.into());
-        sink.write_unsigned(shape.depth.into());
-        sink.write_double(shape.decay);
+        let parameters = self.parameters();
+        sink.write_unsigned(parameters.k.into());
+        sink.write_unsigned(parameters.width.into());
+        sink.write_unsigned(parameters.depth.into());
+        sink.write_double(parameters.decay);
         sink.write_bytes(self.table.buffer());
         let records = self.heap.records();
         records.write(
@@ -153,7 +158,7 @@ impl Stored for TopK {
         let elements = self.item_count() * HEADER_ELEMENT_BYTES;
         let mut header = with_capacity(HEADER_BYTES + elements + items)?;
         header.extend_from_slice(&HEADER_MARK);
-        self.shape()
+        self.parameters()
             .digest(&mut |field| header.extend_from_slice(field));
         header.extend_from_slice(&self.random.to_stored().to_le_bytes());
         for element in self.heap.iter() {
@@ -172,7 +177,7 @@ impl Stored for TopK {
             return Err(FormatError::Invalid("not the header of a top-k sketch"));
         }
         let [k, width, depth] = [fields.u64()?, fields.u64()?, fields.u64()?];
-        let shape = shape_of(k, width, depth, fields.f64()?)?;
+        let parameters = parameters_of(k, width, depth, fields.f64()?)?;
         let random = Random::from_stored(fields.u64()?);
         if random.is_none() {
             return Err(FormatError::Invalid("the random state is not sound"));
@@ -183,22 +188,22 @@ impl Stored for TopK {
             count += 1;
             item_bytes += (item.len() + 1).max(MIN_BLOCK_BYTES);
         }
-        shape.request_memory(budget)?;
+        parameters.request_memory(budget)?;
         budget.request((count * MAX_ELEMENT_BYTES + item_bytes) as u64)?;
-        let mut heap = Heap::new(shape.k)?;
+        let mut heap = Heap::new(parameters.k)?;
         heap.reserve_items(count)?;
         let mut next_position = 0;
         for element in header_elements(fields) {
             let (position, count, item) = element?;
-            if position < next_position || position >= shape.k {
+            if position < next_position || position >= parameters.k {
                 return Err(FormatError::Invalid("a heap element is out of place"));
             }
             // The position is below k, so this does not overflow.
             next_position = position + 1;
             heap.put(position, terminated_copy_of(item)?, count)?;
         }
-        let buckets = Buffer::zeroed(shape.bucket_bytes().unwrap_or(u64::MAX))?;
-        finish(shape, buckets, heap, random)
+        let buckets = Buffer::zeroed(parameters.bucket_bytes().unwrap_or(u64::MAX))?;
+        finish(parameters, buckets, heap, random)
     }
 
     fn arrays(&self) -> impl Iterator<Item = &[u8]> {

@@ -4,7 +4,7 @@ use super::decay::{Decay, Decayed};
 use super::item_hash::Buckets;
 use super::pairs::{PAIR_BYTES, Pairs};
 use super::random::Random;
-use super::{MIN_PREFETCH_BYTES, Shape};
+use super::{MIN_PREFETCH_BYTES, Parameters};
 use crate::buffer::Buffer;
 use crate::memory::OutOfMemory;
 use crate::prefetch::prefetch;
@@ -27,8 +27,8 @@ pub(super) struct Table {
 
 impl Table {
     /// Empty buckets.
-    pub fn new(shape: Shape) -> Result<Self, OutOfMemory> {
-        Pairs::zeroed(shape.bucket_count()).map(|buckets| Self { buckets })
+    pub fn new(parameters: Parameters) -> Result<Self, OutOfMemory> {
+        Pairs::zeroed(parameters.bucket_count()).map(|buckets| Self { buckets })
     }
 
     /// A copy with separate memory.

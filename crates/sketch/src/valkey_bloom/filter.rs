@@ -3,7 +3,7 @@
 //! Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom".
 
 use super::FIXED_SEED;
-use super::shape::{MAX_BYTES, MAX_HASHES, hashes_for};
+use super::sizes::{MAX_BYTES, MAX_HASHES, hashes_for};
 use crate::buffer::Buffer;
 use crate::chain::{self, FilterShape, ItemHash, MAX_TOTAL_HASHES, Probes};
 use crate::format::{Fields, FormatError};
@@ -41,14 +41,14 @@ pub(super) fn hash(item: &[u8], seed: &Seed) -> ItemHash {
 
 /// The parameters of a filter.
 #[derive(Debug, Clone, Copy)]
-pub struct Shape {
+pub struct ValkeyShape {
     /// In items, at least 1.
     pub(super) capacity: u64,
     /// From 1 to [`MAX_HASHES`].
     pub(super) hashes: u32,
 }
 
-impl Probes for Shape {
+impl Probes for ValkeyShape {
     #[inline(always)]
     fn probe(hash: ItemHash, i: u32) -> u64 {
         match i {
@@ -66,7 +66,7 @@ impl Probes for Shape {
     }
 }
 
-impl FilterShape for Shape {
+impl FilterShape for ValkeyShape {
     /// The block is the stored form. RDB and DEBUG DIGEST need header and bits in one slice.
     const HEADER_BYTES: usize = BLOB_HEADER_BYTES;
 
@@ -167,12 +167,12 @@ impl BlobHeader {
 }
 
 /// One filter of a chain. Its block is the stored form.
-pub type Filter = chain::Filter<Shape>;
+pub type Filter = chain::Filter<ValkeyShape>;
 
 impl Filter {
     /// A filter with existing bits. `header` must be that of `blob`, and valid.
     pub(super) fn with_blob(capacity: u64, items: u64, header: &BlobHeader, blob: Buffer) -> Self {
-        let shape = Shape {
+        let shape = ValkeyShape {
             capacity,
             hashes: header.hashes,
         };

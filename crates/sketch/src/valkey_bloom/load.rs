@@ -4,7 +4,7 @@
 
 use super::ValkeyChain;
 use super::filter::{BLOB_HEADER_BYTES, BlobHeader};
-use super::shape::{restored_size, size};
+use super::sizes::{restored_size, size};
 use super::stored::{ChainParts, FilterChecks, FilterParts};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError};

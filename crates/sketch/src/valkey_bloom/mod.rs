@@ -9,15 +9,15 @@
 pub mod filter;
 mod load;
 mod scale;
-pub mod shape;
+pub mod sizes;
 mod stored;
 
 use crate::accuracy::{Accuracy, Field};
 use crate::chain::{self, ItemHash, allows_hashes};
 use crate::memory::{Budget, OutOfMemory};
 use crate::window::Panes;
-use filter::{BlobHeader, Filter, Seed, Shape};
-use shape::{
+use filter::{BlobHeader, Filter, Seed, ValkeyShape};
+use sizes::{
     MAX_BYTES, MAX_CAPACITY, bit_array_bytes, grown_slots, is_rate_allowed, rate_of, restored_size,
     size,
 };
@@ -135,7 +135,7 @@ pub struct Layout {
 }
 
 impl chain::Layout for Layout {
-    type Shape = Shape;
+    type Shape = ValkeyShape;
     /// The largest [`ValkeyChain::size`] in bytes.
     type Limit = u64;
     type Error = Error;

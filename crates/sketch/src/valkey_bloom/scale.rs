@@ -2,7 +2,7 @@
 //!
 //! For MAXSCALEDCAPACITY of BF.INFO and VALIDATESCALETO of BF.INSERT.
 
-use super::shape::{
+use super::sizes::{
     MAX_CAPACITY, bit_array_bytes, hashes_for, is_rate_allowed, rate_of, size, slots_for,
 };
 use super::{Error, Parameters};

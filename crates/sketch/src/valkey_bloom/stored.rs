@@ -8,7 +8,7 @@
 //! Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom". Digest: valkey-bloom's.
 
 use super::filter::{BLOB_HEADER_BYTES, BlobHeader, Filter, Seed};
-use super::shape::{MAX_BYTES, MAX_CAPACITY, restored_size};
+use super::sizes::{MAX_BYTES, MAX_CAPACITY, restored_size};
 use super::{FIXED_SEED, Parameters, ValkeyChain};
 use crate::buffer::Buffer;
 use crate::chain::{MAX_TOTAL_HASHES, allows_hashes};

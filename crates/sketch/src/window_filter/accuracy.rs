@@ -11,11 +11,11 @@ impl<K: Kind> WindowFilter<K> {
         let live_items = self.live_items(panes);
         let bucket_size = self.parameters.bucket_size;
         of_sub_filters(self.sub_filters.iter().map(|each| {
-            let shape = each.shape();
-            let (used, slots) = (live_items(each), shape.slots(bucket_size));
+            let size = each.size();
+            let (used, slots) = (live_items(each), size.slots(bucket_size));
             // A look-up compares the slots of two buckets.
             let compared = 2 * u64::from(bucket_size);
-            let rate = any_match(share(used, slots), shape.fingerprints, compared);
+            let rate = any_match(share(used, slots), size.fingerprints, compared);
             (used, slots, rate)
         }))
     }

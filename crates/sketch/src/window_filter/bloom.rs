@@ -106,7 +106,7 @@ impl BloomWindow {
     /// when they are used.
     ///
     /// # Errors
-    /// [`Error::Shape`] or [`Error::OutOfMemory`].
+    /// [`Error::Parameters`] or [`Error::OutOfMemory`].
     pub fn new(
         window: Window,
         parameters: &BloomWindowParameters,
@@ -132,7 +132,7 @@ impl BloomWindow {
     /// Adds an item in the newest pane.
     ///
     /// # Errors
-    /// [`Error::Full`] if the set has reached its capacity and does not grow; [`Error::Shape`] or
+    /// [`Error::Full`] if the set has reached its capacity and does not grow; [`Error::Parameters`] or
     /// [`Error::OutOfMemory`] if a further sub-filter cannot be created. Nothing has changed then.
     pub fn add(&mut self, item: &[u8], budget: Budget<'_>) -> Result<Addition, Error> {
         self.add_hashed(self.hash(item), IfPresent::Refresh, budget)

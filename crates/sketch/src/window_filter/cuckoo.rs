@@ -100,7 +100,7 @@ impl CuckooWindow {
     /// when they are used.
     ///
     /// # Errors
-    /// [`Error::Shape`] or [`Error::OutOfMemory`].
+    /// [`Error::Parameters`] or [`Error::OutOfMemory`].
     pub fn new(
         window: Window,
         parameters: &CuckooWindowParameters,
@@ -150,7 +150,7 @@ impl CuckooWindow {
     /// Stores an occurrence of an item in the newest pane.
     ///
     /// # Errors
-    /// [`Error::Full`] if the filter has reached its capacity, or no slot can be made free, and the filter does not grow; [`Error::Shape`] or
+    /// [`Error::Full`] if the filter has reached its capacity, or no slot can be made free, and the filter does not grow; [`Error::Parameters`] or
     /// [`Error::OutOfMemory`] if a further sub-filter cannot be created. Nothing has changed then.
     pub fn insert_item(&mut self, item: &[u8], budget: Budget<'_>) -> Result<(), Error> {
         let (hash, live) = (self.hash(item), self.live_for_write());

@@ -4,7 +4,7 @@
 //! the caller asks first (`unchanged_by`): the functions take the ticks that are live in the later pane.
 
 use super::evict::SearchBudget;
-use super::shape::Shape;
+use super::size::SubFilterSize;
 use super::sub_filter::SubFilter;
 use super::ticks::LiveTicks;
 use super::{Error, Kind, MAX_SUB_FILTERS, MIN_OVERFLOW_LIMIT, WindowFilter};
@@ -14,7 +14,7 @@ use crate::window::Panes;
 impl<K: Kind> WindowFilter<K> {
     /// Adds the next sub-filter.
     pub(super) fn grow(&mut self, budget: Budget<'_>) -> Result<(), Error> {
-        self.add_sub_filter(self.next_shape(self.ticks.live())?, budget)
+        self.add_sub_filter(self.next_size(self.ticks.live())?, budget)
     }
 
     /// The sub-filters after an advance to a pane in which these ticks are live, with their live entries. See
@@ -39,19 +39,19 @@ impl<K: Kind> WindowFilter<K> {
         kept.map(|(_, kept)| kept)
     }
 
-    /// The shape of the sub-filter that the filter adds while these ticks are live: the one for the capacity; a small one if
+    /// The size of the sub-filter that the filter adds while these ticks are live: the one for the capacity; a small one if
     /// there are fewer items than the limit, but no free slot; or one that is larger by the expansion.
     ///
     /// Small ones double when they are half full. So one item with many occurrences needs little memory, and many items with
     /// several occurrences need few sub-filters.
-    pub(super) fn next_shape(&self, live: LiveTicks) -> Result<Shape, Error> {
+    pub(super) fn next_size(&self, live: LiveTicks) -> Result<SubFilterSize, Error> {
         let kept = self.kept(live);
         let present = || kept.clone().map(|(each, _)| each);
         let first_limit = self.first_limit();
         let limit = kept.clone().next_back();
-        let limit = limit.map_or(0, |(largest, _)| largest.shape().limit);
+        let limit = limit.map_or(0, |(largest, _)| largest.size().limit);
         if limit < first_limit {
-            return self.shape_for(first_limit, present());
+            return self.size_for(first_limit, present());
         }
         let expansion = self.parameters.expansion;
         let below_limit = !kept.clone().all(|(each, count)| each.is_full_with(count));
@@ -63,43 +63,50 @@ impl<K: Kind> WindowFilter<K> {
                 .clone()
                 .filter(|(each, count)| each.is_half_full_with(*count));
             let used = used
-                .map(|(each, _)| each.shape().limit)
+                .map(|(each, _)| each.size().limit)
                 .filter(|&used| used < limit);
             (used.max().unwrap_or(0).saturating_mul(2))
                 .max(MIN_OVERFLOW_LIMIT)
                 .min(limit)
         } else {
-            limit.checked_mul(expansion.into()).ok_or(Error::Shape)?
+            limit
+                .checked_mul(expansion.into())
+                .ok_or(Error::Parameters)?
         };
-        self.shape_for(limit, present())
+        self.size_for(limit, present())
     }
 
-    /// The shape of a sub-filter with this limit in addition to others.
-    fn shape_for<'a>(
+    /// The size of a sub-filter with this limit in addition to others.
+    fn size_for<'a>(
         &self,
         limit: u64,
         others: impl Iterator<Item = &'a SubFilter> + Clone,
-    ) -> Result<Shape, Error> {
+    ) -> Result<SubFilterSize, Error> {
         if others.clone().count() >= MAX_SUB_FILTERS {
             return Err(OutOfMemory { bytes: u64::MAX }.into());
         }
         let panes = self.timeline.window().panes();
-        let rates = others.map(|each| each.shape().error_rate());
+        let rates = others.map(|each| each.size().error_rate());
         let error_rate = self.parameters.next_error_rate::<K>(rates);
-        Shape::for_items(limit, error_rate, self.parameters.bucket_size, panes).ok_or(Error::Shape)
+        SubFilterSize::for_items(limit, error_rate, self.parameters.bucket_size, panes)
+            .ok_or(Error::Parameters)
     }
 
     /// Adds an empty sub-filter.
-    pub(super) fn add_sub_filter(&mut self, shape: Shape, budget: Budget<'_>) -> Result<(), Error> {
+    pub(super) fn add_sub_filter(
+        &mut self,
+        size: SubFilterSize,
+        budget: Budget<'_>,
+    ) -> Result<(), Error> {
         let panes = self.timeline.window().panes();
         let bucket_size = self.parameters.bucket_size;
-        budget.request(SubFilter::bytes(&shape, bucket_size, panes))?;
-        let sub_filter = SubFilter::empty(shape, bucket_size, panes)?;
+        budget.request(SubFilter::bytes(&size, bucket_size, panes))?;
+        let sub_filter = SubFilter::empty(size, bucket_size, panes)?;
         let len = self.sub_filters.len() + 1;
         reserve_for(&mut self.sub_filters, len, MAX_SUB_FILTERS)?;
         let place = self
             .sub_filters
-            .partition_point(|each| each.shape().limit <= shape.limit);
+            .partition_point(|each| each.size().limit <= size.limit);
         self.sub_filters.insert(place, sub_filter);
         Ok(())
     }
@@ -127,7 +134,7 @@ impl<K: Kind> WindowFilter<K> {
         });
         match has_room {
             true => None,
-            false => self.next_shape(live).err(),
+            false => self.next_size(live).err(),
         }
     }
 }

@@ -28,7 +28,7 @@ mod cuckoo;
 mod evict;
 mod growth;
 mod retired;
-mod shape;
+mod size;
 mod slot;
 mod stored;
 mod sub_filter;
@@ -65,7 +65,7 @@ pub enum Error {
     /// A parameter is out of range, or the size of a sub-filter is: its slots would be longer than 57 bits, or the
     /// bits for its buckets and fingerprints exceed those of the hash.
     #[error("the parameters make no filter")]
-    Shape,
+    Parameters,
     /// The memory for a sub-filter was refused.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
@@ -139,12 +139,12 @@ impl<K: Kind> WindowFilter<K> {
     /// An empty filter with one sub-filter.
     fn create(window: Window, parameters: Parameters, budget: Budget<'_>) -> Result<Self, Error> {
         if !parameters.are_valid::<K>() {
-            return Err(Error::Shape);
+            return Err(Error::Parameters);
         }
         // The ring of panes.
         budget.request(Ticks::bytes(window.live_panes()))?;
         let mut filter = Self {
-            timeline: Timeline::new::<Self>(window).map_err(|_| Error::Shape)?,
+            timeline: Timeline::new::<Self>(window).map_err(|_| Error::Parameters)?,
             parameters,
             deletes: 0,
             ticks: Ticks::new(1, window.live_panes())?,
@@ -221,7 +221,7 @@ impl<K: Kind> WindowFilter<K> {
     /// The items per window for which a sub-filter has its limit; see [`WindowFilter::first_limit`].
     fn per_window(&self, sub_filter: &SubFilter) -> u64 {
         let panes = u128::from(self.timeline.window().panes());
-        let capacity = u128::from(sub_filter.shape().limit) * panes / (panes + 1);
+        let capacity = u128::from(sub_filter.size().limit) * panes / (panes + 1);
         u64::try_from(capacity).unwrap_or(u64::MAX)
     }
 
@@ -232,14 +232,14 @@ impl<K: Kind> WindowFilter<K> {
             capacity: self.per_window(each),
             items: live_items(each),
             bytes: each.slots().len() as u64,
-            error_rate: each.shape().error_rate(),
+            error_rate: each.size().error_rate(),
         })
     }
 
     /// The sum of the limits of all sub-filters: the number of live items that fit without growth. Saturating.
     #[must_use]
     pub fn limit(&self) -> u64 {
-        let limits = self.sub_filters.iter().map(|each| each.shape().limit);
+        let limits = self.sub_filters.iter().map(|each| each.size().limit);
         limits.fold(0, u64::saturating_add)
     }
 
@@ -260,7 +260,7 @@ impl<K: Kind> WindowFilter<K> {
     pub fn num_buckets(&self) -> u64 {
         self.sub_filters
             .iter()
-            .map(|each| each.shape().buckets)
+            .map(|each| each.size().buckets)
             .sum()
     }
 
@@ -385,7 +385,7 @@ impl<K: Kind> WindowFilter<K> {
     /// The index of the sub-filter that stays if it is empty: the largest, if it is the one for the capacity.
     fn kept_if_empty(&self) -> Option<usize> {
         let last = self.sub_filters.len().checked_sub(1)?;
-        (self.sub_filters[last].shape().limit == self.first_limit()).then_some(last)
+        (self.sub_filters[last].size().limit == self.first_limit()).then_some(last)
     }
 }
 

@@ -4,11 +4,11 @@
 //! the state `1 + tick mod cycle` is an entry that was added or refreshed at this tick. Slots are packed without gaps,
 //! the first slot in the lowest bits.
 
-use super::shape::{Shape, log2_group_buckets};
+use super::size::{SubFilterSize, log2_group_buckets};
 use super::ticks::LiveTicks;
 use crate::hash::modulus::Modulus;
 
-/// The layout of the slots of a sub-filter. Its shape, the bucket size and the number of panes determine it.
+/// The layout of the slots of a sub-filter. Its size, the bucket size and the number of panes determine it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlotLayout {
     /// That of the modulus `states`.
@@ -19,7 +19,7 @@ pub struct SlotLayout {
     mask: u64,
     /// States, the one of empty slots included: at most 2,001.
     states: u16,
-    /// [`Shape::generation_ticks`], at most 1,000.
+    /// [`SubFilterSize::generation_ticks`], at most 1,000.
     pub generation_ticks: u16,
     bits: u8,
     /// Slots per bucket.
@@ -50,15 +50,15 @@ pub struct StoredTicks {
 
 impl SlotLayout {
     /// The layout of the slots of a sub-filter.
-    pub fn new(shape: &Shape, bucket_size: u8, panes: u64) -> Self {
-        let states = shape.states(panes);
+    pub fn new(size: &SubFilterSize, bucket_size: u8, panes: u64) -> Self {
+        let states = size.states(panes);
         Self {
             inverse_of_states: Modulus::<u64>::new(states).inverse(),
             inverse_of_cycle: Modulus::<u64>::new(states - 1).inverse(),
-            mask: (1 << shape.slot_bits(panes)) - 1,
+            mask: (1 << size.slot_bits(panes)) - 1,
             states: states as u16,
-            generation_ticks: shape.generation_ticks as u16,
-            bits: shape.slot_bits(panes) as u8,
+            generation_ticks: size.generation_ticks as u16,
+            bits: size.slot_bits(panes) as u8,
             bucket_size,
             log2_group_buckets: log2_group_buckets(bucket_size) as u8,
         }
@@ -199,8 +199,8 @@ mod tests {
         fn slots_do_not_overlap(
             fingerprints in 1u64..1 << 40, panes in 1u64..=1000, values: Vec<u64>,
         ) {
-            let shape = Shape { limit: 1, buckets: 2, fingerprints, generation_ticks: 1 };
-            let layout = SlotLayout::new(&shape, 4, panes);
+            let size = SubFilterSize { limit: 1, buckets: 2, fingerprints, generation_ticks: 1 };
+            let layout = SlotLayout::new(&size, 4, panes);
             let mut slots = vec![0; values.len() * layout.bits as usize / 8 + 9];
             for (index, value) in values.iter().enumerate() {
                 layout.set(&mut slots, index as u64, value & layout.mask);
@@ -218,8 +218,8 @@ mod tests {
             fingerprint in 0u64..1000, panes in 1u64..60, generation_ticks in 1u64..20,
             written in 1u64..1 << 40, behind in 0u64..60, ahead in 0u64..2000, dead in 0u64..61,
         ) {
-            let shape = Shape { limit: 1, buckets: 2, fingerprints: 1000, generation_ticks };
-            let layout = SlotLayout::new(&shape, 4, panes);
+            let size = SubFilterSize { limit: 1, buckets: 2, fingerprints: 1000, generation_ticks };
+            let layout = SlotLayout::new(&size, 4, panes);
             // The group was swept at the tick `written`; the entry is at most `panes` ticks older or in the same
             // generation.
             let generation = written / generation_ticks;

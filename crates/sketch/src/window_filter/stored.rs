@@ -1,7 +1,7 @@
 //! The stored forms (docs/contributing/formats.md, "Bloom filters with a window").
 
 use super::retired::Retired;
-use super::shape::Shape;
+use super::size::SubFilterSize;
 use super::sub_filter::{BAD_ARRAYS, SubFilter};
 use super::ticks::{LiveTicks, STORED_BYTES, StoredRing, Ticks};
 use super::{Kind, MAX_SUB_FILTERS, Parameters, Seed, WindowFilter};
@@ -18,30 +18,30 @@ impl<K: Kind> WindowFilter<K> {
     fn load_sub_filter(&mut self, source: &mut dyn Source) -> Result<(), FormatError> {
         let window = self.timeline.window();
         let (bucket_size, panes) = (self.parameters.bucket_size, window.panes());
-        let shape = Shape {
+        let size = SubFilterSize {
             limit: source.read_unsigned()?,
             buckets: source.read_unsigned()?,
             fingerprints: source.read_unsigned()?,
             generation_ticks: source.read_unsigned()?,
         };
-        if !shape.is_valid(bucket_size, panes) {
+        if !size.is_valid(bucket_size, panes) {
             return Err(FormatError::Invalid(
                 "the shape of a sub-filter is out of range",
             ));
         }
         let previous = self.sub_filters.last();
-        if previous.is_some_and(|previous| shape.limit < previous.shape().limit) {
+        if previous.is_some_and(|previous| size.limit < previous.size().limit) {
             return Err(FormatError::Invalid("the sub-filters are not in order"));
         }
         let counts = source.read_fixed(window.live_panes() * STORED_BYTES)?;
         let live = self.ticks.live();
-        let mut sub_filter = SubFilter::checked(shape, bucket_size, panes, &counts, live)?;
+        let mut sub_filter = SubFilter::checked(size, bucket_size, panes, &counts, live)?;
         let mut array = |len| match source.read_array(len) {
             Err(FormatError::Invalid(_)) => Err(BAD_ARRAYS),
             array => array,
         };
-        let slots = array(shape.slot_bytes(bucket_size, panes))?;
-        let generations = array(shape.generation_bytes(bucket_size))?;
+        let slots = array(size.slot_bytes(bucket_size, panes))?;
+        let generations = array(size.generation_bytes(bucket_size))?;
         sub_filter.set_arrays(slots, generations);
         let len = self.sub_filters.len() + 1;
         reserve_for(&mut self.sub_filters, len, MAX_SUB_FILTERS)?;
@@ -119,11 +119,11 @@ impl<K: Kind> Stored for WindowFilter<K> {
             .with_stored_panes(|panes| sink.write_fixed(panes));
         sink.write_small(self.sub_filters.len() as u64, 4);
         for sub_filter in &self.sub_filters {
-            let shape = sub_filter.shape();
-            sink.write_unsigned(shape.limit);
-            sink.write_unsigned(shape.buckets);
-            sink.write_unsigned(shape.fingerprints);
-            sink.write_unsigned(shape.generation_ticks);
+            let size = sub_filter.size();
+            sink.write_unsigned(size.limit);
+            sink.write_unsigned(size.buckets);
+            sink.write_unsigned(size.fingerprints);
+            sink.write_unsigned(size.generation_ticks);
             sub_filter.with_stored_counts(|counts| sink.write_fixed(counts));
             sink.write_array(sub_filter.slots());
             sink.write_array(sub_filter.generations());
@@ -143,7 +143,7 @@ impl<K: Kind> Stored for WindowFilter<K> {
         let other_bytes = (list_bytes + filter.ticks.buffer().len()) as u64;
         let sub_filters = filter.sub_filters.iter();
         let bytes = sub_filters.fold(other_bytes, |bytes, each| {
-            bytes.saturating_add(SubFilter::bytes(&each.shape(), bucket_size, panes))
+            bytes.saturating_add(SubFilter::bytes(&each.size(), bucket_size, panes))
         });
         budget.request(bytes)?;
         for sub_filter in &mut filter.sub_filters {

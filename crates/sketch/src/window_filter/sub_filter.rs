@@ -1,6 +1,6 @@
 //! One sub-filter: buckets of slots, and the operations on the two buckets of an item.
 
-use super::shape::Shape;
+use super::size::SubFilterSize;
 use super::slot::{LiveStates, SlotLayout, StoredTicks};
 use super::ticks::{LiveTicks, Ring, StoredRing, Width};
 use crate::buffer::Buffer;
@@ -29,14 +29,14 @@ pub const BAD_ARRAYS: FormatError =
     FormatError::Invalid("the arrays of a sub-filter contradict its shape");
 
 /// The width of the counts of live entries, which do not exceed the slots.
-fn count_width(shape: &Shape, bucket_size: u8) -> Width {
-    Width::of(shape.slots(bucket_size))
+fn count_width(size: &SubFilterSize, bucket_size: u8) -> Width {
+    Width::of(size.slots(bucket_size))
 }
 
 /// A sub-filter.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SubFilter {
-    // [`Shape`]. The ticks per generation are in the layout.
+    // [`SubFilterSize`]. The ticks per generation are in the layout.
     limit: u64,
     buckets: u64,
     fingerprints: u64,
@@ -51,18 +51,18 @@ pub struct SubFilter {
 }
 
 impl SubFilter {
-    /// An empty sub-filter of a valid shape.
-    pub fn empty(shape: Shape, bucket_size: u8, panes: u64) -> Result<Self, OutOfMemory> {
-        let counts = Ring::zeroed(panes as usize + 1, count_width(&shape, bucket_size))?;
-        let mut sub_filter = Self::with_counts(shape, bucket_size, panes, counts, 0);
+    /// An empty sub-filter of a valid size.
+    pub fn empty(size: SubFilterSize, bucket_size: u8, panes: u64) -> Result<Self, OutOfMemory> {
+        let counts = Ring::zeroed(panes as usize + 1, count_width(&size, bucket_size))?;
+        let mut sub_filter = Self::with_counts(size, bucket_size, panes, counts, 0);
         sub_filter.allocate(panes)?;
         Ok(sub_filter)
     }
 
-    /// A sub-filter of a valid shape with these counts, without arrays. [`FormatError::Invalid`] if the counts have a wrong
+    /// A sub-filter of a valid size with these counts, without arrays. [`FormatError::Invalid`] if the counts have a wrong
     /// length or exceed the slots, or a tick that is not live has a count.
     pub fn checked(
-        shape: Shape,
+        size: SubFilterSize,
         bucket_size: u8,
         panes: u64,
         counts: &[u8],
@@ -73,21 +73,27 @@ impl SubFilter {
         let non_zero = of_live.clone().filter(|&count| count > 0).count();
         let sum = of_live.into_iter().try_fold(0u64, u64::checked_add);
         let sum = sum
-            .filter(|&sum| sum <= shape.slots(bucket_size))
+            .filter(|&sum| sum <= size.slots(bucket_size))
             .ok_or(BAD_ARRAYS)?;
         if non_zero != counts.non_zero() {
             return Err(BAD_ARRAYS);
         }
-        let counts = counts.narrowed(count_width(&shape, bucket_size))?;
-        Ok(Self::with_counts(shape, bucket_size, panes, counts, sum))
+        let counts = counts.narrowed(count_width(&size, bucket_size))?;
+        Ok(Self::with_counts(size, bucket_size, panes, counts, sum))
     }
 
-    fn with_counts(shape: Shape, bucket_size: u8, panes: u64, counts: Ring, live: u64) -> Self {
+    fn with_counts(
+        size: SubFilterSize,
+        bucket_size: u8,
+        panes: u64,
+        counts: Ring,
+        live: u64,
+    ) -> Self {
         Self {
-            limit: shape.limit,
-            buckets: shape.buckets,
-            fingerprints: shape.fingerprints,
-            layout: SlotLayout::new(&shape, bucket_size, panes),
+            limit: size.limit,
+            buckets: size.buckets,
+            fingerprints: size.fingerprints,
+            layout: SlotLayout::new(&size, bucket_size, panes),
             slots: Buffer::default(),
             generations: Buffer::default(),
             counts,
@@ -97,8 +103,8 @@ impl SubFilter {
 
     /// Allocates the arrays, which are zeros.
     pub fn allocate(&mut self, panes: u64) -> Result<(), OutOfMemory> {
-        self.slots = Buffer::zeroed(self.shape().slot_bytes(self.layout.bucket_size, panes))?;
-        self.generations = Buffer::zeroed(self.shape().generation_bytes(self.layout.bucket_size))?;
+        self.slots = Buffer::zeroed(self.size().slot_bytes(self.layout.bucket_size, panes))?;
+        self.generations = Buffer::zeroed(self.size().generation_bytes(self.layout.bucket_size))?;
         Ok(())
     }
 
@@ -108,11 +114,10 @@ impl SubFilter {
     }
 
     /// The bytes that [`SubFilter::empty`] allocates.
-    pub fn bytes(shape: &Shape, bucket_size: u8, panes: u64) -> u64 {
-        shape
-            .slot_bytes(bucket_size, panes)
-            .saturating_add(shape.generation_bytes(bucket_size))
-            .saturating_add(count_width(shape, bucket_size).bytes_of(panes as usize + 1))
+    pub fn bytes(size: &SubFilterSize, bucket_size: u8, panes: u64) -> u64 {
+        size.slot_bytes(bucket_size, panes)
+            .saturating_add(size.generation_bytes(bucket_size))
+            .saturating_add(count_width(size, bucket_size).bytes_of(panes as usize + 1))
     }
 
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
@@ -124,8 +129,8 @@ impl SubFilter {
         })
     }
 
-    pub fn shape(&self) -> Shape {
-        Shape {
+    pub fn size(&self) -> SubFilterSize {
+        SubFilterSize {
             limit: self.limit,
             buckets: self.buckets,
             fingerprints: self.fingerprints,
@@ -162,7 +167,7 @@ impl SubFilter {
 
     /// The width of the counts.
     fn count_width(&self) -> Width {
-        count_width(&self.shape(), self.layout.bucket_size)
+        count_width(&self.size(), self.layout.bucket_size)
     }
 
     /// The live entries per live tick.
@@ -212,7 +217,7 @@ impl SubFilter {
     /// Adds a live entry of a tick to the counts. Only a filter whose chunks contradict its header has a free slot although
     /// all slots are counted; its counts stay valid.
     fn add_to_count(&mut self, tick: u64) {
-        if self.live < self.shape().slots(self.layout.bucket_size) {
+        if self.live < self.size().slots(self.layout.bucket_size) {
             let width = self.count_width();
             self.counts
                 .set(width, tick, self.counts.get(width, tick) + 1);
@@ -296,7 +301,7 @@ impl SubFilter {
     }
 
     pub fn groups(&self) -> u64 {
-        self.shape().groups(self.layout.bucket_size)
+        self.size().groups(self.layout.bucket_size)
     }
 
     /// Prefetches a bucket, which may continue in a second cache line.

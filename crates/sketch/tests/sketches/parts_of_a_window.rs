@@ -1,7 +1,7 @@
 //! Reads of parts of a window against the exact events, with clocks that stand still, go back and jump.
 
 use proptest::prelude::*;
-use roughly_sketch::count_min::{CellSize, CountMinWindow, Shape};
+use roughly_sketch::count_min::{CellSize, CountMinWindow, Dimensions};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::t_digest::{TDigest, TDigestWindow, WindowCache};
@@ -187,7 +187,7 @@ proptest! {
 
     #[test]
     fn counts_of_items(window in windows(), events in events()) {
-        let mut sketch = CountMinWindow::new(Shape::new(20_011, 3, CellSize::default()).unwrap(), window, SEED, ANY).unwrap();
+        let mut sketch = CountMinWindow::new(Dimensions::new(20_011, 3, CellSize::default()).unwrap(), window, SEED, ANY).unwrap();
         run(window, &mut sketch, &events, |sketch, added, pane, item, times| {
             sketch.increment(&name(item), times.into(), ANY).unwrap();
             add(added, pane, item, times);

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use roughly_sketch::cache::Cache;
-use roughly_sketch::count_min::{CellSize, CountMinWindow, Shape};
+use roughly_sketch::count_min::{CellSize, CountMinWindow, Dimensions};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::stored::Stored;
@@ -111,8 +111,8 @@ proptest! {
     /// The rows of a period up to now add up to the read of the whole window.
     #[test]
     fn counts_of_items(case in cases()) {
-        let shape = Shape::new(20_011, 3, CellSize::default()).unwrap();
-        let mut sketch = CountMinWindow::new(shape, case.window, SEED, ANY).unwrap();
+        let dimensions = Dimensions::new(20_011, 3, CellSize::default()).unwrap();
+        let mut sketch = CountMinWindow::new(dimensions, case.window, SEED, ANY).unwrap();
         let (added, now) = case.run(&mut sketch, |sketch, item, times| {
             sketch.increment(&name(item), times.into(), ANY).unwrap();
         });

@@ -3,8 +3,8 @@
 //! `source` reads bytes, `text` strings, `value` skips values, `records` finds the keys with a sketch. This file has the
 //! Python class.
 
+mod file_reader;
 mod records;
-mod source;
 mod text;
 mod value;
 
@@ -13,11 +13,11 @@ use crate::error::{FileName, os_error};
 use crate::files::any;
 use crate::files::argument::{Access, FileArgument, read_result};
 use crate::sketch::lengths::Error;
+use file_reader::FileReader;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use records::{Record, Records};
-use source::Source;
 use std::fs::File;
 use std::io::{self, Read};
 
@@ -59,10 +59,10 @@ impl RdbFile {
                 }
             })
         };
-        let source = Source::new(file, size, Box::new(on_read));
-        let source = source.map_err(|error| exception(error, name.as_ref()))?;
+        let reader = FileReader::new(file, size, Box::new(on_read));
+        let reader = reader.map_err(|error| exception(error, name.as_ref()))?;
         Ok(Self {
-            records: Some(Records::new(source)),
+            records: Some(Records::new(reader)),
             name,
         })
     }

@@ -1,6 +1,6 @@
 //! The records of a file: keys, and what surrounds them.
 
-use super::source::{Source, reserve};
+use super::file_reader::{FileReader, reserve};
 use super::text::{skip_lengths, skip_string, skip_strings, string};
 use super::value::{Family, MODULE_2, skip_module_values, skip_value};
 use crate::files::any;
@@ -34,7 +34,7 @@ const FIRST_WITH_CHECKSUM: u32 = 5;
 
 /// The records of a file, from the start to the end.
 pub struct Records {
-    source: Source,
+    reader: FileReader,
     /// `None` before the first record.
     header: Option<Header>,
     database: u64,
@@ -44,9 +44,9 @@ pub struct Records {
 
 impl Records {
     /// The records of a file.
-    pub fn new(source: Source) -> Self {
+    pub fn new(reader: FileReader) -> Self {
         Self {
-            source,
+            reader,
             header: None,
             database: 0,
             types: Vec::new(),
@@ -62,58 +62,58 @@ impl Records {
                 *self.header.insert(header)
             }
         };
-        let source = &mut self.source;
+        let reader = &mut self.reader;
         let mut expires = None;
         loop {
-            let offset = source.offset();
-            match (source.byte()?, header.family) {
+            let offset = reader.offset();
+            match (reader.byte()?, header.family) {
                 (255, _) => return self.end(header).map(|()| None),
-                (254, _) => self.database = length(source)?,
+                (254, _) => self.database = length(reader)?,
                 (253, _) => {
-                    expires = Some(i64::from(i32::from_le_bytes(source.array()?)) * 1000);
+                    expires = Some(i64::from(i32::from_le_bytes(reader.array()?)) * 1000);
                 }
-                (252, _) => expires = Some(i64::from_le_bytes(source.array()?)),
+                (252, _) => expires = Some(i64::from_le_bytes(reader.array()?)),
                 // Sizes of the hash tables.
-                (251, _) => skip_lengths(source, 2)?,
+                (251, _) => skip_lengths(reader, 2)?,
                 // Name and value of a field about the file.
-                (250, _) => skip_strings(source, 2)?,
+                (250, _) => skip_strings(reader, 2)?,
                 // How often and how recently the next key was used.
-                (249, _) => source.skip(1)?,
-                (248, _) => skip_lengths(source, 1)?,
+                (249, _) => reader.skip(1)?,
+                (248, _) => skip_lengths(reader, 1)?,
                 (247, _) => {
                     // The type, and when to load it.
-                    skip_lengths(source, 3)?;
-                    skip_module_values(source)?;
+                    skip_lengths(reader, 3)?;
+                    skip_module_values(reader)?;
                 }
                 // A library of functions.
-                (245, _) => skip_string(source)?,
+                (245, _) => skip_string(reader)?,
                 // Number and sizes of a slot of a cluster.
-                (244, _) => skip_lengths(source, 3)?,
+                (244, _) => skip_lengths(reader, 3)?,
                 // A migration of slots: its name and ranges.
                 (243, Family::Valkey) => {
-                    skip_string(source)?;
-                    let ranges = length(source)?;
-                    (0..ranges).try_for_each(|_| skip_lengths(source, 2))?;
+                    skip_string(reader)?;
+                    let ranges = length(reader)?;
+                    (0..ranges).try_for_each(|_| skip_lengths(reader, 2))?;
                 }
                 // Metadata of the next key: for each class of metadata its number of 32 bits, and what a module wrote.
                 (243, Family::Redis) => {
-                    let classes = length(source)?;
+                    let classes = length(reader)?;
                     (0..classes).try_for_each(|_| {
-                        source.skip(4)?;
-                        skip_module_values(source)
+                        reader.skip(4)?;
+                        skip_module_values(reader)
                     })?;
                 }
                 (opcode @ 240.., _) => {
-                    return source.damaged(offset, format!("unknown opcode {opcode}"));
+                    return reader.damaged(offset, format!("unknown opcode {opcode}"));
                 }
                 (MODULE_2, _) => {
-                    let key = string(source)?;
-                    let offset = source.offset();
-                    source.start_copy(&[MODULE_2])?;
-                    let id = length(source)?;
+                    let key = string(reader)?;
+                    let offset = reader.offset();
+                    reader.start_copy(&[MODULE_2])?;
+                    let id = length(reader)?;
                     if is_sketch(&mut self.types, id) {
-                        skip_module_values(source)?;
-                        let payload = with_footer(source.end_copy()?)?;
+                        skip_module_values(reader)?;
+                        let payload = with_footer(reader.end_copy()?)?;
                         return Ok(Some(Record {
                             database: self.database,
                             key,
@@ -122,13 +122,13 @@ impl Records {
                             payload,
                         }));
                     }
-                    source.end_copy()?;
-                    skip_module_values(source)?;
+                    reader.end_copy()?;
+                    skip_module_values(reader)?;
                     expires = None;
                 }
                 (kind, family) => {
-                    skip_string(source)?;
-                    skip_value(source, family, kind, offset)?;
+                    skip_string(reader)?;
+                    skip_value(reader, family, kind, offset)?;
                     expires = None;
                 }
             }
@@ -137,36 +137,36 @@ impl Records {
 
     fn read_header(&mut self) -> Result<Header> {
         const NO_RDB_FILE: &str = "not an RDB file";
-        let source = &mut self.source;
-        let header: [u8; 9] = source.array()?;
+        let reader = &mut self.reader;
+        let header: [u8; 9] = reader.array()?;
         let (family, version) = match (
             header.strip_prefix(b"REDIS"),
             header.strip_prefix(b"VALKEY"),
         ) {
             (Some(version), _) => (Family::Redis, version),
             (_, Some(version)) => (Family::Valkey, version),
-            _ => return source.damaged(0, NO_RDB_FILE),
+            _ => return reader.damaged(0, NO_RDB_FILE),
         };
         let digits = version.iter().all(u8::is_ascii_digit);
         let version = str::from_utf8(version).ok().filter(|_| digits);
         match version.and_then(|version| version.parse().ok()) {
             Some(version) => Ok(Header { family, version }),
-            None => source.damaged(0, NO_RDB_FILE),
+            None => reader.damaged(0, NO_RDB_FILE),
         }
     }
 
     /// Checks the checksum. It is 0 if the server does not compute it (`rdbchecksum no`).
     fn end(&mut self, header: Header) -> Result<()> {
-        let source = &mut self.source;
+        let reader = &mut self.reader;
         if header.version >= FIRST_WITH_CHECKSUM {
-            let computed = source.checksum()?;
-            let offset = source.offset();
-            let stored = u64::from_le_bytes(source.array()?);
+            let computed = reader.checksum()?;
+            let offset = reader.offset();
+            let stored = u64::from_le_bytes(reader.array()?);
             if stored != 0 && stored != computed {
-                return source.damaged(offset, "the checksum of the file is wrong");
+                return reader.damaged(offset, "the checksum of the file is wrong");
             }
         }
-        source.report()
+        reader.report()
     }
 }
 

@@ -98,8 +98,8 @@ fn no_client_gets_more_than_the_limit() {
 fn no_client_gets_more_than_the_limit_in_any_window() {
     for cell_size in ALL_SIZES {
         let window = Window::new(4000, 4, None).unwrap();
-        let shape = Shape::new(WIDTH, DEPTH, cell_size).unwrap();
-        let sketch = CountMinWindow::new(shape, window, Seed([7; 16]), Budget::UNLIMITED);
+        let dimensions = Dimensions::new(WIDTH, DEPTH, cell_size).unwrap();
+        let sketch = CountMinWindow::new(dimensions, window, Seed([7; 16]), Budget::UNLIMITED);
         check_requests(
             sketch.unwrap(),
             15,

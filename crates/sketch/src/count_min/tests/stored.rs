@@ -47,7 +47,7 @@ fn version_1_has_the_total_and_the_cell_size_in_either_order() {
             let sketch = load(&[3, 2, total, bytes], &cells).unwrap();
             assert_eq!(load(&[3, 2, bytes, total], &cells).as_ref(), Ok(&sketch));
             assert_eq!(
-                (sketch.total(), sketch.shape().cell_size()),
+                (sketch.total(), sketch.dimensions().cell_size()),
                 (total, cell_size)
             );
         }

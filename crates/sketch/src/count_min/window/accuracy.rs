@@ -1,7 +1,7 @@
 //! How far the estimates of a sketch with a window are above the counts.
 
 use super::super::accuracy::{absent_items, fields};
-use super::{CountMinWindow, Counts};
+use super::{CountMinWindow, PaneCounts};
 use crate::accuracy::{Accuracy, Field};
 use crate::memory::{OutOfMemory, with_capacity};
 use crate::window::Panes;
@@ -11,11 +11,11 @@ impl Accuracy for CountMinWindow {
         let (mut cells, mut exact) = (0, 0);
         for pane in self.panes.counted(panes) {
             match pane.content.counts {
-                Counts::Exact(_) => {
+                PaneCounts::Exact(_) => {
                     cells += 1;
                     exact += pane.content.total;
                 }
-                Counts::Array(_) => cells += self.grid.rows.depth,
+                PaneCounts::Array(_) => cells += self.grid.rows.depth,
             }
         }
         let items = absent_items(cells);

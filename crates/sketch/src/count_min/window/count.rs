@@ -10,7 +10,7 @@ use std::iter;
 /// Sketches whose arrays have more bytes than this are prefetched: they do not fit in the cache of a core.
 const MIN_PREFETCH_BYTES: u64 = 1 << 20;
 
-/// Cell numbers, one per row, of which the first [`Shape::depth`] are used. An array has at most 2^29 cells.
+/// Cell numbers, one per row, of which the first [`Dimensions::depth`] are used. An array has at most 2^29 cells.
 type Places = [u32; MAX_DEPTH as usize];
 
 /// The places of an item in the panes.
@@ -66,7 +66,7 @@ impl CountMinWindow {
     ) {
         let panes = self.panes.counted(panes);
         let items = hashes.map(|hash| (hash, 0));
-        with_cell!(self.shape.cell_size(), C => {
+        with_cell!(self.dimensions.cell_size(), C => {
             for_each_item(
                 self.grid.rows,
                 items,
@@ -151,7 +151,7 @@ impl CountMinWindow {
     ) {
         let rows = self.grid.rows;
         let items = items.map(|(item, by)| (rows.hash(item), by));
-        with_cell!(self.shape.cell_size(), C => {
+        with_cell!(self.dimensions.cell_size(), C => {
             for_each_item(
                 rows,
                 items,
@@ -180,7 +180,7 @@ impl CountMinWindow {
         let panes = self.panes.counted(later);
         let total = panes.iter().map(|pane| pane.content.total).sum();
         let mut checked = Err(CountMinError::Overflow);
-        with_cell!(self.shape.cell_size(), C => {
+        with_cell!(self.dimensions.cell_size(), C => {
             for_each_item(
                 self.grid.rows,
                 iter::once((self.hash(item), by)),
@@ -221,7 +221,7 @@ impl CountMinWindow {
             if sum.converts {
                 pane.convert::<C>(self.grid, budget)?;
             }
-            if let Counts::Exact(exact) = &mut pane.counts {
+            if let PaneCounts::Exact(exact) = &mut pane.counts {
                 exact.set(item.hash, sum.raised, budget)?;
             }
             pane.total += sum.by;
@@ -262,10 +262,10 @@ impl CountMinWindow {
             ..Pane::default()
         };
         match (&mut pane.counts, self.grid.max_entries) {
-            (Counts::Exact(exact), 1..) => exact.set(hash, by, budget)?,
+            (PaneCounts::Exact(exact), 1..) => exact.set(hash, by, budget)?,
             _ => {
                 budget.request(self.grid.array_bytes)?;
-                pane.counts = Counts::Array(Buffer::zeroed(self.grid.array_bytes)?);
+                pane.counts = PaneCounts::Array(Buffer::zeroed(self.grid.array_bytes)?);
             }
         }
         let len = self.panes.all().len() + 1;
@@ -299,7 +299,7 @@ impl CountMinWindow {
         };
         let mut converts = false;
         if let Some(pane) = newest
-            && let Counts::Exact(exact) = &pane.counts
+            && let PaneCounts::Exact(exact) = &pane.counts
             && exact.len() >= self.grid.max_entries
             && in_newest == 0
             && by > 0
@@ -393,8 +393,8 @@ struct Increment {
 #[inline]
 fn estimate_in<C: Cell>(pane: &Pane, item: &Located) -> u64 {
     match &pane.counts {
-        Counts::Exact(exact) => exact.count(item.hash),
-        Counts::Array(cells) => {
+        PaneCounts::Exact(exact) => exact.count(item.hash),
+        PaneCounts::Array(cells) => {
             let cells = C::all(cells);
             let counts = (item.places().iter()).map(|&place| C::count(cells[place as usize]));
             counts.fold(u64::MAX, u64::min)
@@ -408,8 +408,8 @@ fn estimate<C: Cell>(panes: &[StoredPane<Pane>], item: &Located) -> u64 {
     match panes.iter().find_map(|pane| pane.content.array()) {
         None => {
             let counts = panes.iter().map(|pane| match &pane.content.counts {
-                Counts::Exact(exact) => exact.count(item.hash),
-                Counts::Array(_) => 0,
+                PaneCounts::Exact(exact) => exact.count(item.hash),
+                PaneCounts::Array(_) => 0,
             });
             counts.sum()
         }
@@ -445,8 +445,8 @@ fn estimate_rows<C: Cell, const ROWS: usize>(
         assert!(place < len);
     }
     let counts = panes.iter().map(|pane| match &pane.content.counts {
-        Counts::Exact(exact) => exact.count(item.hash),
-        Counts::Array(cells) => {
+        PaneCounts::Exact(exact) => exact.count(item.hash),
+        PaneCounts::Array(cells) => {
             let cells = &C::all(cells)[..len];
             places
                 .map(|place| C::count(cells[place]))

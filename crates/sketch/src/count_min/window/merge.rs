@@ -11,7 +11,7 @@ use crate::merge::{Distinct, check_work};
 use crate::window::UnitRange;
 use std::ptr;
 
-type Source<'a> = MergeSource<'a, CountMinWindow>;
+type WindowSource<'a> = MergeSource<'a, CountMinWindow>;
 
 /// A distinct operand of a merge.
 struct Operand<'a> {
@@ -76,11 +76,11 @@ impl<'a> Plan<'a> {
     /// That of a merge after an advance to `pane`.
     fn new(
         destination: &'a CountMinWindow,
-        sources: &[Source<'a>],
+        sources: &[WindowSource<'a>],
         pane: u64,
         max_bytes: u64,
     ) -> Result<Self, CountMinError> {
-        let address = |source: &Source<'_>| source.sketch.map_or(ptr::null(), ptr::from_ref);
+        let address = |source: &WindowSource<'_>| source.sketch.map_or(ptr::null(), ptr::from_ref);
         let distinct = Distinct::of(sources.iter().map(address))?;
         let mut weights = with_capacity(distinct.firsts.len())?;
         weights.resize(distinct.firsts.len(), 0u64);
@@ -227,7 +227,7 @@ impl CountMinWindow {
     /// [`CountMinError::DimensionMismatch`], [`CountMinError::CellSizeMismatch`], [`CountMinError::WindowMismatch`],
     /// [`CountMinError::SeedMismatch`], in this order.
     pub fn check_source(&self, source: &Self) -> Result<(), CountMinError> {
-        self.shape.check_source(source.shape)?;
+        self.dimensions.check_source(source.dimensions)?;
         if self.timeline.window() != source.timeline.window() {
             return Err(CountMinError::WindowMismatch);
         }
@@ -251,14 +251,14 @@ impl CountMinWindow {
     /// panes above the maximum of a cell; [`CountMinError::TooMuchWork`], [`CountMinError::OutOfMemory`].
     pub fn merge_within(
         &mut self,
-        sources: &[Source<'_>],
+        sources: &[WindowSource<'_>],
         max_bytes: u64,
         budget: Budget<'_>,
     ) -> Result<bool, CountMinError> {
         let mut plan = Plan::new(self, sources, self.timeline.newest(), max_bytes)?;
         let mut panes = with_capacity(plan.ranges.len())?;
         let (mut bytes, mut replaced) = (0, 0);
-        with_cell!(self.shape.cell_size(), C => {
+        with_cell!(self.dimensions.cell_size(), C => {
             plan.merge_panes::<C>(budget)?;
             plan.changed_panes::<C>(budget, |range, content| {
                 let own = self.panes.within(range).iter();
@@ -286,12 +286,12 @@ impl CountMinWindow {
     /// Those of [`CountMinWindow::merge_within`], but not for the memory of the result.
     pub fn check_merge(
         &self,
-        sources: &[Source<'_>],
+        sources: &[WindowSource<'_>],
         pane: u64,
         max_bytes: u64,
     ) -> Result<(), CountMinError> {
         let mut plan = Plan::new(self, sources, pane, max_bytes)?;
-        with_cell!(self.shape.cell_size(), C => {
+        with_cell!(self.dimensions.cell_size(), C => {
             if plan.total > C::MAX_COUNT {
                 // One pane at a time.
                 plan.merge_panes::<C>(Budget::UNLIMITED)?;

@@ -28,14 +28,14 @@ mod stored;
 mod tests;
 
 use super::cell::{Cell, with_cell};
-use super::{CellSize, CountMinError, Shape};
+use super::{CellSize, CountMinError, Dimensions};
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::hash::seeded_rows::SeededRows;
 use crate::memory::{Budget, OutOfMemory};
 use crate::seed::Seed;
 use crate::window::{MAX_SKETCHES, PaneList, Panes, StoredPane, Timed, Timeline, Window};
 use exact::Exact;
-use pane::{Counts, Grid, Pane};
+use pane::{Grid, Pane, PaneCounts};
 
 /// The largest number of rows.
 pub const MAX_DEPTH: u64 = 32;
@@ -51,15 +51,15 @@ pub const MAX_MERGED_ARRAY_BYTES: u64 = 64 << 20;
 /// # Example
 ///
 /// ```
-/// use roughly_sketch::count_min::{CellSize, CountMinWindow, Shape};
+/// use roughly_sketch::count_min::{CellSize, CountMinWindow, Dimensions};
 /// use roughly_sketch::memory::Budget;
 /// use roughly_sketch::seed::Seed;
 /// use roughly_sketch::window::{Timed, Window};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let minute = Window::of::<CountMinWindow>(60_000, 6, None)?;
-/// let shape = Shape::new(2000, 5, CellSize::default())?;
-/// let mut fruit = CountMinWindow::new(shape, minute, Seed([7; 16]), Budget::UNLIMITED)?;
+/// let dimensions = Dimensions::new(2000, 5, CellSize::default())?;
+/// let mut fruit = CountMinWindow::new(dimensions, minute, Seed([7; 16]), Budget::UNLIMITED)?;
 /// let now = 1_700_000_000_000;
 /// fruit.advance(minute.pane_at(now));
 /// fruit.increment(b"apple", 3, Budget::UNLIMITED)?;
@@ -71,7 +71,7 @@ pub const MAX_MERGED_ARRAY_BYTES: u64 = 64 << 20;
 #[derive(Debug, PartialEq, Eq)]
 pub struct CountMinWindow {
     timeline: Timeline,
-    shape: Shape,
+    dimensions: Dimensions,
     grid: Grid,
     panes: PaneList<Pane>,
     /// The sum of all increments in these panes, at most [`MAX_TOTAL`](super::MAX_TOTAL).
@@ -79,7 +79,7 @@ pub struct CountMinWindow {
 }
 
 impl CountMinWindow {
-    /// An empty sketch of this shape, whose newest pane is 0.
+    /// An empty sketch of these dimensions, whose newest pane is 0.
     ///
     /// Requests from `budget` what the sketch takes after its first increment. The memory of a pane is allocated, and requested
     /// again, when it is needed.
@@ -88,14 +88,14 @@ impl CountMinWindow {
     /// [`CountMinError::TooDeepForWindow`] above [`MAX_DEPTH`] rows, [`CountMinError::InvalidDimensions`] above
     /// [`MAX_ARRAY_BYTES`], [`CountMinError::Window`], [`CountMinError::OutOfMemory`].
     pub fn new(
-        shape: Shape,
+        dimensions: Dimensions,
         window: Window,
         seed: Seed,
         budget: Budget<'_>,
     ) -> Result<Self, CountMinError> {
         let timeline = Timeline::new::<Self>(window)?;
-        check_array(shape, window)?;
-        let sketch = Self::empty(timeline, shape, seed);
+        check_array(dimensions, window)?;
+        let sketch = Self::empty(timeline, dimensions, seed);
         let first = match sketch.grid.max_entries {
             0 => sketch.grid.array_bytes,
             _ => Exact::bytes_for(1),
@@ -104,12 +104,12 @@ impl CountMinWindow {
         Ok(sketch)
     }
 
-    /// A sketch without panes. The caller has checked the shape.
-    fn empty(timeline: Timeline, shape: Shape, seed: Seed) -> Self {
+    /// A sketch without panes. The caller has checked the dimensions.
+    fn empty(timeline: Timeline, dimensions: Dimensions, seed: Seed) -> Self {
         Self {
             timeline,
-            shape,
-            grid: Grid::new(shape, timeline.window(), seed),
+            dimensions,
+            grid: Grid::new(dimensions, timeline.window(), seed),
             panes: PaneList::default(),
             total: 0,
         }
@@ -117,8 +117,8 @@ impl CountMinWindow {
 
     /// Width, depth and cell size.
     #[must_use]
-    pub fn shape(&self) -> Shape {
-        self.shape
+    pub fn dimensions(&self) -> Dimensions {
+        self.dimensions
     }
 
     /// The key of its hash.
@@ -145,15 +145,15 @@ impl CountMinWindow {
 ///
 /// # Errors
 /// [`CountMinError::TooDeepForWindow`], [`CountMinError::InvalidDimensions`].
-fn check_array(shape: Shape, window: Window) -> Result<(), CountMinError> {
-    if shape.depth() > MAX_DEPTH {
+fn check_array(dimensions: Dimensions, window: Window) -> Result<(), CountMinError> {
+    if dimensions.depth() > MAX_DEPTH {
         return Err(CountMinError::TooDeepForWindow);
     }
     let max = match window.levels() {
         0 => MAX_ARRAY_BYTES,
         _ => MAX_MERGED_ARRAY_BYTES,
     };
-    match shape.bytes() {
+    match dimensions.bytes() {
         Some(bytes) if bytes <= max => Ok(()),
         _ => Err(CountMinError::InvalidDimensions),
     }
@@ -173,11 +173,11 @@ impl Timed for CountMinWindow {
             timeline,
             total,
             panes,
-            shape,
+            dimensions,
             grid,
         } = self;
         let merge = |older: &mut Pane, younger, _: &_| {
-            with_cell!(shape.cell_size(), C => older.absorb::<C>(younger, *grid));
+            with_cell!(dimensions.cell_size(), C => older.absorb::<C>(younger, *grid));
         };
         let advanced = panes.advance(timeline, pane, merge, |expired| *total -= expired.total);
         if advanced && panes.all().is_empty() {

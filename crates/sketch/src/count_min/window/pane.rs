@@ -4,7 +4,7 @@ use super::exact::{Entry, Exact, sums};
 use super::{Cell, SeededRows};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::buffer::Buffer;
-use crate::count_min::Shape;
+use crate::count_min::Dimensions;
 use crate::memory::{Budget, OutOfMemory};
 use crate::seed::Seed;
 use crate::window::Window;
@@ -32,19 +32,19 @@ pub(super) struct Pane {
     /// The sum of all increments, not 0.
     pub total: u64,
     /// The counts, none above the total.
-    pub counts: Counts,
+    pub counts: PaneCounts,
 }
 
 /// What a pane contains.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Counts {
+pub(super) enum PaneCounts {
     /// The count of each item, for at most [`Grid::max_entries`] items.
     Exact(Exact),
     /// As many cells as the sketch has.
     Array(Buffer),
 }
 
-impl Default for Counts {
+impl Default for PaneCounts {
     fn default() -> Self {
         Self::Exact(Exact::default())
     }
@@ -61,29 +61,29 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    pub fn new(shape: Shape, window: Window, seed: Seed) -> Self {
+    pub fn new(dimensions: Dimensions, window: Window, seed: Seed) -> Self {
         Self {
             rows: SeededRows {
-                width: shape.width() as usize,
-                depth: shape.depth() as usize,
+                width: dimensions.width() as usize,
+                depth: dimensions.depth() as usize,
                 seed,
             },
-            array_bytes: shape.bytes().unwrap_or(u64::MAX),
-            max_entries: max_entries(shape, window),
+            array_bytes: dimensions.bytes().unwrap_or(u64::MAX),
+            max_entries: max_entries(dimensions, window),
         }
     }
 }
 
 /// The largest number of entries of a pane without an array: a quarter of the bytes of an array, at most [`MAX_EXACT_BYTES`]. 0 if
 /// all panes have arrays.
-fn max_entries(shape: Shape, window: Window) -> usize {
-    let array_bytes = shape.bytes().unwrap_or(u64::MAX);
+fn max_entries(dimensions: Dimensions, window: Window) -> usize {
+    let array_bytes = dimensions.bytes().unwrap_or(u64::MAX);
     let entries = (array_bytes / 4).min(MAX_EXACT_BYTES) / size_of::<Entry>() as u64;
     let (max_array, entries) = match window.levels() {
         0 => (MAX_CONVERTED_BYTES, entries),
         _ => (
             MAX_CONVERTED_BYTES_IN_STEP,
-            entries.min(MAX_CELLS_IN_STEP / shape.depth()),
+            entries.min(MAX_CELLS_IN_STEP / dimensions.depth()),
         ),
     };
     match entries >= MIN_ENTRIES && array_bytes <= max_array {
@@ -150,16 +150,16 @@ impl Pane {
     /// The bytes of its block.
     pub fn block_bytes(&self) -> u64 {
         match &self.counts {
-            Counts::Exact(exact) => Exact::bytes_for(exact.len()),
-            Counts::Array(cells) => cells.len() as u64,
+            PaneCounts::Exact(exact) => Exact::bytes_for(exact.len()),
+            PaneCounts::Array(cells) => cells.len() as u64,
         }
     }
 
     /// The bytes that a merge with it reads: an entry counts as one slot per row.
     pub fn bytes_read(&self, grid: Grid) -> u64 {
         match &self.counts {
-            Counts::Exact(exact) => (exact.len() * grid.rows.depth * size_of::<Entry>()) as u64,
-            Counts::Array(cells) => cells.len() as u64,
+            PaneCounts::Exact(exact) => (exact.len() * grid.rows.depth * size_of::<Entry>()) as u64,
+            PaneCounts::Array(cells) => cells.len() as u64,
         }
     }
 
@@ -167,16 +167,16 @@ impl Pane {
     #[inline]
     pub fn array(&self) -> Option<&Buffer> {
         match &self.counts {
-            Counts::Exact(_) => None,
-            Counts::Array(cells) => Some(cells),
+            PaneCounts::Exact(_) => None,
+            PaneCounts::Array(cells) => Some(cells),
         }
     }
 
     /// As [`Pane::array`], to change them.
     pub fn array_mut(&mut self) -> Option<&mut Buffer> {
         match &mut self.counts {
-            Counts::Exact(_) => None,
-            Counts::Array(cells) => Some(cells),
+            PaneCounts::Exact(_) => None,
+            PaneCounts::Array(cells) => Some(cells),
         }
     }
 
@@ -203,7 +203,7 @@ impl Pane {
             count.min(C::MAX_COUNT)
         };
         match (&mut self.counts, &other.counts) {
-            (Counts::Exact(own), Counts::Exact(others)) => {
+            (PaneCounts::Exact(own), PaneCounts::Exact(others)) => {
                 let sums = sums(own.entries(), others.entries(), weight);
                 let (mut len, mut largest) = (0, 0);
                 for entry in sums.clone() {
@@ -216,29 +216,29 @@ impl Pane {
                     ..entry
                 });
                 self.counts = match len <= grid.max_entries {
-                    true => Counts::Exact(memory.exact(len, sums)?),
+                    true => PaneCounts::Exact(memory.exact(len, sums)?),
                     false => {
                         let mut cells = memory.array(grid.array_bytes)?;
                         fill::<C>(&mut cells, grid.rows, sums);
-                        Counts::Array(cells)
+                        PaneCounts::Array(cells)
                     }
                 };
             }
-            (Counts::Exact(own), Counts::Array(others)) => {
+            (PaneCounts::Exact(own), PaneCounts::Array(others)) => {
                 let mut cells = memory.array(grid.array_bytes)?;
                 saturated(add_cells::<C>(&mut cells, others, weight));
                 for Entry { hash, count } in own.entries() {
                     update::<C>(&mut cells, grid.rows, hash, count, &mut saturated);
                 }
-                self.counts = Counts::Array(cells);
+                self.counts = PaneCounts::Array(cells);
             }
-            (Counts::Array(cells), Counts::Exact(others)) => {
+            (PaneCounts::Array(cells), PaneCounts::Exact(others)) => {
                 for Entry { hash, count } in others.entries() {
                     let count = count.saturating_mul(weight);
                     update::<C>(cells, grid.rows, hash, count, &mut saturated);
                 }
             }
-            (Counts::Array(cells), Counts::Array(others)) => {
+            (PaneCounts::Array(cells), PaneCounts::Array(others)) => {
                 saturated(add_cells::<C>(cells, others, weight));
             }
         }
@@ -262,11 +262,11 @@ impl Pane {
     /// # Errors
     /// [`OutOfMemory`] if the budget or the allocator refuses; nothing has changed.
     pub fn convert<C: Cell>(&mut self, grid: Grid, budget: Budget<'_>) -> Result<(), OutOfMemory> {
-        if let Counts::Exact(exact) = &self.counts {
+        if let PaneCounts::Exact(exact) = &self.counts {
             budget.request(grid.array_bytes.saturating_sub(self.block_bytes()))?;
             let mut cells = Buffer::zeroed(grid.array_bytes)?;
             fill::<C>(&mut cells, grid.rows, exact.entries());
-            self.counts = Counts::Array(cells);
+            self.counts = PaneCounts::Array(cells);
         }
         Ok(())
     }
@@ -274,8 +274,8 @@ impl Pane {
     /// The largest count.
     pub fn largest<C: Cell>(&self) -> u64 {
         let largest = match &self.counts {
-            Counts::Exact(exact) => exact.entries().map(|entry| entry.count).max(),
-            Counts::Array(cells) => C::all(cells).iter().map(|&cell| C::count(cell)).max(),
+            PaneCounts::Exact(exact) => exact.entries().map(|entry| entry.count).max(),
+            PaneCounts::Array(cells) => C::all(cells).iter().map(|&cell| C::count(cell)).max(),
         };
         largest.unwrap_or(0)
     }
@@ -288,8 +288,8 @@ impl Pane {
         Ok(Self {
             total: self.total,
             counts: match &self.counts {
-                Counts::Exact(exact) => Counts::Exact(exact.try_clone()?),
-                Counts::Array(cells) => Counts::Array(Buffer::copy_of(cells)?),
+                PaneCounts::Exact(exact) => PaneCounts::Exact(exact.try_clone()?),
+                PaneCounts::Array(cells) => PaneCounts::Array(Buffer::copy_of(cells)?),
             },
         })
     }
@@ -297,16 +297,16 @@ impl Pane {
     /// Passes the block to `visitor`.
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
         match &self.counts {
-            Counts::Exact(exact) => exact.visit(visitor),
-            Counts::Array(cells) => cells.visit(visitor),
+            PaneCounts::Exact(exact) => exact.visit(visitor),
+            PaneCounts::Array(cells) => cells.visit(visitor),
         }
     }
 
     /// Passes the block to `mover`, which may move it.
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
         match &mut self.counts {
-            Counts::Exact(exact) => exact.relocate(mover),
-            Counts::Array(cells) => cells.relocate(mover),
+            PaneCounts::Exact(exact) => exact.relocate(mover),
+            PaneCounts::Array(cells) => cells.relocate(mover),
         }
     }
 }

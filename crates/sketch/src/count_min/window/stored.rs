@@ -46,7 +46,7 @@ impl Pane {
         }
         Ok(Self {
             total,
-            counts: Counts::Exact(Exact::new(len, entries.into_iter())?),
+            counts: PaneCounts::Exact(Exact::new(len, entries.into_iter())?),
         })
     }
 
@@ -88,9 +88,9 @@ impl Stored for CountMinWindow {
         let cell_size = CellSize::from_bytes(source.read_unsigned()?)
             .ok_or(FormatError::Invalid("no such cell size"))?;
         const OUT_OF_RANGE: FormatError = FormatError::Invalid("a width or depth out of range");
-        let shape = Shape::new(width, depth, cell_size).map_err(|_| OUT_OF_RANGE)?;
-        check_array(shape, timeline.window()).map_err(|_| OUT_OF_RANGE)?;
-        let mut sketch = Self::empty(timeline, shape, Seed::load(source)?);
+        let dimensions = Dimensions::new(width, depth, cell_size).map_err(|_| OUT_OF_RANGE)?;
+        check_array(dimensions, timeline.window()).map_err(|_| OUT_OF_RANGE)?;
+        let mut sketch = Self::empty(timeline, dimensions, Seed::load(source)?);
         sketch.panes = PaneList::load(&timeline, source, |source| {
             let total = source.read_unsigned()?;
             let sum = sketch.total.checked_add(total);
@@ -112,7 +112,7 @@ impl Stored for CountMinWindow {
                 true => Err(FormatError::Invalid(ABOVE_TOTAL)),
                 false => Ok(Pane {
                     total,
-                    counts: Counts::Array(cells),
+                    counts: PaneCounts::Array(cells),
                 }),
             }
         })?;
@@ -121,21 +121,21 @@ impl Stored for CountMinWindow {
 
     fn save(&self, sink: &mut dyn Sink) {
         self.timeline.save::<Self>(sink);
-        sink.write_unsigned(self.shape.width());
-        sink.write_unsigned(self.shape.depth());
-        sink.write_unsigned(self.shape.cell_size().bytes());
+        sink.write_unsigned(self.dimensions.width());
+        sink.write_unsigned(self.dimensions.depth());
+        sink.write_unsigned(self.dimensions.cell_size().bytes());
         self.seed().save(sink);
         self.panes.save(sink, |pane, sink| {
             sink.write_unsigned(pane.total);
             match &pane.counts {
-                Counts::Exact(exact) => {
+                PaneCounts::Exact(exact) => {
                     sink.write_unsigned(exact.len() as u64);
                     for Entry { hash, count } in exact.entries() {
                         sink.write_unsigned(hash);
                         sink.write_unsigned(count);
                     }
                 }
-                Counts::Array(cells) => {
+                PaneCounts::Array(cells) => {
                     sink.write_unsigned(0);
                     sink.write_array(cells);
                 }
@@ -163,7 +163,7 @@ impl Stored for CountMinWindow {
         let mut panes = panes.filter(|pane| pane.content.array().is_some());
         let pane = panes.nth(place.array);
         let pane = pane.ok_or(ChunkError::NoArray)?;
-        let accepts = with_cell!(self.shape.cell_size(), C => {
+        let accepts = with_cell!(self.dimensions.cell_size(), C => {
             pane.content.accepts::<C>(place.offset, chunk)
         });
         accepts
@@ -172,7 +172,7 @@ impl Stored for CountMinWindow {
     }
 
     fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut copy = Self::empty(self.timeline, self.shape, self.seed());
+        let mut copy = Self::empty(self.timeline, self.dimensions, self.seed());
         copy.panes
             .reserve(self.panes.all().len(), &self.timeline, Budget::UNLIMITED)?;
         copy.total = self.total;

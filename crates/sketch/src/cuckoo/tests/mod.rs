@@ -231,7 +231,7 @@ fn sub_filters_beyond_56_bits_are_refused() {
     let mut filter = filter(1, parameters(1, 1, 32768));
     let mut requested = Vec::new();
     for _ in 0..6 {
-        requested.push(filter.shape.num_buckets_of(requested.len()));
+        requested.push(filter.sizes.num_buckets_of(requested.len()));
     }
     assert_eq!(
         requested,

@@ -1,12 +1,12 @@
 //! Recall of the top k of a Zipf(1.1) stream of 1,000,000 items, 100,000 of them different, compared with RedisBloom.
 //!
-//! RedisBloom 8.10 was measured once per shape, on the same stream and with the same metrics. The tested sketch is the
+//! RedisBloom 8.10 was measured once per set of parameters, on the same stream and with the same metrics. The tested sketch is the
 //! one that TOPK.RESERVE creates. Stream and random state are fixed, so that a correct program always passes. With
 //! other random states the recall changes in steps of 1 / k (docs/families/top-k.md has the means over twenty states):
 //! the bound on the recall holds for this state only. The bounds on the mean relative error of the counts hold for any
 //! state: they are six standard deviations above the mean over twenty, which a correct program exceeds with a
-//! probability below 1e-8 per shape. The run of RedisBloom is within 2.7 standard deviations of that mean for every
-//! shape.
+//! probability below 1e-8 per set of parameters. The run of RedisBloom is within 2.7 standard deviations of that mean for every
+//! set of parameters.
 
 use super::{listed, sketch};
 

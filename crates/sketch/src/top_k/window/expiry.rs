@@ -154,7 +154,7 @@ impl TopKWindow {
         }
         self.stamp.change();
         let had_newest = self.close(changes);
-        let (k, buckets) = (self.shape.k, self.buckets);
+        let (k, buckets) = (self.parameters.k, self.buckets);
         let plan = Plan::of(self.panes.all(), &self.timeline, &later, k);
         if !had_newest && plan.leaving.len == 0 && plan.shortened.len == 0 {
             self.panes
@@ -224,7 +224,7 @@ impl TopKWindow {
     /// half. Overwrites the elements of the heap.
     fn list_closing(&mut self) {
         let (buckets, grows) = (self.buckets, self.timeline.window().levels() > 0);
-        let k = self.shape.k as usize;
+        let k = self.parameters.k as usize;
         let oldest = (self.panes.all().len() - 1) / 2;
         let Some((closing, _)) = self.panes.split_last_mut() else {
             return;
@@ -251,7 +251,7 @@ impl TopKWindow {
             .map(|(_, _, number)| number)
             .filter(is_lost);
         let most = match self.timeline.level_of(half[0].first) {
-            Some(0) => max_listed(self.shape, self.timeline.window()),
+            Some(0) => max_listed(self.parameters, self.timeline.window()),
             _ => k,
         };
         if listed.len() + lost.clone().count() <= most {

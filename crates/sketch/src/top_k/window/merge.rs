@@ -6,7 +6,7 @@
 use super::candidates::{Candidates, saturated};
 use super::order::rank_of;
 use super::table::Buckets;
-use super::{Pane, Shape, Window, max_listed, sum_of_estimates};
+use super::{Pane, Parameters, Window, max_listed, sum_of_estimates};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, with_capacity};
 use crate::window::StoredPane;
@@ -33,21 +33,21 @@ pub(super) struct Merger(Vec<Ranked>);
 
 impl Merger {
     /// The number of candidates of two panes; 0 if panes of this window are never merged.
-    fn capacity(shape: Shape, window: Window) -> usize {
+    fn capacity(parameters: Parameters, window: Window) -> usize {
         match window.levels() {
             0 => 0,
-            _ => 2 * max_listed(shape, window),
+            _ => 2 * max_listed(parameters, window),
         }
     }
 
     /// Bytes of its memory.
-    pub fn bytes(shape: Shape, window: Window) -> u64 {
-        (Self::capacity(shape, window) * size_of::<Ranked>()) as u64
+    pub fn bytes(parameters: Parameters, window: Window) -> u64 {
+        (Self::capacity(parameters, window) * size_of::<Ranked>()) as u64
     }
 
-    /// Allocates the memory for panes of this shape and window.
-    pub fn new(shape: Shape, window: Window) -> Result<Self, OutOfMemory> {
-        with_capacity(Self::capacity(shape, window)).map(Self)
+    /// Allocates the memory for panes of these parameters and window.
+    pub fn new(parameters: Parameters, window: Window) -> Result<Self, OutOfMemory> {
+        with_capacity(Self::capacity(parameters, window)).map(Self)
     }
 
     /// Adds a younger pane to an older one, which then lists at most k candidates. Both are closed, and their candidates

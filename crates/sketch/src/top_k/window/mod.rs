@@ -32,9 +32,9 @@ mod table;
 mod tests;
 
 use super::decay::Decay;
+use super::parameters::ELEMENT_BYTES;
 use super::random::Random;
-use super::shape::ELEMENT_BYTES;
-use super::{Added, ItemHash, MIN_PREFETCH_BYTES, Shape, TopKError, add_work, seed_from};
+use super::{Added, ItemHash, MIN_PREFETCH_BYTES, Parameters, TopKError, add_work, seed_from};
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::cache::Stamp;
 use crate::hash::seeded_rows::{finalize, scale};
@@ -109,7 +109,7 @@ impl Pane {
 #[derive(Debug)]
 pub struct TopKWindow {
     timeline: Timeline,
-    shape: Shape,
+    parameters: Parameters,
     seed: Seed,
     /// Of the table of each pane.
     buckets: Buckets,
@@ -146,17 +146,19 @@ impl TopKWindow {
         seed: Seed,
         budget: Budget<'_>,
     ) -> Result<Self, TopKError> {
-        let shape = Shape::new(k, width, depth, decay)?;
-        check_limits(shape, window)?;
+        let parameters = Parameters::new(k, width, depth, decay)?;
+        check_limits(parameters, window)?;
         let timeline = Timeline::new::<Self>(window)?;
-        request_memory(shape, timeline, budget)?;
+        request_memory(parameters, timeline, budget)?;
         let random = seed_from(|feed| {
-            shape.digest(feed);
+            parameters.digest(feed);
             feed(&seed.0);
         });
-        let members = |heap| Members::new(shape.k, heap);
+        let members = |heap| Members::new(parameters.k, heap);
         let (heap, list) = (members(HeapIndex::Heap)?, members(HeapIndex::List)?);
-        Ok(Self::assemble(timeline, shape, seed, random, heap, list)?)
+        Ok(Self::assemble(
+            timeline, parameters, seed, random, heap, list,
+        )?)
     }
 
     /// Its window and newest pane.
@@ -168,7 +170,7 @@ impl TopKWindow {
     /// A sketch without tables and candidates. The heaps have k elements.
     fn assemble(
         timeline: Timeline,
-        shape: Shape,
+        parameters: Parameters,
         seed: Seed,
         random: Random,
         heap: Members,
@@ -176,16 +178,16 @@ impl TopKWindow {
     ) -> Result<Self, OutOfMemory> {
         Ok(Self {
             timeline,
-            shape,
+            parameters,
             seed,
-            buckets: Buckets::of(shape),
-            decay: Decay::new(shape.decay),
+            buckets: Buckets::of(parameters),
+            decay: Decay::new(parameters.decay),
             random,
             panes: PaneList::default(),
             heap,
             list,
             candidates: Candidates::default(),
-            merger: Merger::new(shape, timeline.window())?,
+            merger: Merger::new(parameters, timeline.window())?,
             stamp: Stamp::new(),
         })
     }
@@ -199,25 +201,25 @@ impl TopKWindow {
     /// k, the maximum number of items in the list.
     #[must_use]
     pub fn k(&self) -> u32 {
-        self.shape.k
+        self.parameters.k
     }
 
     /// Buckets per row.
     #[must_use]
     pub fn width(&self) -> u32 {
-        self.shape.width
+        self.parameters.width
     }
 
     /// Number of rows.
     #[must_use]
     pub fn depth(&self) -> u32 {
-        self.shape.depth
+        self.parameters.depth
     }
 
     /// The base of the probability with which buckets decay, in (0, 1].
     #[must_use]
     pub fn decay(&self) -> f64 {
-        self.shape.decay
+        self.parameters.decay
     }
 
     /// Number of candidates: items that are or may become part of the list.
@@ -269,7 +271,7 @@ impl TopKWindow {
             Some(_) => 0,
             None => {
                 let len = self.panes.all().len() + 1;
-                pane_bytes(self.shape, self.timeline.window())
+                pane_bytes(self.parameters, self.timeline.window())
                     + self.panes.growth(len, &self.timeline)
             }
         };
@@ -392,10 +394,10 @@ impl TopKWindow {
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
         let window = self.timeline.window();
-        budget.request(pane_bytes(self.shape, window))?;
+        budget.request(pane_bytes(self.parameters, window))?;
         let pane = Pane {
             table: Table::new(self.buckets)?,
-            listed: with_capacity(max_listed(self.shape, window))?,
+            listed: with_capacity(max_listed(self.parameters, window))?,
             ..Pane::default()
         };
         let len = self.panes.all().len() + 1;
@@ -474,15 +476,18 @@ fn sum_of_estimates<'a>(
 }
 
 /// Checks that a step to a later pane takes bounded time (docs/operations.md, "Longest time of one command"); see [`TopKWindow::new`].
-fn check_limits(shape: Shape, window: Window) -> Result<(), TopKError> {
-    if u64::from(shape.depth) > MAX_DEPTH {
+fn check_limits(parameters: Parameters, window: Window) -> Result<(), TopKError> {
+    if u64::from(parameters.depth) > MAX_DEPTH {
         return Err(TopKError::TooDeepForWindow);
     }
     let max_bytes = match window.levels() {
         0 => MAX_TABLE_BYTES,
         _ => MAX_MERGED_TABLE_BYTES,
     };
-    if shape.bucket_bytes().is_none_or(|bytes| bytes > max_bytes) {
+    if parameters
+        .bucket_bytes()
+        .is_none_or(|bytes| bytes > max_bytes)
+    {
         return Err(TopKError::TooWideForWindow);
     }
     let panes = window.live_panes() as u64;
@@ -491,7 +496,7 @@ fn check_limits(shape: Shape, window: Window) -> Result<(), TopKError> {
         0 => panes,
         _ => panes + window.finest_panes(),
     };
-    let candidates = u64::from(shape.k) * lists;
+    let candidates = u64::from(parameters.k) * lists;
     let work = candidates.saturating_mul(CANDIDATE_WORK + ESTIMATE_WORK * (panes / 2));
     if work > MAX_STEP_WORK {
         return Err(TopKError::TooManyCandidates);
@@ -500,36 +505,40 @@ fn check_limits(shape: Shape, window: Window) -> Result<(), TopKError> {
 }
 
 /// The largest number of candidates that a pane lists: k, but 2k for panes of level 0 in a window whose panes grow with age.
-fn max_listed(shape: Shape, window: Window) -> usize {
+fn max_listed(parameters: Parameters, window: Window) -> usize {
     match window.levels() {
-        0 => shape.k as usize,
-        _ => 2 * shape.k as usize,
+        0 => parameters.k as usize,
+        _ => 2 * parameters.k as usize,
     }
 }
 
 /// Bytes of the table and the list of a pane.
-fn pane_bytes(shape: Shape, window: Window) -> u64 {
-    Buckets::of(shape).bytes() + list_bytes(shape, window)
+fn pane_bytes(parameters: Parameters, window: Window) -> u64 {
+    Buckets::of(parameters).bytes() + list_bytes(parameters, window)
 }
 
 /// Bytes of the list of a pane.
-fn list_bytes(shape: Shape, window: Window) -> u64 {
-    (max_listed(shape, window) * size_of::<u32>()) as u64
+fn list_bytes(parameters: Parameters, window: Window) -> u64 {
+    (max_listed(parameters, window) * size_of::<u32>()) as u64
 }
 
 /// Requests the memory of an empty sketch and of its first pane.
-fn request_memory(shape: Shape, timeline: Timeline, budget: Budget<'_>) -> Result<(), OutOfMemory> {
-    budget.request(Buckets::of(shape).bytes() + u64::from(shape.k) * ELEMENT_BYTES)?;
+fn request_memory(
+    parameters: Parameters,
+    timeline: Timeline,
+    budget: Budget<'_>,
+) -> Result<(), OutOfMemory> {
+    budget.request(Buckets::of(parameters).bytes() + u64::from(parameters.k) * ELEMENT_BYTES)?;
     let panes = PaneList::<Pane>::default().growth(1, &timeline);
     let window = timeline.window();
-    budget.request(Merger::bytes(shape, window) + list_bytes(shape, window) + panes)
+    budget.request(Merger::bytes(parameters, window) + list_bytes(parameters, window) + panes)
 }
 
 impl PartialEq for TopKWindow {
     /// Equality of the logical state, as [`Stored::digest`](crate::stored::Stored::digest) feeds it.
     fn eq(&self, other: &Self) -> bool {
         self.timeline == other.timeline
-            && self.shape == other.shape
+            && self.parameters == other.parameters
             && self.seed == other.seed
             && self.random == other.random
             && self.panes == other.panes

@@ -11,7 +11,7 @@ use crate::seed::Seed;
 use crate::stored::Stored;
 use crate::top_k::pairs::{PAIR_BYTES, Pairs};
 use crate::top_k::random::Random;
-use crate::top_k::stored::shape_of;
+use crate::top_k::stored::parameters_of;
 use crate::window::{MAX_SKETCHES, PaneList, StoredPane, Timed, Timeline};
 use std::ffi::CStr;
 
@@ -84,7 +84,7 @@ impl TopKWindow {
                 return Err(FormatError::Invalid("a closed pane has no counts"));
             }
             let is_finest = self.timeline.level_of(*first) == Some(0);
-            if !is_finest && content.listed.len() > self.shape.k as usize {
+            if !is_finest && content.listed.len() > self.parameters.k as usize {
                 return Err(TOO_MANY_LISTED);
             }
             for &number in &content.listed {
@@ -156,23 +156,23 @@ impl Stored for TopKWindow {
             source.read_unsigned()?,
             source.read_unsigned()?,
         ];
-        let shape = shape_of(k, width, depth, source.read_double()?)?;
-        check_limits(shape, timeline.window())?;
-        let table_bytes = Buckets::of(shape).bytes();
+        let parameters = parameters_of(k, width, depth, source.read_double()?)?;
+        check_limits(parameters, timeline.window())?;
+        let table_bytes = Buckets::of(parameters).bytes();
         let seed = Seed::load(source)?;
         let random = Random::from_stored(source.read_unsigned()?)
             .ok_or(FormatError::Invalid("the random state is not sound"))?;
         let mut members = |heap| -> Result<Members, FormatError> {
             let elements = source.read_bytes()?;
-            if elements.len() as u64 != u64::from(shape.k) * PAIR_BYTES {
+            if elements.len() as u64 != u64::from(parameters.k) * PAIR_BYTES {
                 return Err(FormatError::Invalid("a heap has not k elements"));
             }
             let elements = Pairs::from(elements);
             Ok(Members { elements, heap })
         };
         let (heap, list) = (members(HeapIndex::Heap)?, members(HeapIndex::List)?);
-        let mut sketch = Self::assemble(timeline, shape, seed, random, heap, list)?;
-        let max_listed = max_listed(shape, timeline.window());
+        let mut sketch = Self::assemble(timeline, parameters, seed, random, heap, list)?;
+        let max_listed = max_listed(parameters, timeline.window());
         let load_pane = |source: &mut dyn Source| Pane::load(source, max_listed, table_bytes);
         sketch.panes = PaneList::load(&timeline, source, load_pane)?;
         for _ in 0..source.read_unsigned()? {
@@ -186,10 +186,14 @@ impl Stored for TopKWindow {
     /// Allocates no memory.
     fn save(&self, sink: &mut dyn Sink) {
         self.timeline.save::<Self>(sink);
-        for number in [self.shape.k, self.shape.width, self.shape.depth] {
+        for number in [
+            self.parameters.k,
+            self.parameters.width,
+            self.parameters.depth,
+        ] {
             sink.write_unsigned(number.into());
         }
-        sink.write_double(self.shape.decay);
+        sink.write_double(self.parameters.decay);
         self.seed().save(sink);
         sink.write_unsigned(self.random.to_stored());
         for members in [&self.heap, &self.list] {
@@ -222,7 +226,7 @@ impl Stored for TopKWindow {
         let (heap, list) = (self.heap.try_clone()?, self.list.try_clone()?);
         let mut copy = Self::assemble(
             self.timeline,
-            self.shape,
+            self.parameters,
             self.seed(),
             self.random,
             heap,
@@ -231,7 +235,7 @@ impl Stored for TopKWindow {
         let len = self.panes.all().len();
         copy.panes.reserve(len, &self.timeline, Budget::UNLIMITED)?;
         for StoredPane { first, content } in self.panes.all() {
-            let mut listed = with_capacity(max_listed(self.shape, self.timeline.window()))?;
+            let mut listed = with_capacity(max_listed(self.parameters, self.timeline.window()))?;
             listed.extend_from_slice(&content.listed);
             let table = content.table.try_clone()?;
             copy.panes.push(

@@ -12,7 +12,7 @@ use crate::memory::OutOfMemory;
 use crate::prefetch::prefetch;
 use crate::top_k::decay::{Decay, Decayed};
 use crate::top_k::random::Random;
-use crate::top_k::{MIN_PREFETCH_BYTES, Shape};
+use crate::top_k::{MIN_PREFETCH_BYTES, Parameters};
 
 /// Cells of a bucket: the lobby and four heavy cells.
 pub(super) const CELLS: usize = 5;
@@ -67,10 +67,10 @@ impl Cell {
 pub(super) struct Buckets(u32);
 
 impl Buckets {
-    /// That of a pane of this shape, which is within the limits.
-    pub fn of(shape: Shape) -> Self {
+    /// That of a pane of these parameters, which is within the limits.
+    pub fn of(parameters: Parameters) -> Self {
         // At most 2^26 cells, see `MAX_TABLE_BYTES`.
-        Self((shape.bucket_count() / CELLS as u64).max(1) as u32)
+        Self((parameters.bucket_count() / CELLS as u64).max(1) as u32)
     }
 
     /// Bytes of a table.

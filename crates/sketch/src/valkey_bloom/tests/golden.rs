@@ -230,11 +230,11 @@ fn sizes_and_hashes_follow_from_capacity_and_rate() {
     for (key, _) in keys() {
         let chain = restored(&key);
         for (index, filter) in chain.filters().iter().enumerate() {
-            let bytes = shape::bit_array_bytes(filter.capacity(), chain.error_rate_of(index));
+            let bytes = sizes::bit_array_bytes(filter.capacity(), chain.error_rate_of(index));
             assert_eq!(filter.bits().len() as u64, bytes, "{key}");
             assert_eq!(
                 filter.hashes(),
-                shape::hashes_for(bytes, filter.capacity()),
+                sizes::hashes_for(bytes, filter.capacity()),
                 "{key}"
             );
         }
@@ -252,7 +252,7 @@ fn limits_apply_to_loaded_chains_to_the_byte() {
         };
         // The list has grown after the last filter was checked.
         let filters = restored(&key).filters().len() as u64;
-        let grown = shape::slots_for(filters) - shape::slots_for(filters.saturating_sub(1).max(1));
+        let grown = sizes::slots_for(filters) - sizes::slots_for(filters.saturating_sub(1).max(1));
         let needed = size - grown * 8;
         assert!(within(needed).is_ok(), "{key}");
         assert!(

@@ -105,11 +105,11 @@ fn probes_from_number_2_on_are_reduced_by_the_prime() {
         (5, prime),
     ] {
         let hash = ItemHash { a, b };
-        assert_eq!(Shape::probe(hash, 0), a);
-        assert_eq!(Shape::probe(hash, 1), b);
+        assert_eq!(ValkeyShape::probe(hash, 0), a);
+        assert_eq!(ValkeyShape::probe(hash, 1), b);
         for i in 2..40u32 {
             let sum = a.wrapping_add(b.wrapping_mul(u64::from(i)));
-            assert_eq!(Shape::probe(hash, i), sum % prime);
+            assert_eq!(ValkeyShape::probe(hash, i), sum % prime);
         }
     }
 }
@@ -179,7 +179,7 @@ fn every_limit_is_exact() {
         }
         let index = chain.filters().len();
         let capacity = chain.filters()[index - 1].capacity() * 2;
-        let bytes = shape::bit_array_bytes(capacity, chain.error_rate_of(index));
+        let bytes = sizes::bit_array_bytes(capacity, chain.error_rate_of(index));
         let needed = size + 208 + bytes;
         let refused = chain.add(&round.to_le_bytes(), needed - 1, ANY);
         assert_eq!(refused, Err(Error::Size));
@@ -242,7 +242,7 @@ fn sizes_above_64_bits_are_errors_of_size() {
         Budget::new(&refuse),
     );
     assert!(matches!(refused, Err(Error::OutOfMemory(_))));
-    assert_eq!(asked.get(), shape::bit_array_bytes(1 << 50, 0.01) + 45);
+    assert_eq!(asked.get(), sizes::bit_array_bytes(1 << 50, 0.01) + 45);
     let refused = ValkeyChain::new(&parameters(1 << 50, 0.01, 2), 1 << 40, ANY);
     assert_eq!(refused.err(), Some(Error::Size));
 }

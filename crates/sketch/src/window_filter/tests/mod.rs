@@ -144,7 +144,7 @@ fn parameters_out_of_range_are_refused() {
         (10, 0.1, MAX_EXPANSION + 1),
         (u64::MAX, 0.1, 2),
     ] {
-        assert_eq!(set(capacity, error_rate, expansion), Err(Error::Shape));
+        assert_eq!(set(capacity, error_rate, expansion), Err(Error::Parameters));
     }
     assert!(matches!(set(1 << 40, 0.1, 2), Err(Error::OutOfMemory(_))));
 }

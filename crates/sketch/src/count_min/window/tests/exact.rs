@@ -32,7 +32,7 @@ fn a_pane_has_an_array_when_exact_counts_would_take_a_quarter_of_it_or_64_kib() 
     assert_eq!(entries(1 << 21, 32, CellSize::One), 4096);
     assert_eq!(entries((1 << 21) + 1, 32, CellSize::One), 0);
     let leveled = Window::new(1000, 3, Some(1)).unwrap();
-    let entries = |shape| sketch_of(shape, leveled).grid.max_entries;
+    let entries = |dimensions| sketch_of(dimensions, leveled).grid.max_entries;
     assert_eq!(entries((1 << 17, 8, CellSize::One)), 4096);
     assert_eq!(entries(((1 << 17) + 1, 8, CellSize::One)), 0);
     assert_eq!(entries((1 << 15, 32, CellSize::One)), 1024);

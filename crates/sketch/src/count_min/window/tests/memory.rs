@@ -162,9 +162,9 @@ fn memory_is_requested_before_it_is_allocated() {
     };
     let budget = Budget::new(budget);
     let window = Window::new(1000, 12, None).unwrap();
-    let shape = Shape::new(300, 5, CellSize::Four).unwrap();
+    let dimensions = Dimensions::new(300, 5, CellSize::Four).unwrap();
     let array = 300 * 5 * 4;
-    let mut sketch = CountMinWindow::new(shape, window, SEED, budget).unwrap();
+    let mut sketch = CountMinWindow::new(dimensions, window, SEED, budget).unwrap();
     let first = requested.take();
     for (n, pane) in [0, 0, 1, 13].into_iter().chain([13; 200]).enumerate() {
         let before = bytes(&sketch);
@@ -181,7 +181,12 @@ fn memory_is_requested_before_it_is_allocated() {
     assert_eq!(requested.take(), array);
     let refused = CountMinWindow::from_header(&header, Budget::new(&|_| false));
     assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
-    let refused = CountMinWindow::new(shape, window, SEED, Budget::new(&|bytes| bytes < first));
+    let refused = CountMinWindow::new(
+        dimensions,
+        window,
+        SEED,
+        Budget::new(&|bytes| bytes < first),
+    );
     assert!(matches!(refused, Err(CountMinError::OutOfMemory(_))));
     // Values without arrays take no memory for the cells.
     let large = super::sketch((1 << 21, 32, CellSize::Eight), 3);

@@ -119,9 +119,9 @@ fn totals_above_the_maximum_of_a_cell_are_merged() {
 fn the_work_limit_counts_the_panes_of_distinct_sources() {
     let array = sketch((20, 4, CellSize::One), 3).grid.array_bytes;
     // An exact count reads as many bytes as a slot per row.
-    for (shape, bytes) in [((20, 4), array), ((600, 4), 16 * 4)] {
+    for (dimensions, bytes) in [((20, 4), array), ((600, 4), 16 * 4)] {
         let counted = |increments: &[(u64, i64)]| {
-            let mut sketch = sketch((shape.0, shape.1, CellSize::One), 3);
+            let mut sketch = sketch((dimensions.0, dimensions.1, CellSize::One), 3);
             for &(pane, by) in increments {
                 sketch.advance(pane);
                 increment(&mut sketch, b"a", by).unwrap();
@@ -144,10 +144,10 @@ fn the_work_limit_counts_the_panes_of_distinct_sources() {
 #[test]
 fn sources_of_other_shapes_and_windows_are_refused() {
     let mut destination = sketch((300, 4, CellSize::Two), 3);
-    let shape = (300, 4, CellSize::Two);
-    let long = sketch_of(shape, Window::new(1 << 21, 3, None).unwrap());
-    let finer = sketch_of(shape, Window::new(1 << 20, 3, Some(1000)).unwrap());
-    let mut seeded = sketch(shape, 3);
+    let dimensions = (300, 4, CellSize::Two);
+    let long = sketch_of(dimensions, Window::new(1 << 21, 3, None).unwrap());
+    let finer = sketch_of(dimensions, Window::new(1 << 20, 3, Some(1000)).unwrap());
+    let mut seeded = sketch(dimensions, 3);
     seeded.grid.rows.seed.0[15] += 1;
     for (mut source, error) in [
         (

@@ -15,13 +15,13 @@ use crate::window::Panes;
 use roughly_dump::{Value, Values};
 
 /// An empty sketch. Every allocation is allowed.
-fn sketch(shape: (u64, u64, CellSize), panes: u64) -> CountMinWindow {
-    sketch_of(shape, Window::new(1 << 20, panes, None).unwrap())
+fn sketch(dimensions: (u64, u64, CellSize), panes: u64) -> CountMinWindow {
+    sketch_of(dimensions, Window::new(1 << 20, panes, None).unwrap())
 }
 
 fn sketch_of((width, depth, cell_size): (u64, u64, CellSize), window: Window) -> CountMinWindow {
-    let shape = Shape::new(width, depth, cell_size).unwrap();
-    CountMinWindow::new(shape, window, SEED, Budget::UNLIMITED).unwrap()
+    let dimensions = Dimensions::new(width, depth, cell_size).unwrap();
+    CountMinWindow::new(dimensions, window, SEED, Budget::UNLIMITED).unwrap()
 }
 
 const SEED: Seed = Seed(*b"0123456789abcdef");
@@ -49,15 +49,15 @@ fn check_invariants(sketch: &CountMinWindow) {
     let Grid {
         rows, max_entries, ..
     } = sketch.grid;
-    with_cell!(sketch.shape.cell_size(), C => for StoredPane { first, content } in panes {
+    with_cell!(sketch.dimensions.cell_size(), C => for StoredPane { first, content } in panes {
         assert!(sketch.timeline.level_of(*first).is_some());
         assert!(content.total > 0 && content.largest::<C>() <= content.total);
         match &content.counts {
-            Counts::Exact(exact) => {
+            PaneCounts::Exact(exact) => {
                 assert!((1..=max_entries).contains(&exact.len()));
                 assert!(exact.entries().is_sorted_by(|one, other| one.hash < other.hash));
             }
-            Counts::Array(cells) => assert_eq!(C::all(cells).len(), rows.width * rows.depth),
+            PaneCounts::Array(cells) => assert_eq!(C::all(cells).len(), rows.width * rows.depth),
         }
     });
 }
@@ -201,8 +201,8 @@ fn shapes_above_the_limits_are_refused() {
     let uniform = Window::new(1000, 3, None).unwrap();
     let leveled = Window::new(1000, 3, Some(1)).unwrap();
     let new = |width, depth, cell_size, window| {
-        let shape = Shape::new(width, depth, cell_size).unwrap();
-        CountMinWindow::new(shape, window, SEED, Budget::UNLIMITED)
+        let dimensions = Dimensions::new(width, depth, cell_size).unwrap();
+        CountMinWindow::new(dimensions, window, SEED, Budget::UNLIMITED)
     };
     let is_deep = Err(CountMinError::TooDeepForWindow);
     assert_eq!(new(2, MAX_DEPTH + 1, CellSize::Four, uniform), is_deep);

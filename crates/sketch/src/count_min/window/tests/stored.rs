@@ -20,7 +20,7 @@ fn small() -> CountMinWindow {
     sketch
 }
 
-/// The numbers of the timeline, the shape, the seed and the panes.
+/// The numbers of the timeline, the dimensions, the seed and the panes.
 const SMALL: [u64; 10] = [
     6,
     2,
@@ -185,7 +185,7 @@ fn headers_of_other_types_are_refused() {
     let classic = classic.header().unwrap();
     assert!(CountMinWindow::from_header(&classic, Budget::UNLIMITED).is_err());
     let mark = u64::from_le_bytes(CountMinWindow::HEADER_MARK.try_into().unwrap());
-    assert!(Shape::new(mark, 1, CellSize::One).is_err());
+    assert!(Dimensions::new(mark, 1, CellSize::One).is_err());
 }
 
 /// In a chunk that begins and ends anywhere in a cell.

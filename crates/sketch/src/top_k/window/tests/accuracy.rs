@@ -43,8 +43,8 @@ proptest! {
     fn the_reply_depends_on_the_state_and_the_panes_only(
         steps in steps(), (k, width, depth, decay, panes) in shapes(), units in 0u64..3,
     ) {
-        let shape = (k, width, depth, decay);
-        let mut sketch = of_units(shape, panes.max(3), units.min(1) * (panes.max(3) + 1) * 4);
+        let parameters = (k, width, depth, decay);
+        let mut sketch = of_units(parameters, panes.max(3), units.min(1) * (panes.max(3) + 1) * 4);
         let mut cache = RankingCache::default();
         for step in steps {
             match step {

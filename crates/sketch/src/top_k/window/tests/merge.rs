@@ -288,10 +288,10 @@ proptest! {
         (k, width, depth) in (1u64..6, 1u64..6, 1u64..5), panes in 1u64..6, units in prop::sample::select(vec![0u64, 13, 40, 100]),
         steps in steps(),
     ) {
-        let shape = (k, width, depth, 0.9);
+        let parameters = (k, width, depth, 0.9);
         let units = if units < 2 * (panes + 1) { 0 } else { units };
-        let mut jumping = of_units(shape, panes, units);
-        let mut stepping = of_units(shape, panes, units);
+        let mut jumping = of_units(parameters, panes, units);
+        let mut stepping = of_units(parameters, panes, units);
         for step in steps {
             match step {
                 Step::Add(item, increment) => {

@@ -30,19 +30,19 @@ fn sketch(k: u64, width: u64, depth: u64, decay: f64, panes: u64) -> TopKWindow 
 }
 
 /// The same for a window of this many units of a second, whose panes grow with age.
-fn leveled(shape: (u64, u64, u64, f64), panes: u64, units: u64) -> TopKWindow {
-    let (k, width, depth, decay) = shape;
+fn leveled(parameters: (u64, u64, u64, f64), panes: u64, units: u64) -> TopKWindow {
+    let (k, width, depth, decay) = parameters;
     let window = Window::new(units * PANE_MS, panes, Some(PANE_MS)).unwrap();
     assert!(window.levels() > 0);
     TopKWindow::new(k, width, depth, decay, window, SEED, Budget::UNLIMITED).unwrap()
 }
 
 /// A sketch of one of these shapes; that with 0 units is uniform.
-fn of_units(shape: (u64, u64, u64, f64), panes: u64, units: u64) -> TopKWindow {
-    let (k, width, depth, decay) = shape;
+fn of_units(parameters: (u64, u64, u64, f64), panes: u64, units: u64) -> TopKWindow {
+    let (k, width, depth, decay) = parameters;
     match units {
         0 => sketch(k, width, depth, decay, panes),
-        _ => leveled(shape, panes, units),
+        _ => leveled(parameters, panes, units),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The rules of a table of a pane.
 
-use super::super::Shape;
+use super::super::Parameters;
 use super::super::table::{Buckets, Counted, Places, Table};
 use crate::buffer::Buffer;
 use crate::top_k::decay::Decay;
@@ -17,7 +17,7 @@ const EMPTY: (u32, u32) = (0, 0);
 
 /// That of tables with this number of buckets.
 fn buckets(number: u64) -> Buckets {
-    Buckets::of(Shape::new(1, 5 * number, 1, 0.9).unwrap())
+    Buckets::of(Parameters::new(1, 5 * number, 1, 0.9).unwrap())
 }
 
 /// A table with these cells.
@@ -68,10 +68,10 @@ fn add(table: &mut Table, item: Places, increment: u32) -> u32 {
 #[test]
 fn a_table_has_a_bucket_per_5_cells_and_at_least_1() {
     for (width, depth, bytes) in [(1, 1, 40), (4, 1, 40), (3, 3, 40), (2, 5, 80), (8, 7, 440)] {
-        let shape = Shape::new(1, width, depth, 0.9).unwrap();
-        assert_eq!(Buckets::of(shape).bytes(), bytes);
+        let parameters = Parameters::new(1, width, depth, 0.9).unwrap();
+        assert_eq!(Buckets::of(parameters).bytes(), bytes);
         assert_eq!(
-            Table::new(Buckets::of(shape)).unwrap().buffer().len() as u64,
+            Table::new(Buckets::of(parameters)).unwrap().buffer().len() as u64,
             bytes
         );
     }

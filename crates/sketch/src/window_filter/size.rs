@@ -33,7 +33,7 @@ fn load_per_thousand(bucket_size: u8) -> u64 {
 
 /// The parameters of one sub-filter. They determine its layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct SubFilterSize {
     /// Items after which the sub-filter is full, at least 1.
     pub limit: u64,
     /// Number of buckets: even, at least 2.
@@ -44,8 +44,8 @@ pub struct Shape {
     pub generation_ticks: u64,
 }
 
-impl Shape {
-    /// The shape for `limit` items in buckets of `bucket_size` slots, with a window of `panes` panes. In a full
+impl SubFilterSize {
+    /// The size for `limit` items in buckets of `bucket_size` slots, with a window of `panes` panes. In a full
     /// sub-filter, the probability of a false positive is at most `error_rate`. `None` if the size does not fit in 64
     /// bits, the slots would be longer than 57 bits, or `error_rate` is not above 0.
     pub fn for_items(limit: u64, error_rate: f64, bucket_size: u8, panes: u64) -> Option<Self> {
@@ -71,16 +71,16 @@ impl Shape {
         }
         let states = (1u64 << slot_bits) / fingerprints;
         let generation_ticks = (states - panes - 1).min((panes / 8).max(2));
-        let shape = Self {
+        let size = Self {
             limit,
             buckets,
             fingerprints: (1 << slot_bits) / (panes + 1 + generation_ticks),
             generation_ticks,
         };
-        shape.is_valid(bucket_size, panes).then_some(shape)
+        size.is_valid(bucket_size, panes).then_some(size)
     }
 
-    /// Whether all numbers are in range and a sub-filter of this shape has less than 2^60 bytes.
+    /// Whether all numbers are in range and a sub-filter of this size has less than 2^60 bytes.
     pub fn is_valid(&self, bucket_size: u8, panes: u64) -> bool {
         let in_range = bucket_size > 0
             && self.limit > 0
@@ -154,8 +154,8 @@ mod tests {
             (0.001, 1000, 23),
         ] {
             let rate = error_rate * 15.0 / 16.0;
-            let shape = Shape::for_items(1 << 20, rate, 4, panes).unwrap();
-            assert_eq!(shape.slot_bits(panes), bits, "{error_rate} {panes}");
+            let size = SubFilterSize::for_items(1 << 20, rate, 4, panes).unwrap();
+            assert_eq!(size.slot_bits(panes), bits, "{error_rate} {panes}");
         }
     }
 
@@ -173,11 +173,11 @@ mod tests {
             limit in 1u64..1 << 40, rate in 1u32..30, panes in 1u64..=1000, bucket_size in 1u8..=255,
         ) {
             let error_rate = 0.5f64.powi(rate as i32);
-            if let Some(shape) = Shape::for_items(limit, error_rate, bucket_size, panes) {
-                prop_assert!(shape.error_rate() <= error_rate);
-                prop_assert!(shape.slot_bits(panes) <= MAX_SLOT_BITS);
-                prop_assert!(shape.slots(bucket_size) >= limit);
-                prop_assert!(shape.generation_ticks >= (panes / 16).max(1));
+            if let Some(size) = SubFilterSize::for_items(limit, error_rate, bucket_size, panes) {
+                prop_assert!(size.error_rate() <= error_rate);
+                prop_assert!(size.slot_bits(panes) <= MAX_SLOT_BITS);
+                prop_assert!(size.slots(bucket_size) >= limit);
+                prop_assert!(size.generation_ticks >= (panes / 16).max(1));
             } else {
                 prop_assert!(rate > 17);
             }

@@ -6,13 +6,13 @@ use crate::math;
 
 /// The dimensions of a sketch of 1 to 2^63 - 1 cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct Dimensions {
     width: u64,
     depth: u64,
     cell_size: CellSize,
 }
 
-impl Shape {
+impl Dimensions {
     /// The dimensions of a sketch of `depth` rows of `width` cells.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ impl Shape {
         }
     }
 
-    /// The dimensions of a sketch with these bytes of cells in `depth` rows, which are those of a valid shape.
+    /// The dimensions of a sketch with these bytes of cells in `depth` rows, which are valid.
     #[inline]
     pub(super) fn of_cells(bytes: u64, depth: u64, cell_size: CellSize) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Shape {
         self.cell_size
     }
 
-    /// Whether a sketch of shape `source` may be merged into one of this shape.
+    /// Whether a sketch of the dimensions `source` may be merged into one of these.
     pub(super) fn check_source(self, source: Self) -> Result<(), CountMinError> {
         if (self.width, self.depth) != (source.width, source.depth) {
             return Err(CountMinError::DimensionMismatch);
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_sketch_has_1_to_2_to_the_63rd_minus_1_cells() {
-        let cells = |width, depth| Shape::new(width, depth, CellSize::Four);
+        let cells = |width, depth| Dimensions::new(width, depth, CellSize::Four);
         for (width, depth) in [
             (0, 1),
             (1, 0),

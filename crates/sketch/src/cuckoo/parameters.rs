@@ -42,14 +42,14 @@ const MAX_LOG2_BUCKETS: u32 = 55;
 
 /// Valid parameters, which determine the number of buckets of each sub-filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct Sizes {
     /// Bucket size and iterations are at least 1, the expansion is 0 or a power of two.
     pub parameters: Parameters,
     /// log2 of the buckets of the first sub-filter, at most 55.
     log2_buckets: u8,
 }
 
-impl Shape {
+impl Sizes {
     /// Validates the numbers and rounds the expansion up to a power of two. The error names the number that is out of
     /// range.
     pub fn new(num_buckets: u64, parameters: Parameters) -> Result<Self, &'static str> {
@@ -105,7 +105,7 @@ impl Shape {
         (log2_buckets <= u64::from(MAX_LOG2_BUCKETS)).then(|| 1 << log2_buckets)
     }
 
-    /// Slots of sub-filter `index`, each one byte. `None` as for [`Shape::num_buckets_of`].
+    /// Slots of sub-filter `index`, each one byte. `None` as for [`Sizes::num_buckets_of`].
     pub fn slots_of(&self, index: usize) -> Option<u64> {
         // Below 2^63: at most 2^55 buckets of at most 255 slots.
         Some(self.num_buckets_of(index)? * u64::from(self.parameters.bucket_size))
@@ -128,8 +128,8 @@ mod tests {
     #[test]
     fn capacity_is_divided_before_it_is_rounded() {
         let buckets = |capacity, bucket_size| {
-            Shape::for_capacity(capacity, parameters(bucket_size, 1))
-                .map(|shape| shape.num_buckets())
+            Sizes::for_capacity(capacity, parameters(bucket_size, 1))
+                .map(|sizes| sizes.num_buckets())
         };
         assert_eq!(buckets(1024, 2), Ok(512));
         assert_eq!(buckets(1025, 2), Ok(512));
@@ -146,9 +146,9 @@ mod tests {
     #[test]
     fn parameters_out_of_range_are_refused() {
         let good = parameters(2, 1);
-        assert!(Shape::new(8, good).is_ok());
+        assert!(Sizes::new(8, good).is_ok());
         for num_buckets in [0, 3, 7, 1 << 56, u64::MAX] {
-            assert!(Shape::new(num_buckets, good).is_err());
+            assert!(Sizes::new(num_buckets, good).is_err());
         }
         let max_iterations = 0;
         for bad in [
@@ -159,7 +159,7 @@ mod tests {
                 ..good
             },
         ] {
-            assert!(Shape::new(8, bad).is_err());
+            assert!(Sizes::new(8, bad).is_err());
         }
     }
 
@@ -168,12 +168,12 @@ mod tests {
         fn sizes_follow_from_expansion_or_are_none(
             log2_first in 0u32..56, expansion in 0u16..=MAX_EXPANSION, index in 0usize..70,
         ) {
-            let shape = Shape::new(1 << log2_first, parameters(3, expansion)).unwrap();
+            let sizes = Sizes::new(1 << log2_first, parameters(3, expansion)).unwrap();
             let factor = f64::from(if expansion == 0 { 0 } else { expansion.next_power_of_two() });
             let exact = f64::from(log2_first).exp2() * factor.powf(index as f64);
             let expected = (exact >= 1.0 && exact < 56f64.exp2()).then_some(exact as u64);
-            prop_assert_eq!(shape.num_buckets_of(index), expected);
-            prop_assert_eq!(shape.slots_of(index), expected.map(|buckets| buckets * 3));
+            prop_assert_eq!(sizes.num_buckets_of(index), expected);
+            prop_assert_eq!(sizes.slots_of(index), expected.map(|buckets| buckets * 3));
         }
     }
 }

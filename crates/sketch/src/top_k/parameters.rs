@@ -50,14 +50,14 @@ pub enum TopKError {
 
 /// Valid parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Shape {
+pub(super) struct Parameters {
     pub k: u32,
     pub width: u32,
     pub depth: u32,
     pub decay: f64,
 }
 
-impl Shape {
+impl Parameters {
     /// Checks k, width, depth and decay, in this order.
     pub fn new(k: u64, width: u64, depth: u64, decay: f64) -> Result<Self, TopKError> {
         let positive = |number: u64| u32::try_from(number).ok().filter(|&number| number > 0);

@@ -14,7 +14,7 @@ const BLOCK_BYTES: usize = 256 << 10;
 const REPORT_BYTES: u64 = 4 << 20;
 
 /// A file that is read once, from the start to the end.
-pub struct Source {
+pub struct FileReader {
     file: Box<dyn Read + Send + Sync>,
     size: Option<u64>,
     block: Box<[u8]>,
@@ -31,7 +31,7 @@ pub struct Source {
     next_report: u64,
 }
 
-impl Source {
+impl FileReader {
     /// A file of a size, or of an unknown size.
     pub fn new(
         file: Box<dyn Read + Send + Sync>,
