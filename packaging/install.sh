@@ -208,7 +208,7 @@ case ${1:-install} in
         echo "    loadmodule $module"
         echo "This command adds it:"
         echo "    $prefix/share/roughly/install.sh --configure /path/to/redis.conf"
-        echo "The programs copy-sketches and bf-exporter need python3. The module does not."
+        echo "The programs copy-sketches and bf-exporter need python3, and copy-sketches its library redis (python3-redis). The module does not."
         ;;
     --configure)
         if [ $# -ne 2 ]; then

@@ -238,7 +238,7 @@ Architecture: $architecture
 Maintainer: $maintainer${DEBEMAIL:+ <$DEBEMAIL>}
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f 1)
 Depends: libc6 (>= 2.17)
-Recommends: python3 (>= 3.9)
+Recommends: python3 (>= 3.9), python3-redis (>= 4.1)
 Suggests: redis-server (>= 5:7.0) | valkey-server
 Enhances: redis-server, valkey-server
 Section: database

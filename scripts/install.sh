@@ -16,7 +16,7 @@
 #   git      git, with which tests list the files of the repository
 #   browser  Chromium, and the tools
 #   venv     Python with virtual environments and pip
-#   examples the Python client for Redis that the examples in docs/ use
+#   examples the Python client for Redis that the examples in docs/ and copy-sketches use
 #   python   the build tool of the Python package, under target/python
 #   python-tests
 #            it, and what the tests of the Python package use

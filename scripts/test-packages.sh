@@ -120,7 +120,8 @@ check_programs() {
     [ "$(stat -c %a "$root/etc/default/bf-exporter")" = 600 ] || fail "other users can read /etc/default/bf-exporter"
     for program in copy-sketches bf-exporter; do
         if [ $# -eq 0 ]; then
-            "$root/usr/bin/$program" --help > /dev/null || fail "the installed $program does not run"
+            # Debian's Python has the library of copy-sketches.
+            PATH=/usr/bin:/bin "$root/usr/bin/$program" --help > /dev/null || fail "the installed $program does not run"
         elif "$@" sh -c 'command -v python3' > /dev/null; then
             "$@" "$program" --help > /dev/null || fail "the installed $program does not run"
         else
@@ -147,7 +148,7 @@ owners() {
     (cd "$1" && find . -printf '%U %p\n' | LC_ALL=C sort)
 }
 
-scripts/install.sh build chroot lintian
+scripts/install.sh build chroot lintian examples
 if [ "${1:-}" != built ]; then
     check_crates
     scripts/dist.sh
@@ -314,13 +315,16 @@ on_debian() {
     chroot "$system" dpkg --purge "$kind-server" "$kind-tools" > "$dir/purge" 2>&1 || fail "$(< "$dir/purge")"
     added=$(chroot "$system" apt-get -s -o APT::Install-Recommends=yes install /tmp/roughly.deb \
         | awk '$1 == "Inst" { print $2 }')
-    for expected in roughly python3; do
+    for expected in roughly python3 python3-redis; do
         grep -qx "$expected" <<< "$added" || fail "apt on $suite does not install $expected"
     done
     if grep -E 'redis|valkey' <<< "$added"; then
         fail "apt on $suite without a server also installs one"
     fi
     passed "apt on $suite installs Python and no server together with the .deb package"
+    chroot "$(scripts/fetch.sh chroot "$suite" python3-redis)" python3 - --help < scripts/copy-sketches > /dev/null \
+        || fail "copy-sketches does not run with the library of $suite"
+    passed "copy-sketches runs with the library of $suite"
     rm -rf "$system"
 }
 on_debian bookworm redis

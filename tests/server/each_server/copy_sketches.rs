@@ -19,7 +19,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Debian's Python. The script accepts any Python 3.8 or later.
+/// Debian's Python, which has the library redis.
 const PYTHON: &str = "/usr/bin/python3";
 const SCRIPT: &str = "scripts/copy-sketches";
 /// Maximum time until a condition is true.
@@ -42,24 +42,25 @@ impl Run {
             .unwrap_or_else(|| panic!("no count {name}: {self:?}"))
     }
 
+    /// Some counts in the summary.
+    pub fn counts<const N: usize>(&self, names: [&str; N]) -> [u64; N] {
+        names.map(|name| self.count(name))
+    }
+
     /// Asserts the exit status and the counts. A count that is not listed must be 0, except for `found` and `verified`.
     pub fn assert(&self, status: i32, counts: &[(&str, u64)]) {
         assert_eq!(self.status.code(), Some(status), "{self:?}");
-        for name in [
-            "copied",
-            "equal",
-            "skipped",
-            "failed",
-            "removed",
-            "copied again",
-        ] {
-            let wanted = counts.iter().find(|(named, _)| *named == name);
-            let wanted = wanted.map_or(0, |(_, count)| *count);
-            assert_eq!(self.count(name), wanted, "{name}: {self:?}");
+        let names = "copied equal skipped failed removed";
+        let zero = names.split(' ').chain(["copied again"]);
+        let zero = zero.filter(|name| counts.iter().all(|(listed, _)| listed != name));
+        for (name, count) in zero.map(|name| (name, 0)).chain(counts.iter().copied()) {
+            assert_eq!(self.count(name), count, "{name}: {self:?}");
         }
-        for (name, count) in counts {
-            assert_eq!(self.count(name), *count, "{name}: {self:?}");
-        }
+    }
+
+    /// Asserts that all keys are verified and have this result.
+    pub fn assert_all(&self, result: &str, keys: u64) {
+        self.assert(0, &[("found", keys), (result, keys), ("verified", keys)]);
     }
 
     /// Asserts that the run ended with this status and a line that has this text.
@@ -100,6 +101,65 @@ pub fn url(server: &Server) -> String {
     format!("redis://127.0.0.1:{}", server.port())
 }
 
+/// Number of types of keys.
+fn all() -> u64 {
+    FAMILIES.len() as u64
+}
+
+/// A source and a destination, and a connection to each.
+struct Pair {
+    source: Server,
+    destination: Server,
+    old: Connection,
+    new: Connection,
+}
+
+impl Pair {
+    fn of(source: Options, destination: Options) -> Self {
+        let (source, destination) = (source.start(), destination.start());
+        Self {
+            old: source.resp2(),
+            new: destination.resp2(),
+            source,
+            destination,
+        }
+    }
+
+    fn start() -> Self {
+        Self::of(Options::new(), Options::new())
+    }
+
+    /// A source with keys of one family.
+    fn with_many(count: usize) -> Self {
+        let mut pair = Self::start();
+        for number in 0..count {
+            FAMILIES[0].build(&mut pair.old, &format!("key:{number}"));
+        }
+        pair
+    }
+
+    /// Starts the script.
+    fn begin(&self, options: &[&str]) -> Child {
+        let ends = [&*url(&self.source), &url(&self.destination)];
+        start_with(&[options, &ends].concat(), &[])
+    }
+
+    /// Starts the script, and waits until it has copied some keys.
+    fn begin_and_wait(&mut self, options: &[&str], keys: i64) -> Child {
+        let process = self.begin(options);
+        wait("some keys", || size(&mut self.new) > keys);
+        process
+    }
+
+    fn copy(&self, options: &[&str]) -> Run {
+        finish(self.begin(options))
+    }
+
+    fn assert_same(&mut self, when: &str) {
+        State::of(&mut self.new).assert_same(&State::of(&mut self.old), when);
+    }
+}
+
 fn names(connection: &mut Connection) -> Vec<String> {
     let reply = connection.call("KEYS *");
     let keys = reply.items().expect("keys").iter();
@@ -116,13 +176,6 @@ fn build_all(connection: &mut Connection, suffix: &str) {
         family.build(connection, &format!("{}{suffix}", family.name));
     }
     assert!(connection.call(&format!("SET text{suffix} x")).is_ok());
-}
-
-/// Builds many keys of one family.
-fn build_many(connection: &mut Connection, count: usize) {
-    for number in 0..count {
-        FAMILIES[0].build(connection, &format!("key:{number}"));
-    }
 }
 
 fn wait(what: &str, mut condition: impl FnMut() -> bool) {
@@ -142,189 +195,125 @@ fn size(connection: &mut Connection) -> i64 {
 
 #[test]
 fn sketches_of_all_types_and_databases_are_copied_in_both_ways() {
-    let count = FAMILIES.len() as u64;
-    for mode in [&[][..], &["--chunks", "0"]] {
+    let count = 2 * all();
+    for mode in ["64", "0"] {
         // Compression changes the bytes of a DUMP, not the value.
-        let compression = ["--rdbcompression", "no"];
-        let source = Server::start();
-        let destination = Options::new().arguments(&compression).start();
-        let mut old = source.resp2();
-        let mut new = destination.resp2();
+        let destination = Options::new().arguments(&["--rdbcompression", "no"]);
+        let mut pair = Pair::of(Options::new(), destination);
         for db in [0, 7] {
-            select(&mut old, db);
-            build_all(&mut old, "");
+            select(&mut pair.old, db);
+            build_all(&mut pair.old, "");
         }
-        let ends = [&*url(&source), &url(&destination)];
-        let arguments = [mode, &ends].concat();
-        copy(&arguments).assert(
-            0,
-            &[
-                ("found", 2 * count),
-                ("copied", 2 * count),
-                ("verified", 2 * count),
-            ],
-        );
+        pair.copy(&["--chunks", mode]).assert_all("copied", count);
         for db in [0, 7] {
-            select(&mut old, db);
-            select(&mut new, db);
-            assert_eq!(size(&mut new), i64::try_from(count).unwrap());
+            select(&mut pair.old, db);
+            select(&mut pair.new, db);
+            assert_eq!(size(&mut pair.new), i64::try_from(all()).unwrap());
             for family in FAMILIES {
                 let name = family.name;
-                assert_eq!(family.read(&mut new, name), family.read(&mut old, name));
+                assert_eq!(
+                    family.read(&mut pair.new, name),
+                    family.read(&mut pair.old, name)
+                );
             }
         }
-        copy(&arguments).assert(0, &[("equal", 2 * count), ("verified", 2 * count)]);
+        pair.copy(&["--chunks", mode]).assert_all("equal", count);
     }
 }
 
 #[test]
 fn the_time_to_live_is_copied() {
     for mode in ["64", "0"] {
-        let source = Server::start();
-        let destination = Server::start();
-        let mut old = source.resp2();
-        let mut new = destination.resp2();
-        build_all(&mut old, "");
-        old.call("PEXPIRE bf 3000000");
-        let ends = [url(&source), url(&destination)];
-        let arguments = ["--chunks", mode, &ends[0], &ends[1]];
-        let count = FAMILIES.len() as u64;
-        copy(&arguments).assert(0, &[("copied", count), ("verified", count)]);
-        let left = new.call("PTTL bf").integer().expect("a time");
+        let mut pair = Pair::start();
+        build_all(&mut pair.old, "");
+        pair.old.call("PEXPIRE bf 3000000");
+        pair.copy(&["--chunks", mode]).assert_all("copied", all());
+        let left = pair.new.call("PTTL bf").integer().expect("a time");
         assert!((2_900_000..=3_000_000).contains(&left), "{left}");
-        assert_eq!(new.call("PTTL cf"), Reply::Integer(-1));
+        assert_eq!(pair.new.call("PTTL cf"), Reply::Integer(-1));
         // A key that is already at the destination gets the time to live of the source, too.
-        old.call("PERSIST bf");
-        old.call("PEXPIRE cf 5000000");
-        copy(&arguments).assert(0, &[("equal", count), ("verified", count)]);
-        assert_eq!(new.call("PTTL bf"), Reply::Integer(-1));
-        let left = new.call("PTTL cf").integer().expect("a time");
+        pair.old.call("PERSIST bf");
+        pair.old.call("PEXPIRE cf 5000000");
+        pair.copy(&["--chunks", mode]).assert_all("equal", all());
+        assert_eq!(pair.new.call("PTTL bf"), Reply::Integer(-1));
+        let left = pair.new.call("PTTL cf").integer().expect("a time");
         assert!((4_900_000..=5_000_000).contains(&left), "{left}");
     }
 }
 
 #[test]
 fn databases_patterns_and_types_select_keys() {
-    let source = Server::start();
-    let destination = Server::start();
-    let mut old = source.resp2();
+    let mut pair = Pair::start();
     for db in [0, 3] {
-        select(&mut old, db);
-        build_all(&mut old, ":a");
-        build_all(&mut old, ":b");
+        select(&mut pair.old, db);
+        build_all(&mut pair.old, ":a");
+        build_all(&mut pair.old, ":b");
     }
-    let (from, to) = (url(&source), url(&destination));
-    let run = copy(&[
-        "--dry-run",
-        "-v",
-        "--match",
-        "*:a",
-        "--types",
-        "BF,cms",
-        &from,
-    ]);
+    let (from, to) = (url(&pair.source), url(&pair.destination));
+    let list = ["--dry-run", "-v", "--match", "*:a", "--types", "BF,cms"];
+    let run = copy(&[&list[..], &[&from]].concat());
     assert_eq!(run.status.code(), Some(0));
     // Those of the other types of the families, too.
     assert_eq!(run.count("found"), 10);
-    assert!(
-        run.output.contains("BF key \"bf:a\" in database 3\n"),
-        "{run:?}"
-    );
-    let mut new = destination.resp2();
-    assert_eq!(size(&mut new), 0);
-    copy(&["--match", "*:a", "--types", "bf,cms", &from, &to]).assert(0, &[("copied", 10)]);
-    let (from, to) = (from + "/3", to + "/5");
-    let count = FAMILIES.len() as u64;
-    copy(&["--match", "*:b", &from, &to]).assert(0, &[("copied", count)]);
-    assert_eq!(
-        names(&mut new),
-        [
-            "bf-window:a",
-            "bf:a",
-            "bloomfltr:a",
-            "cms-window:a",
-            "cms:a"
-        ]
-    );
-    select(&mut new, 3);
-    assert_eq!(
-        names(&mut new),
-        [
-            "bf-window:a",
-            "bf:a",
-            "bloomfltr:a",
-            "cms-window:a",
-            "cms:a"
-        ]
-    );
-    select(&mut new, 5);
-    assert_eq!(
-        names(&mut new),
-        [
-            "bf-window:b",
-            "bf:b",
-            "bloomfltr:b",
-            "cf-window:b",
-            "cf:b",
-            "cms-window:b",
-            "cms:b",
-            "tdigest-window:b",
-            "tdigest:b",
-            "topk-window:b",
-            "topk:b"
-        ]
-    );
+    let line = "BF key \"bf:a\" in database 3\n";
+    assert!(run.output.contains(line), "{run:?}");
+    assert_eq!(size(&mut pair.new), 0);
+    pair.copy(&["--match", "*:a", "--types", "bf,cms"])
+        .assert(0, &[("copied", 10)]);
+    let ends = [&*(from + "/3"), &(to + "/5")];
+    copy(&[&["--match", "*:b"], &ends[..]].concat()).assert(0, &[("copied", all())]);
+    let copied = "bf-window:a bf:a bloomfltr:a cms-window:a cms:a";
+    for db in [0, 3] {
+        select(&mut pair.new, db);
+        assert_eq!(names(&mut pair.new).join(" "), copied);
+    }
+    select(&mut pair.new, 5);
+    let mut wanted: Vec<_> = FAMILIES
+        .iter()
+        .map(|family| format!("{}:b", family.name))
+        .collect();
+    wanted.sort();
+    assert_eq!(names(&mut pair.new), wanted);
 }
 
 #[test]
 fn compare_writes_nothing_and_reports_differences() {
-    let mut source = Server::start();
+    let mut pair = Pair::start();
     let mut replica = Server::start();
-    replica.replicate(&source);
-    let mut old = source.resp2();
-    build_all(&mut old, "");
-    old.call("PEXPIRE cf 5000000");
-    source.wait_for_replica(&replica);
-    let count = FAMILIES.len() as u64;
+    replica.replicate(&pair.source);
+    build_all(&mut pair.old, "");
+    pair.old.call("PEXPIRE cf 5000000");
+    pair.source.wait_for_replica(&replica);
     for mode in ["64", "0"] {
-        let arguments = ["--compare", "--chunks", mode];
+        let arguments = ["--compare", "--chunks", mode, "--rounds", "0"];
         // The replica refuses writes.
-        let run = copy(&[&arguments[..], &[&url(&source), &url(&replica)]].concat());
+        let ends = [&*url(&pair.source), &url(&replica)];
+        let run = copy(&[&arguments[..3], &ends].concat());
         assert_eq!(run.status.code(), Some(0), "{run:?}");
-        assert_eq!((run.count("found"), run.count("equal")), (count, count));
+        assert_eq!(run.counts(["found", "equal"]), [all(), all()]);
 
-        let other = Server::start();
-        let mut new = other.resp2();
-        let ends = [url(&source), url(&other)];
-        let arguments = [&arguments[..], &["--rounds", "0", &ends[0], &ends[1]]].concat();
-        let run = copy(&arguments);
+        assert!(pair.new.call("FLUSHALL").is_ok());
+        let run = pair.copy(&arguments);
         assert_eq!(run.status.code(), Some(1), "{run:?}");
-        assert_eq!((run.count("missing"), run.count("equal")), (count, 0));
-        build_all(&mut new, "");
+        assert_eq!(run.counts(["missing", "equal"]), [all(), 0]);
+        build_all(&mut pair.new, "");
         for family in FAMILIES {
-            family.change(&mut new, family.name, "77");
+            family.change(&mut pair.new, family.name, "77");
         }
-        let before = State::of(&mut new);
-        let run = copy(&arguments);
-        assert_eq!(
-            (run.count("different"), run.count("missing")),
-            (count, 0),
-            "{run:?}"
-        );
+        let before = State::of(&mut pair.new);
+        let run = pair.copy(&arguments);
+        assert_eq!(run.counts(["different", "missing"]), [all(), 0], "{run:?}");
         for family in FAMILIES {
-            let line = format!(
-                "different: {} key \"{}\"",
-                family.prefix.to_uppercase(),
-                family.name
-            );
+            let prefix = family.prefix.to_uppercase();
+            let line = format!("different: {prefix} key \"{}\"", family.name);
             assert!(run.errors.contains(&line), "{line}: {run:?}");
         }
-        State::of(&mut new).assert_same(&before, "--compare");
+        State::of(&mut pair.new).assert_same(&before, "--compare");
     }
     // A different time to live.
-    let other = Server::start();
-    build_all(&mut other.resp2(), "");
-    let run = copy(&["--compare", "--rounds", "0", &url(&source), &url(&other)]);
+    assert!(pair.new.call("FLUSHALL").is_ok());
+    build_all(&mut pair.new, "");
+    let run = pair.copy(&["--compare", "--rounds", "0"]);
     assert_eq!(run.count("different"), 1, "{run:?}");
 }
 
@@ -337,210 +326,158 @@ fn sent(servers: [&Server; 2]) -> i64 {
 /// The servers compute digests of the keys, so a run that finds most keys equal transfers few values.
 #[test]
 fn a_second_run_transfers_only_what_changed() {
-    let start = || {
-        let options = Options::new().arguments(&["--rdbcompression", "no"]);
-        options.start()
-    };
-    let (source, destination) = (start(), start());
-    let mut old = source.resp2();
+    let options = Options::new().arguments(&["--rdbcompression", "no"]);
+    let mut pair = Pair::of(options.clone(), options);
     for number in 0..50 {
         let reserve = format!("BF.RESERVE filter:{number} 0.001 20000");
-        assert!(old.call(&reserve).is_ok());
-        FAMILIES[0].change(&mut old, &format!("filter:{number}"), "x");
+        assert!(pair.old.call(&reserve).is_ok());
+        FAMILIES[0].change(&mut pair.old, &format!("filter:{number}"), "x");
     }
     // Above 1 MiB, digests of chunks are compared.
-    assert!(old.call("BF.RESERVE large 0.001 2000000").is_ok());
-    let servers = [&source, &destination];
-    let (from, to) = (url(&source), url(&destination));
-    let run = |arguments: &[&str]| {
-        let before = sent(servers);
-        let run = copy(&[arguments, &[&*from, &to]].concat());
-        (run, sent(servers) - before)
+    assert!(pair.old.call("BF.RESERVE large 0.001 2000000").is_ok());
+    let run = |pair: &Pair, option: &str| {
+        let before = sent([&pair.source, &pair.destination]);
+        let run = pair.copy(&[option]);
+        (run, sent([&pair.source, &pair.destination]) - before)
     };
-    let (first, all) = run(&[]);
-    first.assert(0, &[("copied", 51), ("verified", 51)]);
+    let (first, all) = run(&pair, "--replace");
+    first.assert_all("copied", 51);
     // Each key was sent once.
     assert!(all > 5_000_000, "{all} bytes");
-    let (second, bytes) = run(&["--replace"]);
-    second.assert(0, &[("equal", 51), ("verified", 51)]);
+    let (second, bytes) = run(&pair, "--replace");
+    second.assert_all("equal", 51);
     assert!(bytes < all / 20, "{bytes} of {all} bytes");
-    let (compared, bytes) = run(&["--compare"]);
+    let (compared, bytes) = run(&pair, "--compare");
     assert_eq!(compared.count("equal"), 51, "{compared:?}");
     assert!(bytes < all / 20, "{bytes} of {all} bytes");
     // A changed value, and a changed time to live.
-    FAMILIES[0].change(&mut old, "filter:7", "changed");
-    old.call("PEXPIRE filter:8 5000000");
-    let (third, bytes) = run(&["--replace"]);
+    FAMILIES[0].change(&mut pair.old, "filter:7", "changed");
+    pair.old.call("PEXPIRE filter:8 5000000");
+    let (third, bytes) = run(&pair, "--replace");
     third.assert(0, &[("copied", 1), ("equal", 50), ("verified", 51)]);
     assert!(bytes < all / 10, "{bytes} of {all} bytes");
-    let left = destination.call("PTTL filter:8").integer();
+    let left = pair.new.call("PTTL filter:8").integer();
     assert!(left > Some(4_900_000), "{left:?}");
-    for server in servers {
-        server.call("PERSIST filter:8");
+    for connection in [&mut pair.old, &mut pair.new] {
+        connection.call("PERSIST filter:8");
     }
-    State::of(&mut destination.resp2()).assert_same(&State::of(&mut old), "the third run");
+    pair.assert_same("the third run");
     // A user without scripts gets the same result. The values are transferred.
     for command in ["ACL SETUSER default -eval", "UNLINK filter:9"] {
-        destination.call(command);
+        pair.new.call(command);
     }
-    let (last, bytes) = run(&["--replace"]);
+    let (last, bytes) = run(&pair, "--replace");
     last.assert(0, &[("copied", 1), ("equal", 50), ("verified", 51)]);
     assert!(bytes > all, "{bytes} of {all} bytes");
 }
 
 #[test]
 fn the_progress_has_phase_total_percent_rate_and_remaining_time() {
-    let (source, destination) = (Server::start(), Server::start());
-    build_many(&mut source.resp2(), 100);
-    let run = copy(&["--progress", "0", &url(&source), &url(&destination)]);
-    run.assert(0, &[("copied", 100), ("verified", 100)]);
+    let run = Pair::with_many(100).copy(&["--progress", "0"]);
+    run.assert_all("copied", 100);
     let lines: Vec<_> = run.errors.lines().collect();
     for phase in ["listing: ", "copying: ", "comparing: "] {
-        assert!(
-            lines.iter().any(|line| line.starts_with(phase)),
-            "{phase}{run:?}"
-        );
+        let is_shown = lines.iter().any(|line| line.starts_with(phase));
+        assert!(is_shown, "{phase}{run:?}");
     }
     let last = lines.iter().rfind(|line| line.starts_with("copying: "));
     let last = last.expect("a line");
     assert!(last.contains("100 of 100 keys, 100 %, "), "{last}");
-    assert!(last.contains(" keys/s, 0 s left; "), "{last}");
+    assert!(last.contains(" keys/s, 0:00:00 left; "), "{last}");
 }
 
 #[test]
 fn names_may_have_any_bytes() {
-    let source = Server::start();
-    let destination = Server::start();
-    let mut old = source.resp2();
+    let mut pair = Pair::start();
     let keys: [&[u8]; 5] = [b"", b"\xff\x00\r\n", b"a b", b"{tag", b"a}b"];
     for key in keys {
-        let reply = old.send(&[b"BF.ADD", key, b"x"]);
+        let reply = pair.old.send(&[b"BF.ADD", key, b"x"]);
         assert_eq!(reply, Reply::Integer(1));
     }
     for mode in ["64", "0"] {
-        let arguments = ["--chunks", mode, &url(&source), &url(&destination)];
-        copy(&arguments).assert(0, &[("copied", 5), ("verified", 5)]);
-        let wanted = State::of(&mut old);
-        State::of(&mut destination.resp2()).assert_same(&wanted, "copied");
-        assert!(destination.call("FLUSHALL").is_ok());
+        pair.copy(&["--chunks", mode]).assert_all("copied", 5);
+        pair.assert_same("copied");
+        assert!(pair.new.call("FLUSHALL").is_ok());
     }
 }
 
 #[test]
 fn a_key_with_another_value_is_overwritten_only_with_replace() {
     for mode in ["64", "0"] {
-        let source = Server::start();
-        let destination = Server::start();
-        let mut old = source.resp2();
-        let mut new = destination.resp2();
-        build_all(&mut old, "");
-        build_all(&mut new, "");
-        FAMILIES[0].change(&mut new, "bf", "other");
-        assert!(new.call("SET cms text").is_ok());
-        let ends = [url(&source), url(&destination)];
-        let arguments = ["--chunks", mode, &ends[0], &ends[1]];
-        let before = State::of(&mut new);
-        let run = copy(&arguments);
-        let equal = FAMILIES.len() as u64 - 2;
+        let mut pair = Pair::start();
+        build_all(&mut pair.old, "");
+        build_all(&mut pair.new, "");
+        FAMILIES[0].change(&mut pair.new, "bf", "other");
+        assert!(pair.new.call("SET cms text").is_ok());
+        let before = State::of(&mut pair.new);
+        let run = pair.copy(&["--chunks", mode]);
+        let equal = all() - 2;
         run.assert(1, &[("equal", equal), ("skipped", 2), ("verified", equal)]);
-        run.assert_error(
-            1,
-            "BF key \"bf\" in database 0 exists at the destination with another value",
-        );
-        State::of(&mut new).assert_same(&before, "without --replace");
-        let arguments = [&["--replace"][..], &arguments].concat();
+        let line = "BF key \"bf\" in database 0 exists at the destination with another value";
+        run.assert_error(1, line);
+        State::of(&mut pair.new).assert_same(&before, "without --replace");
         let counts = [("copied", 2), ("equal", equal), ("verified", equal + 2)];
-        copy(&arguments).assert(0, &counts);
-        State::of(&mut new).assert_same(&State::of(&mut old), "with --replace");
+        pair.copy(&["--chunks", mode, "--replace"])
+            .assert(0, &counts);
+        pair.assert_same("with --replace");
     }
 }
 
 #[test]
 fn a_killed_run_is_continued() {
     for mode in ["64", "0"] {
-        let source = Server::start();
-        let destination = Server::start();
-        let mut old = source.resp2();
-        build_many(&mut old, 3000);
-        let ends = [url(&source), url(&destination)];
-        let arguments = ["--chunks", mode, &ends[0], &ends[1]];
-        let mut new = destination.resp2();
-        let mut process = start_with(&arguments, &[]);
-        wait("some keys", || size(&mut new) > 50);
+        let mut pair = Pair::with_many(3000);
+        let mut process = pair.begin_and_wait(&["--chunks", mode], 50);
         process.kill().expect("a process");
         finish(process);
-        let done = u64::try_from(size(&mut new)).unwrap();
+        let done = u64::try_from(size(&mut pair.new)).unwrap();
         assert!(done < 3000, "the run was too fast");
-        let run = copy(&arguments);
+        let run = pair.copy(&["--chunks", mode]);
         assert_eq!(run.status.code(), Some(0), "{run:?}");
         assert_eq!(run.count("equal") + run.count("copied"), 3000, "{run:?}");
         // One key may have been incomplete.
         assert!(run.count("equal") + 1 >= done, "{done}: {run:?}");
         // A temporary key of the killed run expires later.
-        let leftovers: Vec<_> = names(&mut new)
-            .into_iter()
-            .filter(|name| name.ends_with(".copy-sketches"))
-            .collect();
+        let mut leftovers = names(&mut pair.new);
+        leftovers.retain(|name| name.ends_with(".copy-sketches"));
         for name in &leftovers {
-            let left = new.send(&["PTTL", name]).integer().expect("a time");
+            let left = pair.new.send(&["PTTL", name]).integer().expect("a time");
             assert!(left > 0, "{name} does not expire");
-            new.send(&["DEL", name]);
+            pair.new.send(&["DEL", name]);
         }
         assert!(leftovers.len() <= 1, "{leftovers:?}");
-        State::of(&mut new).assert_same(&State::of(&mut old), "after the second run");
+        pair.assert_same("after the second run");
     }
 }
 
-/// Starts a copy of many keys and changes one of them at the source after it was copied and before it is verified.
-fn copy_and_change(
-    arguments: &[&str],
-    change: impl FnOnce(&mut Connection, &str),
-) -> (Run, Server, Server) {
-    let source = Server::start();
-    let destination = Server::start();
-    let mut old = source.resp2();
-    build_many(&mut old, 2000);
-    let ends = [&*url(&source), &url(&destination)];
-    let mut new = destination.resp2();
-    let process = start_with(&[arguments, &ends].concat(), &[]);
-    wait("a key", || size(&mut new) > 0);
-    let name = match new.call("RANDOMKEY") {
-        Reply::Bulk(name) => String::from_utf8(name).expect("a name"),
-        other => panic!("{other}"),
+/// Changes a key at the source after it was copied and before it is verified.
+fn copy_and_change(options: &[&str], change: impl FnOnce(&mut Connection, &str)) -> (Run, Pair) {
+    let mut pair = Pair::with_many(2000);
+    let process = pair.begin_and_wait(options, 0);
+    let Reply::Bulk(name) = pair.new.call("RANDOMKEY") else {
+        panic!("no key");
     };
-    change(&mut old, &name);
-    (finish(process), source, destination)
+    let name = String::from_utf8(name).expect("a name");
+    change(&mut pair.old, &name);
+    (finish(process), pair)
 }
 
 #[test]
 fn a_key_that_changes_during_the_copy_is_copied_again() {
     let add = |old: &mut Connection, key: &str| FAMILIES[0].change(old, key, "new");
-    let (run, source, destination) = copy_and_change(&[], add);
-    run.assert(
-        0,
-        &[("copied", 2000), ("copied again", 1), ("verified", 2000)],
-    );
-    State::of(&mut destination.resp2()).assert_same(&State::of(&mut source.resp2()), "verified");
-    let (run, ..) = copy_and_change(&["--rounds", "0"], add);
-    run.assert(
-        1,
-        &[
-            ("copied", 1999),
-            ("failed", 1),
-            ("verified", 1999),
-            ("copied again", 0),
-        ],
-    );
+    let (run, mut pair) = copy_and_change(&[], add);
+    let counts = [("copied", 2000), ("copied again", 1), ("verified", 2000)];
+    run.assert(0, &counts);
+    pair.assert_same("verified");
+    let (run, _) = copy_and_change(&["--rounds", "0"], add);
+    let counts = [("copied", 1999), ("failed", 1), ("verified", 1999)];
+    run.assert(1, &counts);
     run.assert_error(1, "changed after each copy");
-}
-
-#[test]
-fn a_key_that_is_removed_during_the_copy_is_reported() {
     let remove = |old: &mut Connection, key: &str| {
         assert_eq!(old.send(&["DEL", key]), Reply::Integer(1));
     };
-    let (run, ..) = copy_and_change(&[], remove);
-    run.assert(1, &[("copied", 1999), ("failed", 1), ("verified", 1999)]);
+    let (run, _) = copy_and_change(&[], remove);
+    run.assert(1, &counts);
     run.assert_error(1, "was removed from the source after it was copied");
 }
 
@@ -558,17 +495,37 @@ fn recorded(folder: &'static str) -> Vec<(&'static Family, Key)> {
 fn keys_of_redisbloom_are_copied_whatever_the_rdb_version() {
     for folder in ["2.8", "8.10"] {
         let keys = recorded(folder);
-        let count = keys.len() as u64;
         let source = RecordedSource::start(&keys, |payload| payload);
-        let destination = Server::start();
-        let mut new = destination.resp2();
-        let arguments = [&*source.url(), &url(&destination)];
-        copy(&arguments).assert(0, &[("copied", count), ("verified", count)]);
-        for (_, key) in &keys {
-            key.assert_dump(&mut new);
-        }
-        copy(&arguments).assert(0, &[("equal", count), ("verified", count)]);
+        assert_recorded(&source, &keys);
     }
+}
+
+/// Copies all keys twice to a new server with Roughly, checks them there, and returns the server with the URLs.
+fn assert_copied(
+    source: &RecordedSource,
+    count: usize,
+    assert_dumps: impl FnOnce(&mut Connection),
+) -> (Server, [String; 2]) {
+    let destination = Server::start();
+    let ends = [source.url(), url(&destination)];
+    let run = || copy(&[&ends[0], &ends[1]]);
+    let count = count as u64;
+    run().assert_all("copied", count);
+    let mut new = destination.resp2();
+    assert_dumps(&mut new);
+    run().assert_all("equal", count);
+    assert_eq!(size(&mut new), i64::try_from(count).unwrap());
+    (destination, ends)
+}
+
+/// As [`assert_copied`], for recorded keys of RedisBloom.
+fn assert_recorded(
+    source: &RecordedSource,
+    keys: &[(&'static Family, Key)],
+) -> (Server, [String; 2]) {
+    assert_copied(source, keys.len(), |new| {
+        keys.iter().for_each(|(_, key)| key.assert_dump(new));
+    })
 }
 
 #[test]
@@ -576,48 +533,38 @@ fn keys_of_valkey_bloom_are_copied_whatever_the_rdb_version() {
     let keys = recorded_keys::keys();
     let count = keys.len() as u64;
     let source = RecordedSource::of_valkey_bloom();
-    let destination = Server::start();
-    let mut new = destination.resp2();
-    let arguments = [&*source.url(), &url(&destination)];
-    copy(&arguments).assert(0, &[("copied", count), ("verified", count)]);
-    for key in keys {
-        key.assert_dump(&mut new);
-    }
-    copy(&arguments).assert(0, &[("equal", count), ("verified", count)]);
-    let compare = ["--compare", "--rounds", "0", arguments[0], arguments[1]];
-    let compared = || {
-        let run = copy(&compare);
-        let counts = ["equal", "different"].map(|name| run.count(name));
-        (run.status.code(), counts)
-    };
-    assert_eq!(compared(), (Some(0), [count, 0]));
-    assert_eq!(new.call("COPY fx-auto fx-tiny REPLACE"), Reply::Integer(1));
-    copy(&arguments).assert(1, &[("equal", count - 1), ("skipped", 1)]);
-    assert_eq!(compared(), (Some(1), [count - 1, 1]));
+    let (destination, ends) = assert_copied(&source, keys.len(), |new| {
+        keys.iter().for_each(|key| key.assert_dump(new));
+    });
+    let compare = ["--compare", "--rounds", "0", &ends[0], &ends[1]];
+    let compared = || copy(&compare).counts(["equal", "different"]);
+    assert_eq!(compared(), [count, 0]);
+    let changed = destination.call("COPY fx-auto fx-tiny REPLACE");
+    assert_eq!(changed, Reply::Integer(1));
+    copy(&compare[3..]).assert(1, &[("equal", count - 1), ("skipped", 1)]);
+    assert_eq!(compared(), [count - 1, 1]);
+    assert_eq!(copy(&compare).status.code(), Some(1));
 }
 
 #[test]
 fn keys_of_types_that_valkey_bloom_lacks_are_reported() {
     let source = Server::start();
     let mut old = source.resp2();
-    let lacks = |family: &&Family| family.name != "bloomfltr";
-    for family in FAMILIES.iter().filter(lacks) {
+    let mut lines = Vec::new();
+    for family in FAMILIES.iter().filter(|family| family.name != "bloomfltr") {
         family.build(&mut old, family.name);
-    }
-    let destination = RecordedSource::of_valkey_bloom();
-    let run = copy(&[&url(&source), &destination.url()]);
-    let count = FAMILIES.iter().filter(lacks).count() as u64;
-    run.assert(1, &[("failed", count)]);
-    for family in FAMILIES.iter().filter(lacks) {
-        let prefix = family.prefix.to_uppercase();
+        let (prefix, name) = (family.prefix.to_uppercase(), family.name);
         let reason = if family.has_window {
             "valkey-bloom has no windows".to_owned()
         } else {
-            let name = family.type_name;
-            format!("valkey-bloom does not have the type {name}")
+            format!("valkey-bloom does not have the type {}", family.type_name)
         };
-        let name = family.name;
         let line = format!("failed: {prefix} key \"{name}\" in database 0: {reason}\n");
+        lines.push(line);
+    }
+    let run = copy(&[&url(&source), &RecordedSource::of_valkey_bloom().url()]);
+    run.assert(1, &[("failed", lines.len() as u64)]);
+    for line in lines {
         run.assert_error(1, &line);
     }
 }
@@ -636,14 +583,11 @@ fn a_refused_payload_is_copied_in_chunks_or_reported() {
     });
     let destination = Server::start();
     let run = copy(&[&source.url(), &url(&destination)]);
-    run.assert(
-        1,
-        &[("copied", copied), ("failed", failed), ("verified", copied)],
-    );
-    run.assert_error(
-        1,
-        "failed: TDIGEST key \"td-normal\" in database 0: ERR Bad data format; it cannot be copied in chunks either",
-    );
+    let counts = [("copied", copied), ("failed", failed), ("verified", copied)];
+    run.assert(1, &counts);
+    let reason = "Bad data format; it cannot be copied in chunks either";
+    let line = format!("failed: TDIGEST key \"td-normal\" in database 0: {reason}");
+    run.assert_error(1, &line);
     let mut new = destination.resp2();
     for (_, key) in keys.iter().filter(has_chunks) {
         key.assert_dump(&mut new);
@@ -653,11 +597,8 @@ fn a_refused_payload_is_copied_in_chunks_or_reported() {
 /// RedisBloom 8.12 writes count-min sketches in encoding version 1, which has one more number. Roughly writes version 0.
 #[test]
 fn a_key_in_another_encoding_version_is_equal_after_the_copy() {
-    let keys: Vec<_> = recorded("8.10")
-        .into_iter()
-        .filter(|(family, _)| family.prefix == "cms")
-        .collect();
-    let count = keys.len() as u64;
+    let mut keys = recorded("8.10");
+    keys.retain(|(family, _)| family.prefix == "cms");
     let source = RecordedSource::start(&keys, |mut body| {
         body.extend_from_slice(&[0; 10]);
         let (_, mut values) = Values::from_dump(&body).expect("a payload");
@@ -666,74 +607,74 @@ fn a_key_in_another_encoding_version_is_equal_after_the_copy() {
         payload.truncate(payload.len() - 10);
         payload
     });
-    let destination = Server::start();
-    let arguments = [&*source.url(), &url(&destination)];
-    copy(&arguments).assert(0, &[("copied", count), ("verified", count)]);
+    let (destination, ends) = assert_recorded(&source, &keys);
     let mut new = destination.resp2();
-    for (_, key) in &keys {
-        key.assert_dump(&mut new);
-    }
-    copy(&arguments).assert(0, &[("equal", count), ("verified", count)]);
-    assert_eq!(size(&mut new), i64::try_from(count).unwrap());
     FAMILIES[2].build(&mut new, "other");
     let changed = format!("COPY other {} REPLACE", keys[0].1.name);
     assert_eq!(new.call(&changed), Reply::Integer(1));
-    copy(&arguments).assert(1, &[("equal", count - 1), ("skipped", 1)]);
+    let counts = [("equal", keys.len() as u64 - 1), ("skipped", 1)];
+    copy(&[&ends[0], &ends[1]]).assert(1, &counts);
 }
 
 #[test]
 fn arguments_above_the_bulk_limit_are_reported() {
-    let source = Options::new()
-        .arguments(&["--rdbcompression", "no"])
-        .start();
-    let destination = Options::new()
-        .arguments(&["--proto-max-bulk-len", "1mb"])
-        .start();
-    let mut old = source.resp2();
-    assert!(old.call("CMS.INITBYDIM large 300000 1").is_ok());
-    FAMILIES[0].build(&mut old, "small");
-    let run = copy(&[&url(&source), &url(&destination)]);
+    let source = Options::new().arguments(&["--rdbcompression", "no"]);
+    let destination = Options::new().arguments(&["--proto-max-bulk-len", "1mb"]);
+    let mut pair = Pair::of(source, destination);
+    assert!(pair.old.call("CMS.INITBYDIM large 300000 1").is_ok());
+    FAMILIES[0].build(&mut pair.old, "small");
+    let run = pair.copy(&[]);
     run.assert(1, &[("copied", 1), ("failed", 1), ("verified", 1)]);
     run.assert_error(1, "exceed proto-max-bulk-len of the destination");
 }
 
 #[test]
 fn passwords_are_read_from_urls_and_the_environment() {
-    let source = Server::start();
-    let destination = Server::start();
-    let mut old = source.resp2();
-    FAMILIES[0].build(&mut old, "key");
-    assert!(old.call("CONFIG SET requirepass secret%2f").is_ok());
-    let mut new = destination.resp2();
+    let mut pair = Pair::start();
+    FAMILIES[0].build(&mut pair.old, "key");
+    let Pair { old, new, .. } = &mut pair;
+    assert!(old.call("CONFIG SET requirepass p@ss/%2f:#").is_ok());
     assert!(new.call("ACL SETUSER copier on >p@ss ~* &* +@all").is_ok());
     assert!(new.call("ACL SETUSER default -restore").is_ok());
-    let port = destination.port();
-    let (from, to) = (
-        url(&source),
-        format!("redis://copier:p%40ss@127.0.0.1:{port}"),
-    );
-    copy(&[&from, &to]).assert_error(2, "refused INFO: NOAUTH");
-    let run = |variable, value| finish(start_with(&[&from, &to], &[(variable, value)]));
-    let variable = "COPY_SKETCHES_SOURCE_PASSWORD";
-    run(variable, "wrong").assert_error(2, "refused the login: WRONGPASS");
-    run(variable, "secret%2f").assert(0, &[("copied", 1), ("verified", 1)]);
+    let from = url(&pair.source);
+    let to = url(&pair.destination).replace("://", "://copier:p%40ss@");
+    copy(&[&from, &to]).assert_error(2, "no access to the source");
+    let encoded = from.replace("://", "://:p%40ss%2F%252f%3A%23@");
+    copy(&[&encoded, &to]).assert_all("copied", 1);
+    let run = |value, to: &str| {
+        let password = ("COPY_SKETCHES_SOURCE_PASSWORD", value);
+        finish(start_with(&[&from, to], &[password]))
+    };
+    run("wrong", &to).assert_error(2, "source 127.0.0.1:");
+    run("p@ss/%2f:#", &to).assert_all("equal", 1);
     // The default user may not restore.
-    new.call("DEL key");
-    let run = finish(start_with(
-        &[&from, &url(&destination)],
-        &[(variable, "secret%2f")],
-    ));
+    pair.new.call("DEL key");
+    let run = run("p@ss/%2f:#", &url(&pair.destination));
     run.assert(1, &[("failed", 1)]);
-    run.assert_error(1, "NOPERM");
-    assert!(old.call("CONFIG SET requirepass ").is_ok());
+    run.assert_error(1, "no permissions");
+    assert!(pair.old.call("CONFIG SET requirepass ").is_ok());
+}
+
+#[test]
+fn servers_may_listen_on_unix_sockets() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("a socket");
+    let path = path.display().to_string();
+    let listening = Options::new().arguments(&["--unixsocket", &path]);
+    let mut pair = Pair::of(listening, Options::new());
+    select(&mut pair.old, 3);
+    build_all(&mut pair.old, "");
+    let socket = format!("unix://{}", path.replace(' ', "%20"));
+    let to = url(&pair.destination);
+    copy(&[&format!("{socket}?db=3"), &to]).assert_all("copied", all());
+    copy(&[&socket, &to]).assert_all("equal", all());
 }
 
 #[test]
 fn clusters_are_copied_as_a_whole() {
-    let count = FAMILIES.len() as u64 * 30;
-    let single = Server::start();
+    let count = all() * 30;
+    let (single, back) = (Server::start(), Server::start());
     let nodes = Nodes::start(3, false);
-    let back = Server::start();
     let mut old = single.resp2();
     for number in 0..30 {
         for family in FAMILIES {
@@ -748,8 +689,7 @@ fn clusters_are_copied_as_a_whole() {
     let wanted = State::of(&mut old);
     for mode in ["64", "0"] {
         let node = url(&nodes.servers[1]);
-        let run = copy(&["--chunks", mode, &url(&single), &node]);
-        run.assert(0, &[("copied", count), ("verified", count)]);
+        copy(&["--chunks", mode, &url(&single), &node]).assert_all("copied", count);
         let mut copied = State::default();
         for server in &nodes.servers {
             assert!(size(&mut server.resp2()) > 0);
@@ -757,9 +697,8 @@ fn clusters_are_copied_as_a_whole() {
         }
         copied.assert_same(&wanted, "to a cluster");
         let run = copy(&["--check", "--for", "roughly", &node]);
-        assert_eq!((run.count("found"), run.count("same")), (count, count));
-        let run = copy(&["--chunks", mode, &node, &url(&back)]);
-        run.assert(0, &[("copied", count), ("verified", count)]);
+        assert_eq!(run.counts(["found", "same"]), [count; 2]);
+        copy(&["--chunks", mode, &node, &url(&back)]).assert_all("copied", count);
         State::of(&mut back.resp2()).assert_same(&wanted, "from a cluster");
         for server in nodes.servers.iter().chain([&back]) {
             assert!(server.call("FLUSHALL SYNC").is_ok());
@@ -781,8 +720,7 @@ fn slots_that_move_during_the_copy_are_followed() {
     let mut owner = nodes.servers[from].resp2();
     wait("some keys", || size(&mut owner) > 50);
     nodes.move_slot(slot, (from + 1) % 3);
-    let run = finish(process);
-    run.assert(0, &[("copied", 2000), ("verified", 2000)]);
+    finish(process).assert_all("copied", 2000);
     let mut new = nodes.servers[(from + 1) % 3].resp2();
     assert_eq!(size(&mut new), 2000);
 }
@@ -793,104 +731,105 @@ fn errors_name_the_server_that_cannot_be_used() {
     FAMILIES[0].build(&mut server.resp2(), "key");
     let good = url(&server);
     let nobody = format!("127.0.0.1:{UNUSED_PORT}");
-    copy(&[&good, &nobody]).assert_error(2, "cannot connect to the destination");
-    copy(&[&nobody, &good]).assert_error(2, "cannot connect to the source");
-    copy(&[&good, &good]).assert_error(2, "the same server");
     let bare = Options::new().without_module().start();
-    copy(&[&good, &url(&bare)])
-        .assert_error(2, "the destination has neither Roughly nor RedisBloom");
-    copy(&[&url(&bare), &good]).assert_error(2, "the source has neither Roughly nor RedisBloom");
     let replica = Server::start();
-    assert!(
-        replica
-            .call(&format!("REPLICAOF {nobody}").replace(':', " "))
-            .is_ok()
-    );
-    copy(&[&good, &url(&replica)]).assert_error(2, "refuses commands: READONLY");
+    let primary = format!("REPLICAOF 127.0.0.1 {UNUSED_PORT}");
+    assert!(replica.call(&primary).is_ok());
+    let no_module = "has neither Roughly nor RedisBloom";
+    for (source, destination, role, text) in [
+        (&good, &nobody, "destination", "cannot connect to"),
+        (&nobody, &good, "source", "cannot connect to"),
+        (&good, &good, "destination", "the same server"),
+        (&good, &url(&bare), "destination", no_module),
+        (&url(&bare), &good, "source", no_module),
+        (&good, &url(&replica), "destination", "refuses commands: "),
+        (
+            &good,
+            &(good.clone() + "/1"),
+            "destination",
+            "requires a database",
+        ),
+        (
+            &(good.clone() + "/99"),
+            &good,
+            "source",
+            "has no database 99",
+        ),
+    ] {
+        let run = copy(&[source, destination]);
+        run.assert_error(2, text);
+        run.assert_error(2, role);
+    }
     // A server of another protocol.
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let process = start_with(&[&format!("redis://127.0.0.1:{port}"), &good], &[]);
     let (mut stream, _) = listener.accept().expect("a connection");
-    stream
-        .write_all(b"HTTP/1.1 400 Bad Request\r\n")
-        .expect("a line");
+    let page = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n");
+    page.expect("a line");
     finish(process).assert_error(2, "is no Redis or Valkey server");
 }
 
 #[test]
-fn a_destination_that_ends_during_the_copy_is_reported() {
-    let source = Server::start();
-    let mut destination = Server::start();
-    build_many(&mut source.resp2(), 2000);
-    let process = start_with(&[&url(&source), &url(&destination)], &[]);
-    let mut new = destination.resp2();
-    wait("some keys", || size(&mut new) > 50);
-    destination.kill();
-    let run = finish(process);
-    assert_eq!(run.status.code(), Some(2), "{run:?}");
-    assert!(run.errors.contains("the destination 127.0.0.1"), "{run:?}");
-    destination.relaunch();
-    copy(&[&url(&source), &url(&destination)]).assert(0, &[("copied", 2000), ("verified", 2000)]);
+fn a_server_that_ends_during_the_copy_is_reported() {
+    let mut pair = Pair::with_many(2000);
+    let process = pair.begin_and_wait(&[], 50);
+    pair.destination.kill();
+    finish(process).assert_error(2, "the destination 127.0.0.1");
+    pair.destination.relaunch();
+    pair.new = pair.destination.resp2();
+    // A source that has restarted without its keys has not removed them.
+    let process = pair.begin_and_wait(&[], 50);
+    pair.source.kill();
+    pair.source.relaunch();
+    finish(process).assert_error(2, "the source 127.0.0.1");
 }
 
 #[test]
 fn wrong_arguments_are_refused() {
+    let negative = "--chunks, --rounds and --progress must be at least 0";
     for (arguments, text) in [
-        (&[][..], "required: source"),
-        (&["a"], "required: destination"),
-        (&["a", "b", "c"], "unrecognized arguments: c"),
-        (&["--check", "a", "b"], "--check has one URL"),
-        (&["--check", "--for", "x", "a"], "invalid choice: 'x'"),
-        (&["--for", "roughly", "a", "b"], "--for requires --check"),
-        (&["--types", "bf,set", "a", "b"], "unknown type 'set'"),
-        (&["--chunks", "-1", "a", "b"], "invalid integer value"),
-        (&["--rounds", "x", "a", "b"], "invalid integer value"),
+        ("", "required: source"),
+        ("a", "required: destination"),
+        ("a b c", "unrecognized arguments: c"),
+        ("--check a b", "--check has one URL"),
+        ("--check --for x a", "invalid choice: 'x'"),
+        ("--for roughly a b", "--for requires --check"),
+        ("--types bf,set a b", "unknown type 'set'"),
+        ("--chunks -1 a b", negative),
+        ("--rounds x a b", "invalid int value: 'x'"),
+        ("--timeout 0 a b", "--timeout must be above 0"),
+        ("http://a b", "the URL of the source: "),
+        ("a/x b", "the URL of the source: 'x' is no number"),
+        ("a:x b", "the URL of the source: "),
+        ("a b/-1", "the URL of the destination: '-1' is no number"),
         (
-            &["--timeout", "0", "a", "b"],
-            "invalid number of seconds value",
-        ),
-        (
-            &["http://a", "b"],
-            "starts with neither redis:// nor rediss://",
-        ),
-        (
-            &["a/x", "b"],
-            "the URL of the source does not have the form",
-        ),
-        (
-            &["a:x", "b"],
-            "the URL of the source does not have the form",
-        ),
-        (
-            &["a", "b/-1"],
-            "the URL of the destination does not have the form",
-        ),
-        (
-            &["a", "b/1"],
+            "a b/1",
             "a database of the destination requires a database of the source",
         ),
         (
-            &["--cacert", "/nonexistent", "rediss://a", "b"],
+            "--cacert /nonexistent rediss://a b",
             "cannot read the certificates",
         ),
     ] {
-        copy(arguments).assert_error(2, text);
+        let arguments: Vec<_> = arguments.split_whitespace().collect();
+        copy(&arguments).assert_error(2, text);
     }
     let run = copy(&["--help"]);
     assert_eq!(run.status.code(), Some(0));
-    for name in [
-        "--replace",
-        "--chunks",
-        "--match",
-        "--types",
-        "--rounds",
-        "--dry-run",
-        "--check",
-        "--for",
-        "--compare",
-        "--progress",
-    ] {
-        assert!(run.output.contains(name), "{name}");
+    let options = "replace chunks match types rounds dry-run check for compare progress";
+    for name in options.split(' ') {
+        assert!(run.output.contains(&format!("--{name}")), "{name}");
     }
+}
+
+#[test]
+fn a_missing_library_is_named() {
+    // Without the directories in which packages are installed.
+    let command = Command::new(PYTHON).args(["-S", SCRIPT, "a"]).output();
+    let output = command.expect("an output");
+    assert_eq!(output.status.code(), Some(2));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("install python3-redis"), "{errors}");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
 }

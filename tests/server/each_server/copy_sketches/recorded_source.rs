@@ -7,7 +7,7 @@ use crate::support::resp::{Connection, Reply};
 use crate::valkey::recorded_keys;
 use crc::{CRC_64_REDIS, Crc};
 use serde_json::Value;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread;
 
@@ -15,6 +15,7 @@ use std::thread;
 const RDB_VERSION: u16 = 9999;
 /// Bytes at the end of a payload: RDB version and CRC64.
 const FOOTER_BYTES: usize = 10;
+const UNKNOWN: &[u8] = b"-ERR unknown command\r\n";
 
 /// A key of the simulated server.
 struct Stored {
@@ -26,13 +27,6 @@ struct Stored {
     info: Vec<u8>,
 }
 
-/// The module of the simulated server, and its keys.
-struct Contents {
-    /// Whether the module has this command.
-    has_command: fn(&str) -> bool,
-    keys: Vec<Stored>,
-}
-
 /// The simulated server.
 #[derive(Debug)]
 pub struct RecordedSource {
@@ -42,20 +36,14 @@ pub struct RecordedSource {
 impl RecordedSource {
     /// Starts a server with RedisBloom and these keys. `change` changes the payloads, without their footers.
     pub fn start(keys: &[(&'static Family, Key)], change: impl Fn(Vec<u8>) -> Vec<u8>) -> Self {
-        let stored = keys.iter().map(|(family, key)| {
-            let body = key.payload[..key.payload.len() - FOOTER_BYTES].to_vec();
-            Stored {
-                name: key.name.clone().into_bytes(),
-                type_name: family.type_name,
-                payload: with_footer(change(body)),
-                chunks: key.chunks.clone().unwrap_or_default(),
-                info: unknown(),
-            }
+        let stored = keys.iter().map(|(family, key)| Stored {
+            name: key.name.clone().into_bytes(),
+            type_name: family.type_name,
+            payload: with_footer(&key.payload, &change),
+            chunks: key.chunks.clone().unwrap_or_default(),
+            info: UNKNOWN.to_vec(),
         });
-        Self::serve(Contents {
-            has_command: |name| !name.starts_with("SKETCH."),
-            keys: stored.collect(),
-        })
+        Self::serve(|name| !name.starts_with(b"SKETCH."), stored.collect())
     }
 
     /// Starts a server with valkey-bloom and all keys that were recorded from it.
@@ -68,25 +56,32 @@ impl RecordedSource {
         let stored = recorded_keys::keys().iter().map(|key| Stored {
             name: key.name.clone().into_bytes(),
             type_name: "bloomfltr",
-            payload: with_footer(key.payload[..key.payload.len() - FOOTER_BYTES].to_vec()),
+            payload: with_footer(&key.payload, |body| body),
             chunks: Vec::new(),
             info: encoded(&change(&key.name, key.info().clone())),
         });
-        Self::serve(Contents {
-            has_command: |name| name == "BF.ADD",
-            keys: stored.collect(),
-        })
+        Self::serve(|name| name == b"BF.ADD", stored.collect())
     }
 
-    fn serve(contents: Contents) -> Self {
-        let contents = Arc::new(contents);
+    /// Starts a server with these keys, whose module has some commands.
+    fn serve(has_command: fn(&[u8]) -> bool, keys: Vec<Stored>) -> Self {
+        let keys = Arc::new(keys);
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        // The thread ends with the test program.
+        // The threads end with the test program.
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let contents = Arc::clone(&contents);
-                thread::spawn(move || serve(&contents, stream.expect("a connection")));
+                let keys = Arc::clone(&keys);
+                let stream = stream.expect("a connection");
+                thread::spawn(move || {
+                    let mut client = Connection::accepted(stream).expect("a connection");
+                    while let Ok(request) = client.read() {
+                        let arguments = request.items().expect("a command").iter();
+                        let arguments: Vec<_> = arguments.filter_map(Reply::text).collect();
+                        let reply = reply(has_command, &keys, &arguments);
+                        client.write_raw(&reply).expect("a reply is sent");
+                    }
+                });
             }
         });
         Self { port }
@@ -98,69 +93,52 @@ impl RecordedSource {
     }
 }
 
-fn with_footer(mut body: Vec<u8>) -> Vec<u8> {
+/// A recorded payload with another footer. `change` changes it without its footer.
+fn with_footer(payload: &[u8], change: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
+    let mut body = change(payload[..payload.len() - FOOTER_BYTES].to_vec());
     body.extend_from_slice(&RDB_VERSION.to_le_bytes());
     let checksum = Crc::<u64>::new(&CRC_64_REDIS).checksum(&body);
     body.extend_from_slice(&checksum.to_le_bytes());
     body
 }
 
-/// Replies to the commands of a connection until it ends.
-fn serve(contents: &Contents, stream: TcpStream) {
-    let mut client = Connection::accepted(stream).expect("a connection");
-    while let Ok(request) = client.read() {
-        let arguments: Vec<_> = request
-            .items()
-            .expect("a command")
-            .iter()
-            .filter_map(Reply::text)
-            .collect();
-        client
-            .write_raw(&reply(contents, &arguments))
-            .expect("a reply is sent");
-    }
-}
-
-fn reply(contents: &Contents, arguments: &[&[u8]]) -> Vec<u8> {
-    let keys = &contents.keys;
-    let find = || {
-        keys.iter()
-            .find(|key| arguments.get(1) == Some(&&*key.name))
-    };
-    let command = String::from_utf8_lossy(arguments[0]);
-    match &*command {
-        "INFO" if arguments[1] == b"keyspace" => bulk(b"# Keyspace\r\ndb0:keys=1\r\n"),
-        "INFO" => bulk(b"# Section\r\nrun_id:recorded\r\ncluster_enabled:0\r\n"),
-        "COMMAND" if !(contents.has_command)(&String::from_utf8_lossy(arguments[2])) => {
-            b"*1\r\n*-1\r\n".to_vec()
+fn reply(has_command: fn(&[u8]) -> bool, keys: &[Stored], arguments: &[&[u8]]) -> Vec<u8> {
+    let key = keys
+        .iter()
+        .find(|key| arguments.get(1) == Some(&&*key.name));
+    match (arguments[0], key) {
+        (b"INFO", _) => bulk(b"# Keyspace\r\ndb0:keys=1\r\nrun_id:recorded\r\n"),
+        (b"COMMAND", _) => array(arguments[2..].iter().map(|name| {
+            let reply: &[u8] = if has_command(name) {
+                b"*1\r\n:1\r\n"
+            } else {
+                b"*-1\r\n"
+            };
+            reply.to_vec()
+        })),
+        (b"SCAN", _) => {
+            let place = arguments.iter().position(|argument| *argument == b"TYPE");
+            let wanted = arguments[place.expect("a type") + 1];
+            let names = keys
+                .iter()
+                .filter(|key| key.type_name.as_bytes() == wanted)
+                .map(|key| bulk(&key.name));
+            array([bulk(b"0"), array(names)].into_iter())
         }
-        "COMMAND" => b"*1\r\n*1\r\n$11\r\nbf.scandump\r\n".to_vec(),
-        "SCAN" => scan(keys, arguments),
-        "PTTL" => b":-1\r\n".to_vec(),
-        "MEMORY" => b":1000\r\n".to_vec(),
-        "DUMP" => find().map_or_else(|| b"$-1\r\n".to_vec(), |key| bulk(&key.payload)),
-        "BF.INFO" => find().map_or_else(unknown, |key| key.info.clone()),
-        "BF.SCANDUMP" | "CF.SCANDUMP" => find().map_or_else(unknown, |key| chunk(key, arguments)),
-        _ => unknown(),
+        (b"PTTL", _) => b":-1\r\n".to_vec(),
+        (b"MEMORY", _) => b":1000\r\n".to_vec(),
+        (b"DUMP", Some(key)) => bulk(&key.payload),
+        (b"BF.INFO", Some(key)) => key.info.clone(),
+        (b"BF.SCANDUMP" | b"CF.SCANDUMP", Some(key)) => chunk(key, arguments[2]),
+        _ => UNKNOWN.to_vec(),
     }
-}
-
-fn unknown() -> Vec<u8> {
-    b"-ERR unknown command\r\n".to_vec()
 }
 
 /// A recorded reply, encoded.
 fn encoded(reply: &Value) -> Vec<u8> {
     let value = &reply[1];
     match reply[0].as_str() {
-        Some("arr") => {
-            let items = value.as_array().expect("items");
-            let start = format!("*{}\r\n", items.len()).into_bytes();
-            items
-                .iter()
-                .map(encoded)
-                .fold(start, |all, item| [all, item].concat())
-        }
+        Some("arr") => array(value.as_array().expect("items").iter().map(encoded)),
         Some("int") => format!(":{value}\r\n").into_bytes(),
         Some("null") => b"$-1\r\n".to_vec(),
         Some("str" | "bulk") => bulk(value.as_str().expect("a text").as_bytes()),
@@ -173,39 +151,22 @@ fn bulk(bytes: &[u8]) -> Vec<u8> {
     [&start, bytes, b"\r\n"].concat()
 }
 
-/// The names of all keys of the type.
-fn scan(keys: &[Stored], arguments: &[&[u8]]) -> Vec<u8> {
-    let place = arguments.iter().position(|argument| *argument == b"TYPE");
-    let wanted = arguments[place.expect("a type") + 1];
-    let names: Vec<_> = keys
-        .iter()
-        .filter(|key| key.type_name.as_bytes() == wanted)
-        .map(|key| bulk(&key.name))
-        .collect();
-    let start = format!("*2\r\n$1\r\n0\r\n*{}\r\n", names.len()).into_bytes();
-    [start, names.concat()].concat()
+fn array(items: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
+    let items: Vec<_> = items.collect();
+    [format!("*{}\r\n", items.len()).into_bytes(), items.concat()].concat()
 }
 
 /// The chunk that follows an iterator.
-fn chunk(key: &Stored, arguments: &[&[u8]]) -> Vec<u8> {
-    let iterator = String::from_utf8_lossy(arguments[2])
-        .parse()
-        .expect("an iterator");
-    let next = match iterator {
-        0 => key.chunks.first(),
-        after => {
-            let place = key
-                .chunks
-                .iter()
-                .position(|(iterator, _)| *iterator == after);
-            key.chunks.get(place.expect("an iterator") + 1)
-        }
-    };
-    match next {
-        None => b"*2\r\n:0\r\n$-1\r\n".to_vec(),
-        Some((iterator, data)) => {
-            let start = format!("*2\r\n:{iterator}\r\n").into_bytes();
-            [start, bulk(data)].concat()
-        }
+fn chunk(key: &Stored, iterator: &[u8]) -> Vec<u8> {
+    let iterator = String::from_utf8_lossy(iterator).parse::<i64>();
+    let mut chunks = key.chunks.iter();
+    match iterator.expect("an iterator") {
+        0 => {}
+        last => assert!(chunks.any(|(iterator, _)| *iterator == last)),
     }
+    let (next, chunk) = match chunks.next() {
+        None => (0, b"$-1\r\n".to_vec()),
+        Some((next, chunk)) => (*next, bulk(chunk)),
+    };
+    array([format!(":{next}\r\n").into_bytes(), chunk].into_iter())
 }

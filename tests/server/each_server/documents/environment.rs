@@ -171,7 +171,12 @@ impl Environment {
                  echo \"$clock $1\" | awk '{{ printf \"+%d\", $1 + 1000 * $2 }}' > new-clock\nmv new-clock roughly-clock\n",
                 directory.display()
             );
-            for (name, script) in [("redis-cli", script), ("sleep", sleep)] {
+            let python = format!("#!/bin/sh\nexec {PYTHON} \"$@\"\n");
+            for (name, script) in [
+                ("redis-cli", script),
+                ("sleep", sleep),
+                ("python3", python),
+            ] {
                 let program = dir.path().join(name);
                 fs::write(&program, script).expect("a script");
                 fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a program");
