@@ -12,6 +12,7 @@
 # Exit status: 1 if a command fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/testing.sh
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-first-page-XXXXXX")
 system=""
 cleanup() {
@@ -21,11 +22,6 @@ cleanup() {
     rm -rf --one-file-system "$dir" ${system:+"$system"}
 }
 trap cleanup EXIT
-
-fail() {
-    echo "test-first-page: FAILED: $*" >&2
-    exit 1
-}
 
 # blocks KIND...: prints the lines of the fenced blocks of these kinds, with their comments.
 blocks() {
@@ -95,7 +91,7 @@ first_page() {
     while read -r line; do
         [ -n "$system" ] || line=${line//"/usr/share/roughly"/"$dir/root/usr/share/roughly"}
         [ -n "$system" ] || line=${line//"$conf"/"$dir/root$conf"}
-        echo "test-first-page: $line"
+        passed "$line"
         in_clone "$line" > "$dir/output" 2>&1 < /dev/null || fail "$line: $(tail -n 20 "$dir/output")"
     done < "$dir/install"
     # The last line of the block is MODULE LIST.
@@ -131,7 +127,7 @@ case " \$* " in *' -p '*) ;; *) set -- -p $port "\$@" ;; esac
 exec $(scripts/find-server.sh cli) "\$@"
 LINES
     first_page
-    echo "test-first-page: the commands of README.md work in a clone"
+    passed "the commands of README.md work in a clone"
     exit
 fi
 
@@ -161,11 +157,11 @@ for suite in "$@"; do
 exec redis-server /etc/redis/redis.conf --daemonize yes --dir /tmp
 LINES
     first_page
-    echo "test-first-page: make test on $suite"
+    passed "make test on $suite"
     in_clone "make test" > "$dir/tests" 2>&1 || fail "make test on $suite: $(tail -n 60 "$dir/tests")"
     grep '^test result' "$dir/tests" || true
     umount -R "$system/proc" "$system/dev"
     rm -rf --one-file-system "$system"
-    echo "test-first-page: the commands of README.md work on Debian $suite"
+    passed "the commands of README.md work on Debian $suite"
 done
 system=""

@@ -11,33 +11,17 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/install.sh build tools chroot image
-if [ "$(id -u)" -ne 0 ]; then
-    echo "test-image: continuing with sudo, because chroot needs root" >&2
-    exec sudo env "PATH=$PATH" "HOME=$HOME" "$PWD/scripts/test-image.sh"
-fi
+. scripts/testing.sh
+continue_as_root "$@"
 store=$PWD/target/image
 mkdir -p "$store/tmp"
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-image-XXXXXX")
-server=""
 root=""
 buildah() {
     # Buildah keeps cache mounts below TMPDIR.
     TMPDIR=$store/tmp command buildah --root "$store/root" --runroot "$store/run" --storage-driver vfs "$@"
 }
-stop_server() {
-    [ -z "$server" ] || kill "$server" 2> /dev/null || true
-    [ -z "$server" ] || wait "$server" 2> /dev/null || true
-    server=""
-}
 trap 'stop_server; umount "$root/modules" 2> /dev/null || true; buildah rm -a > /dev/null 2>&1 || true; rm -rf "$dir"' EXIT
-
-fail() {
-    echo "test-image: FAILED: $*" >&2
-    exit 1
-}
-passed() {
-    echo "test-image: $*"
-}
 
 # base_image NAME SYSTEM [PACKAGE...]: creates the image localhost/NAME from a copy of the directory SYSTEM and Debian
 # packages.
@@ -89,17 +73,11 @@ grep -q '^redis-module ' "$root/usr/share/doc/roughly/THIRD-PARTY.txt" || fail "
 
 # start ARGUMENT...: starts a server in the image, as the user of the server, with a socket instead of a port.
 start() {
-    local attempt
     install -d -o 999 -g 999 "$root/data"
     chroot "$root" setpriv --reuid 999 --regid 999 --clear-groups "$@" --port 0 --unixsocket /data/socket --dir /data \
         > "$dir/log" 2>&1 &
     server=$!
-    for attempt in {1..1200}; do
-        client PING > /dev/null 2>&1 && return
-        kill -0 "$server" 2> /dev/null || break
-        sleep 0.05
-    done
-    fail "the server does not start after $attempt attempts: $(< "$dir/log")"
+    wait_for_server client || fail "the server does not start: $(< "$dir/log")"
 }
 client() {
     chroot "$root" valkey-cli -e -s /data/socket "$@"
@@ -110,7 +88,7 @@ mapfile -t image_command < <(buildah inspect --type image --format '{{range .OCI
 start "${image_command[@]}"
 [ "$(client BF.ADD key item)" = 1 ] || fail "BF.ADD in the image"
 grep -q "revision:$revision" <<< "$(client INFO bf_version)" || fail "the module in the image has another revision"
-stop_server
+stop_server TERM
 rm -rf "$root/data"
 passed "the command of the image starts a server with the module"
 
@@ -126,7 +104,7 @@ mkdir "$root/modules"
 mount --bind -o ro "$(buildah mount "$module")" "$root/modules"
 start valkey-server --loadmodule /modules/libroughly.so
 [ "$(client BF.ADD key item)" = 1 ] || fail "BF.ADD with the module's image"
-stop_server
+stop_server TERM
 umount "$root/modules"
 rm -rf "$root/data"
 passed "a server loads the module from an image that contains only the module"
@@ -149,11 +127,11 @@ start "${compose_command[@]}"
 chroot "$root" sh -c "$health" || fail "the health check fails"
 [ "$(client BF.ADD key item)" = 1 ] || fail "BF.ADD with the command of compose.yaml"
 grep -qx 1073741824 <<< "$(client CONFIG GET maxmemory)" || fail "maxmemory with the command of compose.yaml"
-stop_server
+stop_server TERM
 if chroot "$root" sh -c "$health" 2> /dev/null; then
     fail "the health check succeeds without a server"
 fi
 start "${compose_command[@]}"
 [ "$(client BF.EXISTS key item)" = 1 ] || fail "the key is missing after a restart"
-stop_server
+stop_server TERM
 passed "the command and the health check of compose.yaml work; data survive a restart"

@@ -14,24 +14,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/targets.sh
+. scripts/testing.sh
 machine=$(machine_target)
 version=$(package_version)
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-packages-XXXXXX")
-server=""
-stop_server() {
-    [ -z "$server" ] || kill -KILL "$server" 2> /dev/null || true
-    [ -z "$server" ] || wait "$server" 2> /dev/null || true
-    server=""
-}
 trap 'stop_server; rm -rf "$dir"' EXIT
-
-fail() {
-    echo "test-packages: FAILED: $*" >&2
-    exit 1
-}
-passed() {
-    echo "test-packages: $*"
-}
 
 # check_crates: packages the crates roughly-dump and roughly-sketch, builds them from the packages, and checks the files in
 # the packages. Needs cargo 1.90 or later, which can package a crate together with another one that is not published yet.
@@ -167,11 +154,9 @@ for target in $(all_targets); do
         || fail "checksums in the tarball for $target"
     [ "${1:-}" = built ] || check_module "$target"
 done
-if [ "$(id -u)" -ne 0 ]; then
-    echo "test-packages: continuing with sudo, because chroot needs root" >&2
-    rm -rf "$dir"
-    exec sudo env "PATH=$PATH" "HOME=$HOME" "$PWD/scripts/test-packages.sh" built
-fi
+# Without the directory of this user.
+[ "$(id -u)" -eq 0 ] || rm -rf "$dir"
+continue_as_root built
 release=$dir/roughly-$version-$(platform "$machine")
 grep -q '^redis-module ' "$release/THIRD-PARTY.txt" || fail "THIRD-PARTY.txt lists no redis-module"
 mkdir "$dir/root"
@@ -240,26 +225,26 @@ deb_of() {
     echo "target/dist/roughly_${version}_$(debian_architecture "$1").deb"
 }
 
-# wait_for_server CLIENT...: waits until the server replies.
-wait_for_server() {
-    for _ in {1..1200}; do
-        "$@" PING > /dev/null 2>&1 && return
-        kill -0 "$server" 2> /dev/null || break
-        sleep 0.05
-    done
-    return 1
+# purge ROOT COMMAND...: removes the package with dpkg, which COMMAND runs, and compares the files of the system in ROOT with those in $before.
+purge() {
+    local root=$1 runtime='^\./run/(redis|valkey)'
+    shift
+    "$@" --purge roughly > /dev/null 2> "$dir/purge" || fail "dpkg --purge: $(< "$dir/purge")"
+    diff <(grep -vE "$runtime" <<< "$before") <(inventory "$root" | grep -vE "$runtime") || fail "the files of $root differ after the removal"
 }
 
-# use_module MODULE CLIENT...: uses the module of a running server.
+# use_module MODULE CLIENT...: uses the module of a server that starts, and stops it.
 use_module() {
     local module=$1 replies
     shift
+    wait_for_server "$@" || fail "the server with $module does not start: $(tail -n 5 "$dir/server.log" "${system:-$dir}"/var/log/*/*.log)"
     [ "$("$@" BF.ADD key item)" = 1 ] || fail "BF.ADD with $module"
     [ "$("$@" BF.EXISTS key item)" = 1 ] || fail "BF.EXISTS with $module"
     replies=$("$@" MODULE LIST)
     grep -qxF "$module" <<< "$replies" || fail "MODULE LIST with $module"
     replies=$("$@" INFO modules)
     grep -q '^module:name=bf,ver=81200,' <<< "$replies" || fail "INFO with $module"
+    stop_server
 }
 
 # on_debian SUITE KIND: on a copy of the suite with Debian's KIND-server, installs the package, adds the line that loads the
@@ -283,20 +268,15 @@ on_debian() {
     chroot "$system" chown "$kind:$kind" "/run/$kind"
     chroot "$system" setpriv --reuid "$kind" --regid "$kind" --init-groups \
         "/usr/bin/$kind-server" "/etc/$kind/$kind.conf" --daemonize no --port 0 \
-        --unixsocket "/run/$kind/socket" > "$dir/$suite.log" 2>&1 &
+        --unixsocket "/run/$kind/socket" > "$dir/server.log" 2>&1 &
     server=$!
     client=(chroot "$system" "/usr/bin/$kind-cli" -s "/run/$kind/socket" -e)
-    wait_for_server "${client[@]}" || fail "$kind of $suite does not start: $(tail -n 5 \
-        "$dir/$suite.log" "$system/var/log/$kind"/*.log)"
     use_module "$module" "${client[@]}"
-    stop_server
     rm -rf "$system/run/$kind"
 
     cp "$dir/conf" "$system/etc/$kind/$kind.conf"
-    chroot "$system" dpkg --purge roughly > /dev/null 2> "$dir/purge" || fail "dpkg --purge: $(< "$dir/purge")"
+    purge "$system" chroot "$system" dpkg
     [ ! -s "$dir/purge" ] || fail "dpkg --purge printed: $(< "$dir/purge")"
-    diff <(echo "$before" | grep -v "^./run/$kind") <(inventory "$system" | grep -v "^./run/$kind") \
-        || fail "the files of $suite differ after the removal"
 
     # A changed environment file stays until the package is purged. Slim images exclude the documentation.
     chroot "$system" dpkg -i --path-exclude='/usr/share/doc/*' /tmp/roughly.deb > /dev/null || fail "dpkg -i on $suite"
@@ -306,9 +286,7 @@ on_debian() {
     chroot "$system" dpkg -i --path-exclude='/usr/share/doc/*' /tmp/roughly.deb > /dev/null || fail "dpkg -i on $suite"
     chroot "$system" dpkg --remove roughly > /dev/null 2>&1 || fail "dpkg --remove on $suite"
     [ "$(< "$system/etc/default/bf-exporter")" = BF_EXPORTER_PASSWORD=secret ] || fail "dpkg changed the environment file"
-    chroot "$system" dpkg --purge roughly > /dev/null 2> "$dir/purge" || fail "dpkg --purge: $(< "$dir/purge")"
-    diff <(echo "$before" | grep -v "^./run/$kind") <(inventory "$system" | grep -v "^./run/$kind") \
-        || fail "the files of $suite differ after the removal without documents"
+    purge "$system" chroot "$system" dpkg
     passed "the .deb package installs, runs and is removed completely on $suite with $kind $(
         chroot "$system" "/usr/bin/$kind-server" --version | grep -oE 'v=[0-9.]+' | cut -c 3-)"
 
@@ -357,17 +335,13 @@ on_other_architecture() {
         || fail "--configure for $architecture: $(< "$dir/configure")"
     # The system has no locales. The server's test for a bug of old kernels fails in the emulator.
     LC_ALL=C chroot --userspec=999:999 "$system" /emulator "/usr/bin/$kind-server" "/etc/$kind/$kind.conf" --daemonize no \
-        --port 0 --unixsocket "/run/$kind/socket" --ignore-warnings ARM64-COW-BUG > "$dir/$architecture.log" 2>&1 &
+        --port 0 --unixsocket "/run/$kind/socket" --ignore-warnings ARM64-COW-BUG > "$dir/server.log" 2>&1 &
     server=$!
     client=(chroot "$system" /emulator "/usr/bin/$kind-cli" -s "/run/$kind/socket" -e)
-    wait_for_server "${client[@]}" || fail "$name for $architecture does not start: $(tail -n 5 \
-        "$dir/$architecture.log" "$system/var/log/$kind"/*.log)"
     use_module "$module" "${client[@]}"
-    stop_server
     rm -rf "$system/run/$kind/"*
     cp -a "$dir/conf" "$system/etc/$kind/$kind.conf"
-    dpkg --root="$system" --purge roughly > /dev/null 2> "$dir/purge" || fail "dpkg --purge: $(< "$dir/purge")"
-    diff <(echo "$before") <(inventory "$system") || fail "the files differ after the removal for $architecture"
+    purge "$system" dpkg --root="$system"
     passed "the .deb package for $architecture installs, runs and is removed completely with $name in an emulator"
     rm -rf "$system"
 }
@@ -378,12 +352,10 @@ with_musl() {
     scripts/fetch.sh server redis-musl
     DESTDIR=$dir/musl "$dir/roughly-$version-$(platform "$target")/install.sh" > /dev/null
     target/servers/redis-musl/server --port 0 --unixsocket "$dir/socket" --dir "$dir" \
-        --loadmodule "$dir/musl$module" > "$dir/musl.log" 2>&1 &
+        --loadmodule "$dir/musl$module" > "$dir/server.log" 2>&1 &
     server=$!
     client=(target/servers/redis-musl/cli -s "$dir/socket" -e)
-    wait_for_server "${client[@]}" || fail "the server with musl does not start: $(tail -n 5 "$dir/musl.log")"
     use_module "$dir/musl$module" "${client[@]}"
-    stop_server
     passed "a server with musl loads the module of the tarball for $target"
 }
 

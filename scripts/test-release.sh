@@ -4,6 +4,7 @@
 # building takes minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/testing.sh
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-release-XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 git clone --quiet . "$dir/clone"
@@ -14,11 +15,6 @@ export GIT_AUTHOR_NAME=test GIT_AUTHOR_EMAIL=test@example.org GIT_COMMITTER_NAME
 git tag --list | xargs -r git tag -d > /dev/null
 . scripts/targets.sh
 version=$(package_version)
-
-fail() {
-    echo "test-release: FAILED: $*" >&2
-    exit 1
-}
 
 commit() {
     git add -A
@@ -121,4 +117,4 @@ while read -r checksum file; do
     grep -qE "^ *$(stat -c %s "target/dist/$file")  $checksum  $file\$" "$dir/output" || fail "the output does not have $file"
 done < target/dist/SHA256SUMS
 printf '### Added\n\n- A command.\n' | cmp - target/dist/release-notes.md || fail "release-notes.md: $(< target/dist/release-notes.md)"
-echo "test-release: scripts/release.sh refuses what cannot be released, and lists the files and the steps"
+passed "scripts/release.sh refuses what cannot be released, and lists the files and the steps"

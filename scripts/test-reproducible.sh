@@ -11,14 +11,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/targets.sh
+. scripts/testing.sh
 version=$(package_version)
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(all_targets)
 
-if [ -n "$(git status --porcelain)" ]; then
-    echo "test-reproducible: FAILED: there are uncommitted changes; commit them first" >&2
-    exit 1
-fi
+[ -z "$(git status --porcelain)" ] || fail "there are uncommitted changes; commit them first"
 rm -rf target/dist
 scripts/dist.sh "${targets[@]}"
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-reproducible-XXXXXX")
@@ -36,13 +34,9 @@ for target in "${targets[@]}"; do
     for place in "$PWD" "$clone"; do
         module=$place/target/dist/roughly-$version-$(platform "$target")/libroughly.so
         if grep -aqF -e "$PWD" -e "$dir" -e "$HOME" "$module"; then
-            echo "test-reproducible: FAILED: $module contains a directory name of this machine" >&2
-            exit 1
+            fail "$module contains a directory name of this machine"
         fi
     done
 done
-if ! diff target/dist/SHA256SUMS "$clone/target/dist/SHA256SUMS"; then
-    echo "test-reproducible: FAILED: the bytes differ" >&2
-    exit 1
-fi
-echo "test-reproducible: both directories produce the same bytes"
+diff target/dist/SHA256SUMS "$clone/target/dist/SHA256SUMS" || fail "the bytes differ"
+passed "both directories produce the same bytes"

@@ -1,0 +1,41 @@
+# shellcheck shell=bash
+# Messages and servers of the scripts that test packages, images and pages. They source this file.
+
+script=$(basename "$0" .sh)
+
+fail() {
+    echo "$script: FAILED: $*" >&2
+    exit 1
+}
+
+passed() {
+    echo "$script: $*"
+}
+
+# continue_as_root ARGUMENT...: runs the script again as root, if another user runs it.
+continue_as_root() {
+    if [ "$(id -u)" -ne 0 ]; then
+        echo "$script: continuing with sudo, because chroot needs root" >&2
+        exec sudo env "PATH=$PATH" "HOME=$HOME" "$PWD/scripts/$script.sh" "$@"
+    fi
+}
+
+# The process ID of the server that a script has started, or empty.
+server=""
+
+# stop_server [SIGNAL]: ends the server, with SIGKILL by default.
+stop_server() {
+    [ -z "$server" ] || kill "-${1:-KILL}" "$server" 2> /dev/null || true
+    [ -z "$server" ] || wait "$server" 2> /dev/null || true
+    server=""
+}
+
+# wait_for_server CLIENT...: waits until the server replies. Fails if it has ended.
+wait_for_server() {
+    for _ in {1..1200}; do
+        "$@" PING > /dev/null 2>&1 && return
+        kill -0 "$server" 2> /dev/null || break
+        sleep 0.05
+    done
+    return 1
+}
