@@ -99,7 +99,8 @@ fn summary(peers: Peers<'_>) -> String {
     let names = peers.map(Comparison::peer).join(" | ");
     let mut table = format!("| commands | {names} |\n|---|---|---|---|\n");
     let has_many = |case: &str| case.contains('×');
-    let kinds: [(&str, &dyn Fn(&str) -> bool); 4] = [
+    type Kind<'a> = (&'a str, &'a dyn Fn(&str) -> bool);
+    let kinds: [Kind<'_>; 4] = [
         ("with one item", &|case| {
             is_of_module(case) && !has_many(case) && !SPECIAL.contains(&case)
         }),

@@ -58,16 +58,11 @@ fn accuracy(connection: &mut Connection, key: &str) -> Reply {
     connection.send(&["SKETCH.ACCURACY", key])
 }
 
-fn run(connection: &mut Connection, command: &str) {
-    let reply = connection.call(command);
-    assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
-}
-
 /// Adds the items of a range, with a command that takes several.
 fn add(connection: &mut Connection, command: &str, items: std::ops::Range<u32>) {
     let items: Vec<_> = items.map(|item| item.to_string()).collect();
     for items in items.chunks(500) {
-        run(connection, &format!("{command} {}", items.join(" ")));
+        connection.run(&format!("{command} {}", items.join(" ")));
     }
 }
 
@@ -166,13 +161,10 @@ fn empty_and_expired_keys_have_no_error() {
         let family = family.expect("a type");
         server.set_clock("1000000");
         connection.call("DEL k");
-        run(&mut connection, create);
-        assert_eq!(
-            connection.call("TYPE k").to_string(),
-            format!("+{type_name}")
-        );
+        connection.run(create);
+        connection.check("TYPE k", format!("+{type_name}"));
         assert_empty(&mut connection, family);
-        run(&mut connection, add);
+        connection.run(add);
         let reply = accuracy(&mut connection, "k").to_string();
         if family.has_window {
             server.set_clock("1002001");
@@ -213,7 +205,7 @@ fn a_part_of_a_window_has_its_own_figures() {
     ] {
         server.set_clock("1000000");
         connection.call("DEL k");
-        run(&mut connection, &format!("{create} WINDOW 10000 PANES 10"));
+        connection.run(&format!("{create} WINDOW 10000 PANES 10"));
         let items = match create.starts_with("TOPK") {
             // The same items in both panes.
             true => [0..5, 0..5],
@@ -234,15 +226,12 @@ fn a_part_of_a_window_has_its_own_figures() {
     // An exact pane and an array.
     server.set_clock("1000000");
     connection.call("DEL k");
-    run(
-        &mut connection,
-        "CMS.INITBYDIM k 64 2 WINDOW 10000 PANES 10",
-    );
+    connection.run("CMS.INITBYDIM k 64 2 WINDOW 10000 PANES 10");
     for item in 0..300 {
-        run(&mut connection, &format!("CMS.INCRBY k {item} 1"));
+        connection.run(&format!("CMS.INCRBY k {item} 1"));
     }
     server.set_clock("1005000");
-    run(&mut connection, "CMS.INCRBY k 1 100");
+    connection.run("CMS.INCRBY k 1 100");
     for (command, count, exact) in [
         ("SKETCH.ACCURACY k", 400.0, 0.25),
         ("SKETCH.WITHIN 2000 SKETCH.ACCURACY k", 100.0, 1.0),
@@ -284,10 +273,10 @@ fn filters_that_have_grown_or_were_merged_report_their_rate() {
     add(&mut connection, "CF.INSERT cf ITEMS", 0..10_000);
     // Each of the three is within its rate; their merge is not.
     for (key, items) in [("a", 0..900), ("b", 1000..1900), ("c", 2000..2900)] {
-        run(&mut connection, &format!("BF.RESERVE {key} 0.01 1000"));
+        connection.run(&format!("BF.RESERVE {key} 0.01 1000"));
         add(&mut connection, &format!("BF.MADD {key}"), items);
     }
-    run(&mut connection, "BF.MERGE bf 3 a b c");
+    connection.run("BF.MERGE bf 3 a b c");
     for (key, command) in [("cf", "CF.MEXISTS cf"), ("bf", "BF.MEXISTS bf")] {
         let reported = figure(&accuracy(&mut connection, key), "false positive rate");
         let measured = false_positives(&mut connection, command);

@@ -312,7 +312,7 @@ fn a_kill_during_a_save_leaves_the_previous_save() {
     for command in workload.creations() {
         connection.send(&command);
     }
-    assert!(connection.call("SAVE").is_ok());
+    connection.ok("SAVE");
     let mut before = State::of(&mut connection);
     for kill in 0..kills {
         let mut connection = server.resp2();

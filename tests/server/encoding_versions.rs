@@ -55,7 +55,7 @@ fn bloom_filters_of_every_encoding_version_load() {
         (4, header(5, 64, 5.0, 320, 0)),
     ];
     for (version, header) in headers {
-        assert!(connection.call("FLUSHALL SYNC").is_ok());
+        connection.ok("FLUSHALL SYNC");
         let load = [b"BF.LOADCHUNK", &b"new"[..], b"1", &header];
         assert!(connection.send(&load).is_ok(), "version {version}");
         for item in 0..40 {
@@ -101,12 +101,9 @@ fn bloom_filters_of_every_encoding_version_load() {
 fn cuckoo_filters_of_every_encoding_version_load() {
     let server = Server::start();
     let mut connection = server.resp2();
-    assert!(connection.call("CF.RESERVE new 8").is_ok());
+    connection.ok("CF.RESERVE new 8");
     for item in 0..60 {
-        assert_eq!(
-            connection.call(&format!("CF.ADD new item:{item}")),
-            Reply::Integer(1)
-        );
+        connection.check(&format!("CF.ADD new item:{item}"), ":1");
     }
     // Filters, buckets, items, deletions, bucket size, iterations, expansion; then buckets and bytes of each filter.
     let (_, today) = values(&mut connection, "new");
@@ -134,9 +131,9 @@ fn count_min_sketches_of_version_1_load() {
     let server = Server::start();
     let mut connection = server.resp2();
     for cell_size in [1, 2, 4, 8] {
-        assert!(connection.call("FLUSHALL SYNC").is_ok());
+        connection.ok("FLUSHALL SYNC");
         let init = format!("CMS.INITBYDIM new 50 3 CELL_SIZE {cell_size}");
-        assert!(connection.call(&init).is_ok());
+        connection.ok(&init);
         for item in 0..20 {
             connection.call(&format!("CMS.INCRBY new item:{item} {}", item + 1));
         }
@@ -185,7 +182,7 @@ fn sketches_with_a_window_have_one_encoding_version_and_others_are_refused() {
                 family.name
             );
         }
-        assert!(connection.call("FLUSHALL SYNC").is_ok());
+        connection.ok("FLUSHALL SYNC");
     }
 }
 

@@ -29,7 +29,7 @@ impl Nodes {
         let mut replica = Server::start();
         replica.replicate(&primary);
         for server in [&primary, &replica] {
-            assert!(server.call("DEBUG SET-ACTIVE-EXPIRE 0").is_ok());
+            server.ok("DEBUG SET-ACTIVE-EXPIRE 0");
         }
         Self { primary, replica }
     }
@@ -64,11 +64,8 @@ fn digests_count_an_expired_key_until_the_primary_deletes_it() {
         assert_eq!(expired.0, expired.1, "{name}");
         assert_ne!(expired.0, empty.0, "{name}");
         // A replica hides the key and waits for the primary's DEL. The AOF has no DEL for it yet.
-        assert_eq!(
-            nodes.replica.call(&format!("EXISTS {KEY}")),
-            Reply::Integer(0)
-        );
-        assert!(nodes.primary.call("DEBUG LOADAOF").is_ok());
+        nodes.replica.check(&format!("EXISTS {KEY}"), ":0");
+        nodes.primary.ok("DEBUG LOADAOF");
         assert_eq!(nodes.digests(), expired, "{name}");
         nodes.open();
         assert_eq!(nodes.digests(), empty, "{name}");
@@ -90,13 +87,13 @@ fn a_reload_of_the_primary_handles_expired_sketches_like_lists() {
             run_on(connection, KEY, build);
         });
         observe("expired", &mut nodes);
-        assert!(nodes.primary.call("DEBUG RELOAD").is_ok());
+        nodes.primary.ok("DEBUG RELOAD");
         observe("reloaded", &mut nodes);
         nodes.open();
         observe("opened", &mut nodes);
         run_on(&mut nodes.primary.resp2(), KEY, build);
         observe("created again", &mut nodes);
-        assert!(nodes.primary.call("DEBUG LOADAOF").is_ok());
+        nodes.primary.ok("DEBUG LOADAOF");
         observe("AOF loaded", &mut nodes);
         nodes.primary.call(&format!("DEL {KEY}"));
         observe("deleted", &mut nodes);

@@ -1,20 +1,25 @@
-//! Replays the recorded commands of RedisBloom and compares the replies.
+//! Replays the recorded commands of RedisBloom and of valkey-bloom, and compares the replies.
 //!
 //! Each transcript runs on a new server with RESP2 and on another with RESP3.
 
-use crate::golden::compare::is_same;
-use crate::golden::differences::{self, Effect, Listed};
+use crate::golden::compare::{VALKEY_BLOOM_INFO, is_same};
+use crate::golden::differences::{DIFFERENCES, Effect, Listed};
 use crate::golden::expected::Wanted;
 use crate::golden::recorded::{self, Step};
+use crate::golden_dumps::with_footer;
 use crate::support::names::assert_same_names;
 use crate::support::resp::{Connection, Protocol, Reply, Text};
 use crate::support::server::{Server, Version};
+use crate::valkey::replacement;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 /// Number of differences in a failure message, and maximum length of each text.
 const SHOWN: usize = 20;
 const SHOWN_CHARACTERS: usize = 300;
+
+/// The folder of the transcripts of valkey-bloom. They run on a server that replaces it.
+const VALKEY_BLOOM: &str = "valkey-bloom";
 
 /// Defines a test for each transcript, and one that checks that every file has a test.
 macro_rules! transcripts {
@@ -32,17 +37,15 @@ macro_rules! transcripts {
         fn every_transcript_is_replayed() {
             let listed: HashSet<_> = [$($transcript),*].map(str::to_owned).into();
             let mut found = HashSet::new();
-            let root = recorded::directory().join("transcripts");
-            for version in root.read_dir().unwrap() {
-                for file in version.unwrap().path().read_dir().unwrap() {
-                    let path = file.unwrap().path();
-                    let name = path.strip_prefix(&root).unwrap().to_str().unwrap();
-                    found.insert(name.strip_suffix(".jsonl.gz").unwrap().to_owned());
+            for folder in ["2.8", "8.10", VALKEY_BLOOM] {
+                for file in recorded::folder(folder).read_dir().unwrap() {
+                    let file = file.unwrap().file_name().into_string().unwrap();
+                    found.extend(file.strip_suffix(".jsonl.gz").map(|name| format!("{folder}/{name}")));
                 }
             }
             assert_same_names(&listed, &found, "transcripts with a test");
-            for difference in differences::DIFFERENCES {
-                for transcript in difference.transcripts {
+            for difference in &*DIFFERENCES {
+                for transcript in &difference.transcripts {
                     assert!(listed.contains(*transcript), "{transcript}: {}", difference.reason);
                 }
             }
@@ -70,12 +73,22 @@ transcripts! {
     digests_of_8_10_written_before_they_are_read: "8.10/tdfresh-101",
     top_k_of_2_8: "2.8/topk-102",
     top_k_of_8_10: "8.10/topk-101",
+    configuration_of_valkey_bloom: "valkey-bloom/vb-config",
+    errors_of_valkey_bloom: "valkey-bloom/vb-errors",
+    options_of_insert_of_valkey_bloom: "valkey-bloom/vb-insert",
+    payloads_of_load_of_valkey_bloom: "valkey-bloom/vb-load",
+    mixed_commands_of_valkey_bloom: "valkey-bloom/vb-mix",
 }
 
 fn replay(transcript: &str, protocol: Protocol) {
     let (family, steps) = recorded::transcript(transcript);
     let needed: HashSet<usize> = steps.iter().flat_map(Step::references).collect();
-    let server = Server::start();
+    assert!(steps.len() > 10, "{transcript}");
+    let is_valkey_bloom = transcript.starts_with(VALKEY_BLOOM);
+    let server = match is_valkey_bloom {
+        true => replacement().start(),
+        false => Server::start(),
+    };
     let version = server.version();
     let mut connection = server.connect(protocol);
     let mut replies = HashMap::new();
@@ -83,13 +96,22 @@ fn replay(transcript: &str, protocol: Protocol) {
     let mut listed = Listed::of(transcript, version, protocol);
     let mut report = Report::default();
     for (number, step) in steps.iter().enumerate() {
-        let command: Vec<_> = step
-            .command
-            .iter()
+        let arguments = step.command.iter();
+        let mut command: Vec<_> = arguments
             .map(|argument| recorded::argument(argument, &replies))
             .collect();
-        let got = send(&mut connection, &command, version);
-        let name = step.name();
+        let mut name = step.name();
+        let got = if is_valkey_bloom {
+            match &*name {
+                // Older servers refuse the recorded RDB version.
+                "RESTORE" => command[3] = with_footer(std::mem::take(&mut command[3])),
+                "BF.INFO" => name = VALKEY_BLOOM_INFO.to_owned(),
+                _ => {}
+            }
+            connection.send(&command)
+        } else {
+            send(&mut connection, &command, version)
+        };
         let expected = step.expected(protocol);
         let references: Vec<_> = step.references().collect();
         let arguments = &command[1..];
@@ -99,7 +121,11 @@ fn replay(transcript: &str, protocol: Protocol) {
                 let deleted = connection.send(&[b"DEL", &command[1][..]]);
                 assert_eq!(deleted, Reply::Integer(1), "{name}");
             }
-            Some(effect) => wanted.follow(&command[1], effect),
+            // A command without a key is refused.
+            Some(effect) => command
+                .get(1)
+                .into_iter()
+                .for_each(|key| wanted.follow(key, effect)),
             None if is_same(expected, &got, &name, arguments) || is_wanted => {}
             None => report.add(number, &command, &recorded::show(expected), &got),
         }

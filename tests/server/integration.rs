@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 /// Creates a key of every family in database `db`, named after its type.
 fn build_all(connection: &mut Connection, db: u32) {
-    assert!(connection.call(&format!("SELECT {db}")).is_ok());
+    connection.ok(&format!("SELECT {db}"));
     for family in FAMILIES {
         family.build(connection, family.type_name);
     }
 }
 
 fn view_all(connection: &mut Connection, db: u32) -> Vec<Vec<Reply>> {
-    assert!(connection.call(&format!("SELECT {db}")).is_ok());
+    connection.ok(&format!("SELECT {db}"));
     FAMILIES
         .iter()
         .map(|family| family.view(connection, family.type_name))
@@ -59,7 +59,7 @@ fn a_restart_from_rdb_changes_nothing() {
     build_all(&mut connection, 0);
     build_all(&mut connection, 5);
     let before = (view_all(&mut connection, 0), view_all(&mut connection, 5));
-    assert!(connection.call("SAVE").is_ok());
+    connection.ok("SAVE");
     server.restart();
     let mut connection = server.resp2();
     let after = (view_all(&mut connection, 0), view_all(&mut connection, 5));
@@ -184,14 +184,14 @@ fn writes_without_effect_are_not_replicated_and_do_not_touch_watched_keys() {
             offset,
             "{key} replicated what changed nothing"
         );
-        assert!(watcher.call("MULTI").is_ok());
+        watcher.ok("MULTI");
         watcher.call("PING");
         assert!(matches!(watcher.call("EXEC"), Reply::Array(_)), "{key}");
 
         assert!(watcher.send(&["WATCH", key]).is_ok());
         family.change(&mut connection, key, "of");
         assert!(primary.info_number("master_repl_offset") > offset);
-        assert!(watcher.call("MULTI").is_ok());
+        watcher.ok("MULTI");
         watcher.call("PING");
         assert!(matches!(watcher.call("EXEC"), Reply::Null(_)), "{key}");
         // The change publishes exactly one event.
@@ -214,10 +214,10 @@ fn client_side_caches_are_invalidated_by_changes_only() {
     for family in FAMILIES {
         let key = family.type_name;
         let mut caching = server.resp3();
-        assert!(caching.call("CLIENT TRACKING ON").is_ok());
+        caching.ok("CLIENT TRACKING ON");
         run_on(&mut caching, key, &family.reads[..1]);
         run_on(&mut connection, key, family.idle);
-        assert_eq!(caching.call("PING").to_string(), "+PONG");
+        caching.check("PING", "+PONG");
         family.change(&mut connection, key, "cached");
         let told = caching.read().expect("an invalidation").to_string();
         assert!(told.contains("invalidate") && told.contains(key), "{told}");
@@ -295,7 +295,7 @@ fn digests_are_equal_for_equal_values_only() {
         primary.wait_for_replica(&replica);
         assert_eq!(digest(&replica, key), before);
         for server in [&primary, &replica] {
-            assert!(server.call("DEBUG RELOAD").is_ok());
+            server.ok("DEBUG RELOAD");
             assert_eq!(digest(server, key), before);
         }
         replica.wait_until("the link", |replica| {
@@ -320,7 +320,7 @@ fn transactions_and_scripts_work() {
             family.build(&mut connection, "plain");
             family.view(&mut connection, "plain")
         };
-        assert!(connection.call("MULTI").is_ok());
+        connection.ok("MULTI");
         for command in family.build {
             connection.call(&command.replace("KEY", "multi"));
         }
@@ -337,7 +337,7 @@ fn transactions_and_scripts_work() {
             assert_eq!(family.view(&mut connection, key), plain, "{key}");
         }
         record("MULTI, EVAL", family.type_name);
-        assert!(connection.call("FLUSHALL SYNC").is_ok());
+        connection.ok("FLUSHALL SYNC");
     }
 }
 
@@ -356,7 +356,7 @@ fn huge_reservations_take_address_space_only() {
         assert!(connection.call("MEMORY USAGE huge").integer() >= Some(128 << 20));
         let taken = server.resident_bytes().saturating_sub(before);
         assert!(taken < 16 << 20, "{}: {taken} bytes", family.type_name);
-        assert_eq!(connection.call("UNLINK huge"), Reply::Integer(1));
+        connection.check("UNLINK huge", ":1");
         server.wait_until("the memory to be freed", |server| {
             family.info(server, "bytes") == 0
         });
@@ -387,7 +387,7 @@ fn memory_usage_matches_used_memory() {
             family.type_name
         );
         record("MEMORY USAGE", family.type_name);
-        assert!(connection.call("FLUSHALL SYNC").is_ok());
+        connection.ok("FLUSHALL SYNC");
     }
 }
 
@@ -405,7 +405,7 @@ fn removing_keys_frees_all_their_bytes() {
             assert_eq!(server.info_number(&keys), 2);
             assert!(server.info_number(&bytes) > 4 << 20);
             if way.starts_with("FLUSH") {
-                assert!(connection.call(way).is_ok());
+                connection.ok(way);
             } else {
                 assert_eq!(connection.send(&[way, key, "large"]), Reply::Integer(2));
             }
@@ -453,7 +453,7 @@ fn a_change_keeps_the_time_to_live() {
 fn commands_do_not_change_keys_of_other_types() {
     let server = Server::start();
     let mut connection = server.resp2();
-    assert!(connection.call("SET string x").is_ok());
+    connection.ok("SET string x");
     for family in FAMILIES {
         let command = family.change.0.replace("KEY", "string");
         let reply = connection.call(&command).to_string();

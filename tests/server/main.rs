@@ -33,6 +33,7 @@ mod memory_usage;
 mod needs;
 mod obeyed;
 mod persistence;
+mod propagation;
 mod replication;
 mod soak;
 mod t_digest;

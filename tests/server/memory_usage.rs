@@ -190,12 +190,12 @@ fn a_reload_or_restart_leaves_no_key_with_more_memory() {
     let mut before = usage_of_all(&mut connection);
     for compression in ["yes", "no"] {
         connection.send(&["CONFIG", "SET", "rdbcompression", compression]);
-        assert!(connection.call("DEBUG RELOAD").is_ok());
+        connection.ok("DEBUG RELOAD");
         let after = usage_of_all(&mut connection);
         check_all(&mut wrong, "DEBUG RELOAD", &before, &after);
         before = after;
     }
-    assert!(connection.call("SAVE").is_ok());
+    connection.ok("SAVE");
     server.restart();
     let after = usage_of_all(&mut server.resp2());
     check_all(&mut wrong, "restart", &before, &after);
@@ -239,9 +239,9 @@ fn a_reload_adds_no_memory_to_keys_with_a_random_history() {
         let before = usage_of_all(&mut connection);
         assert!(before.len() > 150, "{} keys", before.len());
         if random.one_in(2) {
-            assert!(connection.call("DEBUG RELOAD").is_ok());
+            connection.ok("DEBUG RELOAD");
         } else {
-            assert!(connection.call("SAVE").is_ok());
+            connection.ok("SAVE");
             server.restart();
             connection = server.resp2();
         }

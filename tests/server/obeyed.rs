@@ -99,7 +99,7 @@ fn write_all(connection: &mut Connection, families: &[&Family]) {
             assert!(reply.is_ok(), "{}: {reply}", family.name);
         }
         let copy = format!("COPY {} {}", key("large"), key("copied"));
-        assert_eq!(connection.call(&copy), Reply::Integer(1));
+        connection.check(&copy, ":1");
     }
 }
 
@@ -147,7 +147,7 @@ fn no_limit_refuses_a_command_of_a_primary_or_of_the_aof() {
 fn an_obeyed_increment_that_overflows_saturates() {
     let mut server = options().start();
     let mut connection = server.resp2();
-    assert!(connection.call("CMS.INITBYDIM k 10 1").is_ok());
+    connection.ok("CMS.INITBYDIM k 10 1");
     connection.call("CMS.INCRBY k a 4294967294");
     let refused = connection.call("CMS.INCRBY k a 5");
     assert_eq!(refused.to_string(), "*[-CMS: INCRBY overflow]");
@@ -155,10 +155,7 @@ fn an_obeyed_increment_that_overflows_saturates() {
     append(&server, ["CMS.INCRBY k a 5 a 6"].into_iter());
     server.relaunch();
     let mut connection = server.resp2();
-    assert_eq!(
-        connection.call("CMS.QUERY k a").to_string(),
-        "*[:4294967295]"
-    );
+    connection.check("CMS.QUERY k a", "*[:4294967295]");
     let info = connection.call("CMS.INFO k").to_string();
     assert!(info.contains("4294967305"), "{info}");
     assert!(!server.log().contains("CRITICAL"), "{}", server.log());
@@ -169,11 +166,7 @@ fn an_obeyed_increment_that_overflows_saturates() {
 fn restore_on_a_writable_replica_is_limited() {
     let primary = Server::start();
     let mut connection = primary.resp2();
-    assert!(
-        connection
-            .call("CONFIG SET bf.bloom-memory-usage-limit 1000000")
-            .is_ok()
-    );
+    connection.ok("CONFIG SET bf.bloom-memory-usage-limit 1000000");
     let replica = |read_only: &str| {
         let mut replica = Options::new()
             .arguments(&["--replica-read-only", read_only])
@@ -198,8 +191,8 @@ fn restore_on_a_writable_replica_is_limited() {
     assert!(matches!(refused, Reply::Error(_)), "{refused}");
     let reply = connection.send(&restore);
     assert!(reply.is_ok(), "{reply}");
-    assert_eq!(connection.call("WAIT 2 10000"), Reply::Integer(2));
-    assert_eq!(read_only.call("EXISTS copy"), Reply::Integer(1));
+    connection.check("WAIT 2 10000", ":2");
+    read_only.check("EXISTS copy", ":1");
 }
 
 /// Keys that every way of creation made can be dumped and restored, copied, reloaded, rewritten and replicated with the same
@@ -259,7 +252,7 @@ fn accept_in_every_way(server: &mut Server, replica: &mut Server) {
         }
     }
     let wanted = State::of(&mut connection);
-    assert!(connection.call("DEBUG RELOAD").is_ok());
+    connection.ok("DEBUG RELOAD");
     State::of(&mut connection).assert_same(&wanted, "DEBUG RELOAD");
     replica.replicate(server);
     State::of(&mut replica.resp2()).assert_same(&wanted, "full synchronization");

@@ -1,12 +1,16 @@
 //! Every kind of RDB save and append-only file restores 2,000 keys of all families in several databases, some with a
 //! time to live.
 
-use crate::families::FAMILIES;
+use crate::families::{FAMILIES, Family};
 use crate::support::resp::Connection;
 use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 use crate::support::state::{State, select};
 use crate::workload::{Random, Workload};
+use roughly_dump::{Writer, type_id};
+use roughly_sketch::memory::Budget;
+use roughly_sketch::stored::Stored;
+use roughly_sketch::t_digest::TDigest;
 use std::fs;
 
 const KEYS: u64 = 2000;
@@ -50,10 +54,10 @@ fn every_kind_of_rdb_save_restores_the_same_data() {
         State::of(&mut server.resp2()).assert_same(&wanted, when);
     };
     for _ in 0..2 {
-        assert!(server.call("DEBUG RELOAD").is_ok());
+        server.ok("DEBUG RELOAD");
         same(&server, "after DEBUG RELOAD");
     }
-    assert!(server.call("SAVE").is_ok());
+    server.ok("SAVE");
     server.kill_and_restart();
     same(&server, "after SAVE");
     fs::remove_file(server.dir().join("dump.rdb")).expect("the file of SAVE");
@@ -65,7 +69,7 @@ fn every_kind_of_rdb_save_restores_the_same_data() {
     server.kill_and_restart();
     same(&server, "after BGSAVE");
     fs::remove_file(server.dir().join("dump.rdb")).expect("the file of BGSAVE");
-    assert!(server.call("CONFIG SET rdbcompression no").is_ok());
+    server.ok("CONFIG SET rdbcompression no");
     server.restart();
     same(&server, "after SHUTDOWN");
 }
@@ -89,7 +93,7 @@ fn every_kind_of_append_only_file_restores_the_same_data() {
 
             // Slows the rewrite, so that writes run during it.
             let mut connection = server.resp2();
-            assert!(connection.call("CONFIG SET rdb-key-save-delay 100").is_ok());
+            connection.ok("CONFIG SET rdb-key-save-delay 100");
             server.call("BGREWRITEAOF");
             let mut workload = Workload::new(seed as u64, "", 20);
             let mut beside = 0;
@@ -125,11 +129,7 @@ fn an_append_only_file_of_several_parts_restores_the_same_data() {
         let mut workload = Workload::new(21, "", 20);
         workload.run(&mut connection, 200);
         // Ten seconds per thousand keys: longer than this test runs.
-        assert!(
-            connection
-                .call("CONFIG SET rdb-key-save-delay 10000")
-                .is_ok()
-        );
+        connection.ok("CONFIG SET rdb-key-save-delay 10000");
         server.call("BGREWRITEAOF");
         workload.run(&mut connection, 200);
         assert_eq!(server.info_number("aof_rewrite_in_progress"), 1);
@@ -169,11 +169,179 @@ fn large_keys_survive_every_kind_of_file() {
         }
     }
     let wanted = State::of(&mut connection);
-    assert!(connection.call("DEBUG RELOAD").is_ok());
+    connection.ok("DEBUG RELOAD");
     State::of(&mut connection).assert_same(&wanted, "after DEBUG RELOAD");
     assert!(server.rewrite_aof());
     server.restart();
     State::of(&mut server.resp2()).assert_same(&wanted, "after the rewrite");
+}
+
+/// Creates and fills a key: its type, the command that creates it, and the start of a command that adds items.
+type Large = (&'static str, &'static str, &'static str);
+
+fn fill_large(connection: &mut Connection, (_, create, add): Large, key: &str) {
+    connection.ok(&create.replace("KEY", key));
+    // An increment of CMS.INCRBY follows its item.
+    let suffix = if add.starts_with("CMS") { " 3" } else { "" };
+    for first in (0..20_000).step_by(1000) {
+        let items = (first..first + 1000).map(|item| format!("{item}{suffix}"));
+        let items: Vec<_> = items.collect();
+        connection.run(&format!("{} {}", add.replace("KEY", key), items.join(" ")));
+    }
+}
+
+/// Chunks have at most 16 MiB. A cuckoo filter has a chunk of its own for each sub-filter. Replicas receive the chunks.
+#[test]
+fn keys_above_16_mib_are_copied_in_several_chunks() {
+    const KEYS: [(Large, usize); 7] = [
+        (("bf", "BF.RESERVE KEY 0.0001 8000000", "BF.MADD KEY"), 3),
+        (("cf", "CF.RESERVE KEY 20000000", "CF.INSERT KEY ITEMS"), 3),
+        (("cf", "CF.RESERVE KEY 1000", "CF.INSERT KEY ITEMS"), 22),
+        (("cms", "CMS.INITBYDIM KEY 1000000 5", "CMS.INCRBY KEY"), 3),
+        (
+            ("cms", "CMS.INITBYDIM KEY 9 5 CELL_SIZE 8", "CMS.INCRBY KEY"),
+            2,
+        ),
+        (
+            ("topk", "TOPK.RESERVE KEY 50 1000000 5 0.9", "TOPK.ADD KEY"),
+            4,
+        ),
+        (("tdigest", "TDIGEST.CREATE KEY", "TDIGEST.ADD KEY"), 1),
+    ];
+    let (server, mut other, mut replica) = (Server::start(), Server::start(), Server::start());
+    replica.replicate(&other);
+    let (mut from, mut to) = (server.resp2(), other.resp2());
+    for (large, chunks) in KEYS {
+        fill_large(&mut from, large, "k");
+        let copied = Family::of(large.0).copy_in_chunks(&mut from, "k", &mut to, "k");
+        assert_eq!(copied, chunks, "{}", large.1);
+        other.wait_for_replica(&replica);
+        let expected = State::of(&mut from);
+        State::of(&mut to).assert_same(&expected, large.1);
+        State::of(&mut replica.resp2()).assert_same(&expected, large.1);
+        from.ok("FLUSHALL SYNC");
+        to.ok("FLUSHALL SYNC");
+    }
+}
+
+/// AOF rewrite writes a smaller payload as a whole, in any database.
+#[test]
+fn payloads_above_64_mib_are_rewritten_in_chunks() {
+    let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
+    let mut server = Options::new().arguments(&options).start();
+    let mut connection = server.resp2();
+    select(&mut connection, 5);
+    for (name, large) in [
+        (
+            "small",
+            ("cms", "CMS.INITBYDIM KEY 100 5", "CMS.INCRBY KEY"),
+        ),
+        (
+            "counts",
+            ("cms", "CMS.INITBYDIM KEY 3400000 5", "CMS.INCRBY KEY"),
+        ),
+        (
+            "list",
+            ("topk", "TOPK.RESERVE KEY 50 3000000 3 0.9", "TOPK.ADD KEY"),
+        ),
+    ] {
+        fill_large(&mut connection, large, name);
+        connection.check(&format!("EXPIRE {name} 1000"), ":1");
+    }
+    // Samples in commands would take long.
+    let mut digest = TDigest::new(1_000_000, Budget::UNLIMITED).expect("a digest");
+    let mut random = Random::new(6);
+    let samples: Vec<_> = (0..3_800_000).map(|_| random.next() as f64).collect();
+    digest.add(&samples).expect("memory");
+    let mut payload = Writer::new(type_id(b"TDIS-TYPE", 0));
+    digest.save(&mut payload);
+    let payload = payload.finish();
+    assert!(payload.len() > 64 << 20);
+    let restored = connection.send(&[b"RESTORE", &b"digest"[..], b"0", &payload]);
+    assert!(restored.is_ok(), "{restored}");
+    let wanted = State::of(&mut connection);
+    assert!(server.rewrite_aof());
+    let parts = fs::read_dir(server.dir().join("appendonlydir")).expect("a directory");
+    let parts = parts.map(|part| fs::read(part.expect("a part").path()).expect("a file"));
+    let log = parts.collect::<Vec<_>>().concat();
+    let log = String::from_utf8_lossy(&log);
+    let count = |name: &str| log.matches(name).count();
+    let counts = ["CMS.LOADCHUNK", "TDIGEST.LOADCHUNK", "RESTORE"].map(count);
+    assert_eq!(counts, [18, 1, 1]);
+    server.restart();
+    State::of(&mut server.resp2()).assert_same(&wanted, "after the rewrite");
+}
+
+/// Errors of SCANDUMP and LOADCHUNK. A refused chunk changes nothing.
+#[test]
+fn invalid_chunks_are_refused() {
+    const NOT_NUMERIC: &str = "-ERR Second argument must be numeric";
+    const BAD_DATA: &str = "-ERR received bad data";
+    let server = Server::start();
+    let mut connection = server.resp2();
+    connection.check_all(
+        "
+        SET string x
+        CMS.INITBYDIM cms 500 4
+        CMS.INCRBY cms a 5
+        CMS.INITBYDIM wide 1 1 CELL_SIZE 8
+        TOPK.RESERVE topk 2 10 2 0.9
+        TOPK.ADD topk a
+        TDIGEST.CREATE td
+        TDIGEST.ADD td 1
+        ",
+    );
+    let before = State::of(&mut connection);
+    let digest = Family::of("tdigest")
+        .chunks(&mut connection, "td")
+        .remove(0)
+        .1;
+    let long = "x".repeat(200);
+    connection.check_all(&format!(
+        "
+        CMS.SCANDUMP none 0 => -CMS: key does not exist
+        CMS.SCANDUMP string 0 => -WRONGTYPE...
+        CMS.SCANDUMP cms x => -Second argument must be numeric
+        CMS.SCANDUMP cms -1 => *[:0 $]
+        CMS.SCANDUMP cms 8001 => *[:0 $]
+        CMS.LOADCHUNK string 1 x => -WRONGTYPE...
+        CMS.LOADCHUNK cms x x => {NOT_NUMERIC}
+        CMS.LOADCHUNK none 2 x => -CMS: key does not exist
+        CMS.LOADCHUNK none 1 x => {BAD_DATA}
+        CMS.LOADCHUNK cms 0 x => {BAD_DATA}
+        CMS.LOADCHUNK cms 1 xx => {BAD_DATA}
+        CMS.LOADCHUNK cms 9999 x => -ERR invalid offset - no link found
+        CMS.LOADCHUNK cms 8003 xxx => -ERR invalid chunk - Too big for current filter
+        TOPK.SCANDUMP none 0 => -TopK: key does not exist
+        TOPK.SCANDUMP topk x => -Second argument must be numeric
+        TOPK.SCANDUMP string 0 => -WRONGTYPE...
+        TOPK.SCANDUMP topk 161 => *[:0 $]
+        TOPK.LOADCHUNK none 2 x => -TopK: key does not exist
+        TOPK.LOADCHUNK none 1 x => {BAD_DATA}
+        TOPK.LOADCHUNK topk x x => {NOT_NUMERIC}
+        TOPK.LOADCHUNK topk 1 xx => {BAD_DATA}
+        TOPK.LOADCHUNK topk 999 x => -ERR invalid offset...
+        TOPK.LOADCHUNK topk 201 {long} => -ERR invalid chunk...
+        TOPK.LOADCHUNK string 1 x => -WRONGTYPE...
+        TDIGEST.SCANDUMP none 0 => -ERR T-Digest: key does not exist
+        TDIGEST.SCANDUMP string 0 => -WRONGTYPE...
+        TDIGEST.SCANDUMP td x => -Second argument must be numeric
+        TDIGEST.SCANDUMP td 1 => *[:0 $]
+        TDIGEST.LOADCHUNK string 1 x => -WRONGTYPE...
+        TDIGEST.LOADCHUNK none x x => {NOT_NUMERIC}
+        TDIGEST.LOADCHUNK none 2 x => -ERR T-Digest: key does not exist
+        "
+    ));
+    // A count above the maximum of an 8-byte cell; a key that exists; a chunk without its first byte.
+    for (family, key, iterator, chunk) in [
+        ("cms", "wide", 9, &[0xff; 8][..]),
+        ("tdigest", "td", 1, &digest),
+        ("tdigest", "none", 1, &digest[1..]),
+    ] {
+        let reply = Family::of(family).load(&mut connection, key, iterator, chunk);
+        assert_eq!(reply.to_string(), BAD_DATA, "{key}");
+    }
+    State::of(&mut connection).assert_same(&before, "refused chunks");
 }
 
 /// The server compresses payloads in the AOF as in RDB files and replies of DUMP.
@@ -187,7 +355,7 @@ fn payloads_in_the_aof_are_compressed_as_dump_does() {
         let mut connection = server.resp2();
         fill(&mut connection, 30);
         // Counters of 20 KB, nearly all of them 0.
-        assert!(connection.call("CMS.INITBYDIM sparse 1000 5").is_ok());
+        connection.ok("CMS.INITBYDIM sparse 1000 5");
         connection.call("CMS.INCRBY sparse item 5");
         let wanted = State::of(&mut connection);
         let dump = connection.call("DUMP sparse");

@@ -102,7 +102,7 @@ fn a_full_synchronization_during_writes_copies_everything() {
             assert_same(&primary, &[&replica], &when);
             // Synchronizes again, now with old data to replace.
             if load == "swapdb" {
-                assert!(replica.call("REPLICAOF NO ONE").is_ok());
+                replica.ok("REPLICAOF NO ONE");
                 let mut own = Workload::new(9, "own:", KEYS);
                 create(&mut replica.resp2(), &mut own);
                 // The replica replies to reads with the old data while it loads the new data.
@@ -165,7 +165,7 @@ fn chained_replicas_with_other_settings_have_the_same_data() {
     assert_same(&primary, &[&middle, &last], "the chain");
     // The AOF of the last replica contains the same data.
     let wanted = State::of(&mut last.resp2());
-    assert!(last.call("REPLICAOF NO ONE").is_ok());
+    last.ok("REPLICAOF NO ONE");
     // After a full synchronization, the replica rewrites its AOF and must complete that before it stops.
     assert!(last.wait_for_rewrite());
     last.restart();
@@ -325,7 +325,7 @@ fn a_replica_on_a_processor_without_fma_stores_the_same_bytes() {
     for (rate, _) in BITS_PER_ENTRY {
         for (key, growth) in [("scaling", "EXPANSION 2"), ("fixed", "NONSCALING")] {
             let command = format!("BF.RESERVE {key}:{rate} {rate} 10 {growth}");
-            assert!(connection.call(&command).is_ok(), "{command}");
+            connection.ok(&command);
         }
         let items: Vec<_> = (0..100).map(|item| item.to_string()).collect();
         let command = format!("BF.MADD scaling:{rate} {}", items.join(" "));
@@ -334,14 +334,14 @@ fn a_replica_on_a_processor_without_fma_stores_the_same_bytes() {
             "BF.RESERVE half:{rate} {} 10",
             rate.parse::<f64>().unwrap() * 2.0
         );
-        assert!(connection.call(&double).is_ok(), "{double}");
+        connection.ok(&double);
     }
     for command in [
         "CMS.INITBYPROB cms 0.001 0.008194",
         "TDIGEST.CREATE digest",
         "TOPK.RESERVE top 3 100 5 0.9",
     ] {
-        assert!(connection.call(command).is_ok(), "{command}");
+        connection.ok(command);
     }
     assert_same(&primary, &[&replica], "without FMA");
     for server in [&primary, &replica] {

@@ -13,9 +13,8 @@ mod recorded_stream;
 mod replicated;
 pub mod replication;
 mod settings;
-mod transcripts;
 
-use crate::support::resp::Reply;
+use crate::support::resp::error;
 use crate::support::server::{Options, Server};
 
 /// The arguments of a command.
@@ -28,7 +27,7 @@ fn with_random_seeds() -> Options {
 
 /// [`with_random_seeds`], but new keys have the fixed seed, so that their false positives are the same in each run. Small
 /// filters have many more of them than the error rate: two hashes determine all bits of each item.
-fn replacement() -> Options {
+pub fn replacement() -> Options {
     with_random_seeds().module_arguments(&["bloom-use-random-seed", "no"])
 }
 
@@ -48,10 +47,6 @@ fn fixed_seed() -> Vec<u8> {
     let hex = "590ff522ea7811daa714d8093b3e7bd91d898a733e988887307f97cd28073383";
     let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal digits");
     (0..hex.len()).step_by(2).map(byte).collect()
-}
-
-fn error(text: &str) -> Reply {
-    Reply::Error(text.as_bytes().to_vec())
 }
 
 /// The arguments of a command that are separated by spaces.

@@ -294,7 +294,7 @@ impl Workload {
     }
 
     /// Any command of the module.
-    fn any(&mut self) -> Command {
+    pub fn any(&mut self) -> Command {
         let family = self.random.pick(&self.families);
         let (key, other) = (self.name(family), self.name(family));
         let templates = self.random.pick(&[family.uses, family.reads, SKETCH_USES]);

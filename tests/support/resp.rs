@@ -71,6 +71,26 @@ impl Reply {
         }
     }
 
+    /// The integers of an array.
+    ///
+    /// # Panics
+    /// If the reply is no array.
+    #[allow(dead_code)] // Not all test programs use it.
+    pub fn integers(&self) -> Vec<i64> {
+        let items = self.items().unwrap_or_else(|| panic!("no array: {self}"));
+        items.iter().filter_map(Self::integer).collect()
+    }
+
+    /// The integer in a field.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[allow(dead_code)] // Not all test programs use it.
+    pub fn number(&self, field: &str) -> i64 {
+        let number = self.field(field).and_then(Self::integer);
+        number.unwrap_or_else(|| panic!("no number {field}: {self}"))
+    }
+
     /// The value of a field in a map, or in an array of names and values.
     pub fn field(&self, name: &str) -> Option<&Reply> {
         if let Self::Map(pairs) = self {
@@ -113,6 +133,12 @@ impl Reply {
             _ => None,
         }
     }
+}
+
+/// An error with this text.
+#[allow(dead_code)] // Not all test programs use it.
+pub fn error(text: &str) -> Reply {
+    Reply::Error(text.as_bytes().to_vec())
 }
 
 /// Compact notation with the type characters of RESP, and brackets around aggregates: `+OK`, `-ERR no`, `:1`, `$text`, `_`
@@ -225,6 +251,61 @@ impl Connection {
     /// If the connection breaks or no reply arrives in time.
     pub fn call(&mut self, command: &str) -> Reply {
         self.send(&command.split(' ').collect::<Vec<_>>())
+    }
+
+    /// Sends a command as [`Connection::call`]; the reply must not be an error.
+    #[track_caller]
+    pub fn run(&mut self, command: &str) -> Reply {
+        let reply = self.call(command);
+        assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+        reply
+    }
+
+    /// Sends a command as [`Connection::call`]; the reply must be `OK`.
+    #[track_caller]
+    pub fn ok(&mut self, command: &str) {
+        let reply = self.call(command);
+        assert!(reply.is_ok(), "{command}: {reply}");
+    }
+
+    /// Sends a command as [`Connection::call`]; the reply must have this text.
+    #[allow(dead_code)] // Not all test programs use it.
+    #[track_caller]
+    pub fn check(&mut self, command: &str, reply: impl AsRef<str>) {
+        assert_eq!(self.call(command).to_string(), reply.as_ref(), "{command}");
+    }
+
+    /// Runs the lines of a text: [`Connection::check`] for `COMMAND => REPLY`, [`Connection::run`] for `COMMAND`. A reply that
+    /// ends with `...` is only the beginning. Empty lines and lines that begin with `#` are skipped.
+    #[allow(dead_code)] // Not all test programs use it.
+    #[track_caller]
+    pub fn check_all(&mut self, lines: &str) {
+        let lines = lines.lines().map(str::trim);
+        for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let Some((command, expected)) = line.split_once(" => ") else {
+                self.run(line);
+                continue;
+            };
+            match expected.strip_suffix("...") {
+                Some(start) => {
+                    let reply = self.call(command.trim_end()).to_string();
+                    assert!(reply.starts_with(start), "{line}\n{reply}");
+                }
+                None => self.check(command.trim_end(), expected),
+            }
+        }
+    }
+
+    /// The payload that DUMP replies.
+    ///
+    /// # Panics
+    /// If the key is missing.
+    #[allow(dead_code)] // Not all test programs use it.
+    pub fn payload(&mut self, key: &str) -> Vec<u8> {
+        match self.send(&["DUMP", key]) {
+            Reply::Bulk(payload) => payload,
+            other => panic!("DUMP {key}: {other}"),
+        }
     }
 
     /// Sends a command with arbitrary bytes as arguments and waits for its reply.

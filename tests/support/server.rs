@@ -272,6 +272,27 @@ impl Server {
         self.resp2().call(command)
     }
 
+    /// [`Connection::run`] over a new connection.
+    #[allow(dead_code)] // Not all test programs use it.
+    #[track_caller]
+    pub fn run(&self, command: &str) -> Reply {
+        self.resp2().run(command)
+    }
+
+    /// [`Connection::ok`] over a new connection.
+    #[allow(dead_code)] // Not all test programs use it.
+    #[track_caller]
+    pub fn ok(&self, command: &str) {
+        self.resp2().ok(command);
+    }
+
+    /// [`Connection::check`] over a new connection.
+    #[allow(dead_code)] // Not all test programs use it.
+    #[track_caller]
+    pub fn check(&self, command: &str, reply: impl AsRef<str>) {
+        self.resp2().check(command, reply);
+    }
+
     /// The value of a field in any section of INFO; `None` if there is no such field.
     pub fn info(&self, field: &str) -> Option<String> {
         let reply = self.call("INFO everything");

@@ -1,6 +1,5 @@
 //! BF.MERGE on a real server: replies, results, replication, keyspace events.
 
-use crate::count_min::assert_answers;
 use crate::families::dump;
 use crate::support::server::{Options, Server};
 
@@ -9,73 +8,41 @@ fn failed_merges_report_errors_and_change_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();
     let wrong_type = "-WRONGTYPE Operation against a key holding the wrong kind of value";
-    assert_answers(
-        &mut connection,
-        &[
-            ("SET string x", "+OK"),
-            ("BF.RESERVE a 0.01 100", "+OK"),
-            ("BF.MADD a 1 2 3", "*[:1 :1 :1]"),
-            ("BF.RESERVE capacity 0.01 101", "+OK"),
-            ("BF.RESERVE rate 0.001 100", "+OK"),
-            ("BF.RESERVE factor 0.01 100 EXPANSION 4", "+OK"),
-            ("BF.RESERVE fixed 0.01 100 NONSCALING", "+OK"),
-        ],
+    connection.check_all(
+        "
+        SET string x => +OK
+        BF.RESERVE a 0.01 100 => +OK
+        BF.MADD a 1 2 3 => *[:1 :1 :1]
+        BF.RESERVE capacity 0.01 101 => +OK
+        BF.RESERVE rate 0.001 100 => +OK
+        BF.RESERVE factor 0.01 100 EXPANSION 4 => +OK
+        BF.RESERVE fixed 0.01 100 NONSCALING => +OK
+    ",
     );
     let before = dump(&mut connection, "a");
-    assert_answers(
-        &mut connection,
-        &[
-            (
-                "BF.MERGE a 1",
-                "-ERR wrong number of arguments for 'bf.merge' command",
-            ),
-            (
-                "BF.MERGE a x b",
-                "-ERR numkeys is not an integer or out of range",
-            ),
-            (
-                "BF.MERGE a 9223372036854775808 b",
-                "-ERR numkeys is not an integer or out of range",
-            ),
-            ("BF.MERGE a 0 b", "-ERR numkeys should be greater than 0"),
-            ("BF.MERGE a -1 b", "-ERR numkeys should be greater than 0"),
-            (
-                "BF.MERGE a 2 b",
-                "-ERR numkeys is not the number of keys that follow",
-            ),
-            (
-                "BF.MERGE a 1 a a",
-                "-ERR numkeys is not the number of keys that follow",
-            ),
-            (
-                "BF.MERGE a 9223372036854775807 a",
-                "-ERR numkeys is not the number of keys that follow",
-            ),
-            ("BF.MERGE string 1 a", wrong_type),
-            ("BF.MERGE a 1 string", wrong_type),
-            ("BF.MERGE new 2 a string", wrong_type),
-            ("BF.MERGE a 1 nothing", "-ERR not found"),
-            ("BF.MERGE new 2 a nothing", "-ERR not found"),
-            (
-                "BF.MERGE a 2 a capacity",
-                "-ERR cannot merge: capacity differs: 100 and 101",
-            ),
-            (
-                "BF.MERGE new 2 a rate",
-                "-ERR cannot merge: error rate differs: 0.01 and 0.001",
-            ),
-            (
-                "BF.MERGE a 1 factor",
-                "-ERR cannot merge: expansion differs: 2 and 4",
-            ),
-            (
-                "BF.MERGE a 1 fixed",
-                "-ERR cannot merge: scaling differs: yes and no",
-            ),
-            ("EXISTS new nothing", ":0"),
-            ("COMMAND GETKEYS BF.MERGE d 2 s t", "*[$d $s $t]"),
-        ],
-    );
+    connection.check_all(&format!(
+        "
+        BF.MERGE a 1 => -ERR wrong number of arguments for 'bf.merge' command
+        BF.MERGE a x b => -ERR numkeys is not an integer or out of range
+        BF.MERGE a 9223372036854775808 b => -ERR numkeys is not an integer or out of range
+        BF.MERGE a 0 b => -ERR numkeys should be greater than 0
+        BF.MERGE a -1 b => -ERR numkeys should be greater than 0
+        BF.MERGE a 2 b => -ERR numkeys is not the number of keys that follow
+        BF.MERGE a 1 a a => -ERR numkeys is not the number of keys that follow
+        BF.MERGE a 9223372036854775807 a => -ERR numkeys is not the number of keys that follow
+        BF.MERGE string 1 a => {wrong_type}
+        BF.MERGE a 1 string => {wrong_type}
+        BF.MERGE new 2 a string => {wrong_type}
+        BF.MERGE a 1 nothing => -ERR not found
+        BF.MERGE new 2 a nothing => -ERR not found
+        BF.MERGE a 2 a capacity => -ERR cannot merge: capacity differs: 100 and 101
+        BF.MERGE new 2 a rate => -ERR cannot merge: error rate differs: 0.01 and 0.001
+        BF.MERGE a 1 factor => -ERR cannot merge: expansion differs: 2 and 4
+        BF.MERGE a 1 fixed => -ERR cannot merge: scaling differs: yes and no
+        EXISTS new nothing => :0
+        COMMAND GETKEYS BF.MERGE d 2 s t => *[$d $s $t]
+    "
+    ));
     assert_eq!(dump(&mut connection, "a"), before);
 }
 
@@ -90,23 +57,18 @@ fn a_merged_filter_has_all_items_also_on_a_replica() {
         words.join(" ")
     };
     for (key, from, to) in [("a", 0, 150), ("b", 100, 1000), ("c", 5000, 5010)] {
-        assert!(
-            connection
-                .call(&format!("BF.RESERVE {key} 0.001 100"))
-                .is_ok()
-        );
+        connection.ok(&format!("BF.RESERVE {key} 0.001 100"));
         connection.call(&format!("BF.MADD {key} {}", words(from, to)));
     }
-    assert_answers(
-        &mut connection,
-        &[
-            // A source may occur twice, and it may be the destination.
-            ("BF.MERGE new 3 a b a", "+OK"),
-            ("EXPIRE a 1000", ":1"),
-            ("BF.MERGE a 2 c a", "+OK"),
-            ("BF.MERGE a 1 b", "+OK"),
-            ("TTL a", ":1000"),
-        ],
+    // A source may occur twice, and it may be the destination.
+    connection.check_all(
+        "
+        BF.MERGE new 3 a b a => +OK
+        EXPIRE a 1000 => :1
+        BF.MERGE a 2 c a => +OK
+        BF.MERGE a 1 b => +OK
+        TTL a => :1000
+        ",
     );
     for (key, wanted) in [("new", 1000), ("a", 1010)] {
         let asked = format!("BF.MEXISTS {key} {}", words(0, 1000));
@@ -137,7 +99,7 @@ fn a_merged_filter_has_all_items_also_on_a_replica() {
     for key in ["a", "b", "c", "new"] {
         assert_eq!(dump(&mut other, key), dump(&mut connection, key), "{key}");
     }
-    assert!(connection.call("DEBUG RELOAD").is_ok());
+    connection.ok("DEBUG RELOAD");
     for key in ["a", "new"] {
         assert_eq!(dump(&mut other, key), dump(&mut connection, key), "{key}");
     }
@@ -161,7 +123,7 @@ fn merges_without_effect_send_no_event() {
         "BF.MERGE new 1 empty",
         "SET end 1",
     ] {
-        assert!(connection.call(command).is_ok(), "{command}");
+        connection.ok(command);
     }
     let mut events = Vec::new();
     while events.last().is_none_or(|event| event != "end set") {
@@ -181,7 +143,7 @@ fn merges_without_effect_send_no_event() {
 fn a_merge_without_sufficient_memory_changes_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();
-    assert!(connection.call("BF.RESERVE large 0.001 20000000").is_ok());
+    connection.ok("BF.RESERVE large 0.001 20000000");
     connection.call("BF.ADD large 1");
     let used: u64 = server
         .info("used_memory")
@@ -189,16 +151,12 @@ fn a_merge_without_sufficient_memory_changes_nothing() {
         .parse()
         .expect("a number");
     let limit = format!("CONFIG SET maxmemory {}", used + (10 << 20));
-    assert!(connection.call(&limit).is_ok());
-    assert_answers(
-        &mut connection,
-        &[
-            (
-                "BF.MERGE new 1 large",
-                "-ERR Insufficient memory to create filter",
-            ),
-            ("EXISTS new", ":0"),
-            ("BF.MERGE large 1 large", "+OK"),
-        ],
+    connection.ok(&limit);
+    connection.check_all(
+        "
+        BF.MERGE new 1 large => -ERR Insufficient memory to create filter
+        EXISTS new => :0
+        BF.MERGE large 1 large => +OK
+    ",
     );
 }

@@ -1,8 +1,8 @@
 //! CMS.INCRBYLIMIT: replies, what is replicated, events, and what public hashes allow an attacker.
 
-use super::{assert_answers, replication_offset};
+use super::replication_offset;
 use crate::families::dump;
-use crate::support::resp::{Connection, Reply};
+use crate::support::resp::Connection;
 use crate::support::server::{Options, Server};
 use crate::windows::logged_commands;
 use sha2::{Digest, Sha256};
@@ -14,29 +14,20 @@ const NOT_A_NUMBER: &str = "-CMS: Cannot parse number";
 fn increments_within_the_limit_are_accepted() {
     let server = Server::start();
     let create = "CMS.INITBYDIM k 1000 5";
-    assert!(server.resp2().call(create).is_ok());
+    server.resp2().ok(create);
     // A reply of arrays in both protocols. An item sees the increments of the items before it.
     for (n, mut connection) in [server.resp2(), server.resp3()].into_iter().enumerate() {
         let [a, b, c] = ["a", "b", "c"].map(|item| format!("{item}{n}"));
-        assert_answers(
-            &mut connection,
-            &[
-                (&format!("CMS.INCRBYLIMIT k 10 {a} 4"), "*[*[:1 :4]]"),
-                (&format!("CMS.INCRBYLIMIT k 10 {a} 7"), "*[*[:0 :4]]"),
-                (&format!("CMS.INCRBYLIMIT k 10 {a} 6"), "*[*[:1 :10]]"),
-                (&format!("CMS.INCRBYLIMIT k 10 {a} 0"), "*[*[:1 :10]]"),
-                (&format!("CMS.INCRBYLIMIT k 9 {a} 0"), "*[*[:0 :10]]"),
-                (
-                    &format!("CMS.INCRBYLIMIT k 10 {b} 5 {b} 5 {b} 1 {c} 1 {a} 1"),
-                    "*[*[:1 :5] *[:1 :10] *[:0 :10] *[:1 :1] *[:0 :10]]",
-                ),
-                (
-                    &format!("CMS.INCRBYLIMIT k 9223372036854775807 {a} 9223372036854775807"),
-                    "*[*[:0 :10]]",
-                ),
-                (&format!("CMS.QUERY k {a} {b} {c}"), "*[:10 :10 :1]"),
-            ],
-        );
+        connection.check_all(&format!("
+            CMS.INCRBYLIMIT k 10 {a} 4 => *[*[:1 :4]]
+            CMS.INCRBYLIMIT k 10 {a} 7 => *[*[:0 :4]]
+            CMS.INCRBYLIMIT k 10 {a} 6 => *[*[:1 :10]]
+            CMS.INCRBYLIMIT k 10 {a} 0 => *[*[:1 :10]]
+            CMS.INCRBYLIMIT k 9 {a} 0 => *[*[:0 :10]]
+            CMS.INCRBYLIMIT k 10 {b} 5 {b} 5 {b} 1 {c} 1 {a} 1 => *[*[:1 :5] *[:1 :10] *[:0 :10] *[:1 :1] *[:0 :10]]
+            CMS.INCRBYLIMIT k 9223372036854775807 {a} 9223372036854775807 => *[*[:0 :10]]
+            CMS.QUERY k {a} {b} {c} => *[:10 :10 :1]
+        "));
     }
     assert_eq!(server.info_number("bf_cms_limit_refusals"), 10);
     assert_eq!(server.info_number("bf_cms_refusals"), 0);
@@ -47,29 +38,25 @@ fn errors_are_reported_in_order() {
     let server = Server::start();
     let mut connection = server.resp2();
     let arity = "-ERR wrong number of arguments for 'cms.incrbylimit' command";
-    assert!(connection.call("SET string x").is_ok());
-    assert!(connection.call("CMS.INITBYDIM k 1000 5").is_ok());
+    connection.ok("SET string x");
+    connection.ok("CMS.INITBYDIM k 1000 5");
     let offset = replication_offset(&server);
-    assert_answers(
-        &mut connection,
-        &[
-            ("CMS.INCRBYLIMIT string x a", arity),
-            ("CMS.INCRBYLIMIT string x a x b", arity),
-            ("CMS.INCRBYLIMIT nothing x a x", "-CMS: key does not exist"),
-            ("CMS.INCRBYLIMIT string x a x", WRONG_TYPE),
-            ("CMS.INCRBYLIMIT k x a 1", NOT_A_NUMBER),
-            ("CMS.INCRBYLIMIT k 0 a 0", NOT_A_NUMBER),
-            ("CMS.INCRBYLIMIT k -1 a 1", NOT_A_NUMBER),
-            ("CMS.INCRBYLIMIT k 9223372036854775808 a 1", NOT_A_NUMBER),
-            ("CMS.INCRBYLIMIT k 5 a x", NOT_A_NUMBER),
-            ("CMS.INCRBYLIMIT k 5 a 1 b -1", NOT_A_NUMBER),
-            (
-                "CMS.INCRBYLIMIT k 5 a 1 b 9223372036854775808",
-                NOT_A_NUMBER,
-            ),
-            ("CMS.QUERY k a b", "*[:0 :0]"),
-        ],
-    );
+    connection.check_all(&format!(
+        "
+        CMS.INCRBYLIMIT string x a => {arity}
+        CMS.INCRBYLIMIT string x a x b => {arity}
+        CMS.INCRBYLIMIT nothing x a x => -CMS: key does not exist
+        CMS.INCRBYLIMIT string x a x => {WRONG_TYPE}
+        CMS.INCRBYLIMIT k x a 1 => {NOT_A_NUMBER}
+        CMS.INCRBYLIMIT k 0 a 0 => {NOT_A_NUMBER}
+        CMS.INCRBYLIMIT k -1 a 1 => {NOT_A_NUMBER}
+        CMS.INCRBYLIMIT k 9223372036854775808 a 1 => {NOT_A_NUMBER}
+        CMS.INCRBYLIMIT k 5 a x => {NOT_A_NUMBER}
+        CMS.INCRBYLIMIT k 5 a 1 b -1 => {NOT_A_NUMBER}
+        CMS.INCRBYLIMIT k 5 a 1 b 9223372036854775808 => {NOT_A_NUMBER}
+        CMS.QUERY k a b => *[:0 :0]
+    "
+    ));
     assert_eq!(replication_offset(&server), offset);
 }
 
@@ -84,21 +71,15 @@ fn increments_above_the_maximum_are_refused() {
         for depth in [1, 5, 12, 40, 100] {
             let key = format!("k{size}:{depth}");
             let create = format!("CMS.INITBYDIM {key} 1000 {depth} CELL_SIZE {size}");
-            assert!(connection.call(&create).is_ok());
+            connection.ok(&create);
             let limited = format!("CMS.INCRBYLIMIT {key} {NO_LIMIT}");
-            assert_answers(
-                &mut connection,
-                &[
-                    (
-                        &format!("{limited} a {} a 2 a 1 a 1 b 0", max - 1),
-                        &format!(
-                            "*[*[:1 :{0}] *[:0 :{0}] *[:1 :{max}] *[:0 :{max}] *[:1 :0]]",
-                            max - 1
-                        ),
-                    ),
-                    (&format!("{limited} a 1"), &format!("*[*[:0 :{max}]]")),
-                ],
-            );
+            let last = max - 1;
+            connection.check_all(&format!(
+                "
+                {limited} a {last} a 2 a 1 a 1 b 0 => *[*[:1 :{last}] *[:0 :{last}] *[:1 :{max}] *[:0 :{max}] *[:1 :0]]
+                {limited} a 1 => *[*[:0 :{max}]]
+                "
+            ));
         }
     }
     // The total is at its maximum.
@@ -141,7 +122,7 @@ fn accepted_increments_are_replicated() {
     let sizes = [1, 2, 4, 8];
     for size in sizes {
         let create = format!("CMS.INITBYDIM k{size} 100 5 CELL_SIZE {size}");
-        assert!(connection.call(&create).is_ok());
+        connection.ok(&create);
         expected_log.push(create.replace(" CELL_SIZE 4", ""));
         expected_events.push(format!("k{size} cms.initbydim"));
         for (arguments, replicated) in [
@@ -182,12 +163,12 @@ fn accepted_increments_are_replicated() {
 fn permission_to_read_and_write_is_needed() {
     let server = Server::start();
     let mut connection = server.resp2();
-    assert!(connection.call("CMS.INITBYDIM k 100 5").is_ok());
+    connection.ok("CMS.INITBYDIM k 100 5");
     for (permission, is_allowed) in [("%R~k", false), ("%W~k", false), ("%RW~k", true)] {
         let rule = format!("ACL SETUSER u on nopass resetkeys +@all {permission}");
-        assert!(connection.call(&rule).is_ok());
+        connection.ok(&rule);
         let mut user = server.resp2();
-        assert!(user.call("AUTH u x").is_ok());
+        user.ok("AUTH u x");
         let reply = user.call("CMS.INCRBYLIMIT k 5 a 1").to_string();
         assert_eq!(reply.starts_with("-NOPERM"), !is_allowed, "{reply}");
     }
@@ -254,7 +235,7 @@ fn chosen_names_refuse_a_victim_unless_names_are_authenticated() {
     let authenticated = |name: &str| hmac(b"the secret of the application", name);
     let requests = |connection: &mut Connection, names: &dyn Fn(&str) -> String| {
         let create = format!("CMS.INITBYDIM k {WIDTH} {DEPTH}");
-        assert!(connection.call(&create).is_ok());
+        connection.ok(&create);
         let mut request = |name: &str| {
             let command = format!("CMS.INCRBYLIMIT k 100 {} 1", names(name));
             connection.call(&command)
@@ -265,7 +246,7 @@ fn chosen_names_refuse_a_victim_unless_names_are_authenticated() {
             }
         }
         let reply = request(VICTIM).to_string();
-        assert_eq!(connection.call("DEL k"), Reply::Integer(1));
+        connection.check("DEL k", ":1");
         reply
     };
     let server = Server::start();

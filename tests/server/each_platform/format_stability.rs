@@ -128,7 +128,7 @@ fn recorded_keys_load_and_save_unchanged() {
             .collect();
         let keys = file["keys"].as_object().expect("keys");
         assert!(commands.len() > 100 && keys.len() > 5);
-        assert!(connection.call("FLUSHALL SYNC").is_ok());
+        connection.ok("FLUSHALL SYNC");
         make(&mut connection, &commands);
         for (key, recorded) in keys {
             let dump = base64(&recorded["dump"]);

@@ -141,7 +141,7 @@ fn assert_replicas_same(nodes: &Nodes, when: &str) {
             sent.is_some() && sent == replica.info("slave_repl_offset")
         });
         let mut connection = replica.resp2();
-        assert!(connection.call("READONLY").is_ok());
+        connection.ok("READONLY");
         // After a failover, the replica may briefly redirect reads to the previous owner of the slots.
         let mut is_known = |key: &Reply| {
             let key = key.text().expect("a key");
@@ -171,7 +171,7 @@ fn slot_migration_during_writes_loses_no_data() {
     let large = &tags[0];
     // Random bits do not compress, but the attempt takes long.
     for server in nodes.servers.iter().chain([&model]) {
-        assert!(server.call("CONFIG SET rdbcompression no").is_ok());
+        server.ok("CONFIG SET rdbcompression no");
     }
     // The large keys are created from the same seed on the node of their slot and on the model.
     for server in [&nodes.servers[0], &model] {

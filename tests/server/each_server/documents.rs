@@ -16,7 +16,6 @@ pub mod reference;
 mod versions;
 
 use crate::support::page::{self, Block, Page};
-use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
 use environment::Environment;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -74,8 +73,7 @@ fn the_questions_of_the_first_page_have_answers() {
             .iter()
             .flat_map(|cell| cell.split('`').skip(1).step_by(2))
         {
-            let reply = server.call(command);
-            assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+            server.run(command);
             count += 1;
         }
     }

@@ -72,7 +72,7 @@ fn for_each_fault(
         for kind in KINDS {
             let fault = &format!("rdb_save {kind}");
             inject(server, &[]);
-            assert!(connection.call("SAVE").is_ok());
+            connection.ok("SAVE");
             inject(server, &[fault]);
             let is_cut_off = dump(&mut connection, "key") != whole;
             let has_kind = family.stored_kinds.contains(&kind);
@@ -97,7 +97,7 @@ fn a_file_that_lacks_a_value_does_not_replace_the_old_one() {
             state
         };
         let held = state(connection);
-        assert!(connection.call("SET marker 1").is_ok());
+        connection.ok("SET marker 1");
         assert!(is_error(&connection.call("SAVE")), "{name}, {fault}");
         assert_eq!(files(server.dir()), before, "{name}, {fault}");
         assert!(
@@ -115,9 +115,9 @@ fn a_file_that_lacks_a_value_does_not_replace_the_old_one() {
     // Without faults, a save succeeds again.
     inject(&server, &[]);
     let held = State::of(&mut server.resp2());
-    assert!(server.call("DEBUG RELOAD").is_ok());
+    server.ok("DEBUG RELOAD");
     State::of(&mut server.resp2()).assert_same(&held, "after DEBUG RELOAD");
-    assert!(server.call("SAVE").is_ok());
+    server.ok("SAVE");
     server.kill_and_restart();
     State::of(&mut server.resp2()).assert_same(&held, "after a restart");
 }
@@ -140,7 +140,7 @@ fn a_child_that_cannot_save_a_value_ends_with_an_error() {
     let mut server = start(&[]);
     for_each_fault(&mut server, |server, connection, name, fault| {
         let before = files(server.dir());
-        assert!(connection.call("SET marker 1").is_ok());
+        connection.ok("SET marker 1");
         assert!(!save_in_background(server), "{name}, {fault}");
         assert_eq!(files(server.dir()), before, "{name}, {fault}");
         inject(server, &[]);
@@ -154,16 +154,14 @@ fn a_payload_that_lacks_a_value_is_refused() {
     let target = Server::start();
     let port = target.port();
     for_each_fault(&mut server, |_, connection, name, fault| {
-        let Reply::Bulk(payload) = connection.call("DUMP key") else {
-            panic!("{name}, {fault}");
-        };
+        let payload = connection.payload("key");
         let restore: [&[u8]; 4] = [b"RESTORE", b"copy", b"0", &payload];
         let reply = target.resp2().send(&restore).to_string();
         assert_eq!(reply, "-ERR Bad data format", "{name}, {fault}");
         let reply = connection.call(&format!("MIGRATE 127.0.0.1 {port} key 0 5000"));
         assert!(reply.to_string().contains("Bad data format"), "{reply}");
-        assert_eq!(target.call("DBSIZE"), Reply::Integer(0));
-        assert_eq!(connection.call("EXISTS key"), Reply::Integer(1));
+        target.check("DBSIZE", ":0");
+        connection.check("EXISTS key", ":1");
     });
 }
 
@@ -178,7 +176,7 @@ fn a_replica_rejects_a_synchronization_that_lacks_a_value() {
         let held = State::of(&mut connection);
         inject(&primary, &["rdb_save double"]);
         let mut replica = Server::start();
-        assert!(replica.call("SET own 1").is_ok());
+        replica.ok("SET own 1");
         replica.call(&format!("REPLICAOF 127.0.0.1 {}", primary.port()));
         let failed = "this child process ends with an error";
         replica.wait_until("two failed synchronizations", |_| {
@@ -236,17 +234,17 @@ fn saving_allocates_no_memory() {
     for family in FAMILIES {
         run_on(&mut connection, family.type_name, family.build);
     }
-    assert!(connection.call("TOPK.RESERVE large 50000").is_ok());
+    connection.ok("TOPK.RESERVE large 50000");
     for first in (0..2000).step_by(100) {
         let items = (first..first + 100).map(|n: u32| format!(" item:{n}"));
         connection.call(&format!("TOPK.ADD large{}", items.collect::<String>()));
     }
-    assert!(connection.call("TOPK.RESERVE long 3").is_ok());
+    connection.ok("TOPK.RESERVE long 3");
     connection.call(&format!("TOPK.ADD long {}", "x".repeat(3 << 20)));
     let held = State::of(&mut connection);
     inject(&server, &["rdb_save memory"]);
     State::of(&mut connection).assert_same(&held, "without memory");
-    assert!(connection.call("SAVE").is_ok());
+    connection.ok("SAVE");
     assert!(save_in_background(&mut server));
     inject(&server, &[]);
     server.kill_and_restart();

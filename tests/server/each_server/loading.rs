@@ -100,8 +100,7 @@ impl Loaded {
                     .config("maxmemory 1gb\n")
                     .start();
                 let load = line.replacen("loadmodule", "MODULE LOAD", 1);
-                let reply = server.call(&load);
-                assert!(reply.is_ok(), "{load}: {reply}");
+                server.ok(&load);
                 server
             }
         }
@@ -129,8 +128,7 @@ impl Loaded {
 /// CONFIG REWRITE, twice.
 fn rewrite(server: &Server, connection: &mut Connection) {
     for _ in 0..2 {
-        let reply = connection.call("CONFIG REWRITE");
-        assert!(reply.is_ok(), "{reply}");
+        connection.ok("CONFIG REWRITE");
     }
     let file = fs::read_to_string(server.config_path()).expect("a file");
     let lines = file.lines();
@@ -195,7 +193,7 @@ fn settings_of_a_removed_module_prevent_the_start() {
     let [loaded, ..] = LOADED;
     let mut server = loaded.start(Way::MainFile, dir.path());
     let set = format!("CONFIG SET {} 5", server.setting("cf-bucket-size"));
-    assert!(server.call(&set).is_ok());
+    server.ok(&set);
     rewrite(&server, &mut server.resp2());
     server.shut_down();
     let file = fs::read_to_string(server.config_path()).expect("a file");

@@ -147,12 +147,12 @@ fn a_replica_of_redisbloom_can_become_the_primary() {
             let mut primary = Primary::of(&replica, &rdb);
             primary.send(&commands);
             primary.wait();
-            assert!(replica.call("REPLICAOF NO ONE").is_ok());
+            replica.ok("REPLICAOF NO ONE");
             let log = replica.log();
             assert!(!log.contains("error to its master"), "{log}");
             assert_arrived(&keys, &mut replica.resp2(), 0);
             // It now accepts writes.
-            assert!(replica.call("BF.RESERVE new 0.01 100").is_ok());
+            replica.ok("BF.RESERVE new 0.01 100");
         }
     }
 }

@@ -366,11 +366,7 @@ fn the_exporter_limits_the_accuracy_of_a_scrape() {
     let server = Server::start();
     let mut connection = server.resp2();
     for key in ["a1", "a2", "b3"] {
-        assert!(
-            connection
-                .call(&format!("BF.RESERVE {key} 0.01 100000"))
-                .is_ok()
-        );
+        connection.ok(&format!("BF.RESERVE {key} 0.01 100000"));
     }
     let metrics = |arguments: &[&str]| {
         let arguments = [&["--accuracy", "a*", "--accuracy", "b3"], arguments].concat();
@@ -435,8 +431,7 @@ fn the_exporter_tolerates_errors() {
         connection.call(&format!("CF.ADD {key} x"));
     }
     let mut skipped = |changes: &str| {
-        let reply = connection.call(&format!("ACL SETUSER exporter {user}{changes}"));
-        assert!(reply.is_ok(), "{reply}");
+        connection.ok(&format!("ACL SETUSER exporter {user}{changes}"));
         let url = format!("redis://exporter:secret@127.0.0.1:{}", server.port());
         let names = [
             "--server",
@@ -483,7 +478,7 @@ fn the_exporter_delivers_quantiles_and_top_items_within_limits() {
         "SET latency:string x",
         "TOPK.RESERVE pages 9 80 5 0.9 WINDOW 3600000",
     ] {
-        assert!(connection.call(command).is_ok(), "{command}");
+        connection.ok(command);
     }
     // The last item has the same label as the one before.
     let items = [

@@ -19,8 +19,7 @@ fn start() -> Server {
 
 /// Runs `handler` on every event with this name until [`replies`] is called.
 fn on(connection: &mut Connection, event: &str, handler: &str) {
-    let reply = connection.call(&format!("HANDLER.ON {event} {handler}"));
-    assert!(reply.is_ok(), "{reply}");
+    connection.ok(&format!("HANDLER.ON {event} {handler}"));
 }
 
 /// The replies to the handler's commands in RESP2, without the last line terminator.
@@ -151,7 +150,7 @@ fn commands_run_by_a_handler_reply_as_usual() {
                 let replies = replies(&mut connection);
                 assert_eq!(got, wanted, "{command}, {event}, {handler}");
                 assert_eq!(replies, [*reply], "{command}, {event}, {handler}");
-                assert_eq!(connection.call("DEL key"), Reply::Integer(1));
+                connection.check("DEL key", ":1");
             }
         }
         connection.call("DEL plain");
@@ -175,7 +174,7 @@ fn commands_run_by_a_handler_reply_as_usual() {
 fn commands_can_run_while_a_merge_opens_its_keys() {
     let server = start();
     let mut connection = server.resp2();
-    assert!(connection.call("DEBUG SET-ACTIVE-EXPIRE 0").is_ok());
+    connection.ok("DEBUG SET-ACTIVE-EXPIRE 0");
     for family in FAMILIES {
         let Some(merge) = &family.merge else {
             continue;

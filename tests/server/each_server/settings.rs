@@ -2,7 +2,7 @@
 
 use crate::families::{Setting, one_per_family, setting};
 use crate::support::names::assert_same_names;
-use crate::support::resp::{Connection, Reply, Text};
+use crate::support::resp::{Connection, Text};
 use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 
@@ -91,7 +91,7 @@ fn every_setting_survives_a_rewritten_configuration_file() {
     for Setting { name, other, .. } in settings() {
         assert_eq!(get(&mut connection, &server.setting(name)), *other);
     }
-    assert!(connection.call("CONFIG REWRITE").is_ok());
+    connection.ok("CONFIG REWRITE");
     let file = std::fs::read_to_string(server.config_path()).expect("a file");
     for Setting { name, other, .. } in settings() {
         let set = format!("{} {other}", server.setting(name));
@@ -113,7 +113,7 @@ fn changed_settings_do_not_affect_existing_keys() {
     let server = Server::start();
     let mut connection = server.resp2();
     for command in ["BF.ADD bf a", "CF.ADD cf a"] {
-        assert_eq!(connection.call(command), Reply::Integer(1));
+        connection.check(command, ":1");
     }
     let look = |connection: &mut Connection| {
         ["DUMP bf", "DUMP cf", "BF.INFO bf", "CF.INFO cf"].map(|command| connection.call(command))

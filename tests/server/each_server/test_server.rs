@@ -64,10 +64,10 @@ fn a_restart_keeps_the_directory_and_saves_if_there_are_save_points() {
         .without_module()
         .arguments(&["--save", "3600 1"])
         .start();
-    assert!(server.call("SET k v").is_ok());
+    server.ok("SET k v");
     server.restart();
     assert_eq!(server.call("GET k"), Reply::Bulk(b"v".to_vec()));
-    assert!(server.call("SET k w").is_ok());
+    server.ok("SET k w");
     server.kill_and_restart();
     assert_eq!(server.call("GET k"), Reply::Bulk(b"v".to_vec()));
 }
@@ -75,20 +75,20 @@ fn a_restart_keeps_the_directory_and_saves_if_there_are_save_points() {
 #[test]
 fn without_save_points_a_restart_is_empty() {
     let mut server = plain();
-    assert!(server.call("SET k v").is_ok());
+    server.ok("SET k v");
     server.restart();
-    assert_eq!(server.call("GET k"), Reply::Null('$'));
+    server.check("GET k", "$-1");
 }
 
 #[test]
 fn a_replica_receives_earlier_and_later_writes() {
     let mut primary = plain();
     let mut replica = plain();
-    assert!(primary.call("SET before 1").is_ok());
+    primary.ok("SET before 1");
     replica.replicate(&primary);
-    assert!(primary.call("SET after 2").is_ok());
+    primary.ok("SET after 2");
     primary.wait_for_replica(&replica);
-    assert_eq!(replica.call("MGET before after").to_string(), "*[$1 $2]");
+    replica.check("MGET before after", "*[$1 $2]");
 }
 
 #[test]

@@ -482,16 +482,8 @@ pub fn on_key(command: &str, key: &str) -> String {
 
 /// Runs commands on a key; none may fail.
 pub fn run_on(connection: &mut Connection, key: &str, commands: &[&str]) -> Vec<Reply> {
-    let commands = commands
-        .iter()
-        .map(|command| (command, on_key(command, key)));
-    commands
-        .map(|(command, on_key)| {
-            let reply = connection.call(&on_key);
-            assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
-            reply
-        })
-        .collect()
+    let commands = commands.iter().map(|command| on_key(command, key));
+    commands.map(|command| connection.run(&command)).collect()
 }
 
 /// A command that creates a key, with the window of [`window!`].

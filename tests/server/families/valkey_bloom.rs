@@ -149,7 +149,7 @@ pub const TYPE: Family = Family {
 /// Allows keys of this type above the default limit of 128 MiB.
 pub fn allow_huge_keys(connection: &mut Connection) {
     let set = format!("CONFIG SET bf.bloom-memory-usage-limit {}", i64::MAX);
-    assert!(connection.call(&set).is_ok());
+    connection.ok(&set);
 }
 
 /// The payload of BF.LOAD for a key.

@@ -53,14 +53,18 @@ impl Step {
     }
 }
 
-/// The family and the steps of a transcript with a name such as `8.10/bf-101`.
-pub fn transcript(name: &str) -> (String, Vec<Step>) {
-    transcript_of(&format!("transcripts/{name}"))
+/// The folder of the transcripts of a version of RedisBloom, such as `8.10`, or of `valkey-bloom`.
+pub fn folder(name: &str) -> PathBuf {
+    match name {
+        "valkey-bloom" => directory().join(name),
+        version => directory().join("transcripts").join(version),
+    }
 }
 
-/// The family and the steps of a transcript with a path such as `valkey-bloom/vb-mix`.
-pub fn transcript_of(path: &str) -> (String, Vec<Step>) {
-    let path = directory().join(format!("{path}.jsonl.gz"));
+/// The family and the steps of a transcript with a name such as `8.10/bf-101` or `valkey-bloom/vb-mix`.
+pub fn transcript(name: &str) -> (String, Vec<Step>) {
+    let (folder, file) = name.split_once('/').expect("a folder");
+    let path = self::folder(folder).join(format!("{file}.jsonl.gz"));
     let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut lines = BufReader::new(GzDecoder::new(file))
         .lines()

@@ -139,7 +139,7 @@ fn obeyed_insertions_ignore_parameters_without_an_effect() {
     let mut replica = options().start();
     replica.replicate(&primary);
     let mut connection = primary.resp2();
-    assert!(connection.call("BF.RESERVE bf 0.01 100").is_ok());
+    connection.ok("BF.RESERVE bf 0.01 100");
     let parameters = [
         "CAPACITY 9223372036854775807",
         "CAPACITY 0",
@@ -156,7 +156,7 @@ fn obeyed_insertions_ignore_parameters_without_an_effect() {
     ];
     for (number, parameters) in parameters.iter().enumerate() {
         let command = format!("HANDLER.REPLICATE BF.INSERT bf {parameters} ITEMS {number}");
-        assert!(connection.call(&command).is_ok(), "{command}");
+        connection.ok(&command);
     }
     // Of a missing filter, the last value of an option counts.
     let last = [
@@ -167,7 +167,7 @@ fn obeyed_insertions_ignore_parameters_without_an_effect() {
     ];
     for (number, parameters) in last.iter().enumerate() {
         let command = format!("HANDLER.REPLICATE BF.INSERT new:{number} {parameters} ITEMS a");
-        assert!(connection.call(&command).is_ok(), "{command}");
+        connection.ok(&command);
     }
     primary.wait_for_replica(&replica);
     assert!(!replica.log().contains("error to its"), "{}", replica.log());
@@ -189,6 +189,6 @@ fn obeyed_insertions_ignore_parameters_without_an_effect() {
     let mut connection = primary.resp2();
     connection.call("HANDLER.REPLICATE BF.INSERT refused CAPACITY 9 CAPACITY 0 ITEMS a");
     primary.wait_for_replica(&replica);
-    assert_eq!(replica.call("EXISTS refused"), Reply::Integer(0));
+    replica.check("EXISTS refused", ":0");
     assert!(replica.log().contains("Bad capacity"));
 }

@@ -66,8 +66,7 @@ fn run(primary: &mut Server, replica: &Server, context: &str, command: &str) {
             send(&mut connection, &["EXEC"]);
         }
         "HANDLER.ON set" => {
-            let reply = replica.call(&format!("{context} {command}"));
-            assert!(reply.is_ok(), "{reply}");
+            replica.ok(&format!("{context} {command}"));
             send(&mut connection, &["SET", "x", "1"]);
         }
         other => {
@@ -142,7 +141,7 @@ fn commands_without_a_client_of_the_primary_are_obeyed_on_a_replica() {
     }
     assert_eq!(run_contexts, CONTEXTS.len() * FAMILIES.len());
     // The primary has run none of these commands.
-    assert_eq!(primary.call("EXISTS bf:0"), Reply::Integer(0));
+    primary.check("EXISTS bf:0", ":0");
 }
 
 /// Before the command of the primary, a client of the replica gets a context of another kind: in all orders of two kinds. The

@@ -19,8 +19,7 @@ const NEWEST: usize = 10_000_000_000;
 fn load(create: &str, commands: &[String], increments: usize) -> Duration {
     let server = options().start();
     let mut connection = server.resp2();
-    let created = connection.call(create);
-    assert!(created.is_ok(), "{create}: {created}");
+    connection.ok(create);
     append(&server, commands.iter().map(String::as_str));
     let (time, reply) = cpu::of_main_thread_during(&mut connection, |connection| {
         connection.call("DEBUG LOADAOF")

@@ -34,8 +34,7 @@ fn clients_are_limited_during_asynchronous_loading() {
     }
     primary.wait_for_replica(&replica);
     // The primary has the identity that the replica expects, but not the commands that it lacks.
-    let set = replica.call("CONFIG SET key-load-delay 10000");
-    assert!(set.is_ok(), "{set}");
+    replica.ok("CONFIG SET key-load-delay 10000");
     connection.call("MULTI");
     connection.call("CLIENT KILL TYPE replica");
     connection.send(&["SET", "large", &"x".repeat(100_000)]);
@@ -70,8 +69,7 @@ fn clients_are_limited_during_asynchronous_loading() {
     }
     let info = client.read().expect("a reply").to_string();
     assert!(info.contains("async_loading:1"), "{info}");
-    let set = client.call("CONFIG SET key-load-delay 0");
-    assert!(set.is_ok(), "{set}");
+    client.ok("CONFIG SET key-load-delay 0");
     primary.wait_for_replica(&replica);
     // The loaded keys are those of the primary.
     for family in FAMILIES {

@@ -40,7 +40,7 @@ fn annotated_dumps_are_those_of_the_server() {
     let server = Options::new().debug_module().start();
     server.set_clock(TIME);
     let mut connection = server.resp2();
-    assert!(connection.call("CONFIG SET rdbcompression no").is_ok());
+    connection.ok("CONFIG SET rdbcompression no");
     let page = Page::read(Path::new("docs/contributing/formats.md"));
     let mut described = BTreeSet::new();
     for section in page.text.split("\n## ") {
@@ -54,8 +54,7 @@ fn annotated_dumps_are_those_of_the_server() {
             .collect();
         let key = commands[0].split(' ').nth(1).expect("a key");
         for command in &commands {
-            let reply = connection.call(command);
-            assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+            connection.run(command);
         }
         let Reply::Bulk(payload) = connection.call(&format!("DUMP {key}")) else {
             panic!("no payload of {key}");

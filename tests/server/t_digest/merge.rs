@@ -1,6 +1,6 @@
 //! TDIGEST.MERGE: checks, operands, results.
 
-use super::{Uniform, add, ok};
+use super::{Uniform, add};
 use crate::families::dump;
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
@@ -12,13 +12,10 @@ fn failed_merges_report_errors_in_order_and_change_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();
     for key in ["a", "b"] {
-        ok(
-            &mut connection,
-            &format!("TDIGEST.CREATE {key} COMPRESSION 40"),
-        );
+        connection.ok(&format!("TDIGEST.CREATE {key} COMPRESSION 40"));
         add(&mut connection, key, Uniform(3).take(50));
     }
-    ok(&mut connection, "SET string x");
+    connection.ok("SET string x");
     let wrong_type = "-WRONGTYPE Operation against a key holding the wrong kind of value";
     let wrong_arity = "-ERR wrong number of arguments for 'tdigest.merge' command";
     let missing = "-ERR T-Digest: key does not exist";
@@ -55,7 +52,7 @@ fn failed_merges_report_errors_in_order_and_change_nothing() {
         (dump(&mut connection, "a"), dump(&mut connection, "b")),
         before
     );
-    assert_eq!(connection.call("EXISTS none"), Reply::Integer(0));
+    connection.check("EXISTS none", ":0");
 }
 
 /// In RedisBloom, the destination loses its time to live; in Roughly, it keeps it.
@@ -70,7 +67,7 @@ fn a_replica_has_the_time_to_live_of_its_primary() {
     ];
     let replica = Server::start();
     replicate_from(&replica, &commands.map(words));
-    assert_eq!(replica.call("PEXPIRETIME a"), Reply::Integer(-1));
+    replica.check("PEXPIRETIME a", ":-1");
 
     let mut primary = Options::new().arguments(&["--appendonly", "yes"]).start();
     let mut replica = Server::start();
@@ -91,7 +88,7 @@ fn a_replica_has_the_time_to_live_of_its_primary() {
 fn weights_beyond_63_bits_are_refused_and_change_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();
-    ok(&mut connection, "TDIGEST.CREATE k COMPRESSION 10");
+    connection.ok("TDIGEST.CREATE k COMPRESSION 10");
     add(&mut connection, "k", [1.0, 2.0, 3.0]);
     let mut merges = 0;
     let error = loop {
@@ -107,25 +104,25 @@ fn weights_beyond_63_bits_are_refused_and_change_nothing() {
     };
     assert_eq!(error.to_string(), "-ERR T-Digest: overflow detected");
     assert_eq!(merges, 61);
-    ok(&mut connection, "TDIGEST.ADD k 4");
-    ok(&mut connection, "DEBUG RELOAD");
-    assert_eq!(connection.call("TDIGEST.MAX k").to_string(), "$4");
+    connection.ok("TDIGEST.ADD k 4");
+    connection.ok("DEBUG RELOAD");
+    connection.check("TDIGEST.MAX k", "$4");
 }
 
 #[test]
 fn a_merge_includes_the_destination_unless_override_is_given() {
     let server = Server::start();
     let mut connection = server.resp2();
-    ok(&mut connection, "TDIGEST.CREATE d COMPRESSION 77");
-    ok(&mut connection, "TDIGEST.CREATE a COMPRESSION 50");
-    ok(&mut connection, "TDIGEST.CREATE b COMPRESSION 60");
+    connection.ok("TDIGEST.CREATE d COMPRESSION 77");
+    connection.ok("TDIGEST.CREATE a COMPRESSION 50");
+    connection.ok("TDIGEST.CREATE b COMPRESSION 60");
     add(&mut connection, "d", [100.0]);
     add(&mut connection, "a", [1.0, 2.0]);
     add(&mut connection, "b", [3.0]);
     let sources = (dump(&mut connection, "a"), dump(&mut connection, "b"));
-    assert_eq!(connection.call("EXPIRE d 1000"), Reply::Integer(1));
+    connection.check("EXPIRE d 1000", ":1");
     let mut merge = |words: &str| {
-        ok(&mut connection, &format!("TDIGEST.MERGE {words}"));
+        connection.ok(&format!("TDIGEST.MERGE {words}"));
         let key = words.split(' ').next().unwrap();
         let info = connection.send(&["TDIGEST.INFO", key]).to_string();
         let field = |name: &str| -> i64 {

@@ -1,6 +1,6 @@
 //! The stored size of a digest, and what changes it.
 
-use super::{Uniform, add, answers, ok};
+use super::{Uniform, add, answers};
 use crate::families::dump;
 use crate::support::resp::Reply;
 use crate::support::server::Server;
@@ -18,7 +18,7 @@ fn a_merge_into_itself_stores_the_compressed_form_on_primary_and_replica() {
     let mut replica = Server::start();
     replica.replicate(&primary);
     let mut connection = primary.resp2();
-    ok(&mut connection, "TDIGEST.CREATE digest");
+    connection.ok("TDIGEST.CREATE digest");
     add(&mut connection, "digest", Uniform(5).take(SAMPLES));
     let before = dump(&mut connection, "digest");
     assert!(size(&before) > 2 * 9 * SAMPLES, "{} bytes", size(&before));
@@ -30,7 +30,7 @@ fn a_merge_into_itself_stores_the_compressed_form_on_primary_and_replica() {
     assert_eq!(answers(&mut on_replica, "digest"), expected);
     assert_eq!(dump(&mut on_replica, "digest"), before);
 
-    ok(&mut connection, "TDIGEST.MERGE digest 1 digest OVERRIDE");
+    connection.ok("TDIGEST.MERGE digest 1 digest OVERRIDE");
     let after = dump(&mut connection, "digest");
     assert!(size(&after) < size(&before) / 4, "{} bytes", size(&after));
     assert_eq!(answers(&mut connection, "digest"), expected);

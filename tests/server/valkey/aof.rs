@@ -149,8 +149,7 @@ fn a_rewrite_emits_large_keys_in_chunks() {
         "BF.MADD large 1 2 3",
         "BF.MADD small 1 2 3",
     ] {
-        let reply = connection.call(command);
-        assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+        connection.run(command);
     }
     let digests = |connection: &mut Connection| {
         ["large", "small"].map(|key| connection.send(&["DEBUG", "DIGEST-VALUE", key]))

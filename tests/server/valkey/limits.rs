@@ -11,7 +11,7 @@ const TOO_LARGE: &str = "ERR operation exceeds bloom object memory limit";
 
 fn limit(connection: &mut Connection, bytes: u64) {
     let set = format!("CONFIG SET bf.bloom-memory-usage-limit {bytes}");
-    assert!(connection.call(&set).is_ok());
+    connection.ok(&set);
 }
 
 fn size(connection: &mut Connection, key: &str) -> u64 {
@@ -61,7 +61,7 @@ fn no_command_creates_a_key_above_the_limit() {
         assert_eq!(logged(&server).len(), before, "{name}");
         limit(&mut connection, bytes);
         assert_eq!(connection.send(&command), created, "{name}");
-        assert_eq!(connection.call("DEL KEY"), Reply::Integer(1));
+        connection.check("DEL KEY", ":1");
         limit(&mut connection, 128 << 20);
     }
 }
@@ -71,19 +71,19 @@ fn no_command_creates_a_key_above_the_limit() {
 fn a_key_above_the_limit_accepts_items_that_fit() {
     let server = replacement().start();
     let mut connection = server.resp2();
-    assert!(connection.call("BF.RESERVE k 1e-9 10").is_ok());
+    connection.ok("BF.RESERVE k 1e-9 10");
     limit(&mut connection, 1);
     let reply = connection.call(&format!("BF.MADD k {}", numbers(0, 10)));
     assert_eq!(reply, Reply::Array(vec![Reply::Integer(1); 10]));
     let before = dump(&mut connection, "k");
-    assert_eq!(connection.call("BF.ADD k 10"), error(TOO_LARGE));
-    assert_eq!(connection.call("BF.ADD k 9"), Reply::Integer(0));
-    assert_eq!(connection.call("BF.CARD k"), Reply::Integer(10));
+    connection.check("BF.ADD k 10", format!("-{TOO_LARGE}"));
+    connection.check("BF.ADD k 9", ":0");
+    connection.check("BF.CARD k", ":10");
     assert_eq!(dump(&mut connection, "k"), before);
-    assert_eq!(connection.call("COPY k copy"), Reply::Integer(1));
+    connection.check("COPY k copy", ":1");
     // A new limit applies at once.
     limit(&mut connection, 10_000);
-    assert_eq!(connection.call("BF.ADD k 10"), Reply::Integer(1));
+    connection.check("BF.ADD k 10", ":1");
 }
 
 #[test]
@@ -192,14 +192,14 @@ fn files_and_replication_are_not_limited() {
         }
         server.restart_with(limited().arguments(arguments));
         assert_eq!(state(&server), before, "{arguments:?}");
-        assert!(server.call("DEBUG RELOAD").is_ok());
+        server.ok("DEBUG RELOAD");
         assert_eq!(state(&server), before, "{arguments:?}");
-        assert_eq!(
-            server.call("BF.INSERT x TIGHTENING 0.5 ITEMS a"),
-            error(TOO_LARGE)
+        server.check(
+            "BF.INSERT x TIGHTENING 0.5 ITEMS a",
+            format!("-{TOO_LARGE}"),
         );
         // The limit applies to a replica after it becomes a primary.
-        assert!(synchronized.call("REPLICAOF NO ONE").is_ok());
+        synchronized.ok("REPLICAOF NO ONE");
         let insert = synchronized.call("BF.INSERT x TIGHTENING 0.5 ITEMS a");
         assert_eq!(insert, error(TOO_LARGE));
     }
@@ -216,7 +216,7 @@ fn other_types_are_not_limited() {
         "BF.RESERVE window 0.01 100 WINDOW 1000",
         "CF.RESERVE cuckoo 1000",
     ] {
-        assert!(connection.call(command).is_ok(), "{command}");
+        connection.ok(command);
     }
     let grown = connection.call(&format!("BF.MADD classic {}", numbers(0, 500)));
     assert!(!grown.to_string().contains("ERR"), "{grown}");

@@ -96,7 +96,7 @@ pub fn assert_file(server: &Server, size: &str) {
     assert_recorded(server, PERSISTENT, Some(size));
     let mut connection = server.resp2();
     select(&mut connection, EXPIRING.into());
-    assert_eq!(connection.call("DBSIZE"), Reply::Integer(31));
+    connection.check("DBSIZE", ":31");
     for key in keys() {
         key.assert_dump(&mut connection);
         let time = connection.send(&["PEXPIRETIME", &key.name]).integer();
@@ -111,7 +111,7 @@ fn rdb_files_of_valkey_bloom_load() {
     fs::write(server.dir().join("dump.rdb"), file).expect("a file");
     server.kill_and_restart();
     assert_file(&server, "size_after_restore");
-    assert!(server.call("DEBUG RELOAD").is_ok());
+    server.ok("DEBUG RELOAD");
     assert_file(&server, "size_after_restore");
 }
 
@@ -122,7 +122,7 @@ fn saved_rdb_files_have_the_recorded_values_and_no_other_data_of_the_module() {
     let file = rdb_for(&server);
     fs::write(server.dir().join("dump.rdb"), file).expect("a file");
     server.kill_and_restart();
-    assert!(server.call("SAVE").is_ok());
+    server.ok("SAVE");
     let mut file = fs::read(server.dir().join("dump.rdb")).expect("a file");
     for expires in [None, Some(EXPIRES)] {
         for key in keys() {

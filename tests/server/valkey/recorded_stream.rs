@@ -39,11 +39,11 @@ fn replicas_of_valkey_bloom_have_the_recorded_keys() {
         primary.wait();
         // The replica refuses the items that valkey-bloom has refused and replicates, without an error.
         assert_eq!(replica.info_number("unexpected_error_replies"), 0);
-        assert!(replica.call("REPLICAOF NO ONE").is_ok());
+        replica.ok("REPLICAOF NO ONE");
         // The replies depend on these settings.
         let replies = replica.setting("bf-replies");
         let set = format!("CONFIG SET {replies} valkey-bloom");
-        assert!(replica.call(&set).is_ok());
+        replica.ok(&set);
         allow_default_size(&replica);
         assert_file(&replica, "size_after_restore");
         assert_recorded(&replica, LOGGED, None);
@@ -77,7 +77,7 @@ fn replicas_of_valkey_bloom_reply_as_it_does() {
 
 fn allow_default_size(server: &Server) {
     let set = "CONFIG SET bf.bloom-memory-usage-limit 134217728";
-    assert!(server.call(set).is_ok());
+    server.ok(set);
 }
 
 /// Sends the writes of a transcript to a replica, and compares its replies to the reads.
@@ -93,7 +93,7 @@ fn replicate(transcript: &str, protocol: Protocol, replica: &Server, primary: &m
     let mut larger = HashSet::new();
     let mut compared = 0;
     let mut report = Report::default();
-    let (_, steps) = recorded::transcript_of(transcript);
+    let (_, steps) = recorded::transcript(transcript);
     for (number, step) in steps.iter().enumerate() {
         let command: Vec<_> = step.command.iter().map(argument).collect();
         let expected = step.expected(protocol);

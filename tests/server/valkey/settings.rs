@@ -66,7 +66,7 @@ fn new_keys_have_the_configured_type() {
         }
         // Existing keys keep their type.
         connection.call("BF.INSERT kept TIGHTENING 0.5 ITEMS a");
-        assert_eq!(connection.call("BF.ADD kept b"), Reply::Integer(1));
+        connection.check("BF.ADD kept b", ":1");
         assert_eq!(type_of(&mut connection, "kept"), "+bloomfltr");
         connection.call("DEL kept");
     }
@@ -108,7 +108,7 @@ fn settings_apply_to_their_own_type() {
         [":7", "$0.375", "$-1", "-ERR invalid information value"]
     );
     // BF.RESERVE specifies all but the ratio and the growth factor.
-    assert!(connection.call("BF.RESERVE reserved 0.625 9").is_ok());
+    connection.ok("BF.RESERVE reserved 0.625 9");
     assert_eq!(
         info(&mut connection, "reserved")[..3],
         [":9", "$0.625", "$-1"]
@@ -181,7 +181,7 @@ fn the_settings_of_valkey_bloom_can_be_in_the_configuration_file() {
     ] {
         set(&server, name, value);
     }
-    assert!(server.call("CONFIG REWRITE").is_ok());
+    server.ok("CONFIG REWRITE");
     server.restart_with(Options::new().config_file().without_module());
     let mut connection = server.resp2();
     let get = |connection: &mut Connection, name: &str| {

@@ -2,11 +2,7 @@
 
 use super::filter::Filter;
 use super::logged_commands;
-use crate::support::resp::{Protocol, Reply};
-
-fn error(text: &str) -> Reply {
-    Reply::Error(text.as_bytes().to_vec())
-}
+use crate::support::resp::{Protocol, Reply, error};
 
 #[test]
 fn an_item_counts_from_its_first_addition() {
@@ -75,11 +71,11 @@ fn a_full_filter_ends_the_array_with_an_error() {
 #[test]
 fn a_missing_key_is_not_created() {
     let mut filter = Filter::new("BF.RESERVE k 1e-9 100");
-    assert_eq!(filter.call("BF.ADDNX missing a"), error("ERR not found"));
-    assert_eq!(filter.call("EXISTS missing"), Reply::Integer(0));
+    filter.check("BF.ADDNX missing a", "-ERR not found");
+    filter.check("EXISTS missing", ":0");
     filter.call("SET string x");
     let wrong = "WRONGTYPE Operation against a key holding the wrong kind of value";
-    assert_eq!(filter.call("BF.ADDNX string a"), error(wrong));
+    filter.check("BF.ADDNX string a", format!("-{wrong}"));
     let arity = filter.call("BF.ADDNX k").to_string();
     assert!(
         arity.starts_with("-ERR wrong number of arguments"),

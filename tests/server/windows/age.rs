@@ -2,11 +2,7 @@
 
 use super::{SKETCHES, set_ms, start};
 use crate::families::{FAMILIES, run_on};
-use crate::support::resp::{Connection, Protocol, Reply};
-
-fn error(text: &str) -> Reply {
-    Reply::Error(text.as_bytes().to_vec())
-}
+use crate::support::resp::{Connection, Protocol, Reply, error};
 
 /// The ages of items; -1 for null.
 fn ages(connection: &mut Connection, items: &str) -> Vec<i64> {
@@ -59,9 +55,9 @@ fn other_keys_have_no_ages() {
         let mut connection = server.connect(protocol);
         connection.call("SET string x");
         let wrong = "WRONGTYPE Operation against a key holding the wrong kind of value";
-        assert_eq!(connection.call("SKETCH.AGE string a"), error(wrong));
+        connection.check("SKETCH.AGE string a", format!("-{wrong}"));
         let arity = "ERR wrong number of arguments for 'sketch.age' command";
-        assert_eq!(connection.call("SKETCH.AGE string"), error(arity));
+        connection.check("SKETCH.AGE string", format!("-{arity}"));
         for family in FAMILIES {
             connection.call("DEL k");
             run_on(&mut connection, "k", family.build);

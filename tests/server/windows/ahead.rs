@@ -86,19 +86,16 @@ fn a_merge_from_a_source_in_the_future_is_refused() {
     set_ms(&server, 10_000_000);
     for key in ["a", "b"] {
         let window = format!("WINDOW 10000 PANES 10 SEED {SEED}");
-        let reply = connection.call(&format!("CMS.INITBYDIM {key} 100 3 {window}"));
-        assert!(reply.is_ok(), "{reply}");
+        connection.ok(&format!("CMS.INITBYDIM {key} 100 3 {window}"));
         connection.call(&format!("CMS.INCRBY {key} x 1"));
     }
     set_ms(&server, 10_002_000);
     connection.call("CMS.INCRBY b x 1");
     set_ms(&server, 10_000_000);
-    assert!(connection.call("CMS.MERGE a 2 a b").is_ok());
+    connection.ok("CMS.MERGE a 2 a b");
     set_ms(&server, 10_006_000);
     connection.call("CMS.INCRBY b x 1");
-    let Reply::Bulk(payload) = connection.call("DUMP b") else {
-        panic!("no payload");
-    };
+    let payload = connection.payload("b");
     set_ms(&server, 10_000_000);
     let reply = connection.send(&[&b"RESTORE"[..], b"c", b"0", &payload]);
     assert!(reply.is_ok(), "{reply}");
@@ -112,7 +109,7 @@ fn a_merge_from_a_source_in_the_future_is_refused() {
         assert_eq!(dump(&mut connection, "a"), before, "{command}");
     }
     // The destination is ahead itself, and its newest pane stays.
-    assert!(connection.call("CMS.MERGE c 2 a b").is_ok());
+    connection.ok("CMS.MERGE c 2 a b");
     assert_eq!(totals(&mut connection, "c").iter().sum::<i64>(), 6);
     server.wait_for_replica(&replica);
     for key in ["a", "c"] {

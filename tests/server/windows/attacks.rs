@@ -13,11 +13,6 @@ const SECRET: &str = "5f0c3a9be1d7264880f1b3c5d79e0a2b";
 /// The seed of the attacker's own sketches, fixed for the same reason.
 const OTHER: &str = "00000000000000000000000000000000";
 
-fn integers(reply: &Reply) -> Vec<i64> {
-    let items = reply.items().unwrap_or_else(|| panic!("{reply}"));
-    items.iter().filter_map(Reply::integer).collect()
-}
-
 /// The bits of a Bloom filter of the attacker that contains one item.
 fn bits_of(connection: &mut Connection, create: &str, item: &str) -> Vec<u8> {
     connection.call("DEL own");
@@ -56,13 +51,13 @@ fn colliding_items(
     count: usize,
 ) -> Vec<String> {
     connection.call("DEL own");
-    assert!(connection.call(&create.replace("KEY", "own")).is_ok());
+    connection.ok(&create.replace("KEY", "own"));
     connection.call(add);
     let mut found = Vec::new();
     for first in (0..).step_by(2000) {
         let items: Vec<_> = (first..first + 2000).map(|n| format!("item:{n}")).collect();
         let replies = connection.call(&format!("{query} {}", items.join(" ")));
-        let present = integers(&replies);
+        let present = replies.integers();
         let hits = items
             .into_iter()
             .zip(present)
@@ -86,10 +81,7 @@ fn chosen_items_hide_an_item_from_a_bloom_filter_without_a_window() {
     connection.call(&create.replace("KEY", "seen"));
     connection.call(&format!("BF.MADD seen {}", items.join(" ")));
     // A deduplicator would drop the victim's item.
-    assert_eq!(
-        connection.call(&format!("BF.ADD seen {VICTIM}")),
-        Reply::Integer(0)
-    );
+    connection.check(&format!("BF.ADD seen {VICTIM}"), ":0");
 }
 
 #[test]
@@ -154,7 +146,9 @@ fn chosen_items_raise_a_count_only_without_a_window() {
         connection.call("DEL seen");
         connection.call(&target.replace("KEY", "seen"));
         connection.call(&format!("CMS.INCRBY seen {} 1000", items[0]));
-        integers(&connection.call(&format!("CMS.QUERY seen {VICTIM}")))
+        connection
+            .call(&format!("CMS.QUERY seen {VICTIM}"))
+            .integers()
     };
     assert_eq!(attack(create, create), [1000]);
     assert_eq!(attack(&secret, &secret), [1000]);
@@ -173,12 +167,14 @@ fn chosen_items_keep_an_item_out_of_a_top_k_only_without_a_window() {
     // After 10,000 occurrences of one item, the probability that another one decays its cell is 0.9^10,000.
     let mut count = |create: &str, frequent: &[String]| {
         connection.call("DEL key");
-        assert!(connection.call(&create.replace("KEY", "key")).is_ok());
+        connection.ok(&create.replace("KEY", "key"));
         for item in frequent {
             connection.call(&format!("TOPK.INCRBY key {item} 10000"));
         }
         connection.call(&format!("TOPK.INCRBY key {VICTIM} 100"));
-        integers(&connection.call(&format!("TOPK.COUNT key {VICTIM}")))
+        connection
+            .call(&format!("TOPK.COUNT key {VICTIM}"))
+            .integers()
     };
     let mut attack = |own: &str, target: &str| {
         let mut items = Vec::new();

@@ -2,15 +2,11 @@
 
 use super::filter::Filter;
 use super::logged_without_seeds;
-use crate::support::resp::Reply;
+use crate::support::resp::{Reply, error};
 
 fn numbers(range: std::ops::Range<u64>) -> String {
     let numbers: Vec<_> = range.map(|number| number.to_string()).collect();
     numbers.join(" ")
-}
-
-fn error(text: &str) -> Reply {
-    Reply::Error(text.as_bytes().to_vec())
 }
 
 #[test]
@@ -18,17 +14,17 @@ fn an_addition_refreshes_the_item() {
     let mut filter = Filter::new("BF.RESERVE k 1e-9 100");
     assert_eq!(filter.integers("BF.MADD k a b a"), [1, 1, 0]);
     filter.at(3);
-    assert_eq!(filter.call("BF.ADD k a"), Reply::Integer(0));
+    filter.check("BF.ADD k a", ":0");
     filter.at(5);
     // The addition of b is more than four seconds ago, the last one of a is not.
     assert_eq!(filter.integers("BF.MEXISTS k a b"), [1, 0]);
-    assert_eq!(filter.call("BF.CARD k"), Reply::Integer(1));
+    filter.check("BF.CARD k", ":1");
     assert_eq!(filter.integers("BF.INSERT k ITEMS a b"), [0, 1]);
     filter.at(9);
     assert_eq!(filter.integers("BF.MEXISTS k a b"), [1, 1]);
     filter.at(10);
     assert_eq!(filter.integers("BF.MEXISTS k a b"), [0, 0]);
-    assert_eq!(filter.call("BF.CARD k"), Reply::Integer(0));
+    filter.check("BF.CARD k", ":0");
 }
 
 #[test]
@@ -76,13 +72,13 @@ fn insert_creates_a_window_and_ignores_the_option_for_an_existing_key() {
         let text = "ERR WINDOW must be between 1 and 315360000000 milliseconds";
         assert_eq!(invalid, error(text), "{key}");
     }
-    assert_eq!(
-        filter.call("BF.INSERT other WINDOW 9000 ITEMS x"),
-        error("ERR sketches with a window are disabled (sketch-windows)")
+    filter.check(
+        "BF.INSERT other WINDOW 9000 ITEMS x",
+        "-ERR sketches with a window are disabled (sketch-windows)",
     );
-    assert_eq!(
-        filter.call("BF.INSERT other NOCREATE WINDOW 9000 ITEMS x"),
-        error("ERR not found")
+    filter.check(
+        "BF.INSERT other NOCREATE WINDOW 9000 ITEMS x",
+        "-ERR not found",
     );
     let mut commands = logged_without_seeds(&filter.server);
     commands.retain(|command| !["MULTI", "EXEC"].contains(&command.as_str()));
@@ -161,8 +157,8 @@ fn a_full_filter_accepts_items_when_others_expire() {
     assert_eq!(filter.integers("BF.MADD k 0 1 2"), [0, 0, 0]);
     assert_eq!(filter.call("BF.ADD k new"), full);
     filter.at(5);
-    assert_eq!(filter.call("BF.ADD k new"), Reply::Integer(1));
-    assert_eq!(filter.call("BF.CARD k"), Reply::Integer(4));
+    filter.check("BF.ADD k new", ":1");
+    filter.check("BF.CARD k", ":4");
     assert_eq!(
         filter.call("BF.INFO k EXPANSION").items(),
         Some(&[Reply::Null('$')][..])
@@ -186,9 +182,9 @@ fn filters_with_a_window_cannot_be_merged() {
         assert_eq!(filter.call(merge), refused, "{merge}");
     }
     for merge in ["BF.MERGE new 2 missing k", "BF.MERGE plain 2 missing k"] {
-        assert_eq!(filter.call(merge), error("ERR not found"), "{merge}");
+        filter.check(merge, "-ERR not found");
     }
-    assert_eq!(filter.call("EXISTS new missing"), Reply::Integer(0));
+    filter.check("EXISTS new missing", ":0");
 }
 
 /// A write that removes a large sub-filter does not free it at once: each later write frees a part.
@@ -225,7 +221,7 @@ fn later_writes_free_a_large_sub_filter() {
     let after = bytes(&filter);
     filter.call("BF.ADD k 1");
     assert_eq!(bytes(&filter), after);
-    assert!(filter.call("DEBUG RELOAD").is_ok());
+    filter.ok("DEBUG RELOAD");
     assert_eq!(filter.integers("BF.MEXISTS k 1 2"), [1, 0]);
     assert!(bytes(&filter) <= after);
 }

@@ -68,7 +68,7 @@ fn lists_of_the_collection_of_streams_are_the_true_ones_on_all_copies() {
     let expected = dumps(&mut connection);
     server.wait_for_replica(&replica);
     assert_eq!(dumps(&mut replica.resp2()), expected);
-    assert!(connection.call("DEBUG RELOAD").is_ok());
+    connection.ok("DEBUG RELOAD");
     assert_eq!(dumps(&mut connection), expected);
     let mut recalls = Vec::new();
     for (stream, events) in streams.iter().zip(&events) {

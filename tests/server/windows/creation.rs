@@ -1,7 +1,7 @@
 //! The option WINDOW of the commands that create a key, and the setting `sketch-windows`.
 
 use super::{SKETCHES, dumps, logged_without_seeds};
-use crate::support::resp::Reply;
+use crate::support::resp::{Reply, error};
 use crate::support::server::{Options, Server};
 
 const BAD_LENGTH: &str = "ERR WINDOW must be between 1 and 315360000000 milliseconds";
@@ -9,10 +9,6 @@ const BAD_LENGTH: &str = "ERR WINDOW must be between 1 and 315360000000 millisec
 /// The error for a number of panes.
 fn bad_panes(max: u64) -> String {
     format!("ERR PANES must be between 1 and {max}, and at most WINDOW")
-}
-
-fn error(text: &str) -> Reply {
-    Reply::Error(text.as_bytes().to_vec())
 }
 
 #[test]
@@ -56,58 +52,34 @@ fn an_invalid_window_is_refused_and_creates_nothing() {
             let is_refused = reply.to_string().starts_with(text);
             assert!(is_refused, "{create} {end}: {reply}");
         }
-        assert_eq!(server.call("DBSIZE"), Reply::Integer(0));
+        server.check("DBSIZE", ":0");
     }
 }
 
 #[test]
 fn the_arguments_before_the_window_are_checked_first() {
     let server = Server::start();
-    for (command, text) in [
-        ("CMS.INITBYDIM k 0 5 WINDOW 0", "CMS: invalid width"),
-        (
-            "CMS.INITBYDIM k 5 5 CELL_SIZE 3 WINDOW 0",
-            "CMS: invalid cell size",
-        ),
-        (
-            "CMS.INITBYPROB k 2 0.1 WINDOW 0",
-            "CMS: invalid overestimation value",
-        ),
-        ("BF.RESERVE k 0.1 x WINDOW 0", "ERR bad capacity"),
-        (
-            "BF.RESERVE k 0.1 9 WINDOW 0 EXPANSION x",
-            "ERR bad expansion",
-        ),
-        ("BF.INSERT k CAPACITY 0 WINDOW 0 ITEMS a", "Bad capacity"),
-        ("BF.INSERT k WINDOW 0 CAPACITY 0 ITEMS a", BAD_LENGTH),
-        (
-            "BF.INSERT k PANES 4 WINDOW 9 ITEMS a",
-            "Unknown argument received",
-        ),
-        ("TOPK.RESERVE k 0 WINDOW 0", "TopK: invalid k"),
-        ("TOPK.RESERVE k 5 8 0 0.9 WINDOW 0", "TopK: invalid depth"),
-        (
-            "TDIGEST.CREATE k COMPRESSION x WINDOW 0",
-            "ERR T-Digest: error parsing compression parameter",
-        ),
-        (
-            "CF.RESERVE k 100 WINDOW 0 EXPANSION -1",
-            "EXPANSION: value must be in the range [0, 32768]",
-        ),
-        (
-            "CF.RESERVE k 1 WINDOW 0",
-            "Capacity must be in the range [2 * BUCKETSIZE, 1073741824]",
-        ),
-    ] {
-        assert_eq!(server.call(command), error(text), "{command}");
-    }
-    server.call("SET s x");
-    for (command, text) in [
-        ("CMS.INITBYDIM s 5 5 WINDOW 0", "CMS: key already exists"),
-        ("TOPK.RESERVE s 5 WINDOW 0", "TopK: key already exists"),
-    ] {
-        assert_eq!(server.call(command), error(text), "{command}");
-    }
+    let mut connection = server.resp2();
+    connection.check_all(&format!("
+        CMS.INITBYDIM k 4611686018427387904 8 WINDOW 0 => -CMS: invalid init arguments
+        CMS.INITBYPROB k 1e-300 0.1 WINDOW 1000 PANES 0 => -CMS: invalid init arguments
+        CMS.INITBYDIM k 0 5 WINDOW 0 => -CMS: invalid width
+        CMS.INITBYDIM k 5 5 CELL_SIZE 3 WINDOW 0 => -CMS: invalid cell size
+        CMS.INITBYPROB k 2 0.1 WINDOW 0 => -CMS: invalid overestimation value
+        BF.RESERVE k 0.1 x WINDOW 0 => -ERR bad capacity
+        BF.RESERVE k 0.1 9 WINDOW 0 EXPANSION x => -ERR bad expansion
+        BF.INSERT k CAPACITY 0 WINDOW 0 ITEMS a => -Bad capacity
+        BF.INSERT k WINDOW 0 CAPACITY 0 ITEMS a => -{BAD_LENGTH}
+        BF.INSERT k PANES 4 WINDOW 9 ITEMS a => -Unknown argument received
+        TOPK.RESERVE k 0 WINDOW 0 => -TopK: invalid k
+        TOPK.RESERVE k 5 8 0 0.9 WINDOW 0 => -TopK: invalid depth
+        TDIGEST.CREATE k COMPRESSION x WINDOW 0 => -ERR T-Digest: error parsing compression parameter
+        CF.RESERVE k 100 WINDOW 0 EXPANSION -1 => -EXPANSION: value must be in the range [0, 32768]
+        CF.RESERVE k 1 WINDOW 0 => -Capacity must be in the range [2 * BUCKETSIZE, 1073741824]
+        SET s x
+        CMS.INITBYDIM s 5 5 WINDOW 0 => -CMS: key already exists
+        TOPK.RESERVE s 5 WINDOW 0 => -TopK: key already exists
+    "));
 }
 
 #[test]
@@ -199,13 +171,10 @@ fn sketch_windows_disables_the_creation_only() {
         let create = sketch.create.replace("KEY", sketch.type_name);
         let windowed = format!("{create} WINDOW 1000");
         assert_eq!(server.call(&windowed), disabled);
-        assert_eq!(
-            server.call(&format!("{create} WINDOW 0")),
-            error(BAD_LENGTH)
-        );
-        assert!(server.call(&format!("CONFIG SET {name} yes")).is_ok());
-        assert!(server.call(&windowed).is_ok());
-        assert!(server.call(&format!("CONFIG SET {name} no")).is_ok());
+        server.check(&format!("{create} WINDOW 0"), format!("-{BAD_LENGTH}"));
+        server.ok(&format!("CONFIG SET {name} yes"));
+        server.ok(&windowed);
+        server.ok(&format!("CONFIG SET {name} no"));
         // Other commands, RESTORE and replication are not affected.
         sketch.add(&mut server.resp2(), sketch.type_name, 5);
         let Reply::Bulk(payload) = server.call(&format!("DUMP {}", sketch.type_name)) else {
@@ -231,24 +200,4 @@ fn sketch_windows_disables_the_creation_only() {
         server.call(&format!("CONFIG SET {name} maybe")),
         Reply::Error(_)
     ));
-}
-
-/// The arguments before WINDOW are checked first.
-#[test]
-fn invalid_dimensions_are_reported_before_an_invalid_window() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    for create in [
-        "CMS.INITBYDIM k 4611686018427387904 8",
-        "CMS.INITBYPROB k 1e-300 0.1",
-    ] {
-        for window in ["", " WINDOW 0", " WINDOW 1000 PANES 0"] {
-            let reply = connection.call(&format!("{create}{window}"));
-            assert_eq!(
-                reply,
-                error("CMS: invalid init arguments"),
-                "{create}{window}"
-            );
-        }
-    }
 }

@@ -1,7 +1,6 @@
 //! What CF commands do with the occurrences of items in a window.
 
 use super::filter::Filter;
-use super::start;
 use crate::families::{Family, dump};
 use crate::support::resp::Reply;
 use crate::support::server::Server;
@@ -76,7 +75,7 @@ fn compact_frees_expired_slots_and_empty_sub_filters() {
     assert_eq!(filter.field("CF.INFO k", "Number of items inserted"), 0);
     assert_eq!(bytes(&filter.server), full);
     // The sub-filters are removed by the advance.
-    assert!(filter.call("CF.COMPACT k").is_ok());
+    filter.ok("CF.COMPACT k");
     assert_eq!(filter.field("CF.INFO k", "Number of filters"), 0);
     assert!(bytes(&filter.server) * 4 < full);
     // Expired slots in a sub-filter with live items.
@@ -86,16 +85,16 @@ fn compact_frees_expired_slots_and_empty_sub_filters() {
     filter.at(10);
     let compactions = |server: &Server| server.info_number("bf_cuckoo_window_compactions");
     let before = compactions(&filter.server);
-    assert!(filter.call("CF.COMPACT k").is_ok());
+    filter.ok("CF.COMPACT k");
     assert_eq!(compactions(&filter.server), before + 1);
     // Nothing is left to do.
-    assert!(filter.call("CF.COMPACT k").is_ok());
+    filter.ok("CF.COMPACT k");
     assert_eq!(compactions(&filter.server), before + 1);
     assert_eq!(filter.integers("CF.MEXISTS k a b c d e"), [0, 0, 0, 0, 1]);
     // A compaction resets the count of deletions.
     assert_eq!(filter.integer("CF.DEL k e"), 1);
     assert_eq!(filter.field("CF.INFO k", "Number of items deleted"), 1);
-    assert!(filter.call("CF.COMPACT k").is_ok());
+    filter.ok("CF.COMPACT k");
     assert_eq!(filter.field("CF.INFO k", "Number of items deleted"), 0);
 }
 
@@ -163,62 +162,6 @@ fn a_full_filter_accepts_items_when_others_expire() {
     filter.at(5);
     assert_eq!(filter.integers(&again), [1, 1]);
     assert_eq!(filter.field("CF.INFO k", "Number of items inserted"), 2);
-}
-
-/// The other commands of the family create and change keys without a window as before.
-#[test]
-fn other_commands_create_no_window() {
-    let server = start(&[]);
-    for (number, command) in [
-        "CF.ADD KEY a",
-        "CF.ADDNX KEY a",
-        "CF.INSERT KEY ITEMS a",
-        "CF.INSERTNX KEY ITEMS a",
-        "CF.RESERVE KEY 100",
-        // Without WINDOW, PANES is ignored, as any other argument.
-        "CF.RESERVE KEY 100 PANES 5",
-    ]
-    .iter()
-    .enumerate()
-    {
-        let key = format!("k{number}");
-        server.call(&command.replace("KEY", &key));
-        let reply = server.call(&format!("TYPE {key}"));
-        assert_eq!(reply.text(), Some(&b"MBbloomCF"[..]), "{command}");
-    }
-}
-
-/// The options of CF.RESERVE have any order.
-#[test]
-fn the_window_is_an_option_at_any_position() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
-    for options in [
-        "WINDOW 4000 PANES 4 BUCKETSIZE 3 MAXITERATIONS 7 EXPANSION 5",
-        "EXPANSION 5 window 4000 panes 4 BUCKETSIZE 3 MAXITERATIONS 7",
-        "EXPANSION 5 MAXITERATIONS 7 BUCKETSIZE 3 WINDOW 4000 PANES 4",
-    ] {
-        connection.call("DEL k");
-        let reply = connection.call(&format!("CF.RESERVE k 100 {options}"));
-        assert!(reply.is_ok(), "{options}: {reply}");
-        let window = connection.call("SKETCH.WINDOW k");
-        assert_eq!(window.field("panes"), Some(&Reply::Integer(4)), "{options}");
-        let info = connection.call("CF.INFO k");
-        for (field, number) in [
-            ("Bucket size", 3),
-            ("Max iterations", 7),
-            ("Expansion rate", 5),
-            ("Number of filters", 1),
-        ] {
-            assert_eq!(
-                info.field(field),
-                Some(&Reply::Integer(number)),
-                "{options}"
-            );
-        }
-        let exists = connection.call(&format!("CF.RESERVE k 100 {options}"));
-        assert_eq!(exists, Reply::Error(b"ERR item exists".to_vec()));
-    }
 }
 
 /// An empty filter is copied with all its parameters.

@@ -9,13 +9,9 @@ const SEED: &str = "00112233445566778899aabbccddeeff";
 const BAD_RATE: &str = "ERR bad error rate";
 const OUT_OF_RANGE: &str = "ERR error rate must be in the range (0.000000, 1.000000)";
 
-fn error(text: &str) -> Reply {
-    Reply::Error(text.as_bytes().to_vec())
-}
-
 /// The DUMP of a new filter, which is deleted.
 fn dump_of(connection: &mut Connection, create: &str) -> Reply {
-    assert!(connection.call(create).is_ok(), "{create}");
+    connection.ok(create);
     let dump = dumps(connection, &["k".to_owned()]).remove(0);
     connection.call("DEL k");
     dump
@@ -59,12 +55,12 @@ fn an_invalid_rate_is_refused_as_that_of_a_bloom_filter() {
         ),
     ] {
         let command = format!("CF.RESERVE k 100 {window}");
-        assert_eq!(connection.call(&command), error(text), "{command}");
+        connection.check(&command, format!("-{text}"));
     }
-    assert_eq!(connection.call("DBSIZE"), Reply::Integer(0));
+    connection.check("DBSIZE", ":0");
     // Without WINDOW it is ignored, as any other argument.
-    assert!(connection.call("CF.RESERVE k 100 ERROR x").is_ok());
-    assert_eq!(connection.call("SKETCH.WINDOW k"), Reply::Null('$'));
+    connection.ok("CF.RESERVE k 100 ERROR x");
+    connection.check("SKETCH.WINDOW k", "$-1");
 }
 
 /// A rate above the maximum is reduced to it, as that of a Bloom filter, with a line in the log.
@@ -99,7 +95,7 @@ fn copies_have_the_rate() {
         ("capped", "WINDOW 4000 PANES 4 ERROR 0.9"),
     ] {
         let create = format!("CF.RESERVE {key} 100 {options} SEED {SEED}");
-        assert!(connection.call(&create).is_ok(), "{create}");
+        connection.ok(&create);
     }
     let creations = logged_without_seeds(&server);
     let creations = creations
@@ -170,7 +166,7 @@ fn a_full_filter_has_the_rate() {
         connection.call("DEL k");
         let create = "CF.RESERVE k 20000 BUCKETSIZE 4 EXPANSION 0 WINDOW 315360000000";
         let create = format!("{create} ERROR {rate} SEED {SEED}");
-        assert!(connection.call(&create).is_ok(), "{create}");
+        connection.ok(&create);
         for first in (0..20_000).step_by(1000) {
             let items: Vec<_> = (first..first + 1000).map(|item| item.to_string()).collect();
             let reply = connection.call(&format!("CF.INSERT k ITEMS {}", items.join(" ")));

@@ -21,11 +21,6 @@ impl Events {
     }
 }
 
-fn integers(reply: &Reply) -> Vec<i64> {
-    let items = reply.items().unwrap_or_else(|| panic!("{reply}"));
-    items.iter().filter_map(Reply::integer).collect()
-}
-
 fn double(reply: &Reply) -> f64 {
     let text = String::from_utf8_lossy(reply.text().expect("a number")).into_owned();
     text.parse().expect("a number")
@@ -41,7 +36,7 @@ fn check(connection: &mut Connection, live: &[u64], when: &str) {
         .collect();
     let reply = connection.call(&format!("BF.MEXISTS set {}", names.join(" ")));
     let exists: Vec<i64> = counts.iter().map(|&count| count.min(1)).collect();
-    assert_eq!(integers(&reply), exists, "{when}");
+    assert_eq!(reply.integers(), exists, "{when}");
     let distinct: i64 = exists.iter().sum();
     assert_eq!(
         connection.call("BF.CARD set"),
@@ -51,12 +46,12 @@ fn check(connection: &mut Connection, live: &[u64], when: &str) {
     let total: i64 = totals(connection, "set").iter().sum();
     assert_eq!(total, distinct, "{when}");
     let reply = connection.call(&format!("CMS.QUERY cms {}", names.join(" ")));
-    assert_eq!(integers(&reply), counts, "{when}");
+    assert_eq!(reply.integers(), counts, "{when}");
     let reply = connection.call("CMS.INFO cms");
     let total = reply.field("count").and_then(Reply::integer);
     assert_eq!(total, Some(live.len() as i64), "{when}");
     let reply = connection.call(&format!("TOPK.COUNT topk {}", names.join(" ")));
-    assert_eq!(integers(&reply), counts, "{when}");
+    assert_eq!(reply.integers(), counts, "{when}");
     let reply = connection.call("TOPK.LIST topk WITHCOUNT");
     let listed = reply.items().expect("a list");
     for pair in listed.chunks(2) {
@@ -86,7 +81,7 @@ fn check(connection: &mut Connection, live: &[u64], when: &str) {
     }
     let reply = connection.call(&format!("CF.MEXISTS cf {}", names.join(" ")));
     let exist: Vec<i64> = counts.iter().map(|&count| i64::from(count > 0)).collect();
-    assert_eq!(integers(&reply), exist, "{when}");
+    assert_eq!(reply.integers(), exist, "{when}");
     let reply = connection.call("CF.INFO cf");
     let inserted = reply.field("Number of items inserted");
     assert_eq!(
@@ -119,7 +114,7 @@ fn reads_count_exactly_the_live_panes() {
             "TOPK.RESERVE topk 10 500 4 1",
             "TDIGEST.CREATE digest",
         ] {
-            assert!(connection.call(&with_window(command, &window)).is_ok());
+            connection.ok(&with_window(command, &window));
         }
         let (mut events, mut newest) = (Events::default(), now / pane);
         for step in 0..400 {
@@ -158,7 +153,7 @@ fn reads_count_exactly_the_live_panes() {
                     assert_eq!(copied, Reply::Integer(1));
                     connection.call(&format!("RENAME copy {key}"));
                 }
-                assert!(connection.call("DEBUG RELOAD").is_ok());
+                connection.ok("DEBUG RELOAD");
                 check(&mut connection, &events.live(now, newest, panes), &when);
             }
         }

@@ -1,8 +1,9 @@
 //! A filter with a window, and the clock of its server.
 
 use super::{set_ms, start, with_window};
-use crate::support::resp::{Connection, Reply};
+use crate::support::resp::Connection;
 use crate::support::server::Server;
+use std::ops::{Deref, DerefMut};
 
 const START: u64 = 1_000_000;
 
@@ -20,17 +21,13 @@ impl Filter {
         let mut filter = Self { server, connection };
         filter.at(0);
         let reserve = with_window(reserve, "WINDOW 4000 PANES 4");
-        assert!(filter.call(&reserve).is_ok(), "{reserve}");
+        filter.ok(&reserve);
         filter
     }
 
     /// Sets the clock to this second.
     pub fn at(&self, second: u64) {
         set_ms(&self.server, START + second * 1000);
-    }
-
-    pub fn call(&mut self, command: &str) -> Reply {
-        self.connection.call(command)
     }
 
     pub fn integer(&mut self, command: &str) -> i64 {
@@ -41,17 +38,24 @@ impl Filter {
     }
 
     pub fn integers(&mut self, command: &str) -> Vec<i64> {
-        let reply = self.call(command);
-        let items = reply
-            .items()
-            .unwrap_or_else(|| panic!("{command}: {reply}"));
-        items.iter().filter_map(Reply::integer).collect()
+        self.call(command).integers()
     }
 
     /// A field of the reply to this command.
     pub fn field(&mut self, command: &str, field: &str) -> i64 {
-        let reply = self.call(command);
-        let number = reply.field(field).and_then(Reply::integer);
-        number.unwrap_or_else(|| panic!("{field}: {reply}"))
+        self.call(command).number(field)
+    }
+}
+
+impl Deref for Filter {
+    type Target = Connection;
+    fn deref(&self) -> &Connection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Filter {
+    fn deref_mut(&mut self) -> &mut Connection {
+        &mut self.connection
     }
 }

@@ -98,11 +98,7 @@ fn repeated_advances_free_expired_panes_of_a_full_server() {
         // The buffers of the replica and of the append-only file are empty then.
         primary.wait_for_replica(&replica);
         let max = primary.info_number("used_memory") - (1 << 20);
-        assert!(
-            connection
-                .call(&format!("CONFIG SET maxmemory {max}"))
-                .is_ok()
-        );
+        connection.ok(&format!("CONFIG SET maxmemory {max}"));
         let write = sketch.add.replace("KEY", "k").replace("ITEM", "7");
         let reply = connection.call(&write);
         assert!(reply.to_string().contains("OOM"), "{name}: {reply}");
@@ -126,12 +122,12 @@ fn repeated_advances_free_expired_panes_of_a_full_server() {
         assert!(calls <= full / (4 << 20) + 2, "{name}: {calls}");
         // A call that changes nothing is not replicated.
         let offset = primary.info_number("master_repl_offset");
-        assert_eq!(connection.call(&advance), Reply::Integer(0));
+        connection.check(&advance, ":0");
         let replicated = primary.info_number("master_repl_offset") - offset;
         assert!(replicated < 60, "{name}: {replicated} bytes");
         let reply = connection.call(&write);
         assert!(!matches!(reply, Reply::Error(_)), "{name}: {reply}");
-        assert!(connection.call("CONFIG SET maxmemory 0").is_ok());
+        connection.ok("CONFIG SET maxmemory 0");
         let digest = "DEBUG DIGEST-VALUE k";
         let state = (dump(&mut connection, "k"), connection.call(digest));
         primary.wait_for_replica(&replica);
@@ -155,7 +151,7 @@ fn the_arrays_of_expired_panes_are_freed_at_once() {
     let (create, add, items) = large(&SKETCHES[2]);
     set_ms(&server, 1_000_000);
     let create = format!("{} {WINDOW}", create.replace("KEY", "k"));
-    assert!(connection.call(&create).is_ok());
+    connection.ok(&create);
     for pane in 0..5 {
         set_ms(&server, 1_000_000 + pane * 100);
         fill(&mut connection, add, 0, items);

@@ -195,8 +195,7 @@ fn a_pane_beyond_maxmemory_is_refused_with_the_error_of_its_family() {
                 true => server.info_number("used_memory") + (2 << 20),
                 false => 0,
             };
-            let reply = server.call(&format!("CONFIG SET maxmemory {bytes}"));
-            assert!(reply.is_ok(), "{reply}");
+            server.ok(&format!("CONFIG SET maxmemory {bytes}"));
         };
         check(&server, case, limit, |case| case.no_memory.to_owned());
     }

@@ -3,22 +3,7 @@
 use super::{SEED, set_ms, start, totals};
 use crate::families::dump;
 use crate::support::main_thread::MainThread;
-use crate::support::resp::{Connection, Reply};
-
-fn error(text: &str) -> Reply {
-    Reply::Error(text.as_bytes().to_vec())
-}
-
-fn ok(connection: &mut Connection, command: &str) {
-    let reply = connection.call(command);
-    assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
-}
-
-fn counts(connection: &mut Connection, command: &str) -> Vec<i64> {
-    let reply = connection.call(command);
-    let items = reply.items().unwrap_or_else(|| panic!("{reply}"));
-    items.iter().filter_map(Reply::integer).collect()
-}
+use crate::support::resp::{Connection, Reply, error};
 
 #[test]
 fn a_merge_of_windows_adds_panes_with_equal_numbers() {
@@ -26,10 +11,9 @@ fn a_merge_of_windows_adds_panes_with_equal_numbers() {
     let mut connection = server.resp2();
     for key in ["a", "b", "c"] {
         set_ms(&server, 1_000_000);
-        ok(
-            &mut connection,
-            &format!("CMS.INITBYDIM {key} 100 3 WINDOW 300 PANES 3 SEED {SEED}"),
-        );
+        connection.run(&format!(
+            "CMS.INITBYDIM {key} 100 3 WINDOW 300 PANES 3 SEED {SEED}"
+        ));
     }
     for (at, key, by) in [
         (1_000_000, "a", 1),
@@ -38,21 +22,21 @@ fn a_merge_of_windows_adds_panes_with_equal_numbers() {
         (1_000_200, "b", 20),
     ] {
         set_ms(&server, at);
-        ok(&mut connection, &format!("CMS.INCRBY {key} x {by}"));
+        connection.run(&format!("CMS.INCRBY {key} x {by}"));
     }
-    ok(&mut connection, "CMS.MERGE c 2 a b WEIGHTS 3 1");
-    assert_eq!(counts(&mut connection, "CMS.QUERY c x"), [39]);
+    connection.run("CMS.MERGE c 2 a b WEIGHTS 3 1");
+    assert_eq!(connection.call("CMS.QUERY c x").integers(), [39]);
     assert_eq!(totals(&mut connection, "c"), [0, 13, 6, 20]);
     // What a source forgets, the result forgets at the same time.
     set_ms(&server, 1_000_400);
-    assert_eq!(counts(&mut connection, "CMS.QUERY c x"), [26]);
+    assert_eq!(connection.call("CMS.QUERY c x").integers(), [26]);
     // An expired pane of a source does not count; the destination replaces its counts.
-    ok(&mut connection, "CMS.MERGE c 1 b");
+    connection.run("CMS.MERGE c 1 b");
     assert_eq!(totals(&mut connection, "c"), [0, 20, 0, 0]);
     let before = dump(&mut connection, "c");
-    ok(&mut connection, "CMS.MERGE c 1 c");
+    connection.run("CMS.MERGE c 1 c");
     assert_eq!(dump(&mut connection, "c"), before);
-    ok(&mut connection, "CMS.MERGE c 2 c c WEIGHTS 1 0");
+    connection.run("CMS.MERGE c 2 c c WEIGHTS 1 0");
     assert_eq!(dump(&mut connection, "c"), before);
     for (weight, text) in [
         ("9223372036854775807", "CMS: MERGE overflow"),
@@ -79,43 +63,32 @@ fn sketches_with_different_windows_cannot_be_merged() {
         ("cells", "100 3 CELL_SIZE 8 WINDOW 300 PANES 3"),
         ("seed", "100 3 WINDOW 300 PANES 3"),
     ] {
-        ok(&mut connection, &format!("CMS.INITBYDIM {key} {options}"));
+        connection.run(&format!("CMS.INITBYDIM {key} {options}"));
     }
-    ok(&mut connection, "COPY a copy");
-    ok(&mut connection, "CMS.MERGE a 1 copy");
-    ok(&mut connection, "SET string x");
-    for (command, text) in [
-        ("CMS.MERGE a 1 panes", "CMS: window/panes is not equal"),
-        ("CMS.MERGE a 1 length", "CMS: window/panes is not equal"),
-        ("CMS.MERGE a 1 finest", "CMS: window/panes is not equal"),
-        ("CMS.MERGE a 1 none", "CMS: window/panes is not equal"),
-        ("CMS.MERGE none 1 a", "CMS: window/panes is not equal"),
-        ("CMS.MERGE none 2 none a", "CMS: window/panes is not equal"),
-        ("CMS.MERGE a 1 width", "CMS: width/depth is not equal"),
-        ("CMS.MERGE a 1 cells", "CMS: cell size is not equal"),
-        (
-            "CMS.MERGE a 1 seed",
-            "CMS: seeds are not equal, create the sketches with COPY of one empty sketch or the same SEED",
-        ),
-        ("CMS.MERGE a 2 a missing", "CMS: key does not exist"),
-        (
-            "CMS.MERGE a 1 string",
-            "WRONGTYPE Operation against a key holding the wrong kind of value",
-        ),
-    ] {
-        assert_eq!(connection.call(command), error(text), "{command}");
-    }
+    connection.run("COPY a copy");
+    connection.run("CMS.MERGE a 1 copy");
+    connection.run("SET string x");
+    connection.check_all("
+        CMS.MERGE a 1 panes => -CMS: window/panes is not equal
+        CMS.MERGE a 1 length => -CMS: window/panes is not equal
+        CMS.MERGE a 1 finest => -CMS: window/panes is not equal
+        CMS.MERGE a 1 none => -CMS: window/panes is not equal
+        CMS.MERGE none 1 a => -CMS: window/panes is not equal
+        CMS.MERGE none 2 none a => -CMS: window/panes is not equal
+        CMS.MERGE a 1 width => -CMS: width/depth is not equal
+        CMS.MERGE a 1 cells => -CMS: cell size is not equal
+        CMS.MERGE a 1 seed => -CMS: seeds are not equal, create the sketches with COPY of one empty sketch or the same SEED
+        CMS.MERGE a 2 a missing => -CMS: key does not exist
+        CMS.MERGE a 1 string => -WRONGTYPE Operation against a key holding the wrong kind of value
+    ");
 }
 
 #[test]
 fn a_windowed_count_cannot_be_decremented() {
     let server = start(&[]);
     let mut connection = server.resp2();
-    ok(
-        &mut connection,
-        "CMS.INITBYDIM k 100 3 CELL_SIZE 1 WINDOW 300",
-    );
-    ok(&mut connection, "CMS.INCRBY k a 5");
+    connection.run("CMS.INITBYDIM k 100 3 CELL_SIZE 1 WINDOW 300");
+    connection.run("CMS.INCRBY k a 5");
     let before = dump(&mut connection, "k");
     for command in [
         "CMS.INCRBY k a -1",
@@ -123,7 +96,7 @@ fn a_windowed_count_cannot_be_decremented() {
         "CMS.INCRBY k a -9223372036854775808",
     ] {
         let text = "CMS: a sketch with a window cannot be decremented";
-        assert_eq!(connection.call(command), error(text), "{command}");
+        connection.check(command, format!("-{text}"));
     }
     assert_eq!(dump(&mut connection, "k"), before);
     // A cell of one byte is full over all panes.
@@ -132,7 +105,7 @@ fn a_windowed_count_cannot_be_decremented() {
         reply.items().expect("an array")[0],
         error("CMS: INCRBY overflow")
     );
-    assert_eq!(counts(&mut connection, "CMS.QUERY k a b"), [5, 1]);
+    assert_eq!(connection.call("CMS.QUERY k a b").integers(), [5, 1]);
 }
 
 /// The result depends on the clock of the primary. It is replicated as data.
@@ -153,12 +126,12 @@ fn a_merge_of_windowed_digests_is_equal_on_replicas() {
         "TDIGEST.ADD window 1 2 3",
         "TDIGEST.ADD plain 1000",
     ] {
-        ok(&mut connection, command);
+        connection.run(command);
     }
     set_ms(&primary, 1_000_900);
-    ok(&mut connection, "TDIGEST.ADD window 4 5 6");
-    ok(&mut connection, "TDIGEST.MERGE result 2 window plain");
-    ok(&mut connection, "PEXPIRE result 100000000");
+    connection.run("TDIGEST.ADD window 4 5 6");
+    connection.run("TDIGEST.MERGE result 2 window plain");
+    connection.run("PEXPIRE result 100000000");
     let min_and_count = |connection: &mut Connection| {
         let min = connection.call("TDIGEST.MIN result");
         let min = String::from_utf8_lossy(min.text().expect("a number")).into_owned();
@@ -174,9 +147,9 @@ fn a_merge_of_windowed_digests_is_equal_on_replicas() {
     primary.wait_for_replica(&replica);
     set_ms(&primary, 1_001_200);
     // A source whose oldest panes have expired; the destination contributes its samples and keeps its time to live.
-    ok(&mut connection, "TDIGEST.MERGE result 2 window window");
+    connection.run("TDIGEST.MERGE result 2 window window");
     assert_eq!(min_and_count(&mut connection), ("1".to_owned(), 13));
-    ok(&mut connection, "TDIGEST.MERGE result 1 window OVERRIDE");
+    connection.run("TDIGEST.MERGE result 1 window OVERRIDE");
     assert_eq!(min_and_count(&mut connection), ("4".to_owned(), 3));
     primary.wait_for_replica(&replica);
     let mut other = replica.resp2();
@@ -196,14 +169,14 @@ fn a_merge_of_windowed_digests_is_equal_on_replicas() {
     assert_eq!(view(&mut primary.resp2()), expected);
     // All panes of the source have expired.
     let mut connection = primary.resp2();
-    ok(&mut connection, "TDIGEST.MERGE result 1 window OVERRIDE");
+    connection.run("TDIGEST.MERGE result 1 window OVERRIDE");
     assert_eq!(min_and_count(&mut connection), ("nan".to_owned(), 0));
     for command in [
         "TDIGEST.MERGE window 1 plain",
         "TDIGEST.MERGE window 1 plain OVERRIDE",
     ] {
         let text = "ERR T-Digest: cannot merge into a digest with a window";
-        assert_eq!(connection.call(command), error(text), "{command}");
+        connection.check(command, format!("-{text}"));
     }
 }
 
@@ -214,13 +187,10 @@ fn a_merge_of_a_source_that_is_specified_often_ends_in_time() {
     let server = start(&[]);
     let mut connection = server.resp2();
     set_ms(&server, 1_000_000);
-    ok(
-        &mut connection,
-        "TDIGEST.CREATE window WINDOW 1000 PANES 100",
-    );
+    connection.run("TDIGEST.CREATE window WINDOW 1000 PANES 100");
     for pane in 0..100 {
         set_ms(&server, 1_000_000 + 10 * pane);
-        ok(&mut connection, "TDIGEST.ADD window 1 2 3");
+        connection.run("TDIGEST.ADD window 1 2 3");
     }
     let mut command = vec![
         "TDIGEST.MERGE".to_owned(),
@@ -234,7 +204,7 @@ fn a_merge_of_a_source_that_is_specified_often_ends_in_time() {
     let info = connection.call("TDIGEST.INFO result");
     let samples = info.field("Observations").and_then(Reply::integer);
     assert_eq!(samples, Some(300 * TIMES as i64));
-    ok(&mut connection, "TDIGEST.MERGE plain 1 window");
+    connection.run("TDIGEST.MERGE plain 1 window");
     for argument in &mut command[3..] {
         *argument = "plain".to_owned();
     }

@@ -88,14 +88,16 @@ fn the_words_can_be_in_any_order() {
 fn other_options_can_be_between_the_words() {
     let server = start(&[]);
     let mut connection = server.resp2();
-    for (create, words) in [
+    for (create, words, before) in [
         (
             "CF.RESERVE KEY 1000",
             vec!["PANES 4", "ERROR 0.01", SEED, "EXPANSION 2", "BUCKETSIZE 4"],
+            "EXPANSION 2 BUCKETSIZE 4 window 720000 error 0.01 panes 4",
         ),
         (
             "BF.RESERVE KEY 0.01 1000",
             vec!["PANES 4", SEED, "EXPANSION 4"],
+            "EXPANSION 4 window 720000 panes 4",
         ),
     ] {
         let orders = orders(&words);
@@ -103,10 +105,13 @@ fn other_options_can_be_between_the_words() {
         for order in orders {
             let key = format!("{}:{}", &create[..2], keys.len());
             let create = create.replace("KEY", &key);
-            let reply = connection.call(&format!("{create} WINDOW 720000{order}"));
-            assert!(reply.is_ok(), "{create} {order}: {reply}");
+            connection.ok(&format!("{create} WINDOW 720000{order}"));
             keys.push(key);
         }
+        // Options before WINDOW.
+        keys.push(format!("{}:before", &create[..2]));
+        let create = create.replace("KEY", keys.last().expect("a key"));
+        connection.ok(&format!("{create} {before} {SEED}"));
         let dumps = dumps(&mut connection, &keys);
         assert!(dumps.iter().all(|dump| *dump == dumps[0]), "{words:?}");
     }
@@ -179,7 +184,7 @@ fn repeated_unknown_and_incomplete_words_are_refused() {
             assert!(is_error(&reply, text), "{insert} {window}: {reply}");
         }
     }
-    assert_eq!(server.call("DBSIZE"), Reply::Integer(0));
+    server.check("DBSIZE", ":0");
 }
 
 #[test]

@@ -13,8 +13,7 @@ fn denied(user: &str, command: &str) -> Reply {
 }
 
 fn user(server: &Server, rules: &str) -> Connection {
-    let reply = server.call(&format!("ACL SETUSER reader reset on nopass {rules}"));
-    assert!(reply.is_ok(), "{reply}");
+    server.ok(&format!("ACL SETUSER reader reset on nopass {rules}"));
     let mut connection = server.resp2();
     connection.call("AUTH reader x");
     connection
@@ -29,7 +28,7 @@ fn create(server: &Server) {
         "BF.RESERVE {k}bf 0.01 10",
     ] {
         let command = with_window(create, WINDOW);
-        assert!(server.call(&command).is_ok(), "{command}");
+        server.ok(&command);
     }
 }
 
@@ -104,6 +103,26 @@ fn the_user_needs_the_permission_for_the_command() {
     // A change of the permissions applies to the next command.
     server.call("ACL SETUSER reader -cms.query");
     assert_eq!(reader.call(QUERY), denied("reader", "cms.query"));
+    // Of SKETCH.BETWEEN and SKETCH.SERIES, the command and the permission are checked before the key.
+    let rules = "ACL SETUSER reader resetkeys ~k +sketch.between +sketch.series -cms.query";
+    for part in ["SKETCH.BETWEEN - +", "SKETCH.SERIES - + 1"] {
+        server.ok(rules);
+        assert_eq!(
+            reader.call(&format!("{part} cms.Query k a")),
+            denied("reader", "cms.query")
+        );
+        let filter = reader.call(&format!("{part} BF.EXISTS k a")).to_string();
+        assert!(
+            filter.starts_with("-ERR a filter stores only the last addition"),
+            "{filter}"
+        );
+        server.ok("ACL SETUSER reader +cms.query");
+        reader.run(&format!("{part} CMS.QUERY k a"));
+        let other = reader
+            .call(&format!("{part} CMS.QUERY other a"))
+            .to_string();
+        assert!(other.starts_with("-NOPERM"), "{other}");
+    }
 }
 
 /// A user may run SKETCH.WITHIN on all keys, and the command itself on some.
@@ -275,14 +294,12 @@ fn other_modules_run_the_commands_in_every_context_after_every_other() {
 fn other_modules_run_the_commands_in_every_context_of_a_cluster() {
     let mut node = contexts::options().cluster().start();
     let sender = contexts::options().cluster().start();
-    let reply = node.call("CLUSTER ADDSLOTSRANGE 0 16383");
-    assert!(reply.is_ok(), "{reply}");
-    let reply = sender.call(&format!(
+    node.ok("CLUSTER ADDSLOTSRANGE 0 16383");
+    sender.ok(&format!(
         "CLUSTER MEET 127.0.0.1 {} {}",
         node.port(),
         node.bus_port()
     ));
-    assert!(reply.is_ok(), "{reply}");
     node.wait_until("the cluster", |node| {
         let info = node.call("CLUSTER INFO");
         String::from_utf8_lossy(info.text().unwrap_or_default()).contains("cluster_state:ok")
@@ -298,7 +315,7 @@ fn other_modules_run_the_commands_in_every_context_of_a_cluster() {
 fn commands_can_run_while_the_user_is_looked_up() {
     let mut server = contexts::options().start();
     create(&server);
-    assert_eq!(server.call("BF.ADD bf a"), Reply::Integer(1));
+    server.check("BF.ADD bf a", ":1");
     for (read, missing) in [
         ("SKETCH.AGE bf a", "*[$-1]"),
         ("SKETCH.WITHIN 315360000000 BF.EXISTS bf a", ":0"),

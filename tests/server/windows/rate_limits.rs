@@ -23,7 +23,7 @@ fn a_client_is_accepted_again_when_its_requests_expire() {
     set_ms(&server, 1_000_000);
     let create =
         "CMS.INITBYDIM k 1000 5 WINDOW 60000 PANES 12 SEED 00112233445566778899aabbccddeeff";
-    assert!(connection.call(create).is_ok());
+    connection.ok(create);
     assert_eq!(
         reply(&mut connection, "CMS.INCRBYLIMIT k 3 a 2"),
         "*[*[:1 :2]]"
@@ -86,7 +86,7 @@ fn the_limit_is_that_of_exact_counters_on_all_servers() {
         set_ms(&primary, now);
         let create = format!("CMS.INITBYDIM k 5000 5 CELL_SIZE {cell_size}");
         let create = with_window(&create, "WINDOW 60000 PANES 12");
-        assert!(connection.call(&create).is_ok());
+        connection.ok(&create);
         let mut random = Random::new(34);
         let mut requests: VecDeque<(u64, u64, u64)> = VecDeque::new();
         let (mut accepted, mut refused) = (0, 0);

@@ -4,10 +4,9 @@
 //! transaction that watches the key. Its reply is the one that it would have after an advance. The exceptions need the
 //! advanced value, and docs/sliding-windows.md lists them.
 
-use super::{set_ms, start, with_window};
-use crate::families::dump;
-use crate::support::resp::{Connection, Reply};
-use crate::support::server::{Options, Server};
+use super::{set_ms, with_window};
+use crate::propagation::Observer;
+use crate::workload::words;
 
 pub const START: u64 = 1_000_000;
 
@@ -322,96 +321,17 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// What a command that changes nothing must not change.
-struct Observer {
-    server: Server,
-    _replica: Server,
-    connection: Connection,
-    watcher: Connection,
-    listener: Connection,
-}
-
 impl Observer {
-    fn new() -> Self {
-        let server = Options::new()
-            .debug_module()
-            .arguments(&["--notify-keyspace-events", "KEA"])
-            .arguments(&["--repl-ping-replica-period", "3600"])
-            .start();
-        let mut replica = start(&[]);
-        replica.replicate(&server);
-        let mut listener = server.resp2();
-        listener.call("PSUBSCRIBE __keyspace@0__:*");
-        Self {
-            connection: server.resp2(),
-            watcher: server.resp2(),
-            listener,
-            _replica: replica,
-            server,
-        }
-    }
-
     /// Creates the keys, and sets the clock to `second` seconds later.
     fn build(&mut self, create: &str, build: &[&str], second: u64) {
         self.connection.call("FLUSHALL SYNC");
         set_ms(&self.server, START);
         let create = with_window(create, WINDOW);
-        let reply = self.connection.call(&create);
-        assert!(reply.is_ok(), "{create}: {reply}");
+        self.connection.ok(&create);
         for command in build {
-            let reply = self.connection.call(command);
-            assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+            self.connection.run(command);
         }
         set_ms(&self.server, START + 1000 * second);
-    }
-
-    /// What a command may change, with names.
-    fn observe(&mut self) -> [(&'static str, Reply); 4] {
-        let number = |field| Reply::Integer(self.server.info_number(field));
-        [
-            ("replication", number("master_repl_offset")),
-            ("dirty", number("rdb_changes_since_last_save")),
-            ("value", dump(&mut self.connection, "k")),
-            ("digest", self.connection.call("DEBUG DIGEST-VALUE k")),
-        ]
-    }
-
-    /// Runs a command. Returns its reply, and the names of what it changed.
-    fn run(&mut self, command: &str) -> (Reply, Vec<&'static str>) {
-        assert!(self.watcher.call("WATCH k").is_ok());
-        self.events();
-        let before = self.observe();
-        let reply = self.connection.call(command);
-        let pairs = before.into_iter().zip(self.observe());
-        let mut changed: Vec<_> = pairs
-            .filter(|(before, after)| before != after)
-            .map(|((name, _), _)| name)
-            .collect();
-        if !self.events().is_empty() {
-            changed.push("event");
-        }
-        assert!(self.watcher.call("MULTI").is_ok());
-        self.watcher.call("PING");
-        if !matches!(self.watcher.call("EXEC"), Reply::Array(_)) {
-            changed.push("watched key");
-        }
-        (reply, changed)
-    }
-
-    /// The events since the last call, except for those of missing keys.
-    fn events(&mut self) -> Vec<String> {
-        self.connection.call("SET marker x");
-        self.connection.call("DEL marker");
-        let mut events = Vec::new();
-        loop {
-            let event = self.listener.read().expect("an event").to_string();
-            if event.contains(":marker $del") {
-                return events;
-            }
-            if !event.contains(":marker") && !event.ends_with("$keymiss]") {
-                events.push(event);
-            }
-        }
     }
 }
 
@@ -422,7 +342,7 @@ fn a_refused_command_changes_nothing() {
         "CONFIG SET {} 3",
         observer.server.setting("cf-max-expansions")
     );
-    assert!(observer.connection.call(&set).is_ok());
+    observer.connection.ok(&set);
     let many: Vec<_> = (0..300).map(|item| format!("{item} 100000")).collect();
     let many = many.join(" ");
     let mut failures = Vec::new();
@@ -430,7 +350,8 @@ fn a_refused_command_changes_nothing() {
         for &second in case.at {
             observer.build(case.create, case.build, second);
             for (command, expected) in OF_ALL.iter().chain(case.commands) {
-                let (reply, changed) = observer.run(&command.replace("MANY", &many));
+                let (reply, changed, _) =
+                    observer.run("k", &words(&command.replace("MANY", &many)));
                 let name = format!("{command} after {second} seconds, {}: {reply}", case.create);
                 if !reply.to_string().starts_with(expected) {
                     failures.push(format!("{name} is not {expected}"));
@@ -467,12 +388,12 @@ fn a_sample_beyond_the_largest_weight_changes_nothing() {
     for second in [2, 4] {
         set_ms(&observer.server, START + 1000 * second);
         for command in ["TDIGEST.ADD k 1", "TDIGEST.ADD k 1 2 3"] {
-            let (reply, changed) = observer.run(command);
+            let (reply, changed, _) = observer.run("k", &words(command));
             assert_eq!(reply.to_string(), "-ERR T-Digest: overflow detected");
             assert!(changed.is_empty(), "{command}, {second}: {changed:?}");
         }
     }
     // The pane has expired.
     set_ms(&observer.server, START + 5000);
-    assert!(observer.connection.call("TDIGEST.ADD k 1 2 3").is_ok());
+    observer.connection.ok("TDIGEST.ADD k 1 2 3");
 }

@@ -3,7 +3,6 @@
 use super::refused::{START, WINDOW};
 use super::{logged_commands, set_ms, start, with_window};
 use crate::families::dump;
-use crate::support::resp::Reply;
 use crate::workload::Random;
 
 /// Returns a random command on the key k.
@@ -145,16 +144,15 @@ fn a_write_advances_the_window_only_if_it_changes_the_advanced_value() {
     replica.replicate(&primary);
     let mut connection = primary.resp2();
     let set = format!("CONFIG SET {} 3", primary.setting("cf-max-expansions"));
-    assert!(connection.call(&set).is_ok());
+    connection.ok(&set);
     let mut random = Random::new(53);
     let mut keys = Vec::new();
     for (create, pane_ms, write) in creates() {
         let mut now = START;
         set_ms(&primary, now);
         connection.call("DEL other copy");
-        let created = connection.call(&create);
-        assert!(created.is_ok(), "{create}: {created}");
-        assert_eq!(connection.call("COPY k other"), Reply::Integer(1));
+        connection.ok(&create);
+        connection.check("COPY k other", ":1");
         let (mut idle, mut changes) = (0, 0);
         for _ in 0..ROUNDS {
             now += random.pick(&[0, 250, 1000, 1000, 1000, 2000, 3000]);
@@ -188,7 +186,7 @@ fn a_write_advances_the_window_only_if_it_changes_the_advanced_value() {
         let expected = dump(&mut connection, "k");
         assert_eq!(dump(&mut replica.resp2(), "k"), expected, "{create}");
         let key = create.replace(' ', "_");
-        assert!(connection.call(&format!("RENAME k {key}")).is_ok());
+        connection.ok(&format!("RENAME k {key}"));
         keys.push((key, expected));
     }
     primary.kill_and_restart();
@@ -232,11 +230,11 @@ fn memory_that_is_refused_advances_the_window() {
         let server = start(&["--appendonly", "yes", "--appendfsync", "always"]);
         let mut connection = server.resp2();
         set_ms(&server, START);
-        assert!(connection.call(&with_window(create, WINDOW)).is_ok());
+        connection.ok(&with_window(create, WINDOW));
         let reply = connection.call(fill).to_string();
         assert!(!reply.contains("-ERR"), "{fill}: {reply}");
         let name = server.setting("sketch-max-key-bytes");
-        assert!(connection.call(&format!("CONFIG SET {name} 1")).is_ok());
+        connection.ok(&format!("CONFIG SET {name} 1"));
         set_ms(&server, START + 1000);
         let reply = connection.call(refused).to_string();
         assert!(

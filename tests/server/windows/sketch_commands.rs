@@ -2,12 +2,8 @@
 
 use super::{SKETCHES, set_ms, start, totals, with_window};
 use crate::families::{dump, one_per_family, run_on};
-use crate::support::resp::{Protocol, Reply};
+use crate::support::resp::{Protocol, Reply, error};
 use crate::support::server::{Options, Server};
-
-fn error(text: &str) -> Reply {
-    Reply::Error(text.as_bytes().to_vec())
-}
 
 const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
 
@@ -109,11 +105,7 @@ fn sketch_commands_report_keys_without_a_window() {
             "SKETCH.ACCURACY none",
             "SKETCH.ADVANCE none 5",
         ] {
-            assert_eq!(
-                connection.call(command),
-                error("ERR no such key"),
-                "{command}"
-            );
+            connection.check(command, "-ERR no such key");
         }
         connection.call("SET string x");
         for command in [
@@ -121,7 +113,7 @@ fn sketch_commands_report_keys_without_a_window() {
             "SKETCH.ACCURACY string",
             "SKETCH.ADVANCE string 5",
         ] {
-            assert_eq!(connection.call(command), error(WRONG_TYPE), "{command}");
+            connection.check(command, format!("-{WRONG_TYPE}"));
         }
         for family in one_per_family() {
             connection.call("DEL k");
@@ -194,11 +186,10 @@ fn an_advance_is_an_event_and_changes_a_watched_key() {
     subscriber.call("SUBSCRIBE __keyspace@0__:k");
     let mut connection = server.resp2();
     set_ms(&server, 1_000_000);
-    let created = connection.call(&with_window(
+    connection.ok(&with_window(
         "CMS.INITBYDIM k 2000 5",
         "WINDOW 1000 PANES 1",
     ));
-    assert!(created.is_ok(), "{created}");
     let mut watcher = server.resp2();
     watcher.call("WATCH k");
     set_ms(&server, 1_002_000);
@@ -206,7 +197,7 @@ fn an_advance_is_an_event_and_changes_a_watched_key() {
     connection.call("CMS.QUERY k a");
     let set_limit = |bytes: &str| {
         let name = server.setting("sketch-max-key-bytes");
-        assert!(server.call(&format!("CONFIG SET {name} {bytes}")).is_ok());
+        server.ok(&format!("CONFIG SET {name} {bytes}"));
     };
     set_limit("1");
     let refused = connection.call("CMS.INCRBY k a 1").to_string();

@@ -1,19 +1,15 @@
-//! SKETCH.WITHIN: commands, clocks, errors in their order, scripts, replicas. `permissions.rs` has the permissions, and
-//! `periods.rs` SKETCH.BETWEEN and SKETCH.SERIES.
+//! SKETCH.WITHIN: commands, clocks, errors in their order; all commands on a part of the window: scripts, replicas. `permissions.rs` has
+//! the permissions, and `periods.rs` SKETCH.BETWEEN and SKETCH.SERIES.
 
 use super::{SKETCHES, set_ms, start, with_window};
 use crate::families::{FAMILIES, run_on};
-use crate::support::resp::{Connection, Protocol, Reply};
+use crate::support::resp::{Connection, Protocol, Reply, error};
 use crate::support::server::Server;
 use roughly::server::part::Parts;
 use std::collections::BTreeSet;
 
 pub const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
 pub const NO_WINDOW: &str = "ERR the key has no window";
-
-pub fn error(text: &str) -> Reply {
-    Reply::Error(text.as_bytes().to_vec())
-}
 
 /// The commands that this command runs on a part of the window.
 pub fn readers(by: Parts) -> BTreeSet<String> {
@@ -267,79 +263,48 @@ fn errors_are_checked_in_order() {
             "TDIGEST.CREATE digest",
             "CMS.INITBYDIM cms 10 40",
         ] {
-            assert!(connection.call(command).is_ok(), "{command}");
+            connection.ok(command);
         }
         let range = "ERR WITHIN must be between 1 and 315360000000 milliseconds";
         let short = "ERR WITHIN must be at least the pane length of the key, 5000 milliseconds";
-        let arity = |name: &str| format!("ERR wrong number of arguments for '{name}' command");
         let cannot = |name: &str| format!("ERR SKETCH.WITHIN cannot run '{name}'");
-        for (command, expected) in [
-            ("SKETCH.WITHIN", arity("sketch.within")),
-            ("SKETCH.WITHIN 0 BF.CARD", arity("sketch.within")),
-            ("SKETCH.WITHIN 0 GET bf", range.to_owned()),
-            ("SKETCH.WITHIN -1 BF.CARD bf", range.to_owned()),
-            ("SKETCH.WITHIN x BF.CARD bf", range.to_owned()),
-            ("SKETCH.WITHIN 1.5 BF.CARD bf", range.to_owned()),
-            ("SKETCH.WITHIN 315360000001 BF.CARD bf", range.to_owned()),
-            (
-                "SKETCH.WITHIN 99999999999999999999 BF.CARD bf",
-                range.to_owned(),
-            ),
-            ("SKETCH.WITHIN 1 GET bf", cannot("GET")),
-            ("SKETCH.WITHIN 1 BF.INFO bf", cannot("BF.INFO")),
-            ("SKETCH.WITHIN 1 BF.ADD bf a", cannot("BF.ADD")),
-            (
-                "SKETCH.WITHIN 1 SKETCH.WITHIN 1 BF.CARD bf",
-                cannot("SKETCH.WITHIN"),
-            ),
-            ("SKETCH.WITHIN 1 SKETCH.AGE bf a", cannot("SKETCH.AGE")),
-            ("SKETCH.WITHIN 1 bf bf a", cannot("bf")),
-            ("SKETCH.WITHIN 1 BF.EXISTS bf", arity("bf.exists")),
-            ("SKETCH.WITHIN 1 bf.Exists string a b", arity("bf.exists")),
-            ("SKETCH.WITHIN 1 BF.MEXISTS missing", arity("bf.mexists")),
-            (
-                "SKETCH.WITHIN 1 TOPK.LIST topk WITHCOUNT x",
-                arity("topk.list"),
-            ),
-            ("SKETCH.WITHIN 1 TDIGEST.MIN td 1", arity("tdigest.min")),
-            (
-                "SKETCH.WITHIN 1 TDIGEST.TRIMMED_MEAN td 0",
-                arity("tdigest.trimmed_mean"),
-            ),
-            ("SKETCH.WITHIN 1 TOPK.LIST string x", WRONG_TYPE.to_owned()),
-            ("SKETCH.WITHIN 1 TOPK.LIST bf x", WRONG_TYPE.to_owned()),
-            ("SKETCH.WITHIN 1 TOPK.LIST plain x", NO_WINDOW.to_owned()),
-            ("SKETCH.WITHIN 4999 TOPK.LIST topk x", short.to_owned()),
-            (
-                "SKETCH.WITHIN 5000 TOPK.LIST topk x",
-                "WITHCOUNT keyword expected".to_owned(),
-            ),
-            (
-                "SKETCH.WITHIN 1 TDIGEST.QUANTILE string x",
-                WRONG_TYPE.to_owned(),
-            ),
-            (
-                "SKETCH.WITHIN 1 TDIGEST.QUANTILE digest x",
-                NO_WINDOW.to_owned(),
-            ),
-            (
-                "SKETCH.WITHIN 1 TDIGEST.BYRANK digest -1",
-                NO_WINDOW.to_owned(),
-            ),
-            (
-                "SKETCH.WITHIN 1 TDIGEST.TRIMMED_MEAN digest 2 1",
-                NO_WINDOW.to_owned(),
-            ),
-            ("SKETCH.WITHIN 4999 TDIGEST.QUANTILE td x", short.to_owned()),
-            ("SKETCH.WITHIN 4999 TDIGEST.BYRANK td -1", short.to_owned()),
-            (
-                "SKETCH.WITHIN 5000 TDIGEST.QUANTILE td x",
-                "ERR T-Digest: error parsing quantile".to_owned(),
-            ),
-            ("SKETCH.WITHIN 1 CMS.QUERY cms a", NO_WINDOW.to_owned()),
-        ] {
-            assert_eq!(connection.call(command), error(&expected), "{command}");
-        }
+        connection.check_all(&format!(
+            "
+            SKETCH.WITHIN => -ERR wrong number of arguments for 'sketch.within' command
+            SKETCH.WITHIN 0 BF.CARD => -ERR wrong number of arguments for 'sketch.within' command
+            SKETCH.WITHIN 0 GET bf => -{range}
+            SKETCH.WITHIN -1 BF.CARD bf => -{range}
+            SKETCH.WITHIN x BF.CARD bf => -{range}
+            SKETCH.WITHIN 1.5 BF.CARD bf => -{range}
+            SKETCH.WITHIN 315360000001 BF.CARD bf => -{range}
+            SKETCH.WITHIN 99999999999999999999 BF.CARD bf => -{range}
+            SKETCH.WITHIN 1 GET bf => -ERR SKETCH.WITHIN cannot run 'GET'
+            SKETCH.WITHIN 1 BF.INFO bf => -ERR SKETCH.WITHIN cannot run 'BF.INFO'
+            SKETCH.WITHIN 1 BF.ADD bf a => -ERR SKETCH.WITHIN cannot run 'BF.ADD'
+            SKETCH.WITHIN 1 SKETCH.WITHIN 1 BF.CARD bf => -ERR SKETCH.WITHIN cannot run 'SKETCH.WITHIN'
+            SKETCH.WITHIN 1 SKETCH.AGE bf a => -ERR SKETCH.WITHIN cannot run 'SKETCH.AGE'
+            SKETCH.WITHIN 1 bf bf a => -ERR SKETCH.WITHIN cannot run 'bf'
+            SKETCH.WITHIN 1 BF.EXISTS bf => -ERR wrong number of arguments for 'bf.exists' command
+            SKETCH.WITHIN 1 bf.Exists string a b => -ERR wrong number of arguments for 'bf.exists' command
+            SKETCH.WITHIN 1 BF.MEXISTS missing => -ERR wrong number of arguments for 'bf.mexists' command
+            SKETCH.WITHIN 1 TOPK.LIST topk WITHCOUNT x => -ERR wrong number of arguments for 'topk.list' command
+            SKETCH.WITHIN 1 TDIGEST.MIN td 1 => -ERR wrong number of arguments for 'tdigest.min' command
+            SKETCH.WITHIN 1 TDIGEST.TRIMMED_MEAN td 0 => -ERR wrong number of arguments for 'tdigest.trimmed_mean' command
+            SKETCH.WITHIN 1 TOPK.LIST string x => -{WRONG_TYPE}
+            SKETCH.WITHIN 1 TOPK.LIST bf x => -{WRONG_TYPE}
+            SKETCH.WITHIN 1 TOPK.LIST plain x => -{NO_WINDOW}
+            SKETCH.WITHIN 4999 TOPK.LIST topk x => -{short}
+            SKETCH.WITHIN 5000 TOPK.LIST topk x => -WITHCOUNT keyword expected
+            SKETCH.WITHIN 1 TDIGEST.QUANTILE string x => -{WRONG_TYPE}
+            SKETCH.WITHIN 1 TDIGEST.QUANTILE digest x => -{NO_WINDOW}
+            SKETCH.WITHIN 1 TDIGEST.BYRANK digest -1 => -{NO_WINDOW}
+            SKETCH.WITHIN 1 TDIGEST.TRIMMED_MEAN digest 2 1 => -{NO_WINDOW}
+            SKETCH.WITHIN 4999 TDIGEST.QUANTILE td x => -{short}
+            SKETCH.WITHIN 4999 TDIGEST.BYRANK td -1 => -{short}
+            SKETCH.WITHIN 5000 TDIGEST.QUANTILE td x => -ERR T-Digest: error parsing quantile
+            SKETCH.WITHIN 1 CMS.QUERY cms a => -{NO_WINDOW}
+            "
+        ));
         // Line breaks would end the error.
         let name = [b"GET\r\n\0".to_vec(), vec![b'x'; 100]].concat();
         let reply = connection.send(&[b"SKETCH.WITHIN", &b"1"[..], &name, b"bf"]);
@@ -376,24 +341,37 @@ fn errors_are_checked_in_order() {
 fn calls_are_counted_by_family() {
     let server = Server::start();
     server.call("CMS.INITBYDIM k 10 5 WINDOW 60000");
-    server.call("SKETCH.WITHIN 5000 CMS.QUERY k a");
-    server.call("SKETCH.WITHIN 5000 CMS.QUERY k a");
-    server.call("SKETCH.WITHIN 1 TDIGEST.MIN missing");
-    server.call("SKETCH.WITHIN 1 GET k");
-    server.call("SKETCH.WITHIN 5000 SKETCH.WINDOW k");
-    for (family, calls) in [
-        ("bloom", 0),
-        ("cuckoo", 0),
-        ("cms", 2),
-        ("topk", 0),
-        ("tdigest", 1),
-        ("sketch", 1),
+    for command in [
+        "SKETCH.WITHIN 5000 CMS.QUERY k a",
+        "SKETCH.WITHIN 5000 CMS.QUERY k a",
+        "SKETCH.WITHIN 1 TDIGEST.MIN missing",
+        "SKETCH.WITHIN 1 GET k",
+        "SKETCH.WITHIN 5000 SKETCH.WINDOW k",
+        "SKETCH.BETWEEN - + CMS.QUERY k a",
+        "SKETCH.BETWEEN 0 5 CMS.QUERY k a",
+        "SKETCH.BETWEEN - + TDIGEST.MIN missing",
+        "SKETCH.BETWEEN - + SKETCH.WINDOW k",
+        "SKETCH.BETWEEN + + CMS.QUERY k a",
+        "SKETCH.BETWEEN - + BF.CARD k",
+        "SKETCH.SERIES - + 1000 TOPK.LIST missing",
+        "SKETCH.SERIES - + 1000 CMS.QUERY k",
     ] {
-        assert_eq!(
-            server.info_number(&format!("bf_within_calls_{family}")),
-            calls,
-            "{family}"
-        );
+        server.call(command);
+    }
+    // Filters have no periods in the past.
+    for (command, calls) in [
+        (
+            "within",
+            [Some(0), Some(0), Some(2), Some(0), Some(1), Some(1)],
+        ),
+        ("between", [None, None, Some(2), Some(0), Some(1), Some(1)]),
+        ("series", [None, None, Some(0), Some(1), Some(0), Some(0)]),
+    ] {
+        let families = ["bloom", "cuckoo", "cms", "topk", "tdigest", "sketch"];
+        let field = |family| server.info(&format!("bf_{command}_calls_{family}"));
+        let found =
+            families.map(|family| field(family).map(|calls| calls.parse().expect("a number")));
+        assert_eq!(found, calls, "{command}");
     }
 }
 
@@ -403,43 +381,49 @@ fn scripts_functions_and_transactions_read_parts() {
     let server = start(&[]);
     let mut connection = server.resp2();
     set_ms(&server, 1_000_000);
-    connection.call(&with_window(
+    connection.ok(&with_window(
         "CMS.INITBYDIM k 1000 5",
         "WINDOW 1000 PANES 10",
     ));
     connection.call("CMS.INCRBY k a 3");
     set_ms(&server, 1_000_500);
     connection.call("CMS.INCRBY k a 4");
-    let expected = Reply::Array(vec![Reply::Integer(4)]);
-    let code = "return redis.call('SKETCH.WITHIN', ARGV[1], 'CMS.QUERY', KEYS[1], 'a')";
-    for command in ["EVAL", "EVAL_RO"] {
-        let reply = connection.send(&[command, code, "1", "k", "100"]);
-        assert_eq!(reply, expected, "{command}");
+    for (part, expected) in [
+        ("SKETCH.WITHIN 100", "*[:4]"),
+        ("SKETCH.BETWEEN - 1000200", "*[:3]"),
+        (
+            "SKETCH.SERIES 1000000 1000200 1000",
+            "*[*[:1000000 :200 *[:3]]]",
+        ),
+    ] {
+        let arguments = part.replace(' ', "', '");
+        let code = format!("return redis.call('{arguments}', 'CMS.QUERY', KEYS[1], 'a')");
+        for command in ["EVAL", "EVAL_RO"] {
+            let reply = connection.send(&[command, &code, "1", "k"]);
+            assert_eq!(reply.to_string(), expected, "{command}: {part}");
+        }
+        let library = format!(
+            "#!lua name=lib\nredis.register_function{{function_name='part', callback=function(KEYS, ARGV) {code} end, flags={{'no-writes'}}}}"
+        );
+        connection.send(&["FUNCTION", "LOAD", "REPLACE", &library]);
+        connection.check("FCALL_RO part 1 k", expected);
+        connection.call("MULTI");
+        connection.call(&format!("{part} CMS.QUERY k a"));
+        connection.check("EXEC", format!("*[{expected}]"));
     }
-    let library = format!(
-        "#!lua name=lib\nredis.register_function{{function_name='recent', callback=function(KEYS, ARGV) {code} end, flags={{'no-writes'}}}}"
-    );
-    connection.send(&["FUNCTION", "LOAD", &library]);
-    assert_eq!(connection.call("FCALL_RO recent 1 k 100"), expected);
-    for command in ["MULTI", "SKETCH.WITHIN 100 CMS.QUERY k a", "SKETCH.AGE k a"] {
-        connection.call(command);
-    }
-    let reply = connection.call("EXEC");
-    assert_eq!(
-        reply.items().map(|items| &items[0]),
-        Some(&expected),
-        "{reply}"
-    );
+    connection.check_all("MULTI\nSKETCH.AGE k a");
+    let reply = connection.call("EXEC").to_string();
+    assert!(reply.starts_with("*[-ERR SKETCH.AGE needs"), "{reply}");
 }
 
 /// Reads use the clock of the replica, and are not replicated.
 #[test]
 fn replicas_read_parts_with_their_clocks() {
-    let primary = start(&[]);
+    let mut primary = start(&[]);
     let mut replica = start(&[]);
     set_ms(&primary, 1_000_000);
     set_ms(&replica, 1_000_550);
-    primary.call(&with_window(
+    primary.ok(&with_window(
         "CMS.INITBYDIM k 1000 5",
         "WINDOW 1000 PANES 10",
     ));
@@ -449,21 +433,38 @@ fn replicas_read_parts_with_their_clocks() {
     primary.call(&with_window("BF.RESERVE b 0.01 10", "WINDOW 1000 PANES 10"));
     primary.call("BF.ADD b a");
     replica.replicate(&primary);
-    let mut primary = primary;
     primary.wait_for_replica(&replica);
-    let offset = |server: &Server| server.info("master_repl_offset");
-    let before = offset(&primary);
+    let before = primary.info("master_repl_offset");
     for (server, ms, count) in [
         (&primary, 400, 4),
         (&replica, 449, 4),
         (&replica, 450, 4),
         (&replica, 551, 7),
     ] {
-        let reply = server.call(&format!("SKETCH.WITHIN {ms} CMS.QUERY k a"));
-        assert_eq!(reply, Reply::Array(vec![Reply::Integer(count)]), "{ms}");
+        server.check(
+            &format!("SKETCH.WITHIN {ms} CMS.QUERY k a"),
+            format!("*[:{count}]"),
+        );
     }
-    let age = |server: &Server| server.call("SKETCH.AGE b a");
-    assert_eq!(age(&primary), Reply::Array(vec![Reply::Integer(0)]));
-    assert_eq!(age(&replica), Reply::Array(vec![Reply::Integer(50)]));
-    assert_eq!(offset(&primary), before);
+    for (server, times, count) in [
+        (&primary, "-450 -350", 3),
+        (&replica, "-450 -350", 0),
+        (&replica, "-550 -450", 3),
+        (&replica, "1000000 1000100", 3),
+        (&replica, "-100 +", 4),
+    ] {
+        server.check(
+            &format!("SKETCH.BETWEEN {times} CMS.QUERY k a"),
+            format!("*[:{count}]"),
+        );
+        let series = server.call(&format!("SKETCH.SERIES {times} 100 CMS.QUERY k a"));
+        let rows = series.items().expect("rows").iter();
+        let sum: i64 = rows
+            .map(|row| row.items().expect("a row")[2].integers()[0])
+            .sum();
+        assert_eq!(sum, count, "{times}");
+    }
+    primary.check("SKETCH.AGE b a", "*[:0]");
+    replica.check("SKETCH.AGE b a", "*[:50]");
+    assert_eq!(primary.info("master_repl_offset"), before);
 }

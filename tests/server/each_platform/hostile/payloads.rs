@@ -17,11 +17,9 @@ fn damaged_payloads_are_refused_or_harmless() {
     let mut connection = server.resp2();
     let mut numbers = Numbers(0xbad_5eed);
     for family in FAMILIES {
-        assert!(connection.call("FLUSHALL SYNC").is_ok());
+        connection.ok("FLUSHALL SYNC");
         family.build(&mut connection, "built");
-        let Reply::Bulk(payload) = connection.call("DUMP built") else {
-            panic!("no payload of {}", family.type_name);
-        };
+        let payload = connection.payload("built");
         let (id, sound) = Values::from_dump(&payload).unwrap();
         let (mut accepted, mut refused) = (0, 0);
         for round in 0..1200 {
@@ -84,7 +82,7 @@ fn chunks_of_any_order_and_size_are_refused_or_harmless() {
     let server = Options::new().arguments(&["--maxmemory", "512mb"]).start();
     let mut connection = server.resp2();
     for family in FAMILIES {
-        assert!(connection.call("FLUSHALL SYNC").is_ok());
+        connection.ok("FLUSHALL SYNC");
         family.build(&mut connection, "built");
         let all = family.chunks(&mut connection, "built");
         let (header, rest) = all.split_first().expect("a header");
@@ -97,7 +95,7 @@ fn chunks_of_any_order_and_size_are_refused_or_harmless() {
             let reply = family.load(&mut connection, "K", iterator, &header.1);
             assert!(matches!(reply, Reply::Error(_)), "{reply}");
         }
-        assert_eq!(connection.call("EXISTS K"), Reply::Integer(0));
+        connection.check("EXISTS K", ":0");
         // In reverse order, twice each, with commands in between.
         assert!(family.load(&mut connection, "K", "1", &header.1).is_ok());
         for (iterator, chunk) in rest.iter().rev() {
@@ -144,7 +142,7 @@ fn damaged_headers_are_refused_or_harmless() {
     allow_huge_keys(&mut connection);
     let mut numbers = Numbers(0xc4a5);
     for family in FAMILIES {
-        assert!(connection.call("FLUSHALL SYNC").is_ok());
+        connection.ok("FLUSHALL SYNC");
         family.build(&mut connection, "built");
         let all = family.chunks(&mut connection, "built");
         let (mut accepted, mut refused) = (0, 0);
@@ -174,7 +172,7 @@ fn damaged_headers_are_refused_or_harmless() {
 fn a_nonscaling_chain_of_several_filters_is_refused() {
     let server = Server::start();
     let mut connection = server.resp2();
-    assert!(connection.call("BF.RESERVE one 0.01 1 NONSCALING").is_ok());
+    connection.ok("BF.RESERVE one 0.01 1 NONSCALING");
     connection.call("BF.ADD one a");
     let header = connection.call("BF.SCANDUMP one 0");
     let Some([_, Reply::Bulk(header)]) = header.items() else {
@@ -184,9 +182,7 @@ fn a_nonscaling_chain_of_several_filters_is_refused() {
     let mut two = [header, filter].concat();
     two[..8].copy_from_slice(&2u64.to_le_bytes());
     two[8..12].copy_from_slice(&2u32.to_le_bytes());
-    let Reply::Bulk(payload) = connection.call("DUMP one") else {
-        panic!("no payload");
-    };
+    let payload = connection.payload("one");
     let (id, mut values) = Values::from_dump(&payload).unwrap();
     // Items, filters, options, expansion, then the values of each filter.
     let filter: Vec<_> = values.values.iter().skip(4).cloned().collect();

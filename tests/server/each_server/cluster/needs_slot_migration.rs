@@ -69,8 +69,7 @@ fn writes_of_all_types_run_while_their_slot_moves() {
         for connection in [&mut client, &mut model] {
             for name in ["to", "from"] {
                 let create = family.merge.as_ref().expect("a merge").create;
-                let reply = connection.call(&create.replace("KEY", &key(family, name)));
-                assert!(reply.is_ok(), "{create}: {reply}");
+                connection.ok(&create.replace("KEY", &key(family, name)));
             }
         }
     }

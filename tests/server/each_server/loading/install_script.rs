@@ -194,7 +194,7 @@ fn the_line_is_added_once_and_the_server_starts() {
     let server = Options::new().without_module().config(&text).start();
     let modules = server.call("MODULE LIST").to_string();
     assert!(modules.contains(&installation.module()), "{modules}");
-    assert!(server.call("CONFIG REWRITE").is_ok());
+    server.ok("CONFIG REWRITE");
     let rewritten = fs::read_to_string(server.config_path()).expect("a file");
     let run = installation.configure(&rewritten);
     assert!(run.output.contains("was not changed"), "{}", run.output);

@@ -107,7 +107,7 @@ fn a_failed_load_changes_nothing() {
             }
             let load = ["MODULE", "LOAD", &module];
             fail(&server, &mut connection, &load, &reason);
-            assert!(connection.call("MODULE UNLOAD other").is_ok());
+            connection.ok("MODULE UNLOAD other");
         }
         save_in_background(&mut server);
         let reply = connection.send(&["MODULE", "LOAD", &module, "cf-bucket-size", "4"]);
@@ -124,7 +124,7 @@ fn a_failed_load_changes_nothing() {
             family.build(&mut connection, family.type_name);
         }
         let before = view(&mut connection);
-        assert!(connection.call("DEBUG RELOAD").is_ok());
+        connection.ok("DEBUG RELOAD");
         assert_eq!(view(&mut connection), before);
     }
 }
@@ -237,13 +237,10 @@ fn a_second_load_of_the_same_file_fails_and_changes_nothing() {
                 let kind = connection.call(&format!("TYPE {key}")).to_string();
                 assert_eq!(kind, format!("+{}", family.type_name));
             }
-            assert!(connection.call("DEBUG RELOAD").is_ok());
+            connection.ok("DEBUG RELOAD");
         }
         for family in &families {
-            assert_eq!(
-                connection.call(&format!("DEL {}", family.type_name)),
-                Reply::Integer(1)
-            );
+            connection.check(&format!("DEL {}", family.type_name), ":1");
         }
     }
 }

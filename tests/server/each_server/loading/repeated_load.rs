@@ -50,8 +50,7 @@ fn loaded(connection: &mut Connection) -> Vec<String> {
 
 fn rewrite(connection: &mut Connection) {
     for _ in 0..2 {
-        let reply = connection.call("CONFIG REWRITE");
-        assert!(reply.is_ok(), "{reply}");
+        connection.ok("CONFIG REWRITE");
     }
 }
 
@@ -220,12 +219,10 @@ fn a_rewrite_while_the_data_is_loaded_keeps_no_line_for_long() {
                 })
             };
             if is_loading(&mut connection) {
-                let reply = connection.call("CONFIG REWRITE");
-                assert!(reply.is_ok(), "{reply}");
+                connection.ok("CONFIG REWRITE");
                 // It would take 20 seconds.
                 assert!(is_loading(&mut connection), "the data was loaded too fast");
-                let reply = connection.call("CONFIG SET key-load-delay 0");
-                assert!(reply.is_ok(), "{reply}");
+                connection.ok("CONFIG SET key-load-delay 0");
                 break;
             }
         }
@@ -247,14 +244,14 @@ fn a_server_without_the_command_module_starts_and_logs_what_to_do() {
     let line = load_line("");
     let (mut server, _dir) = start(&line, &line, &["--rename-command", "MODULE", ""]);
     let mut connection = server.resp2();
-    assert_eq!(connection.call("BF.ADD seen alice"), Reply::Integer(1));
+    connection.check("BF.ADD seen alice", ":1");
     server.wait_until("the log", |server| {
         server.log().contains(
             "this server refuses MODULE UNLOAD roughly-load-2 to modules, so CONFIG REWRITE adds a loadmodule line. Remove the second loadmodule line for this file",
         )
     });
     server.restart();
-    assert_eq!(server.call("BF.ADD seen alice"), Reply::Integer(1));
+    server.check("BF.ADD seen alice", ":1");
 }
 
 #[test]
@@ -277,7 +274,7 @@ fn a_copy_of_the_file_is_refused_and_the_log_names_both_files() {
     let reply = server.resp2().send(&["MODULE", "LOAD", &copy]);
     assert!(matches!(reply, Reply::Error(_)), "{reply}");
     assert_eq!(server.log().matches(&expected).count(), 1);
-    assert_eq!(server.call("BF.ADD seen alice"), Reply::Integer(1));
+    server.check("BF.ADD seen alice", ":1");
 }
 
 /// Sentinel runs CONFIG REWRITE on both nodes at a failover.
@@ -291,7 +288,7 @@ fn both_nodes_start_after_a_failover_by_sentinel() {
     replica.replicate(primary);
     let monitor = format!("sentinel monitor nodes 127.0.0.1 {} 1", primary.port());
     let mut sentinel = configured(&["--sentinel"]).config(&monitor).start();
-    assert_eq!(primary.call("BF.ADD seen alice"), Reply::Integer(1));
+    primary.check("BF.ADD seen alice", ":1");
     primary.wait_for_replica(replica);
     sentinel.wait_until("the failover to start", |sentinel| {
         sentinel.call("SENTINEL FAILOVER nodes").is_ok()
@@ -308,13 +305,13 @@ fn both_nodes_start_after_a_failover_by_sentinel() {
         node.restart();
         let mut connection = node.resp2();
         assert_eq!(loaded(&mut connection), ["bf"]);
-        assert_eq!(connection.call("BF.EXISTS seen alice"), Reply::Integer(1));
+        connection.check("BF.EXISTS seen alice", ":1");
     }
     let [follower, leader] = &mut nodes;
     follower.wait_until("the old primary to follow again", |node| {
         node.info("master_link_status").as_deref() == Some("up")
     });
-    assert_eq!(leader.call("BF.ADD seen bob"), Reply::Integer(1));
+    leader.check("BF.ADD seen bob", ":1");
     leader.wait_for_replica(follower);
-    assert_eq!(follower.call("BF.EXISTS seen bob"), Reply::Integer(1));
+    follower.check("BF.EXISTS seen bob", ":1");
 }

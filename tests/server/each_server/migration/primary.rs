@@ -22,8 +22,7 @@ impl Primary {
     pub fn of(replica: &Server, rdb: &[u8]) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        let reply = replica.call(&format!("REPLICAOF 127.0.0.1 {port}"));
-        assert!(reply.is_ok(), "{reply}");
+        replica.ok(&format!("REPLICAOF 127.0.0.1 {port}"));
         let (stream, _) = listener.accept().expect("a replica");
         let timeout = Some(time::limit(TIMEOUT));
         stream.set_read_timeout(timeout).expect("a timeout");

@@ -30,7 +30,7 @@ fn a_new_key_can_be_deleted_or_replaced_before_its_command_ends() {
         for creation in &creations {
             let command = String::from_utf8_lossy(&creation.arguments[0]).into_owned();
             let wanted = creation.run(&mut connection, "plain");
-            assert_eq!(connection.call("DEL plain"), Reply::Integer(1));
+            connection.check("DEL plain", ":1");
             on(&mut connection, "new", handler);
             let got = creation.run(&mut connection, "key");
             let replies = replies(&mut connection);

@@ -68,8 +68,7 @@ fn view(connection: &mut Connection) -> Vec<Vec<Reply>> {
         .map(|family| {
             if connection.send(&["EXISTS", family.name]) == Reply::Integer(0) {
                 if family.prefix == "bf" {
-                    let reply = connection.call("BF.RESERVE bloomfltr 0.01 100");
-                    assert!(reply.is_ok(), "{reply}");
+                    connection.ok("BF.RESERVE bloomfltr 0.01 100");
                     connection.call("BF.MADD bloomfltr a b c");
                 } else {
                     family.build(connection, family.name);
@@ -157,7 +156,7 @@ pub fn a_file_of_all_families_loads_beside_valkey_bloom_if_its_bloom_filters_are
     let all = peer.roughly().start();
     let connection = &mut all.resp2();
     let before = view(connection);
-    assert!(connection.call("SAVE").is_ok());
+    connection.ok("SAVE");
     let roughly = module_path();
     let beside = ["--loadmodule", utf8(&roughly), "families", FAMILIES_BESIDE];
     let options = Options::new().module(&peer.module).arguments(&beside);

@@ -4,7 +4,7 @@ use super::compare::{Transfer, assert_same};
 use super::{Peer, fill};
 use crate::each_server::copy_sketches::{copy, url};
 use crate::families::{Comparison, FAMILIES};
-use crate::support::resp::{Connection, Reply};
+use crate::support::resp::Connection;
 use crate::support::server::Server;
 
 fn size(connection: &mut Connection) -> u64 {
@@ -61,13 +61,10 @@ pub fn compare_reports_what_differs_between_a_server_and_its_replica(peer: &Peer
         .any(|family| family.recorded == Some(Comparison::ExactExceptPointers));
     assert_eq!(decayed > 0, has_top_k, "{run:?}");
     // The destination no longer receives writes.
-    assert!(destination.call("REPLICAOF NO ONE").is_ok());
+    destination.ok("REPLICAOF NO ONE");
     let family = peer.types().next().expect("a type");
     family.build(&mut from, "missing");
-    assert_eq!(
-        from.call(&format!("DEL {}", family.name)),
-        Reply::Integer(1)
-    );
+    from.check(&format!("DEL {}", family.name), ":1");
     run_changed(peer, &source, &destination, count);
 }
 
@@ -157,22 +154,17 @@ fn largest_difference(one: &[f64], other: &[f64]) -> f64 {
 pub fn a_t_digest_that_was_copied_to_redisbloom_answers_as_the_original(peer: &Peer) {
     let (source, destination) = (peer.roughly().start(), peer.options().start());
     let (mut from, mut to) = (source.resp2(), destination.resp2());
-    assert!(from.call("TDIGEST.CREATE digest").is_ok());
+    from.ok("TDIGEST.CREATE digest");
     // 5,000 samples from 0 to 199.999, in an order without pattern.
     for batch in 0..50_u64 {
         let samples = (0..100).map(|n| ((batch * 100 + n) * 7919 % 5000) as f64 / 25.0);
         let samples: Vec<_> = samples.map(|sample| sample.to_string()).collect();
-        assert!(
-            from.call(&format!("TDIGEST.ADD digest {}", samples.join(" ")))
-                .is_ok()
-        );
+        from.ok(&format!("TDIGEST.ADD digest {}", samples.join(" ")));
     }
-    assert_eq!(from.call("EXPIRE digest 10000"), Reply::Integer(1));
+    from.check("EXPIRE digest 10000", ":1");
     let original = cdf(&mut from, "digest");
     let restore = |from: &mut Connection, to: &mut Connection, copy: &str| {
-        let Reply::Bulk(payload) = from.call("DUMP digest") else {
-            panic!("no DUMP");
-        };
+        let payload = from.payload("digest");
         let reply = to.send(&[b"RESTORE", copy.as_bytes(), b"0", &payload]);
         assert!(reply.is_ok(), "{reply}");
         cdf(to, copy)
@@ -185,7 +177,7 @@ pub fn a_t_digest_that_was_copied_to_redisbloom_answers_as_the_original(peer: &P
     let left = to.call("TTL digest").integer().expect("a time");
     assert!((9000..=10_000).contains(&left), "{left}");
     // The way back by other methods.
-    assert!(from.call("TDIGEST.MERGE digest 1 digest OVERRIDE").is_ok());
+    from.ok("TDIGEST.MERGE digest 1 digest OVERRIDE");
     let merged = restore(&mut from, &mut to, "merged");
     assert!(largest_difference(&merged, &original) < 0.001);
 }

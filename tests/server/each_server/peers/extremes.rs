@@ -45,8 +45,7 @@ pub fn large_filters_are_obeyed(peer: &Peer) {
     assert!(replica.wait_for_rewrite());
     let mut connection = primary.resp2();
     for command in COMMANDS {
-        let reply = connection.call(command);
-        assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+        connection.run(command);
     }
     primary.wait_for_replica(&replica);
     let wanted = view(&mut connection);
@@ -64,8 +63,8 @@ pub fn large_filters_are_obeyed(peer: &Peer) {
     assert!(!logs(&replica));
     // Clients have the ranges of RedisBloom 8.10.
     let mut client = replica.resp2();
-    assert!(client.call("REPLICAOF NO ONE").is_ok());
-    assert!(client.call("FLUSHALL").is_ok());
+    client.ok("REPLICAOF NO ONE");
+    client.ok("FLUSHALL");
     for command in COMMANDS {
         let creates = command.contains("RESERVE") || command.contains("CAPACITY");
         let reply = client.call(command);

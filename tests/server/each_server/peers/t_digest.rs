@@ -41,10 +41,10 @@ pub fn t_digests_that_lack_their_first_sample_are_restored(peer: &Peer) {
     for (commands, samples) in AFTER_A_LOAD {
         other.call("FLUSHALL");
         for command in ["TDIGEST.CREATE t", "TDIGEST.ADD t 42", "DEBUG RELOAD"] {
-            assert!(other.call(command).is_ok(), "{command}");
+            other.ok(command);
         }
         for command in *commands {
-            assert!(other.call(command).is_ok(), "{command}");
+            other.ok(command);
         }
         let payload = other.call("DUMP t");
         let payload = payload.text().expect("a payload");
@@ -84,10 +84,10 @@ const QUANTILES: &str = "0 0.001 0.01 0.1 0.25 0.5 0.75 0.9 0.99 0.999 1";
 /// Adds the samples to a new digest.
 fn add(connection: &mut Connection, samples: &[String]) {
     connection.call("DEL digest");
-    assert!(connection.call("TDIGEST.CREATE digest").is_ok());
+    connection.ok("TDIGEST.CREATE digest");
     for samples in samples.chunks(100) {
         let add = format!("TDIGEST.ADD digest {}", samples.join(" "));
-        assert!(connection.call(&add).is_ok());
+        connection.ok(&add);
     }
 }
 

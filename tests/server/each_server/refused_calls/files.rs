@@ -24,7 +24,7 @@ fn start(arguments: &[&str]) -> (Server, Connection) {
 #[test]
 fn a_short_write_of_a_save_keeps_the_old_file() {
     let (mut server, mut connection) = start(&["--rdbcompression", "no"]);
-    assert!(connection.call("SAVE").is_ok());
+    connection.ok("SAVE");
     let file = server.dir().join("dump.rdb");
     let saved = fs::read(&file).expect("a file");
     let before = digest(&mut connection);

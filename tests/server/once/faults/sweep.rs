@@ -179,7 +179,7 @@ impl Sweep {
         let commands = commands(&mut self.connection, self.family);
         for (name, value) in settings {
             let set = format!("CONFIG SET {} {value}", self.server.setting(name));
-            assert!(self.connection.call(&set).is_ok(), "{set}");
+            self.connection.ok(&set);
         }
         let mut number = 0;
         for state in &states {
@@ -200,15 +200,14 @@ impl Sweep {
         self.connection.call("FLUSHALL SYNC");
         let connection = &mut self.connection;
         // Begins a new AOF.
-        assert!(connection.call("CONFIG SET appendonly no").is_ok());
-        assert!(connection.call("CONFIG SET appendonly yes").is_ok());
+        connection.ok("CONFIG SET appendonly no");
+        connection.ok("CONFIG SET appendonly yes");
         assert!(self.server.wait_for_rewrite());
         self.server.set_clock(&state.clock_ms.to_string());
         self.replica.set_clock(&state.clock_ms.to_string());
         let limit = self.server.setting("sketch-max-key-bytes");
         let set = |connection: &mut Connection, bytes: i64| {
-            let reply = connection.call(&format!("CONFIG SET {limit} {bytes}"));
-            assert!(reply.is_ok(), "{reply}");
+            connection.ok(&format!("CONFIG SET {limit} {bytes}"));
         };
         set(&mut self.connection, 0);
         // As long as the names of the other keys.
@@ -487,8 +486,7 @@ impl Sweep {
             self.findings
                 .push(format!("{}, replica: {differences:#?}", state.name));
         }
-        let loaded = self.connection.call("DEBUG LOADAOF");
-        assert!(loaded.is_ok(), "{loaded}");
+        self.connection.ok("DEBUG LOADAOF");
         if digest(&mut self.connection) != expected {
             let differences = state::State::of(&mut self.connection).differences(&keys);
             self.findings

@@ -206,7 +206,7 @@ fn samples_in_adverse_orders_are_added_in_time() {
     ];
     for (name, order) in orders {
         connection.call("DEL K");
-        assert!(connection.call("TDIGEST.CREATE K COMPRESSION 100").is_ok());
+        connection.ok("TDIGEST.CREATE K COMPRESSION 100");
         for first in (0..SAMPLES).step_by(1000) {
             let samples = (first..first + 1000).map(|i| order(i).to_string());
             let words: Vec<String> = ["TDIGEST.ADD".to_owned(), "K".to_owned()]
@@ -271,8 +271,7 @@ fn items_of_one_fingerprint_in_a_large_heap_are_found_in_time() {
     );
     for k in [4096, 200_000] {
         connection.call("DEL K");
-        let reply = connection.call(&format!("TOPK.RESERVE K {k} 10 3 0.9"));
-        assert!(reply.is_ok(), "{reply}");
+        connection.ok(&format!("TOPK.RESERVE K {k} 10 3 0.9"));
         for items in items[..k].chunks(20_000) {
             for name in ["TOPK.ADD", "TOPK.QUERY", "TOPK.COUNT"] {
                 let mut words: Vec<&[u8]> = vec![name.as_bytes(), b"K"];
@@ -295,8 +294,7 @@ fn long_items_of_one_fingerprint_are_found_in_time() {
     for len in [16 << 10, 200] {
         let items = items_of_one_fingerprint(&vec![b'x'; len - 8], K as u32 + 100);
         connection.call("DEL K");
-        let reply = connection.call(&format!("TOPK.RESERVE K {K} 10 3 0.9"));
-        assert!(reply.is_ok(), "{reply}");
+        connection.ok(&format!("TOPK.RESERVE K {K} 10 3 0.9"));
         let (added, others) = items.split_at(K);
         for name in ["TOPK.ADD", "TOPK.QUERY", "TOPK.COUNT"] {
             for items in added.chunks(100).chain([others]) {
@@ -310,7 +308,7 @@ fn long_items_of_one_fingerprint_are_found_in_time() {
                 .and_then(|bytes| u64::try_from(bytes).ok())
                 .expect("a size"),
         );
-        assert!(connection.call("CONFIG SET rdbcompression no").is_ok());
+        connection.ok("CONFIG SET rdbcompression no");
         let payload = connection.call("DUMP K");
         let payload = payload.text().expect("a payload");
         let restore = [b"RESTORE", &b"R"[..], b"0", payload, b"REPLACE"];
@@ -331,8 +329,8 @@ fn items_too_long_for_a_deep_sketch_are_refused() {
     let mut connection = server.resp2();
     replica.replicate(&server);
     let (long, short) = ("x".repeat(1 << 16), "x".repeat(100));
-    assert!(connection.call("CMS.INITBYDIM K 1 1000000").is_ok());
-    assert!(connection.call("TOPK.RESERVE L 1 1 1000000 0.9").is_ok());
+    connection.ok("CMS.INITBYDIM K 1 1000000");
+    connection.ok("TOPK.RESERVE L 1 1 1000000 0.9");
     let digest = server.call("DEBUG DIGEST");
     let commands: [(&[&str], &str); 5] = [
         (&["CMS.INCRBY", "K", "I", "5"], "-CMS: "),
@@ -365,11 +363,7 @@ fn items_too_long_for_a_deep_sketch_are_refused() {
         replica.call("DEBUG DIGEST") == server.call("DEBUG DIGEST")
     });
     // With a decay near 1, an increment takes up to 100,000 random numbers per row.
-    assert!(
-        connection
-            .call("TOPK.RESERVE slow 1 1 32 0.999999999")
-            .is_ok()
-    );
+    connection.ok("TOPK.RESERVE slow 1 1 32 0.999999999");
     for increment in ["100000", "1"] {
         let mut words = vec!["TOPK.INCRBY".to_owned(), "slow".to_owned()];
         for item in 0..1000 {
@@ -380,7 +374,7 @@ fn items_too_long_for_a_deep_sketch_are_refused() {
         assert_eq!(refused, increment == "100000", "{reply}");
     }
     // A sketch with few rows accepts any item.
-    assert!(connection.call("CMS.INITBYDIM M 10 32").is_ok());
+    connection.ok("CMS.INITBYDIM M 10 32");
     let longest = "x".repeat(64 << 20);
     let taken = connection.send(&with(&["CMS.INCRBY", "M", "I", "5"], &longest));
     assert_eq!(taken.to_string(), "*[:5]");
@@ -404,7 +398,7 @@ fn items_that_use_too_many_new_pages_of_a_deep_sketch_are_refused() {
     ];
     for (create, command, increment) in keys {
         connection.call("DEL K");
-        assert!(connection.call(create).is_ok());
+        connection.ok(create);
         let words = |items: u64| {
             let item = |item: u64| {
                 let item = item.to_string();
@@ -461,7 +455,7 @@ fn merges_with_a_source_named_4000_times_end_in_time() {
     }
     let counted = connection.call("CMS.QUERY d a").to_string();
     assert_eq!(counted, "*[:28000]");
-    assert_eq!(connection.call("BF.EXISTS u a"), Reply::Integer(1));
+    connection.check("BF.EXISTS u a", ":1");
 }
 
 /// Merges read at most 4 GiB: more is refused before any source is read. A merge of a destination and one source is
@@ -472,16 +466,10 @@ fn merges_of_too_many_large_sources_are_refused() {
     let mut connection = server.resp2();
     // These keys take only address space, because nothing is written to them.
     for key in 0..33 {
-        let reserved = connection.call(&format!("BF.RESERVE f{key} 0.001 75000000"));
-        assert!(reserved.is_ok(), "{reserved}");
-        let created = connection.call(&format!("CMS.INITBYDIM s{key} 3355443 10"));
-        assert!(created.is_ok(), "{created}");
+        connection.ok(&format!("BF.RESERVE f{key} 0.001 75000000"));
+        connection.ok(&format!("CMS.INITBYDIM s{key} 3355443 10"));
     }
-    assert!(
-        connection
-            .call("TDIGEST.CREATE t COMPRESSION 100000")
-            .is_ok()
-    );
+    connection.ok("TDIGEST.CREATE t COMPRESSION 100000");
     for first in (0..500_000).step_by(10_000) {
         let samples = (first..first + 10_000).map(|sample| sample.to_string());
         let head = ["TDIGEST.ADD".to_owned(), "t".to_owned()];

@@ -152,7 +152,7 @@ fn check(items: &[Vec<u8>], items_of: impl Fn(usize) -> Range<usize>) {
     let server = Server::start();
     let mut connection = server.resp2();
     // RESTORE would also measure the decompression of strings by the server.
-    assert!(connection.call("CONFIG SET rdbcompression no").is_ok());
+    connection.ok("CONFIG SET rdbcompression no");
     let mut failures = Vec::new();
     for idle in Sample::of_run().one_of(IDLE.to_vec(), 1) {
         let payload = payload(now() - idle, items, &items_of);

@@ -132,7 +132,7 @@ fn check(of_type: &'static Type) -> usize {
             of_type.name
         );
     }
-    assert!(connection.call("CONFIG SET rdbcompression no").is_ok());
+    connection.ok("CONFIG SET rdbcompression no");
     let right = connection.call("DUMP right");
     let right = right.text().expect("a payload").to_vec();
     let calls = calls_on_key(&mut connection, family, of_type);

@@ -67,7 +67,7 @@ fn payload(newest: u64) -> Vec<u8> {
 fn two_full_tables_are_merged_in_time() {
     let server = Server::start();
     let mut connection = server.resp2();
-    assert!(connection.call("CONFIG SET rdbcompression no").is_ok());
+    connection.ok("CONFIG SET rdbcompression no");
     // Two siblings with the end e become one when the newest pane is e + 3: three or four units ago, e was the newest one.
     let end = (now() - 3) & !1;
     let payload = payload(end);

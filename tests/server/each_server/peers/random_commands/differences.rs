@@ -121,26 +121,37 @@ impl Difference {
     }
 }
 
-fn always(_: &Case) -> bool {
-    true
-}
+/// A difference from RedisBloom 2.x.
+const OF_VERSION_2: Difference = Difference {
+    reason: "",
+    page: VERSION_2,
+    below: VERSION_8,
+    commands: &[],
+    replies: &[],
+    when: |_| true,
+    example: &[],
+    deleted: &[],
+};
+
+/// A difference from all versions of RedisBloom.
+const OF_ANY_VERSION: Difference = Difference {
+    page: DIFFERENCES_OF_ROUGHLY,
+    below: NO_VERSION,
+    ..OF_VERSION_2
+};
 
 /// All wanted differences.
 pub const DIFFERENCES: &[Difference] = &[
     Difference {
         reason: "COPY works for all types",
-        page: DIFFERENCES_OF_ROUGHLY,
-        below: NO_VERSION,
         commands: &["COPY * *"],
         replies: &[("-ERR not supported for this module key", ":1")],
-        when: always,
         example: &["BF.ADD k a", "COPY k l"],
         deleted: &[2],
+        ..OF_ANY_VERSION
     },
     Difference {
         reason: "a key may have the name of an option",
-        page: DIFFERENCES_OF_ROUGHLY,
-        below: NO_VERSION,
         commands: &["BF.RESERVE *", "CF.RESERVE *"],
         replies: &[("*", "*")],
         when: |case| {
@@ -152,11 +163,10 @@ pub const DIFFERENCES: &[Difference] = &[
         },
         example: &["BF.RESERVE NONSCALING 0.01 10 EXPANSION 2"],
         deleted: &[1],
+        ..OF_ANY_VERSION
     },
     Difference {
         reason: "a key may have the name of an option",
-        page: DIFFERENCES_OF_ROUGHLY,
-        below: NO_VERSION,
         commands: &["CMS.MERGE *"],
         replies: &[("-CMS: wrong number of keys/weights", "*")],
         when: |case| {
@@ -166,58 +176,49 @@ pub const DIFFERENCES: &[Difference] = &[
         },
         example: &["CMS.INITBYDIM k 2 2", "CMS.MERGE k 1 WEIGHTS WEIGHTS 1"],
         deleted: &[1],
+        ..OF_ANY_VERSION
     },
     // Bloom filters
     Difference {
         reason: "the text for an error rate out of range",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["BF.RESERVE *"],
         replies: &[(
             "-ERR (0 < error rate range < 1) ",
             "-ERR error rate must be in the range (0.000000, 1.000000)",
         )],
-        when: always,
         example: &["BF.RESERVE k 1 10"],
-        deleted: &[],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "the text for a capacity out of range",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["BF.RESERVE *"],
         replies: &[(
             "-ERR (capacity should be larger than 0)",
             CAPACITY_OF_RESERVE,
         )],
-        when: always,
         example: &["BF.RESERVE k 0.01 0"],
-        deleted: &[],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "the text for a capacity out of range",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["BF.INSERT *"],
         replies: &[("*", "-Bad capacity")],
         when: |case| case.has_option("C", |capacity| capacity < 1.0),
         example: &["BF.INSERT k CAPACITY 0 ITEMS a"],
         deleted: &[1],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "the text for an error rate out of range",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["BF.INSERT *"],
         replies: &[("*", "-Bad error rate")],
         when: |case| case.has_option("ER", |rate| rate <= 0.0 || rate >= 1.0),
         example: &["BF.INSERT k ERROR 1 ITEMS a"],
         deleted: &[1],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "a capacity above 2^30 is refused",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["BF.RESERVE *"],
         replies: &[("*", CAPACITY_OF_RESERVE)],
         when: |case| {
@@ -226,54 +227,45 @@ pub const DIFFERENCES: &[Difference] = &[
         },
         example: &["BF.RESERVE k 0.01 1073741825"],
         deleted: &[1],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "a capacity above 2^30 is refused",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["BF.INSERT *"],
         replies: &[("*", "-Bad capacity")],
         when: |case| case.has_option("C", |capacity| capacity > MAX_CAPACITY),
         example: &["BF.INSERT k CAPACITY 1073741825 ITEMS a"],
         deleted: &[1],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "the text for an expansion out of range",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["BF.RESERVE *"],
         replies: &[(
             "-ERR expansion should be greater or equal to 1",
             EXPANSION_OF_RESERVE,
         )],
-        when: always,
         example: &["BF.RESERVE k 0.01 10 EXPANSION -1"],
-        deleted: &[],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "the text for an expansion out of range",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["BF.INSERT *"],
         replies: &[("*", "-Bad expansion")],
         when: |case| case.has_option("E", |expansion| expansion < 0.0),
         example: &["BF.INSERT k EXPANSION -1 ITEMS a"],
         deleted: &[1],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "the expansion is parsed before NONSCALING is considered",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["BF.RESERVE *"],
         replies: &[("-Nonscaling filters cannot expand", "-ERR bad expansion")],
-        when: always,
         example: &["BF.RESERVE k 0.01 10 EXPANSION x NONSCALING"],
-        deleted: &[],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "an expansion of 0 creates a filter that does not scale",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["BF.RESERVE *"],
         replies: &[
             ("-ERR expansion should be greater or equal to 1", "*"),
@@ -282,88 +274,76 @@ pub const DIFFERENCES: &[Difference] = &[
         when: |case| case.has_option("EXPANSION", |expansion| expansion == 0.0),
         example: &["BF.RESERVE k 0.01 10 EXPANSION 0"],
         deleted: &[1],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "an expansion of 0 creates a filter that does not scale",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["BF.INSERT *"],
         replies: &[("-Bad argument received", "*")],
         when: |case| case.has_option("E", |expansion| expansion == 0.0),
         example: &["BF.INSERT k EXPANSION 0 ITEMS a"],
         deleted: &[1],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "an expansion above 32768 is refused",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["BF.RESERVE *"],
         replies: &[("*", EXPANSION_OF_RESERVE)],
         when: |case| case.has_option("EXPANSION", |expansion| expansion > 32768.0),
         example: &["BF.RESERVE k 0.01 10 EXPANSION 32769"],
         deleted: &[1],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "an expansion above 32768 is refused",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["BF.INSERT *"],
         replies: &[("*", "-Bad expansion")],
         when: |case| case.has_option("E", |expansion| expansion > 32768.0),
         example: &["BF.INSERT k EXPANSION 32769 ITEMS a"],
         deleted: &[1],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "an error rate above 0.25 is taken as 0.25",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["BF.RESERVE *"],
         replies: &[("+OK", "+OK")],
         when: |case| case.number(2).is_some_and(|rate| rate > 0.25),
         example: &["BF.RESERVE k 0.9 10"],
         deleted: &[1],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "an error rate above 0.25 is taken as 0.25",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["BF.INSERT *"],
         replies: &[("*[*]", "*[*]")],
         when: |case| case.has_option("ER", |rate| rate > 0.25),
         example: &["BF.INSERT k ERROR 0.9 ITEMS a"],
         deleted: &[1],
+        ..OF_VERSION_2
     },
     // Cuckoo filters
     Difference {
         reason: "the text for a capacity out of range",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["CF.RESERVE *"],
         replies: &[(
             "-Capacity must be at least (BucketSize * 2)",
             CAPACITY_OF_CUCKOO,
         )],
-        when: always,
         example: &["CF.RESERVE k 1"],
-        deleted: &[],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "the text for a capacity out of range",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["CF.INSERT *", "CF.INSERTNX *"],
         replies: &[(
             "-Capacity must be at least (BucketSize * 2)",
             CAPACITY_OF_CUCKOO_INSERT,
         )],
-        when: always,
         example: &["CF.INSERT k CAPACITY 1 ITEMS a"],
-        deleted: &[],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "a capacity above 2^30 is refused",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["CF.RESERVE *"],
         replies: &[("*", CAPACITY_OF_CUCKOO)],
         when: |case| {
@@ -372,21 +352,19 @@ pub const DIFFERENCES: &[Difference] = &[
         },
         example: &["CF.RESERVE k 1073741825"],
         deleted: &[1],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "a capacity above 2^30 is refused",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["CF.INSERT *", "CF.INSERTNX *"],
         replies: &[("*", CAPACITY_OF_CUCKOO_INSERT)],
         when: |case| case.has_option("C", |capacity| capacity > MAX_CAPACITY),
         example: &["CF.INSERT k CAPACITY 1073741825 ITEMS a"],
         deleted: &[1],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "the text for an option of `CF.RESERVE` out of range",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &["CF.RESERVE *"],
         replies: &[
             (
@@ -402,36 +380,31 @@ pub const DIFFERENCES: &[Difference] = &[
                 "-MAXITERATIONS: value must be in the range [1, 65535]",
             ),
         ],
-        when: always,
         example: &["CF.RESERVE k 10 BUCKETSIZE 256"],
-        deleted: &[],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "a chunk begins at the requested byte",
-        page: DIFFERENCES_OF_ROUGHLY,
-        below: NO_VERSION,
         commands: &["CF.SCANDUMP * *"],
         replies: &[("*[:* $*]", "*[:* $*]")],
         when: |case| {
             case.redisbloom != case.roughly && case.number(2).is_some_and(|iterator| iterator > 1.0)
         },
         example: &["CF.ADD k a", "CF.SCANDUMP k 2"],
-        deleted: &[],
+        ..OF_ANY_VERSION
     },
     Difference {
         reason: "a chunk that starts past the end is refused",
-        page: DIFFERENCES_OF_ROUGHLY,
-        below: NO_VERSION,
         commands: &["CF.LOADCHUNK *"],
         replies: &[("+OK", "-Couldn't load chunk!")],
         when: |case| case.number(2).is_some_and(|iterator| iterator > 1.0),
         example: &["CF.RESERVE k 63 BUCKETSIZE 1", "CF.LOADCHUNK k 115 ab"],
         deleted: &[1],
+        ..OF_ANY_VERSION
     },
     // Count-min sketches
     Difference {
         reason: "an increment that a counter or the total cannot hold changes nothing, as in 8.12",
-        page: VERSION_2,
         below: VERSION_8_12,
         commands: &["CMS.INCRBY *"],
         replies: &[
@@ -441,37 +414,35 @@ pub const DIFFERENCES: &[Difference] = &[
         when: |case| case.has_same_shape(),
         example: &["CMS.INITBYDIM k 2 2", "CMS.INCRBY k a 4294967295 a 1"],
         deleted: &[1],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "a merge that a counter or the total cannot hold changes nothing, as in 2.8",
-        page: VERSION_2,
         below: VERSION_2_8,
         commands: &["CMS.MERGE *"],
         replies: &[("+OK", "-CMS: MERGE overflow")],
-        when: always,
         example: &[
             "CMS.INITBYDIM k 2 2",
             "CMS.INCRBY k a 4294967290",
             "CMS.MERGE k 1 k WEIGHTS 2",
         ],
         deleted: &[1],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "the text for a number of keys that is not positive",
-        page: VERSION_2,
         below: VERSION_2_8,
         commands: &["CMS.MERGE *"],
         replies: &[(
             "-CMS: wrong number of keys*",
             "-CMS: Number of keys must be positive",
         )],
-        when: always,
         example: &["CMS.INITBYDIM k 2 2", "CMS.MERGE k 0 k WEIGHTS 1"],
         deleted: &[1],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "an increment may be negative, as in 8.12",
-        page: VERSION_2,
         below: VERSION_8_12,
         commands: &["CMS.INCRBY *"],
         replies: &[
@@ -484,10 +455,10 @@ pub const DIFFERENCES: &[Difference] = &[
         when: |case| case.text.contains(" -"),
         example: &["CMS.INITBYDIM k 2 2", "CMS.INCRBY k a -1"],
         deleted: &[1],
+        ..OF_VERSION_2
     },
     Difference {
         reason: "CELL_SIZE may follow, as in 8.12",
-        page: VERSION_2,
         below: VERSION_8_12,
         commands: &["CMS.INITBYDIM * * * * *", "CMS.INITBYPROB * * * * *"],
         replies: &[(
@@ -496,13 +467,11 @@ pub const DIFFERENCES: &[Difference] = &[
         )],
         when: |case| case.command.len() == 6,
         example: &["CMS.INITBYDIM k 2 2 CELL_SIZE 3"],
-        deleted: &[],
+        ..OF_VERSION_2
     },
     // Top-k
     Difference {
         reason: "a NUL does not truncate an item",
-        page: DIFFERENCES_OF_ROUGHLY,
-        below: NO_VERSION,
         commands: &["TOPK.ADD *", "TOPK.INCRBY *"],
         replies: &[("*[*]", "*[*]")],
         when: |case| {
@@ -510,11 +479,11 @@ pub const DIFFERENCES: &[Difference] = &[
         },
         example: &["TOPK.RESERVE k 3 8 7 1", "TOPK.ADD k a\0b"],
         deleted: &[1],
+        ..OF_ANY_VERSION
     },
     Difference {
         reason: "RedisBloom decays counts randomly",
         page: "docs/versioning.md#compatibility-with-redisbloom",
-        below: NO_VERSION,
         commands: &[
             "TOPK.ADD *",
             "TOPK.INCRBY *",
@@ -529,13 +498,11 @@ pub const DIFFERENCES: &[Difference] = &[
             "TOPK.INCRBY k a 80 b 80 c 80 d 80 e 100000 f 100000",
             "TOPK.LIST k WITHCOUNT",
         ],
-        deleted: &[],
+        ..OF_ANY_VERSION
     },
     // CMS and TOPK
     Difference {
         reason: "a command that would take too long is refused",
-        page: DIFFERENCES_OF_ROUGHLY,
-        below: NO_VERSION,
         commands: &[
             "CMS.INCRBY *",
             "CMS.QUERY *",
@@ -548,18 +515,16 @@ pub const DIFFERENCES: &[Difference] = &[
             ("*[*]", "-CMS: too much work for the depth of the sketch"),
             ("*[*]", "-TopK: too much work for the depth of the sketch"),
         ],
-        when: always,
         example: &[
             "CMS.INITBYDIM k 1 100000",
             "CMS.QUERY k a b c d e f g h i j k l m n o p q r s t u v w x y z",
         ],
         deleted: &[1],
+        ..OF_ANY_VERSION
     },
     // t-digests
     Difference {
         reason: "TDIGEST.MERGE keeps the time to live of the destination",
-        page: DIFFERENCES_OF_ROUGHLY,
-        below: NO_VERSION,
         commands: &["PEXPIRETIME *"],
         replies: &[(":-1", ":4102444800000")],
         when: |case| case.is_digest,
@@ -570,11 +535,11 @@ pub const DIFFERENCES: &[Difference] = &[
             "PEXPIRETIME k",
         ],
         deleted: &[1],
+        ..OF_ANY_VERSION
     },
     Difference {
         reason: "the order of equal means in RedisBloom is arbitrary",
         page: T_DIGESTS,
-        below: NO_VERSION,
         commands: &[
             "TDIGEST.QUANTILE *",
             "TDIGEST.CDF *",
@@ -591,12 +556,11 @@ pub const DIFFERENCES: &[Difference] = &[
             EQUAL_SAMPLES,
             "TDIGEST.QUANTILE k 0.5",
         ],
-        deleted: &[],
+        ..OF_ANY_VERSION
     },
     Difference {
         reason: "the order of equal means in RedisBloom is arbitrary",
         page: T_DIGESTS,
-        below: NO_VERSION,
         commands: &["TDIGEST.INFO *"],
         replies: &[("*", "*")],
         when: |case| {
@@ -611,12 +575,10 @@ pub const DIFFERENCES: &[Difference] = &[
             EQUAL_SAMPLES,
             "TDIGEST.INFO k",
         ],
-        deleted: &[],
+        ..OF_ANY_VERSION
     },
     Difference {
         reason: "the answers for one sample are numbers",
-        page: VERSION_2,
-        below: VERSION_8,
         commands: &[
             "TDIGEST.CDF *",
             "TDIGEST.QUANTILE *",
@@ -627,7 +589,7 @@ pub const DIFFERENCES: &[Difference] = &[
         replies: &[("*nan*", "*"), ("*:-9223372036854775808*", "*")],
         when: |case| case.has_one_sample && case.has_same_shape(),
         example: &["TDIGEST.CREATE k", "TDIGEST.ADD k 1", "TDIGEST.CDF k 1"],
-        deleted: &[],
+        ..OF_VERSION_2
     },
 ];
 
