@@ -157,8 +157,7 @@ fn empty_and_expired_keys_have_no_error() {
         }
     };
     for (type_name, create, add) in EMPTY {
-        let family = FAMILIES.iter().find(|family| family.type_name == type_name);
-        let family = family.expect("a type");
+        let family = Family::of_type(type_name.as_bytes());
         server.set_clock("1000000");
         connection.call("DEL k");
         connection.run(create);

@@ -37,9 +37,7 @@ fn count_present(connection: &mut Connection, key: &str, from: u32, to: u32) -> 
 /// If a filter cannot grow, the reply has an error for each refused item, and only the added items are replicated.
 #[test]
 fn items_that_a_filter_cannot_grow_for_are_errors_and_not_replicated() {
-    let mut primary = Server::start();
-    let mut replica = Server::start();
-    replica.replicate(&primary);
+    let (mut primary, replica) = Server::with_replica();
     let mut connection = primary.resp2();
     connection.ok("BF.RESERVE k 0.01 3 EXPANSION 32768");
     // The next filter takes 128 KB for 98,304 entries, and the one after it 4 GB.

@@ -56,9 +56,7 @@ fn creation_reports_errors_in_order() {
 /// the other items are still counted.
 #[test]
 fn counts_stop_at_their_limits() {
-    let mut primary = Server::start();
-    let mut replica = Server::start();
-    replica.replicate(&primary);
+    let (mut primary, replica) = Server::with_replica();
     let mut connection = primary.resp2();
     let limits = [
         (1, 255u64),

@@ -215,9 +215,7 @@ fn max_expansions_limits_clients_but_not_replication_and_loading() {
 #[test]
 fn items_refused_for_memory_are_not_replicated() {
     for command in ["CF.INSERT", "CF.INSERTNX"] {
-        let mut primary = Server::start();
-        let mut replica = Server::start();
-        replica.replicate(&primary);
+        let (mut primary, replica) = Server::with_replica();
         let mut connection = primary.resp2();
         // The second sub-filter takes 2 MiB, and the third 64 GiB.
         connection.ok("CF.RESERVE k 64 EXPANSION 32768 MAXITERATIONS 1");
@@ -247,9 +245,7 @@ fn items_refused_for_memory_are_not_replicated() {
 
 #[test]
 fn insertions_into_a_full_filter_fail_in_each_protocol_and_on_replicas() {
-    let mut primary = Server::start();
-    let mut replica = Server::start();
-    replica.replicate(&primary);
+    let (mut primary, replica) = Server::with_replica();
     let mut connection = primary.resp2();
     connection.ok("CF.RESERVE k 4 EXPANSION 0");
     let reply = connection.call("CF.INSERT k ITEMS a a a a a b");

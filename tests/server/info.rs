@@ -122,9 +122,7 @@ fn evicted_keys_are_no_longer_counted() {
 /// and full synchronizations. A replica counts the commands that it receives.
 #[test]
 fn info_counts_the_keys_that_commands_create() {
-    let mut server = Server::start();
-    let mut replica = Server::start();
-    replica.replicate(&server);
+    let (mut server, replica) = Server::with_replica();
     let mut connection = server.resp2();
     for family in FAMILIES {
         let mut expected = family.info(&server, "keys_created");

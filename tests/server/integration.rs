@@ -104,36 +104,11 @@ fn a_restart_from_aof_changes_nothing() {
 
 /// Settings that differ from the primary's: replication must not depend on them.
 pub fn odd_settings() -> Options {
-    Options::new().module_arguments(&[
-        "bf-error-rate",
-        "0.2",
-        "bf-initial-size",
-        "7",
-        "bf-expansion-factor",
-        "0",
-        "cf-bucket-size",
-        "7",
-        "cf-initial-size",
-        "99",
-        "cf-max-iterations",
-        "3",
-        "cf-expansion-factor",
-        "4",
-        "cf-max-expansions",
-        "1",
-        "bf-new-keys",
-        "valkey-bloom",
-        "bloom-capacity",
-        "9",
-        "bloom-expansion",
-        "0",
-        "bloom-fp-rate",
-        "0.3",
-        "bloom-tightening-ratio",
-        "0.9",
-        "bloom-use-random-seed",
-        "no",
-    ])
+    let settings = "bf-error-rate 0.2 bf-initial-size 7 bf-expansion-factor 0 cf-bucket-size 7 cf-initial-size 99 \
+        cf-max-iterations 3 cf-expansion-factor 4 cf-max-expansions 1 bf-new-keys valkey-bloom \
+        bloom-capacity 9 bloom-expansion 0 bloom-fp-rate 0.3 bloom-tightening-ratio 0.9 \
+        bloom-use-random-seed no";
+    Options::new().module_arguments(&settings.split_whitespace().collect::<Vec<_>>())
 }
 
 #[test]
@@ -278,9 +253,7 @@ fn a_dump_can_be_restored_over_a_key_of_another_type() {
 /// Equal values have equal digests on any server; a change changes the digest.
 #[test]
 fn digests_are_equal_for_equal_values_only() {
-    let mut primary = Server::start();
-    let mut replica = Server::start();
-    replica.replicate(&primary);
+    let (mut primary, mut replica) = Server::with_replica();
     let mut connection = primary.resp2();
     build_all(&mut connection, 0);
     let digest = |server: &Server, key: &str| {

@@ -155,9 +155,7 @@ fn one_insertion_of_equal_items_grows_a_filter_within_maxmemory() {
 /// Each filter of the chain takes 0.5 MB.
 #[test]
 fn one_addition_of_many_items_grows_a_chain_within_maxmemory() {
-    let mut primary = Server::start();
-    let mut replica = Server::start();
-    replica.replicate(&primary);
+    let (mut primary, replica) = Server::with_replica();
     let mut connection = primary.resp2();
     connection.ok("BF.RESERVE k 1e-250 3000 EXPANSION 1");
     // The memory of the arguments, and 8 MiB.
@@ -178,9 +176,7 @@ fn one_addition_of_many_items_grows_a_chain_within_maxmemory() {
 /// An item that enters a list with a free place takes about 200 bytes. An item that replaces another reuses its memory.
 #[test]
 fn one_addition_of_many_items_fills_a_heap_within_maxmemory() {
-    let mut primary = Server::start();
-    let mut replica = Server::start();
-    replica.replicate(&primary);
+    let (mut primary, replica) = Server::with_replica();
     let mut connection = primary.resp2();
     for (key, k) in [("large", 100_000), ("small", 10)] {
         connection.ok(&format!("TOPK.RESERVE {key} {k} 200000 3 0.9"));

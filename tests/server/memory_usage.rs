@@ -124,9 +124,7 @@ fn build_all(connection: &mut Connection, cases: &[MemoryCase]) {
 /// The family of a key.
 fn family_of(connection: &mut Connection, key: &str) -> &'static Family {
     let reply = connection.send(&["TYPE", key]);
-    let mut families = FAMILIES.iter();
-    let family = families.find(|family| reply.text() == Some(family.type_name.as_bytes()));
-    family.unwrap_or_else(|| panic!("{reply}"))
+    Family::of_type(reply.text().expect("a type"))
 }
 
 #[test]

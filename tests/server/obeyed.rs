@@ -9,10 +9,11 @@ mod loading;
 mod numbers;
 
 use crate::families::{FAMILIES, Family, run_on};
-use crate::support::resp::{Connection, Reply};
+use crate::support::resp::{Connection, Reply, request};
 use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 use crate::support::state::State;
+use crate::workload::words;
 use std::fs::{self, OpenOptions};
 use std::io::{BufWriter, Write as _};
 
@@ -52,11 +53,7 @@ fn append<'a>(server: &Server, commands: impl Iterator<Item = &'a str>) {
     let log = OpenOptions::new().append(true).open(file.expect("a file"));
     let mut log = BufWriter::new(log.expect("the log"));
     for command in commands {
-        let arguments: Vec<_> = command.split(' ').collect();
-        write!(log, "*{}\r\n", arguments.len()).expect("the log");
-        for argument in arguments {
-            write!(log, "${}\r\n{argument}\r\n", argument.len()).expect("the log");
-        }
+        log.write_all(&request(&words(command))).expect("the log");
     }
     log.flush().expect("the log");
 }
@@ -176,10 +173,7 @@ fn restore_on_a_writable_replica_is_limited() {
         replica
     };
     let (read_only, writable) = (replica("yes"), replica("no"));
-    let family = FAMILIES
-        .iter()
-        .find(|family| family.type_name == "bloomfltr");
-    family.expect("a type").build(&mut connection, "k");
+    Family::of("bloomfltr").build(&mut connection, "k");
     let payload = connection.call("DUMP k");
     let restore: [&[u8]; 4] = [
         b"RESTORE",
@@ -212,10 +206,7 @@ fn a_key_that_exists_is_accepted_in_every_way() {
 
 /// Headers of valkey-bloom's type: with a capacity that needs more bytes than are present, and of the size of the limit.
 fn loaded_at_the_limit(connection: &mut Connection) -> Vec<(&'static str, Vec<u8>)> {
-    let family = FAMILIES
-        .iter()
-        .find(|family| family.type_name == "bloomfltr");
-    let family = family.expect("a type");
+    let family = Family::of("bloomfltr");
     family.build(connection, "source");
     let (_, header) = family.scan(connection, "source", 0).expect("a header");
     let mut wide = header.clone();

@@ -91,9 +91,7 @@ fn reads_do_not_affect_later_state() {
 /// Reads on the primary or the replica, and merges without a specified compression, keep both equal.
 #[test]
 fn reads_on_a_replica_do_not_change_its_state() {
-    let mut primary = Server::start();
-    let mut replica = Server::start();
-    replica.replicate(&primary);
+    let (mut primary, replica) = Server::with_replica();
     let (mut connection, mut on_replica) = (primary.resp2(), replica.resp2());
     connection.ok("TDIGEST.CREATE a COMPRESSION 20");
     connection.ok("TDIGEST.CREATE b COMPRESSION 33");
@@ -203,49 +201,11 @@ fn memory_usage_includes_the_cached_results_of_reads() {
 fn numbers_are_parsed_as_the_server_parses_them() {
     let server = Server::start();
     let mut connection = server.resp3();
-    let mut texts: Vec<String> = [
-        "0",
-        "-0",
-        "-0.0",
-        "007",
-        "-007.50",
-        "5.",
-        ".5",
-        "-.5",
-        ".",
-        "-",
-        "",
-        "+5",
-        "--5",
-        "1.2.3",
-        "1e3",
-        "1E-3",
-        "1e400",
-        "1e-400",
-        "5e-324",
-        "1 ",
-        " 1",
-        "1_0",
-        "0x10",
-        "1,5",
-        "nan",
-        "9007199254740991",
-        "9007199254740992",
-        "9007199254740993",
-        "9999999999999999999",
-        "00000000000000000001",
-        "12345678901234567890",
-        "0.1",
-        "0.30000000000000004",
-        "0.0000000000000000001",
-        "1234567890.123456789",
-        "179769313486231570000000000",
-        "1.7976931348623157e308",
-        "123456789012345678901234567890.5",
-        "\u{661}",
-    ]
-    .map(str::to_owned)
-    .into();
+    let texts = "0|-0|-0.0|007|-007.50|5.|.5|-.5|.|-||+5|--5|1.2.3|1e3|1E-3|1e400|1e-400|5e-324|1 | 1|1_0|0x10|1,5|nan\
+        |9007199254740991|9007199254740992|9007199254740993|9999999999999999999|00000000000000000001\
+        |12345678901234567890|0.1|0.30000000000000004|0.0000000000000000001|1234567890.123456789\
+        |179769313486231570000000000|1.7976931348623157e308|123456789012345678901234567890.5|\u{661}";
+    let mut texts: Vec<String> = texts.split('|').map(str::to_owned).collect();
     let mut uniform = Uniform(8);
     for decimals in 0..20usize {
         for magnitude in 0..16 {

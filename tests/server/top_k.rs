@@ -203,9 +203,7 @@ const BAD_INCREMENT: &str = "-TopK: increment must be an integer greater or equa
 
 #[test]
 fn a_bad_increment_ends_the_reply_and_only_applied_increments_are_replicated() {
-    let mut primary = Server::start();
-    let mut replica = Server::start();
-    replica.replicate(&primary);
+    let (mut primary, replica) = Server::with_replica();
     for (protocol, null) in [(Protocol::Resp2, "$-1"), (Protocol::Resp3, "_")] {
         let mut connection = primary.connect(protocol);
         connection.ok("FLUSHALL SYNC");
@@ -264,9 +262,7 @@ fn a_bad_increment_ends_the_reply_and_only_applied_increments_are_replicated() {
 /// A script can create an item that is larger than `maxmemory`; commands from clients are refused before that.
 #[test]
 fn an_item_refused_for_memory_is_an_error_in_the_reply_and_not_replicated() {
-    let mut primary = Server::start();
-    let mut replica = Server::start();
-    replica.replicate(&primary);
+    let (mut primary, replica) = Server::with_replica();
     let mut connection = primary.resp2();
     connection.ok("TOPK.RESERVE k 3 1000 3 0.9");
     connection.ok("CONFIG SET maxmemory 20mb");

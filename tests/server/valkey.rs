@@ -54,7 +54,7 @@ fn words(command: &str) -> Words {
     command.split(' ').map(Into::into).collect()
 }
 
-/// The commands of the part of the append-only file whose name has this end, except for SELECT, MULTI and EXEC.
+/// The commands of the part of the append-only file whose name has this end, except for SELECT.
 fn logged_in(server: &Server, end: &str) -> Vec<Words> {
     let directory = server.dir().join("appendonlydir");
     let files = std::fs::read_dir(directory).expect("a directory");
@@ -78,7 +78,7 @@ fn logged_in(server: &Server, end: &str) -> Vec<Words> {
             rest = &after[length + 2..];
         }
         let name = command[0].to_ascii_uppercase();
-        if ![&b"SELECT"[..], b"MULTI", b"EXEC"].contains(&&name[..]) {
+        if name != b"SELECT" {
             commands.push(command);
         }
     }
@@ -93,7 +93,14 @@ fn line(bytes: &[u8]) -> (&str, &[u8]) {
     (line, &bytes[end + 2..])
 }
 
-/// The commands since the start or the last rewrite.
-pub fn logged(server: &Server) -> Vec<Words> {
+/// The commands since the start or the last rewrite, except for SELECT.
+pub fn logged_with_transactions(server: &Server) -> Vec<Words> {
     logged_in(server, ".incr.aof")
+}
+
+/// [`logged_with_transactions`] without MULTI and EXEC.
+pub fn logged(server: &Server) -> Vec<Words> {
+    let mut commands = logged_with_transactions(server);
+    commands.retain(|command| !["MULTI", "EXEC"].map(words).contains(command));
+    commands
 }

@@ -31,6 +31,7 @@ mod within;
 use crate::families::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
+use crate::valkey::logged_with_transactions;
 
 /// The seed of the sketches that the tests create, so that no reply depends on chance.
 const SEED: &str = "00112233445566778899aabbccddeeff";
@@ -184,25 +185,10 @@ fn logged_without_seeds(server: &Server) -> Vec<String> {
     commands
 }
 
-/// The commands of the append-only file, except for SELECT. Arguments must not contain line breaks.
+/// The commands of the append-only file, except for SELECT, with their arguments separated by spaces.
 pub fn logged_commands(server: &Server) -> Vec<String> {
-    let directory = server.dir().join("appendonlydir");
-    let files = std::fs::read_dir(directory).expect("a directory");
-    let mut logs = files.map(|file| file.expect("a file").path());
-    let log = logs.find(|path| path.to_string_lossy().ends_with(".incr.aof"));
-    let text = std::fs::read_to_string(log.expect("a log")).expect("text");
-    let mut lines = text.lines();
-    let mut commands = Vec::new();
-    while let Some(line) = lines.next() {
-        let Some(count) = line.strip_prefix('*') else {
-            continue;
-        };
-        let count: usize = count.parse().expect("a number");
-        let arguments = (0..count).filter_map(|_| lines.nth(1));
-        let command = arguments.collect::<Vec<_>>().join(" ");
-        if !command.starts_with("SELECT") {
-            commands.push(command);
-        }
-    }
+    let commands = logged_with_transactions(server).into_iter();
     commands
+        .map(|command| String::from_utf8_lossy(&command.join(&b' ')).into_owned())
+        .collect()
 }

@@ -184,6 +184,14 @@ impl Server {
         Options::new().start()
     }
 
+    /// Starts a server as [`Server::start`], and a replica of it.
+    #[allow(dead_code)] // Not all test programs use it.
+    pub fn with_replica() -> (Self, Self) {
+        let (primary, mut replica) = (Self::start(), Self::start());
+        replica.replicate(&primary);
+        (primary, replica)
+    }
+
     /// The port it listens on.
     pub fn port(&self) -> u16 {
         self.port

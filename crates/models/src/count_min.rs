@@ -309,9 +309,13 @@ impl Model for CountMinModel {
                 let expected = (merged.as_ref()).map(|merged| {
                     (&merged.rows, merged.total) != (&self.cells.rows, self.cells.total)
                 });
+                let changed = sketch.merge(&with_sketches);
                 assert_eq!(
-                    sketch.merge(&with_sketches),
-                    expected.map_err(|&error| error)
+                    changed,
+                    expected.map_err(|&error| error),
+                    "{sources:?}: {:?}, before: {:?}",
+                    values(sketch),
+                    self.cells.values(self.cell_size)
                 );
                 self.cells = merged.unwrap_or_else(|_| self.cells.clone());
             }

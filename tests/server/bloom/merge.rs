@@ -48,9 +48,7 @@ fn failed_merges_report_errors_and_change_nothing() {
 
 #[test]
 fn a_merged_filter_has_all_items_also_on_a_replica() {
-    let server = Server::start();
-    let mut replica = Server::start();
-    replica.replicate(&server);
+    let (server, replica) = Server::with_replica();
     let mut connection = server.resp2();
     let words = |from: u32, to: u32| {
         let words: Vec<_> = (from..to).map(|n| n.to_string()).collect();

@@ -235,10 +235,8 @@ pub const WINDOW: Family = Family {
     merge: None,
     recorded: None,
     memory: Memory {
-        after_build: Usage::Equal,
-        after_reads: Usage::Equal,
         cases: window_memory_cases,
-        change: None,
+        ..FAMILY.memory
     },
 
     random: RandomCommands {
@@ -287,7 +285,7 @@ pub const WINDOW: Family = Family {
                 format!("BF.MADD {key} {}", numbers(n, 100)),
             ]
         },
-        write: |key, n| format!("BF.MADD {key} {}", numbers(n, 20)),
+        ..FAMILY.defrag
     },
     ..FAMILY
 };

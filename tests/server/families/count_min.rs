@@ -6,6 +6,13 @@ use super::{
 };
 use crate::workload::{with_items, words};
 
+const NUMBERS: NumberSet = NumberSet {
+    create: &["CMS.INITBYDIM KEY 2000 5"],
+    add: "CMS.INCRBY KEY N 1",
+    test: "CMS.QUERY KEY N",
+    count: ("CMS.INFO KEY", "count"),
+};
+
 pub const FAMILY: Family = Family {
     name: "cms",
     has_window: false,
@@ -96,12 +103,7 @@ pub const FAMILY: Family = Family {
             }),
         },
     },
-    numbers: Some(NumberSet {
-        create: &["CMS.INITBYDIM KEY 2000 5"],
-        add: "CMS.INCRBY KEY N 1",
-        test: "CMS.QUERY KEY N",
-        count: ("CMS.INFO KEY", "count"),
-    }),
+    numbers: Some(NUMBERS),
     uses: &[
         "CMS.INCRBY K w1 5 a 4294967295 a 9223372036854775807",
         "CMS.INCRBY K a -1 nothing -9223372036854775808",
@@ -224,10 +226,8 @@ pub const WINDOW: Family = Family {
     }),
     recorded: None,
     memory: Memory {
-        after_build: Usage::Equal,
-        after_reads: Usage::Equal,
         cases: window_memory_cases,
-        change: Some("each:CMS.INCRBY KEY a 1..30"),
+        ..FAMILY.memory
     },
 
     random: RandomCommands {
@@ -245,9 +245,7 @@ pub const WINDOW: Family = Family {
     },
     numbers: Some(NumberSet {
         create: &[window!("CMS.INITBYDIM KEY 2000 5")],
-        add: "CMS.INCRBY KEY N 1",
-        test: "CMS.QUERY KEY N",
-        count: ("CMS.INFO KEY", "count"),
+        ..NUMBERS
     }),
     sizes: &[
         "CMS.INITBYDIM K * 1 WINDOW 1000",
@@ -275,7 +273,7 @@ pub const WINDOW: Family = Family {
                 format!("CMS.INCRBY {key} a {n} b 7 c 9"),
             ]
         },
-        write: |key, n| format!("CMS.INCRBY {key} {n} 5 a 1"),
+        ..FAMILY.defrag
     },
     ..FAMILY
 };

@@ -7,6 +7,13 @@ use super::{
 use crate::workload::{with_item, with_items, words};
 
 const CREATE: &[&str] = &["CF.RESERVE KEY 1024 EXPANSION 1"];
+const NUMBERS: NumberSet = NumberSet {
+    create: &["CF.RESERVE KEY 1000 EXPANSION 2"],
+    add: "CF.ADD KEY N",
+    test: "CF.EXISTS KEY N",
+    count: ("CF.INFO KEY", "Number of items inserted"),
+};
+
 pub const FAMILY: Family = Family {
     name: "cf",
     has_window: false,
@@ -119,12 +126,7 @@ pub const FAMILY: Family = Family {
             _ => with_item(&format!("CF.DEL {key}"), random),
         },
     },
-    numbers: Some(NumberSet {
-        create: &["CF.RESERVE KEY 1000 EXPANSION 2"],
-        add: "CF.ADD KEY N",
-        test: "CF.EXISTS KEY N",
-        count: ("CF.INFO KEY", "Number of items inserted"),
-    }),
+    numbers: Some(NUMBERS),
     uses: &[
         "CF.ADD K w1",
         "CF.ADDNX K w1",
@@ -234,10 +236,8 @@ pub const WINDOW: Family = Family {
     has_no_chunks_when_empty: false,
     recorded: None,
     memory: Memory {
-        after_build: Usage::Equal,
-        after_reads: Usage::Equal,
         cases: window_memory_cases,
-        change: Some("CF.INSERT KEY ITEMS 9000..9100"),
+        ..FAMILY.memory
     },
 
     random: RandomCommands {
@@ -252,9 +252,7 @@ pub const WINDOW: Family = Family {
     },
     numbers: Some(NumberSet {
         create: &[window!("CF.RESERVE KEY 1000 EXPANSION 2")],
-        add: "CF.ADD KEY N",
-        test: "CF.EXISTS KEY N",
-        count: ("CF.INFO KEY", "Number of items inserted"),
+        ..NUMBERS
     }),
     sizes: &[
         "CF.RESERVE K * WINDOW 1000",
@@ -286,7 +284,7 @@ pub const WINDOW: Family = Family {
                 format!("CF.INSERT {key} ITEMS {}", numbers(n, 100)),
             ]
         },
-        write: |key, n| format!("CF.INSERT {key} ITEMS {}", numbers(n, 10)),
+        ..FAMILY.defrag
     },
     ..FAMILY
 };

@@ -524,6 +524,17 @@ impl Family {
             .unwrap_or_else(|| panic!("no family of {name}"))
     }
 
+    /// The entry of a type, as TYPE reports it.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn of_type(name: &[u8]) -> &'static Self {
+        let found = FAMILIES
+            .iter()
+            .find(|family| family.type_name.as_bytes() == name);
+        found.unwrap_or_else(|| panic!("no type {}", name.escape_ascii()))
+    }
+
     /// The entry whose field of INFO this is, and the field without the prefix.
     pub fn of_field(field: &str) -> Option<(&'static Self, &str)> {
         let found = FAMILIES

@@ -17,6 +17,14 @@ const CREATE: &[&str] = &["TDIGEST.CREATE KEY COMPRESSION 1000"];
 /// The arguments of one command with more samples would count as memory of the client.
 const ADD_10_000: &str = "TDIGEST.ADD KEY 0..10000";
 
+const NUMBERS: NumberSet = NumberSet {
+    // The smallest number has rank 0, and all above it have a higher rank.
+    create: &["TDIGEST.CREATE KEY", "TDIGEST.ADD KEY 0"],
+    add: "TDIGEST.ADD KEY N",
+    test: "TDIGEST.RANK KEY N",
+    count: ("TDIGEST.INFO KEY", "Observations"),
+};
+
 pub const FAMILY: Family = Family {
     name: "tdigest",
     has_window: false,
@@ -123,13 +131,7 @@ pub const FAMILY: Family = Family {
             _ => random_samples(random, key),
         },
     },
-    numbers: Some(NumberSet {
-        // The smallest number has rank 0, and all above it have a higher rank.
-        create: &["TDIGEST.CREATE KEY", "TDIGEST.ADD KEY 0"],
-        add: "TDIGEST.ADD KEY N",
-        test: "TDIGEST.RANK KEY N",
-        count: ("TDIGEST.INFO KEY", "Observations"),
-    }),
+    numbers: Some(NUMBERS),
     uses: &[
         "TDIGEST.ADD K 1 2 3 -1e300 1e300",
         "TDIGEST.MERGE K2 1 K",
@@ -279,11 +281,8 @@ pub const WINDOW: Family = Family {
     merge: None,
     recorded: None,
     memory: Memory {
-        after_build: Usage::Equal,
-        // Reads create the compressed form, which is kept.
-        after_reads: Usage::AtMost,
         cases: window_memory_cases,
-        change: Some("each:TDIGEST.ADD KEY 9000..9100"),
+        ..FAMILY.memory
     },
 
     random: RandomCommands {
@@ -303,9 +302,7 @@ pub const WINDOW: Family = Family {
     },
     numbers: Some(NumberSet {
         create: &[seedless_window!("TDIGEST.CREATE KEY"), "TDIGEST.ADD KEY 0"],
-        add: "TDIGEST.ADD KEY N",
-        test: "TDIGEST.RANK KEY N",
-        count: ("TDIGEST.INFO KEY", "Observations"),
+        ..NUMBERS
     }),
     sizes: &[
         "TDIGEST.CREATE K COMPRESSION * WINDOW 1000",

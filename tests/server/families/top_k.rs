@@ -162,11 +162,8 @@ pub const WINDOW: Family = Family {
     ],
     recorded: None,
     memory: Memory {
-        after_build: Usage::AtMost,
-        // Reads may keep a list.
-        after_reads: Usage::AtMost,
         cases: window_memory_cases,
-        change: Some("each:TOPK.ADD KEY 9000..9006"),
+        ..FAMILY.memory
     },
 
     random: RandomCommands {

@@ -1,8 +1,8 @@
 //! Bloom filters of the type of valkey-bloom. The option SEED creates them on every server, whatever its settings.
 
 use super::{
-    Defrag, Family, Memory, MemoryCase, NumberSet, RandomCommands, Refusal, Usage, bloom, equal,
-    growth, numbers,
+    Defrag, Family, Memory, MemoryCase, NumberSet, RandomCommands, Refusal, bloom, equal, growth,
+    numbers,
 };
 use crate::support::resp::Connection;
 use crate::workload::{with_item, with_items, words};
@@ -82,10 +82,8 @@ pub const TYPE: Family = Family {
     merge: None,
     recorded: None,
     memory: Memory {
-        after_build: Usage::Equal,
-        after_reads: Usage::Equal,
         cases: memory_cases,
-        change: None,
+        ..bloom::FAMILY.memory
     },
 
     random: RandomCommands {
@@ -141,7 +139,7 @@ pub const TYPE: Family = Family {
                 format!("BF.MADD {key} {}", numbers(n, 100)),
             ]
         },
-        write: |key, n| format!("BF.MADD {key} {}", numbers(n, 20)),
+        ..bloom::FAMILY.defrag
     },
     ..bloom::FAMILY
 };

@@ -14,9 +14,7 @@ fn size(payload: &Reply) -> usize {
 #[test]
 fn a_merge_into_itself_stores_the_compressed_form_on_primary_and_replica() {
     const SAMPLES: usize = 600;
-    let mut primary = Server::start();
-    let mut replica = Server::start();
-    replica.replicate(&primary);
+    let (mut primary, replica) = Server::with_replica();
     let mut connection = primary.resp2();
     connection.ok("TDIGEST.CREATE digest");
     add(&mut connection, "digest", Uniform(5).take(SAMPLES));

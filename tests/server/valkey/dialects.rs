@@ -26,16 +26,23 @@ fn set_replies(server: &Server, dialect: &str) {
     assert!(server.resp2().send(&set).is_ok());
 }
 
-/// Checks replies, which are those of RedisBloom over RESP2 and RESP3, and those of valkey-bloom over RESP2 and RESP3.
-fn check(cases: &[(&str, [&str; 4])]) {
+/// Checks the lines `COMMAND => REPLY`, or with four replies separated by ` | `: those of RedisBloom over RESP2 and RESP3, and those
+/// of valkey-bloom over RESP2 and RESP3. Lines that begin with `#` are skipped.
+fn check(lines: &str) {
     for (at, dialect) in ["redisbloom", "valkey-bloom"].into_iter().enumerate() {
         for (protocol, at) in Protocol::BOTH.into_iter().zip(at * 2..) {
             let server = start();
             set_replies(&server, dialect);
             let mut connection = server.connect(protocol);
-            for (command, expected) in cases {
+            let lines = lines
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.starts_with('#'));
+            for (command, expected) in lines.filter_map(|line| line.split_once(" => ")) {
+                let replies: Vec<_> = expected.split(" | ").collect();
                 let reply = connection.call(command).to_string();
-                assert_eq!(reply, expected[at], "{command}, {dialect}, {protocol:?}");
+                let expected = replies.get(at).unwrap_or(&replies[0]);
+                assert_eq!(reply, *expected, "{command}, {dialect}, {protocol:?}");
             }
         }
     }
@@ -43,93 +50,52 @@ fn check(cases: &[(&str, [&str; 4])]) {
 
 const WRONG_TYPE: &str = "-WRONGTYPE Operation against a key holding the wrong kind of value";
 
-/// The same reply in both dialects and protocols.
-const fn same(reply: &str) -> [&str; 4] {
-    [reply; 4]
-}
-
 #[test]
 fn replies_about_items_depend_on_the_dialect() {
-    let mut cases = Vec::new();
-    let keys = ["classic", "window", "valkey"];
-    let commands: Vec<_> = keys
-        .iter()
-        .flat_map(|key| {
-            [
-                (format!("BF.EXISTS {key} a"), [":1", "#t", ":1", ":1"]),
-                (format!("BF.EXISTS {key} b"), [":0", "#f", ":0", ":0"]),
-                (
-                    format!("BF.MEXISTS {key} a b"),
-                    ["*[:1 :0]", "*[#t #f]", "*[:1 :0]", "*[:1 :0]"],
-                ),
-                (format!("BF.ADD {key} a"), [":0", "#f", ":0", ":0"]),
-                (format!("BF.ADD {key} c"), [":1", "#t", ":1", ":1"]),
-                (
-                    format!("BF.MADD {key} a d"),
-                    ["*[:0 :1]", "*[#f #t]", "*[:0 :1]", "*[:0 :1]"],
-                ),
-                (
-                    format!("BF.INSERT {key} ITEMS a e"),
-                    ["*[:0 :1]", "*[#f #t]", "*[:0 :1]", "*[:0 :1]"],
-                ),
-                (format!("BF.CARD {key}"), same(":4")),
-                (
-                    format!("BF.RESERVE {key} 0.01 100"),
-                    same("-ERR item exists"),
-                ),
-            ]
-        })
-        .collect();
-    cases.extend(
-        commands
-            .iter()
-            .map(|(command, replies)| (&command[..], *replies)),
+    let of_key = "
+        BF.EXISTS KEY a => :1 | #t | :1 | :1
+        BF.EXISTS KEY b => :0 | #f | :0 | :0
+        BF.MEXISTS KEY a b => *[:1 :0] | *[#t #f] | *[:1 :0] | *[:1 :0]
+        BF.ADD KEY a => :0 | #f | :0 | :0
+        BF.ADD KEY c => :1 | #t | :1 | :1
+        BF.MADD KEY a d => *[:0 :1] | *[#f #t] | *[:0 :1] | *[:0 :1]
+        BF.INSERT KEY ITEMS a e => *[:0 :1] | *[#f #t] | *[:0 :1] | *[:0 :1]
+        BF.CARD KEY => :4
+        BF.RESERVE KEY 0.01 100 => -ERR item exists
+    ";
+    check(
+        &["classic", "window", "valkey"]
+            .map(|key| of_key.replace("KEY", key))
+            .concat(),
     );
-    check(&cases);
 }
 
 #[test]
 fn keys_of_other_types_and_missing_keys_depend_on_the_dialect() {
-    check(&[
-        ("BF.EXISTS text a", [":0", "#f", WRONG_TYPE, WRONG_TYPE]),
-        (
-            "BF.MEXISTS text a",
-            ["*[:0]", "*[#f]", WRONG_TYPE, WRONG_TYPE],
-        ),
-        ("BF.EXISTS missing a", [":0", "#f", ":0", ":0"]),
-        (
-            "BF.MEXISTS missing a b",
-            ["*[:0 :0]", "*[#f #f]", "*[:0 :0]", "*[:0 :0]"],
-        ),
-        ("BF.ADD text a", same(WRONG_TYPE)),
-        ("BF.MADD text a", same(WRONG_TYPE)),
-        ("BF.INSERT text ITEMS a", same(WRONG_TYPE)),
-        ("BF.RESERVE text 0.01 100", same(WRONG_TYPE)),
-        ("BF.CARD text", same(WRONG_TYPE)),
-        ("BF.INFO text", same(WRONG_TYPE)),
-        ("BF.DEBUG text", same(WRONG_TYPE)),
-        ("BF.LOAD text x", same(WRONG_TYPE)),
-        (
-            "BF.LOAD classic x",
-            same("-BUSYKEY Target key name already exists."),
-        ),
-        (
-            "BF.LOAD window x",
-            same("-BUSYKEY Target key name already exists."),
-        ),
-        (
-            "BF.LOAD valkey x",
-            same("-BUSYKEY Target key name already exists."),
-        ),
-        (
-            "BF.LOAD missing x",
-            same("-ERR bloom object decoding failed. Unsupported version"),
-        ),
-        ("BF.CARD missing", same(":0")),
-        ("BF.INFO missing", same("-ERR not found")),
-        ("BF.INSERT missing NOCREATE ITEMS a", same("-ERR not found")),
-        ("EXISTS missing", same(":0")),
-    ]);
+    check(&format!(
+        "
+        BF.EXISTS text a => :0 | #f | {WRONG_TYPE} | {WRONG_TYPE}
+        BF.MEXISTS text a => *[:0] | *[#f] | {WRONG_TYPE} | {WRONG_TYPE}
+        BF.EXISTS missing a => :0 | #f | :0 | :0
+        BF.MEXISTS missing a b => *[:0 :0] | *[#f #f] | *[:0 :0] | *[:0 :0]
+        BF.ADD text a => {WRONG_TYPE}
+        BF.MADD text a => {WRONG_TYPE}
+        BF.INSERT text ITEMS a => {WRONG_TYPE}
+        BF.RESERVE text 0.01 100 => {WRONG_TYPE}
+        BF.CARD text => {WRONG_TYPE}
+        BF.INFO text => {WRONG_TYPE}
+        BF.DEBUG text => {WRONG_TYPE}
+        BF.LOAD text x => {WRONG_TYPE}
+        BF.LOAD classic x => -BUSYKEY Target key name already exists.
+        BF.LOAD window x => -BUSYKEY Target key name already exists.
+        BF.LOAD valkey x => -BUSYKEY Target key name already exists.
+        BF.LOAD missing x => -ERR bloom object decoding failed. Unsupported version
+        BF.CARD missing => :0
+        BF.INFO missing => -ERR not found
+        BF.INSERT missing NOCREATE ITEMS a => -ERR not found
+        EXISTS missing => :0
+        "
+    ));
 }
 
 /// BF.INFO of a key of RedisBloom's type, without growth, and of valkey-bloom's type. The sizes are those of the
@@ -138,81 +104,26 @@ fn keys_of_other_types_and_missing_keys_depend_on_the_dialect() {
 fn info_depends_on_the_dialect_and_the_type() {
     let invalid = "-ERR invalid information value";
     let unknown = "-Invalid information value";
-    check(&[
-        (
-            "BF.INFO classic CAPACITY",
-            ["*[:100]", "%{+Capacity :100}", ":100", ":100"],
-        ),
-        (
-            "BF.INFO valkey capacity",
-            ["*[:100]", "%{+Capacity :100}", ":100", ":100"],
-        ),
-        (
-            "BF.INFO valkey SIZE",
-            ["*[:384]", "%{+Size :384}", ":384", ":384"],
-        ),
-        (
-            "BF.INFO window ITEMS",
-            ["*[:1]", "%{+Number of items inserted :1}", ":1", ":1"],
-        ),
-        (
-            "BF.INFO valkey FILTERS",
-            ["*[:1]", "%{+Number of filters :1}", ":1", ":1"],
-        ),
-        (
-            "BF.INFO fixed EXPANSION",
-            ["*[$-1]", "%{+Expansion rate _}", "$-1", "_"],
-        ),
-        (
-            "BF.INFO classic ERROR",
-            [unknown, unknown, "$0.02", ",0.02"],
-        ),
-        (
-            "BF.INFO valkey ERROR",
-            ["*[$0.01]", "%{+Error rate ,0.01}", "$0.01", ",0.01"],
-        ),
-        (
-            "BF.INFO classic TIGHTENING",
-            [unknown, unknown, "$0.5", ",0.5"],
-        ),
-        (
-            "BF.INFO fixed TIGHTENING",
-            [unknown, unknown, invalid, invalid],
-        ),
-        (
-            "BF.INFO valkey TIGHTENING",
-            ["*[$0.5]", "%{+Tightening ratio ,0.5}", "$0.5", ",0.5"],
-        ),
-        (
-            "BF.INFO classic MAXSCALEDCAPACITY",
-            [unknown, unknown, invalid, invalid],
-        ),
-        (
-            "BF.INFO window MAXSCALEDCAPACITY",
-            [unknown, unknown, invalid, invalid],
-        ),
-        (
-            "BF.INFO valkey MAXSCALEDCAPACITY",
-            [
-                "*[:26214300]",
-                "%{+Max scaled capacity :26214300}",
-                ":26214300",
-                ":26214300",
-            ],
-        ),
-        ("BF.INFO valkey NONE", [unknown, unknown, invalid, invalid]),
-        (
-            "BF.INFO valkey",
-            [
-                "*[+Capacity :100 +Size :384 +Number of filters :1 +Number of items inserted :1 +Expansion rate :2]",
-                "%{+Capacity :100 +Size :384 +Number of filters :1 +Number of items inserted :1 +Expansion rate :2}",
-                "*[+Capacity :100 +Size :384 +Number of filters :1 +Number of items inserted :1 +Error rate $0.01 \
-                 +Expansion rate :2 +Tightening ratio $0.5 +Max scaled capacity :26214300]",
-                "*[+Capacity :100 +Size :384 +Number of filters :1 +Number of items inserted :1 +Error rate ,0.01 \
-                 +Expansion rate :2 +Tightening ratio ,0.5 +Max scaled capacity :26214300]",
-            ],
-        ),
-    ]);
+    check(&format!(
+        "
+        BF.INFO classic CAPACITY => *[:100] | %{{+Capacity :100}} | :100 | :100
+        BF.INFO valkey capacity => *[:100] | %{{+Capacity :100}} | :100 | :100
+        BF.INFO valkey SIZE => *[:384] | %{{+Size :384}} | :384 | :384
+        BF.INFO window ITEMS => *[:1] | %{{+Number of items inserted :1}} | :1 | :1
+        BF.INFO valkey FILTERS => *[:1] | %{{+Number of filters :1}} | :1 | :1
+        BF.INFO fixed EXPANSION => *[$-1] | %{{+Expansion rate _}} | $-1 | _
+        BF.INFO classic ERROR => {unknown} | {unknown} | $0.02 | ,0.02
+        BF.INFO valkey ERROR => *[$0.01] | %{{+Error rate ,0.01}} | $0.01 | ,0.01
+        BF.INFO classic TIGHTENING => {unknown} | {unknown} | $0.5 | ,0.5
+        BF.INFO fixed TIGHTENING => {unknown} | {unknown} | {invalid} | {invalid}
+        BF.INFO valkey TIGHTENING => *[$0.5] | %{{+Tightening ratio ,0.5}} | $0.5 | ,0.5
+        BF.INFO classic MAXSCALEDCAPACITY => {unknown} | {unknown} | {invalid} | {invalid}
+        BF.INFO window MAXSCALEDCAPACITY => {unknown} | {unknown} | {invalid} | {invalid}
+        BF.INFO valkey MAXSCALEDCAPACITY => *[:26214300] | %{{+Max scaled capacity :26214300}} | :26214300 | :26214300
+        BF.INFO valkey NONE => {unknown} | {unknown} | {invalid} | {invalid}
+        BF.INFO valkey => *[+Capacity :100 +Size :384 +Number of filters :1 +Number of items inserted :1 +Expansion rate :2] | %{{+Capacity :100 +Size :384 +Number of filters :1 +Number of items inserted :1 +Expansion rate :2}} | *[+Capacity :100 +Size :384 +Number of filters :1 +Number of items inserted :1 +Error rate $0.01 +Expansion rate :2 +Tightening ratio $0.5 +Max scaled capacity :26214300] | *[+Capacity :100 +Size :384 +Number of filters :1 +Number of items inserted :1 +Error rate ,0.01 +Expansion rate :2 +Tightening ratio ,0.5 +Max scaled capacity :26214300]
+        "
+    ));
 }
 
 fn names(reply: &Reply) -> Vec<String> {
@@ -248,84 +159,52 @@ const MERGE: &str = "-ERR filters of valkey-bloom cannot be merged";
 
 #[test]
 fn filters_of_valkey_bloom_cannot_be_merged() {
-    check(&[
-        ("BF.MERGE valkey 1 valkey", same(MERGE)),
-        ("BF.MERGE valkey 1 classic", same(MERGE)),
-        ("BF.MERGE classic 1 valkey", same(MERGE)),
-        ("BF.MERGE new 1 valkey", same(MERGE)),
-        ("BF.MERGE new 2 classic valkey", same(MERGE)),
-        ("EXISTS new", same(":0")),
-        ("BF.CARD classic", same(":1")),
-        ("BF.MERGE new 1 classic", same("+OK")),
-        ("BF.CARD new", same(":1")),
-    ]);
+    check(&format!(
+        "
+        BF.MERGE valkey 1 valkey => {MERGE}
+        BF.MERGE valkey 1 classic => {MERGE}
+        BF.MERGE classic 1 valkey => {MERGE}
+        BF.MERGE new 1 valkey => {MERGE}
+        BF.MERGE new 2 classic valkey => {MERGE}
+        EXISTS new => :0
+        BF.CARD classic => :1
+        BF.MERGE new 1 classic => +OK
+        BF.CARD new => :1
+        "
+    ));
 }
 
 /// RedisBloom's syntax in one dialect, valkey-bloom's in the other. Some options determine the syntax in both.
 #[test]
 fn the_syntax_depends_on_the_dialect() {
     let text = "-ERR unknown argument received";
-    let unknown = same(text);
     let bad_expansion = "-ERR bad expansion";
-    let created = ["*[:1]", "*[#t]", "*[:1]", "*[:1]"];
-    check(&[
-        // The first letters are sufficient for RedisBloom.
-        ("BF.INSERT k CAP 10 ITEMS a", ["*[:1]", "*[#t]", text, text]),
-        ("BF.INSERT valkey CAP 10 ITEMS a", unknown),
-        ("BF.INSERT n0 TIGHTENING 0.5 CAP 10 ITEMS a", unknown),
-        (
-            "BF.INSERT n1 EXPANSION 0 ITEMS a",
-            ["*[:1]", "*[#t]", bad_expansion, bad_expansion],
-        ),
-        (
-            "BF.RESERVE n2 0.01 100 EXPANSION 0",
-            ["+OK", "+OK", bad_expansion, bad_expansion],
-        ),
-        (
-            "BF.RESERVE n3 0.01 100 NONSCALING NONSCALING",
-            ["+OK", "+OK", "-ERROR", "-ERROR"],
-        ),
-        (
-            "BF.RESERVE n4 1.5 100",
-            [
-                "-ERR error rate must be in the range (0.000000, 1.000000)",
-                "-ERR error rate must be in the range (0.000000, 1.000000)",
-                "-ERR (0 < error rate range < 1)",
-                "-ERR (0 < error rate range < 1)",
-            ],
-        ),
-        // The type of the new key is RedisBloom's, so its ranges apply in both dialects.
-        (
-            "BF.RESERVE n5 0.01 1073741825",
-            same("-ERR capacity must be in the range [1, 1073741824]"),
-        ),
-        (
-            "BF.INSERT n10 EXPANSION 32769 ITEMS a",
-            [
-                "-Bad expansion",
-                "-Bad expansion",
-                "-ERR expansion must be in the range [0, 32768]",
-                "-ERR expansion must be in the range [0, 32768]",
-            ],
-        ),
-        // An option of only one of them.
-        ("BF.INSERT n6 CAP 50 WINDOW 1000 IT a", created),
-        ("TYPE n6", same("+bf-window")),
-        (
-            "BF.RESERVE n7 0.01 100 EXPANSION 0 WINDOW 1000",
-            same("+OK"),
-        ),
-        (
-            "BF.INSERT n8 TIGHTENING 0.5 EXPANSION 0 ITEMS a",
-            same(bad_expansion),
-        ),
-        ("BF.INSERT n9 TIGHTENING 0.5", same("*[]")),
-        ("TYPE n9", same("+bloomfltr")),
-        ("BF.INSERT valkey NONSCALING EXPANSION 3 ITEMS z", created),
-        ("EXISTS n0 n4 n5 n8 n10", same(":0")),
-        ("BF.CARD n9", same(":0")),
-        ("EXISTS n9", same(":1")),
-    ]);
+    check(&format!(
+        "
+        # The first letters are sufficient for RedisBloom.
+        BF.INSERT k CAP 10 ITEMS a => *[:1] | *[#t] | {text} | {text}
+        BF.INSERT valkey CAP 10 ITEMS a => {text}
+        BF.INSERT n0 TIGHTENING 0.5 CAP 10 ITEMS a => {text}
+        BF.INSERT n1 EXPANSION 0 ITEMS a => *[:1] | *[#t] | {bad_expansion} | {bad_expansion}
+        BF.RESERVE n2 0.01 100 EXPANSION 0 => +OK | +OK | {bad_expansion} | {bad_expansion}
+        BF.RESERVE n3 0.01 100 NONSCALING NONSCALING => +OK | +OK | -ERROR | -ERROR
+        BF.RESERVE n4 1.5 100 => -ERR error rate must be in the range (0.000000, 1.000000) | -ERR error rate must be in the range (0.000000, 1.000000) | -ERR (0 < error rate range < 1) | -ERR (0 < error rate range < 1)
+        # The type of the new key is RedisBloom's, so its ranges apply in both dialects.
+        BF.RESERVE n5 0.01 1073741825 => -ERR capacity must be in the range [1, 1073741824]
+        BF.INSERT n10 EXPANSION 32769 ITEMS a => -Bad expansion | -Bad expansion | -ERR expansion must be in the range [0, 32768] | -ERR expansion must be in the range [0, 32768]
+        # An option of only one of them.
+        BF.INSERT n6 CAP 50 WINDOW 1000 IT a => *[:1] | *[#t] | *[:1] | *[:1]
+        TYPE n6 => +bf-window
+        BF.RESERVE n7 0.01 100 EXPANSION 0 WINDOW 1000 => +OK
+        BF.INSERT n8 TIGHTENING 0.5 EXPANSION 0 ITEMS a => {bad_expansion}
+        BF.INSERT n9 TIGHTENING 0.5 => *[]
+        TYPE n9 => +bloomfltr
+        BF.INSERT valkey NONSCALING EXPANSION 3 ITEMS z => *[:1] | *[#t] | *[:1] | *[:1]
+        EXISTS n0 n4 n5 n8 n10 => :0
+        BF.CARD n9 => :0
+        EXISTS n9 => :1
+        "
+    ));
 }
 
 /// An item with the name of an option does not change the syntax.

@@ -7,58 +7,33 @@ use crate::support::server::{Options, Server};
 
 #[test]
 fn validatescaleto_checks_what_the_filter_can_grow_to() {
-    let too_large =
-        error("ERR provided VALIDATESCALETO causes bloom object to exceed memory limit");
-    let too_small = error("ERR provided VALIDATESCALETO causes false positive to degrade to 0");
-    let fixed = error("ERR cannot use NONSCALING and VALIDATESCALETO options together");
+    let too_large = "-ERR provided VALIDATESCALETO causes bloom object to exceed memory limit";
+    let fixed = "-ERR cannot use NONSCALING and VALIDATESCALETO options together";
     for options in [Options::new(), replacement()] {
         let server = options.start();
         let mut connection = server.resp2();
-        for (command, expected) in [
-            (
-                "BF.INSERT k VALIDATESCALETO 26214300",
-                &Reply::Array(vec![]),
-            ),
-            ("BF.INSERT k VALIDATESCALETO 26214301", &too_large),
-            (
-                "BF.INSERT k VALIDATESCALETO 26214301 CAPACITY 101",
-                &Reply::Array(vec![]),
-            ),
-            (
-                "BF.INSERT k ERROR 1e-300 TIGHTENING 1e-5 CAPACITY 10 VALIDATESCALETO 31",
-                &too_small,
-            ),
-            (
-                "BF.INSERT k ERROR 1e-300 TIGHTENING 1e-5 CAPACITY 10 VALIDATESCALETO 30",
-                &Reply::Array(vec![]),
-            ),
-            ("BF.INSERT k NONSCALING VALIDATESCALETO 10", &fixed),
-            (
-                "BF.INSERT k VALIDATESCALETO 0",
-                &error("ERR (capacity should be larger than 0)"),
-            ),
-            ("BF.INSERT k VALIDATESCALETO -1", &error("ERR bad capacity")),
-            (
-                "BF.INSERT k VALIDATESCALETO 1e3",
-                &error("ERR bad capacity"),
-            ),
-            (
-                "BF.INSERT k VALIDATESCALETO 9223372036854775807 CAPACITY 1 EXPANSION 4294967295",
-                &too_large,
-            ),
-        ] {
-            assert_eq!(&connection.call(command), expected, "{command}");
-            let exists = i64::from(!matches!(expected, Reply::Error(_)));
-            connection.check("DEL k", format!(":{exists}"));
-        }
-        // It is also checked if the key exists, with the parameters of the command.
-        connection.call("BF.INSERT k NONSCALING TIGHTENING 0.5");
-        for (command, expected) in [
-            ("BF.INSERT k VALIDATESCALETO 26214301 ITEMS a", &too_large),
-            ("BF.INSERT k NONSCALING VALIDATESCALETO 1 ITEMS a", &fixed),
-        ] {
-            assert_eq!(&connection.call(command), expected, "{command}");
-        }
+        connection.check_all(&format!(
+            "
+            BF.INSERT k VALIDATESCALETO 26214300 => *[]
+            DEL k => :1
+            BF.INSERT k VALIDATESCALETO 26214301 => {too_large}
+            BF.INSERT k VALIDATESCALETO 26214301 CAPACITY 101 => *[]
+            DEL k => :1
+            BF.INSERT k ERROR 1e-300 TIGHTENING 1e-5 CAPACITY 10 VALIDATESCALETO 31 => -ERR provided VALIDATESCALETO causes false positive to degrade to 0
+            BF.INSERT k ERROR 1e-300 TIGHTENING 1e-5 CAPACITY 10 VALIDATESCALETO 30 => *[]
+            DEL k => :1
+            BF.INSERT k NONSCALING VALIDATESCALETO 10 => {fixed}
+            BF.INSERT k VALIDATESCALETO 0 => -ERR (capacity should be larger than 0)
+            BF.INSERT k VALIDATESCALETO -1 => -ERR bad capacity
+            BF.INSERT k VALIDATESCALETO 1e3 => -ERR bad capacity
+            BF.INSERT k VALIDATESCALETO 9223372036854775807 CAPACITY 1 EXPANSION 4294967295 => {too_large}
+            EXISTS k => :0
+            # It is also checked if the key exists, with the parameters of the command.
+            BF.INSERT k NONSCALING TIGHTENING 0.5
+            BF.INSERT k VALIDATESCALETO 26214301 ITEMS a => {too_large}
+            BF.INSERT k NONSCALING VALIDATESCALETO 1 ITEMS a => {fixed}
+            "
+        ));
         connection.check("BF.CARD k", ":0");
         let added = connection.call("BF.INSERT k VALIDATESCALETO 26214300 ITEMS a");
         assert_eq!(added.items().map(<[Reply]>::len), Some(1));

@@ -2,7 +2,7 @@
 
 use super::filter::Filter;
 use super::logged_without_seeds;
-use crate::support::resp::{Reply, error};
+use crate::support::resp::error;
 
 fn numbers(range: std::ops::Range<u64>) -> String {
     let numbers: Vec<_> = range.map(|number| number.to_string()).collect();
@@ -96,72 +96,6 @@ fn insert_creates_a_window_and_ignores_the_option_for_an_existing_key() {
             // Without the option, which RedisBloom does not accept.
             "BF.MADD plain x",
         ]
-    );
-}
-
-/// The capacity fits in a window, whatever the pane. Beyond it, the filter grows, and forgets nothing.
-#[test]
-fn growth_beyond_the_capacity_forgets_nothing() {
-    for parameters in [
-        "0.001 1000",
-        "0.001 1000 EXPANSION 1",
-        "0.001 10 EXPANSION 4",
-    ] {
-        let mut filter = Filter::new(&format!("BF.RESERVE k {parameters}"));
-        for second in 0..5u64 {
-            filter.at(second);
-            filter.call(&format!(
-                "BF.MADD k {}",
-                numbers(second * 500..(second + 1) * 500)
-            ));
-        }
-        let grown = filter.call("BF.INFO k FILTERS");
-        assert!(grown.items().and_then(|items| items[0].integer()) > Some(1));
-        for second in 5..9u64 {
-            let live = (second - 4) * 500..2500;
-            let count = live.end - live.start;
-            filter.at(second);
-            let found = filter.integers(&format!("BF.MEXISTS k {}", numbers(live)));
-            assert_eq!(
-                found.iter().sum::<i64>(),
-                count as i64,
-                "{parameters} {second}"
-            );
-            // Few of the items share an entry with another.
-            let card = filter.call("BF.CARD k").integer().expect("a number") as u64;
-            assert!(
-                (count - 20..=count).contains(&card),
-                "{parameters} {second}"
-            );
-        }
-        filter.at(20);
-        filter.call("BF.ADD k a");
-        assert_eq!(filter.integers("BF.INFO k FILTERS"), [1], "{parameters}");
-    }
-}
-
-#[test]
-fn a_full_filter_accepts_items_when_others_expire() {
-    let mut filter = Filter::new("BF.RESERVE k 1e-9 100 NONSCALING");
-    // 100 items per window of four panes are 125 at the end of the pane.
-    let added = filter.call(&format!("BF.MADD k {}", numbers(0..200)));
-    let added = added.items().expect("an array");
-    assert!(added.len() > 100 && added.len() < 200, "{}", added.len());
-    let (last, first) = added.split_last().expect("items");
-    assert!(first.iter().all(|reply| reply == &Reply::Integer(1)));
-    let full = error("ERR non scaling filter is full");
-    assert_eq!(last, &full);
-    assert_eq!(filter.call("BF.ADD k new"), full);
-    // A refresh needs no room.
-    filter.at(4);
-    assert_eq!(filter.integers("BF.MADD k 0 1 2"), [0, 0, 0]);
-    assert_eq!(filter.call("BF.ADD k new"), full);
-    filter.at(5);
-    filter.check("BF.ADD k new", ":1");
-    filter.check("BF.CARD k", ":4");
-    assert_eq!(
-        filter.call("BF.INFO k EXPANSION").items(),
-        Some(&[Reply::Null('$')][..])
     );
 }
 

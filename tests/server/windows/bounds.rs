@@ -53,9 +53,7 @@ fn parameters_with_too_much_work_per_command_are_refused_with_a_window_only() {
 /// When panes expire, a top-k hashes the items of all candidates: more than 16 MiB are refused, on a replica the same.
 #[test]
 fn long_items_of_a_top_k_with_a_window_are_refused() {
-    let server = Server::start();
-    let mut replica = Server::start();
-    replica.replicate(&server);
+    let (server, mut replica) = Server::with_replica();
     let mut connection = server.resp2();
     // Items of 1 MiB.
     let items: Vec<_> = (10..30)

@@ -1,7 +1,7 @@
 //! Limits of memory at the first write into a pane, which allocates the memory of the pane.
 
 use super::{set_ms, start, totals};
-use crate::families::{FAMILIES, Family};
+use crate::families::Family;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use std::cell::Cell;
@@ -56,9 +56,7 @@ fn cases(bytes: u64) -> [Case; 3] {
 
 impl Case {
     fn family(&self) -> &'static Family {
-        let mut families = FAMILIES.iter();
-        let found = families.find(|family| family.type_name == self.type_name);
-        found.expect("a family")
+        Family::of_type(self.type_name.as_bytes())
     }
 
     /// Adds to the newest pane. Returns the error of the last item if it was refused.

@@ -1,8 +1,9 @@
 //! The words after WINDOW, for every type and in every order.
 
 use super::{SKETCHES, Sketch, dumps, logged_commands, start};
-use crate::support::resp::{Connection, Reply};
+use crate::support::resp::{Connection, Reply, request};
 use crate::support::server::Options;
+use crate::workload::words;
 
 const SEED: &str = "SEED 00112233445566778899aabbccddeeff";
 const MONTH: &str = "WINDOW 2592000000";
@@ -33,15 +34,6 @@ fn create(connection: &mut Connection, sketch: &Sketch, key: &str, window: &str)
 
 fn is_error(reply: &Reply, text: &str) -> bool {
     matches!(reply, Reply::Error(found) if found.starts_with(text.as_bytes()))
-}
-
-/// Appends a command to an append-only file.
-fn append(log: &mut Vec<u8>, command: &str) {
-    let arguments: Vec<_> = command.split_whitespace().collect();
-    log.extend(format!("*{}\r\n", arguments.len()).bytes());
-    for argument in arguments {
-        log.extend(format!("${}\r\n{argument}\r\n", argument.len()).bytes());
-    }
 }
 
 #[test]
@@ -315,8 +307,10 @@ fn an_append_only_file_with_events_of_any_age_fills_a_month() {
         server.kill();
         let directory = server.dir().join("appendonlydir");
         std::fs::remove_dir_all(directory).expect("a directory");
-        let mut log = Vec::new();
-        lines.iter().for_each(|line| append(&mut log, line));
+        let log = lines
+            .iter()
+            .flat_map(|line| request(&words(line.trim_end())));
+        let log: Vec<u8> = log.collect();
         std::fs::write(server.dir().join("appendonly.aof"), log).expect("a file");
         server.relaunch();
         let mut connection = server.resp2();

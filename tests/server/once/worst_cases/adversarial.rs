@@ -134,9 +134,7 @@ fn valkey_payload(hashes: &[u32], seeds: &[[u8; 32]]) -> Vec<u8> {
 #[test]
 fn lookups_in_the_longest_chain_of_valkey_bloom_end_in_time() {
     const MAX_HASHES: u32 = 2048 * 1075;
-    let server = Server::start();
-    let mut replica = Server::start();
-    replica.replicate(&server);
+    let (server, mut replica) = Server::with_replica();
     let mut connection = server.resp2();
     let large = vec![b'x'; 1 << 20];
     let items: Vec<_> = (0..100).map(|item| item.to_string()).collect();
