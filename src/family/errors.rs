@@ -10,11 +10,6 @@ pub fn text_of(error: impl Display) -> CString {
     CString::new(error.to_string()).unwrap_or_default()
 }
 
-/// The error with this text.
-pub fn formatted(error: impl Display) -> Error {
-    Error::Formatted(text_of(error))
-}
-
 /// Refuses a command whose items would take too long. Commands from a primary or an AOF are not refused.
 #[inline(always)]
 pub fn check_work(

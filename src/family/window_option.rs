@@ -1,7 +1,6 @@
 //! The option `WINDOW ms [PANES n] [FINEST r] [ERROR rate] [SEED hex]` of the commands that create a key
 //! (docs/sliding-windows.md): the only parser, and the description of a window that is checked, created and replicated.
 
-use crate::family::errors::formatted;
 use crate::family::filters;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -170,10 +169,10 @@ impl<'a> WindowOption<'a> {
         let panes = self.panes.map_or(Window::DEFAULT_PANES.min(ms), number);
         let window = Window::of::<T>(ms, panes, self.finest.map(number));
         let window = window.map_err(|error| match (error, T::MAX_PANES) {
-            (WindowError::InvalidPanes, max) => formatted(format!(
+            (WindowError::InvalidPanes, max) => Error::formatted(format!(
                 "ERR PANES must be between 1 and {max}, and at most WINDOW"
             )),
-            (error, _) => formatted(format_args!("ERR {error}")),
+            (error, _) => Error::formatted(format_args!("ERR {error}")),
         })?;
         let error_rate = self.error.map(|rate| filters::error_rate(call, rate));
         let error_rate = error_rate.transpose()?;

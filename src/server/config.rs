@@ -39,7 +39,7 @@ pub enum Accepted {
     Number(i64),
 }
 
-/// A setting. A literal ends with `..Setting::TEMPLATE`.
+/// A setting.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     /// Its name.
@@ -60,16 +60,23 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// A setting that accepts every text.
-    pub const TEMPLATE: Self = Self {
-        name: c"",
-        old_name: None,
-        default: c"",
-        set: |_| Ok(Accepted::AsGiven),
-        fits: |_| Ok(()),
-        always_prefixed: false,
-        notice: || None,
-    };
+    /// A setting with these fields and the defaults of the others.
+    #[must_use]
+    pub const fn new(
+        name: &'static CStr,
+        default: &'static CStr,
+        set: fn(Argument<'_>) -> Result<Accepted, Rejection>,
+    ) -> Self {
+        Self {
+            name,
+            old_name: None,
+            default,
+            set,
+            fits: |_| Ok(()),
+            always_prefixed: false,
+            notice: || None,
+        }
+    }
 }
 
 /// Parses `yes` or `no` and stores it: the `set` of boolean settings.

@@ -1,6 +1,7 @@
 //! What a handler returns instead of a reply.
 
 use std::ffi::{CStr, CString};
+use std::fmt::Display;
 
 /// Why a command failed; the shim of the handler replies with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +21,14 @@ pub enum Error {
         /// Bytes that it may take.
         max: u64,
     },
+}
+
+impl Error {
+    /// The error with this text.
+    #[cold]
+    pub fn formatted(text: impl Display) -> Self {
+        Self::Formatted(CString::new(text.to_string()).unwrap_or_default())
+    }
 }
 
 impl From<&'static CStr> for Error {

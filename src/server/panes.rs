@@ -4,7 +4,7 @@ use super::call::{Call, Error};
 use super::part::{Part, Parts, Series};
 use roughly_sketch::memory::{OutOfMemory, with_capacity};
 use roughly_sketch::window::{Panes, Timeline};
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 
 const NO_WINDOW: &CStr = c"ERR the key has no window";
 /// Not enough memory for the rows of a series.
@@ -60,18 +60,13 @@ fn panes_of(call: &Call<'_>, part: Part, timeline: &Timeline) -> Result<Panes, E
     match part {
         Part::Whole => Ok(timeline.panes_at(call.unix_ms())),
         // Parts within the newest pane cannot be told apart: the reply would cover a longer time, without a sign.
-        Part::Within(ms) if ms < pane_ms => Err(shorter_than_pane(pane_ms)),
+        Part::Within(ms) if ms < pane_ms => Err(Error::formatted(format_args!(
+            "ERR WITHIN must be at least the pane length of the key, {pane_ms} milliseconds"
+        ))),
         Part::Within(ms) => Ok(timeline.panes_within(call.unix_ms(), ms)),
         Part::Between(period) | Part::Series(Series { period, .. }) => {
             let panes = timeline.panes_of(period);
             panes.map_err(|error| part.kind().error(error))
         }
     }
-}
-
-#[cold]
-fn shorter_than_pane(pane_ms: u64) -> Error {
-    let text =
-        format!("ERR WITHIN must be at least the pane length of the key, {pane_ms} milliseconds");
-    Error::Formatted(CString::new(text).unwrap_or_default())
 }

@@ -2,7 +2,6 @@
 
 use super::error::Error;
 use roughly_sketch::window::{Period, PeriodError};
-use std::ffi::CString;
 
 /// The commands that run a command on a part of the window. Each runs what the ones after it run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,13 +30,11 @@ impl Parts {
     #[cold]
     #[must_use]
     pub fn error(self, error: PeriodError) -> Error {
-        let text = match error {
-            PeriodError::Empty => {
-                format!("ERR SKETCH.{} needs a period: from before to", self.name())
-            }
-            error @ PeriodError::ShorterThanPanes(_) => format!("ERR {error}"),
-        };
-        Error::Formatted(CString::new(text).unwrap_or_default())
+        let name = self.name();
+        Error::formatted(match error {
+            PeriodError::Empty => format!("ERR SKETCH.{name} needs a period: from before to"),
+            PeriodError::ShorterThanPanes(_) => format!("ERR {error}"),
+        })
     }
 }
 

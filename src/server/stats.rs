@@ -5,36 +5,58 @@ use redis_module::raw;
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// Counters of one family. They are atomic because values may be freed on a background thread; each is independent of
+/// The counters of one family. They are atomic because values may be freed on a background thread; each is independent of
 /// the others, so relaxed order is enough.
-#[derive(Debug, Default)]
-pub struct Stats {
-    keys: AtomicI64,
-    keys_created: AtomicI64,
-    bytes: AtomicI64,
-    bytes_peak: AtomicI64,
-    key_bytes_peak: AtomicI64,
-    items_added: AtomicI64,
-    items_deleted: AtomicI64,
-    growths: AtomicI64,
-    compactions: AtomicI64,
-    limit_refusals: AtomicI64,
-    refusals: AtomicI64,
-    loads_refused: AtomicI64,
-}
+#[derive(Debug)]
+pub struct Stats([AtomicI64; NAMES.len()]);
 
-/// A counter that only some families have.
+/// A counter of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExtraCounter {
+pub enum Statistic {
+    /// Values that exist.
+    Keys,
+    /// Keys that commands of the family created.
+    KeysCreated,
+    /// Bytes of all values.
+    Bytes,
+    /// The high-water mark of these bytes.
+    BytesPeak,
+    /// That of the bytes of one key.
+    KeyBytesPeak,
+    /// Items that commands added to values of the family.
+    ItemsAdded,
+    /// Items that were refused because the value was full or could not grow.
+    Refusals,
+    /// Stored values that could not be loaded.
+    LoadsRefused,
     /// Items that commands deleted.
     ItemsDeleted,
     /// Sub-filters that were added to full filters.
     Growths,
     /// Filters that were compacted.
     Compactions,
-    /// Increments above the limit of the command.
+    /// Increments above the limit of their command.
     LimitRefusals,
 }
+
+/// The names of the counters in INFO, in the order of [`Statistic`].
+const NAMES: [&str; 12] = [
+    "keys",
+    "keys_created",
+    "bytes",
+    "bytes_peak",
+    "key_bytes_peak",
+    "items_added",
+    "refusals",
+    "loads_refused",
+    "items_deleted",
+    "growths",
+    "compactions",
+    "limit_refusals",
+];
+
+/// The number of counters that all families have, which are the first.
+const COMMON: usize = 8;
 
 /// Adds to a counter that only commands change. They run on one thread at a time, so a load and a store are sufficient.
 /// On x86-64, an atomic addition is a locked instruction, which waits until the writes before it are visible to other
@@ -59,105 +81,49 @@ impl Stats {
     /// All zero.
     #[must_use]
     pub const fn new() -> Self {
-        Self {
-            keys: AtomicI64::new(0),
-            keys_created: AtomicI64::new(0),
-            bytes: AtomicI64::new(0),
-            bytes_peak: AtomicI64::new(0),
-            key_bytes_peak: AtomicI64::new(0),
-            items_added: AtomicI64::new(0),
-            items_deleted: AtomicI64::new(0),
-            growths: AtomicI64::new(0),
-            compactions: AtomicI64::new(0),
-            limit_refusals: AtomicI64::new(0),
-            refusals: AtomicI64::new(0),
-            loads_refused: AtomicI64::new(0),
-        }
+        Self([const { AtomicI64::new(0) }; NAMES.len()])
     }
 
     /// Counts a value that was created (1) or freed (-1) with this size in bytes.
     pub(super) fn count_value(&self, values: i64, bytes: u64) {
-        self.keys.fetch_add(values, Ordering::Relaxed);
+        self.of(Statistic::Keys)
+            .fetch_add(values, Ordering::Relaxed);
         self.count_bytes(values * i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 
     /// Counts a change of the size of a value, in bytes.
     pub(super) fn count_bytes(&self, change: i64) {
-        let before = self.bytes.fetch_add(change, Ordering::Relaxed);
-        raise(&self.bytes_peak, before + change);
+        let before = self
+            .of(Statistic::Bytes)
+            .fetch_add(change, Ordering::Relaxed);
+        raise(self.of(Statistic::BytesPeak), before + change);
     }
 
     /// Raises the high-water mark of the size of one key, in bytes.
     pub(super) fn raise_key_bytes_peak(&self, bytes: u64) {
-        raise(
-            &self.key_bytes_peak,
-            i64::try_from(bytes).unwrap_or(i64::MAX),
-        );
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        raise(self.of(Statistic::KeyBytesPeak), bytes);
     }
 
-    /// Counts a key that a command of the family created.
-    pub(super) fn count_creation(&self) {
-        add(&self.keys_created, 1);
+    /// Adds to a counter that only commands change.
+    #[inline]
+    pub fn count(&self, counter: Statistic, more: u64) {
+        add(self.of(counter), more);
     }
 
-    /// Counts a stored value that could not be loaded.
-    pub(super) fn count_refused_load(&self) {
-        add(&self.loads_refused, 1);
-    }
-
-    /// Counts items that commands added to values of the family.
-    pub fn count_items(&self, items: u64) {
-        add(&self.items_added, items);
-    }
-
-    /// Counts items that commands deleted.
-    pub fn count_deletions(&self, items: u64) {
-        add(&self.items_deleted, items);
-    }
-
-    /// Counts sub-filters that were added to full filters.
-    pub fn count_growths(&self, growths: u64) {
-        add(&self.growths, growths);
-    }
-
-    /// Counts a filter that was compacted.
-    pub fn count_compaction(&self) {
-        add(&self.compactions, 1);
-    }
-
-    /// Counts increments above the limit of their command.
-    pub fn count_limit_refusals(&self, refusals: u64) {
-        add(&self.limit_refusals, refusals);
-    }
-
-    /// Counts items that were refused because the value was full or could not grow.
-    pub fn count_refusals(&self, refusals: u64) {
-        add(&self.refusals, refusals);
+    #[inline]
+    fn of(&self, counter: Statistic) -> &AtomicI64 {
+        &self.0[counter as usize]
     }
 
     /// The fields of INFO, name and value: those of all families, then those of `extra`.
     pub(super) fn fields(
         &self,
-        extra: &'static [ExtraCounter],
+        extra: &'static [Statistic],
     ) -> impl Iterator<Item = (&'static str, i64)> {
-        let common = [
-            ("keys", &self.keys),
-            ("keys_created", &self.keys_created),
-            ("bytes", &self.bytes),
-            ("bytes_peak", &self.bytes_peak),
-            ("key_bytes_peak", &self.key_bytes_peak),
-            ("items_added", &self.items_added),
-            ("refusals", &self.refusals),
-            ("loads_refused", &self.loads_refused),
-        ];
-        let extra = extra.iter().map(|counter| match counter {
-            ExtraCounter::ItemsDeleted => ("items_deleted", &self.items_deleted),
-            ExtraCounter::Growths => ("growths", &self.growths),
-            ExtraCounter::Compactions => ("compactions", &self.compactions),
-            ExtraCounter::LimitRefusals => ("limit_refusals", &self.limit_refusals),
-        });
-        let load = |(name, counter): (_, &AtomicI64)| (name, counter.load(Ordering::Relaxed));
-        common.into_iter().chain(extra).map(load)
+        let extra = extra.iter().map(|&counter| counter as usize);
+        let numbers = (0..COMMON).chain(extra);
+        numbers.map(|number| (NAMES[number], self.0[number].load(Ordering::Relaxed)))
     }
 }
 

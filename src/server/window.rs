@@ -19,12 +19,9 @@ use roughly_sketch::window::{Timeline, Window};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The setting `sketch-windows`: yes or no.
-pub(super) const SETTINGS: &[Setting] = &[Setting {
-    name: c"sketch-windows",
-    default: c"yes",
-    set: |text| store_boolean(text, &ENABLED),
-    ..Setting::TEMPLATE
-}];
+pub(super) const SETTINGS: &[Setting] = &[Setting::new(c"sketch-windows", c"yes", |text| {
+    store_boolean(text, &ENABLED)
+})];
 
 static ENABLED: AtomicBool = AtomicBool::new(true);
 

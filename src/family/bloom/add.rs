@@ -16,6 +16,7 @@ use crate::server::command::Outcome;
 use crate::server::data_type::DataType;
 use crate::server::key::{Entry, WriteKey};
 use crate::server::log::{RateLimit, quoted};
+use crate::server::stats::Statistic;
 use roughly_sketch::bloom::MAX_CAPACITY;
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::window::Panes;
@@ -235,7 +236,9 @@ fn add_all<'a>(
 #[cold]
 fn reply_unchanged(call: &mut Call<'_>, dialect: Dialect, added: Added) {
     if added.is_err() {
-        BloomWindow::REGISTRATION.stats.count_refusals(1);
+        BloomWindow::REGISTRATION
+            .stats
+            .count(Statistic::Refusals, 1);
     }
     reply_item(call, dialect, added);
 }

@@ -14,7 +14,7 @@ use crate::server::key::Lookup;
 use crate::server::part::Part;
 use roughly_sketch::bloom::{MAX_CAPACITY, MAX_ERROR_RATE, MAX_EXPANSION, Parameters};
 use roughly_sketch::valkey_bloom::{self, DEFAULT_MAX_SIZE, FIXED_SEED};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
@@ -45,118 +45,99 @@ static VALKEY_MAX_SIZE: AtomicI64 = AtomicI64::new(DEFAULT_MAX_SIZE as i64);
 static VALKEY_USES_RANDOM_SEED: AtomicBool = AtomicBool::new(true);
 static VALKEY_IS_DEFRAGMENTED: AtomicBool = AtomicBool::new(true);
 
-const VALKEY: Setting = Setting {
-    always_prefixed: true,
-    ..Setting::TEMPLATE
-};
+/// A setting for keys of valkey-bloom's type.
+const fn valkey(
+    name: &'static CStr,
+    default: &'static CStr,
+    set: fn(Argument<'_>) -> Result<Accepted, Rejection>,
+) -> Setting {
+    Setting {
+        always_prefixed: true,
+        ..Setting::new(name, default, set)
+    }
+}
 
 /// The settings.
 pub const SETTINGS: &[Setting] = &[
     Setting {
-        name: c"bf-error-rate",
         old_name: Some("ERROR_RATE"),
-        default: c"0.01",
-        set: set_error_rate,
-        ..Setting::TEMPLATE
+        ..Setting::new(c"bf-error-rate", c"0.01", set_error_rate)
     },
     Setting {
-        name: c"bf-initial-size",
         old_name: Some("INITIAL_SIZE"),
-        default: c"100",
-        set: |text| store_integer(text, CAPACITIES, &CAPACITY),
-        ..Setting::TEMPLATE
+        ..Setting::new(c"bf-initial-size", c"100", |text| {
+            store_integer(text, CAPACITIES, &CAPACITY)
+        })
     },
+    Setting::new(c"bf-expansion-factor", c"2", |text| {
+        store_integer(text, EXPANSIONS, &EXPANSION)
+    }),
+    Setting::new(c"bf-replies", c"redisbloom", |text| {
+        store_choice(text, MODULES, &REPLIES)
+    }),
+    Setting::new(c"bf-new-keys", c"redisbloom", |text| {
+        store_choice(text, MODULES, &NEW_KEYS)
+    }),
     Setting {
-        name: c"bf-expansion-factor",
-        default: c"2",
-        set: |text| store_integer(text, EXPANSIONS, &EXPANSION),
-        ..Setting::TEMPLATE
-    },
-    Setting {
-        name: c"bf-replies",
-        default: c"redisbloom",
-        set: |text| store_choice(text, MODULES, &REPLIES),
-        ..Setting::TEMPLATE
-    },
-    Setting {
-        name: c"bf-new-keys",
-        default: c"redisbloom",
-        set: |text| store_choice(text, MODULES, &NEW_KEYS),
-        ..Setting::TEMPLATE
-    },
-    Setting {
-        name: c"bloom-capacity",
-        default: c"100",
-        set: |text| store_valkey_integer(text, 1..=i64::MAX, &VALKEY_CAPACITY),
         notice: || {
             for_valkey_type(
                 "bf.bloom-capacity applies to new keys of valkey-bloom's type, bf-initial-size to those of RedisBloom's type",
             )
         },
-        ..VALKEY
+        ..valkey(c"bloom-capacity", c"100", |text| {
+            store_valkey_integer(text, 1..=i64::MAX, &VALKEY_CAPACITY)
+        })
     },
     Setting {
-        name: c"bloom-expansion",
-        default: c"2",
-        set: |text| store_valkey_integer(text, 0..=u32::MAX.into(), &VALKEY_EXPANSION),
         notice: || {
             for_valkey_type(
                 "bf.bloom-expansion applies to new keys of valkey-bloom's type, bf-expansion-factor to those of RedisBloom's type",
             )
         },
-        ..VALKEY
+        ..valkey(c"bloom-expansion", c"2", |text| {
+            store_valkey_integer(text, 0..=u32::MAX.into(), &VALKEY_EXPANSION)
+        })
     },
     Setting {
-        name: c"bloom-fp-rate",
-        default: c"0.01",
-        set: |text| store_valkey_ratio(text, "ERR (0 < error rate range < 1)", &VALKEY_ERROR_RATE),
         notice: || {
             for_valkey_type(
                 "bf.bloom-fp-rate applies to new keys of valkey-bloom's type, bf-error-rate to those of RedisBloom's type",
             )
         },
-        ..VALKEY
+        ..valkey(c"bloom-fp-rate", c"0.01", |text| {
+            store_valkey_ratio(text, "ERR (0 < error rate range < 1)", &VALKEY_ERROR_RATE)
+        })
     },
     Setting {
-        name: c"bloom-tightening-ratio",
-        default: c"0.5",
-        set: |text| {
-            store_valkey_ratio(
-                text,
-                "ERR (0 < tightening ratio range < 1)",
-                &VALKEY_TIGHTENING,
-            )
-        },
         notice: || {
             for_valkey_type(
                 "bf.bloom-tightening-ratio applies to new keys of valkey-bloom's type; that of RedisBloom's type is always 0.5",
             )
         },
-        ..VALKEY
+        ..valkey(c"bloom-tightening-ratio", c"0.5", |text| {
+            store_valkey_ratio(
+                text,
+                "ERR (0 < tightening ratio range < 1)",
+                &VALKEY_TIGHTENING,
+            )
+        })
     },
     Setting {
-        name: c"bloom-memory-usage-limit",
-        default: c"134217728",
-        set: |text| store_valkey_integer(text, 0..=i64::MAX, &VALKEY_MAX_SIZE),
         notice: || {
             for_valkey_type(
                 "bf.bloom-memory-usage-limit applies to keys of valkey-bloom's type, sketch-max-key-bytes to keys of all types",
             )
         },
-        ..VALKEY
+        ..valkey(c"bloom-memory-usage-limit", c"134217728", |text| {
+            store_valkey_integer(text, 0..=i64::MAX, &VALKEY_MAX_SIZE)
+        })
     },
-    Setting {
-        name: c"bloom-use-random-seed",
-        default: c"yes",
-        set: |text| store_valkey_flag(text, &VALKEY_USES_RANDOM_SEED),
-        ..VALKEY
-    },
-    Setting {
-        name: c"bloom-defrag-enabled",
-        default: c"yes",
-        set: |text| store_valkey_flag(text, &VALKEY_IS_DEFRAGMENTED),
-        ..VALKEY
-    },
+    valkey(c"bloom-use-random-seed", c"yes", |text| {
+        store_valkey_flag(text, &VALKEY_USES_RANDOM_SEED)
+    }),
+    valkey(c"bloom-defrag-enabled", c"yes", |text| {
+        store_valkey_flag(text, &VALKEY_IS_DEFRAGMENTED)
+    }),
 ];
 
 fn set_error_rate(text: Argument<'_>) -> Result<Accepted, Rejection> {

@@ -5,6 +5,7 @@ use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{DataType, Value};
 use crate::server::key::{Entry, MergeKeys, ReadKey, WriteKey};
+use crate::server::stats::Statistic;
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::bloom::merge::MergeError;
 use roughly_sketch::memory::Purpose;
@@ -113,7 +114,7 @@ fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
 fn error_text(call: &Call<'_>, error: MergeError) -> Error {
     match error {
         MergeError::OutOfMemory(_) => {
-            Chain::REGISTRATION.stats.count_refusals(1);
+            Chain::REGISTRATION.stats.count(Statistic::Refusals, 1);
             call.memory().error(NO_MEMORY)
         }
         MergeError::TooMuchWork(_) => TOO_MUCH.into(),

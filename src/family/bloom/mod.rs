@@ -13,7 +13,7 @@ mod types;
 use crate::server::command::Since;
 use crate::server::key::OneOf;
 use crate::server::load::Family;
-use crate::server::stats::ExtraCounter;
+use crate::server::stats::Statistic;
 use types::FilterType;
 
 /// The family, for the module's list.
@@ -24,5 +24,5 @@ pub const FAMILY: Family = Family {
     data_types: FilterType::TYPES,
     commands: commands::COMMANDS,
     settings: &[config::SETTINGS],
-    counters: &[ExtraCounter::Growths],
+    counters: &[Statistic::Growths],
 };

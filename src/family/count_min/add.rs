@@ -6,6 +6,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::Outcome;
 use crate::server::key::{Entry, WriteKey};
+use crate::server::stats::Statistic;
 use roughly_sketch::count_min::{CountMinError, NO_LIMIT};
 use roughly_sketch::memory::{Purpose, try_push};
 use roughly_sketch::window::Panes;
@@ -120,7 +121,8 @@ pub fn incrbylimit(call: &mut Call<'_>) -> Result<(), Error> {
         },
     )?;
     if above_limit > 0 {
-        entry.registration().stats.count_limit_refusals(above_limit);
+        let stats = &entry.registration().stats;
+        stats.count(Statistic::LimitRefusals, above_limit);
     }
     outcome.finish(call, entry, c"cms.incrby");
     Ok(())

@@ -10,7 +10,7 @@ mod types;
 use crate::server::command::Since;
 use crate::server::key::OneOf;
 use crate::server::load::Family;
-use crate::server::stats::ExtraCounter;
+use crate::server::stats::Statistic;
 use types::CounterType;
 
 /// The family, for the module's list.
@@ -21,5 +21,5 @@ pub const FAMILY: Family = Family {
     data_types: CounterType::TYPES,
     commands: commands::COMMANDS,
     settings: &[],
-    counters: &[ExtraCounter::LimitRefusals],
+    counters: &[Statistic::LimitRefusals],
 };

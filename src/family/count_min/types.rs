@@ -1,10 +1,10 @@
 //! The types `CMSk-TYPE` and, with a window, `cmswindow`, and what the commands need of them.
 
-use crate::family::errors::{check_work, formatted};
+use crate::family::errors::check_work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{CountedUsage, DataType, MeasuredUsage, Registration, registration};
-use crate::server::key::one_of;
+use crate::server::key::{either, one_of};
 use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, Dimensions, NO_LIMIT};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Panes;
@@ -17,7 +17,7 @@ const TOO_MUCH: &CStr = c"CMS: too much work for the depth of the sketch";
 
 impl From<CountMinError> for Error {
     fn from(error: CountMinError) -> Self {
-        formatted(error)
+        Self::formatted(error)
     }
 }
 
@@ -54,10 +54,7 @@ impl Counter<'_> {
     /// Width, depth and cell size.
     #[inline(always)]
     pub fn dimensions(self) -> Dimensions {
-        match self {
-            Self::Classic(sketch) => sketch.dimensions(),
-            Self::Windowed(sketch) => sketch.dimensions(),
-        }
+        either!(self, |sketch| sketch.dimensions())
     }
 
     /// The sum of all increments in these panes.

@@ -12,7 +12,7 @@ use crate::server::command::Outcome;
 use crate::server::data_type::DataType;
 use crate::server::key::{Found, WriteKey};
 use crate::server::log::{RateLimit, quoted};
-use crate::server::stats::{MemoryRefusal, Stats};
+use crate::server::stats::{MemoryRefusal, Statistic, Stats};
 use roughly_sketch::cuckoo::MAX_CAPACITY;
 use roughly_sketch::memory::{Budget, Purpose};
 use roughly_sketch::window::Panes;
@@ -137,7 +137,9 @@ fn reply_one(call: &mut Call<'_>, insertion: Insertion) {
 #[cold]
 fn count_unchanged(insertion: Insertion) {
     if insertion != Insertion::Exists {
-        CuckooWindow::REGISTRATION.stats.count_refusals(1);
+        CuckooWindow::REGISTRATION
+            .stats
+            .count(Statistic::Refusals, 1);
     }
 }
 
@@ -246,7 +248,7 @@ pub fn del(call: &mut Call<'_>) -> Result<(), Error> {
     let is_missing = |filter: Cuckoo<'_>, later| !filter.contains(item, later);
     let delete = |filter: &mut CuckooMut<'_>, stats: &Stats, budget: Budget<'_>| {
         let deleted = filter.delete(item, budget);
-        stats.count_deletions(deleted.into());
+        stats.count(Statistic::ItemsDeleted, deleted.into());
         deleted
     };
     let deleted = change(call, c"Not found", c"cf.del", is_missing, delete)?;
@@ -293,7 +295,7 @@ fn change(
     let changed = change(&mut filter, stats, budget);
     // A compaction resets the filter's count of deletions; a deletion increments it.
     if changed && filter.deletes() <= deletes {
-        stats.count_compaction();
+        stats.count(Statistic::Compactions, 1);
     }
     if filter.num_sub_filters() != sub_filters {
         entry.recount();

@@ -28,40 +28,31 @@ static MAX_SUB_FILTERS: AtomicI64 = AtomicI64::new(cuckoo::DEFAULT_MAX_SUB_FILTE
 /// The settings.
 pub const SETTINGS: &[Setting] = &[
     Setting {
-        name: c"cf-bucket-size",
-        default: c"2",
-        set: |text| store_integer(text, BUCKET_SIZES, &BUCKET_SIZE),
         fits: |text| integer_in(text, 1..=largest_bucket()).map(drop),
-        ..Setting::TEMPLATE
+        ..Setting::new(c"cf-bucket-size", c"2", |text| {
+            store_integer(text, BUCKET_SIZES, &BUCKET_SIZE)
+        })
     },
     Setting {
-        name: c"cf-initial-size",
-        default: c"1024",
-        set: |text| store_integer(text, MIN_INITIAL_SIZE..=MAX_CAPACITY, &CAPACITY),
         fits: |text| {
             let two_buckets = smallest_capacity(BUCKET_SIZE.load(Ordering::Relaxed));
             integer_in(text, MIN_INITIAL_SIZE.max(two_buckets)..=MAX_CAPACITY).map(drop)
         },
-        ..Setting::TEMPLATE
+        ..Setting::new(c"cf-initial-size", c"1024", |text| {
+            store_integer(text, MIN_INITIAL_SIZE..=MAX_CAPACITY, &CAPACITY)
+        })
     },
+    Setting::new(c"cf-max-iterations", c"20", |text| {
+        store_integer(text, ITERATIONS, &MAX_ITERATIONS)
+    }),
+    Setting::new(c"cf-expansion-factor", c"1", |text| {
+        store_integer(text, EXPANSIONS, &EXPANSION)
+    }),
     Setting {
-        name: c"cf-max-iterations",
-        default: c"20",
-        set: |text| store_integer(text, ITERATIONS, &MAX_ITERATIONS),
-        ..Setting::TEMPLATE
-    },
-    Setting {
-        name: c"cf-expansion-factor",
-        default: c"1",
-        set: |text| store_integer(text, EXPANSIONS, &EXPANSION),
-        ..Setting::TEMPLATE
-    },
-    Setting {
-        name: c"cf-max-expansions",
         old_name: Some("CF_MAX_EXPANSIONS"),
-        default: c"32",
-        set: |text| store_integer(text, LIMITS, &MAX_SUB_FILTERS),
-        ..Setting::TEMPLATE
+        ..Setting::new(c"cf-max-expansions", c"32", |text| {
+            store_integer(text, LIMITS, &MAX_SUB_FILTERS)
+        })
     },
 ];
 

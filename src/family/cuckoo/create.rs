@@ -11,6 +11,7 @@ use crate::server::command::Options;
 use crate::server::data_type::{DataType, NewValue, Value};
 use crate::server::key::{Found, WriteKey};
 use crate::server::replicated::ReplicatedCommand;
+use crate::server::stats::Statistic;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::window_filter::{self, CuckooWindow, CuckooWindowParameters, Kind, Seed};
@@ -216,7 +217,7 @@ impl NewKey for NewFilter {
 
 /// Counts a refusal for `T`, and returns its error.
 fn no_memory<T: DataType>() -> Error {
-    T::REGISTRATION.stats.count_refusals(1);
+    T::REGISTRATION.stats.count(Statistic::Refusals, 1);
     c"ERR Insufficient memory to create filter".into()
 }
 

@@ -11,7 +11,7 @@ mod types;
 use crate::server::command::Since;
 use crate::server::key::OneOf;
 use crate::server::load::Family;
-use crate::server::stats::ExtraCounter;
+use crate::server::stats::Statistic;
 use types::CuckooType;
 
 /// The family, for the module's list.
@@ -23,8 +23,8 @@ pub const FAMILY: Family = Family {
     commands: commands::COMMANDS,
     settings: &[config::SETTINGS],
     counters: &[
-        ExtraCounter::ItemsDeleted,
-        ExtraCounter::Growths,
-        ExtraCounter::Compactions,
+        Statistic::ItemsDeleted,
+        Statistic::Growths,
+        Statistic::Compactions,
     ],
 };

@@ -3,7 +3,7 @@
 
 use super::config;
 use crate::server::data_type::{CountedUsage, DataType, Registration, registration};
-use crate::server::key::one_of;
+use crate::server::key::{either, one_of};
 use roughly_sketch::accuracy::{Accuracy, Figure};
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
 use roughly_sketch::memory::Budget;
@@ -232,18 +232,12 @@ impl CuckooMut<'_> {
     /// Number of sub-filters.
     #[inline(always)]
     pub fn num_sub_filters(&self) -> usize {
-        match self {
-            Self::Classic(filter) => filter.num_sub_filters(),
-            Self::Windowed(filter) => filter.num_sub_filters(),
-        }
+        either!(self, |filter| filter.num_sub_filters())
     }
 
     /// Deletions since the last compaction.
     pub fn deletes(&self) -> u64 {
-        match self {
-            Self::Classic(filter) => filter.deletes(),
-            Self::Windowed(filter) => filter.deletes(),
-        }
+        either!(self, |filter| filter.deletes())
     }
 
     /// The result of an insertion after an advance, if these panes are live then and the insertion changes nothing. `None` if

@@ -15,27 +15,15 @@ use std::sync::LazyLock;
 pub const LAST_ADDITION: &CStr =
     c"ERR a filter stores only the last addition of an item: SKETCH.WITHIN and SKETCH.AGE read it";
 
-/// A command that reads a part of the window.
-struct Read {
-    name: &'static [u8],
-    command: &'static Command,
-    /// The number of its family, for INFO.
-    family: usize,
-}
-
-/// All of them. Fewer than the commands of the module, because each call looks its command up.
-static READS: LazyLock<Vec<Read>> = LazyLock::new(|| {
-    let commands = |(family, each): (usize, &'static Family)| {
-        let reads = each.commands.iter();
-        let reads = reads.filter(|command| command.handler.parts > Parts::None);
-        reads.map(move |command| Read {
-            name: command.name.to_bytes(),
-            command,
-            family,
-        })
-    };
-    (module().families.iter().enumerate())
-        .flat_map(commands)
+/// The commands that read a part of the window, with the numbers of their families for INFO. Fewer than the commands of the module,
+/// because each call looks its command up.
+static READS: LazyLock<Vec<(&Command, usize)>> = LazyLock::new(|| {
+    let families = module().families.iter().enumerate();
+    let commands = families.flat_map(|(number, family): (usize, &'static Family)| {
+        family.commands.iter().map(move |command| (command, number))
+    });
+    commands
+        .filter(|(command, _)| command.handler.parts > Parts::None)
         .collect()
 });
 
@@ -87,8 +75,7 @@ fn period(call: &Call<'_>, of: Parts) -> Result<Period, Error> {
 /// Runs the command whose name is the argument at `first` on a part of the window.
 fn run(call: &mut Call<'_>, first: usize, part: Part) -> Result<(), Error> {
     let (kind, name) = (part.kind(), call.arg(first).bytes());
-    let read = find(name).ok_or_else(|| cannot_run(kind, name))?;
-    let command = read.command;
+    let (command, family) = find(name).ok_or_else(|| cannot_run(kind, name))?;
     if command.handler.parts < kind {
         return Err(match command.handler.parts {
             Parts::Within => LAST_ADDITION.into(),
@@ -106,7 +93,7 @@ fn run(call: &mut Call<'_>, first: usize, part: Part) -> Result<(), Error> {
     let (true, Some(run)) = (command.allows_arguments(call.len()), command.handler.read) else {
         return Err(command.wrong_arity());
     };
-    stats::count_part(kind, read.family);
+    stats::count_part(kind, family);
     let is_missing = |call: &Call<'_>| {
         let key = ReadKey::open(call, 1);
         kind == Parts::Series && matches!(key.value(module().data_types()), Lookup::Missing)
@@ -123,15 +110,16 @@ fn run(call: &mut Call<'_>, first: usize, part: Part) -> Result<(), Error> {
 }
 
 /// The command with this name, in upper or lower case, if its family is loaded.
-fn find(name: &[u8]) -> Option<&'static Read> {
+fn find(name: &[u8]) -> Option<(&'static Command, usize)> {
     // The longest name has 20 bytes. All bytes of the array are converted at once, and not one by one.
     let mut lower = [0; 32];
     let lower_name = lower.get_mut(..name.len())?;
     lower_name.copy_from_slice(name);
     lower.make_ascii_lowercase();
     let lower_name = &lower[..name.len()];
-    let read = READS.iter().find(|read| read.name == lower_name)?;
-    module().has_family(read.family).then_some(read)
+    let is_named = |(command, _): &&(&Command, _)| command.name.to_bytes() == lower_name;
+    let &(command, family) = READS.iter().find(is_named)?;
+    module().has_family(family).then_some((command, family))
 }
 
 /// Maximum number of bytes of a command's name in an error.

@@ -4,6 +4,7 @@ use super::types::{DigestType, NO_MEMORY, NOT_FOUND, Numbers, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, WriteKey};
+use crate::server::stats::Statistic;
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::t_digest::DigestError;
 
@@ -35,7 +36,7 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     }
     let stats = &entry.registration().stats;
     drop(entry);
-    stats.count_items(values.len() as u64);
+    stats.count(Statistic::ItemsAdded, values.len() as u64);
     call.replicate_verbatim();
     call.signal_changed(1, c"tdigest.add");
     call.reply_ok();
@@ -46,7 +47,7 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
 #[cold]
 fn refuse(call: &Call<'_>, entry: &Entry<DigestType>, samples: usize, error: DigestError) -> Error {
     let stats = &entry.registration().stats;
-    stats.count_refusals(samples as u64);
+    stats.count(Statistic::Refusals, samples as u64);
     match error {
         DigestError::OutOfMemory(_) => call.memory().error(NO_MEMORY),
         error => error.into(),

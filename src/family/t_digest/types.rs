@@ -1,12 +1,11 @@
 //! The types `TDIS-TYPE` and, with a window, `td-window`, and what the commands need of them.
 
-use crate::family::errors::formatted;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{
     AnyValue, CountedUsage, DataType, Registration, Value, registration,
 };
-use crate::server::key::one_of;
+use crate::server::key::{either, one_of};
 use crate::server::part::Part;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::refusable::refusable;
@@ -23,7 +22,7 @@ pub const WRONG_KEYWORD: &CStr = c"ERR T-Digest: wrong keyword";
 
 impl From<DigestError> for Error {
     fn from(error: DigestError) -> Self {
-        formatted(format_args!("ERR {error}"))
+        Self::formatted(format_args!("ERR {error}"))
     }
 }
 
@@ -83,10 +82,7 @@ impl Digest<'_> {
 
     /// Bytes of the value, as MEMORY USAGE counts them.
     pub fn memory_usage(self) -> u64 {
-        match self {
-            Self::Classic(digest) => digest.memory_usage(),
-            Self::Windowed(digest) => digest.memory_usage(),
-        }
+        either!(self, |digest| digest.memory_usage())
     }
 
     /// Calls `reply` with the compressed form, which answers queries. It is kept until the next write, and its memory is
@@ -127,10 +123,7 @@ impl DigestMut<'_> {
     /// Those of [`TDigest::add_within`]; then nothing has changed.
     #[inline(always)]
     pub fn add_within(self, values: &[f64], budget: Budget<'_>) -> Result<(), DigestError> {
-        match self {
-            Self::Classic(digest) => digest.add_within(values, budget),
-            Self::Windowed(digest) => digest.add_within(values, budget),
-        }
+        either!(self, |digest| digest.add_within(values, budget))
     }
 
     /// Whether an addition of this many samples overflows after an advance, if these panes are live then.
@@ -145,15 +138,9 @@ impl DigestMut<'_> {
 
     /// Removes all samples, unless the digest contains what a new one contains. Returns whether there were any.
     pub fn reset(self) -> bool {
-        let is_new = match &self {
-            Self::Classic(digest) => digest.is_new(),
-            Self::Windowed(digest) => digest.is_new(),
-        };
+        let is_new = either!(&self, |digest| digest.is_new());
         if !is_new {
-            match self {
-                Self::Classic(digest) => digest.reset(),
-                Self::Windowed(digest) => digest.reset(),
-            }
+            either!(self, |digest| digest.reset())
         }
         !is_new
     }
@@ -161,10 +148,7 @@ impl DigestMut<'_> {
     /// Bytes of all blocks of the state.
     #[inline(always)]
     pub fn block_bytes(&self) -> usize {
-        match self {
-            Self::Classic(digest) => digest.block_bytes(),
-            Self::Windowed(digest) => digest.block_bytes(),
-        }
+        either!(self, |digest| digest.block_bytes())
     }
 }
 

@@ -1,7 +1,6 @@
 //! TOPK.RESERVE.
 
 use super::types::TopType;
-use crate::family::errors::formatted;
 use crate::family::new_key::{NewKey, create_and_store, replicate_with_window};
 use crate::family::window_option::{COUNTER, NewWindow, WindowOption, in_log};
 use crate::server::call::{Call, Error};
@@ -107,6 +106,6 @@ fn error_of(error: TopKError) -> Error {
         TopKError::OutOfMemory(_) => {
             c"ERR Insufficient memory to create topk data structure".into()
         }
-        error => formatted(error),
+        error => Error::formatted(error),
     }
 }

@@ -1,7 +1,7 @@
 //! The types `TopK-TYPE` and, with a window, `tk-window`, and what the commands need of them.
 
 use crate::server::data_type::{CountedUsage, DataType, Registration, Value, registration};
-use crate::server::key::one_of;
+use crate::server::key::{either, one_of};
 use crate::server::memory::MemoryUsage;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::{Budget, OutOfMemory};
@@ -49,28 +49,19 @@ one_of! {
 impl Top<'_> {
     /// The parameters k, width, depth and decay.
     pub fn parameters(self) -> (u32, u32, u32, f64) {
-        match self {
-            Self::Classic(top) => (top.k(), top.width(), top.depth(), top.decay()),
-            Self::Windowed(top) => (top.k(), top.width(), top.depth(), top.decay()),
-        }
+        either!(self, |top| (top.k(), top.width(), top.depth(), top.decay()))
     }
 
     /// Whether one command may count these items; see [`TopK::within_work_limit`].
     #[inline(always)]
     pub fn within_work_limit<'b>(self, items: impl Iterator<Item = (&'b [u8], u32)>) -> bool {
-        match self {
-            Self::Classic(sketch) => sketch.within_work_limit(items),
-            Self::Windowed(sketch) => sketch.within_work_limit(items),
-        }
+        either!(self, |sketch| sketch.within_work_limit(items))
     }
 
     /// Hashes an item that will be counted soon; see [`TopK::hash`].
     #[inline(always)]
     pub fn hash(self, item: &[u8]) -> ItemHash {
-        match self {
-            Self::Classic(sketch) => sketch.hash(item),
-            Self::Windowed(sketch) => sketch.hash(item),
-        }
+        either!(self, |sketch| sketch.hash(item))
     }
 
     /// The estimated number of occurrences of an item in these panes; see [`TopK::count_hashed`].
@@ -122,28 +113,19 @@ impl TopMut<'_> {
     /// Whether one command may add these items with their increments; see [`TopK::within_work_limit`].
     #[inline(always)]
     pub fn within_work_limit<'b>(&self, items: impl Iterator<Item = (&'b [u8], u32)>) -> bool {
-        match self {
-            Self::Classic(sketch) => sketch.within_work_limit(items),
-            Self::Windowed(sketch) => sketch.within_work_limit(items),
-        }
+        either!(self, |sketch| sketch.within_work_limit(items))
     }
 
     /// Hashes an item that will be added soon; see [`TopK::hash`].
     #[inline(always)]
     pub fn hash(&self, item: &[u8]) -> ItemHash {
-        match self {
-            Self::Classic(sketch) => sketch.hash(item),
-            Self::Windowed(sketch) => sketch.hash(item),
-        }
+        either!(self, |sketch| sketch.hash(item))
     }
 
     /// The maximum number of bytes by which an addition enlarges the sketch; see [`TopK::growth`].
     #[inline(always)]
     pub fn growth(&self, item: &[u8], hash: &ItemHash) -> u64 {
-        match self {
-            Self::Classic(sketch) => sketch.growth(item, hash),
-            Self::Windowed(sketch) => sketch.growth(item, hash),
-        }
+        either!(self, |sketch| sketch.growth(item, hash))
     }
 
     /// Whether there is room for an item of this length; see [`TopKWindow::has_room`].
@@ -167,9 +149,7 @@ impl TopMut<'_> {
         budget: Budget<'_>,
         changes: &mut BlockChanges<MemoryUsage>,
     ) -> Result<Added<'_>, OutOfMemory> {
-        match self {
-            Self::Classic(sketch) => sketch.add_hashed(item, hash, increment, budget, changes),
-            Self::Windowed(sketch) => sketch.add_hashed(item, hash, increment, budget, changes),
-        }
+        either!(self, |sketch| sketch
+            .add_hashed(item, hash, increment, budget, changes))
     }
 }

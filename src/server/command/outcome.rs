@@ -4,6 +4,7 @@ use crate::server::argument::Argument;
 use crate::server::call::Call;
 use crate::server::key::{Entry, Type};
 use crate::server::memory::has_refused;
+use crate::server::stats::Statistic;
 use roughly_sketch::memory::{optional, reserve_for};
 use std::ffi::CStr;
 use std::ops::Range;
@@ -147,14 +148,14 @@ impl<'a> Outcome<'a> {
         let stats = &entry.registration().stats;
         let created = entry.is_new();
         if self.growths > 0 {
-            stats.count_growths(self.growths as u64);
+            stats.count(Statistic::Growths, self.growths as u64);
             entry.recount();
         }
         if self.added > 0 {
-            stats.count_items(self.added);
+            stats.count(Statistic::ItemsAdded, self.added);
         }
         if self.refused > 0 {
-            stats.count_refusals(self.refused);
+            stats.count(Statistic::Refusals, self.refused);
             // A refused growth may have enlarged the list of the sub-filters.
             if has_refused() {
                 entry.recount();

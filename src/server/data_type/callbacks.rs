@@ -11,7 +11,7 @@ use crate::server::huge_pages;
 use crate::server::injected;
 use crate::server::log;
 use crate::server::memory::{NATURAL_ALIGNMENT, take_refused_bytes};
-use crate::server::stats::Stats;
+use crate::server::stats::{Statistic, Stats};
 use redis_module::raw;
 use roughly_sketch::blocks::BlockMover;
 use std::ffi::{c_int, c_ulong, c_void};
@@ -122,7 +122,7 @@ unsafe extern "C" fn rdb_load<T: DataType>(
                     let key = reader.key().map_or(&[][..], |key| key.bytes());
                     end_without_memory("the load of a value", key, bytes as u64);
                 }
-                T::REGISTRATION.stats.count_refused_load();
+                T::REGISTRATION.stats.count(Statistic::LoadsRefused, 1);
                 reader.log_refusal(&error.to_string());
                 ptr::null_mut()
             }

@@ -5,6 +5,7 @@ use super::usage::StoredUsage;
 use crate::server::call::Call;
 use crate::server::error::Error;
 use crate::server::memory::{MemoryUsage, NATURAL_ALIGNMENT};
+use crate::server::stats::Statistic;
 use roughly_sketch::accuracy::Field;
 use roughly_sketch::blocks::{BlockChanges, BlockMover, Blocks};
 use roughly_sketch::cache::{Cache, with_taken};
@@ -220,7 +221,7 @@ impl<T: DataType> AnyValue for Value<T> {
 
     fn count_creation(&self) {
         self.raise_peak();
-        T::REGISTRATION.stats.count_creation();
+        T::REGISTRATION.stats.count(Statistic::KeysCreated, 1);
     }
 
     fn check_limit(&self, call: &Call<'_>) -> Result<(), Error> {

@@ -13,12 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The setting.
-pub(in crate::server) const SETTINGS: &[Setting] = &[Setting {
-    name: c"sketch-huge-pages",
-    default: c"yes",
-    set: |text| store_boolean(text, &IS_ENABLED),
-    ..Setting::TEMPLATE
-}];
+pub(in crate::server) const SETTINGS: &[Setting] =
+    &[Setting::new(c"sketch-huge-pages", c"yes", |text| {
+        store_boolean(text, &IS_ENABLED)
+    })];
 
 static IS_ENABLED: AtomicBool = AtomicBool::new(true);
 

@@ -6,6 +6,7 @@ use crate::server::call::Call;
 use crate::server::data_type::{AnyValue, DataType, NewValue, Registration, Value};
 use crate::server::error::Error;
 use crate::server::memory::MemoryUsage;
+use crate::server::stats::Statistic;
 use crate::server::window;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::window::Panes;
@@ -39,7 +40,7 @@ impl Drop for Owned {
 fn check_size(call: &Call<'_>, of: &Registration, bytes: u64) -> Result<(), Error> {
     match call.memory().max_key_bytes() {
         Some(max) if bytes > max => {
-            of.stats.count_refusals(1);
+            of.stats.count(Statistic::Refusals, 1);
             Err(Error::KeyTooLarge { bytes, max })
         }
         _ => Ok(()),

@@ -183,6 +183,18 @@ macro_rules! one_of {
 
 pub(crate) use one_of;
 
+/// What the types without and with a window have under the same name.
+macro_rules! either {
+    ($value:expr, |$sketch:ident| $result:expr) => {
+        match $value {
+            Self::Classic($sketch) => $result,
+            Self::Windowed($sketch) => $result,
+        }
+    };
+}
+
+pub(crate) use either;
+
 impl OpenedKey {
     /// The address of the value with what `of` returns for the server's handle of its type, if it returns something.
     #[inline(always)]

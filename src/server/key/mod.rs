@@ -11,8 +11,8 @@ mod opened;
 mod present;
 
 pub use entry::{Advance, Entry};
-pub(crate) use lookup::one_of;
 pub use lookup::{Lookup, OneOf, Type, state_mut, value};
+pub(crate) use lookup::{either, one_of};
 pub(super) use opened::assert_none_open;
 use opened::{FOR_WRITING, OpenedKey, Reader, Writer};
 pub use opened::{Key, ReadKey, WriteKey};

@@ -15,7 +15,7 @@ use super::injected;
 use super::log;
 use super::memory;
 use super::part::Parts;
-use super::stats::{self, ExtraCounter, InfoWriter};
+use super::stats::{self, InfoWriter, Statistic};
 use super::window;
 use module_list::Loaded;
 use redis_module::{Context, raw};
@@ -42,7 +42,7 @@ pub struct Family {
     /// Its settings.
     pub settings: &'static [&'static [Setting]],
     /// The counters of its types besides those of all types.
-    pub counters: &'static [ExtraCounter],
+    pub counters: &'static [Statistic],
 }
 
 impl Family {

@@ -30,12 +30,9 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The setting: bytes from 1 to 2^63 - 1, or 0 for no limit.
-pub(super) const SETTINGS: &[Setting] = &[Setting {
-    name: c"sketch-max-key-bytes",
-    default: c"0",
-    set: |text| store_integer(text, 0..=i64::MAX, &MAX_KEY_BYTES),
-    ..Setting::TEMPLATE
-}];
+pub(super) const SETTINGS: &[Setting] = &[Setting::new(c"sketch-max-key-bytes", c"0", |text| {
+    store_integer(text, 0..=i64::MAX, &MAX_KEY_BYTES)
+})];
 
 /// Bytes that a key may take: counted as by MEMORY USAGE, including the allocator's rounding, but without the key's name and the
 /// server's own objects. 0: no limit.
