@@ -1,7 +1,7 @@
 //! Columns in Arrow's memory layout as arguments: objects with the PyCapsule interface, such as the columns of polars, pandas,
 //! pyarrow and DuckDB. None of these packages is required, and no Python object is created per element.
 
-use crate::arguments::arrow_import::{Array, Chunks, Nulls, export};
+use crate::arguments::arrow_import::{Aligned, Array, Chunks, Nulls, export};
 use crate::arguments::batch::{BATCH_ITEMS, Batch, reserve};
 use crate::arguments::numpy_array::has_numpy_elements;
 use crate::error::Error;
@@ -241,17 +241,40 @@ impl Column {
         Ok(times)
     }
 
-    /// The numbers of all chunks. Call it without the GIL.
+    /// The numbers of all chunks. One chunk of this type is not copied. Call it without the GIL.
     ///
     /// # Errors
     /// A null, elements of another type, a number out of range.
-    pub fn numbers<T: Number>(&mut self) -> Result<Vec<T>, Error> {
+    pub fn numbers<T: Number>(&mut self) -> Result<ColumnNumbers<T>, Error> {
+        let mut next = self.next_chunk()?;
         let mut numbers = Vec::new();
-        while let Some(Chunk { array, before, .. }) = self.next_chunk()? {
+        while let Some(Chunk { array, before, .. }) = next {
             check_nulls(&array, before)?;
+            next = self.next_chunk()?;
+            if next.is_none() && numbers.is_empty() && array.aligned::<T>().is_some() {
+                return Ok(ColumnNumbers::Chunk(array));
+            }
             T::append(&array, &mut numbers)?;
         }
-        Ok(numbers)
+        Ok(ColumnNumbers::Vec(numbers))
+    }
+}
+
+/// The numbers of a column.
+pub enum ColumnNumbers<T> {
+    /// One chunk, which has aligned numbers of this type.
+    Chunk(Array),
+    /// Copies.
+    Vec(Vec<T>),
+}
+
+impl<T: Number> ColumnNumbers<T> {
+    /// The numbers.
+    pub fn as_slice(&self) -> &[T] {
+        match self {
+            Self::Chunk(array) => array.aligned().unwrap_or_default(),
+            Self::Vec(numbers) => numbers,
+        }
     }
 }
 
@@ -473,7 +496,7 @@ macro_rules! append_all {
 }
 
 /// A type of numbers to which a column is converted.
-pub trait Number: Copy {
+pub trait Number: Aligned {
     /// Appends the numbers of an array without nulls.
     fn append(array: &Array, numbers: &mut Vec<Self>) -> Result<(), Error>;
 }

@@ -434,6 +434,19 @@ impl Array {
         self.slice(1, self.offset, self.len)
     }
 
+    /// The elements of a type of 8 bytes, if they are aligned.
+    pub fn aligned<T: Aligned>(&self) -> Option<&[T]> {
+        let bytes = match self.data_type == T::DATA_TYPE {
+            true => self.elements::<8>().ok()?,
+            false => return None,
+        };
+        // SAFETY: each sequence of 8 bytes is a value of these types.
+        match unsafe { bytes.align_to::<T>() } {
+            ([], values, []) => Some(values),
+            _ => None,
+        }
+    }
+
     /// The elements of the type [`DataType::FixedSizeBinary`], with this number of bytes each.
     ///
     /// # Errors
@@ -502,6 +515,26 @@ impl<'a> Views<'a> {
             }
         }
     }
+}
+
+/// Numbers of 8 bytes.
+pub trait Aligned: sealed::Sealed + Copy {
+    /// The type of a column of them.
+    const DATA_TYPE: DataType;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for i64 {}
+    impl Sealed for f64 {}
+}
+
+impl Aligned for i64 {
+    const DATA_TYPE: DataType = DataType::Int64;
+}
+
+impl Aligned for f64 {
+    const DATA_TYPE: DataType = DataType::Float64;
 }
 
 /// Which elements of an array are null.

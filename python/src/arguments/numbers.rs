@@ -27,10 +27,12 @@ fn one<'py, T: FromPyObjectOwned<'py>>(argument: &Bound<'py, PyAny>) -> PyResult
 }
 
 /// Numbers of one type, in an array or a vector.
-pub enum Numbers<'py, T: Element> {
+pub enum Numbers<'py, T: Element + arrow::Number> {
     /// A contiguous NumPy array, which is not copied.
     Array(PyReadonlyArray1<'py, T>),
-    /// Copies of the numbers of a column or another object.
+    /// A column in Arrow's memory layout, which is not copied if it has one chunk of this type.
+    Column(arrow::ColumnNumbers<T>),
+    /// Numbers of other objects.
     Vec(Vec<T>),
 }
 
@@ -39,7 +41,7 @@ impl<'py, T: Element + FromPyObjectOwned<'py> + arrow::Number> Numbers<'py, T> {
     /// integers.
     pub fn of(numbers: &Bound<'py, PyAny>, dtype: &str, kinds: &[char]) -> PyResult<Self> {
         if let Some(mut column) = arrow::of(numbers)? {
-            return Ok(Self::Vec(numbers.py().detach(|| column.numbers())?));
+            return Ok(Self::Column(numbers.py().detach(|| column.numbers())?));
         }
         if let Some(array) = numpy_array::of(numbers)?
             && kinds.contains(&array.kind)
@@ -77,6 +79,7 @@ impl<'py, T: Element + FromPyObjectOwned<'py> + arrow::Number> Numbers<'py, T> {
     pub fn as_slice(&self) -> PyResult<&[T]> {
         match self {
             Self::Array(array) => Ok(array.as_slice()?),
+            Self::Column(column) => Ok(column.as_slice()),
             Self::Vec(vec) => Ok(vec),
         }
     }
@@ -174,8 +177,8 @@ impl<'py> Counts<'py> {
         }
         if let Some(mut column) = arrow::of(weights)? {
             return Ok(Self::Each(match column.has_floats() {
-                true => weights_of(&py.detach(|| column.numbers::<f64>())?)?,
-                false => Numbers::Vec(py.detach(|| column.numbers())?),
+                true => weights_of(py.detach(|| column.numbers())?.as_slice())?,
+                false => Numbers::Column(py.detach(|| column.numbers())?),
             }));
         }
         if let Some(array) = numpy_array::of(weights)?

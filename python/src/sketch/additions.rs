@@ -43,7 +43,7 @@ impl Times {
             }
             let times = at.py().detach(|| match has_zone {
                 Some(_) => each(&column.milliseconds()?, At::of_ms),
-                None => each(&column.numbers::<f64>()?, At::of_seconds),
+                None => each(column.numbers()?.as_slice(), At::of_seconds),
             });
             return Ok(Self::Each(times?));
         }
