@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The counters of one family. They are atomic because values may be freed on a background thread; each is independent of
 /// the others, so relaxed order is enough.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Stats([AtomicI64; NAMES.len()]);
 
 /// A counter of a family.
