@@ -45,11 +45,7 @@ test-all: ## run all tests with all cases on the installed server
 	@scripts/test.sh all
 
 test-python: ## test the Python package: its types, and its objects beside a server
-	@scripts/install.sh build python server python-tests
-	@scripts/build-module.sh
-	cd python && . ../target/python/bin/activate && maturin develop --profile $${ROUGHLY_PROFILE:-checks} --quiet
-	cd python && . ../target/python/bin/activate \
-		&& { { python -m mypy.stubtest roughly && mypy --strict tests/typed.py && pyright tests/typed.py; } & python -m pytest -q && wait $$!; }
+	@scripts/test-python.sh
 
 lint: ## check formatting, clippy, documentation, licenses and shell scripts
 	@scripts/lint.sh

@@ -14,7 +14,7 @@ use crate::files::any;
 use crate::files::argument::{Access, FileArgument};
 use crate::files::chunks::{Chunks, check_class};
 use crate::sketch::class::{Base, Class, copy};
-use crate::sketch::period::{Period, Time, between};
+use crate::sketch::period::{Time, between};
 use crate::sketch::variants::Variants;
 use crate::sketch::window::{At, When, Within, hex};
 use crate::sketch::{dump, export};
@@ -212,12 +212,12 @@ impl Base {
     /// >>> latency.between(-60_000, -20_000, at=1_700_000_049).max()
     /// 250.0
     #[pyo3(signature = (start, end = None, *, at = None))]
-    fn between(
-        this: &Bound<'_, Self>,
+    fn between<'py>(
+        this: &Bound<'py, Self>,
         start: Time,
         end: Option<Time>,
         at: Option<At>,
-    ) -> PyResult<Period> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         if this.is_instance_of::<BloomFilter>() || this.is_instance_of::<CuckooFilter>() {
             return Err(Error::value(ONLY_THE_LAST_ADDITION).into());
         }

@@ -37,6 +37,13 @@ impl Sample {
         Self::new(seed, part, parts)
     }
 
+    /// A sample of one in `by` of its cases, other ones with the next seed; all, if all cases are in the sample.
+    #[allow(dead_code)] // Not all test programs use it.
+    pub fn thinned(self, by: usize) -> Self {
+        let parts = if self.is_all() { 1 } else { by * self.parts };
+        Self { parts, ..self }
+    }
+
     /// Whether all cases are in the sample.
     #[allow(dead_code)] // Not all test programs use it.
     pub fn is_all(self) -> bool {

@@ -12,7 +12,7 @@ use crate::sketch::period::{Step, Time, series};
 use crate::sketch::variants::{either, variants};
 use crate::sketch::window::{At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use roughly_sketch::count_min::{
     CellSize, CountMin, CountMinError, CountMinWindow, Dimensions, MergeSource, NO_LIMIT,
     dimensions_for,
@@ -275,8 +275,8 @@ impl CountMinSketch {
         end: Option<Time>,
         items: &Bound<'py, PyAny>,
         at: Option<At>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        series(this, step, (start, end, at), ("query", Some(items)))
+    ) -> PyResult<Bound<'py, PyAny>> {
+        series(this, step, (start, end, at), ("query", &[items]))
     }
 
     /// Adds the counts of other sketches, multiplied by a weight (CMS.MERGE). `ValueError` if width, depth, cell size, window or

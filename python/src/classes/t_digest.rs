@@ -16,7 +16,7 @@ use crate::sketch::variants::{Variants, either, variants};
 use crate::sketch::window::{At, When, Within, new_window};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyList, PyTuple, PyType};
+use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyTuple, PyType};
 use roughly_sketch::memory::{Budget, with_capacity};
 use roughly_sketch::t_digest::{
     Centroid, Compressed, DigestError, TDigest as Classic, TDigestWindow,
@@ -326,8 +326,8 @@ impl TDigest {
         end: Option<Time>,
         q: &Bound<'py, PyAny>,
         at: Option<At>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        series(this, step, (start, end, at), ("quantile", Some(q)))
+    ) -> PyResult<Bound<'py, PyAny>> {
+        series(this, step, (start, end, at), ("quantile", &[q]))
     }
 
     /// The fractions of samples that are at most these values, a number or several (TDIGEST.CDF).

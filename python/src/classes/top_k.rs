@@ -414,8 +414,8 @@ impl TopK {
         start: Option<Time>,
         end: Option<Time>,
         at: Option<At>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        series(this, step, (start, end, at), ("items", None))
+    ) -> PyResult<Bound<'py, PyAny>> {
+        series(this, step, (start, end, at), ("items", &[]))
     }
 
     /// The estimate of an item (TOPK.COUNT).

@@ -5,10 +5,9 @@ use crate::error::Error;
 use crate::sketch::class::Class;
 use crate::sketch::variants::Variants;
 use crate::sketch::window::{At, Part, When, Within};
-use pyo3::exceptions::{PyAttributeError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
-use roughly_sketch::window::{self, Panes, Timeline, Window};
+use roughly_sketch::window::{self, Timeline, Window};
 
 /// A time of a period in milliseconds since the Unix epoch; a negative one is relative to the time of the read.
 #[derive(Clone, Copy)]
@@ -77,39 +76,11 @@ impl<'py> FromPyObject<'_, 'py> for Step {
     }
 }
 
-/// The methods of a sketch that read, for a period.
-#[pyclass(module = "roughly", frozen)]
-pub struct Period {
-    sketch: Py<PyAny>,
-    part: Py<Part>,
-}
-
-#[pymethods]
-impl Period {
-    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        let method = self.sketch.bind(py).getattr_opt(name)?;
-        let method = method
-            .filter(reads_a_part)
-            .ok_or_else(|| PyAttributeError::new_err(format!("a period has no method '{name}'")))?;
-        let within = PyDict::new(py);
-        within.set_item("within", &self.part)?;
-        let partial = py.import("functools")?.getattr("partial")?;
-        partial.call((method,), Some(&within))
-    }
-}
-
-/// Whether this is a method with the argument `within`.
-fn reads_a_part(attribute: &Bound<'_, PyAny>) -> bool {
-    let signature = attribute.getattr("__text_signature__");
-    let signature = signature.and_then(|signature| signature.extract::<String>());
-    signature.is_ok_and(|signature| signature.contains("within"))
-}
-
-/// The method `between`.
+/// The method `between`: a `Period` of _period.py.
 ///
 /// # Errors
 /// Those of SKETCH.BETWEEN; a sketch without a window.
-pub fn between<T: Class>(object: &Bound<'_, T>, times: Times) -> PyResult<Period> {
+pub fn between<'py, T: Class>(object: &Bound<'py, T>, times: Times) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     let sketch = object.get().sketch()?;
     let timeline = sketch.peek(py, |sketch| sketch.timeline().copied());
@@ -117,14 +88,10 @@ pub fn between<T: Class>(object: &Bound<'_, T>, times: Times) -> PyResult<Period
     let within = Within::Period(from, to, times.2);
     // Raises the errors of the period now.
     When::new(None, Some(within)).panes(timeline.as_ref())?;
-    Ok(Period {
-        sketch: object.clone().into_any().unbind(),
-        part: Py::new(py, Part(within))?,
-    })
+    python(py)?.call_method1("Period", (object, Part(within)))
 }
 
-/// The method `series`: a list per row, with its start, the milliseconds that it covers, and what a method returns for its panes.
-/// If the method has an argument and returns several answers, they follow in the row.
+/// The method `series`, see _period.py: what the method of this name returns, with these arguments, for each row.
 ///
 /// # Errors
 /// Those of SKETCH.SERIES and of the method; a sketch without a window.
@@ -132,8 +99,8 @@ pub fn series<'py, T: Class>(
     object: &Bound<'py, T>,
     Step(step_ms): Step,
     times: Times,
-    (method, argument): (&str, Option<&Bound<'py, PyAny>>),
-) -> PyResult<Bound<'py, PyList>> {
+    (method, arguments): (&str, &[&Bound<'py, PyAny>]),
+) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     let sketch = object.get().sketch()?;
     let timeline = sketch.peek(py, |sketch| sketch.timeline().copied());
@@ -141,40 +108,12 @@ pub fn series<'py, T: Class>(
     let period = window::Period::new(from, to, now).map_err(Error::from)?;
     let rows = timeline.map(|timeline| timeline.rows(period, step_ms));
     let rows = rows.transpose().map_err(Error::from)?;
-    let mut rows = rows.into_iter().flatten().peekable();
-    // An iterator can be read once.
-    let list = PyList::empty(py);
-    let argument = match argument {
-        Some(argument) if argument.hasattr("__next__")? => {
-            list.call_method1("extend", (argument,))?;
-            Some(list.as_any())
-        }
-        argument => argument,
-    };
-    let read = |panes| {
-        let within = PyDict::new(py);
-        within.set_item("within", Part(Within::Panes(panes)))?;
-        object
-            .as_any()
-            .call_method(method, PyTuple::new(py, argument)?, Some(&within))
-    };
-    if rows.peek().is_none() {
-        // Checks the argument.
-        read(Panes::ALL)?;
-    }
-    let series = PyList::empty(py);
-    for row in rows {
-        let reply = read(row.panes)?;
-        let values = PyList::new(py, [row.start, row.covered_ms])?;
-        if argument.is_none() || !reply.hasattr("__len__")? {
-            values.append(reply)?;
-        } else {
-            // Of NumPy arrays, the numbers of Python.
-            let tolist = reply.getattr_opt("tolist")?;
-            let answers = tolist.map_or(Ok(reply), |tolist| tolist.call0())?;
-            values.call_method1("extend", (answers,))?;
-        }
-        series.append(values)?;
-    }
-    Ok(series)
+    let rows = rows.into_iter().flatten();
+    let rows = rows.map(|row| (row.start, row.covered_ms, Part(Within::Panes(row.panes))));
+    let rows: Vec<_> = rows.collect();
+    python(py)?.call_method1("series", (object, rows, method, arguments))
+}
+
+fn python(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    py.import("roughly._period")
 }

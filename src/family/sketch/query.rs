@@ -38,10 +38,6 @@ pub fn window(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
         call.reply_null();
         return Ok(());
     };
-    let unix_ms = match part {
-        Part::Between(period) => period.now(),
-        _ => call.unix_ms(),
-    };
     let window = timeline.window();
     let ranges = timeline.counted_panes(panes).map_err(|_| NO_MEMORY)?;
     call.reply_map(7);
@@ -50,7 +46,7 @@ pub fn window(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
         (c"panes", window.panes()),
         (c"pane length", window.pane_ms()),
         (c"newest pane", window.start_of(timeline.newest())),
-        (c"covered", timeline.covered_ms(unix_ms, panes)),
+        (c"covered", timeline.covered_ms(call.unix_ms(), panes)),
     ] {
         call.reply_simple(name);
         call.reply_count(value);

@@ -187,11 +187,16 @@ fn check_table(path: &Path, begin: &str, table: &str) {
     check_or_write(path, &format!("{before}{begin}\n{table}\n{END}{after}"));
 }
 
+/// The measurements of this run: in a [`Sample`], half of its cases.
+fn sample() -> Sample {
+    Sample::of_run().thinned(2)
+}
+
 /// Compares a table with the rows of each stream of the collection, as [`check_table`] does. In a sample, it has the rows of some
 /// streams.
 fn check_streams(path: &str, begin: &str, head: &[&str], rows_of: fn(&Stream) -> Vec<Vec<String>>) {
     let path = page(path);
-    let sample = Sample::of_run();
+    let sample = sample();
     let rows: Vec<_> = sample.of(&streams::STREAMS).flat_map(rows_of).collect();
     println!("{}", table(head, &rows));
     if sample.is_all() {
@@ -232,7 +237,7 @@ const MEASUREMENTS: &[fn()] = &[
 #[test]
 fn the_pages_show_what_is_measured() {
     thread::scope(|scope| {
-        for measure in Sample::of_run().of(MEASUREMENTS) {
+        for measure in sample().of(MEASUREMENTS) {
             scope.spawn(measure);
         }
     });
@@ -347,7 +352,7 @@ fn reported_errors_of_counts_are_those_of_other_items() {
 /// In a sample, the lists of some streams have the recall that the page states.
 #[test]
 fn the_page_of_sketch_accuracy_shows_the_agreement_of_lists() {
-    if let Some(table) = reported_lists::agreement(Sample::of_run()) {
+    if let Some(table) = reported_lists::agreement(sample()) {
         check_table(&page("docs/commands/sketch.accuracy.md"), LISTS, &table);
     }
 }

@@ -34,12 +34,6 @@ impl Period {
         }
     }
 
-    /// The time at which it is read.
-    #[must_use]
-    pub fn now(self) -> u64 {
-        self.now
-    }
-
     /// Whether it ends before the time at which it is read.
     fn is_past(self) -> bool {
         self.to < self.now

@@ -1,0 +1,44 @@
+"""Periods of a window: what the methods `between` and `series` of the classes return."""
+
+from __future__ import annotations
+
+import functools
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Sequence
+
+
+class Period:
+    """The methods of a sketch that read, for a period."""
+
+    __slots__ = ("_part", "_sketch")
+
+    def __init__(self, sketch: object, part: object) -> None:
+        self._sketch = sketch
+        self._part = part
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        method = None if name.startswith("_") else getattr(self._sketch, name, None)
+        if method is None or "within" not in (getattr(method, "__text_signature__", None) or ""):
+            raise AttributeError(f"a period has no method '{name}'")
+        return functools.partial(method, within=self._part)
+
+
+def series(sketch: object, rows: Sequence[tuple[int, int, object]], name: str, arguments: list[Any]) -> list[list[Any]]:
+    """A list per row, with its start, the milliseconds that it covers, and what the method of this name returns for its panes: with
+    arguments, several answers follow in the row. `rows` has the start, the milliseconds and the argument `within` of each."""
+    read = getattr(sketch, name)
+    # An iterator can be read once.
+    arguments = [list(argument) if hasattr(argument, "__next__") else argument for argument in arguments]
+    if not rows:
+        # Checks the arguments.
+        read(*arguments)
+    series = []
+    for start, covered, part in rows:
+        reply = read(*arguments, within=part)
+        if not arguments or not hasattr(reply, "__len__"):
+            reply = [reply]
+        # Of NumPy arrays, the numbers of Python.
+        series.append([start, covered, *(reply.tolist() if hasattr(reply, "tolist") else reply)])
+    return series
