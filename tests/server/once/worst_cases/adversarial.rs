@@ -1,6 +1,7 @@
 //! Input that maximizes the work of a command, and that the largest keys alone do not cover. Each test states the reason for
 //! the bound.
 
+use super::ATTEMPTS;
 use super::bounds::{WHOLE_KEY_NS_PER_GIB, Work, bound_ns};
 use crate::support::main_thread::MainThread;
 use crate::support::resp::{Connection, Reply};
@@ -22,13 +23,13 @@ fn items(words: &[impl AsRef<[u8]>]) -> Work {
     }
 }
 
-/// As [`timed`], for a filter with many sub-filters.
+/// As [`timed`], for a filter with many sub-filters. It is not repeated, because the filter is then another one.
 fn timed_on_chain(connection: &mut Connection, words: &[impl AsRef<[u8]>]) -> Reply {
     let work = Work {
         sub_filters: 4097,
         ..items(words)
     };
-    timed_within(connection, words, work)
+    timed_in(1, connection, words, work)
 }
 
 /// The work of a command that processes keys of this many bytes.
@@ -48,15 +49,30 @@ fn insert_equal_items(connection: &mut Connection, number: usize) -> Reply {
     timed_on_chain(connection, &words)
 }
 
-/// Sends a command, which must be within the bound of its work.
+/// Sends a command, which must be within the bound of its work. If it is not, it is repeated, as in [`check`](super::check).
 fn timed_within(connection: &mut Connection, words: &[impl AsRef<[u8]>], work: Work) -> Reply {
+    timed_in(ATTEMPTS, connection, words, work)
+}
+
+/// As [`timed_within`], in at most so many attempts, which do the same work.
+fn timed_in(
+    attempts: u32,
+    connection: &mut Connection,
+    words: &[impl AsRef<[u8]>],
+    work: Work,
+) -> Reply {
     let thread = MainThread::of(connection);
-    let (ns, reply) = thread.measured(|| connection.send(words));
-    // No machine is four times as fast as the reference machine.
-    if ns as f64 > bound_ns(&work) / 4.0 {
+    let (mut ns, reply) = thread.measured(|| connection.send(words));
+    for attempt in 1.. {
+        // No machine is four times as fast as the reference machine.
+        if ns as f64 <= bound_ns(&work) / 4.0
+            || ns as f64 / thread.slowness(connection) <= bound_ns(&work)
+        {
+            break;
+        }
         let name = String::from_utf8_lossy(words[0].as_ref());
-        let ns = ns as f64 / thread.slowness(connection);
-        assert!(ns <= bound_ns(&work), "{name} took {ns} ns of CPU time");
+        assert!(attempt < attempts, "{name} took {ns} ns of CPU time");
+        (ns, _) = thread.measured(|| connection.send(words));
     }
     reply
 }
