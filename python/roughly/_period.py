@@ -26,8 +26,11 @@ class Period:
 
 
 def series(sketch: object, rows: Sequence[tuple[int, int, object]], name: str, arguments: list[Any]) -> list[list[Any]]:
-    """A list per row, with its start, the milliseconds that it covers, and what the method of this name returns for its panes: with
-    arguments, several answers follow in the row. `rows` has the start, the milliseconds and the argument `within` of each."""
+    """A list per row: its start, the milliseconds that it covers, and what the method of this name returns for its panes.
+
+    `rows` has the start, the milliseconds and the argument `within` of each. If there are arguments, the method returns several answers,
+    which follow in the row.
+    """
     read = getattr(sketch, name)
     # An iterator can be read once.
     arguments = [list(argument) if hasattr(argument, "__next__") else argument for argument in arguments]
