@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.."
 scripts/install.sh build python server python-tests
 scripts/build-module.sh
 cd python
+# shellcheck source=/dev/null
 . ../target/python/bin/activate
 maturin develop --profile "${ROUGHLY_PROFILE:-checks}" --quiet
 
