@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the generated parts of the documentation. Tests compare all but worst-cases with what they compute.
+# Writes the generated parts of the documentation. Tests compare them with what they compute.
 #
 #   scripts/pages.sh               commands, accuracy, session and chart
 #   scripts/pages.sh commands      headers of docs/commands and lists of commands in the guides, from the command table
@@ -7,7 +7,6 @@
 #   scripts/pages.sh session       the terminal session docs/plots/session.svg, recorded on a server
 #   scripts/pages.sh chart         docs/plots/series.svg, which `roughly series` draws
 #   scripts/pages.sh sizing        tests/sizing/table.tsv, the figures of keys with which the tests of docs/sizing.html compare; on Redis 7.0
-#   scripts/pages.sh worst-cases   tables of docs/contributing/worst-cases.md, measured; needs an idle machine
 #
 # scripts/bench.sh report writes those of docs/performance.md.
 set -euo pipefail
@@ -30,7 +29,6 @@ for part in "${parts[@]}"; do
             (cd python && ../target/python/bin/python -m pytest -q tests/test_period.py -k chart)
             ;;
         sizing) cargo test --quiet --test sizing -- the_table_has ;;
-        worst-cases) cargo test --quiet --test server -- once::worst_cases --test-threads 1 --nocapture ;;
         *)
             echo "pages: unknown part: $part" >&2
             exit 2

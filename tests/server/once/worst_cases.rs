@@ -5,8 +5,6 @@
 //! [`Sample`], one key of each type is tested, of 4 MiB.
 //! The test measures CPU time of the server's main thread and divides it by the slowness of the machine, so it does not depend
 //! on the speed of the machine. A command that exceeds its bound is repeated, and fails if it exceeds the bound each time.
-//!
-//! `scripts/pages.sh worst-cases` (ROUGHLY_WRITE=1) writes the tables of the page.
 
 mod adversarial;
 mod arguments;
@@ -18,7 +16,7 @@ mod equal_counts;
 mod false_counts;
 mod full_tables;
 mod keys;
-mod page;
+mod rows;
 mod t_digest;
 mod top_k;
 mod types;
@@ -35,7 +33,7 @@ use bounds::{
     processes_whole_keys,
 };
 use keys::{Filled, LEVELS, Largest, Sizes, State};
-use page::Row;
+use rows::Row;
 use std::collections::BTreeSet;
 use types::Type;
 
@@ -80,7 +78,7 @@ struct Keys<'a> {
 /// What the test found: the slowest call of each command, and the calls above their bounds or with errors.
 #[derive(Default)]
 struct Results {
-    rows: page::Rows,
+    rows: rows::Rows,
     failures: Vec<String>,
 }
 
@@ -244,7 +242,7 @@ impl Keys<'_> {
         let mut parts: Vec<_> = self
             .sizes
             .iter()
-            .map(|(name, value)| format!("{name} {}", page::grouped(*value)))
+            .map(|(name, value)| format!("{name} {}", rows::grouped(*value)))
             .collect();
         if self.filled == Filled::Newest {
             parts.push("one pane in use".to_owned());
@@ -351,7 +349,6 @@ fn check(of_type: &'static Type) {
     for (command, row) in &results.rows {
         println!("{command}: {}", row.describe());
     }
-    page::check_or_write(family, &results.rows);
     let failures = results.failures;
     assert!(
         failures.is_empty(),

@@ -4,7 +4,7 @@
 //! After idle time, one command merges up to 254 panes. Their items are ordered once per command, not once per pane.
 
 use super::bounds::{WHOLE_KEY_NS_PER_GIB, Work, bound_ns};
-use super::page::duration;
+use super::rows::duration;
 use crate::support::main_thread::MainThread;
 use crate::support::resp::{Connection, Reply};
 use crate::support::sample::Sample;
