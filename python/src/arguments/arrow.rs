@@ -3,7 +3,7 @@
 
 use crate::arguments::arrow_import::{Aligned, Array, Chunks, Nulls, export};
 use crate::arguments::batch::{BATCH_ITEMS, Batch, reserve};
-use crate::arguments::numpy_array::has_numpy_elements;
+use crate::arguments::numpy_array::{has_numpy_elements, is_plain};
 use crate::error::Error;
 use arrow_schema::{DataType, TimeUnit};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -54,8 +54,9 @@ fn has_objects(column: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// Whether an object has the PyCapsule interface.
 pub fn is_column(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = object.py();
-    Ok(object.hasattr(intern!(py, "__arrow_c_array__"))?
-        || object.hasattr(intern!(py, "__arrow_c_stream__"))?)
+    Ok(!is_plain(object)
+        && (object.hasattr(intern!(py, "__arrow_c_array__"))?
+            || object.hasattr(intern!(py, "__arrow_c_stream__"))?))
 }
 
 /// The column of an argument with the PyCapsule interface; `None` for other objects, and for those whose elements are in a NumPy

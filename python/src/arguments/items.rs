@@ -2,7 +2,7 @@
 
 use crate::arguments::arrow;
 use crate::arguments::batch::{BATCH_BYTES, BATCH_ITEMS, Batch, reserve};
-use crate::arguments::numpy_array::{self, is_scalar};
+use crate::arguments::numpy_array::{self, is_builtin, is_plain, is_scalar};
 use crate::error::Error;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUserWarning};
 use pyo3::intern;
@@ -133,6 +133,9 @@ fn warn_of_counts(items: &Bound<'_, PyAny>) -> PyResult<()> {
     const TEXT: &CStr = c"the items are the values of the Series 'count', not its index: if the values are counts, use \
         update(series.to_dict())";
     let py = items.py();
+    if is_plain(items) {
+        return Ok(());
+    }
     let is_named = match items.getattr_opt(intern!(py, "name"))? {
         Some(name) => name.cast::<PyString>().is_ok_and(|name| name == "count"),
         None => false,
@@ -185,8 +188,7 @@ pub fn for_each_chunk(
 
 /// As [`for_each_chunk`], compiled once.
 fn for_each_of(items: &Bound<'_, PyAny>, chunk: usize, read: &mut Read<'_>) -> PyResult<()> {
-    // The look-ups of the interfaces of columns and arrays would take longer than a few items.
-    if items.is_exact_instance_of::<PyList>() || items.is_exact_instance_of::<PyTuple>() {
+    if is_builtin(items) {
         return for_each_object(items, chunk, read);
     }
     if is_text(items) {

@@ -1,7 +1,7 @@
 //! Several numbers as arguments: increments, samples, and the points of queries.
 
 use crate::arguments::arrow;
-use crate::arguments::numpy_array::{self, results};
+use crate::arguments::numpy_array::{self, is_builtin, is_plain, results};
 use crate::arguments::scalars::number;
 use crate::error::Error;
 use numpy::{Element, PyReadonlyArray1};
@@ -19,6 +19,9 @@ const SIGNAL_NUMBERS: usize = 4096;
 
 /// The number that an argument is; `None` if it may be an iterable.
 fn one<'py, T: FromPyObjectOwned<'py>>(argument: &Bound<'py, PyAny>) -> PyResult<Option<T>> {
+    if is_builtin(argument) {
+        return Ok(None);
+    }
     match number(argument) {
         Ok(number) => Ok(Some(number)),
         Err(error) if error.is_instance_of::<PyTypeError>(argument.py()) => Ok(None),
@@ -66,7 +69,8 @@ impl<'py, T: Element + FromPyObjectOwned<'py> + arrow::Number> Numbers<'py, T> {
     ) -> PyResult<Option<Self>> {
         let py = numbers.py();
         // An array without a dimension has no length.
-        let is_column = arrow::is_column(numbers)?
+        let is_column = is_plain(numbers)
+            || arrow::is_column(numbers)?
             || numbers.hasattr(intern!(py, "to_numpy"))?
             || numbers.hasattr(intern!(py, "dtype"))?;
         match is_column || numbers.len().is_ok() {
@@ -205,12 +209,13 @@ impl<'py> Counts<'py> {
     /// # Errors
     /// Fewer or more increments than items.
     pub fn check_items(&self, items: &Bound<'_, PyAny>) -> PyResult<()> {
-        match (self, items.len()) {
-            (Self::Each(counts), Ok(len)) if counts.as_slice()?.len() != len => {
-                Err(OTHER_LENGTH.into())
-            }
-            _ => Ok(()),
+        if let Self::Each(counts) = self
+            && let Ok(len) = items.len()
+            && counts.as_slice()?.len() != len
+        {
+            return Err(OTHER_LENGTH.into());
         }
+        Ok(())
     }
 
     /// The increments in order.
@@ -267,7 +272,8 @@ where
     R: Element + IntoPyObject<'py> + Copy + Send,
 {
     let py = numbers.py();
-    if numpy_array::of(numbers).is_ok_and(|array| array.is_none())
+    let is_number = numbers.is_exact_instance_of::<PyFloat>();
+    if (is_number || numpy_array::of(numbers).is_ok_and(|array| array.is_none()))
         && let Some(number) = one(numbers)?
     {
         let answers = py.detach(|| answer(&[number]))?;

@@ -1,56 +1,81 @@
 //! NumPy arrays as arguments and results. NumPy need not be installed.
 
 use crate::error::Error;
-use numpy::{Element, PyArray1, PyReadonlyArray1};
-use pyo3::IntoPyObjectExt;
+use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt};
+use pyo3::types::{
+    PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PyRange, PySet, PyTuple, PyType,
+};
+use pyo3::{IntoPyObjectExt, intern};
+
+/// The type of arrays, once there was an argument that may be one.
+static NDARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 /// NumPy, if it is loaded: otherwise there is no array. The crate numpy panics if NumPy is not installed.
 fn loaded<'py>(py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let modules = py.import("sys")?.getattr("modules")?;
+    static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+    let modules = MODULES.import(py, "sys", "modules")?;
     // `None` prevents the import.
-    Ok(modules
-        .get_item("numpy")
-        .ok()
-        .filter(|numpy| !numpy.is_none()))
+    let numpy = modules.get_item(intern!(py, "numpy"))?;
+    Ok(numpy.filter(|numpy| !numpy.is_none()))
+}
+
+/// Whether an object has a type of Python that is neither an array nor a column nor a number. To look up the attributes of those
+/// would take longer than to read a few elements.
+pub fn is_builtin(object: &Bound<'_, PyAny>) -> bool {
+    object.is_exact_instance_of::<PyList>()
+        || object.is_exact_instance_of::<PyTuple>()
+        || object.is_exact_instance_of::<PySet>()
+        || object.is_exact_instance_of::<PyRange>()
+}
+
+/// Whether an object is a NumPy array and of no subclass, or [`is_builtin`]. False also for the first array.
+pub fn is_plain(object: &Bound<'_, PyAny>) -> bool {
+    let ndarray = NDARRAY.get(object.py());
+    is_builtin(object) || ndarray.is_some_and(|ndarray| object.get_type().is(ndarray))
 }
 
 /// Whether an object, such as a column of pandas, has elements of a type of NumPy.
 pub fn has_numpy_elements(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    match (loaded(object.py())?, object.getattr_opt("dtype")?) {
-        (Some(numpy), Some(dtype)) => dtype.is_instance(&numpy.getattr("dtype")?),
+    let name = intern!(object.py(), "dtype");
+    match (loaded(object.py())?, object.getattr_opt(name)?) {
+        (Some(numpy), Some(dtype)) => dtype.is_instance(&numpy.getattr(name)?),
         _ => Ok(false),
     }
 }
 
 /// The array of an argument: a NumPy array, or an object that has one (a column of a data frame). `None` for other objects.
 pub fn of<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Array<'py>>> {
-    let Some(numpy) = loaded(argument.py())? else {
+    let py = argument.py();
+    if is_builtin(argument) {
+        return Ok(None);
+    }
+    let Some(numpy) = loaded(py)? else {
         return Ok(None);
     };
-    let ndarray = numpy.getattr("ndarray")?;
-    let array = if argument.is_instance(&ndarray)? {
+    let ndarray = NDARRAY.import(py, "numpy", "ndarray")?;
+    let array = if argument.is_instance(ndarray)? {
         argument.clone()
-    } else if let Some(to_numpy) = argument.getattr_opt("to_numpy")? {
+    } else if let Some(to_numpy) = argument.getattr_opt(intern!(py, "to_numpy"))? {
         check_nulls(&numpy, argument)?;
         to_numpy.call0()?
     } else {
         return Ok(None);
     };
-    if !array.is_instance(&ndarray)? {
+    if !array.is_instance(ndarray)? {
         return Err(PyTypeError::new_err("to_numpy() returned no NumPy array"));
     }
-    if array.getattr("ndim")?.extract::<usize>()? != 1 {
+    if array.getattr(intern!(py, "ndim"))?.extract::<usize>()? != 1 {
         return Err(PyValueError::new_err("the array must have one dimension"));
     }
-    if array.getattr_opt("mask")?.is_some() {
+    if !is_plain(&array) && array.getattr_opt("mask")?.is_some() {
         let text = "a masked array has elements that do not count: use its method compressed()";
         return Err(PyTypeError::new_err(text));
     }
-    let kind = array.getattr("dtype")?.getattr("kind")?.extract()?;
+    let dtype = array.getattr(intern!(py, "dtype"))?;
+    let kind = dtype.getattr(intern!(py, "kind"))?.extract()?;
     let is_column = !array.is(argument);
     Ok(Some(Array {
         numpy,
@@ -91,8 +116,12 @@ pub struct Array<'py> {
 impl<'py> Array<'py> {
     /// The elements as a contiguous, aligned array of this type, converted if it is another one.
     pub fn to<T: Element>(&self, dtype: &str) -> PyResult<PyReadonlyArray1<'py, T>> {
-        let array = self.contiguous(dtype)?;
-        array.extract()
+        let is_ready =
+            |array: &Bound<'_, PyArray1<T>>| array.is_c_contiguous() && array.data().is_aligned();
+        match self.array.cast().is_ok_and(is_ready) {
+            true => self.array.extract(),
+            false => self.contiguous(dtype)?.extract(),
+        }
     }
 
     fn contiguous(&self, dtype: impl IntoPyObject<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -161,17 +190,18 @@ pub fn check_real(number: &Bound<'_, PyAny>) -> PyResult<()> {
 
 /// NumPy's letter for the kind of a scalar, or of the elements of an array.
 fn kind(object: &Bound<'_, PyAny>) -> PyResult<Option<char>> {
-    let Some(dtype) = object.getattr_opt("dtype")? else {
+    let py = object.py();
+    let Some(dtype) = object.getattr_opt(intern!(py, "dtype"))? else {
         return Ok(None);
     };
-    let kind = dtype.getattr_opt("kind")?;
+    let kind = dtype.getattr_opt(intern!(py, "kind"))?;
     Ok(kind.and_then(|kind| kind.extract().ok()))
 }
 
 /// Whether an object is a scalar of NumPy.
 pub fn is_scalar(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     match loaded(object.py())? {
-        Some(numpy) => object.is_instance(&numpy.getattr("generic")?),
+        Some(numpy) => object.is_instance(&numpy.getattr(intern!(object.py(), "generic"))?),
         None => Ok(false),
     }
 }

@@ -34,6 +34,9 @@ variants! {
 /// Samples that are added at once.
 const PART_SAMPLES: usize = 1 << 16;
 
+/// Samples that are added without releasing the GIL, which would take longer.
+const SHORT_PART: usize = 64;
+
 /// NumPy's type of samples, and the kinds of numbers that it converts.
 const SAMPLES: (&str, &[char]) = ("float64", &['f', 'i', 'u']);
 
@@ -279,8 +282,10 @@ impl TDigest {
         {
             return Err(Error::value("values and weights have different lengths").into());
         }
-        // If a value is invalid, none is added.
-        py.detach(|| check(values))?;
+        // If a value is invalid, none is added. The only part is checked as a whole.
+        if weights.is_some() || values.len() > PART_SAMPLES {
+            py.detach(|| check(values))?;
+        }
         if let Some(weights) = &weights {
             return self.update_weighted(py, values, || weights.reader());
         }
@@ -772,11 +777,15 @@ impl TDigest {
         let mut copy = Vec::new();
         for part in values.chunks(PART_SAMPLES) {
             py.check_signals()?;
-            py.detach(|| {
+            let add_part = |digest: &mut Digest| {
                 copy.clear();
                 reserve(&mut copy, part.len())?;
-                self.sketch.write(|digest| add(digest, part, &mut copy))
-            })?;
+                add(digest, part, &mut copy)
+            };
+            match part.len() <= SHORT_PART {
+                true => self.sketch.poke(py, add_part)?,
+                false => py.detach(|| self.sketch.write(add_part))?,
+            }
         }
         Ok(())
     }

@@ -153,8 +153,8 @@ impl Additions {
     /// # Errors
     /// As [`Additions::check_len`].
     pub fn check_items(&self, items: &Bound<'_, PyAny>) -> Result<(), Error> {
-        match (&self.times, items.len()) {
-            (Times::Each(_), Ok(len)) => self.check_len(len),
+        match &self.times {
+            Times::Each(_) => items.len().map_or(Ok(()), |len| self.check_len(len)),
             _ => Ok(()),
         }
     }
