@@ -80,13 +80,13 @@ impl Batch {
         let mut end = self.bytes.len();
         self.append(utf8)?;
         let is_ascii = lens.iter().sum::<usize>() == utf8.len();
-        for &len in lens {
+        self.ends.extend(lens.iter().map(|&len| {
             end += match is_ascii {
                 true => len,
                 false => bytes_of(&self.bytes[end..], len),
             };
-            self.ends.push(end);
-        }
+            end
+        }));
         Ok(())
     }
 
@@ -122,11 +122,14 @@ impl Batch {
     }
 }
 
+/// The first capacity of a growing vector.
+const MIN_CAPACITY: usize = 64;
+
 /// Reserves capacity for `additional` more elements. The capacity at least doubles when it grows.
 #[inline]
 pub fn reserve<T>(vec: &mut Vec<T>, additional: usize) -> Result<(), OutOfMemory> {
     match vec.capacity() - vec.len() < additional {
-        true => reserve_exact(vec, additional.max(vec.len())),
+        true => reserve_exact(vec, additional.max(vec.len()).max(MIN_CAPACITY)),
         false => Ok(()),
     }
 }

@@ -226,13 +226,13 @@ fn for_each_of(items: &Bound<'_, PyAny>, chunk: usize, read: &mut Read<'_>) -> P
             for_each_element(py, &strings, 1, read, |batch, _| Ok(batch.end_item()?))
         }
         'U' => {
-            let (code_points, len) = array.strings::<u32>("uint32")?;
+            let (code_points, len) = array.strings::<u32>()?;
             for_each_element(py, code_points.as_slice()?, len, read, |batch, string| {
                 batch.push_code_points(string)
             })
         }
         'S' => {
-            let (bytes, len) = array.strings::<u8>("uint8")?;
+            let (bytes, len) = array.strings::<u8>()?;
             for_each_element(py, bytes.as_slice()?, len, read, |batch, string| {
                 batch.push_padded(string)
             })
@@ -260,9 +260,10 @@ fn for_each_of(items: &Bound<'_, PyAny>, chunk: usize, read: &mut Read<'_>) -> P
 
 fn for_each_object(items: &Bound<'_, PyAny>, chunk: usize, read: &mut Read<'_>) -> PyResult<()> {
     let mut objects = Objects::new(items.py(), chunk, read);
-    match items.cast_exact::<PyList>() {
-        Ok(list) => objects.push_list(list)?,
-        Err(_) => items.try_iter()?.try_for_each(|item| objects.push(item))?,
+    match (items.cast_exact(), items.cast_exact::<PyTuple>()) {
+        (Ok(list), _) => objects.push_list(list)?,
+        (_, Ok(tuple)) if (1..=chunk).contains(&tuple.len()) => objects.push_tuple(tuple)?,
+        _ => items.try_iter()?.try_for_each(|item| objects.push(item))?,
     }
     objects.finish()
 }
@@ -348,31 +349,45 @@ impl<'py, 'a, 'b> Objects<'py, 'a, 'b> {
         }
     }
 
-    /// Adds the items of a list. Parts of it that have only strings are joined without another container.
+    /// Adds the items of a list in parts.
     fn push_list(&mut self, list: &Bound<'py, PyList>) -> PyResult<()> {
         let mut start = 0;
         while start < list.len() {
             // A copy, because other threads can change the list.
-            let part = list.get_slice(start, start + self.chunk);
+            let part = match start == 0 && list.len() <= self.chunk {
+                true => list.to_tuple(),
+                false => list.get_slice(start, start + self.chunk).to_tuple(),
+            };
             start += part.len();
-            if self.measure(&part)? {
-                let joined = self.append_joined(part.as_any());
-                self.process(joined)?;
-            } else {
-                part.iter().try_for_each(|item| self.push(Ok(item)))?;
-            }
+            self.push_tuple(&part)?;
         }
         Ok(())
     }
 
+    /// Adds at least one and at most `chunk` items. If all are strings, they are joined without another container.
+    fn push_tuple(&mut self, items: &Bound<'py, PyTuple>) -> PyResult<()> {
+        match self.measure(items)? {
+            true => {
+                let joined = self.append_joined(items.as_any());
+                self.process(joined)
+            }
+            false => items.iter().try_for_each(|item| self.push(Ok(item))),
+        }
+    }
+
     /// Takes the lengths of the items if all are strings that fit into a batch, which must be empty. Otherwise returns false.
-    fn measure(&mut self, part: &Bound<'py, PyList>) -> PyResult<bool> {
+    fn measure(&mut self, items: &Bound<'py, PyTuple>) -> PyResult<bool> {
         if self.has_items() {
             return Ok(false);
         }
-        for item in part.iter() {
+        reserve(&mut self.lens, items.len()).map_err(Error::from)?;
+        for item in items.iter_borrowed() {
             match item.cast_exact::<PyString>() {
-                Ok(text) if self.len < BATCH_BYTES => self.append_len(text)?,
+                Ok(text) if self.len < BATCH_BYTES => {
+                    let len = text.code_point_len()?;
+                    self.lens.push(len);
+                    self.len += len;
+                }
                 _ => {
                     self.lens.clear();
                     self.len = 0;

@@ -1,7 +1,10 @@
 //! NumPy arrays as arguments and results. NumPy need not be installed.
 
 use crate::error::Error;
-use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
+use numpy::{
+    Element, PyArray1, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray1, PyUntypedArray,
+    PyUntypedArrayMethods,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -103,6 +106,12 @@ fn check_nulls(numpy: &Bound<'_, PyAny>, column: &Bound<'_, PyAny>) -> PyResult<
     }
 }
 
+/// Whether an object is a contiguous, aligned array of this type.
+fn is_aligned<T: Element>(array: &Bound<'_, PyAny>) -> bool {
+    let array = array.cast::<PyArray1<T>>();
+    array.is_ok_and(|array| array.is_c_contiguous() && array.data().is_aligned())
+}
+
 /// A NumPy array of one dimension.
 pub struct Array<'py> {
     numpy: Bound<'py, PyAny>,
@@ -116,9 +125,7 @@ pub struct Array<'py> {
 impl<'py> Array<'py> {
     /// The elements as a contiguous, aligned array of this type, converted if it is another one.
     pub fn to<T: Element>(&self, dtype: &str) -> PyResult<PyReadonlyArray1<'py, T>> {
-        let is_ready =
-            |array: &Bound<'_, PyArray1<T>>| array.is_c_contiguous() && array.data().is_aligned();
-        match self.array.cast().is_ok_and(is_ready) {
+        match is_aligned::<T>(&self.array) {
             true => self.array.extract(),
             false => self.contiguous(dtype)?.extract(),
         }
@@ -132,13 +139,20 @@ impl<'py> Array<'py> {
 
     /// The elements of an array of fixed-length strings, of a length above 0, as an array of this smaller type, and its number of
     /// elements per string.
-    pub fn strings<T: Element>(&self, dtype: &str) -> PyResult<(PyReadonlyArray1<'py, T>, usize)> {
-        let native = self.array.getattr("dtype")?;
-        let native = native.call_method1("newbyteorder", ("=",))?;
-        let bytes: usize = native.getattr("itemsize")?.extract()?;
-        let array = self.contiguous(native)?;
-        let elements = array.call_method1("view", (dtype,))?;
-        Ok((elements.extract()?, bytes / size_of::<T>()))
+    pub fn strings<T: Element>(&self) -> PyResult<(PyReadonlyArray1<'py, T>, usize)> {
+        let py = self.array.py();
+        let array: &Bound<'_, PyUntypedArray> = self.array.cast()?;
+        let (dtype, elements) = (array.dtype(), numpy::dtype::<T>(py));
+        let view = intern!(py, "view");
+        if array.is_c_contiguous() && dtype.is_native_byteorder() != Some(false) {
+            let view = array.call_method1(view, (&elements,))?;
+            if is_aligned::<T>(&view) {
+                return Ok((view.extract()?, dtype.itemsize() / size_of::<T>()));
+            }
+        }
+        let array = self.contiguous(dtype.call_method1("newbyteorder", ("=",))?)?;
+        let view = array.call_method1(view, (elements,))?;
+        Ok((view.extract()?, dtype.itemsize() / size_of::<T>()))
     }
 
     /// The elements of the kind `M` in Unix milliseconds.

@@ -135,9 +135,16 @@ impl<V: Variants> Shared<V> {
         read: impl FnOnce(&V, &[u8], Panes) -> R + Send,
     ) -> PyResult<R> {
         let py = item.py();
+        // The results of closures in closures are copied at each return, which takes as long as the look-up.
+        let (mut answer, mut peeked) = (None, Ok(()));
         with_bytes(item, |item| {
-            self.peek_at(py, when, |sketch, panes| read(sketch, item, panes))
-        })?
+            peeked = self.peek(py, |sketch| {
+                answer = Some(read(sketch, item, sketch.panes(when)?));
+                Ok::<_, Error>(())
+            });
+        })?;
+        peeked?;
+        Ok(answer.expect("it was read"))
     }
 }
 
