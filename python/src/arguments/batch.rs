@@ -8,6 +8,8 @@ use std::ops::Range;
 
 /// Items of a batch. The sketches process items in blocks, and the lock of the interpreter is released once per batch.
 pub const BATCH_ITEMS: usize = 4096;
+/// Items of a batch that is processed without releasing the GIL. To release it and to wait for it takes longer.
+pub const SHORT_BATCH: usize = 128;
 /// Bytes after which a batch ends early.
 pub const BATCH_BYTES: usize = 1 << 20;
 

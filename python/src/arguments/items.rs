@@ -1,12 +1,13 @@
 //! Items: `str` as UTF-8, `bytes`, and integers and floats as decimal digits, as clients send them.
 
 use crate::arguments::arrow;
-use crate::arguments::batch::{BATCH_BYTES, BATCH_ITEMS, Batch, reserve};
+use crate::arguments::batch::{BATCH_BYTES, BATCH_ITEMS, Batch, SHORT_BATCH, reserve};
 use crate::arguments::numpy_array::{self, is_builtin, is_plain, is_scalar};
 use crate::error::Error;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUserWarning};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple,
 };
@@ -149,8 +150,8 @@ fn warn_of_counts(items: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// Processes the items of a batch.
-type Read<'a> = dyn FnMut(&Batch) -> Result<(), Error> + Send + 'a;
+/// Processes the items of a batch: a short one with the GIL.
+type Read<'a> = dyn FnMut(&Batch, Option<Python<'_>>) -> Result<(), Error> + Send + 'a;
 
 /// Whether an argument is not an item, but an iterable, an array or a column of items.
 pub fn are_several(argument: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -171,17 +172,17 @@ fn is_text(argument: &Bound<'_, PyAny>) -> bool {
 /// As [`for_each_chunk`], with the default number of items.
 pub fn for_each_batch(
     items: &Bound<'_, PyAny>,
-    read: impl FnMut(&Batch) -> Result<(), Error> + Send,
+    read: impl FnMut(&Batch, Option<Python<'_>>) -> Result<(), Error> + Send,
 ) -> PyResult<()> {
     for_each_chunk(items, BATCH_ITEMS, read)
 }
 
-/// Passes items in batches to `read`, without the lock of the interpreter. The items are those of a NumPy array of integers
+/// Passes items in batches to `read`: with the GIL if a batch of objects is short, otherwise without it. The items are those of a NumPy array of integers
 /// or strings, of a column of a data frame, or of any iterable, of which at most `chunk` items are read ahead.
 pub fn for_each_chunk(
     items: &Bound<'_, PyAny>,
     chunk: usize,
-    mut read: impl FnMut(&Batch) -> Result<(), Error> + Send,
+    mut read: impl FnMut(&Batch, Option<Python<'_>>) -> Result<(), Error> + Send,
 ) -> PyResult<()> {
     for_each_of(items, chunk, &mut read)
 }
@@ -432,7 +433,11 @@ impl<'py, 'a, 'b> Objects<'py, 'a, 'b> {
     /// Appends strings to the batch, whose lengths are known.
     fn append_joined(&mut self, strings: &Bound<'py, PyAny>) -> PyResult<()> {
         let py = self.py;
-        let joined = intern!(py, "").call_method1(intern!(py, "join"), (strings,));
+        static JOIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let join = JOIN.get_or_try_init(py, || {
+            Ok::<_, PyErr>(intern!(py, "").getattr("join")?.unbind())
+        })?;
+        let joined = join.bind(py).call1((strings,));
         let encoded = joined.and_then(|joined| joined.cast::<PyString>()?.encode_utf8());
         let lens = std::mem::take(&mut self.lens);
         self.len = 0;
@@ -468,7 +473,10 @@ impl<'py, 'a, 'b> Objects<'py, 'a, 'b> {
         self.py.check_signals()?;
         let pushed = self.append_strings().and(pushed);
         let (read, batch) = (&mut self.read, &self.batch);
-        self.py.detach(|| read(batch))?;
+        match batch.len() <= SHORT_BATCH {
+            true => read(batch, Some(self.py))?,
+            false => self.py.detach(|| read(batch, None))?,
+        }
         self.batch.clear();
         pushed
     }
@@ -489,7 +497,7 @@ fn for_each_element<T: Sync>(
                 batch.clear();
                 part.chunks(elements_per_item)
                     .try_for_each(|item| push(&mut batch, item))?;
-                read(&batch)?;
+                read(&batch, None)?;
             }
             Ok::<_, Error>(())
         })?;
@@ -519,7 +527,7 @@ fn for_each_in_column(
                 let is_end = !matches!(appended, Ok(true));
                 if is_end || batch.is_full() {
                     // After an error, the items before it are processed.
-                    read(&batch)?;
+                    read(&batch, None)?;
                     batch.clear();
                 }
                 appended?;
@@ -527,7 +535,7 @@ fn for_each_in_column(
                     return Ok(true);
                 }
             }
-            read(&batch)?;
+            read(&batch, None)?;
             batch.clear();
             Ok::<_, Error>(false)
         })?;

@@ -481,12 +481,18 @@ impl BloomFilter {
         };
         when.panes(None)?;
         let mut found = Vec::new();
-        for_each_batch(items, |batch| {
-            reserve(&mut found, batch.len())?;
-            for item in batch.iter() {
-                found.push(file.contains(item)?);
+        for_each_batch(items, |batch, py| {
+            let mut read = || {
+                reserve(&mut found, batch.len())?;
+                for item in batch.iter() {
+                    found.push(file.contains(item)?);
+                }
+                Ok(())
+            };
+            match py {
+                Some(py) => py.detach(read),
+                None => read(),
             }
-            Ok(())
         })?;
         results(items.py(), found)
     }

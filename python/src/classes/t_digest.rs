@@ -1,7 +1,7 @@
 //! `TDigest`: the commands TDIGEST.
 
 use crate::arguments::arrow::{self, Number};
-use crate::arguments::batch::{chunk_items, reserve};
+use crate::arguments::batch::{SHORT_BATCH, chunk_items, reserve};
 use crate::arguments::bytes::{bytes, bytes_of};
 use crate::arguments::numbers::{Counts, CountsReader, Numbers, answers, for_each_numbers, weight};
 use crate::arguments::numpy_array::results;
@@ -33,9 +33,6 @@ variants! {
 
 /// Samples that are added at once.
 const PART_SAMPLES: usize = 1 << 16;
-
-/// Samples that are added without releasing the GIL, which would take longer.
-const SHORT_PART: usize = 64;
 
 /// NumPy's type of samples, and the kinds of numbers that it converts.
 const SAMPLES: (&str, &[char]) = ("float64", &['f', 'i', 'u']);
@@ -782,7 +779,7 @@ impl TDigest {
                 reserve(&mut copy, part.len())?;
                 add(digest, part, &mut copy)
             };
-            match part.len() <= SHORT_PART {
+            match part.len() <= SHORT_BATCH {
                 true => self.sketch.poke(py, add_part)?,
                 false => py.detach(|| self.sketch.write(add_part))?,
             }

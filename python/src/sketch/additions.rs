@@ -325,8 +325,8 @@ fn add_all<V: Variants>(
     let counts = counts.map_or(Ok(Counts::All(1)), Counts::of)?;
     counts.check_items(items)?;
     let mut counts = counts.reader()?;
-    for_each_chunk(items, chunk, |batch| {
-        sketch.write(|sketch| add(sketch, batch, &mut counts, &mut additions))
+    for_each_chunk(items, chunk, |batch, py| {
+        sketch.write_maybe_attached(py, |sketch| add(sketch, batch, &mut counts, &mut additions))
     })?;
     counts.finish()?;
     Ok(additions.finish()?)

@@ -26,9 +26,9 @@ where
 {
     let when = sketch.peek(items.py(), |sketch| when.resolve(sketch.timeline()))?;
     let mut answers = Vec::new();
-    for_each_batch(items, |batch| {
+    for_each_batch(items, |batch, py| {
         reserve(&mut answers, batch.len())?;
-        sketch.read(|sketch| {
+        sketch.read_maybe_attached(py, |sketch| {
             read(sketch, batch, sketch.panes(when)?, &mut answers);
             Ok(())
         })

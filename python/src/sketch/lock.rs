@@ -241,6 +241,33 @@ impl<T: Variants> Shared<T> {
         py.detach(|| self.write(write))
     }
 
+    /// As [`Shared::peek`] with the GIL, and as [`Shared::read`] without it.
+    pub fn read_maybe_attached<R: Send>(
+        &self,
+        py: Option<Python<'_>>,
+        read: impl FnOnce(&T) -> R + Send,
+    ) -> R {
+        match py {
+            Some(py) => self.peek(py, read),
+            None => self.read(read),
+        }
+    }
+
+    /// As [`Shared::poke`] with the GIL, and as [`Shared::write`] without it.
+    ///
+    /// # Errors
+    /// As [`Shared::write`].
+    pub fn write_maybe_attached<R: Send>(
+        &self,
+        py: Option<Python<'_>>,
+        write: impl FnOnce(&mut T) -> Result<R, Error> + Send,
+    ) -> Result<R, Error> {
+        match py {
+            Some(py) => self.poke(py, write),
+            None => self.write(write),
+        }
+    }
+
     /// Calls `merge` with this value and others, of which some may be the same, also this one: it is then `None`. Call it
     /// without the GIL; `merge` runs no Python code.
     ///
