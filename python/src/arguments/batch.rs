@@ -1,4 +1,4 @@
-//! Batches of items, which the sketches process without the lock of the interpreter.
+//! Batches of items. The sketches process long ones without the lock of the interpreter.
 
 use crate::arguments::scalars::{in_range, integer};
 use crate::error::Error;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use roughly_sketch::memory::{OutOfMemory, reserve_exact, try_push};
 use std::ops::Range;
 
-/// Items of a batch. The sketches process items in blocks, and the lock of the interpreter is released once per batch.
+/// Items of a batch. The sketches process items in blocks, and the lock of the interpreter is released at most once per batch.
 pub const BATCH_ITEMS: usize = 4096;
 /// Items of a batch that is processed without releasing the GIL. To release it and to wait for it takes longer.
 pub const SHORT_BATCH: usize = 128;
@@ -125,7 +125,7 @@ impl Batch {
 }
 
 /// The first capacity of a growing vector.
-const MIN_CAPACITY: usize = 64;
+const MIN_CAPACITY: usize = 32;
 
 /// Reserves capacity for `additional` more elements. The capacity at least doubles when it grows.
 #[inline]

@@ -36,7 +36,7 @@ pub fn with_bytes<R>(item: &Bound<'_, PyAny>, read: impl FnOnce(&[u8]) -> R) -> 
             Err(_) => Ok(read(item.str()?.encode_utf8()?.as_bytes())),
         };
     }
-    if let Ok(text) = item.cast::<PyString>() {
+    if let Ok(text) = item.cast_exact::<PyString>().or_else(|_| item.cast()) {
         return Ok(read(text.encode_utf8()?.as_bytes()));
     }
     if let Ok(bytes) = item.cast::<PyBytes>() {

@@ -10,7 +10,7 @@ use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyFloat;
+use pyo3::types::{PyFloat, PyInt};
 use roughly_sketch::memory::{try_push, with_capacity};
 use std::fmt::Display;
 
@@ -272,7 +272,8 @@ where
     R: Element + IntoPyObject<'py> + Copy + Send,
 {
     let py = numbers.py();
-    let is_number = numbers.is_exact_instance_of::<PyFloat>();
+    let is_number =
+        numbers.is_exact_instance_of::<PyFloat>() || numbers.is_exact_instance_of::<PyInt>();
     if (is_number || numpy_array::of(numbers).is_ok_and(|array| array.is_none()))
         && let Some(number) = one(numbers)?
     {

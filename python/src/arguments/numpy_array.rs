@@ -58,8 +58,8 @@ pub fn of<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Array<'py>>> {
     let Some(numpy) = loaded(py)? else {
         return Ok(None);
     };
-    let ndarray = NDARRAY.import(py, "numpy", "ndarray")?;
-    let array = if argument.is_instance(ndarray)? {
+    let ndarray = numpy.getattr(intern!(py, "ndarray"))?;
+    let array = if argument.is_instance(&ndarray)? {
         argument.clone()
     } else if let Some(to_numpy) = argument.getattr_opt(intern!(py, "to_numpy"))? {
         check_nulls(&numpy, argument)?;
@@ -67,19 +67,20 @@ pub fn of<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Array<'py>>> {
     } else {
         return Ok(None);
     };
-    if !array.is_instance(ndarray)? {
+    if !array.is_instance(&ndarray)? {
         return Err(PyTypeError::new_err("to_numpy() returned no NumPy array"));
     }
     if array.getattr(intern!(py, "ndim"))?.extract::<usize>()? != 1 {
         return Err(PyValueError::new_err("the array must have one dimension"));
     }
-    if !is_plain(&array) && array.getattr_opt("mask")?.is_some() {
+    if !array.get_type().is(&ndarray) && array.getattr_opt("mask")?.is_some() {
         let text = "a masked array has elements that do not count: use its method compressed()";
         return Err(PyTypeError::new_err(text));
     }
     let dtype = array.getattr(intern!(py, "dtype"))?;
     let kind = dtype.getattr(intern!(py, "kind"))?.extract()?;
     let is_column = !array.is(argument);
+    NDARRAY.get_or_try_init(py, || ndarray.cast_into().map(Bound::unbind))?;
     Ok(Some(Array {
         numpy,
         array,

@@ -249,17 +249,12 @@ pub fn add_one<V: Variants, R: Send>(
     add: impl FnOnce(&mut V, &[u8], &mut Additions) -> Result<R, Error> + Send,
 ) -> PyResult<R> {
     let py = item.py();
-    // As in `Shared::peek_item`.
-    let (mut added, mut poked) = (None, Ok(()));
-    with_bytes(item, |item| {
-        poked = sketch.poke(py, |sketch| {
+    Ok(with_bytes(item, |item| {
+        sketch.poke(py, |sketch| {
             let mut additions = Additions::one(at, allow_future, sketch.timeline())?;
-            added = Some(add(sketch, item, &mut additions)?);
-            Ok(())
-        });
-    })?;
-    poked?;
-    Ok(added.expect("it was added"))
+            add(sketch, item, &mut additions)
+        })
+    })??)
 }
 
 /// Adds items: calls `add` with each batch of them. `at` and `allow_future` are the arguments of [`Additions::of`], and `chunk` is that of
