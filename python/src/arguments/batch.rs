@@ -8,8 +8,10 @@ use std::ops::Range;
 
 /// Items of a batch. The sketches process items in blocks, and the lock of the interpreter is released at most once per batch.
 pub const BATCH_ITEMS: usize = 4096;
-/// Items of a batch that is processed without releasing the GIL. To release it and to wait for it takes longer.
+/// Items or samples that are processed without releasing the GIL, which would take longer.
 pub const SHORT_BATCH: usize = 128;
+/// Bytes of such items.
+const SHORT_BYTES: usize = 1 << 14;
 /// Bytes after which a batch ends early.
 pub const BATCH_BYTES: usize = 1 << 20;
 
@@ -61,6 +63,11 @@ impl Batch {
     /// Whether the batch must be processed before another item is added.
     pub fn is_full(&self) -> bool {
         self.ends.len() == BATCH_ITEMS || self.bytes.len() >= BATCH_BYTES
+    }
+
+    /// Whether the batch is short, and the first: further ones release the GIL, so that other threads run.
+    pub fn is_short(&self) -> bool {
+        self.before == 0 && self.len() <= SHORT_BATCH && self.bytes.len() <= SHORT_BYTES
     }
 
     /// Appends bytes of the item that the next [`Batch::end_item`] ends.

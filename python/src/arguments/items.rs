@@ -1,7 +1,7 @@
 //! Items: `str` as UTF-8, `bytes`, and integers and floats as decimal digits, as clients send them.
 
 use crate::arguments::arrow;
-use crate::arguments::batch::{BATCH_BYTES, BATCH_ITEMS, Batch, SHORT_BATCH, reserve};
+use crate::arguments::batch::{BATCH_BYTES, BATCH_ITEMS, Batch, reserve};
 use crate::arguments::numpy_array::{self, is_builtin, is_plain, is_scalar};
 use crate::error::Error;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUserWarning};
@@ -177,8 +177,8 @@ pub fn for_each_batch(
     for_each_chunk(items, BATCH_ITEMS, read)
 }
 
-/// Passes items in batches to `read`: with the GIL if a batch of objects is short, otherwise without it. The items are those of a NumPy array of integers
-/// or strings, of a column of a data frame, or of any iterable, of which at most `chunk` items are read ahead.
+/// Passes items in batches to `read`: a short batch of objects with the GIL, others without it. The items are those of a NumPy
+/// array of integers or strings, of a column of a data frame, or of any iterable, of which at most `chunk` items are read ahead.
 pub fn for_each_chunk(
     items: &Bound<'_, PyAny>,
     chunk: usize,
@@ -473,7 +473,7 @@ impl<'py, 'a, 'b> Objects<'py, 'a, 'b> {
         self.py.check_signals()?;
         let pushed = self.append_strings().and(pushed);
         let (read, batch) = (&mut self.read, &self.batch);
-        match batch.len() <= SHORT_BATCH {
+        match batch.is_short() {
             true => read(batch, Some(self.py))?,
             false => self.py.detach(|| read(batch, None))?,
         }

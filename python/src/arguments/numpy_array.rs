@@ -13,7 +13,7 @@ use pyo3::types::{
 };
 use pyo3::{IntoPyObjectExt, intern};
 
-/// The type of arrays, once there was an argument that may be one.
+/// The type of arrays, once an argument was one.
 static NDARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 /// NumPy, if it is loaded: otherwise there is no array. The crate numpy panics if NumPy is not installed.

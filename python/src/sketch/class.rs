@@ -135,7 +135,7 @@ impl<V: Variants> Shared<V> {
         read: impl FnOnce(&V, &[u8], Panes) -> R + Send,
     ) -> PyResult<R> {
         let py = item.py();
-        // The results of closures in closures are copied at each return, which takes as long as the look-up.
+        // Returned through `with_bytes`, the answer would be copied several times.
         let (mut answer, mut peeked) = (None, Ok(()));
         with_bytes(item, |item| {
             peeked = self.peek(py, |sketch| {
