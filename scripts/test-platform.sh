@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Tests the module for TARGET (scripts/targets.sh): the unit tests and the models as programs of TARGET, and the
-# server tests on a server of TARGET.
+# Tests the module for TARGET (scripts/targets.sh): unit tests and models as programs of TARGET, and server tests on a
+# server of TARGET. If this machine has another processor, servers and tests run in an emulator (scripts/fetch.sh emulator), and only
+# tests run whose result depends on the processor: each_platform of the server tests, and the unit tests of hashes, numbers and stored
+# bytes.
 #
 #   scripts/test-platform.sh TARGET                        all of these
-#   scripts/test-platform.sh TARGET server [ARGUMENT...]   only the server tests; the arguments are those of the test
+#   scripts/test-platform.sh TARGET server [ARGUMENT...]   only server tests; the arguments are those of the test
 #                                                          program, for example a part of a name, or --skip NAME
 #
-# The server is Redis 8.0 of Debian, or for musl, Redis 7.0 that scripts/fetch.sh builds. If this machine has
-# another processor, servers and tests run in an emulator (scripts/fetch.sh emulator). The test program of the server
+# The server is Redis 8.0 of Debian, or for musl, Redis 7.0 that scripts/fetch.sh builds. The test program of the server
 # tests always runs on this machine.
 #
 # Exit status: 2 if the target or the part is unknown, the target is that of this machine, or there is no server for it.
@@ -17,23 +18,18 @@ cd "$(dirname "$0")/.."
 target=${1:?the first argument is a target}
 part=${2:-all}
 shift $(($# < 2 ? $# : 2))
-skip=(--skip once:: --skip each_server::)
-case $part in
-    all | server) ;;
-    *)
-        echo "test-platform: unknown part: $part" >&2
-        exit 2
-        ;;
-esac
-
+unit_tests=(test-all --quiet --lib --test models)
+server_tests=(--skip once:: --skip each_server::)
 say() {
     echo "test-platform: $*" >&2
+}
+[ "$part" = all ] || [ "$part" = server ] || {
+    say "unknown part: $part"
+    exit 2
 }
 
 scripts/install.sh build examples
 host=$(machine_target)
-name=${target//-/_}
-runner=CARGO_TARGET_${name^^}_RUNNER
 case $target in
     "$host")
         say "$target is the target of this machine: run make test"
@@ -50,33 +46,29 @@ case $target in
     *)
         scripts/fetch.sh server-for "$target" redis-8.0
         server=$PWD/target/servers/$(debian_architecture "$target")-redis-8.0
-        export "$runner=$server/run"
-        # The emulator refuses all requests for huge pages.
-        skip+=(--skip huge_pages::)
+        export "CARGO_TARGET_$(tr a-z- A-Z_ <<< "$target")_RUNNER=$server/run"
+        unit_tests=(test --quiet --lib -p roughly-sketch -- golden:: stored:: format:: hash:: math:: prefetch::)
+        server_tests=(each_platform::)
         # Programs are several times slower in the emulator. Fewer random cases run; make test runs all of them.
         export ROUGHLY_TIME_FACTOR=10 PROPTEST_CASES=50
         ;;
 esac
 
-# Without debug information, which these tests do not use and which takes time to compile.
-export CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_TEST_DEBUG=false
+# As in scripts/test.sh.
+export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_TEST_DEBUG=false
 ROUGHLY_MODULE=$(scripts/cross.sh "$target" module)
 export ROUGHLY_MODULE
-start=$SECONDS
 if [ "$part" = all ]; then
-    say "unit tests and models for $target"
-    scripts/cross.sh "$target" cargo test-all --quiet --lib --test models
-    say "these tests took $((SECONDS - start)) s, with their compilation"
+    say "unit tests for $target"
+    scripts/cross.sh "$target" cargo "${unit_tests[@]}"
 fi
-# The module with debug assertions, which some server tests need.
-CARGO_PROFILE_DEV_OPT_LEVEL=1 scripts/cross.sh "$target" cargo build --quiet --lib
+# The module with debug assertions, which some server tests need. With the profile of the unit tests, to compile the standard library once.
+scripts/cross.sh "$target" cargo build --quiet --profile test --lib
 
 ROUGHLY_CC=$(scripts/cross.sh "$target" cc)
 export ROUGHLY_CC ROUGHLY_SERVER=$server/server
 export ROUGHLY_DEBUG_MODULE=$PWD/target/portable/$target/$target/debug/deps/libroughly.so
-unset CARGO_PROFILE_DEV_DEBUG CARGO_PROFILE_TEST_DEBUG
 cargo test --no-run --test server
 say "server tests for $target on $("$ROUGHLY_SERVER" --version)"
-start=$SECONDS
-cargo test --quiet --test server -- "${skip[@]}" "$@"
-say "the server tests took $((SECONDS - start)) s"
+[ $# -gt 0 ] || set -- "${server_tests[@]}"
+cargo test --quiet --test server -- "$@"

@@ -2,7 +2,7 @@
 //!
 //! The result of a test in the module `once` depends on neither the server nor the platform (processor and C library),
 //! in `each_platform` not on the server, and in `each_server` not on the platform. scripts/test-matrix.sh and
-//! scripts/test-platform.sh skip the modules that would repeat a result. All other tests run on every server and platform.
+//! scripts/test-platform.sh skip the modules that would repeat a result. All other tests run on every server, and with both C libraries.
 //!
 //! A test that not every server or machine can run is ignored ([`needs`]).
 
