@@ -71,7 +71,7 @@ fuzz: ## fuzz every decoder and every sketch, for MINUTES (default 11) in total
 faults: ## refuse every request for memory of every command, and let files, forks and connections fail
 	@scripts/install.sh build server
 	@scripts/build-module.sh
-	cargo test --quiet --package roughly-models --test models refusals -- --nocapture
+	cargo test-all --quiet --test models refusals -- --nocapture
 	ROUGHLY_FAULTS=all cargo test --quiet --test server -- once::faults:: refused_calls:: --nocapture
 
 soak: ## run mixed traffic of all families on a real server for MINUTES (default 5)
@@ -87,11 +87,11 @@ valgrind: ## run the server tests under valgrind, to find invalid accesses and l
 
 # to release it:
 
-check-release: ## run the checks that .ci/run leaves out: all servers, other platforms, packages, browsers; takes hours
+check-release: ## run the checks that .ci/run leaves out: all servers, other platforms, packages, browsers; records the results; takes hours
 	@scripts/check-release.sh
 
 dist: ## build the release tarballs and Debian packages for all platforms, in target/dist
 	@scripts/dist.sh
 
-release: ## prepare a release of REPOSITORY (forge.example/roughly): run all checks (not with CHECKS=no), build all packages, print what to upload
+release: ## prepare a release of REPOSITORY (forge.example/roughly), after check-release: run .ci/run (not with CHECKS=no), build all packages, print what to upload
 	@scripts/release.sh $(if $(filter no,$(CHECKS)),--no-checks)

@@ -1,36 +1,27 @@
 #!/usr/bin/env bash
-# Runs the checks that .ci/run leaves out because they take hours. Stops at the first check that fails.
+# Runs the checks of a release that CONTRIBUTING.md lists. Continues after a failed check. Prints at the end the result and the minutes of each.
 #
-#   scripts/check-release.sh            all checks
-#   scripts/check-release.sh CHECK...   only these:
+#   scripts/check-release.sh            all checks; writes their record to .ci/release and their minutes to CONTRIBUTING.md
+#   scripts/check-release.sh CHECK...   only these checks
 #
-#     release       scripts/release.sh in a clone
-#     first-page    the commands of README.md, among them make test, on new systems of Debian 12 and 13
-#     test          all tests on the installed server
-#     servers       the server tests on all servers
-#     io-threads    the server tests and the clients with I/O threads on the newest Redis and the newest Valkey
-#     clients       the client libraries on all servers
-#     worst-cases   every command on keys of 128 MiB
-#     kills         kills a server with SIGKILL KILLS times (default 200) while clients write, and half as many times during saves
-#                   without an append-only file; finds lost writes. SEED (default 8) selects the random choices
-#     differential  COMMANDS random commands (default 200,000) of all types on a primary: its replica, and the primary after it loaded its
-#                   files, must have equal keys. As many on RedisBloom and on Roughly, which must reply equally. SEED (default: the
-#                   time) selects the commands
-#     faults        every request for memory of every command is refused (make faults)
-#     defrag        active defragmentation of keys of every type during writes
-#     sizing        docs/sizing.html in a browser: its numbers are those of the sketches and of a server
-#     site          the documentation site in a browser (scripts/site/check.py)
-#     python        the Python package on all servers, with Dask and Spark, its wheels on new Debian systems, and its sources
-#     arm64, musl   scripts/test-platform.sh
-#     packages      scripts/test-packages.sh
-#     reproducible  scripts/test-reproducible.sh; the working tree must have no uncommitted changes
-#     image         scripts/test-image.sh
+# Environment:
+#   ROUGHLY_WRITE  with 1 and CHECK: replaces the results of these checks in the record, if no other files than these two have changed
+#                  since the recorded commit
+#   KILLS          number of kills of the check kills (default: 200)
+#   COMMANDS       number of commands of the check differential (default: 200,000)
+#   SEED           selects the random choices of kills (default: 8) and the commands of differential (default: the time)
+#
+# Exit status: 1 if a check failed or is unknown, or the record cannot be written.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 exec < /dev/null
 . scripts/steps.sh
-# The module and the Python package as users get them.
-export ROUGHLY_PROFILE=release
+. scripts/testing.sh
+# The tests must compare the pages, not write them.
+writes=${ROUGHLY_WRITE:-}
+unset ROUGHLY_WRITE
+# The module and the Python package as users get them. As in scripts/test.sh, so that all checks use the same test programs.
+export ROUGHLY_PROFILE=release CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_TEST_DEBUG=false
 
 build() {
     scripts/install.sh build "$@" && scripts/build-module.sh
@@ -90,33 +81,48 @@ worst_cases() {
     build server && ROUGHLY_WORST_CASE_MIB=128 cargo test --quiet --test server -- once::worst_cases --test-threads 1
 }
 
-checks=("$@")
-[ $# -gt 0 ] || checks=(release first-page test servers io-threads clients worst-cases kills faults differential defrag sizing site python arm64 musl packages reproducible image)
+all=(release first-page test servers io-threads clients worst-cases kills faults differential defrag sizing site python arm64 musl packages reproducible image)
+checks=("$@") results=target/check-release.txt
+mkdir -p target && : > $results
+if [ $# -eq 0 ]; then
+    checks=("${all[@]}") writes=1
+    [ -z "$(git status --porcelain)" ] || fail "there are uncommitted changes; commit or remove them"
+    printf 'commit %s\ndate %s\nmachine %s, %s cores, %s of memory\n' "$(git rev-parse HEAD)" "$(date -u +%F)" \
+        "$(lscpu | sed -n 's/^Model name: *//p')" "$(nproc)" "$(awk '/^MemTotal:/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo)" > $results
+elif [ "$writes" = 1 ]; then
+    commit=$(sed -n 's/^commit //p' .ci/release)
+    git diff --quiet "$commit" -- . ':!.ci/release' ':!CONTRIBUTING.md' || fail "files have changed since the recorded commit $commit; run all checks"
+fi
+
+# run COMMAND...: runs a check and adds its result.
+run() {
+    local result=passed
+    step "$check" "$@" || result=failed
+    echo "$check $result $(((step_seconds + 59) / 60))" >> $results
+}
+
 steps ${#checks[@]}
 for check in "${checks[@]}"; do
     case $check in
-        release) step "release script, about 1 minute" scripts/test-release.sh ;;
-        first-page) step "commands of README.md on new Debian systems, about 25 minutes" scripts/test-first-page.sh bookworm trixie ;;
-        test) step "all tests on the installed server, about 12 minutes" scripts/test.sh all ;;
-        servers) step "server tests on all servers, about 20 minutes" scripts/test-matrix.sh ;;
-        io-threads) step "server tests and clients with I/O threads, about 15 minutes" scripts/test-matrix.sh io-threads ;;
-        clients) step "clients on all servers, about 3 minutes" scripts/test-matrix.sh clients ;;
-        worst-cases) step "worst cases of keys of 128 MiB, about 20 minutes" worst_cases ;;
-        kills) step "${KILLS:-200} kills, about 5 minutes" kills ;;
-        differential) step "${COMMANDS:-200000} random commands on servers that must agree, about 8 minutes" differential ;;
-        faults) step "refused memory in every command, about 5 minutes" make faults ;;
-        defrag) step "active defragmentation, about 5 minutes" defrag ;;
-        sizing) step "sizing page in a browser, about 3 minutes" sizing ;;
-        site) step "documentation site in a browser, about 3 minutes" site ;;
-        python) step "Python package on all servers, wheels, about 15 minutes" python ;;
-        arm64) step "unit and server tests for arm64 in an emulator, about 25 minutes" scripts/test-platform.sh aarch64-unknown-linux-gnu ;;
-        musl) step "unit and server tests for musl, about 15 minutes" scripts/test-platform.sh x86_64-unknown-linux-musl ;;
-        packages) step "packages, about 18 minutes" scripts/test-packages.sh ;;
-        reproducible) step "reproducible packages, about 35 minutes" scripts/test-reproducible.sh ;;
-        image) step "container image, about 6 minutes" scripts/test-image.sh ;;
-        *)
-            echo "check-release: unknown check: $check" >&2
-            exit 2
-            ;;
+        release | packages | reproducible | image) run "scripts/test-$check.sh" ;;
+        first-page) run scripts/test-first-page.sh bookworm trixie ;;
+        test) run scripts/test.sh all ;;
+        servers) run scripts/test-matrix.sh ;;
+        io-threads | clients) run scripts/test-matrix.sh "$check" ;;
+        worst-cases) run worst_cases ;;
+        faults) run make faults ;;
+        arm64) run scripts/test-platform.sh aarch64-unknown-linux-gnu ;;
+        musl) run scripts/test-platform.sh x86_64-unknown-linux-musl ;;
+        kills | differential | defrag | sizing | site | python) run "$check" ;;
+        *) fail "unknown check: $check" ;;
     esac
 done
+if [ "$writes" = 1 ]; then
+    [ $# -gt 0 ] || cp $results .ci/release
+    while read -r check result; do
+        sed -i "s#^$check .*#$check $result#" .ci/release
+    done < <(grep -E ' (passed|failed) ' $results)
+    ROUGHLY_WRITE=1 scripts/minutes.sh
+fi
+sed -nE 's/ (passed|failed) [0-9]+$/& min/p' $results
+! grep -q ' failed ' $results

@@ -27,10 +27,7 @@ else
     echo "lint: the advisory database is not reachable; advisories were not checked" >&2
 fi
 step $tools/typos
-# The last column of the tables of CONTRIBUTING.md is that of the last recorded run (.ci/run).
-step diff .ci/minutes <(while read -r line; do
-    sed -nE "s#^\| \`(${line% *})\` \|.* ([0-9]+) \|\$#\1 \2#p" CONTRIBUTING.md
-done < .ci/minutes)
+step scripts/minutes.sh
 step python3 scripts/prose.py README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs
 step $tools/python -c '
 import sys, yaml

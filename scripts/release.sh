@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Prepares the release of the current commit: checks that it can be released, runs all checks, builds all packages, and
+# Prepares the release of the current commit: checks that it can be released, runs .ci/run, builds all packages, and
 # prints what to upload and how. Does not create a tag, upload or publish anything.
 #
-#   scripts/release.sh               runs .ci/run and scripts/check-release.sh, builds the packages, prints the steps
-#   scripts/release.sh --no-checks   leaves out the checks
+#   scripts/release.sh               runs .ci/run, builds the packages, prints the steps
+#   scripts/release.sh --no-checks   leaves out .ci/run
 #
 # The version is that of Cargo.toml. The working tree must be clean, CHANGELOG.md must have a dated section of the
 # version and nothing under Unreleased, and the tag vVERSION must not exist or be the current commit. README.md must have the
-# commands that download this version.
+# commands that download this version. All checks of scripts/check-release.sh must have passed on a commit with the same src, crates,
+# python and packaging: their record is .ci/release.
 #
 # Environment:
 #   REPOSITORY  address of the repository, without https://, for example forge.example/roughly: if README.md has no commands that
@@ -18,8 +19,8 @@
 # Exit status: 1 if the commit cannot be released or a check fails, 2 if the argument is unknown.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# shellcheck source=scripts/targets.sh
 . scripts/targets.sh
+. scripts/testing.sh
 
 checks=yes
 case ${1:-} in
@@ -31,13 +32,19 @@ case ${1:-} in
         ;;
 esac
 
-fail() {
-    echo "release: FAILED: $*" >&2
-    exit 1
-}
-
 check_clean() {
     [ -z "$(git status --porcelain)" ] || fail "there are uncommitted changes; commit or remove them"
+}
+
+check_record() {
+    local again="run make check-release, and commit what it writes" recorded failed changes
+    [ -e .ci/release ] || fail "no run of all checks of a release is recorded: $again"
+    failed=$(awk '$2 == "failed" { print $1 }' .ci/release | paste -s -d ' ')
+    [ -z "$failed" ] || fail "checks that failed: $failed. Remove the causes, then $again"
+    recorded=$(sed -n 's/^commit //p' .ci/release)
+    git merge-base --is-ancestor "$recorded" HEAD 2> /dev/null || fail "the recorded commit ${recorded:0:12} is no ancestor of this one: $again"
+    changes=$(git log --format='%h %s' "$recorded.." -- src crates python packaging)
+    [ -z "$changes" ] || fail "the checks were run on ${recorded:0:12}, before these changes; $again: $changes"
 }
 
 # section HEADING: prints the section of CHANGELOG.md whose heading begins with HEADING, without the heading and without empty
@@ -102,11 +109,11 @@ date=${heading#*] - }
 if tagged=$(git rev-parse --quiet --verify "refs/tags/$tag^{commit}"); then
     [ "$tagged" = "$(git rev-parse HEAD)" ] || fail "the tag $tag is another commit, ${tagged:0:12}"
 fi
+check_record
 echo "release: version $version, commit $revision" >&2
 
 if [ "$checks" = yes ]; then
     .ci/run
-    scripts/check-release.sh
     check_clean
 fi
 
@@ -152,7 +159,8 @@ while read -r file; do
 done <<< "$uploads"
 cat << LINES
 
-The checks in .ci/run and scripts/check-release.sh: $([ "$checks" = yes ] && echo passed || echo "not run (--no-checks)")
+The checks in .ci/run: $([ "$checks" = yes ] && echo passed || echo "not run (--no-checks)")
+The checks in scripts/check-release.sh: passed, $(sed -n 's/^commit \(.\{12\}\).*/commit \1/p; s/^date //p' .ci/release | paste -s -d ' ')
 LINES
 [ "$date" = "$(date -u +%F)" ] || echo "Note: CHANGELOG.md has the date $date, and today is $(date -u +%F)."
 cat << LINES

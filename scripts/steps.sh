@@ -24,7 +24,7 @@ minutes() {
     sed -n "s|^$1 ||p" .ci/minutes
 }
 
-# step TITLE COMMAND...: runs a command. If it fails, exits with its status. Sets step_seconds to the time that it took.
+# step TITLE COMMAND...: runs a command, and returns its status. Sets step_seconds to the time that it took.
 step() {
     local title=$1 start=$SECONDS status=0 label processor took
     shift
@@ -38,7 +38,7 @@ step() {
     step_times+=("$took  $title")
     if [ "$status" -ne 0 ]; then
         echo "$label: FAILED after $took"
-        exit "$status"
+        return "$status"
     fi
     echo "$label: passed in $took"
 }

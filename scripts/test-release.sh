@@ -41,6 +41,20 @@ changelog() {
     commit "Changelog"
 }
 
+# shellcheck disable=SC2016
+printf '#!/bin/sh\nexit $RESULT\n' > scripts/test-release.sh
+printf '#!/bin/sh\n' > scripts/test-image.sh
+sed -i 's/^all=(.*/all=(release image)/' scripts/check-release.sh
+commit "Two checks of a release"
+
+# record RESULT [CHECK]: runs both, the first of which exits with RESULT, or CHECK, and commits the record.
+record() {
+    local status=0
+    RESULT=$1 ROUGHLY_WRITE=1 scripts/check-release.sh "${@:2}" > "$dir/output" 2>&1 || status=$?
+    [ "$status" = "$1" ] || fail "check-release exits with $status: $(< "$dir/output")"
+    commit "The record"
+}
+
 # It creates all files, except for those whose names contain OMITTED.
 cat > scripts/dist.sh << 'SCRIPT'
 #!/usr/bin/env bash
@@ -89,6 +103,26 @@ refuses "CHANGELOG.md has no section [$version] with a date"
 changelog "" "## [$version] - soon"
 refuses "CHANGELOG.md: the date of [$version] is not YYYY-MM-DD: soon"
 changelog "" "## [$version] - 2026-01-02"
+rm -f .ci/release
+commit "No record"
+refuses "no run of all checks of a release is recorded"
+record 1
+tail -n 2 "$dir/output" | tr -d '0-9' | cmp -s - <(printf '%s  min\n' "release failed" "image passed") || fail "the results: $(< "$dir/output")"
+refuses "checks that failed: release."
+record 0 release
+release || fail "the repeated check has not replaced its result: $(< "$dir/output")"
+sed -i 's/^commit ./commit /' .ci/release
+commit "An unknown commit"
+refuses "the recorded commit $(sed -n 's/^commit \(.\{12\}\).*/\1/p' .ci/release) is no ancestor"
+for directory in src crates python packaging; do
+    record 0
+    echo > "$directory/changed"
+    commit "A change of $directory"
+    refuses "the checks were run on $(git rev-parse --short=12 HEAD~2), before these changes"
+done
+! ROUGHLY_WRITE=1 scripts/check-release.sh image > "$dir/output" 2>&1 || fail "the result for another commit is recorded"
+record 0
+changelog "" "## [$version] - 2026-01-02"
 git tag "v$version" HEAD~1
 refuses "the tag v$version is another commit"
 git tag -d "v$version" > /dev/null
@@ -109,7 +143,8 @@ mkdir -p target/dist
 touch target/dist/roughly-0.0.1-old.tar.gz
 release || fail "$(< "$dir/output")"
 for text in "git tag -a v$version" "cargo publish --locked -p roughly-dump" "Note: CHANGELOG.md has the date 2026-01-02" \
-    "--build-arg REVISION=$(git rev-parse --short=12 HEAD)" "SHA256SUMS"; do
+    "--build-arg REVISION=$(git rev-parse --short=12 HEAD)" "SHA256SUMS" \
+    "scripts/check-release.sh: passed, commit $(git rev-parse --short=12 HEAD~2)"; do
     grep -qF -e "$text" "$dir/output" || fail "the output does not have: $text"
 done
 ! grep -q old "$dir/output" || fail "the output has a package of another version"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Messages and servers of the scripts that test packages, images and pages. They source this file.
+# Messages and servers of the scripts that test and release packages, images and pages. They source this file.
 
 script=$(basename "$0" .sh)
 

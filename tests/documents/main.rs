@@ -42,7 +42,7 @@ fn links_have_targets() {
     assert!(links > 30, "{links} links");
 }
 
-/// The nightly workflow runs each check of a release as a job.
+/// The nightly workflow runs each check of a release as a job, and CONTRIBUTING.md has a row for each.
 #[test]
 fn the_nightly_workflow_runs_every_check() {
     let read = |path: &str| std::fs::read_to_string(path).expect(path);
@@ -56,8 +56,13 @@ fn the_nightly_workflow_runs_every_check() {
         let names = names.split([' ', ',']).filter(|name| !name.is_empty());
         names.map(str::to_owned).collect()
     };
-    let checks = list(&script, "|| checks=(", ')');
+    let checks = list(&script, "\nall=(", ')');
     assert!(checks.len() > 10, "{checks:?}");
+    let page = read("CONTRIBUTING.md");
+    let (_, table) = page.split_once("| check of a release |").expect("a table");
+    let rows = table.split("\n\n").next().expect("rows").lines();
+    let rows = rows.filter_map(|row| Some(row.strip_prefix("| `")?.split_once('`')?.0.to_owned()));
+    assert_same_names(rows, &checks, "rows of CONTRIBUTING.md");
     assert_same_names(
         list(&workflow, "check: [", ']'),
         checks,
