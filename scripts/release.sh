@@ -7,8 +7,8 @@
 #
 # The version is that of Cargo.toml. The working tree must be clean, CHANGELOG.md must have a dated section of the
 # version and nothing under Unreleased, and the tag vVERSION must not exist or be the current commit. README.md must have the
-# commands that download this version. All checks of scripts/check-release.sh must have passed on a commit with the same src, crates,
-# python and packaging: their record is .ci/release.
+# commands that download this version. All checks of scripts/check-release.sh must have passed on a commit with the same
+# sources and dependencies: their record is .ci/release.
 #
 # Environment:
 #   REPOSITORY  address of the repository, without https://, for example forge.example/roughly: if README.md has no commands that
@@ -43,7 +43,7 @@ check_record() {
     [ -z "$failed" ] || fail "checks that failed: $failed. Remove the causes, then $again"
     recorded=$(sed -n 's/^commit //p' .ci/release)
     git merge-base --is-ancestor "$recorded" HEAD 2> /dev/null || fail "the recorded commit ${recorded:0:12} is no ancestor of this one: $again"
-    changes=$(git log --format='%h %s' "$recorded.." -- src crates python packaging)
+    changes=$(git log --format='%h %s' "$recorded.." -- src crates python packaging Cargo.toml Cargo.lock build.rs)
     [ -z "$changes" ] || fail "the checks were run on ${recorded:0:12}, before these changes; $again: $changes"
 }
 

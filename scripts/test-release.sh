@@ -114,10 +114,10 @@ release || fail "the repeated check has not replaced its result: $(< "$dir/outpu
 sed -i 's/^commit ./commit /' .ci/release
 commit "An unknown commit"
 refuses "the recorded commit $(sed -n 's/^commit \(.\{12\}\).*/\1/p' .ci/release) is no ancestor"
-for directory in src crates python packaging; do
+for path in {src,crates,python,packaging}/changed Cargo.lock; do
     record 0
-    echo > "$directory/changed"
-    commit "A change of $directory"
+    echo >> "$path"
+    commit "A change of $path"
     refuses "the checks were run on $(git rev-parse --short=12 HEAD~2), before these changes"
 done
 ! ROUGHLY_WRITE=1 scripts/check-release.sh image > "$dir/output" 2>&1 || fail "the result for another commit is recorded"
