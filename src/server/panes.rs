@@ -7,8 +7,8 @@ use roughly_sketch::window::{Panes, Timeline};
 use std::ffi::CStr;
 
 const NO_WINDOW: &CStr = c"ERR the key has no window";
-/// Not enough memory for the rows of a series.
-const NO_MEMORY: &CStr = c"ERR Insufficient memory";
+/// Not enough memory for a reply.
+pub const NO_MEMORY: &CStr = c"ERR Insufficient memory";
 
 impl Series {
     /// Replies with a row for each step: `read` reads its panes, and `reply` writes the reply about them. All rows are read before the
@@ -23,17 +23,18 @@ impl Series {
         mut read: impl FnMut(Panes) -> Result<R, OutOfMemory>,
         mut reply: impl FnMut(&mut Call<'a>, R),
     ) -> Result<(), Error> {
-        let rows = timeline.rows(self.period, self.step_ms);
+        let rows = timeline.rows(self.0, self.1);
         let rows = rows.map_err(|error| Parts::Series.error(error))?;
         let mut answers = with_capacity(rows.clone().count()).map_err(|_| NO_MEMORY)?;
-        for row in rows.clone() {
-            answers.push(read(row.panes).map_err(|_| NO_MEMORY)?);
+        for panes in rows.clone() {
+            answers.push(read(panes).map_err(|_| NO_MEMORY)?);
         }
         call.reply_array(answers.len());
-        for (row, answer) in rows.zip(answers) {
+        let now = call.unix_ms();
+        for (panes, answer) in rows.zip(answers) {
             call.reply_array(3);
-            call.reply_count(row.start);
-            call.reply_count(row.covered_ms);
+            call.reply_count(timeline.window().start_of(panes.oldest()));
+            call.reply_count(timeline.covered_ms(now, panes));
             reply(call, answer);
         }
         Ok(())
@@ -64,7 +65,7 @@ fn panes_of(call: &Call<'_>, part: Part, timeline: &Timeline) -> Result<Panes, E
             "ERR WITHIN must be at least the pane length of the key, {pane_ms} milliseconds"
         ))),
         Part::Within(ms) => Ok(timeline.panes_within(call.unix_ms(), ms)),
-        Part::Between(period) | Part::Series(Series { period, .. }) => {
+        Part::Between(period) | Part::Series(Series(period, _)) => {
             let panes = timeline.panes_of(period);
             panes.map_err(|error| part.kind().error(error))
         }

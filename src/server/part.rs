@@ -51,23 +51,11 @@ pub enum Part {
     Series(Series),
 }
 
-/// A period that is read in rows.
+/// A period that is read in rows, and the length of a step in milliseconds, at least 1.
 #[derive(Debug, Clone, Copy)]
-pub struct Series {
-    /// The period.
-    pub period: Period,
-    /// The length of a step in milliseconds, at least 1.
-    pub step_ms: u64,
-}
+pub struct Series(pub Period, pub u64);
 
 impl Part {
-    /// Whether it is the whole window.
-    #[inline]
-    #[must_use]
-    pub fn is_whole(self) -> bool {
-        matches!(self, Self::Whole)
-    }
-
     /// The command that reads such a part.
     #[must_use]
     pub fn kind(self) -> Parts {

@@ -4,10 +4,10 @@ use crate::arguments::scalars::Integer;
 use crate::error::Error;
 use crate::sketch::class::Class;
 use crate::sketch::variants::Variants;
-use crate::sketch::window::{At, Part, When, Within};
+use crate::sketch::window::{At, NO_WINDOW, Part, When, Within};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use roughly_sketch::window::{self, Timeline, Window};
+use roughly_sketch::window::{Period, Timeline, Window};
 
 /// A time of a period in milliseconds since the Unix epoch; a negative one is relative to the time of the read.
 #[derive(Clone, Copy)]
@@ -104,12 +104,15 @@ pub fn series<'py, T: Class>(
     let py = object.py();
     let sketch = object.get().sketch()?;
     let timeline = sketch.peek(py, |sketch| sketch.timeline().copied());
-    let [from, to, now] = resolve(times, timeline.as_ref())?;
-    let period = window::Period::new(from, to, now).map_err(Error::from)?;
-    let rows = timeline.map(|timeline| timeline.rows(period, step_ms));
-    let rows = rows.transpose().map_err(Error::from)?;
-    let rows = rows.into_iter().flatten();
-    let rows = rows.map(|row| (row.start, row.covered_ms, Part(Within::Panes(row.panes))));
+    let timeline = timeline.ok_or(NO_WINDOW)?;
+    let [from, to, now] = resolve(times, Some(&timeline))?;
+    let period = Period::new(from, to, now).map_err(Error::from)?;
+    let rows = timeline.rows(period, step_ms).map_err(Error::from)?;
+    let rows = rows.map(|panes| {
+        let start = timeline.window().start_of(panes.oldest());
+        let covered_ms = timeline.covered_ms(now, panes);
+        (start, covered_ms, Part(Within::Panes(panes)))
+    });
     let rows: Vec<_> = rows.collect();
     python(py)?.call_method1("series", (object, rows, method, arguments))
 }

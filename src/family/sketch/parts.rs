@@ -45,7 +45,7 @@ pub fn series(call: &mut Call<'_>) -> Result<(), Error> {
     let period = period(call, Parts::Series)?;
     let step_ms = milliseconds(call.arg(3));
     let step_ms = step_ms.ok_or(c"ERR step must be between 1 and 315360000000 milliseconds")?;
-    run(call, 4, Part::Series(Series { period, step_ms }))
+    run(call, 4, Part::Series(Series(period, step_ms)))
 }
 
 /// A number of milliseconds, from 1 to the length of the longest window.
@@ -60,10 +60,9 @@ fn period(call: &Call<'_>, of: Parts) -> Result<Period, Error> {
     let time = |argument: Argument<'_>| match argument.bytes() {
         b"-" => Some(0),
         b"+" | b"-0" => Some(now),
-        _ => argument.integer().map(|ms| match u64::try_from(ms) {
-            Ok(unix_ms) => unix_ms,
-            Err(_) => now.saturating_sub(ms.unsigned_abs()),
-        }),
+        _ => argument
+            .integer()
+            .map(|ms| u64::try_from(ms).unwrap_or_else(|_| now.saturating_sub(ms.unsigned_abs()))),
     };
     let period = match (time(call.arg(1)), time(call.arg(2))) {
         (Some(from), Some(to)) => Period::new(from, to, now),

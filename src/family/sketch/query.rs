@@ -6,15 +6,13 @@ use crate::server::call::{Call, Error};
 use crate::server::data_type::AnyValue;
 use crate::server::key::ReadKey;
 use crate::server::load::module;
-use crate::server::panes::panes;
+use crate::server::panes::{NO_MEMORY, panes};
 use crate::server::part::{Part, Parts};
 use roughly_sketch::accuracy::{Field, Figure};
 use roughly_sketch::window::Panes;
 use std::ffi::CStr;
 
 pub const NO_KEY: &CStr = c"ERR no such key";
-/// Not enough memory for a reply.
-const NO_MEMORY: &CStr = c"ERR Insufficient memory";
 
 /// The value of a key, and the panes of a part of its window.
 fn panes_of<'a>(
@@ -22,8 +20,7 @@ fn panes_of<'a>(
     part: Part,
     key: &'a ReadKey,
 ) -> Result<(&'a dyn AnyValue, Panes), Error> {
-    let is_filter = Filter::of(key).is_some();
-    if is_filter && part.kind() > Parts::Within {
+    if Filter::of(key).is_some() && part.kind() > Parts::Within {
         return Err(LAST_ADDITION.into());
     }
     let value = key.value(module().data_types()).or_missing(NO_KEY)?;

@@ -90,7 +90,7 @@ pub fn list(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let with_count = call.len() == 3;
     let is_valid = !with_count || is_prefix(call.arg(2).bytes(), b"WITHCOUNT");
     // A part is checked before it.
-    if !is_valid && part.is_whole() {
+    if !is_valid && matches!(part, Part::Whole) {
         return Err(KEYWORD_EXPECTED.into());
     }
     let key = ReadKey::open(call, 1);
@@ -110,10 +110,8 @@ pub fn list(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
         let read = |panes| {
             let items = try_collect(sketch.list_at(panes, &mut cache)?)?;
             bytes += items.iter().map(|(item, _)| item.len() as u64).sum::<u64>();
-            match bytes > MAX_SERIES_BYTES {
-                true => Err(OutOfMemory { bytes }),
-                false => Ok(items),
-            }
+            let items = (bytes <= MAX_SERIES_BYTES).then_some(items);
+            items.ok_or(OutOfMemory { bytes })
         };
         let replied = series.reply(call, sketch.timeline(), read, |call, items| {
             reply_items(call, &mut items.into_iter(), with_count);

@@ -281,7 +281,7 @@ impl<V> Lookup<V> {
     #[inline(always)]
     pub fn lenient(self, part: Part) -> Result<Option<V>, Error> {
         match self {
-            Self::WrongType if !part.is_whole() => Err(Error::WrongType),
+            Self::WrongType if !matches!(part, Part::Whole) => Err(Error::WrongType),
             other => Ok(other.found()),
         }
     }

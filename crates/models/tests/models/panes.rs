@@ -304,16 +304,17 @@ proptest! {
             });
             let mut in_period = in_period.copied().collect::<Vec<_>>();
             for row in timeline.rows(period, step).unwrap() {
-                let of_step = in_period.iter().take_while(|pane| pane.first * unit / step == row.start / step);
+                let (start, covered_ms) = (row.oldest() * unit, timeline.covered_ms(now, row));
+                let of_step = in_period.iter().take_while(|pane| pane.first * unit / step == start / step);
                 let of_row: Vec<_> = in_period.drain(..of_step.count()).collect();
-                prop_assert_eq!(row.start, of_row[0].first * unit);
+                prop_assert_eq!(start, of_row[0].first * unit);
                 let end = of_row.last().unwrap().end;
                 let end = if end > timeline.newest() { now.max(newest_ms) } else { end * unit };
-                prop_assert_eq!(row.covered_ms, end - row.start);
-                prop_assert_eq!(timeline.counted_panes(row.panes).unwrap(), of_row.clone());
-                prop_assert_eq!(texts.counted(row.panes), units(&of_row));
-                let is_all = of_row.len() == live.len() && row.covered_ms + row.start == now.max(newest_ms);
-                prop_assert_eq!(row.panes == timeline.panes_at(now), is_all);
+                prop_assert_eq!(covered_ms, end - start);
+                prop_assert_eq!(timeline.counted_panes(row).unwrap(), of_row.clone());
+                prop_assert_eq!(texts.counted(row), units(&of_row));
+                let is_all = of_row.len() == live.len() && covered_ms + start == now.max(newest_ms);
+                prop_assert_eq!(row == timeline.panes_at(now), is_all);
             }
             prop_assert_eq!(in_period, []);
         }

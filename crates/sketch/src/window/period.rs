@@ -28,27 +28,14 @@ impl Period {
     /// [`PeriodError::Empty`] if it then ends before it begins.
     pub fn new(from: u64, to: u64, now: u64) -> Result<Self, PeriodError> {
         let to = to.min(now);
-        match from < to {
-            true => Ok(Self { from, to, now }),
-            false => Err(PeriodError::Empty),
-        }
+        let period = (from < to).then_some(Self { from, to, now });
+        period.ok_or(PeriodError::Empty)
     }
 
     /// Whether it ends before the time at which it is read.
     fn is_past(self) -> bool {
         self.to < self.now
     }
-}
-
-/// The panes of a step in which at least one pane begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
-    /// The start of the first pane, in milliseconds since the Unix epoch.
-    pub start: u64,
-    /// The milliseconds from there to the end of the last pane, or to the time of the read in the newest one.
-    pub covered_ms: u64,
-    /// The panes.
-    pub panes: Panes,
 }
 
 impl Timeline {
@@ -84,8 +71,8 @@ impl Timeline {
     }
 
     /// The live panes that begin in a period, or before it in the same step, by steps of `step_ms` milliseconds that begin at
-    /// multiples of `step_ms`. Each pane is in one row. A step in which no pane begins has none. The panes of a row with all live
-    /// panes are those of [`Timeline::panes_at`].
+    /// multiples of `step_ms`. Each pane is in one row. A step in which no pane begins has none. A row with all live panes is
+    /// that of [`Timeline::panes_at`]. A row begins with [`Panes::oldest`].
     ///
     /// # Errors
     /// Those of [`Timeline::panes_of`].
@@ -93,35 +80,22 @@ impl Timeline {
         &self,
         period: Period,
         step_ms: u64,
-    ) -> Result<impl Iterator<Item = Row> + Clone + use<>, PeriodError> {
-        self.panes_of(period)?;
+    ) -> Result<impl Iterator<Item = Panes> + Clone + use<>, PeriodError> {
+        let end = self.panes_of(period)?.end();
         let (timeline, live) = (*self, self.panes_at(period.now));
-        let start_of = move |pane: &UnitRange| timeline.window().start_of(pane.first);
-        let first_step = period.from / step_ms;
+        let step = move |pane: &UnitRange| timeline.window().start_of(pane.first) / step_ms;
         let is_in_period = move |pane: &UnitRange| {
-            let start = start_of(pane);
-            start / step_ms >= first_step && (start < period.to || !period.is_past())
+            live.contains(pane.first) && pane.first < end && step(pane) >= period.from / step_ms
         };
-        let mut panes = self
-            .panes()
-            .filter(move |pane| live.contains(pane.first) && is_in_period(pane))
-            .peekable();
+        let mut panes = self.panes().filter(is_in_period).peekable();
         Ok(std::iter::from_fn(move || {
             let first = panes.next()?;
-            let step = |pane: &UnitRange| start_of(pane) / step_ms;
-            let mut last = first;
-            while let Some(next) = panes.next_if(|next| step(next) == step(&first)) {
-                last = next;
-            }
+            let others = std::iter::from_fn(|| panes.next_if(|next| step(next) == step(&first)));
+            let last = others.last().unwrap_or(first);
             let end = Some(last.end).filter(|&end| end <= timeline.newest());
-            let panes = match end {
+            Some(match end {
                 None if first.first == live.oldest() => live,
                 end => Panes::part(first.first, end),
-            };
-            Some(Row {
-                start: start_of(&first),
-                covered_ms: timeline.covered_ms(period.now, panes),
-                panes,
             })
         }))
     }
