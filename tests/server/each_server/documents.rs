@@ -26,7 +26,7 @@ const THREADS: usize = 4;
 
 /// Runs every block of a page and returns the differences.
 fn faults(page: &Page) -> Vec<String> {
-    let mut environment = Environment::of_page(&page.blocks);
+    let mut environment = Environment::default();
     let faults = page.blocks.iter().filter_map(|block| {
         let fault = environment.run(block).err()?;
         Some(format!("{}:{}: {fault}", page.path.display(), block.line))

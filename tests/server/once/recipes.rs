@@ -29,7 +29,7 @@ fn programs(page: &Page) -> impl Iterator<Item = &Block> {
 
 /// Runs each program of a page twice.
 fn run_twice(page: &Page) {
-    let mut environment = Environment::of_page(&page.blocks);
+    let mut environment = Environment::default();
     for block in programs(page) {
         // The second run can print something else than the comments.
         let code_of = |line: &String| line.split("  # ").next().unwrap_or_default().to_owned();

@@ -16,6 +16,9 @@ const PORTS: [&str; 3] = ["6379", "6380", "7000"];
 const MODULE: &str = "/path/to/libroughly.so";
 /// The starts of lines that sleep, in a shell and in Python. They move the clock of the server instead.
 const SLEEPS: [&str; 2] = ["sleep ", "time.sleep("];
+/// The clock of a page's server stands still except for sleeps, so that no minute, hour or day ends between two commands of an example.
+/// In milliseconds since the Unix epoch: 15 November 2033, 12:30:30.
+const MIDDLE_OF_A_MINUTE: u64 = 2_015_670_630_000;
 /// Debian's Python, which has the packaged Redis client.
 const PYTHON: &str = "/usr/bin/python3";
 
@@ -29,17 +32,10 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The environment of a page with these blocks.
-    pub fn of_page(blocks: &[Block]) -> Self {
-        Self {
-            // Its clock can be set.
-            single: (blocks.iter().any(sleeps)).then(|| Options::new().debug_module().start()),
-            ..Self::default()
-        }
-    }
-
     /// An environment with these servers.
     pub fn of(single: Server, second: Server) -> Self {
+        // The programs need it, a release module does not read it.
+        single.set_clock(&MIDDLE_OF_A_MINUTE.to_string());
         Self {
             single: Some(single),
             second: Some(second),
@@ -54,7 +50,11 @@ impl Environment {
 
     /// The server of the page.
     pub fn server(&mut self) -> &Server {
-        self.single.get_or_insert_with(Server::start)
+        self.single.get_or_insert_with(|| {
+            let server = Options::new().debug_module().start();
+            server.set_clock(&MIDDLE_OF_A_MINUTE.to_string());
+            server
+        })
     }
 
     /// Runs a block. The error is the difference between its output and the page.
@@ -155,7 +155,8 @@ impl Environment {
         text
     }
 
-    /// A directory with a `redis-cli` that connects to the page's server by default, and a `sleep` that adds to its clock.
+    /// A directory with a `redis-cli` that connects to the page's server by default, a `sleep` that adds to its clock, and a `date +%s` that
+    /// prints it.
     fn programs(&mut self) -> &TempDir {
         let port = self.port("6379");
         let directory = self.server().dir().to_owned();
@@ -166,15 +167,18 @@ impl Environment {
                 "#!/bin/sh\ncase \" $* \" in *' -p '*) ;; *) set -- -p {port} \"$@\" ;; esac\nexec '{}' -e \"$@\"\n",
                 client.display()
             );
+            let clock = directory.join("roughly-clock");
+            let clock = clock.display();
             let sleep = format!(
-                "#!/bin/sh\ncd '{}'\nclock=$(cat roughly-clock 2> /dev/null || echo +0)\n\
-                 echo \"$clock $1\" | awk '{{ printf \"+%d\", $1 + 1000 * $2 }}' > new-clock\nmv new-clock roughly-clock\n",
-                directory.display()
+                "#!/bin/sh\nawk -v seconds=\"$1\" '{{ printf \"%.0f\", $1 + 1000 * seconds }}' '{clock}' > '{clock}-new'\n\
+                 mv '{clock}-new' '{clock}'\n"
             );
+            let date = format!("#!/bin/sh\n[ \"$*\" = +%s ] && awk '{{ print int($1 / 1000) }}' '{clock}'\n");
             let python = format!("#!/bin/sh\nexec {PYTHON} \"$@\"\n");
             for (name, script) in [
                 ("redis-cli", script),
                 ("sleep", sleep),
+                ("date", date),
                 ("python3", python),
             ] {
                 let program = dir.path().join(name);
