@@ -26,6 +26,9 @@ export ROUGHLY_PROFILE=release CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false
 build() {
     scripts/install.sh build "$@" && scripts/build-module.sh
 }
+clients() {
+    scripts/test-matrix.sh clients && scripts/lint.sh clients
+}
 kills() {
     build server && ROUGHLY_KILLS=${KILLS:-200} ROUGHLY_SEED=${SEED:-8} \
         cargo test --quiet --test server crash_recovery:: -- --nocapture --test-threads 1
@@ -108,12 +111,12 @@ for check in "${checks[@]}"; do
         first-page) run scripts/test-first-page.sh bookworm trixie ;;
         test) run scripts/test.sh all ;;
         servers) run scripts/test-matrix.sh ;;
-        io-threads | clients) run scripts/test-matrix.sh "$check" ;;
+        io-threads) run scripts/test-matrix.sh io-threads ;;
         worst-cases) run worst_cases ;;
         faults) run make faults ;;
         arm64) run scripts/test-platform.sh aarch64-unknown-linux-gnu ;;
         musl) run scripts/test-platform.sh x86_64-unknown-linux-musl ;;
-        kills | differential | defrag | sizing | site | python) run "$check" ;;
+        clients | kills | differential | defrag | sizing | site | python) run "$check" ;;
         *) fail "unknown check: $check" ;;
     esac
 done

@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # Checks formatting, clippy, rustdoc, the licenses and sources of all crates, spelling, the wording of the
-# documentation, the alert rules, the manifests, the Dockerfiles, and the shell scripts. Takes no arguments. A warning is an error.
+# documentation, the alert rules, the manifests, the Dockerfiles, and the shell scripts. A warning is an error.
+#
+#   scripts/lint.sh           all these
+#   scripts/lint.sh clients   only clippy of the programs of tests/clients and examples, which scripts/check-release.sh runs
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=target/tools/bin
@@ -10,14 +13,20 @@ step() {
     echo "lint: $*" >&2
     "$@"
 }
+programs=(tests/clients/rust examples/rust)
+if [ "${1:-}" = clients ]; then
+    for package in "${programs[@]}"; do
+        step cargo clippy --manifest-path $package/Cargo.toml --target-dir target/clients/rust -- -D warnings
+    done
+    exit
+fi
 step cargo fmt --check --all
+for package in "${programs[@]}"; do
+    step cargo fmt --check --manifest-path $package/Cargo.toml
+done
 step cargo clippy --workspace --all-targets -- -D warnings
 # --all-targets leaves out the tests that cargo test skips.
 step cargo clippy --workspace --test sizing --test defrag -- -D warnings
-for package in tests/clients/rust examples/rust; do
-    step cargo fmt --check --manifest-path $package/Cargo.toml
-    step cargo clippy --manifest-path $package/Cargo.toml --target-dir target/clients/rust -- -D warnings
-done
 RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps
 step $tools/cargo-deny --locked check licenses bans sources
 # The advisory database is on a Git host, which a build machine may be unable to reach.

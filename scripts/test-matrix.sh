@@ -60,7 +60,8 @@ independent=(once:: each_platform::)
 # The longest tests. With quick, they run only on the installed server, in make test.
 slow=(lazy_free:: large_keys_survive slot_migration_during failover_after_a_kill saves_and_freed_keys_during windows::freed
     windows::attacks windows::expiry memory_usage:: info_counts_bytes_exactly no_command_makes_a_key_grow_beyond payloads_above_64_mib
-    copy_sketches:: documents::examples_print random_commands_are_propagated)
+    copy_sketches:: documents::examples_print random_commands_are_propagated redisbloom_2_6:: replicas_obey_unusual_parameters
+    random_commands_have_the_same_replies t_digests_of_repeated_values a_period_until_now_is_read a_write_advances_the_window_only)
 # What has differed between servers: the command table, loading, settings, events, files, replication, obeyed commands.
 differing=(golden_transcripts:: integration:: persistence:: replication:: obeyed:: windows::replicas each_server::commands
     each_server::loading each_server::settings each_server::notifications each_server::new_features valkey::dialects)

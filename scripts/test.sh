@@ -43,18 +43,24 @@ fi
 target=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
 export "CARGO_TARGET_${target}_RUNNER=$PWD/scripts/timed.sh"
 
+# Installs what the tests need, but not what the builds need.
 prepare() {
-    scripts/install.sh build server examples git
+    scripts/install.sh server examples git || return
     # On other machines, the tests beside RedisBloom are ignored.
     [ "$(uname -m)" != x86_64 ] || scripts/fetch.sh redisbloom 2.6.12 2.8.2 > /dev/null
 }
 
 # Builds the module and the test programs at the same time: neither alone uses two cores all the time. They have different directories.
 build() {
-    local status=0
+    local status=0 job jobs=()
+    prepare &
+    jobs+=($!)
     scripts/build-module.sh &
+    jobs+=($!)
     cargo test-all --no-run "$@" || status=$?
-    wait $! || status=$?
+    for job in "${jobs[@]}"; do
+        wait "$job" || status=$?
+    done
     return $status
 }
 
@@ -63,8 +69,8 @@ case $run in
     all) steps 3 12 ;;
     some) steps 3 ;;
 esac
-step "missing programs" prepare
-step "module and test programs" build "$@"
+step "compiler and libclang" scripts/install.sh build
+step "module, test programs, and missing programs beside them" build "$@"
 server=$("$(scripts/find-server.sh)" --version)
 tests=(scripts/server-tests.sh test-all)
 [ $run != some ] || tests=(cargo test-all "$@")

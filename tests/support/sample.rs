@@ -44,6 +44,13 @@ impl Sample {
         Self { parts, ..self }
     }
 
+    /// A sample of one in `by` of all cases.
+    #[allow(dead_code)] // Not all test programs use it.
+    pub fn one_in(self, by: usize) -> Self {
+        let parts = if self.is_all() { 1 } else { by };
+        Self { parts, ..self }
+    }
+
     /// Whether all cases are in the sample.
     #[allow(dead_code)] // Not all test programs use it.
     pub fn is_all(self) -> bool {

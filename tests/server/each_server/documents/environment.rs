@@ -7,6 +7,7 @@ use crate::support::server::{Options, Server, client_program, module_path};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use std::{env, fs};
 use tempfile::TempDir;
 
@@ -21,6 +22,12 @@ const SLEEPS: [&str; 2] = ["sleep ", "time.sleep("];
 const MIDDLE_OF_A_MINUTE: u64 = 2_015_670_630_000;
 /// Debian's Python, which has the packaged Redis client.
 const PYTHON: &str = "/usr/bin/python3";
+/// Whether it has one.
+static HAS_CLIENT: LazyLock<bool> = LazyLock::new(|| {
+    let mut trial = Command::new(PYTHON);
+    trial.args(["-c", "import redis"]).stderr(Stdio::null());
+    trial.status().is_ok_and(|status| status.success())
+});
 
 /// The servers of a page; each starts when a block first uses it.
 #[derive(Debug, Default)]
@@ -81,10 +88,8 @@ impl Environment {
             }
             "python" => {
                 let script = self.with_ports(&text);
-                let mut trial = Command::new(PYTHON);
-                trial.args(["-c", "import redis"]).stderr(Stdio::null());
                 assert!(
-                    trial.status().is_ok_and(|status| status.success()),
+                    *HAS_CLIENT,
                     "{PYTHON} has no Redis client: `make test` installs python3-redis"
                 );
                 let mut start = String::new();

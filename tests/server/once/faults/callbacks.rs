@@ -4,6 +4,7 @@ use super::injector::{Refused, Requests};
 use super::states::states;
 use crate::families::{FAMILIES, dump, one_per_family};
 use crate::support::resp::{Connection, Reply};
+use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 
 fn start() -> (Server, Connection) {
@@ -34,7 +35,7 @@ fn faults(count: u64) -> impl Iterator<Item = Refused> {
 fn keys_are_loaded_and_copied_completely_or_not_at_all() {
     let (server, mut connection) = start();
     let mut runs = 0;
-    for family in FAMILIES {
+    for family in Sample::of_run().one_in(2).of(FAMILIES) {
         let states = states(&server, &mut connection, family);
         for (name, payload) in states
             .iter()
@@ -83,7 +84,7 @@ fn keys_are_loaded_and_copied_completely_or_not_at_all() {
 #[test]
 fn a_save_requests_no_memory() {
     let (server, mut connection) = start();
-    for family in FAMILIES {
+    for family in Sample::of_run().one_in(2).of(FAMILIES) {
         for (index, state) in states(&server, &mut connection, family).iter().enumerate() {
             let Some(payload) = &state.payload else {
                 continue;
