@@ -4,6 +4,9 @@ import datetime
 import decimal
 import enum
 import gc
+import math
+import random
+import struct
 import sys
 import uuid
 
@@ -69,6 +72,23 @@ def test_buffers_and_floats_are_the_items_that_clients_send(client):
     assert sketch.dump() == roughly.load(client.dump("k")).dump()
     floats = np.array([1.5, -0.0, 1e300, 0.1 + 0.2, np.inf])
     assert sketch.contains(floats).all() and np.float64(1.5) in sketch
+
+
+def test_floats_have_the_text_of_their_representation():
+    """Floats of any bits, of few digits, and beside the powers of ten at which the representation changes to an exponent."""
+    rng = random.Random(78)
+    of_bits = struct.unpack("<20000d", rng.randbytes(160_000))
+    short = [round(rng.uniform(-1, 1) * 10 ** rng.randrange(-6, 18), rng.randrange(8)) for _ in range(20_000)]
+    powers = [10.0**exponent for exponent in range(-8, 20)]
+    beside = [math.nextafter(power, towards) for power in powers for towards in (0, math.inf)]
+    floats = [value for value in (*of_bits, *short, *powers, *beside) if not math.isnan(value)]
+    for part in (floats[start : start + 64] for start in range(0, len(floats), 64)):
+        texts = roughly.BloomFilter(64, 1e-9)
+        texts.update([repr(value) for value in part])
+        for found in (part, np.array(part), [np.float64(value) for value in part]):
+            sketch = roughly.BloomFilter(64, 1e-9)
+            sketch.update(found)
+            assert sketch.dump() == texts.dump(), part
 
 
 class Number(enum.IntEnum):

@@ -12,10 +12,13 @@ use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple,
 };
 use std::ffi::CStr;
+use std::io::{Cursor, Write};
 use std::time::Instant;
 
 /// Elements of an array between two checks for signals.
 const SIGNAL_ITEMS: usize = 1 << 20;
+/// More than the text of a float without an exponent has.
+const MAX_FLOAT_BYTES: usize = 32;
 
 /// Appends an item to a batch.
 fn push(batch: &mut Batch, item: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -50,12 +53,8 @@ pub fn with_bytes<R>(item: &Bound<'_, PyAny>, read: impl FnOnce(&[u8]) -> R) -> 
         let bytes = view.call_method0("tobytes")?;
         return Ok(read(bytes.cast::<PyBytes>()?.as_bytes()));
     }
-    if item.is_instance_of::<PyFloat>() {
-        if is_nan(item) {
-            return Err(Error::nan(None).into());
-        }
-        let text = py_float_text(item)?;
-        return Ok(read(text.encode_utf8()?.as_bytes()));
+    if let Ok(float) = item.cast::<PyFloat>() {
+        return with_float_text(float, read);
     }
     if item.is_instance_of::<PyInt>() && !item.is_instance_of::<PyBool>() {
         // Clients send the representation, which differs from the digits for the members of an `IntEnum`.
@@ -83,13 +82,25 @@ pub fn with_bytes<R>(item: &Bound<'_, PyAny>, read: impl FnOnce(&[u8]) -> R) -> 
     )))
 }
 
-/// The text of a float that clients send: its representation. A float of NumPy has that of the equal element of an array.
-fn py_float_text<'py>(float: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
-    if float.is_exact_instance_of::<PyFloat>() || !is_scalar(float)? {
-        return float.repr();
+/// Calls `read` with the text of a float that clients send: its representation. A float of NumPy has that of the equal element of an array.
+fn with_float_text<R>(float: &Bound<'_, PyFloat>, read: impl FnOnce(&[u8]) -> R) -> PyResult<R> {
+    let value = float.value();
+    if value.is_nan() {
+        return Err(Error::nan(None).into());
     }
-    let class = float.py().get_type::<PyFloat>();
-    Ok(class.call_method1("__repr__", (float,))?.cast_into()?)
+    let is_exact = float.is_exact_instance_of::<PyFloat>();
+    if !is_exact && !is_scalar(float)? {
+        return Ok(read(float.repr()?.encode_utf8()?.as_bytes()));
+    }
+    // Rust and Python write the same shortest digits, and need no exponent for these numbers.
+    if value == 0.0 || (1e-4..1e16).contains(&value.abs()) {
+        let mut text = Cursor::new([0; MAX_FLOAT_BYTES]);
+        write!(text, "{value:?}")?;
+        let len = text.position() as usize;
+        return Ok(read(&text.get_ref()[..len]));
+    }
+    let text = PyFloat::new(float.py(), value).repr()?;
+    Ok(read(text.encode_utf8()?.as_bytes()))
 }
 
 /// Whether an item is NaN, which data frames use for missing values.
