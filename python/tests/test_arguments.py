@@ -75,13 +75,14 @@ def test_buffers_and_floats_are_the_items_that_clients_send(client):
 
 
 def test_floats_have_the_text_of_their_representation():
-    """Floats of any bits, of few digits, and beside the powers of ten at which the representation changes to an exponent."""
+    """Floats of any bits, of few digits, halfway between two texts, and beside the powers of ten at which there is an exponent."""
     rng = random.Random(78)
     of_bits = struct.unpack("<20000d", rng.randbytes(160_000))
     short = [round(rng.uniform(-1, 1) * 10 ** rng.randrange(-6, 18), rng.randrange(8)) for _ in range(20_000)]
+    dyadic = [rng.randrange(2**51) / 2 ** rng.randrange(52) for _ in range(20_000)] + [1 + 2**-17, 2245821033853878.25]
     powers = [10.0**exponent for exponent in range(-8, 20)]
     beside = [math.nextafter(power, towards) for power in powers for towards in (0, math.inf)]
-    floats = [value for value in (*of_bits, *short, *powers, *beside) if not math.isnan(value)]
+    floats = [value for value in (*of_bits, *short, *dyadic, *powers, *beside) if not math.isnan(value)]
     for part in (floats[start : start + 64] for start in range(0, len(floats), 64)):
         texts = roughly.BloomFilter(64, 1e-9)
         texts.update([repr(value) for value in part])

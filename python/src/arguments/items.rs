@@ -12,13 +12,10 @@ use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple,
 };
 use std::ffi::CStr;
-use std::io::{Cursor, Write};
 use std::time::Instant;
 
 /// Elements of an array between two checks for signals.
 const SIGNAL_ITEMS: usize = 1 << 20;
-/// More than the text of a float without an exponent has.
-const MAX_FLOAT_BYTES: usize = 32;
 
 /// Appends an item to a batch.
 fn push(batch: &mut Batch, item: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -92,12 +89,9 @@ fn with_float_text<R>(float: &Bound<'_, PyFloat>, read: impl FnOnce(&[u8]) -> R)
     if !is_exact && !is_scalar(float)? {
         return Ok(read(float.repr()?.encode_utf8()?.as_bytes()));
     }
-    // Rust and Python write the same shortest digits, and need no exponent for these numbers.
+    // The same digits as Python's, without an exponent. The standard library would round `1 + 2^-17` up, Python rounds to even.
     if value == 0.0 || (1e-4..1e16).contains(&value.abs()) {
-        let mut text = Cursor::new([0; MAX_FLOAT_BYTES]);
-        write!(text, "{value:?}")?;
-        let len = text.position() as usize;
-        return Ok(read(&text.get_ref()[..len]));
+        return Ok(read(zmij::Buffer::new().format_finite(value).as_bytes()));
     }
     let text = PyFloat::new(float.py(), value).repr()?;
     Ok(read(text.encode_utf8()?.as_bytes()))
