@@ -157,7 +157,7 @@ impl CuckooWindow {
 #[inline(always)]
 fn places(sub_filter: &SubFilter, hashes: &[u64]) -> [Place; BLOCK_ITEMS] {
     let mut places = [Place::default(); BLOCK_ITEMS];
-    let large = hashes.len() > 1 && sub_filter.slots().len() >= MIN_PREFETCH_BYTES;
+    let large = hashes.len() > 1 && sub_filter.slots.len() >= MIN_PREFETCH_BYTES;
     for (place, &hash) in places.iter_mut().zip(hashes) {
         *place = sub_filter.place(hash);
         if large {

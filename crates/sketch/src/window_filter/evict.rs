@@ -113,7 +113,7 @@ impl SubFilter {
         let (slots, len) = self.find_path::<N>(ticks, place, budget)?;
         for step in slots[..len].windows(2) {
             if let [to, from] = *step {
-                let value = self.layout().get(self.slots(), from);
+                let value = self.layout.get(&self.slots, from);
                 self.write(ticks, to, value);
             }
         }
@@ -146,8 +146,8 @@ impl SubFilter {
                 start = some.end;
                 let mut others = [0; PREFETCHED as usize];
                 for (other, slot) in others.iter_mut().zip(some.clone()) {
-                    let value = self.layout().get(self.slots(), slot);
-                    let fingerprint = self.layout().fingerprint_of(value);
+                    let value = self.layout.get(&self.slots, slot);
+                    let fingerprint = self.layout.fingerprint_of(value);
                     *other = self.other_bucket(node.bucket, fingerprint);
                     self.prefetch_bucket(*other);
                 }

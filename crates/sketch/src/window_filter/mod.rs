@@ -231,7 +231,7 @@ impl<K: Kind> WindowFilter<K> {
         self.sub_filters.iter().map(move |each| SubFilterInfo {
             capacity: self.per_window(each),
             items: live_items(each),
-            bytes: each.slots().len() as u64,
+            bytes: each.slots.len() as u64,
             error_rate: each.size().error_rate(),
         })
     }
@@ -269,7 +269,7 @@ impl<K: Kind> WindowFilter<K> {
     pub fn slot_bytes(&self) -> u64 {
         self.sub_filters
             .iter()
-            .map(|each| each.slots().len() as u64)
+            .map(|each| each.slots.len() as u64)
             .sum()
     }
 
@@ -376,7 +376,7 @@ impl<K: Kind> WindowFilter<K> {
             !kept
         });
         for sub_filter in removed {
-            self.retired.add(sub_filter.into_slots());
+            self.retired.add(sub_filter.slots);
         }
         let capacity = capacity_for(self.sub_filters.len(), MAX_SUB_FILTERS);
         shrink(&mut self.sub_filters, capacity);
@@ -476,11 +476,11 @@ impl<K: Kind> Timed for WindowFilter<K> {
 impl<K> Blocks for WindowFilter<K> {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         visitor.visit(&self.sub_filters);
-        self.ticks.buffer().visit(visitor);
+        self.ticks.panes.0.visit(visitor);
         for sub_filter in &self.sub_filters {
-            sub_filter.slots().visit(visitor);
-            sub_filter.generations().visit(visitor);
-            sub_filter.counts().buffer().visit(visitor);
+            sub_filter.slots.visit(visitor);
+            sub_filter.generations.visit(visitor);
+            sub_filter.counts.0.visit(visitor);
         }
         self.retired.visit(visitor);
     }
@@ -490,16 +490,16 @@ impl<K> Blocks for WindowFilter<K> {
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         match index {
             0 => mover.relocate(&mut self.sub_filters),
-            1 => self.ticks.buffer_mut().relocate(mover),
+            1 => self.ticks.panes.0.relocate(mover),
             _ => {
                 let Some(sub_filter) = self.sub_filters.get_mut((index - 2) / 3) else {
                     let index = index - 2 - self.sub_filters.len() * 3;
                     return self.retired.relocate_block(index, mover);
                 };
                 match (index - 2) % 3 {
-                    0 => sub_filter.slots_mut().relocate(mover),
-                    1 => sub_filter.generations_mut().relocate(mover),
-                    _ => sub_filter.counts_mut().buffer_mut().relocate(mover),
+                    0 => sub_filter.slots.relocate(mover),
+                    1 => sub_filter.generations.relocate(mover),
+                    _ => sub_filter.counts.0.relocate(mover),
                 }
             }
         }

@@ -42,7 +42,7 @@ impl<K: Kind> WindowFilter<K> {
         };
         let slots = array(size.slot_bytes(bucket_size, panes))?;
         let generations = array(size.generation_bytes(bucket_size))?;
-        sub_filter.set_arrays(slots, generations);
+        (sub_filter.slots, sub_filter.generations) = (slots, generations);
         let len = self.sub_filters.len() + 1;
         reserve_for(&mut self.sub_filters, len, MAX_SUB_FILTERS)?;
         self.sub_filters.push(sub_filter);
@@ -125,8 +125,8 @@ impl<K: Kind> Stored for WindowFilter<K> {
             sink.write_unsigned(size.fingerprints);
             sink.write_unsigned(size.generation_ticks);
             sub_filter.with_stored_counts(|counts| sink.write_fixed(counts));
-            sink.write_array(sub_filter.slots());
-            sink.write_array(sub_filter.generations());
+            sink.write_array(&sub_filter.slots);
+            sink.write_array(&sub_filter.generations);
         }
     }
 
@@ -140,7 +140,7 @@ impl<K: Kind> Stored for WindowFilter<K> {
             filter.timeline.window().panes(),
         );
         let list_bytes = filter.sub_filters.capacity() * size_of::<SubFilter>();
-        let other_bytes = (list_bytes + filter.ticks.buffer().len()) as u64;
+        let other_bytes = (list_bytes + filter.ticks.panes.0.len()) as u64;
         let sub_filters = filter.sub_filters.iter();
         let bytes = sub_filters.fold(other_bytes, |bytes, each| {
             bytes.saturating_add(SubFilter::bytes(&each.size(), bucket_size, panes))
@@ -156,15 +156,15 @@ impl<K: Kind> Stored for WindowFilter<K> {
         let arrays = self
             .sub_filters
             .iter()
-            .map(|each| [each.slots(), each.generations()]);
+            .map(|each| [&each.slots, &each.generations]);
         arrays.flatten().map(|array| &**array)
     }
 
     fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
         let sub_filter = self.sub_filters.get_mut(number / 2)?;
         Some(match number % 2 {
-            0 => sub_filter.slots_mut(),
-            _ => sub_filter.generations_mut(),
+            0 => &mut *sub_filter.slots,
+            _ => &mut *sub_filter.generations,
         })
     }
 

@@ -40,12 +40,13 @@ pub struct SubFilter {
     limit: u64,
     buckets: u64,
     fingerprints: u64,
-    layout: SlotLayout,
-    slots: Buffer,
+    pub layout: SlotLayout,
+    /// Arrays that were stored can contain anything.
+    pub slots: Buffer,
     /// Per group the low 16 bits of the generation in which it was swept, little-endian. See [`super::sweep`].
-    generations: Buffer,
+    pub generations: Buffer,
     /// Live entries per live tick, of the [`count_width`].
-    counts: Ring,
+    pub counts: Ring,
     /// The sum of `counts`.
     live: u64,
 }
@@ -108,11 +109,6 @@ impl SubFilter {
         Ok(())
     }
 
-    /// Sets arrays that were stored. They can contain anything, and are empty if they are allocated later.
-    pub fn set_arrays(&mut self, slots: Buffer, generations: Buffer) {
-        (self.slots, self.generations) = (slots, generations);
-    }
-
     /// The bytes that [`SubFilter::empty`] allocates.
     pub fn bytes(size: &SubFilterSize, bucket_size: u8, panes: u64) -> u64 {
         size.slot_bytes(bucket_size, panes)
@@ -138,51 +134,14 @@ impl SubFilter {
         }
     }
 
-    pub fn layout(&self) -> &SlotLayout {
-        &self.layout
-    }
-
-    pub fn slots(&self) -> &Buffer {
-        &self.slots
-    }
-
-    /// The slots of a sub-filter that is removed.
-    pub fn into_slots(self) -> Buffer {
-        self.slots
-    }
-
-    pub fn slots_mut(&mut self) -> &mut Buffer {
-        &mut self.slots
-    }
-
-    /// The generations of the groups.
-    pub fn generations(&self) -> &Buffer {
-        &self.generations
-    }
-
-    /// The generations of the groups, for writing.
-    pub fn generations_mut(&mut self) -> &mut Buffer {
-        &mut self.generations
-    }
-
     /// The width of the counts.
     fn count_width(&self) -> Width {
         count_width(&self.size(), self.layout.bucket_size)
     }
 
-    /// The live entries per live tick.
-    pub fn counts(&self) -> &Ring {
-        &self.counts
-    }
-
     /// Passes the live entries per live tick, as they are stored, to `save`.
     pub fn with_stored_counts(&self, save: impl FnOnce(&[u8])) {
         self.counts.with_stored(self.count_width(), save);
-    }
-
-    /// The live entries per live tick, for relocation.
-    pub fn counts_mut(&mut self) -> &mut Ring {
-        &mut self.counts
     }
 
     pub fn live(&self) -> u64 {

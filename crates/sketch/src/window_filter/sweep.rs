@@ -37,12 +37,12 @@ impl SubFilter {
     /// Empties the expired slots of a group and stores the generation. Returns whether a slot or the generation changed.
     #[inline(never)]
     fn sweep(&mut self, ticks: &StoredTicks, group: u64) -> bool {
-        let layout = *self.layout();
+        let layout = self.layout;
         let generation = self.generation_of(group);
         let live = layout.live_states(ticks, generation);
         let group_slots = self.slots_of_group(group);
         let mut changed = generation != ticks.generation as u16;
-        let slots = self.slots_mut();
+        let slots = &mut self.slots;
         for slot in group_slots {
             let value = layout.get(slots, slot);
             if value != 0 && layout.live_tick(&live, value).is_none() {
@@ -51,7 +51,7 @@ impl SubFilter {
             }
         }
         let bytes = (ticks.generation as u16).to_le_bytes();
-        self.generations_mut()[group as usize * 2..][..2].copy_from_slice(&bytes);
+        self.generations[group as usize * 2..][..2].copy_from_slice(&bytes);
         changed
     }
 

@@ -25,7 +25,7 @@ pub struct Ticks {
     /// The pane of the newest tick. 0 if there are no live ticks.
     newest_pane: u64,
     /// The low 16 bits of the pane of each live tick. There are fewer panes in the window.
-    panes: Ring,
+    pub panes: Ring,
 }
 
 /// The panes of live ticks have this many bytes.
@@ -100,16 +100,6 @@ impl Ticks {
         let LiveTicks { oldest, newest } = self.live;
         let panes = (oldest..=newest).map(|tick| (tick, self.pane_of(tick) + 1));
         with_stored(self.panes.len(PANE_WIDTH), panes, save);
-    }
-
-    /// The block of the panes.
-    pub fn buffer(&self) -> &Buffer {
-        self.panes.buffer()
-    }
-
-    /// The same, for relocation.
-    pub fn buffer_mut(&mut self) -> &mut Buffer {
-        self.panes.buffer_mut()
     }
 
     /// The live ticks.
@@ -211,7 +201,7 @@ impl Width {
 /// ticks as live panes, so different live ticks have different places. The other places contain 0. All calls have the same
 /// width.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Ring(Buffer);
+pub struct Ring(pub Buffer);
 
 impl Ring {
     /// A ring of zeros for this many live panes.
@@ -262,16 +252,6 @@ impl Ring {
         let places = 0..self.len(width) as u64;
         let numbers = places.map(|place| (place, self.get(width, place)));
         with_stored(self.len(width), numbers, save);
-    }
-
-    /// The bytes, for memory accounting.
-    pub fn buffer(&self) -> &Buffer {
-        &self.0
-    }
-
-    /// The bytes, for relocation.
-    pub fn buffer_mut(&mut self) -> &mut Buffer {
-        &mut self.0
     }
 
     /// The bytes of a tick's number.
@@ -416,7 +396,7 @@ mod tests {
                 prop_assert_eq!(Width::of(max), width);
                 let mut model = vec![0u64; places];
                 let mut ring = Ring::zeroed(places, width).unwrap();
-                prop_assert_eq!(ring.buffer().len(), places * width as usize);
+                prop_assert_eq!(ring.0.len(), places * width as usize);
                 let place = |tick: u64| (tick % places as u64) as usize;
                 for &(clear, tick, count, number) in &calls {
                     let tick = tick >> 1;

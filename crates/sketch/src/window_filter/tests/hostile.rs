@@ -240,12 +240,12 @@ fn a_multiset_has_any_error_rate_between_0_and_1() {
 fn with_false_counts<K: Kind>(filter: &mut WindowFilter<K>, sub_filters: usize) {
     let live = filter.ticks.live();
     let mut fill = filter.sub_filters.pop().expect("one");
-    let (ticks, count) = (fill.stored_ticks(live), fill.counts().buffer().to_vec());
+    let (ticks, count) = (fill.stored_ticks(live), fill.counts.0.to_vec());
     for slot in 0..fill.size().slots(filter.parameters.bucket_size) {
         let fingerprint = SEED.hash(&slot.to_le_bytes()) % fill.size().fingerprints;
         fill.store(&ticks, slot, fingerprint, live.newest);
     }
-    fill.counts_mut().buffer_mut().copy_from_slice(&count);
+    fill.counts.0.copy_from_slice(&count);
     for _ in 0..sub_filters {
         filter.sub_filters.push(fill.try_clone().expect("memory"));
     }
