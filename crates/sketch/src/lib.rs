@@ -34,6 +34,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod accuracy;
+mod batch;
 pub mod blocks;
 pub mod bloom;
 #[allow(unsafe_code)] // zeroed memory whose allocation can fail

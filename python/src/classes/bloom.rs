@@ -25,6 +25,7 @@ use roughly_sketch::window::Panes;
 use roughly_sketch::window_filter::{
     self, Addition, BloomWindow, BloomWindowParameters, IfPresent,
 };
+use std::ops::ControlFlow;
 use std::path::Path;
 
 variants! {
@@ -207,12 +208,19 @@ impl Filter {
                 }
             }
             Self::Windowed(set) => additions.add(&mut **set, items.len(), |set, range| {
-                let items = items.range(range);
-                let mut additions = window_filter::Additions::new(items, IfPresent::Refresh, set);
-                while let Some(added) = additions.add_next(Budget::UNLIMITED) {
-                    on_added(added.map_err(set_error)? == Addition::New);
-                }
-                Ok(())
+                let (items, mut result) = (items.range(range), Ok(()));
+                let budget = Budget::UNLIMITED;
+                set.add_each(items, IfPresent::Refresh, budget, |added| match added {
+                    Ok(added) => {
+                        on_added(added == Addition::New);
+                        ControlFlow::Continue(())
+                    }
+                    Err(error) => {
+                        result = Err(set_error(error));
+                        ControlFlow::Break(())
+                    }
+                });
+                result
             })?,
             Self::Valkey(chain) => {
                 let mut additions = batch::Additions::new(items.iter(), DEFAULT_MAX_SIZE, chain);

@@ -457,11 +457,9 @@ impl FilterMut<'_> {
                 each(|| additions.add_next(budget).map(addition), on_result);
             }
             Self::Windowed(set) => {
-                let mut additions = window_filter::Additions::new(items, if_present, set);
-                each(
-                    || Some(additions.add_next(budget)?.map_err(AddError::from)),
-                    on_result,
-                );
+                set.add_each(items, if_present, budget, |added| {
+                    on_result(added.map_err(AddError::from))
+                });
             }
             Self::Valkey(chain) => {
                 let mut additions = batch::Additions::new(items, max_size, chain);

@@ -11,6 +11,7 @@ use roughly_sketch::window_filter::{
     Addition, BloomWindow, BloomWindowParameters, Error, IfPresent, Seed,
 };
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 /// Filters with this error rate have no false positives among the items of a sequence.
 const EXACT: f64 = 1e-9;
@@ -33,7 +34,8 @@ impl Subject for BloomWindow {
         let (mut one_by_one, mut results) = (self.try_clone().expect("enough memory"), Vec::new());
         let budget = Budget::new(&allows);
         self.add_each(slices.clone(), IfPresent::Refresh, budget, |result| {
-            results.push(result)
+            results.push(result);
+            ControlFlow::Continue(())
         });
         let mut add = |item| BloomWindow::add(&mut one_by_one, item, Budget::new(&allows));
         assert!(slices.map(&mut add).eq(results));
@@ -105,6 +107,7 @@ impl BloomModel {
         let mut answers = Vec::new();
         filter.add_each([item], IfPresent::Skip, Budget::new(&allows), |answer| {
             answers.push(answer);
+            ControlFlow::Continue(())
         });
         match answers[..] {
             [Ok(Addition::New)] => {
@@ -149,7 +152,9 @@ impl WindowedModel for BloomModel {
         let slices = items.iter().map(<[u8; 2]>::as_slice);
         let mut together = filter.try_clone().expect("enough memory");
         let budget = Budget::new(&allows);
-        together.add_each(slices.clone(), IfPresent::Refresh, budget, |_| ());
+        together.add_each(slices.clone(), IfPresent::Refresh, budget, |_| {
+            ControlFlow::Continue(())
+        });
         slices.for_each(|item| self.add(filter, item));
         assert!(together == *filter, "single additions give another filter");
     }

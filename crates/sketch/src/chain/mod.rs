@@ -13,6 +13,7 @@ mod filter;
 pub use bits::{ItemHash, Probes};
 pub use filter::{Filter, FilterShape};
 
+use crate::batch::fill;
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::memory::{Budget, OutOfMemory};
 use crate::one_or_many::OneOrMany;
@@ -172,21 +173,14 @@ impl<L: Layout> Chain<L> {
     #[inline]
     pub fn contains_each<'a>(
         &self,
-        mut items: impl Iterator<Item = &'a [u8]>,
+        items: impl Iterator<Item = &'a [u8]>,
         mut on_result: impl FnMut(bool),
     ) {
-        loop {
-            let mut hashes = [ItemHash::default(); BLOCK_ITEMS];
-            let mut len = 0;
-            for (hash, item) in hashes.iter_mut().zip(&mut items) {
-                *hash = self.hash(item);
-                len += 1;
-            }
-            let found = any_contains_block(&self.filters, &hashes[..len]);
-            (0..len).for_each(|n| on_result(found >> n & 1 != 0));
-            if len < BLOCK_ITEMS {
-                return;
-            }
+        let mut hashes = items.map(|item| self.hash(item)).fuse();
+        let mut block = [ItemHash::default(); BLOCK_ITEMS];
+        while let block @ [_, ..] = fill(&mut block, &mut hashes) {
+            let found = any_contains_block(&self.filters, block);
+            (0..block.len()).for_each(|n| on_result(found >> n & 1 != 0));
         }
     }
 

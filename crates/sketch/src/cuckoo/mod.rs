@@ -22,7 +22,6 @@ mod parameters;
 mod stored;
 mod sub_filter;
 
-pub use batch::BLOCK_ITEMS;
 pub use parameters::{
     DEFAULT_CAPACITY, DEFAULT_MAX_SUB_FILTERS, MAX_CAPACITY, MAX_EXPANSION, MAX_SUB_FILTERS,
     Parameters,

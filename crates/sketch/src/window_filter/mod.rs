@@ -36,7 +36,6 @@ mod sweep;
 mod ticks;
 
 pub use crate::seed::Seed;
-pub use batch::{Additions, BLOCK_ITEMS};
 pub use bloom::{Addition, Bloom, BloomWindow, BloomWindowParameters, IfPresent};
 pub use cuckoo::{Cuckoo, CuckooWindow, CuckooWindowParameters};
 

@@ -10,6 +10,7 @@ use super::*;
 use crate::stored::Stored;
 use crate::window::Panes;
 use roughly_dump::Values;
+use std::ops::ControlFlow;
 
 /// Allows every allocation.
 const ANY: Budget<'_> = Budget::UNLIMITED;
@@ -173,7 +174,10 @@ fn an_addition_without_a_refresh_adds_only_new_items() {
     let skipped = |filter: &mut BloomWindow, items: &[&'static [u8]]| {
         let mut results = Vec::new();
         let items = items.iter().copied();
-        filter.add_each(items, IfPresent::Skip, ANY, |result| results.push(result));
+        filter.add_each(items, IfPresent::Skip, ANY, |result| {
+            results.push(result);
+            ControlFlow::Continue(())
+        });
         results
     };
     use Addition::{New, Unchanged};
@@ -492,6 +496,7 @@ fn several_items_have_the_results_of_single_ones() {
             let mut results = Vec::new();
             many.add_each(slices(), IfPresent::Refresh, ANY, |result| {
                 results.push(result);
+                ControlFlow::Continue(())
             });
             assert_eq!(
                 results,
