@@ -265,15 +265,6 @@ impl Compressed {
         self.before.get(at + 1).unwrap_or(&self.extent.weight) - self.before[at]
     }
 
-    /// The first and the last centroid, if there are at least two.
-    fn ends(&self) -> Ends {
-        match self.means.len() {
-            0 => Ends::None,
-            1 => Ends::One(self.mean(0)),
-            len => Ends::Two(self.ranked(0), self.ranked(len - 1)),
-        }
-    }
-
     /// The value below which the fraction `q` of the samples lies; `q` is in [0, 1]. nan if empty. Cost: a binary
     /// search.
     #[must_use]
@@ -378,15 +369,19 @@ impl Compressed {
         if x > self.extent.max {
             return 1.0;
         }
-        let Ends::Two(first, last) = self.ends() else {
+        let last = self.means.len() - 1;
+        if last == 0 {
             return 0.5;
-        };
+        }
+        let (first, last) = (self.ranked(0), self.ranked(last));
         let all = self.extent.weight as f64;
         if x < first.mean {
             return tail(x, self.extent.min, first, all);
         }
         if x > last.mean {
-            return 1.0 - tail(-x, -self.extent.max, last.mirrored(), all);
+            // The first centroid of the negated samples.
+            let mean = -last.mean;
+            return 1.0 - tail(-x, -self.extent.max, Ranked { mean, ..last }, all);
         }
         let from = self.partition_point(0, |mean| mean < x);
         let at = self.ranked(from);
@@ -415,10 +410,10 @@ impl Compressed {
     /// over the centroids.
     #[must_use]
     pub fn trimmed_mean(&self, low: f64, high: f64) -> f64 {
-        match self.ends() {
-            Ends::None => return f64::NAN,
-            Ends::One(mean) => return mean,
-            Ends::Two(..) => {}
+        match self.means.len() {
+            0 => return f64::NAN,
+            1 => return self.mean(0),
+            _ => {}
         }
         let all = self.extent.weight as f64;
         let (low, high) = ((all * low).floor(), (all * high).ceil());
@@ -537,23 +532,6 @@ impl Compressed {
 
     /// The number of its blocks.
     pub(super) const BLOCKS: usize = 5;
-}
-
-/// See [`Compressed::ends`].
-enum Ends {
-    None,
-    One(f64),
-    Two(Ranked, Ranked),
-}
-
-impl Ranked {
-    /// The centroid of the negated samples, so that one function serves both ends of the distribution.
-    fn mirrored(self) -> Self {
-        Self {
-            mean: -self.mean,
-            ..self
-        }
-    }
 }
 
 /// The fraction of the samples below `x`, where `x` is between the smallest sample and the mean of the first centroid.
