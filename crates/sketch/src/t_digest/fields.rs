@@ -92,21 +92,12 @@ impl DigestFields {
 /// Larger doubles do not represent all integers, and one sample is within their tolerance.
 const MAX_EXACT: i128 = 1 << 53;
 
-/// What [`restore`] did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Restored {
-    /// The only sample, which is unmerged.
-    UnmergedSample,
-    /// Nothing, or something else.
-    Other,
-}
-
 /// Removes the nodes of weight 0, and adds a node for the sample that is missing. If it is neither the smallest nor the largest
-/// sample, its value is unknown, and the weight is reduced instead.
+/// sample, its value is unknown, and the weight is reduced instead. Returns whether the only node is an unmerged sample.
 pub(super) fn restore(
     fields: &mut DigestFields,
     nodes: &mut Vec<Centroid>,
-) -> Result<Restored, FormatError> {
+) -> Result<bool, FormatError> {
     let is_unmerged = fields.unmerged_nodes != 0;
     if is_unmerged {
         let weight = unmerged_weight(fields, nodes)?;
@@ -131,10 +122,7 @@ pub(super) fn restore(
             (fields.min, fields.max) = (only.mean, only.mean);
         }
     }
-    Ok(match is_unmerged && nodes.len() == 1 {
-        true => Restored::UnmergedSample,
-        false => Restored::Other,
-    })
+    Ok(is_unmerged && nodes.len() == 1)
 }
 
 /// The weight of a digest whose nodes are all unmerged: 0 or 1.

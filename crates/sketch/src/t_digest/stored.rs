@@ -11,7 +11,7 @@
 use super::{
     Centroid, DigestCache, Extent, Nodes, TDigest, Unmerged,
     centroid::{in_order, stored_weight},
-    fields::{self, DigestFields, Restored},
+    fields::{self, DigestFields},
 };
 use crate::cache::Stamp;
 use crate::format::packed::{PayloadSize, packed_header};
@@ -30,112 +30,52 @@ const BLOCK_VALUES: usize = 512;
 /// digest of compression 100 has, so that its nodes need one allocation.
 const RESERVED_NODES: usize = 1_024;
 
-/// The stored fields of a digest, not validated.
-struct Unchecked {
-    fields: DigestFields,
-    centroids: Vec<Centroid>,
-    /// Whether the node is an unmerged sample.
-    is_unmerged: bool,
-}
-
-/// Stored fields that are consistent.
-struct Checked {
-    compression: u32,
-    extent: Extent,
-    compressions: i64,
-    /// The nodes in stable order.
-    centroids: Vec<Centroid>,
-    /// Whether the node is an unmerged sample.
-    is_unmerged: bool,
-}
-
-impl Unchecked {
-    /// Reads the values. Above [`RESERVED_NODES`], memory grows with the values that are read.
-    fn decode(source: &mut dyn Source) -> Result<Self, FormatError> {
-        let mut fields = DigestFields::decode(source)?;
-        let (_, nodes) = fields.validate()?;
-        let mut centroids: Vec<Centroid> = with_capacity(nodes.min(RESERVED_NODES))?;
-        let mut block = [0.0; BLOCK_VALUES];
-        while centroids.len() < nodes {
-            let means = &mut block[..BLOCK_VALUES.min(nodes - centroids.len())];
-            source.read_doubles(means)?;
-            for &mean in &*means {
-                try_push(&mut centroids, Centroid { mean, weight: 0 })?;
-            }
+/// Reads this many nodes. Above [`RESERVED_NODES`], memory grows with the values that are read.
+fn read_nodes(nodes: usize, source: &mut dyn Source) -> Result<Vec<Centroid>, FormatError> {
+    let mut centroids: Vec<Centroid> = with_capacity(nodes.min(RESERVED_NODES))?;
+    let mut block = [0.0; BLOCK_VALUES];
+    while centroids.len() < nodes {
+        let means = &mut block[..BLOCK_VALUES.min(nodes - centroids.len())];
+        source.read_doubles(means)?;
+        for &mean in &*means {
+            try_push(&mut centroids, Centroid { mean, weight: 0 })?;
         }
-        for centroids in centroids.chunks_mut(BLOCK_VALUES) {
-            let weights = &mut block[..centroids.len()];
-            source.read_doubles(weights)?;
-            for (centroid, &weight) in centroids.iter_mut().zip(&*weights) {
-                centroid.weight = integer_weight(weight)?;
-            }
-        }
-        let restored = fields::restore(&mut fields, &mut centroids)?;
-        Ok(Self {
-            fields,
-            centroids,
-            is_unmerged: restored == Restored::UnmergedSample,
-        })
     }
-
-    /// Checks that the fields are consistent.
-    fn validate(self) -> Result<Checked, FormatError> {
-        let Self {
-            fields,
-            mut centroids,
-            is_unmerged,
-        } = self;
-        let (compression, _) = fields.validate()?;
-        let means_in_order = centroids.is_sorted_by(|left, right| left.mean <= right.mean)
-            && centroids.iter().all(|centroid| centroid.mean.is_finite());
-        if !means_in_order {
-            return Err(FormatError::Invalid("the means are not in order"));
+    for centroids in centroids.chunks_mut(BLOCK_VALUES) {
+        let weights = &mut block[..centroids.len()];
+        source.read_doubles(weights)?;
+        for (centroid, &weight) in centroids.iter_mut().zip(&*weights) {
+            centroid.weight = integer_weight(weight)?;
         }
-        let weight = total(&mut centroids)
-            .filter(|&weight| {
-                (weight as f64 - fields.weight).abs() <= fields.weight * SUM_TOLERANCE
-            })
-            .ok_or(FormatError::Invalid("the weights have another sum"))?;
-        let mut extent = Extent {
-            weight,
-            ..Extent::EMPTY
-        };
-        if let [first, .., last] | [first @ last] = centroids[..] {
-            let around = fields.min.is_finite()
-                && fields.max.is_finite()
-                && fields.min <= first.mean
-                && last.mean <= fields.max;
-            if !around {
-                return Err(FormatError::Invalid(
-                    "means are outside minimum and maximum",
-                ));
-            }
-            (extent.min, extent.max) = (fields.min, fields.max);
-        }
-        Ok(Checked {
-            compression,
-            extent,
-            compressions: fields.compressions,
-            centroids,
-            is_unmerged,
-        })
     }
+    Ok(centroids)
 }
 
-impl Checked {
-    /// The digest with these fields.
-    fn digest(&self) -> Result<TDigest, OutOfMemory> {
-        let mut digest = TDigest::empty(self.compression);
-        (digest.min, digest.max) = (self.extent.min, self.extent.max);
-        digest.compressions = self.compressions;
-        digest.set_nodes(Nodes::of(&self.centroids, 0, digest.capacity())?);
-        if self.is_unmerged {
-            digest.unmerged = Unmerged {
-                nodes: 1,
-                weight: 1,
-            };
-        }
-        Ok(digest)
+/// Checks that the nodes are in order and consistent with the other fields. Returns the smallest and the largest sample.
+fn check_nodes(
+    fields: &DigestFields,
+    centroids: &mut [Centroid],
+) -> Result<(f64, f64), FormatError> {
+    let means_in_order = centroids.is_sorted_by(|left, right| left.mean <= right.mean)
+        && centroids.iter().all(|centroid| centroid.mean.is_finite());
+    if !means_in_order {
+        return Err(FormatError::Invalid("the means are not in order"));
+    }
+    total(centroids)
+        .filter(|&weight| (weight as f64 - fields.weight).abs() <= fields.weight * SUM_TOLERANCE)
+        .ok_or(FormatError::Invalid("the weights have another sum"))?;
+    let ([first, .., last] | [first @ last]) = &*centroids else {
+        return Ok((Extent::EMPTY.min, Extent::EMPTY.max));
+    };
+    let around = fields.min.is_finite()
+        && fields.max.is_finite()
+        && fields.min <= first.mean
+        && last.mean <= fields.max;
+    match around {
+        true => Ok((fields.min, fields.max)),
+        false => Err(FormatError::Invalid(
+            "means are outside minimum and maximum",
+        )),
     }
 }
 
@@ -181,7 +121,21 @@ impl Stored for TDigest {
     type LoadOptions = ();
 
     fn load_values(source: &mut dyn Source, _: u16, (): &()) -> Result<Self, FormatError> {
-        Ok(Unchecked::decode(source)?.validate()?.digest()?)
+        let mut fields = DigestFields::decode(source)?;
+        let (compression, nodes) = fields.validate()?;
+        let mut centroids = read_nodes(nodes, source)?;
+        let is_unmerged = fields::restore(&mut fields, &mut centroids)?;
+        let mut digest = Self::empty(compression);
+        (digest.min, digest.max) = check_nodes(&fields, &mut centroids)?;
+        digest.compressions = fields.compressions;
+        digest.set_nodes(Nodes::of(&centroids, 0, digest.capacity())?);
+        if is_unmerged {
+            digest.unmerged = Unmerged {
+                nodes: 1,
+                weight: 1,
+            };
+        }
+        Ok(digest)
     }
 
     /// Allocates nothing if there is 1 MiB of samples or less, and no other thread saves a digest. Cost: a sort of the samples
