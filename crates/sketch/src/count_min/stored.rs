@@ -1,5 +1,5 @@
 //! The stored forms (docs/contributing/formats.md, "Count-min sketches"): the values of an RDB file or DUMP payload, and a
-//! header with chunks of the cells. Both are decoded to [`Header`] and checked by [`Header::validate`].
+//! header with chunks of the cells.
 
 use super::cell::{Cell, CellSize, with_cell};
 use super::{CountMin, Dimensions, MAX_TOTAL};
@@ -10,76 +10,19 @@ use crate::memory::{Budget, OutOfMemory};
 use crate::stored::Stored;
 use std::ffi::CStr;
 
-/// The stored fields of a sketch, without its cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Header {
+/// Checks the fields of a sketch and returns its dimensions and total. A total above [`MAX_TOTAL`] has wrapped and counts as
+/// [`MAX_TOTAL`].
+fn checked(
     width: u64,
     depth: u64,
-    total: u64,
     cell_bytes: u64,
-}
-
-impl Header {
-    /// Reads the values of an RDB file or DUMP payload, the last of which are the cells.
-    fn decode(
-        source: &mut dyn Source,
-        encoding_version: u16,
-    ) -> Result<(Self, Buffer), FormatError> {
-        let width = source.read_unsigned()?;
-        let depth = source.read_unsigned()?;
-        let third = source.read_unsigned()?;
-        let fourth = match encoding_version {
-            0 => None,
-            _ => Some(source.read_unsigned()?),
-        };
-        let cells = source.read_bytes()?;
-        let cell_count = width.checked_mul(depth).filter(|&count| count > 0);
-        let cell_bytes = cell_count.map_or(0, |count| cells.len() as u64 / count);
-        // In version 1 the total and the cell size can be in either order.
-        let total = match fourth {
-            None => third,
-            Some(fourth) if fourth == cell_bytes => third,
-            Some(fourth) if third == cell_bytes => fourth,
-            Some(_) => return Err(FormatError::Invalid("the cell size does not fit the cells")),
-        };
-        let header = Self {
-            width,
-            depth,
-            total,
-            cell_bytes,
-        };
-        Ok((header, cells))
-    }
-
-    /// Reads the header of a chunked dump. Bytes after the fields are an error.
-    fn decode_chunk_header(header: &[u8]) -> Result<Self, FormatError> {
-        let mut fields = Fields::new(header);
-        let header = Self {
-            width: fields.u64()?,
-            depth: fields.u64()?,
-            total: fields.u64()?,
-            cell_bytes: if fields.rest().is_empty() {
-                CellSize::default().bytes()
-            } else {
-                fields.u64()?
-            },
-        };
-        if fields.rest().is_empty() {
-            Ok(header)
-        } else {
-            Err(FormatError::Invalid("bytes after the header"))
-        }
-    }
-
-    /// Checks the fields and returns the dimensions and the total. A total above [`MAX_TOTAL`] has wrapped and counts as
-    /// [`MAX_TOTAL`].
-    fn validate(self) -> Result<(Dimensions, u64), FormatError> {
-        let cell_size = CellSize::from_bytes(self.cell_bytes)
-            .ok_or(FormatError::Invalid("no such cell size"))?;
-        let dimensions = Dimensions::new(self.width, self.depth, cell_size)
-            .map_err(|_| FormatError::Invalid("a width or depth out of range"))?;
-        Ok((dimensions, self.total.min(MAX_TOTAL)))
-    }
+    total: u64,
+) -> Result<(Dimensions, u64), FormatError> {
+    let cell_size =
+        CellSize::from_bytes(cell_bytes).ok_or(FormatError::Invalid("no such cell size"))?;
+    let dimensions = Dimensions::new(width, depth, cell_size)
+        .map_err(|_| FormatError::Invalid("a width or depth out of range"))?;
+    Ok((dimensions, total.min(MAX_TOTAL)))
 }
 
 impl Stored for CountMin {
@@ -95,8 +38,23 @@ impl Stored for CountMin {
         encoding_version: u16,
         (): &Self::LoadOptions,
     ) -> Result<Self, FormatError> {
-        let (header, cells) = Header::decode(source, encoding_version)?;
-        let (dimensions, total) = header.validate()?;
+        let (width, depth) = (source.read_unsigned()?, source.read_unsigned()?);
+        let third = source.read_unsigned()?;
+        let fourth = match encoding_version {
+            0 => None,
+            _ => Some(source.read_unsigned()?),
+        };
+        let cells = source.read_bytes()?;
+        let cell_count = width.checked_mul(depth).filter(|&count| count > 0);
+        let cell_bytes = cell_count.map_or(0, |count| cells.len() as u64 / count);
+        // In version 1 the total and the cell size can be in either order.
+        let total = match fourth {
+            None => third,
+            Some(fourth) if fourth == cell_bytes => third,
+            Some(fourth) if third == cell_bytes => fourth,
+            Some(_) => return Err(FormatError::Invalid("the cell size does not fit the cells")),
+        };
+        let (dimensions, total) = checked(width, depth, cell_bytes, total)?;
         if dimensions.bytes() != Some(cells.len() as u64) {
             return Err(FormatError::Invalid("width, depth and cells do not fit"));
         }
@@ -130,7 +88,16 @@ impl Stored for CountMin {
     }
 
     fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
-        let (dimensions, total) = Header::decode_chunk_header(header)?.validate()?;
+        let mut fields = Fields::new(header);
+        let (width, depth, total) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        let cell_bytes = match fields.rest() {
+            [] => CellSize::default().bytes(),
+            _ => fields.u64()?,
+        };
+        if !fields.rest().is_empty() {
+            return Err(FormatError::Invalid("bytes after the header"));
+        }
+        let (dimensions, total) = checked(width, depth, cell_bytes, total)?;
         let mut sketch = Self::empty(dimensions, budget)?;
         sketch.total = total;
         Ok(sketch)

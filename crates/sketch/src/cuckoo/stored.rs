@@ -29,14 +29,6 @@ struct Unchecked {
     expansion: u64,
 }
 
-/// Validated [`Unchecked`].
-struct Checked {
-    /// A filter without its sub-filters.
-    filter: CuckooFilter,
-    /// Number of sub-filters: 1 to 65535. `Sizes` has a size for each.
-    sub_filters: usize,
-}
-
 impl Unchecked {
     fn decode_header(header: &[u8]) -> Result<Self, FormatError> {
         let header: &[u8; HEADER_BYTES] = header.try_into().map_err(|_| FormatError::Truncated)?;
@@ -81,8 +73,9 @@ impl Unchecked {
         Ok(parts)
     }
 
-    /// Validates everything before memory is allocated.
-    fn validate(&self) -> Result<Checked, FormatError> {
+    /// Validates everything before memory is allocated. Returns a filter without its sub-filters, and their number: 1 to
+    /// 65535. `Sizes` has a size for each.
+    fn validate(&self) -> Result<(CuckooFilter, usize), FormatError> {
         let invalid = FormatError::Invalid;
         let parameters = Parameters {
             bucket_size: (self.bucket_size.try_into())
@@ -101,15 +94,13 @@ impl Unchecked {
         sizes
             .num_buckets_of(sub_filters - 1)
             .ok_or(invalid("sub-filters beyond what the expansion allows"))?;
-        Ok(Checked {
-            filter: CuckooFilter {
-                sizes,
-                items: self.items,
-                deletes: self.deletes,
-                sub_filters: OneOrMany::default(),
-            },
-            sub_filters,
-        })
+        let filter = CuckooFilter {
+            sizes,
+            items: self.items,
+            deletes: self.deletes,
+            sub_filters: OneOrMany::default(),
+        };
+        Ok((filter, sub_filters))
     }
 }
 
@@ -127,10 +118,7 @@ impl Stored for CuckooFilter {
         defaults: &Parameters,
     ) -> Result<Self, FormatError> {
         let parts = Unchecked::decode_values(source, encoding_version, defaults)?;
-        let Checked {
-            mut filter,
-            sub_filters,
-        } = parts.validate()?;
+        let (mut filter, sub_filters) = parts.validate()?;
         let bucket_size = filter.sizes.parameters.bucket_size;
         for index in 0..sub_filters {
             let num_buckets = filter.sizes.num_buckets_of(index);
@@ -173,10 +161,7 @@ impl Stored for CuckooFilter {
     }
 
     fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
-        let Checked {
-            mut filter,
-            sub_filters,
-        } = Unchecked::decode_header(header)?.validate()?;
+        let (mut filter, sub_filters) = Unchecked::decode_header(header)?.validate()?;
         let sizes = filter.sizes;
         let listed = match sub_filters {
             1 => 0,

@@ -54,16 +54,6 @@ fn finish(
     Ok(sketch)
 }
 
-/// Checks the parameters of a stored sketch.
-pub(super) fn parameters_of(
-    k: u64,
-    width: u64,
-    depth: u64,
-    decay: f64,
-) -> Result<Parameters, FormatError> {
-    Parameters::new(k, width, depth, decay).map_err(FormatError::from)
-}
-
 impl From<TopKError> for FormatError {
     fn from(error: TopKError) -> Self {
         match error {
@@ -97,7 +87,7 @@ impl Stored for TopK {
             source.read_unsigned()?,
             source.read_unsigned()?,
         ];
-        let parameters = parameters_of(k, width, depth, source.read_double()?)?;
+        let parameters = Parameters::new(k, width, depth, source.read_double()?)?;
         let buckets = source.read_bytes()?;
         let stored_heap = source.read_bytes()?;
         let (records, rest) = stored_heap.as_chunks::<RECORD_BYTES>();
@@ -177,7 +167,7 @@ impl Stored for TopK {
             return Err(FormatError::Invalid("not the header of a top-k sketch"));
         }
         let [k, width, depth] = [fields.u64()?, fields.u64()?, fields.u64()?];
-        let parameters = parameters_of(k, width, depth, fields.f64()?)?;
+        let parameters = Parameters::new(k, width, depth, fields.f64()?)?;
         let random = Random::from_stored(fields.u64()?);
         if random.is_none() {
             return Err(FormatError::Invalid("the random state is not sound"));

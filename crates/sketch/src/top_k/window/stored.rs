@@ -3,7 +3,7 @@
 use super::candidates::{HeapIndex, MAX_SUM, NONE};
 use super::members::Members;
 use super::table::{Buckets, Table};
-use super::{Pane, RankingCache, TopKWindow, check_limits, max_listed};
+use super::{Pane, Parameters, RankingCache, TopKWindow, check_limits, max_listed};
 use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::format::{FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, with_capacity};
@@ -11,7 +11,6 @@ use crate::seed::Seed;
 use crate::stored::Stored;
 use crate::top_k::pairs::{PAIR_BYTES, Pairs};
 use crate::top_k::random::Random;
-use crate::top_k::stored::parameters_of;
 use crate::window::{MAX_SKETCHES, PaneList, StoredPane, Timed, Timeline};
 use std::ffi::CStr;
 
@@ -156,7 +155,7 @@ impl Stored for TopKWindow {
             source.read_unsigned()?,
             source.read_unsigned()?,
         ];
-        let parameters = parameters_of(k, width, depth, source.read_double()?)?;
+        let parameters = Parameters::new(k, width, depth, source.read_double()?)?;
         check_limits(parameters, timeline.window())?;
         let table_bytes = Buckets::of(parameters).bytes();
         let seed = Seed::load(source)?;
