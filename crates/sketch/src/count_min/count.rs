@@ -8,6 +8,7 @@ use super::{CountMin, CountMinError, MAX_TOTAL, NO_LIMIT};
 use crate::hash::modulus::Modulus;
 use crate::hash::rows::{LANES, MAX_PASS_GROUPS, RowGroups, Rows};
 use crate::prefetch::{prefetch, with_wide_vectors};
+use std::borrow::Borrow;
 
 /// Items per batch. Their cells exceed the number of memory requests that a core can have in flight.
 const BATCH: usize = 8;
@@ -128,12 +129,7 @@ impl CountMin {
         max: u64,
         mut answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
-        let pipeline = Pipeline {
-            rows: self.rows(),
-            groups: self.rows().groups::<L, G>(0),
-            prefetched_cell_bytes: self.prefetched_cell_bytes(),
-            prefetch: |sketch: &Self, byte| prefetch(&sketch.cells, byte),
-        };
+        let pipeline = Pipeline::<L, G>::new(self, self.rows());
         pipeline.run(self, items, |sketch, places, by| {
             answer(by, sketch.increment_cells::<C>(Located(places), by, max));
         });
@@ -164,13 +160,7 @@ impl CountMin {
         count: impl Fn(usize) -> u64 + Copy,
         mut answer: impl FnMut(u64),
     ) {
-        let prefetch = |sketch: &&Self, byte| prefetch(&sketch.cells, byte);
-        let pipeline = Pipeline {
-            rows,
-            groups: rows.groups::<L, G>(0),
-            prefetched_cell_bytes: self.prefetched_cell_bytes(),
-            prefetch,
-        };
+        let pipeline = Pipeline::<L, G>::new(self, rows);
         pipeline.run(&mut &*self, items, |_, places, ()| {
             answer(min_count(places, count));
         });
@@ -201,13 +191,6 @@ impl CountMin {
             _ => places.for_each_group(|places| undo::<C>(cells, places, by)),
         }
         result
-    }
-
-    /// The size of a cell if the sketch is prefetched.
-    #[inline]
-    fn prefetched_cell_bytes(&self) -> Option<usize> {
-        let is_large = self.cells.len() > MIN_PREFETCH_BYTES;
-        is_large.then(|| self.cell_size().bytes() as usize)
     }
 
     /// The dimensions of the table. They fit in `usize` if the cells are in memory.
@@ -261,42 +244,49 @@ fn query_one(rows: Rows, item: &[u8], count: impl Fn(usize) -> u64 + Copy) -> u6
 }
 
 /// Locates the cells of items batch by batch, in a sketch of up to `L * G` rows.
-struct Pipeline<P, const L: usize, const G: usize> {
+struct Pipeline<const L: usize, const G: usize> {
     rows: Rows,
     groups: RowGroups<L, G>,
     /// The size of a cell if the sketch is prefetched.
     prefetched_cell_bytes: Option<usize>,
-    prefetch: P,
 }
 
-impl<P, const L: usize, const G: usize> Pipeline<P, L, G> {
-    /// Calls `visit` with `table`, the places and the value of each item, in order.
+impl<const L: usize, const G: usize> Pipeline<L, G> {
+    #[inline]
+    fn new(sketch: &CountMin, rows: Rows) -> Self {
+        let is_large = sketch.cells.len() > MIN_PREFETCH_BYTES;
+        Self {
+            rows,
+            groups: rows.groups(0),
+            prefetched_cell_bytes: is_large.then(|| sketch.cell_size().bytes() as usize),
+        }
+    }
+
+    /// Calls `visit` with `sketch`, the places and the value of each item, in order.
     ///
     /// While the items of one batch are visited, the cells of the next batch are prefetched: as many per item as it
     /// visits, so that the memory requests are spread over the time that `visit` takes.
     #[inline(always)]
-    fn run<'a, S, T: Copy + Default>(
+    fn run<'a, S: Borrow<CountMin>, T: Copy + Default>(
         &self,
-        table: &mut S,
+        sketch: &mut S,
         mut items: impl Iterator<Item = (&'a [u8], T)>,
         mut visit: impl FnMut(&mut S, &[usize], T),
-    ) where
-        P: Fn(&S, usize),
-    {
+    ) {
         let mut batches = [Batch::new(), Batch::new()];
         let [mut current, mut next] = batches.each_mut();
         self.locate(&mut items, current);
         for n in 0..current.len {
-            self.prefetch_item(table, current, n);
+            self.prefetch_item(S::borrow(sketch), current, n);
         }
         while current.len > 0 {
             self.locate(&mut items, next);
             for n in 0..current.len {
                 if n < next.len {
-                    self.prefetch_item(table, next, n);
+                    self.prefetch_item(S::borrow(sketch), next, n);
                 }
                 let places = &current.places[n].as_flattened()[..self.rows.depth];
-                visit(table, places, current.values[n]);
+                visit(sketch, places, current.values[n]);
             }
             std::mem::swap(&mut current, &mut next);
         }
@@ -323,13 +313,10 @@ impl<P, const L: usize, const G: usize> Pipeline<P, L, G> {
 
     /// Prefetches the cells of item `n` of the batch if the sketch is large.
     #[inline(always)]
-    fn prefetch_item<S, T>(&self, table: &S, batch: &Batch<T, L, G>, n: usize)
-    where
-        P: Fn(&S, usize),
-    {
+    fn prefetch_item<T>(&self, sketch: &CountMin, batch: &Batch<T, L, G>, n: usize) {
         if let Some(cell_bytes) = self.prefetched_cell_bytes {
             for cell in &batch.places[n].as_flattened()[..self.rows.depth] {
-                (self.prefetch)(table, cell * cell_bytes);
+                prefetch(&sketch.cells, cell * cell_bytes);
             }
         }
     }
