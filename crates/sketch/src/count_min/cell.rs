@@ -39,12 +39,7 @@ impl CellSize {
     /// The logarithm of the size in bytes.
     #[inline]
     pub(super) fn log2(self) -> u32 {
-        match self {
-            Self::One => 0,
-            Self::Two => 1,
-            Self::Four => 2,
-            Self::Eight => 3,
-        }
+        self as u32
     }
 
     /// The largest count of a cell of this size.

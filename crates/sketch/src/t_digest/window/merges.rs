@@ -106,10 +106,8 @@ type ClosedPanes = (u64, Range<usize>);
 pub(super) struct Merges {
     /// Those of the groups that have at least two panes.
     groups: Vec<Merge<Key>>,
-    /// That of all panes, if there are at least two groups.
-    all: Option<Merge<ClosedPanes>>,
-    /// That of the panes of the last read that did not include all.
-    part: Option<Merge<ClosedPanes>>,
+    /// That of the panes of the last read that did not include all, and that of all panes, if there are at least two groups.
+    merged: [Option<Merge<ClosedPanes>>; 2],
 }
 
 impl Merges {
@@ -122,11 +120,11 @@ impl Merges {
         compression: u32,
     ) -> Result<&'a [Centroid], OutOfMemory> {
         let panes = &closed[positions.clone()];
-        let is_all = panes.len() == closed.len();
+        let place = usize::from(panes.len() == closed.len());
         let key = (timeline.newest(), positions);
-        let kept = self.kept_of(is_all).as_ref();
+        let kept = self.merged[place].as_ref();
         if panes.len() > 1 && kept.is_none_or(|kept| kept.key != key) {
-            *self.kept_of(is_all) = None;
+            self.merged[place] = None;
             let groups = groups_of(panes, timeline)?;
             self.merge_groups(closed, &groups, timeline, compression)?;
             let mut runs = with_capacity(groups.len())?;
@@ -136,21 +134,13 @@ impl Merges {
                 [run] => merge_runs(&[run])?,
                 _ => merge(panes, &runs, compression)?,
             };
-            *self.kept_of(is_all) = Some(Merge { key, centroids });
+            self.merged[place] = Some(Merge { key, centroids });
         }
         Ok(match panes {
             [] => &[],
             [pane] => &pane.content.centroids,
-            _ => (self.kept_of(is_all).as_ref()).map_or(&[], |kept| &kept.centroids),
+            _ => (self.merged[place].as_ref()).map_or(&[], |kept| &kept.centroids),
         })
-    }
-
-    /// The kept merge of all panes, or that of a part.
-    fn kept_of(&mut self, is_all: bool) -> &mut Option<Merge<ClosedPanes>> {
-        match is_all {
-            true => &mut self.all,
-            false => &mut self.part,
-        }
     }
 
     /// The nodes of a group, whose merge is kept if it has several panes.
@@ -192,7 +182,7 @@ impl Merges {
 
     /// Frees the merges that contain expired panes, and those of another newest pane. `freed` visits their blocks.
     pub(super) fn forget_before(&mut self, timeline: &Timeline, freed: &mut impl BlockVisitor) {
-        for kept in [&mut self.all, &mut self.part] {
+        for kept in &mut self.merged {
             if let Some(former) = kept.take_if(|kept| kept.key.0 != timeline.newest()) {
                 freed.visit(&former.centroids);
             }
@@ -213,18 +203,15 @@ impl Merges {
 
     /// Whether nothing is kept.
     pub(super) fn is_empty(&self) -> bool {
-        self.groups.is_empty() && self.all.is_none() && self.part.is_none()
-    }
-
-    fn blocks(&self) -> impl Iterator<Item = &Vec<Centroid>> {
-        let groups = self.groups.iter().map(|merge| &merge.centroids);
-        let all = self.all.iter().chain(&self.part);
-        groups.chain(all.map(|merge| &merge.centroids))
+        self.groups.is_empty() && self.merged.iter().all(Option::is_none)
     }
 
     pub(super) fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         visitor.visit(&self.groups);
-        self.blocks().for_each(|centroids| visitor.visit(centroids));
+        let groups = self.groups.iter().map(|merge| &merge.centroids);
+        let merged = self.merged.iter().flatten();
+        let blocks = groups.chain(merged.map(|merge| &merge.centroids));
+        blocks.for_each(|centroids| visitor.visit(centroids));
     }
 
     pub(super) fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
@@ -233,8 +220,8 @@ impl Merges {
             return true;
         }
         let groups = self.groups.iter_mut().map(|merge| &mut merge.centroids);
-        let all = self.all.iter_mut().chain(&mut self.part);
-        let mut blocks = groups.chain(all.map(|merge| &mut merge.centroids));
+        let merged = self.merged.iter_mut().flatten();
+        let mut blocks = groups.chain(merged.map(|merge| &mut merge.centroids));
         match blocks.nth(index - 1) {
             Some(centroids) => mover.relocate(centroids),
             None => return false,
