@@ -118,5 +118,5 @@ pub fn from_header(
         false => call.memory().request(Purpose::Create, bytes),
         true => call.memory().request(Purpose::CreateInParts, bytes),
     };
-    of.value_from_header(header, Budget::new(&allows))
+    (of.from_header)(header, Budget::new(&allows))
 }

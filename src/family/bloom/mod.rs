@@ -23,6 +23,6 @@ pub const FAMILY: Family = Family {
     since: Since::RedisBloom(c"1.0.0"),
     data_types: FilterType::TYPES,
     commands: commands::COMMANDS,
-    settings: &[config::SETTINGS],
+    settings: config::SETTINGS,
     counters: &[Statistic::Growths],
 };

@@ -3,7 +3,7 @@
 use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS};
 use super::types::{CuckooType, EXISTS};
 use crate::family::filters::capped;
-use crate::family::new_key::{self, NewKey};
+use crate::family::new_key::{NewKey, create_and_store};
 use crate::family::window_option::{CUCKOO, INSERT, NewWindow, WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -61,10 +61,8 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let Found::Missing(key) = found else {
         return Err(EXISTS.into());
     };
-    new_key::create_with(call, key, |call| NewFilter::of(call, &options))?.store();
-    call.signal_changed(1, c"cf.reserve");
-    call.reply_ok();
-    Ok(())
+    let new = NewFilter::of(call, &options)?;
+    create_and_store(call, key, &new, c"cf.reserve")
 }
 
 /// The parameters of a new filter.

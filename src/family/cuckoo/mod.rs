@@ -21,7 +21,7 @@ pub const FAMILY: Family = Family {
     since: Since::RedisBloom(c"1.0.0"),
     data_types: CuckooType::TYPES,
     commands: commands::COMMANDS,
-    settings: &[config::SETTINGS],
+    settings: config::SETTINGS,
     counters: &[
         Statistic::ItemsDeleted,
         Statistic::Growths,

@@ -32,8 +32,8 @@ pub struct Registration {
     pub(in crate::server) register: unsafe fn(*mut raw::RedisModuleCtx) -> bool,
     /// The value at an address, which must be that of a value of the type.
     pub(in crate::server) value: unsafe fn(NonNull<c_void>) -> NonNull<dyn AnyValue>,
-    /// [`Stored::from_header`].
-    pub(super) from_header: fn(&[u8], Budget<'_>) -> Result<NewValue, FormatError>,
+    /// The value that a header describes: [`Stored::from_header`].
+    pub from_header: fn(&[u8], Budget<'_>) -> Result<NewValue, FormatError>,
     pub(super) handle: AtomicPtr<raw::RedisModuleType>,
     /// Its counters.
     pub stats: Stats,
@@ -54,18 +54,6 @@ impl Registration {
     #[must_use]
     pub fn marks(&self, header: &[u8]) -> bool {
         !self.header_mark.is_empty() && header.starts_with(self.header_mark)
-    }
-
-    /// The value that a header describes; see [`Stored::from_header`].
-    ///
-    /// # Errors
-    /// [`FormatError`].
-    pub fn value_from_header(
-        &self,
-        header: &[u8],
-        budget: Budget<'_>,
-    ) -> Result<NewValue, FormatError> {
-        (self.from_header)(header, budget)
     }
 
     /// Whether values have a window.

@@ -40,7 +40,7 @@ pub struct Family {
     /// Its commands.
     pub commands: &'static [Command],
     /// Its settings.
-    pub settings: &'static [&'static [Setting]],
+    pub settings: &'static [Setting],
     /// The counters of its types besides those of all types.
     pub counters: &'static [Statistic],
 }
@@ -313,7 +313,7 @@ impl Module {
         }
         let families = self.families.iter().enumerate();
         let families = families.flat_map(|(number, family)| {
-            let settings = family.settings.iter().copied().flatten();
+            let settings = family.settings.iter();
             settings.map(move |setting| (self.has_family(number), setting))
         });
         let module = [memory::SETTINGS, huge_pages::SETTINGS, window::SETTINGS];

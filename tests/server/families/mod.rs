@@ -689,7 +689,7 @@ fn the_list_of_families_matches_the_module() {
     let mut module = Vec::new();
     for family in roughly::MODULE.families {
         let category = family.category.to_str().expect("UTF-8");
-        let settings = family.settings.iter().copied().flatten();
+        let settings = family.settings.iter();
         let names = settings.map(|setting| setting.name);
         let names = names.chain(family.commands.iter().map(|command| command.name));
         let names = names.map(|name| name.to_str().expect("UTF-8"));

@@ -210,15 +210,9 @@ impl chain::Layout for Layout {
 }
 
 impl Filter {
-    /// A filter with existing bits. `bits` must have at least `shape.bytes()` bytes, which the validation of stored forms
-    /// checks.
-    fn with_bits(shape: Shape, items: u64, bits: Buffer) -> Self {
-        Self::new(shape, items, bits)
-    }
-
     /// An empty filter.
     fn empty(shape: Shape) -> Result<Self, OutOfMemory> {
-        Ok(Self::with_bits(shape, 0, Buffer::zeroed(shape.bytes())?))
+        Ok(Self::new(shape, 0, Buffer::zeroed(shape.bytes())?))
     }
 }
 

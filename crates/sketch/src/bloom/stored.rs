@@ -226,7 +226,7 @@ impl Chain {
         for _ in 0..filters {
             let (parts, bits) = load_filter(source, encoding_version, &mut read_array)?;
             let shape = chain.validate_next(parts, of_chain)?;
-            chain.push(Filter::with_bits(shape, parts.items, bits))?;
+            chain.push(Filter::new(shape, parts.items, bits))?;
         }
         validate_items(items, chain.filters().iter().map(Filter::items))?;
         Ok(chain)
@@ -336,7 +336,7 @@ impl Stored for Chain {
             let parts = parts?;
             let shape = chain.validate_next(parts, of_chain)?;
             let bits = Buffer::zeroed(parts.bytes)?;
-            chain.push(Filter::with_bits(shape, parts.items, bits))?;
+            chain.push(Filter::new(shape, parts.items, bits))?;
         }
         Ok(chain)
     }
