@@ -1,6 +1,5 @@
 //! SKETCH.AGE.
 
-use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::User;
 use crate::server::key::ReadKey;
@@ -40,20 +39,11 @@ impl Filter<'_> {
         }
     }
 
-    /// The pane in which each item was last added.
-    fn last_panes<'a>(
-        self,
-        items: impl Iterator<Item = &'a [u8]>,
-        panes: Panes,
-        on_result: impl FnMut(Option<u64>),
-    ) {
+    /// The pane in which an item was last added.
+    fn last_pane(self, item: &[u8], panes: Panes) -> Option<u64> {
         match self {
-            Self::Bloom(set) => items
-                .map(|item| set.last_pane(item, panes))
-                .for_each(on_result),
-            Self::Cuckoo(multiset) => {
-                (items.map(|item| multiset.last_pane(item, panes))).for_each(on_result);
-            }
+            Self::Bloom(set) => set.last_pane(item, panes),
+            Self::Cuckoo(multiset) => multiset.last_pane(item, panes),
         }
     }
 }
@@ -81,12 +71,13 @@ pub fn age(call: &mut Call<'_>) -> Result<(), Error> {
     let (timeline, unix_ms) = (filter.timeline(), call.unix_ms());
     let panes = timeline.panes_at(unix_ms);
     call.reply_array(items.len());
-    let items = items.map(Argument::bytes);
-    filter.last_panes(items, panes, |pane| match pane {
-        Some(pane) => {
-            call.reply_count(unix_ms.saturating_sub(timeline.window().start_of(pane)));
+    for item in items {
+        match filter.last_pane(item.bytes(), panes) {
+            Some(pane) => {
+                call.reply_count(unix_ms.saturating_sub(timeline.window().start_of(pane)));
+            }
+            None => call.reply_null(),
         }
-        None => call.reply_null(),
-    });
+    }
     Ok(())
 }
