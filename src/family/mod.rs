@@ -8,7 +8,6 @@ pub mod bloom;
 mod chunks;
 pub mod count_min;
 pub mod cuckoo;
-mod errors;
 mod filters;
 mod merge;
 mod new_key;

@@ -45,7 +45,7 @@ impl<'a> Call<'a> {
 
     /// Counts a written reply. `elements` is the number of replies that follow as its elements.
     #[inline]
-    pub(super) fn count_reply(&mut self, elements: usize) {
+    fn count_reply(&mut self, elements: usize) {
         match &mut self.open_array_len {
             Some(len) => {
                 debug_assert_eq!(elements, 0, "no arrays in an array of unknown length");
@@ -172,6 +172,18 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Refuses a command whose items would take too long, unless it must be obeyed.
+    ///
+    /// # Errors
+    /// `too_much`.
+    #[inline(always)]
+    pub fn check_work(&self, is_within_limit: bool, too_much: &'static CStr) -> Result<(), Error> {
+        match is_within_limit || self.must_obey() {
+            true => Ok(()),
+            false => Err(too_much.into()),
+        }
+    }
+
     /// The double, as the server parses doubles: `inf` is valid, `nan` is not. A command that must be obeyed can come from a
     /// server with another parser: all except Valkey 9.1 accept hexadecimal digits.
     #[inline]
@@ -196,7 +208,7 @@ impl<'a> Call<'a> {
 pub const ADVANCE_EVENT: &CStr = c"sketch.advance";
 
 /// The server's error for a key of another type.
-pub const WRONG_TYPE: &CStr = c"WRONGTYPE Operation against a key holding the wrong kind of value";
+const WRONG_TYPE: &CStr = c"WRONGTYPE Operation against a key holding the wrong kind of value";
 
 impl Call<'_> {
     /// An integer.
@@ -262,13 +274,29 @@ impl Call<'_> {
         unsafe { api!(RedisModule_ReplyWithError)(self.ctx(), text.as_ptr()) };
     }
 
+    /// The error of a handler, or of an item.
+    #[cold]
+    pub fn reply_refusal(&mut self, error: Error) {
+        match error {
+            Error::WrongArity => {
+                self.count_reply(0);
+                // SAFETY: the context is the running command's.
+                unsafe { api!(RedisModule_WrongArity)(self.ctx()) };
+            }
+            Error::WrongType => self.reply_error(WRONG_TYPE),
+            Error::Text(text) => self.reply_error(text),
+            Error::Formatted(text) => self.reply_error(&text),
+            Error::KeyTooLarge { bytes, max } => {
+                self.memory.report_key_too_large(bytes, max);
+                self.reply_error(&key_limit_error(max));
+            }
+        }
+    }
+
     /// The error for memory that was refused to an item; see
     /// [`Memory::error`](super::memory::Memory::error).
     pub fn reply_memory_error(&mut self, other: &'static CStr) {
-        match self.memory().error(other) {
-            Error::KeyTooLarge { max, .. } => self.reply_error(&key_limit_error(max)),
-            _ => self.reply_error(other),
-        }
+        self.reply_refusal(self.memory.error(other));
     }
 
     /// The head of an array; its elements follow as replies.

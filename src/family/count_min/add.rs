@@ -1,7 +1,6 @@
 //! CMS.INCRBY and CMS.INCRBYLIMIT.
 
 use super::types::{CounterMut, CounterType, NOT_FOUND};
-use crate::family::errors::text_of;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::Outcome;
@@ -142,7 +141,7 @@ fn reply_refusal(call: &mut Call<'_>, error: CountMinError) {
         CountMinError::OutOfMemory(_) => {
             call.reply_memory_error(c"CMS: Insufficient memory for a pane");
         }
-        error => call.reply_error(&text_of(error)),
+        error => call.reply_refusal(error.into()),
     }
 }
 

@@ -1,6 +1,5 @@
 //! The types `CMSk-TYPE` and, with a window, `cmswindow`, and what the commands need of them.
 
-use crate::family::errors::check_work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{CountedUsage, DataType, MeasuredUsage, Registration, registration};
@@ -80,7 +79,7 @@ impl Counter<'_> {
             // The depth is limited.
             Self::Windowed(_) => true,
         };
-        check_work(call, is_within_limit, TOO_MUCH)
+        call.check_work(is_within_limit, TOO_MUCH)
     }
 
     /// Calls `answer` with the estimated count of each item in these panes, in order.

@@ -1,7 +1,6 @@
 //! TOPK.ADD and TOPK.INCRBY.
 
 use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, TOO_MUCH, TopMut, TopType};
-use crate::family::errors::check_work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::Outcome;
@@ -55,7 +54,7 @@ fn add_all(
         (call.arg(first).bytes(), increment.unwrap_or(0))
     });
     let is_within_limit = entry.get().within_work_limit(increments);
-    check_work(call, is_within_limit, TOO_MUCH)?;
+    call.check_work(is_within_limit, TOO_MUCH)?;
     // An invalid increment ends the command.
     if let Some(advance) = entry.begin_write(call)
         && increment(call.arg(FIRST_ITEM + step - 1)).is_some()

@@ -1,7 +1,6 @@
 //! TOPK.QUERY, TOPK.COUNT, TOPK.LIST and TOPK.INFO.
 
 use super::types::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, TOO_MUCH, Top, TopType};
-use crate::family::errors::check_work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::ReadKey;
@@ -53,7 +52,7 @@ pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     let sketch = key.get::<TopType>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call, part)?;
     let items = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
-    check_work(call, sketch.within_work_limit(items), TOO_MUCH)?;
+    call.check_work(sketch.within_work_limit(items), TOO_MUCH)?;
     if let (Part::Series(series), Top::Windowed(sketch)) = (part, sketch) {
         let items = call.args_from(FIRST_ITEM).map(Argument::bytes);
         let items = items.map(|item| (item, sketch.hash(item)));

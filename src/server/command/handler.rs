@@ -1,12 +1,12 @@
 //! Handlers: the functions that the server calls for commands.
 
 use super::args::KeySpec;
-use crate::server::call::{Call, WRONG_TYPE};
+use crate::server::call::Call;
 use crate::server::context::{Context, end_without_memory};
 use crate::server::error::Error;
 use crate::server::guard::guarded;
 use crate::server::log::size;
-use crate::server::memory::{Memory, has_refused, key_limit_error, take_refused_bytes};
+use crate::server::memory::{Memory, has_refused, take_refused_bytes};
 use crate::server::part::{Part, Parts};
 use crate::server::stats::MemoryRefusal;
 use redis_module::raw;
@@ -135,21 +135,8 @@ fn complete(call: &mut Call<'_>, result: Option<Result<(), Error>>) {
             });
     }
     call.signal_advance();
-    match result {
-        Some(Ok(())) => {}
-        Some(Err(Error::WrongArity)) => {
-            call.count_reply(0);
-            // SAFETY: the context is the running command's.
-            unsafe { api!(RedisModule_WrongArity)(call.ctx()) };
-        }
-        Some(Err(Error::WrongType)) => call.reply_error(WRONG_TYPE),
-        Some(Err(Error::Text(text))) => call.reply_error(text),
-        Some(Err(Error::Formatted(text))) => call.reply_error(&text),
-        Some(Err(Error::KeyTooLarge { bytes, max })) => {
-            call.memory().report_key_too_large(bytes, max);
-            call.reply_error(&key_limit_error(max));
-        }
-        None => {}
+    if let Some(Err(error)) = result {
+        call.reply_refusal(error);
     }
     call.finish_replies(INTERNAL_ERROR);
 }
