@@ -1,7 +1,7 @@
 //! The stored fields before the nodes (docs/contributing/formats.md, "t-digests").
 
-use super::{Centroid, Extent, MAX_COMPRESSION, capacity};
-use crate::format::{FormatError, Sink, Source};
+use super::{Centroid, MAX_COMPRESSION, capacity};
+use crate::format::{FormatError, Source};
 use crate::memory::{OutOfMemory, try_push};
 
 /// The fields before the nodes.
@@ -18,36 +18,6 @@ pub(super) struct DigestFields {
 }
 
 impl DigestFields {
-    /// Those of a digest with this number of nodes, all of them merged.
-    pub fn new(compression: u32, extent: Extent, nodes: usize, compressions: i64) -> Self {
-        Self {
-            compression: f64::from(compression),
-            min: extent.min,
-            max: extent.max,
-            capacity: i64::from(capacity(compression)),
-            nodes: nodes as i64,
-            unmerged_nodes: 0,
-            compressions,
-            weight: extent.weight as f64,
-            unmerged_weight: 0.0,
-        }
-    }
-
-    /// Writes the values of a digest with these nodes.
-    pub fn save<I: Iterator<Item = Centroid>>(&self, nodes: impl Fn() -> I, sink: &mut dyn Sink) {
-        sink.write_double(self.compression);
-        sink.write_double(self.min);
-        sink.write_double(self.max);
-        sink.write_signed(self.capacity);
-        sink.write_signed(self.nodes);
-        sink.write_signed(self.unmerged_nodes);
-        sink.write_signed(self.compressions);
-        sink.write_double(self.weight);
-        sink.write_double(self.unmerged_weight);
-        nodes().for_each(|node| sink.write_double(node.mean));
-        nodes().for_each(|node| sink.write_double(node.weight as f64));
-    }
-
     /// Reads them.
     pub fn decode(source: &mut dyn Source) -> Result<Self, FormatError> {
         Ok(Self {

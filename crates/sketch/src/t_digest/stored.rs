@@ -194,19 +194,19 @@ impl Stored for TDigest {
 }
 
 impl TDigest {
-    /// Writes the values, with the samples in stable order.
+    /// Writes the values, with the samples in stable order: [`DigestFields`], with all nodes merged, and the nodes.
     fn save_sorted(&self, sorted: &[f64], sink: &mut dyn Sink) {
+        sink.write_double(self.compression.into());
+        sink.write_double(self.min);
+        sink.write_double(self.max);
+        sink.write_signed(self.capacity() as i64);
+        sink.write_signed(self.nodes() as i64);
+        sink.write_signed(0);
+        sink.write_signed(self.compressions);
+        sink.write_double(self.observations() as f64);
+        sink.write_double(0.0);
         let nodes = || in_order(self.centroids.nodes(), sorted);
-        self.stored_fields().save(nodes, sink);
-    }
-
-    /// The values before the nodes.
-    fn stored_fields(&self) -> DigestFields {
-        DigestFields::new(
-            self.compression,
-            self.extent(),
-            self.nodes(),
-            self.compressions,
-        )
+        nodes().for_each(|node| sink.write_double(node.mean));
+        nodes().for_each(|node| sink.write_double(node.weight as f64));
     }
 }
