@@ -122,7 +122,7 @@ add_all!(
     add_all_windowed,
     TopKWindow,
     |sketch: &TopKWindow| sketch.total(),
-    |sketch: &TopKWindow, item, hash| sketch.count_hashed_at(item, hash, Panes::ALL),
+    |sketch: &TopKWindow, _, hash| sketch.count_hashed_at(hash, Panes::ALL),
     refused
 );
 

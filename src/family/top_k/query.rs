@@ -55,12 +55,11 @@ pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
     call.check_work(sketch.within_work_limit(items), TOO_MUCH)?;
     if let (Part::Series(series), Top::Windowed(sketch)) = (part, sketch) {
         let items = call.args_from(FIRST_ITEM).map(Argument::bytes);
-        let items = items.map(|item| (item, sketch.hash(item)));
-        let items = try_collect(items).map_err(|_| NO_MEMORY)?;
+        let hashes = try_collect(items.map(|item| sketch.hash(item))).map_err(|_| NO_MEMORY)?;
         return series.reply(call, sketch.timeline(), Ok, |call, panes| {
-            call.reply_array(items.len());
-            for (item, hash) in &items {
-                call.reply_integer(sketch.count_hashed_at(item, hash, panes).into());
+            call.reply_array(hashes.len());
+            for hash in &hashes {
+                call.reply_integer(sketch.count_hashed_at(hash, panes).into());
             }
         });
     }

@@ -69,7 +69,7 @@ impl Top<'_> {
     pub fn count_hashed(self, item: &[u8], hash: &ItemHash, panes: Panes) -> u32 {
         match self {
             Self::Classic(sketch) => sketch.count_hashed(item, hash),
-            Self::Windowed(sketch) => sketch.count_hashed_at(item, hash, panes),
+            Self::Windowed(sketch) => sketch.count_hashed_at(hash, panes),
         }
     }
 

@@ -56,7 +56,7 @@ impl Accuracy for TopK {
         _: Panes,
         (): &mut <Self as Stored>::Cache,
     ) -> Result<Vec<Field>, OutOfMemory> {
-        let (depth, bytes) = (u64::from(self.depth), self.table.buffer().len() as u64);
+        let (depth, bytes) = (u64::from(self.depth), self.table.buckets.bytes.len() as u64);
         let mut work = 0u64;
         let is_confirmed = |item: &[u8], count| {
             work = work.saturating_add(hash_work(item, depth));

@@ -457,7 +457,7 @@ impl Heap {
 /// Blocks 0 to 4 are the arrays and the spare memory; block 5 + i is the item in slot i.
 impl Blocks for Heap {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        self.elements.buffer().visit(visitor);
+        self.elements.bytes.visit(visitor);
         visitor.visit(&self.slots);
         self.index.visit(visitor);
         visitor.visit(&self.spare);
@@ -469,7 +469,7 @@ impl Blocks for Heap {
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         match index {
-            0 => self.elements.buffer_mut().relocate(mover),
+            0 => self.elements.bytes.relocate(mover),
             1 => mover.relocate(&mut self.slots),
             2 => self.index.relocate(mover),
             3 => mover.relocate(&mut self.spare),

@@ -132,7 +132,7 @@ impl<const QUARTERS: usize> Index<QUARTERS> {
 
     /// Removes all entries.
     pub fn clear(&mut self) {
-        self.entries.buffer_mut().fill(0);
+        self.entries.bytes.fill(0);
         self.occupied = 0;
     }
 
@@ -193,23 +193,23 @@ impl<const QUARTERS: usize> Index<QUARTERS> {
     pub fn prefetch(&self, hash: u32) {
         if self.occupied != 0 {
             let home = self.home(hash);
-            prefetch(self.entries.buffer(), home * PAIR_BYTES as usize);
+            prefetch(&self.entries.bytes, home * PAIR_BYTES as usize);
         }
     }
 
     /// Bytes of the table.
     pub fn bytes(&self) -> usize {
-        self.entries.buffer().len()
+        self.entries.bytes.len()
     }
 
     /// Passes the block to `visitor`, if there is one.
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
-        self.entries.buffer().visit(visitor);
+        self.entries.bytes.visit(visitor);
     }
 
     /// Passes the block to `mover`, which may move it.
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
-        self.entries.buffer_mut().relocate(mover);
+        self.entries.bytes.relocate(mover);
     }
 
     /// The entry where the search for a hash starts. The table is not empty.

@@ -44,6 +44,7 @@ use heap::Heap;
 pub use item_hash::ItemHash;
 use item_hash::{Buckets, fingerprint_of};
 pub use merge::MergeError;
+use pairs::Pairs;
 use parameters::Parameters;
 pub use parameters::{DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopKError};
 use random::Random;
@@ -143,7 +144,9 @@ impl TopK {
     ) -> Result<Self, TopKError> {
         let parameters = Parameters::new(k, width, depth, decay)?;
         parameters.request_memory(budget)?;
-        let table = Table::new(parameters)?;
+        let table = Table {
+            buckets: Pairs::zeroed(parameters.bucket_count())?,
+        };
         let heap = Heap::new(parameters.k)?;
         let random = seed_from(|feed| parameters.digest(feed));
         Ok(Self::assemble(parameters, table, heap, random))
@@ -228,7 +231,7 @@ impl TopK {
             || within_work_limit(
                 add_work(items, rows, &self.decay),
                 rows,
-                self.table.buffer().len() as u64,
+                self.table.buckets.bytes.len() as u64,
             )
     }
 
@@ -359,13 +362,13 @@ impl TopK {
     /// The bucket array, which the chunks of a dump hold. Any contents are valid.
     #[must_use]
     pub fn bucket_bytes(&self) -> &[u8] {
-        self.table.buffer()
+        &self.table.buckets.bytes
     }
 
     /// [`Stored::digest`](crate::stored::Stored::digest) without the random state.
     fn digest_content(&self, feed: &mut dyn FnMut(&[u8])) {
         self.parameters().digest(feed);
-        feed(self.table.buffer());
+        feed(&self.table.buckets.bytes);
         for element in self.heap.iter() {
             feed(&element.position.to_le_bytes());
             feed(&element.count.to_le_bytes());
@@ -390,14 +393,14 @@ impl Timed for TopK {}
 
 impl Blocks for TopK {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        self.table.buffer().visit(visitor);
+        self.table.buckets.bytes.visit(visitor);
         self.heap.for_each_block(visitor);
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         match index.checked_sub(1) {
             None => {
-                self.table.buffer_mut().relocate(mover);
+                self.table.buckets.bytes.relocate(mover);
                 true
             }
             Some(index) => self.heap.relocate_block(index, mover),

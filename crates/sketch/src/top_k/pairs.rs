@@ -11,7 +11,8 @@ pub(super) const PAIR_BYTES: u64 = 8;
 /// Pairs of little-endian 32-bit numbers, eight bytes per pair.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(super) struct Pairs {
-    bytes: Buffer,
+    /// The stored form. Any contents are valid.
+    pub bytes: Buffer,
 }
 
 impl Pairs {
@@ -54,16 +55,6 @@ impl Pairs {
     ) {
         let pairs = &mut self.bytes.as_chunks_mut::<8>().0[first..];
         pairs.sort_unstable_by(|left, right| compare(decoded(*left), decoded(*right)));
-    }
-
-    /// The stored form.
-    pub fn buffer(&self) -> &Buffer {
-        &self.bytes
-    }
-
-    /// The stored form, mutable. Any contents are valid.
-    pub fn buffer_mut(&mut self) -> &mut Buffer {
-        &mut self.bytes
     }
 }
 

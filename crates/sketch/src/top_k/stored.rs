@@ -44,7 +44,9 @@ fn finish(
         ));
     }
     heap.trim()?;
-    let table = Table::from(buckets);
+    let table = Table {
+        buckets: buckets.into(),
+    };
     if let Some(random) = random {
         return Ok(TopK::assemble(parameters, table, heap, random));
     }
@@ -129,7 +131,7 @@ impl Stored for TopK {
         sink.write_unsigned(parameters.width.into());
         sink.write_unsigned(parameters.depth.into());
         sink.write_double(parameters.decay);
-        sink.write_bytes(self.table.buffer());
+        sink.write_bytes(&self.table.buckets.bytes);
         let records = self.heap.records();
         records.write(
             |position| self.record(position),
@@ -197,11 +199,11 @@ impl Stored for TopK {
     }
 
     fn arrays(&self) -> impl Iterator<Item = &[u8]> {
-        std::iter::once(&**self.table.buffer())
+        std::iter::once(&*self.table.buckets.bytes)
     }
 
     fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
-        (number == 0).then(|| &mut **self.table.buffer_mut())
+        (number == 0).then(|| &mut *self.table.buckets.bytes)
     }
 
     /// Feeds the logical state: equal for sketches that give equal replies to all further commands, whatever memory

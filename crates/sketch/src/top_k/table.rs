@@ -1,11 +1,10 @@
 //! The table of buckets that counts items by fingerprint (HeavyKeeper, section 3.2).
 
+use super::MIN_PREFETCH_BYTES;
 use super::decay::{Decay, Decayed};
 use super::item_hash::Buckets;
 use super::pairs::{PAIR_BYTES, Pairs};
 use super::random::Random;
-use super::{MIN_PREFETCH_BYTES, Parameters};
-use crate::buffer::Buffer;
 use crate::memory::OutOfMemory;
 use crate::prefetch::prefetch;
 
@@ -26,11 +25,6 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Empty buckets.
-    pub fn new(parameters: Parameters) -> Result<Self, OutOfMemory> {
-        Pairs::zeroed(parameters.bucket_count()).map(|buckets| Self { buckets })
-    }
-
     /// A copy with separate memory.
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         self.buckets.try_clone().map(|buckets| Self { buckets })
@@ -146,30 +140,11 @@ impl Table {
     /// Prefetches the buckets with these numbers if the table is larger than the caches.
     #[inline]
     pub fn prefetch(&self, buckets: impl Iterator<Item = usize>) {
-        let bytes = self.buckets.buffer();
+        let bytes = &self.buckets.bytes;
         if bytes.len() > MIN_PREFETCH_BYTES {
             for bucket in buckets {
                 prefetch(bytes, bucket * PAIR_BYTES as usize);
             }
-        }
-    }
-
-    /// The stored form.
-    pub fn buffer(&self) -> &Buffer {
-        self.buckets.buffer()
-    }
-
-    /// The stored form, mutable.
-    pub fn buffer_mut(&mut self) -> &mut Buffer {
-        self.buckets.buffer_mut()
-    }
-}
-
-impl From<Buffer> for Table {
-    /// The caller checks the length.
-    fn from(buckets: Buffer) -> Self {
-        Self {
-            buckets: buckets.into(),
         }
     }
 }

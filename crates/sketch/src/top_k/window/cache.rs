@@ -31,7 +31,7 @@ impl Cache<TopKWindow> for RankingCache {
     fn forget(&mut self, _: &TopKWindow, freed: &mut impl BlockVisitor) {
         for ranking in self.rankings.iter_mut().filter_map(Option::take) {
             freed.visit(&ranking.sums);
-            ranking.top.buffer().visit(freed);
+            ranking.top.bytes.visit(freed);
         }
     }
 
@@ -45,7 +45,7 @@ impl Blocks for RankingCache {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         for ranking in self.rankings.iter().flatten() {
             visitor.visit(&ranking.sums);
-            ranking.top.buffer().visit(visitor);
+            ranking.top.bytes.visit(visitor);
         }
     }
 
@@ -55,7 +55,7 @@ impl Blocks for RankingCache {
         };
         match index % 2 {
             0 => mover.relocate(&mut ranking.sums),
-            _ => ranking.top.buffer_mut().relocate(mover),
+            _ => ranking.top.bytes.relocate(mover),
         }
         true
     }

@@ -286,7 +286,7 @@ impl TopKWindow {
             candidate.positions = [NONE; 2];
         }
         for members in [&mut self.heap, &mut self.list] {
-            members.elements.buffer_mut().fill(0);
+            members.elements.bytes.fill(0);
         }
     }
 

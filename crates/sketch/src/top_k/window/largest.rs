@@ -20,7 +20,7 @@ pub(super) struct Largest<'a> {
 impl<'a> Largest<'a> {
     /// None. Clears `top`, which will contain as many candidates as it has elements.
     pub fn new(top: &'a mut Pairs, candidates: &'a Candidates) -> Self {
-        top.buffer_mut().fill(0);
+        top.bytes.fill(0);
         Self {
             top,
             used: 0,

@@ -98,11 +98,11 @@ impl Members {
 
     /// Passes the block to `visitor`.
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
-        self.elements.buffer().visit(visitor);
+        self.elements.bytes.visit(visitor);
     }
 
     /// Passes the block to `mover`, which may move it.
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
-        self.elements.buffer_mut().relocate(mover);
+        self.elements.bytes.relocate(mover);
     }
 }

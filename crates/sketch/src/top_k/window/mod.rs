@@ -79,7 +79,7 @@ struct Pane {
 
 impl Pane {
     fn visit(&self, visitor: &mut impl BlockVisitor) {
-        self.table.buffer().visit(visitor);
+        self.table.bytes.visit(visitor);
         visitor.visit(&self.listed);
     }
 }
@@ -220,12 +220,6 @@ impl TopKWindow {
     #[must_use]
     pub fn decay(&self) -> f64 {
         self.parameters.decay
-    }
-
-    /// Number of candidates: items that are or may become part of the list.
-    #[must_use]
-    pub fn candidate_count(&self) -> usize {
-        self.candidates.len() as usize
     }
 
     /// Whether the limit on the bytes of all candidates, 16 MiB, permits an item of this length that is not a candidate.
@@ -572,9 +566,7 @@ impl Blocks for TopKWindow {
             _ => {
                 let (index, panes) = (index - FIRST_OF_PANES, self.panes.all().len());
                 match self.panes.contents_mut().nth(index / 2) {
-                    Some(pane) if index.is_multiple_of(2) => {
-                        pane.table.buffer_mut().relocate(mover)
-                    }
+                    Some(pane) if index.is_multiple_of(2) => pane.table.bytes.relocate(mover),
                     Some(pane) => mover.relocate(&mut pane.listed),
                     None => return self.candidates.relocate_block(index - 2 * panes, mover),
                 }

@@ -100,13 +100,13 @@ impl TopKWindow {
     /// The estimated number of occurrences of an item in these panes; see [`TopKWindow::count_hashed_at`].
     #[must_use]
     pub fn count_at(&self, item: &[u8], panes: Panes) -> u32 {
-        self.count_hashed_at(item, &self.hash(item), panes)
+        self.count_hashed_at(&self.hash(item), panes)
     }
 
     /// The estimated number of occurrences of an item, with its hash ([`TopKWindow::hash`]), in these
     /// panes: the sum, over the panes, of the count of its cell, at most 2^32 - 1. Cost: two buckets per pane.
     #[must_use]
-    pub fn count_hashed_at(&self, _item: &[u8], hash: &ItemHash, panes: Panes) -> u32 {
+    pub fn count_hashed_at(&self, hash: &ItemHash, panes: Panes) -> u32 {
         let item = self.buckets.places(hash.of_seed());
         saturated(sum_of_estimates(self.panes.counted(panes), item))
     }

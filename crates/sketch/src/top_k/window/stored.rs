@@ -17,7 +17,7 @@ use std::ffi::CStr;
 impl Pane {
     fn save(&self, sink: &mut dyn Sink) {
         sink.write_unsigned(self.total);
-        sink.write_array(self.table.buffer());
+        sink.write_array(&self.table.bytes);
         sink.write_unsigned(self.listed.len() as u64);
         for &number in &self.listed {
             sink.write_unsigned(number.into());
@@ -196,7 +196,7 @@ impl Stored for TopKWindow {
         self.seed().save(sink);
         sink.write_unsigned(self.random.to_stored());
         for members in [&self.heap, &self.list] {
-            sink.write_bytes(members.elements.buffer());
+            sink.write_bytes(&members.elements.bytes);
         }
         self.panes.save(sink, Pane::save);
         sink.write_unsigned(self.candidates.len().into());
@@ -211,13 +211,13 @@ impl Stored for TopKWindow {
         self.panes
             .all()
             .iter()
-            .map(|pane| &**pane.content.table.buffer())
+            .map(|pane| &*pane.content.table.bytes)
     }
 
     fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
         self.stamp.change();
         let pane = self.panes.contents_mut().nth(number)?;
-        Some(pane.table.buffer_mut())
+        Some(&mut pane.table.bytes)
     }
 
     /// A copy that continues with the same random numbers.

@@ -326,7 +326,8 @@ pub(super) struct Counted {
 /// The buckets, each of five cells. Any contents are valid. The places that its methods take are those for its number of buckets.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(super) struct Table {
-    bytes: Buffer,
+    /// The stored form.
+    pub bytes: Buffer,
 }
 
 impl Table {
@@ -470,16 +471,6 @@ impl Table {
         for bucket in item.buckets {
             prefetch_bucket(&self.bytes, bucket);
         }
-    }
-
-    /// The stored form.
-    pub fn buffer(&self) -> &Buffer {
-        &self.bytes
-    }
-
-    /// The stored form, mutable.
-    pub fn buffer_mut(&mut self) -> &mut Buffer {
-        &mut self.bytes
     }
 }
 

@@ -99,7 +99,7 @@ fn a_pane_that_can_grow_also_lists_the_items_of_the_list() {
     let mut sketch = steady(4);
     sketch.advance(5);
     assert_eq!(items_at(&sketch, 0), [b"a", b"b"]);
-    assert_eq!(sketch.candidate_count(), 2);
+    assert_eq!(sketch.candidates.len(), 2);
 }
 
 /// A pane that becomes longer because its sibling has no additions lists k items, as a merged one.
@@ -171,7 +171,7 @@ fn counts_of_an_item_in_both_panes_are_added() {
     sketch.advance(5);
     let expected = [(b"a", 30), (b"c", 9), (b"b", 5)].map(|(item, count)| (item.to_vec(), count));
     assert_eq!(listed(&sketch, 5), expected);
-    let bytes = sketch.panes.all()[0].content.table.buffer();
+    let bytes = sketch.panes.all()[0].content.table.bytes;
     let counts = bytes.chunks(8).map(|cell| cell[4]);
     let mut counts: Vec<u8> = counts.filter(|&count| count > 0).collect();
     counts.sort_unstable();
@@ -189,11 +189,11 @@ fn a_merge_keeps_k_candidates() {
         }
     }
     sketch.advance(2);
-    assert_eq!(sketch.candidate_count(), 4);
+    assert_eq!(sketch.candidates.len(), 4);
     sketch.advance(5);
     let pane = &sketch.panes.all()[0].content;
     assert_eq!(items_of(&sketch, pane), [b"a", b"b"]);
-    assert_eq!(sketch.candidate_count(), 2);
+    assert_eq!(sketch.candidates.len(), 2);
     assert_eq!(sketch.count_at(b"d", sketch.panes_in(5)), 3);
 }
 
@@ -219,7 +219,7 @@ fn a_pane_without_increments_is_removed_when_it_is_closed() {
         assert_eq!(totals(&sketch), [(0, 0)]);
         sketch.advance(1);
         assert_eq!(totals(&sketch), []);
-        assert_eq!(sketch.candidate_count(), 0);
+        assert_eq!(sketch.candidates.len(), 0);
         sketch.add(b"b", 1).unwrap();
         sketch.advance(2);
         sketch.add(b"c", 0).unwrap();
@@ -262,7 +262,7 @@ fn a_step_reads_the_panes_that_change() {
         for item in 0..30u64 {
             sketch.add(&(item + pane / 3).to_le_bytes(), 3).unwrap();
         }
-        let candidates = sketch.candidate_count() as u64;
+        let candidates = u64::from(sketch.candidates.len());
         let read = ESTIMATES.with(|work| work.during(|| assert!(sketch.advance(pane + 1))));
         // The closed pane, the merged ones, their halves, the expired one, and of two merges the next younger panes.
         most = most.max(read.div_ceil(candidates));
@@ -270,7 +270,7 @@ fn a_step_reads_the_panes_that_change() {
     }
     assert!(most <= 5 + 2 * YOUNGER as u64 && sum > 0, "{most}");
     // A jump reads each pane at most once, and for each merge the next younger panes for the candidates of both.
-    let candidates = sketch.candidate_count() as u64;
+    let candidates = u64::from(sketch.candidates.len());
     let panes = sketch.panes.all().len() as u64;
     let read = ESTIMATES.with(|work| work.during(|| assert!(sketch.advance(215))));
     let merges = panes - sketch.panes.all().len() as u64;

@@ -96,7 +96,7 @@ fn most_candidates_are_read_in_the_newest_pane_only() {
         let timeline = *sketch.timeline();
         let now = timeline.window().start_of(timeline.newest());
         let panes = timeline.panes_within(now, timeline.window().ms() / share);
-        let candidates = sketch.candidate_count() as u64;
+        let candidates = u64::from(sketch.candidates.len());
         let read = ESTIMATES
             .with(|estimates| estimates.during(|| assert_eq!(listed(&sketch, panes).len(), 20)));
         // Without bounds: 20 to 30 panes for each candidate.

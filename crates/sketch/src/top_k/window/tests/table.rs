@@ -33,7 +33,7 @@ fn table(cells: &[Cells]) -> Table {
 fn cells(table: &Table) -> Vec<Cells> {
     let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap());
     let cell = |bytes: &[u8]| (number(&bytes[..4]), number(&bytes[4..]));
-    let buckets = table.buffer().chunks(40);
+    let buckets = table.bytes.chunks(40);
     buckets
         .map(|bytes| std::array::from_fn(|number| cell(&bytes[8 * number..][..8])))
         .collect()
@@ -71,7 +71,7 @@ fn a_table_has_a_bucket_per_5_cells_and_at_least_1() {
         let parameters = Parameters::new(1, width, depth, 0.9).unwrap();
         assert_eq!(Buckets::of(parameters).bytes(), bytes);
         assert_eq!(
-            Table::new(Buckets::of(parameters)).unwrap().buffer().len() as u64,
+            Table::new(Buckets::of(parameters)).unwrap().bytes.len() as u64,
             bytes
         );
     }
@@ -486,9 +486,9 @@ proptest! {
         let (decay, mut random) = (Decay::new(0.9), Random::from_seed(3));
         for &(hash, increment) in &hashes {
             let item = buckets(number).places(hash % 0x0fff_ffff_0000_000f);
-            let before = one.buffer().to_vec();
+            let before = one.bytes.to_vec();
             let counted = one.count(item, increment, &decay, &mut random);
-            prop_assert_eq!(counted.changed, *before != **one.buffer());
+            prop_assert_eq!(counted.changed, *before != *one.bytes);
             prop_assert!(counted.estimate >= one.estimate(item).min(1) * increment.min(1));
         }
         one.merge(&mut other);
