@@ -171,7 +171,7 @@ fn counts_of_an_item_in_both_panes_are_added() {
     sketch.advance(5);
     let expected = [(b"a", 30), (b"c", 9), (b"b", 5)].map(|(item, count)| (item.to_vec(), count));
     assert_eq!(listed(&sketch, 5), expected);
-    let bytes = sketch.panes.all()[0].content.table.bytes;
+    let bytes = &sketch.panes.all()[0].content.table.bytes;
     let counts = bytes.chunks(8).map(|cell| cell[4]);
     let mut counts: Vec<u8> = counts.filter(|&count| count > 0).collect();
     counts.sort_unstable();
