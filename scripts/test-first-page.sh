@@ -134,7 +134,7 @@ fi
 [ "$(id -u)" -eq 0 ] || fail "the Debian systems need root"
 for suite in "$@"; do
     system=$(mktemp -d "${TMPDIR:-/tmp}/roughly-$suite-XXXXXX") port=6379 programs=$system/usr/local/bin
-    cp -a "$(scripts/fetch.sh chroot "$suite" git make sudo ca-certificates)/." "$system"
+    new_system "$system" "$suite" git make sudo ca-certificates
     mount -t proc proc "$system/proc"
     mount --rbind /dev "$system/dev"
     # To remove this mount later does not remove that of this machine.

@@ -23,20 +23,11 @@ buildah() {
 }
 trap 'stop_server; umount "$root/modules" 2> /dev/null || true; buildah rm -a > /dev/null 2>&1 || true; rm -rf "$dir"' EXIT
 
-# base_image NAME SYSTEM [PACKAGE...]: creates the image localhost/NAME from a copy of the directory SYSTEM and Debian
-# packages.
+# base_image NAME SUITE PACKAGE...: creates the image localhost/NAME from a Debian system with these packages.
 base_image() {
-    local name=$1 system=$2 container root
-    shift 2
+    local name=$1 container
     container=$(buildah from scratch)
-    root=$(buildah mount "$container")
-    cp -a "$system/." "$root"
-    if [ $# -gt 0 ]; then
-        cp /etc/resolv.conf "$root/etc"
-        chroot "$root" apt-get update -qq
-        chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" \
-            > "$dir/apt" 2>&1 || fail "$(< "$dir/apt")"
-    fi
+    new_system "$(buildah mount "$container")" "${@:2}"
     buildah umount "$container" > /dev/null
     # The mount point of Rust, which only the build uses.
     buildah config --env PATH=/opt/rust/bin:/usr/sbin:/usr/bin:/sbin:/bin --env CARGO_HOME=/usr/local/cargo "$container"
@@ -49,9 +40,9 @@ passed "docker-compose accepts compose.yaml"
 
 if ! buildah inspect --type image localhost/rust > /dev/null 2>&1; then
     # The packages of Debian in the image of Rust that the build needs.
-    base_image rust "$(scripts/fetch.sh chroot bookworm redis-server)" gcc libc6-dev ca-certificates
+    base_image rust bookworm gcc libc6-dev ca-certificates
 fi
-base_image server "$(scripts/fetch.sh chroot trixie valkey-server)"
+base_image server trixie valkey-server
 
 # The context must not depend on other files of the clone.
 revision=0123456789ab

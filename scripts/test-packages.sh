@@ -20,6 +20,11 @@ version=$(package_version)
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-packages-XXXXXX")
 trap 'stop_server; rm -rf "$dir"' EXIT
 
+# deb_of TARGET: prints the path of the Debian package.
+deb_of() {
+    echo "target/dist/roughly_${version}_$(debian_architecture "$1").deb"
+}
+
 # check_crates: packages the crates roughly-dump and roughly-sketch, builds them from the packages, and checks the files in
 # the packages. Needs cargo 1.90 or later, which can package a crate together with another one that is not published yet.
 check_crates() {
@@ -140,7 +145,7 @@ if [ "${1:-}" != built ]; then
     check_crates
     scripts/dist.sh
     # A single package is built without the others, and has the same bytes.
-    package=target/dist/roughly_${version}_$(debian_architecture "$machine").deb
+    package=$(deb_of "$machine")
     mv "$package" "$dir/release.deb"
     scripts/dist.sh machine deb > "$dir/dist"
     cmp "$package" "$dir/release.deb" || fail "scripts/dist.sh machine deb builds another package than scripts/dist.sh"
@@ -220,11 +225,6 @@ grep -q 'run make build first' "$dir/make" || fail "make install without a modul
 rm -rf "$dir/clone"
 passed "make install and make uninstall do not write to the clone"
 
-# deb_of TARGET: prints the path of the Debian package.
-deb_of() {
-    echo "target/dist/roughly_${version}_$(debian_architecture "$1").deb"
-}
-
 # purge ROOT COMMAND...: removes the package with dpkg, which COMMAND runs, and compares the files of the system in ROOT with those in $before.
 purge() {
     local root=$1 runtime='^\./run/(redis|valkey)'
@@ -247,11 +247,27 @@ use_module() {
     stop_server
 }
 
+# use_server KIND [EMULATOR]: starts the KIND-server of $system as the service does, with its own user and Debian's configuration, but
+# without systemd; uses the module, and stops the server. With a Unix socket, because the chroot shares the network of this machine.
+use_server() {
+    local kind=$1 user
+    shift
+    user=$(stat -c %u:%g "$system/var/lib/$kind")
+    install -d -o "${user%:*}" -g "${user#*:}" "$system/run/$kind"
+    # The system has no locales. The server's test for a bug of old kernels fails in the emulator.
+    LC_ALL=C chroot --userspec="$user" "$system" "$@" "/usr/bin/$kind-server" "/etc/$kind/$kind.conf" --daemonize no --port 0 \
+        --unixsocket "/run/$kind/socket" ${1:+--ignore-warnings ARM64-COW-BUG} > "$dir/server.log" 2>&1 &
+    server=$!
+    use_module "$module" chroot "$system" "$@" "/usr/bin/$kind-cli" -s "/run/$kind/socket" -e
+    rm -rf "$system/run/$kind"
+    cp "$dir/conf" "$system/etc/$kind/$kind.conf"
+}
+
 # on_debian SUITE KIND: on a copy of the suite with Debian's KIND-server, installs the package, adds the line that loads the
 # module to the server's configuration, uses the module, and removes the package.
 on_debian() {
-    local suite=$1 kind=$2 system=$dir/$1 before broken client added
-    cp -a "$(scripts/fetch.sh chroot "$suite" "$kind-server")" "$system"
+    local suite=$1 kind=$2 system=$dir/$1 before broken added
+    new_system "$system" "$suite" "$kind-server"
     cp "$(deb_of "$machine")" "$system/tmp/roughly.deb"
     cp "$system/etc/$kind/$kind.conf" "$dir/conf"
     before=$(inventory "$system")
@@ -262,19 +278,7 @@ on_debian() {
     passed "copy-sketches and bf-exporter report on $suite that Python is missing"
     chroot "$system" /usr/share/roughly/install.sh --configure "/etc/$kind/$kind.conf" > "$dir/configure" 2>&1 \
         || fail "--configure on $suite: $(< "$dir/configure")"
-    # Start the server as the service does, with its own user and Debian's configuration, but without systemd.
-    # Use a Unix socket, because the chroot shares the network of this machine.
-    mkdir -p "$system/run/$kind"
-    chroot "$system" chown "$kind:$kind" "/run/$kind"
-    chroot "$system" setpriv --reuid "$kind" --regid "$kind" --init-groups \
-        "/usr/bin/$kind-server" "/etc/$kind/$kind.conf" --daemonize no --port 0 \
-        --unixsocket "/run/$kind/socket" > "$dir/server.log" 2>&1 &
-    server=$!
-    client=(chroot "$system" "/usr/bin/$kind-cli" -s "/run/$kind/socket" -e)
-    use_module "$module" "${client[@]}"
-    rm -rf "$system/run/$kind"
-
-    cp "$dir/conf" "$system/etc/$kind/$kind.conf"
+    use_server "$kind"
     purge "$system" chroot "$system" dpkg
     [ ! -s "$dir/purge" ] || fail "dpkg --purge printed: $(< "$dir/purge")"
 
@@ -311,7 +315,7 @@ on_debian trixie valkey
 # on_other_architecture TARGET NAME KIND: like on_debian, for a server that runs in an
 # emulator. This machine's dpkg installs the package, because the emulator cannot start the programs that dpkg starts.
 on_other_architecture() {
-    local target=$1 name=$2 kind=$3 architecture system before client
+    local target=$1 name=$2 kind=$3 architecture system before
     architecture=$(debian_architecture "$target")
     system=$dir/$architecture
     scripts/fetch.sh server-for "$target" "$name"
@@ -321,11 +325,11 @@ on_other_architecture() {
     for directory in bin lib; do
         [ -e "$system/$directory" ] || ln -s "usr/$directory" "$system/$directory"
     done
-    mkdir -p "$system/run/$kind" "$system/proc" "$system/tmp" "$system/var/lib/dpkg/"{info,updates} \
+    mkdir -p "$system/run" "$system/proc" "$system/tmp" "$system/var/lib/dpkg/"{info,updates} \
         "$system/var/lib/$kind" "$system/var/log/$kind"
     touch "$system/var/lib/dpkg/status"
-    chown -R 999:999 "$system/run/$kind" "$system/var/lib/$kind" "$system/var/log/$kind" "$system/etc/$kind"
-    cp -a "$system/etc/$kind/$kind.conf" "$dir/conf"
+    chown -R 999:999 "$system/var/lib/$kind" "$system/var/log/$kind" "$system/etc/$kind"
+    cp "$system/etc/$kind/$kind.conf" "$dir/conf"
     before=$(inventory "$system")
     dpkg --root="$system" --add-architecture "$architecture"
     # The package database of the system is empty, so dpkg cannot find libc6 in it.
@@ -333,14 +337,7 @@ on_other_architecture() {
         || fail "dpkg -i for $architecture: $(< "$dir/dpkg")"
     DESTDIR=$system "$system/usr/share/roughly/install.sh" --configure "$system/etc/$kind/$kind.conf" > "$dir/configure" 2>&1 \
         || fail "--configure for $architecture: $(< "$dir/configure")"
-    # The system has no locales. The server's test for a bug of old kernels fails in the emulator.
-    LC_ALL=C chroot --userspec=999:999 "$system" /emulator "/usr/bin/$kind-server" "/etc/$kind/$kind.conf" --daemonize no \
-        --port 0 --unixsocket "/run/$kind/socket" --ignore-warnings ARM64-COW-BUG > "$dir/server.log" 2>&1 &
-    server=$!
-    client=(chroot "$system" /emulator "/usr/bin/$kind-cli" -s "/run/$kind/socket" -e)
-    use_module "$module" "${client[@]}"
-    rm -rf "$system/run/$kind/"*
-    cp -a "$dir/conf" "$system/etc/$kind/$kind.conf"
+    use_server "$kind" /emulator
     purge "$system" dpkg --root="$system"
     passed "the .deb package for $architecture installs, runs and is removed completely with $name in an emulator"
     rm -rf "$system"
@@ -348,14 +345,13 @@ on_other_architecture() {
 
 # with_musl TARGET: loads the module of the tarball into a server with musl.
 with_musl() {
-    local target=$1 client
+    local target=$1
     scripts/fetch.sh server redis-musl
     DESTDIR=$dir/musl "$dir/roughly-$version-$(platform "$target")/install.sh" > /dev/null
     target/servers/redis-musl/server --port 0 --unixsocket "$dir/socket" --dir "$dir" \
         --loadmodule "$dir/musl$module" > "$dir/server.log" 2>&1 &
     server=$!
-    client=(target/servers/redis-musl/cli -s "$dir/socket" -e)
-    use_module "$dir/musl$module" "${client[@]}"
+    use_module "$dir/musl$module" target/servers/redis-musl/cli -s "$dir/socket" -e
     passed "a server with musl loads the module of the tarball for $target"
 }
 

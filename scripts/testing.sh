@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Messages and servers of the scripts that test and release packages, images and pages. They source this file.
+# Messages, Debian systems and servers of the scripts that test and release packages, images and pages, and of with-server.sh. They source
+# this file.
 
 script=$(basename "$0" .sh)
 
@@ -18,6 +19,14 @@ continue_as_root() {
         echo "$script: continuing with sudo, because chroot needs root" >&2
         exec sudo env "PATH=$PATH" "HOME=$HOME" "$PWD/scripts/$script.sh" "$@"
     fi
+}
+
+# new_system DIRECTORY SUITE PACKAGE...: copies a Debian system with these packages into DIRECTORY.
+new_system() {
+    local system
+    system=$(scripts/fetch.sh chroot "${@:2}") || return
+    mkdir -p "$1"
+    cp -a "$system/." "$1"
 }
 
 # The process ID of the server that a script has started, or empty.
