@@ -10,6 +10,9 @@
 #   scripts/bench.sh sketches [NAME]               the sketches without a server (benches/sketches.rs)
 #   scripts/bench.sh pauses                        latency of BF.ADD without and during BGSAVE, and the time to load, of
 #                                                  filters of 1 GiB, with the server's own tools
+#   scripts/bench.sh rate-limits                   memory of the rate limiters of docs/recipes/rate-limiting.md, and CPU time
+#                                                  per request, as a table; the last columns are ratios to CMS.INCRBYLIMIT
+#   scripts/bench.sh set-memory SERVER...          memory of sets on each server, for README.md and docs/choosing.md
 #   scripts/bench.sh instructions [CASE...]        instructions per command (scripts/instructions.sh)
 #   scripts/bench.sh report                        writes the tables and charts of docs/performance.md and README.md
 #                                                  from the results in benches/record
@@ -30,60 +33,192 @@ part=${1:-server}
 [ $# -eq 0 ] || shift
 scripts/install.sh build server
 case $part in
-    server | small-keys | batches)
-        ROUGHLY_REDISBLOOM=${ROUGHLY_REDISBLOOM:-$(scripts/fetch.sh redisbloom)}
-        export ROUGHLY_REDISBLOOM
-        cargo build --release --lib -p roughly
-        [ "$part" = server ] || set -- "--$part" "$@"
-        exec cargo bench -p benches --bench server -- "$@"
-        ;;
     sketches) exec cargo bench -p benches --bench sketches -- "$@" ;;
-    huge-pages)
-        cargo build --release --lib -p roughly
-        exec cargo bench -p benches --bench server -- --huge-pages "$@"
-        ;;
     report) exec cargo bench -p benches --bench report ;;
     instructions) exec scripts/instructions.sh "$@" ;;
-    pauses) cargo build --release --lib -p roughly ;;
+    server | small-keys | batches | huge-pages | pauses | rate-limits | set-memory) ;;
     *)
         echo "bench: unknown part: $part" >&2
         exit 2
         ;;
 esac
+scripts/build-module.sh
+case $part in
+    server | small-keys | batches)
+        ROUGHLY_REDISBLOOM=${ROUGHLY_REDISBLOOM:-$(scripts/fetch.sh redisbloom)}
+        export ROUGHLY_REDISBLOOM
+        [ "$part" = server ] || set -- "--$part" "$@"
+        exec cargo bench -p benches --bench server -- "$@"
+        ;;
+    huge-pages) exec cargo bench -p benches --bench server -- --huge-pages "$@" ;;
+esac
 
-server=$(scripts/find-server.sh) cli=$(scripts/find-server.sh cli) benchmark=$(scripts/find-server.sh benchmark)
-work=$(mktemp -d) port=$((20000 + RANDOM % 12000))
-trap 'kill %1 2> /dev/null || true; rm -rf "$work"' EXIT
-start() {
-    "$server" --port "$port" --bind 127.0.0.1 --save "" --dir "$work" --rdbcompression no --logfile "$work/log" \
-        --loadmodule "$PWD/target/release/libroughly.so" > /dev/null &
-    until [ "$("$cli" -p "$port" ping 2> /dev/null)" = PONG ]; do
+# The following functions use the server at ROUGHLY_PORT.
+
+# on_server FUNCTION: runs a function of this script while a server with the module runs.
+on_server() {
+    scripts/with-server.sh bash -euo pipefail -c "$1"
+}
+
+# call ARGUMENT...: sends a command.
+call() {
+    "$(scripts/find-server.sh cli)" -p "$ROUGHLY_PORT" "$@"
+}
+
+# benchmark ARGUMENT...: runs the server's benchmark program with four clients.
+benchmark() {
+    "$(scripts/find-server.sh benchmark)" -p "$ROUGHLY_PORT" -c 4 "$@"
+}
+
+# field SECTION NAME: prints a field of INFO.
+field() {
+    call info "$1" | tr -d '\r' | sed -n "s/^$2://p"
+}
+
+# version: prints the name and the version of the server.
+version() {
+    call info server | tr -d '\r' | sed -n 's/^\(redis\|valkey\)_version:/\1 /p' | tail -1
+}
+
+# latency NAME: percentiles of single additions.
+latency() {
+    echo "BF.ADD, $1:"
+    benchmark -n 200000 -r 1000000000 BF.ADD k item:__rand_int__ | tr '\r' '\n' | sed -n '/latency summary/,$p'
+}
+
+pauses() {
+    call bf.reserve k 0.001 597000000 > /dev/null
+    # 100 items per command write to every page.
+    # shellcheck disable=SC2046
+    benchmark -q -P 16 -n 30000 -r 1000000000 BF.MADD k $(yes item:__rand_int__ | head -100) > /dev/null
+    latency "no save"
+    call bgsave > /dev/null
+    latency "during BGSAVE"
+    while [ "$(field persistence rdb_bgsave_in_progress)" = 1 ]; do
+        sleep 0.05
+    done
+    echo "fork: $(field stats latest_fork_usec) µs; copied on write: $(field persistence rdb_last_cow_size) bytes"
+}
+
+# load_time: waits until the server has loaded its file.
+load_time() {
+    local log
+    log=$(call config get logfile | tail -n 1)
+    until grep -o 'DB loaded from disk.*' "$log"; do
         sleep 0.05
     done
 }
-field() {
-    "$cli" -p "$port" info everything | tr -d '\r' | sed -n "s/^$1://p"
+
+cpu_ns() {
+    call info cpu | tr -d '\r' | awk -F : '/^used_cpu_(user|sys):/ { sum += $2 } END { printf "%.0f", sum * 1e9 }'
 }
-# latency NAME: percentiles of single additions from four clients.
-latency() {
-    echo "BF.ADD, $1:"
-    "$benchmark" -p "$port" -c 4 -n "${2:-200000}" -r 1000000000 BF.ADD k item:__rand_int__ \
-        | tr '\r' '\n' | sed -n '/latency summary/,$p'
+
+# limiter NAME SETUP ARGUMENT...: prints the fastest of two runs. A request is a call of these arguments, or of several calls that are
+# separated by ";". SETUP is a command that creates the key, or is empty.
+limiter() {
+    local name=$1 setup=$2 best=0 before memory start ns command=()
+    shift 2
+    for _ in 1 2; do
+        call flushall > /dev/null
+        before=$(field memory used_memory)
+        # shellcheck disable=SC2086
+        [ -z "$setup" ] || call $setup > /dev/null
+        start=$(cpu_ns)
+        for argument in "$@" ';'; do
+            if [ "$argument" = ';' ]; then
+                benchmark -q -P 32 -n "$requests" -r "$clients" "${command[@]}" > /dev/null
+                command=()
+            else
+                command+=("$argument")
+            fi
+        done
+        ns=$((($(cpu_ns) - start) / requests))
+        memory=$(($(field memory used_memory) - before))
+        if [ "$best" -eq 0 ] || [ "$ns" -lt "$best" ]; then
+            best=$ns
+        fi
+    done
+    : "${first_ns:=$best}" "${first_memory:=$memory}"
+    awk -v name="$name" -v ns="$best" -v memory="$memory" -v clients="$clients" \
+        -v first_ns="$first_ns" -v first_memory="$first_memory" 'BEGIN {
+            printf "| %s | %.1f MB | %.0f bytes | %.2f µs | %.1f | %.1f |\n", name, memory / 1e6, memory / clients, ns / 1e3,
+                memory / first_memory, ns / first_ns }'
 }
-start
-"$cli" -p "$port" bf.reserve k 0.001 597000000 > /dev/null
-# 100 items per command write to every page.
-# shellcheck disable=SC2046
-"$benchmark" -p "$port" -q -c 4 -P 16 -n 30000 -r 1000000000 BF.MADD k $(yes item:__rand_int__ | head -100) > /dev/null
-latency "no save"
-"$cli" -p "$port" bgsave > /dev/null
-latency "during BGSAVE"
-while [ "$(field rdb_bgsave_in_progress)" = 1 ]; do
-    sleep 0.05
-done
-echo "fork: $(field latest_fork_usec) µs; copied on write: $(field rdb_last_cow_size) bytes"
-"$cli" -p "$port" shutdown nosave || true
-wait %1 || true
-start
-grep -o 'DB loaded from disk.*' "$work/log"
-"$cli" -p "$port" shutdown nosave || true
+
+# rate_limits: clients within a limit of 1,000 requests. The sketches are too high by more than 100 with a probability of at most 2^-7.
+rate_limits() {
+    local requests=2000000 clients=200000 first_ns first_memory counter log name=client:__rand_int__
+    # A fixed window: the client's counter expires a minute after its first request.
+    counter=$(call script load 'local n = tonumber(redis.call("GET", KEYS[1]) or 0)
+if n >= 1000 then return 0 end
+if redis.call("INCR", KEYS[1]) == 1 then redis.call("EXPIRE", KEYS[1], 60) end
+return 1')
+    # A sliding window: a member of a sorted set per request of the last minute.
+    log=$(call script load 'local time = redis.call("TIME")
+local now = time[1] * 1000000 + time[2]
+redis.call("ZREMRANGEBYSCORE", KEYS[1], 0, now - 60000000)
+if redis.call("ZCARD", KEYS[1]) >= 1000 then return 0 end
+redis.call("ZADD", KEYS[1], now, now)
+redis.call("EXPIRE", KEYS[1], 60)
+return 1')
+    echo "$(version), $clients clients, $requests requests"
+    echo "| limiter | memory | per client | CPU time per request | memory, ratio | CPU time, ratio |"
+    echo "|---|---|---|---|---|---|"
+    limiter "CMS.INCRBYLIMIT" "CMS.INITBYDIM limit 40000 7 CELL_SIZE 2" CMS.INCRBYLIMIT limit 1000 "$name" 1
+    # So short that all panes are in use during the run.
+    limiter "CMS.INCRBYLIMIT, sliding window" "CMS.INITBYDIM limit 40000 7 CELL_SIZE 2 WINDOW 2400" \
+        CMS.INCRBYLIMIT limit 1000 "$name" 1
+    limiter "HINCRBY, one hash" "" HINCRBY limit "$name" 1
+    limiter "INCR and EXPIRE" "" INCR "$name" ';' EXPIRE "$name" 60 NX
+    limiter "Lua: GET, INCR, EXPIRE" "" EVALSHA "$counter" 1 "$name"
+    limiter "Lua: a sorted set per client, sliding window" "" EVALSHA "$log" 1 "$name"
+}
+
+# settled_memory: prints used_memory, when the server has moved all buckets of a table that grew.
+settled_memory() {
+    local last=-1 now
+    now=$(field memory used_memory)
+    until [ "$now" = "$last" ]; do
+        sleep 1
+        last=$now now=$(field memory used_memory)
+    done
+    echo "$now"
+}
+
+# set_memory: prints the least and the most bytes per item of sets of 256,000 to 3,000,000 items of 20 bytes (item: and 15 digits), by the
+# growth of used_memory, and the memory of 50 million items: 32 times that of 1,562,500, because the hash table of a set has a power of two
+# buckets.
+set_memory() {
+    local size added=0 bytes
+    version
+    # A table is moved in steps of a millisecond, hz times per second.
+    call config set hz 500 > /dev/null
+    bytes=$(settled_memory)
+    for size in 256000 512000 900000 1000000 1048576 1048577 1500000 1562500 1700000 2048000 2097153 3000000; do
+        seq -f 'item:%015.0f' "$added" $((size - 1)) | xargs -n 1000 echo SADD set | call --pipe > /dev/null
+        added=$size
+        echo "$size $(($(settled_memory) - bytes))"
+    done | awk '
+        { each = $2 / $1 }
+        NR == 1 || each < least { least = each }
+        each > most { most = each }
+        $1 == 1562500 { million50 = $2 * 32 / 2 ^ 30 }
+        END { printf "  least %.0f, most %.0f bytes per item; 50 million items %.1f GiB\n", least, most, million50 }'
+}
+
+export -f call benchmark field version latency pauses load_time cpu_ns limiter rate_limits settled_memory set_memory
+case $part in
+    pauses)
+        work=$(mktemp -d)
+        trap 'rm -rf "$work"' EXIT
+        export ROUGHLY_SERVER_ARGUMENTS="--rdbcompression no --dir $work"
+        on_server pauses
+        on_server load_time
+        ;;
+    rate-limits) on_server rate_limits ;;
+    set-memory)
+        for server in "$@"; do
+            ROUGHLY_SERVER=$server on_server set_memory 2>&1 | grep -v ':[MC] '
+        done
+        ;;
+esac

@@ -15,23 +15,20 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/install.sh build server valgrind
-server=$(scripts/find-server.sh)
-client=$(scripts/find-server.sh cli)
-benchmark=$(scripts/find-server.sh benchmark)
-echo "instructions: building the module (cargo build --release --lib)" >&2
-cargo build --release --lib
-module=$PWD/${CARGO_TARGET_DIR:-target}/release/libroughly.so
-
+export ROUGHLY_PROFILE=release
+scripts/build-module.sh
 work=$(mktemp -d "${TMPDIR:-/tmp}/roughly-instructions-XXXXXX")
-process=
-stop() {
-    if [ -n "$process" ]; then
-        kill "$process" 2> /dev/null || true
-        wait "$process" 2> /dev/null || true
-        process=
-    fi
-}
-trap 'stop; rm -rf "$work"' EXIT
+trap 'rm -rf "$work"' EXIT
+# --trace-children: the server may be a script that starts the server with exec.
+cat > "$work/server" << STARTER
+#!/bin/sh
+exec valgrind --quiet --tool=callgrind --trace-children=yes --instr-atstart=no --dump-line=no --callgrind-out-file='$work/out' \\
+    '$(scripts/find-server.sh)' "\$@" 2> '$work/log'
+STARTER
+chmod +x "$work/server"
+ln -s "$(scripts/find-server.sh cli)" "$work/cli"
+ln -s "$(scripts/find-server.sh benchmark)" "$work/benchmark"
+export ROUGHLY_SERVER=$work/server work
 
 random=__rand_int__
 item=item:$random
@@ -46,39 +43,36 @@ times() {
     echo
 }
 
-# Starts a server under callgrind with counting switched off, and sets $port. If the port is in use, the server
-# exits and the next attempt takes another port.
-start() {
-    local attempt
-    for attempt in 1 2 3 4 5; do
-        port=$((20000 + RANDOM % 12000))
-        # --trace-children: $server may be a script that starts the server with exec.
-        valgrind --tool=callgrind --trace-children=yes --instr-atstart=no --dump-line=no \
-            --callgrind-out-file="$work/out" \
-            "$server" --port "$port" --bind 127.0.0.1 --save "" --dir "$work" --loadmodule "$module" \
-            > "$work/log" 2>&1 &
-        process=$!
-        while kill -0 "$process" 2> /dev/null; do
-            if "$client" -p "$port" ping > /dev/null 2>&1; then
-                return 0
-            fi
-            sleep 0.05
-        done
-        echo "instructions: attempt $attempt: the server did not start" >&2
-    done
-    cat "$work/log" >&2
-    return 1
-}
-
 # load COMMANDS RANGE ARGUMENT...: sends COMMANDS commands in pipelines; fails at the first error reply.
 load() {
     local commands=$1 range=$2
     shift 2
-    if ! "$benchmark" -p "$port" -q -c 4 -P 32 -n "$commands" -r "$range" "$@" > "$work/load" 2>&1; then
+    if ! "$work/benchmark" -p "$ROUGHLY_PORT" -q -c 4 -P 32 -n "$commands" -r "$range" "$@" > "$work/load" 2>&1; then
         tail -c 300 "$work/load" >&2
         return 1
     fi
 }
+
+# measure SETUP PREFILL ARGUMENT...: writes the file "out" of callgrind for a load of these arguments on the server at ROUGHLY_PORT, which it
+# ends. SETUP is a command; PREFILL is the arguments of load. Both are strings whose parts are separated by spaces.
+measure() {
+    local setup=$1 prefill=$2 process call=("$work/cli" -p "$ROUGHLY_PORT")
+    shift 2
+    process=$("${call[@]}" info server | tr -d '\r' | sed -n 's/^process_id://p')
+    # shellcheck disable=SC2086
+    [ -z "$setup" ] || "${call[@]}" $setup > /dev/null
+    # shellcheck disable=SC2086
+    [ -z "$prefill" ] || load $prefill
+    callgrind_control --instr=on "$process" > /dev/null 2>&1
+    load "$@"
+    callgrind_control --instr=off "$process" > /dev/null 2>&1
+    "${call[@]}" shutdown nosave > /dev/null 2>&1 || true
+    # callgrind writes the file when the server ends.
+    while kill -0 "$process" 2> /dev/null; do
+        sleep 0.05
+    done
+}
+export -f load measure
 
 # Adds up the instructions in a callgrind file: the total, those of the module, and those of the functions that the
 # module calls. The line after "calls=" has the cost of the called function, which the file also lists under that
@@ -100,8 +94,7 @@ sums='
 /^[0-9+*-]/ { all += $NF; if (is_ours) ours += $NF }
 END { printf "%.0f %.0f %.0f\n", all, ours, called }'
 
-# count NAME ITEMS COMMANDS RANGE SETUP PREFILL ARGUMENT...: measures one case. SETUP is a command; PREFILL is
-# the arguments of load. Both are strings whose parts are separated by spaces.
+# count NAME ITEMS COMMANDS RANGE SETUP PREFILL ARGUMENT...: measures one case.
 count() {
     local name=$1 items=$2 commands=$3 range=$4 setup=$5 prefill=$6 all ours called
     shift 6
@@ -110,17 +103,8 @@ count() {
         [[ $name != *"$filter"* ]] || chosen=0
     done
     [ "$chosen" -eq 0 ] || return 0
-    start
-    # shellcheck disable=SC2086
-    [ -z "$setup" ] || "$client" -p "$port" $setup > /dev/null
-    # shellcheck disable=SC2086
-    [ -z "$prefill" ] || load $prefill
-    callgrind_control --instr=on "$process" > /dev/null 2>&1
-    load "$commands" "$range" "$@"
-    callgrind_control --instr=off "$process" > /dev/null 2>&1
-    "$client" -p "$port" shutdown nosave > /dev/null 2>&1 || true
-    wait "$process" || true
-    process=
+    # shellcheck disable=SC2016
+    scripts/with-server.sh bash -euo pipefail -c 'measure "$@"' bash "$setup" "$prefill" "$commands" "$range" "$@"
     read -r all ours called < <(awk "$sums" "$work"/out)
     rm -f "$work"/out*
     if [ "$all" -eq 0 ]; then
@@ -133,6 +117,17 @@ count() {
     printf '%-28s %8d instructions, %7d of them in the module, %7d in functions that it calls' "$name" "$all" "$ours" "$called"
     [ "$items" -eq 1 ] || printf '; per item %d and %d' $((all / items)) $((ours / items))
     printf '\n'
+}
+
+# count_filter PREFIX FAMILY SETUP ARGUMENT...: measures the commands of a kind of filter. The arguments add several items.
+count_filter() {
+    local prefix=$1 family=$2 setup=$3 prefill
+    shift 3
+    prefill="3000 1000000 $* ${items100[*]}"
+    count "$prefix$family.ADD" 1 40000 1000000000 "$setup" "" "$family.ADD" k "$item"
+    count "$prefix$family.EXISTS" 1 40000 2000000 "$setup" "$prefill" "$family.EXISTS" k "$item"
+    count "$prefix$1 x100" 100 2000 1000000000 "$setup" "" "$@" "${items100[@]}"
+    count "$prefix$family.MEXISTS x100" 100 2000 2000000 "$setup" "$prefill" "$family.MEXISTS" k "${items100[@]}"
 }
 
 filters=("$@")
@@ -154,26 +149,11 @@ read -ra samples100 < <(times 100 $random)
 count "EXISTS" 1 40000 1 "" "" EXISTS nokey
 count "EXISTS x100" 100 2000 1000000 "" "" EXISTS "${items100[@]}"
 count "BF.EXISTS, no such key" 1 40000 1000000 "" "" BF.EXISTS nokey "$item"
-count "BF.ADD" 1 40000 1000000000 "$bf" "" BF.ADD k "$item"
-count "BF.EXISTS" 1 40000 2000000 "$bf" "3000 1000000 BF.MADD k ${items100[*]}" BF.EXISTS k "$item"
-count "BF.MADD x100" 100 2000 1000000000 "$bf" "" BF.MADD k "${items100[@]}"
-count "BF.MEXISTS x100" 100 2000 2000000 "$bf" "3000 1000000 BF.MADD k ${items100[*]}" BF.MEXISTS k "${items100[@]}"
-count "bloomfltr BF.ADD" 1 40000 1000000000 "$vb" "" BF.ADD k "$item"
-count "bloomfltr BF.EXISTS" 1 40000 2000000 "$vb" "3000 1000000 BF.MADD k ${items100[*]}" BF.EXISTS k "$item"
-count "bloomfltr BF.MADD x100" 100 2000 1000000000 "$vb" "" BF.MADD k "${items100[@]}"
-count "bloomfltr BF.MEXISTS x100" 100 2000 2000000 "$vb" "3000 1000000 BF.MADD k ${items100[*]}" BF.MEXISTS k "${items100[@]}"
-count "CF.ADD" 1 40000 1000000000 "$cf" "" CF.ADD k "$item"
-count "CF.EXISTS" 1 40000 2000000 "$cf" "3000 1000000 CF.INSERT k ITEMS ${items100[*]}" CF.EXISTS k "$item"
-count "CF.INSERT x100" 100 2000 1000000000 "$cf" "" CF.INSERT k ITEMS "${items100[@]}"
-count "CF.MEXISTS x100" 100 2000 2000000 "$cf" "3000 1000000 CF.INSERT k ITEMS ${items100[*]}" CF.MEXISTS k "${items100[@]}"
-count "bf-window BF.ADD" 1 40000 1000000000 "$bf $window" "" BF.ADD k "$item"
-count "bf-window BF.EXISTS" 1 40000 2000000 "$bf $window" "3000 1000000 BF.MADD k ${items100[*]}" BF.EXISTS k "$item"
-count "bf-window BF.MADD x100" 100 2000 1000000000 "$bf $window" "" BF.MADD k "${items100[@]}"
-count "bf-window BF.MEXISTS x100" 100 2000 2000000 "$bf $window" "3000 1000000 BF.MADD k ${items100[*]}" BF.MEXISTS k "${items100[@]}"
-count "cf-window CF.ADD" 1 40000 1000000000 "$cf $window" "" CF.ADD k "$item"
-count "cf-window CF.EXISTS" 1 40000 2000000 "$cf $window" "3000 1000000 CF.INSERT k ITEMS ${items100[*]}" CF.EXISTS k "$item"
-count "cf-window CF.INSERT x100" 100 2000 1000000000 "$cf $window" "" CF.INSERT k ITEMS "${items100[@]}"
-count "cf-window CF.MEXISTS x100" 100 2000 2000000 "$cf $window" "3000 1000000 CF.INSERT k ITEMS ${items100[*]}" CF.MEXISTS k "${items100[@]}"
+count_filter "" BF "$bf" BF.MADD k
+count_filter "bloomfltr " BF "$vb" BF.MADD k
+count_filter "" CF "$cf" CF.INSERT k ITEMS
+count_filter "bf-window " BF "$bf $window" BF.MADD k
+count_filter "cf-window " CF "$cf $window" CF.INSERT k ITEMS
 count "CMS.INCRBY" 1 40000 1000000 "$cms" "" CMS.INCRBY k "$item" 1
 count "CMS.INCRBY x50" 50 2000 10000000 "$cms50" "" CMS.INCRBY k "${pairs50[@]}"
 count "CMS.INCRBYLIMIT" 1 40000 1000000 "$cms" "" CMS.INCRBYLIMIT k 1000000 "$item" 1

@@ -16,31 +16,27 @@
 # Exit status: that of the command; 1 if the server does not start.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
+# shellcheck source=scripts/testing.sh
+. "$here/testing.sh"
 export ROUGHLY_MODULE=${ROUGHLY_MODULE:-$(realpath "${CARGO_TARGET_DIR:-$here/../target}/${ROUGHLY_PROFILE:-checks}/libroughly.so")}
-server=$("$here/find-server.sh")
+program=$("$here/find-server.sh")
 client=$("$here/find-server.sh" cli)
 read -r -a arguments <<< "${ROUGHLY_SERVER_ARGUMENTS:-}"
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-with-server-XXXXXX")
-pid=""
-stop_server() {
-    [ -z "$pid" ] || kill -KILL "$pid" 2> /dev/null || true
-    [ -z "$pid" ] || wait "$pid" 2> /dev/null || true
-    rm -rf "$dir"
-}
-trap stop_server EXIT
+trap 'stop_server; rm -rf "$dir"' EXIT
 
 start_server() {
     local attempt
     for attempt in {1..5}; do
         ROUGHLY_PORT=$((20000 + (RANDOM * 32768 + RANDOM) % 12000))
-        "$server" --port "$ROUGHLY_PORT" --bind 127.0.0.1 --daemonize no --dir "$dir" --save "" \
+        "$program" --port "$ROUGHLY_PORT" --bind 127.0.0.1 --daemonize no --dir "$dir" --save "" \
             --appendonly no --logfile "$dir/server.log" --loadmodule "$ROUGHLY_MODULE" "${arguments[@]}" &
-        pid=$!
-        while kill -0 "$pid" 2> /dev/null; do
+        server=$!
+        while kill -0 "$server" 2> /dev/null; do
             # The process ID must match, because another server may use the same port.
             if "$client" -p "$ROUGHLY_PORT" INFO server 2> /dev/null | tr -d '\r' \
-                | grep -qx "process_id:$pid"; then
+                | grep -qx "process_id:$server"; then
                 return
             fi
             sleep 0.05
@@ -48,8 +44,7 @@ start_server() {
         grep -q "Address already in use" "$dir/server.log" || break
     done
     tail -n 20 "$dir/server.log" >&2
-    echo "with-server: the server does not start (attempt $attempt)" >&2
-    exit 1
+    fail "the server does not start (attempt $attempt)"
 }
 
 start_server

@@ -10,7 +10,7 @@ const MAX_MS: f64 = 50.0;
 const OTHERS: &[&str] = &[
     "benches/",
     "scripts/copy-sketches",
-    "scripts/set-memory.sh",
+    "scripts/bench.sh",
     "scripts/site/",
     "tests/defrag.rs",
 ];
