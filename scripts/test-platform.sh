@@ -4,28 +4,23 @@
 # tests run whose result depends on the processor: each_platform of the server tests, and the unit tests of hashes, numbers and stored
 # bytes.
 #
-#   scripts/test-platform.sh TARGET                        all of these
-#   scripts/test-platform.sh TARGET server [ARGUMENT...]   only server tests; the arguments are those of the test
-#                                                          program, for example a part of a name, or --skip NAME
+#   scripts/test-platform.sh TARGET                 all of these
+#   scripts/test-platform.sh TARGET ARGUMENT...     only server tests; the arguments are those of the test program, for
+#                                                   example a part of a name, or --skip NAME
 #
 # The server is Redis 8.0 of Debian, or for musl, Redis 7.0 that scripts/fetch.sh builds. The test program of the server
 # tests always runs on this machine.
 #
-# Exit status: 2 if the target or the part is unknown, the target is that of this machine, or there is no server for it.
+# Exit status: 2 if the target is unknown or that of this machine, or there is no server for it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/targets.sh
 target=${1:?the first argument is a target}
-part=${2:-all}
-shift $(($# < 2 ? $# : 2))
+shift
 unit_tests=(test-all --quiet --lib --test models)
 server_tests=(--skip once:: --skip each_server::)
 say() {
     echo "test-platform: $*" >&2
-}
-[ "$part" = all ] || [ "$part" = server ] || {
-    say "unknown part: $part"
-    exit 2
 }
 
 scripts/install.sh build examples
@@ -58,7 +53,7 @@ esac
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_TEST_DEBUG=false
 ROUGHLY_MODULE=$(scripts/cross.sh "$target" module)
 export ROUGHLY_MODULE
-if [ "$part" = all ]; then
+if [ $# -eq 0 ]; then
     say "unit tests for $target"
     scripts/cross.sh "$target" cargo "${unit_tests[@]}"
 fi

@@ -1,20 +1,16 @@
 #!/usr/bin/env bash
 # Builds the packages in this directory and in a clone in another directory, and compares the bytes of the tarballs,
 # the Debian packages and the bills of materials. The working tree must have no uncommitted changes, because a clone
-# lacks them.
-#
-#   scripts/test-reproducible.sh              for all targets of scripts/targets.sh
-#   scripts/test-reproducible.sh TARGET...
+# lacks them. Takes no arguments.
 #
 # Exit status: 1 if the bytes differ, if a module contains a directory name of this machine, or if there are
-# uncommitted changes. 2 if a target is unknown.
+# uncommitted changes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/targets.sh
 . scripts/testing.sh
 version=$(package_version)
-targets=("$@")
-[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(all_targets)
+mapfile -t targets < <(all_targets)
 
 [ -z "$(git status --porcelain)" ] || fail "there are uncommitted changes; commit them first"
 rm -rf target/dist
