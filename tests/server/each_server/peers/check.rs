@@ -13,295 +13,83 @@ use std::collections::BTreeMap;
 const SAME: &str = "same";
 const DIFFERENT: &str = "different";
 const REFUSED: &str = "refused";
+const RESULTS: [&str; 3] = [SAME, DIFFERENT, REFUSED];
 
-/// A key: its name, which begins with the prefix of its commands, what becomes of it, and the commands that create it.
-type Key = (&'static str, &'static str, &'static [&'static str]);
-
-/// Keys that both modules can have.
-const COMMON: &[Key] = &[
-    ("bf:empty", SAME, &["BF.RESERVE KEY 0.01 100"]),
-    (
-        "bf:grown",
-        SAME,
-        &["BF.RESERVE KEY 0.01 10", "BF.MADD KEY 0..300"],
-    ),
-    (
-        "bf:fixed",
-        SAME,
-        &["BF.RESERVE KEY 0.01 100 NONSCALING", "BF.MADD KEY 0..50"],
-    ),
-    (
-        "bf:precise",
-        SAME,
-        &["BF.RESERVE KEY 1e-300 100", "BF.MADD KEY 0..50"],
-    ),
-    ("cf:empty", SAME, &["CF.RESERVE KEY 1000"]),
-    (
-        "cf:grown",
-        SAME,
-        &[
-            "CF.RESERVE KEY 4 BUCKETSIZE 1 EXPANSION 2",
-            "CF.INSERT KEY ITEMS 0..200",
-        ],
-    ),
-    (
-        "cf:largest-options",
-        SAME,
-        &[
-            "CF.RESERVE KEY 1000 BUCKETSIZE 255 MAXITERATIONS 65535 EXPANSION 32768",
-            "CF.INSERT KEY ITEMS 0..200",
-        ],
-    ),
-    (
-        "cf:deleted",
-        SAME,
-        &[
-            "CF.RESERVE KEY 100 EXPANSION 0",
-            "CF.INSERT KEY ITEMS 0..50",
-            "CF.DEL KEY 7",
-        ],
-    ),
-    ("cms:empty", SAME, &["CMS.INITBYPROB KEY 0.01 0.01"]),
-    (
-        "cms:saturated",
-        SAME,
-        &["CMS.INITBYDIM KEY 100 2", "CMS.INCRBY KEY a 4294967295 1 3"],
-    ),
-    ("topk:empty", SAME, &["TOPK.RESERVE KEY 5"]),
-    (
-        "topk:decayed",
-        SAME,
-        &["TOPK.RESERVE KEY 10", "TOPK.ADD KEY 0..300"],
-    ),
-    (
-        "topk:exact",
-        SAME,
-        &["TOPK.RESERVE KEY 3 50 4 1", "TOPK.INCRBY KEY a 100000 1 7"],
-    ),
-    (
-        "topk:many",
-        SAME,
-        &["TOPK.RESERVE KEY 1200 4000 3 1", "TOPK.ADD KEY 0..1200"],
-    ),
-    ("tdigest:empty", SAME, &["TDIGEST.CREATE KEY"]),
-    (
-        "tdigest:two",
-        SAME,
-        &["TDIGEST.CREATE KEY", "TDIGEST.ADD KEY 1e300 -7.5"],
-    ),
-    (
-        "tdigest:equal",
-        SAME,
-        &[
-            "TDIGEST.CREATE KEY COMPRESSION 10",
-            "TDIGEST.ADD KEY 5 5 5 5 5 5 5 5 5 5 5 5 5 5 5 5",
-        ],
-    ),
-    (
-        "tdigest:compressed",
-        SAME,
-        &[
-            "TDIGEST.CREATE KEY COMPRESSION 20",
-            "TDIGEST.ADD KEY 0..400",
-            "TDIGEST.MERGE KEY 1 KEY OVERRIDE",
-        ],
-    ),
-];
+/// Keys that both modules can have. A line of this list and of the following ones is a key: its name, which begins with the prefix of its
+/// commands, what becomes of it, and the commands that create it.
+const COMMON: &str = "
+bf:empty | same | BF.RESERVE KEY 0.01 100
+bf:grown | same | BF.RESERVE KEY 0.01 10 | BF.MADD KEY 0..300
+bf:fixed | same | BF.RESERVE KEY 0.01 100 NONSCALING | BF.MADD KEY 0..50
+bf:precise | same | BF.RESERVE KEY 1e-300 100 | BF.MADD KEY 0..50
+cf:empty | same | CF.RESERVE KEY 1000
+cf:grown | same | CF.RESERVE KEY 4 BUCKETSIZE 1 EXPANSION 2 | CF.INSERT KEY ITEMS 0..200
+cf:largest-options | same | CF.RESERVE KEY 1000 BUCKETSIZE 255 MAXITERATIONS 65535 EXPANSION 32768 | CF.INSERT KEY ITEMS 0..200
+cf:deleted | same | CF.RESERVE KEY 100 EXPANSION 0 | CF.INSERT KEY ITEMS 0..50 | CF.DEL KEY 7
+cms:empty | same | CMS.INITBYPROB KEY 0.01 0.01
+cms:saturated | same | CMS.INITBYDIM KEY 100 2 | CMS.INCRBY KEY a 4294967295 1 3
+topk:empty | same | TOPK.RESERVE KEY 5
+topk:decayed | same | TOPK.RESERVE KEY 10 | TOPK.ADD KEY 0..300
+topk:exact | same | TOPK.RESERVE KEY 3 50 4 1 | TOPK.INCRBY KEY a 100000 1 7
+topk:many | same | TOPK.RESERVE KEY 1200 4000 3 1 | TOPK.ADD KEY 0..1200
+tdigest:empty | same | TDIGEST.CREATE KEY
+tdigest:two | same | TDIGEST.CREATE KEY | TDIGEST.ADD KEY 1e300 -7.5
+tdigest:equal | same | TDIGEST.CREATE KEY COMPRESSION 10 | TDIGEST.ADD KEY 5 5 5 5 5 5 5 5 5 5 5 5 5 5 5 5
+tdigest:compressed | same | TDIGEST.CREATE KEY COMPRESSION 20 | TDIGEST.ADD KEY 0..400 | TDIGEST.MERGE KEY 1 KEY OVERRIDE
+";
 
 /// Keys of Roughly, and what becomes of them in RedisBloom 2, besides those of types that RedisBloom does not have.
-const OF_ROUGHLY: &[Key] = &[
-    (
-        "bf:expansion-0",
-        SAME,
-        &["BF.RESERVE KEY 0.01 100 EXPANSION 0", "BF.MADD KEY 0..50"],
-    ),
-    (
-        "bf:merged",
-        SAME,
-        &["BF.RESERVE KEY 0.01 10", "BF.MERGE KEY 1 bf:grown"],
-    ),
-    (
-        "cms:cell-size-1",
-        DIFFERENT,
-        &["CMS.INITBYDIM KEY 100 2 CELL_SIZE 1", "CMS.INCRBY KEY 1 3"],
-    ),
-    (
-        "cms:cell-size-2",
-        DIFFERENT,
-        &["CMS.INITBYDIM KEY 100 2 CELL_SIZE 2", "CMS.INCRBY KEY 1 3"],
-    ),
-    (
-        "cms:cell-size-4",
-        SAME,
-        &["CMS.INITBYDIM KEY 100 2 CELL_SIZE 4", "CMS.INCRBY KEY 1 3"],
-    ),
-    (
-        "cms:cell-size-8",
-        DIFFERENT,
-        &["CMS.INITBYDIM KEY 100 2 CELL_SIZE 8", "CMS.INCRBY KEY 1 3"],
-    ),
-    (
-        "cms:decremented",
-        SAME,
-        &[
-            "CMS.INITBYDIM KEY 100 2",
-            "CMS.INCRBY KEY 1 9 2 3",
-            "CMS.INCRBY KEY 1 -4",
-        ],
-    ),
-    (
-        "topk:zero-byte",
-        DIFFERENT,
-        &["TOPK.RESERVE KEY 3 50 4 1", "TOPK.ADD KEY a\0b c c"],
-    ),
-    // The counts remain, but no list has the item.
-    (
-        "topk:zero-byte-expelled",
-        SAME,
-        &["TOPK.RESERVE KEY 1 50 4 1", "TOPK.ADD KEY a\0b c c"],
-    ),
-    (
-        "topk:empty-item",
-        DIFFERENT,
-        &["TOPK.RESERVE KEY 3 50 4 1", "TOPK.ADD KEY  c c"],
-    ),
-    (
-        "tdigest:one",
-        SAME,
-        &["TDIGEST.CREATE KEY", "TDIGEST.ADD KEY 42"],
-    ),
-    (
-        "tdigest:few",
-        SAME,
-        &["TDIGEST.CREATE KEY", "TDIGEST.ADD KEY 0..20"],
-    ),
-    (
-        "tdigest:not-compressed",
-        DIFFERENT,
-        &[
-            "TDIGEST.CREATE KEY COMPRESSION 20",
-            "TDIGEST.ADD KEY 0..100",
-        ],
-    ),
-    ("tdigest:large", DIFFERENT, &LARGE_SAMPLES),
-];
+const OF_ROUGHLY: &str = "
+bf:expansion-0 | same | BF.RESERVE KEY 0.01 100 EXPANSION 0 | BF.MADD KEY 0..50
+bf:merged | same | BF.RESERVE KEY 0.01 10 | BF.MERGE KEY 1 bf:grown
+cms:cell-size-1 | different | CMS.INITBYDIM KEY 100 2 CELL_SIZE 1 | CMS.INCRBY KEY 1 3
+cms:cell-size-2 | different | CMS.INITBYDIM KEY 100 2 CELL_SIZE 2 | CMS.INCRBY KEY 1 3
+cms:cell-size-4 | same | CMS.INITBYDIM KEY 100 2 CELL_SIZE 4 | CMS.INCRBY KEY 1 3
+cms:cell-size-8 | different | CMS.INITBYDIM KEY 100 2 CELL_SIZE 8 | CMS.INCRBY KEY 1 3
+cms:decremented | same | CMS.INITBYDIM KEY 100 2 | CMS.INCRBY KEY 1 9 2 3 | CMS.INCRBY KEY 1 -4
+topk:zero-byte | different | TOPK.RESERVE KEY 3 50 4 1 | TOPK.ADD KEY a\0b c c
+# The counts remain, but no list has the item.
+topk:zero-byte-expelled | same | TOPK.RESERVE KEY 1 50 4 1 | TOPK.ADD KEY a\0b c c
+topk:empty-item | different | TOPK.RESERVE KEY 3 50 4 1 | TOPK.ADD KEY  c c
+tdigest:one | same | TDIGEST.CREATE KEY | TDIGEST.ADD KEY 42
+tdigest:few | same | TDIGEST.CREATE KEY | TDIGEST.ADD KEY 0..20
+tdigest:not-compressed | different | TDIGEST.CREATE KEY COMPRESSION 20 | TDIGEST.ADD KEY 0..100
+tdigest:large | different | LARGE_SAMPLES
+";
 
 /// Keys of RedisBloom 2, and what becomes of them in Roughly.
-const OF_REDISBLOOM: &[Key] = &[
-    (
-        "bf:error-rate",
-        SAME,
-        &["BF.RESERVE KEY 0.9 10", "BF.MADD KEY 0..300"],
-    ),
-    (
-        "bf:smallest-error-rate",
-        SAME,
-        &["BF.RESERVE KEY 5e-324 10 NONSCALING", "BF.MADD KEY 0..5"],
-    ),
-    // RedisBloom failed to add the last sub-filter, because its error rate would be 0.
-    (
-        "bf:exhausted",
-        SAME,
-        &["BF.RESERVE KEY 0.5 1 EXPANSION 1", "BF.MADD KEY 0..3000"],
-    ),
-    (
-        "bf:factor",
-        SAME,
-        &["BF.RESERVE KEY 0.1 10 EXPANSION 40000", "BF.MADD KEY 0..5"],
-    ),
-    // RedisBloom keeps 32 bits of the growth factor.
-    (
-        "bf:factor-0",
-        SAME,
-        &[
-            "BF.RESERVE KEY 0.1 10 EXPANSION 4294967296",
-            "BF.MADD KEY 0..5",
-        ],
-    ),
-    (
-        "cms:overflowed",
-        DIFFERENT,
-        &[
-            "CMS.INITBYDIM KEY 100 1",
-            "CMS.INCRBY KEY a 9223372036854775807",
-            "CMS.INCRBY KEY a 9223372036854775807",
-        ],
-    ),
-    (
-        "topk:zero-byte",
-        DIFFERENT,
-        &["TOPK.RESERVE KEY 3 50 4 1", "TOPK.ADD KEY a\0b c c"],
-    ),
-    (
-        "topk:zero-byte-twice",
-        DIFFERENT,
-        &["TOPK.RESERVE KEY 3 50 4 1", "TOPK.ADD KEY a\0b a a a"],
-    ),
-    (
-        "topk:empty-item",
-        SAME,
-        &["TOPK.RESERVE KEY 3 50 4 1", "TOPK.ADD KEY  c c"],
-    ),
-    (
-        "tdigest:not-compressed",
-        SAME,
-        &[
-            "TDIGEST.CREATE KEY COMPRESSION 20",
-            "TDIGEST.ADD KEY 0..100",
-        ],
-    ),
-    (
-        "tdigest-one",
-        SAME,
-        &["TDIGEST.CREATE KEY", "TDIGEST.ADD KEY 42"],
-    ),
-    ("tdigest:nan", REFUSED, &LARGE_SAMPLES),
-    (
-        "tdigest:large",
-        DIFFERENT,
-        &[
-            "TDIGEST.CREATE KEY",
-            "TDIGEST.ADD KEY 1.7e308 1.6e308 1.5e308",
-        ],
-    ),
-];
+const OF_REDISBLOOM: &str = "
+bf:error-rate | same | BF.RESERVE KEY 0.9 10 | BF.MADD KEY 0..300
+bf:smallest-error-rate | same | BF.RESERVE KEY 5e-324 10 NONSCALING | BF.MADD KEY 0..5
+# RedisBloom failed to add the last sub-filter, because its error rate would be 0.
+bf:exhausted | same | BF.RESERVE KEY 0.5 1 EXPANSION 1 | BF.MADD KEY 0..3000
+bf:factor | same | BF.RESERVE KEY 0.1 10 EXPANSION 40000 | BF.MADD KEY 0..5
+# RedisBloom keeps 32 bits of the growth factor.
+bf:factor-0 | same | BF.RESERVE KEY 0.1 10 EXPANSION 4294967296 | BF.MADD KEY 0..5
+cms:overflowed | different | CMS.INITBYDIM KEY 100 1 | CMS.INCRBY KEY a 9223372036854775807 | CMS.INCRBY KEY a 9223372036854775807
+topk:zero-byte | different | TOPK.RESERVE KEY 3 50 4 1 | TOPK.ADD KEY a\0b c c
+topk:zero-byte-twice | different | TOPK.RESERVE KEY 3 50 4 1 | TOPK.ADD KEY a\0b a a a
+topk:empty-item | same | TOPK.RESERVE KEY 3 50 4 1 | TOPK.ADD KEY  c c
+tdigest:not-compressed | same | TDIGEST.CREATE KEY COMPRESSION 20 | TDIGEST.ADD KEY 0..100
+tdigest-one | same | TDIGEST.CREATE KEY | TDIGEST.ADD KEY 42
+tdigest:nan | refused | LARGE_SAMPLES
+tdigest:large | different | TDIGEST.CREATE KEY | TDIGEST.ADD KEY 1.7e308 1.6e308 1.5e308
+";
 
 /// Keys of RedisBloom 2.6, which does not check sizes for overflow.
-const OF_REDISBLOOM_2_6: &[Key] = &[
-    (
-        "bf:overflow",
-        REFUSED,
-        &["BF.RESERVE KEY 0.01 9223372036854775807"],
-    ),
-    (
-        "cf:overflow",
-        REFUSED,
-        &["CF.RESERVE KEY 9223372036854775807"],
-    ),
-    (
-        "cf:overflow-bucket",
-        REFUSED,
-        &["CF.RESERVE KEY 9223372036854775807 BUCKETSIZE 255"],
-    ),
-    (
-        "cms:overflow",
-        REFUSED,
-        &["CMS.INITBYDIM KEY 4611686018427387904 1"],
-    ),
-    (
-        "topk:overflow",
-        REFUSED,
-        &["TOPK.RESERVE KEY 1 2147483648 1073741824 0.9"],
-    ),
-];
+const OF_REDISBLOOM_2_6: &str = "
+bf:overflow | refused | BF.RESERVE KEY 0.01 9223372036854775807
+cf:overflow | refused | CF.RESERVE KEY 9223372036854775807
+cf:overflow-bucket | refused | CF.RESERVE KEY 9223372036854775807 BUCKETSIZE 255
+cms:overflow | refused | CMS.INITBYDIM KEY 4611686018427387904 1
+topk:overflow | refused | TOPK.RESERVE KEY 1 2147483648 1073741824 0.9
+";
 
 /// Differences of these samples, times their weights, exceed the largest double.
-const LARGE_SAMPLES: [&str; 4] = [
-    "TDIGEST.CREATE KEY COMPRESSION 1",
-    "TDIGEST.ADD KEY 1.7e308 -1.7e308 1.7e308 -1.7e308 1.7e308 -1.7e308 1.7e308 -1.7e308",
-    "TDIGEST.ADD KEY 1.6e308 -1.6e308 1.6e308 -1.6e308 1.6e308 -1.6e308 1.6e308 -1.6e308",
-    "TDIGEST.ADD KEY 1.5e308 -1.5e308 1.5e308 -1.5e308 1.5e308 -1.5e308 1.5e308 -1.5e308",
-];
+const LARGE_SAMPLES: &str = "TDIGEST.CREATE KEY COMPRESSION 1 \
+    | TDIGEST.ADD KEY 1.7e308 -1.7e308 1.7e308 -1.7e308 1.7e308 -1.7e308 1.7e308 -1.7e308 \
+    | TDIGEST.ADD KEY 1.6e308 -1.6e308 1.6e308 -1.6e308 1.6e308 -1.6e308 1.6e308 -1.6e308 \
+    | TDIGEST.ADD KEY 1.5e308 -1.5e308 1.5e308 -1.5e308 1.5e308 -1.5e308 1.5e308 -1.5e308";
 
 /// The commands that the user of the script needs: docs/copy-sketches.md.
 const ACCESS: &str = "+info +select +scan +dump +memory|usage +command|info +bf.scandump +cf.info +cms.info +topk.info +topk.list +topk.query \
@@ -397,13 +185,19 @@ fn cuckoo_header(expansion: u16) -> Vec<u8> {
 }
 
 /// Creates the keys. Returns what becomes of each.
-fn build(connection: &mut Connection, lists: &[&[Key]]) -> BTreeMap<String, &'static str> {
-    let keys = lists.iter().copied().flatten();
-    keys.map(|&(name, result, commands)| {
+fn build(connection: &mut Connection, lists: &[&str]) -> BTreeMap<String, &'static str> {
+    let lists = lists.concat().replace("LARGE_SAMPLES", LARGE_SAMPLES);
+    let is_key = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    let keys = lists.lines().filter(is_key).map(|line| {
+        let parts: Vec<_> = line.split(" | ").collect();
+        let [name, result, commands @ ..] = &parts[..] else {
+            panic!("{line}")
+        };
         run_on(connection, name, commands);
-        (name.to_owned(), result)
-    })
-    .collect()
+        let result = RESULTS.into_iter().find(|known| known == result);
+        ((*name).to_owned(), result.expect("a result"))
+    });
+    keys.collect()
 }
 
 /// The result of every key that the script reports. Its user may run only these commands.
@@ -412,15 +206,14 @@ fn check(server: &Server, access: &str, target: &[&str]) -> BTreeMap<String, &'s
     let url = url(server).replace("redis://", "redis://reader:secret@");
     let run = copy(&[&["--check", "-v", &url], target].concat());
     let results = run.output.lines().filter_map(|line| {
-        let result = [SAME, DIFFERENT, REFUSED]
-            .into_iter()
-            .find(|result| line.starts_with(&format!("{result}: ")))?;
+        let mut all = RESULTS.into_iter();
+        let result = all.find(|result| line.starts_with(&format!("{result}: ")))?;
         Some((line.split('"').nth(1)?.to_owned(), result))
     });
     let results: BTreeMap<_, _> = results.collect();
     let count = |result| results.values().filter(|found| **found == result).count() as u64;
     assert_eq!(run.status.code(), Some(1), "{run:?}");
-    for result in [SAME, DIFFERENT, REFUSED] {
+    for result in RESULTS {
         assert!(count(result) > 1, "{result}: {run:?}");
         assert_eq!(run.count(result), count(result), "{run:?}");
     }

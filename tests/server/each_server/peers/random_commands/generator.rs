@@ -5,6 +5,7 @@
 use crate::support::resp::Reply;
 use crate::workload::{Command, Random, with_item, with_items, words};
 use std::collections::VecDeque;
+use std::sync::LazyLock;
 
 /// Keys per family.
 const KEYS: u64 = 4;
@@ -16,93 +17,17 @@ const SAMPLES: usize = 40;
 const FAMILIES: [&str; 5] = ["bf", "cf", "cms", "topk", "tdigest"];
 
 /// Arguments that are no numbers, or numbers at the limits of a range.
-const UNUSUAL: &[&str] = &[
-    "",
-    " ",
-    "a",
-    "nan",
-    "-nan",
-    "inf",
-    "-inf",
-    "+inf",
-    "infinity",
-    "1e3",
-    "1E3",
-    "1.0",
-    "1.5",
-    ".5",
-    "5.",
-    "+1",
-    "01",
-    "-0",
-    "0.0",
-    "-0.0",
-    " 1",
-    "1 ",
-    "1\n",
-    "1\x002",
-    "1,5",
-    "0x10",
-    "0x1p-4",
-    "\u{661}",
-    "0",
-    "1",
-    "2",
-    "3",
-    "-1",
-    "-2",
-    "0.25",
-    "0.2500001",
-    "0.999999",
-    "1.0000001",
-    "1e-5",
-    "1e-320",
-    "5e-324",
-    "1e-400",
-    "1e400",
-    "-1e400",
-    "255",
-    "256",
-    "32768",
-    "32769",
-    "65535",
-    "65536",
-    "100000",
-    "100001",
-    "1073741823",
-    "1073741824",
-    "1073741825",
-    "2147483648",
-    "4294967295",
-    "4294967296",
-    "4294967297",
-    "9223372036854775807",
-    "9223372036854775808",
-    "18446744073709551616",
-    "-9223372036854775808",
-    "-9223372036854775809",
-    "99999999999999999999999999",
-    "EXPANSION",
-    "expansion",
-    "NONSCALING",
-    "NoCreate",
-    "ITEMS",
-    "items",
-    "CAPACITY",
-    "ERROR",
-    "BUCKETSIZE",
-    "MAXITERATIONS",
-    "WEIGHTS",
-    "weights",
-    "COMPRESSION",
-    "compression",
-    "OVERRIDE",
-    "override",
-    "WITHCOUNT",
-    "w",
-    "string:0",
-    "missing:0",
-];
+static UNUSUAL: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    "| |a|nan|-nan|inf|-inf|+inf|infinity|1e3|1E3|1.0|1.5|.5|5.|+1|01|-0|0.0|-0.0| 1|1 |1\n|1\x002|1,5|\
+        0x10|0x1p-4|\u{661}|0|1|2|3|-1|-2|0.25|0.2500001|0.999999|1.0000001|1e-5|1e-320|5e-324|1e-400|1e400|\
+        -1e400|255|256|32768|32769|65535|65536|100000|100001|1073741823|1073741824|1073741825|2147483648|\
+        4294967295|4294967296|4294967297|9223372036854775807|9223372036854775808|18446744073709551616|\
+        -9223372036854775808|-9223372036854775809|99999999999999999999999999|EXPANSION|expansion|NONSCALING|\
+        NoCreate|ITEMS|items|CAPACITY|ERROR|BUCKETSIZE|MAXITERATIONS|WEIGHTS|weights|COMPRESSION|\
+        compression|OVERRIDE|override|WITHCOUNT|w|string:0|missing:0"
+        .split('|')
+        .collect()
+});
 
 /// Commands with a parameter N, for which every unusual argument is used. KEY is a key of the family.
 const PARAMETERS: &[&str] = &[
@@ -170,7 +95,7 @@ pub fn unusual_parameters() -> Vec<Command> {
             forms.push(format!("{before} {usual} {option} N{after}"));
         }
         for form in forms {
-            for unusual in UNUSUAL {
+            for unusual in UNUSUAL.iter() {
                 let (prefix, _) = form.split_once('.').expect("a family");
                 let key = format!("{}:{}", prefix.to_lowercase(), commands.len());
                 let mut command = words(&form.replace("KEY", &key));
@@ -358,7 +283,7 @@ impl Generator {
         let (prefix, _) = template.split_once('.').expect("a family");
         let key = self.key(&prefix.to_lowercase());
         let mut command = words(&template.replace("KEY", &key));
-        let unusual = self.random.pick(UNUSUAL);
+        let unusual = self.random.pick(&UNUSUAL);
         for argument in &mut command {
             if argument == b"N" {
                 *argument = unusual.into();
@@ -691,7 +616,7 @@ impl Generator {
                     let iterators = ["", "0", "-1", "x", "1.5", "9223372036854775808"];
                     command[2] = self.random.pick(&iterators).into();
                 }
-                0..5 => command[at] = self.random.pick(UNUSUAL).into(),
+                0..5 => command[at] = self.random.pick(&UNUSUAL).into(),
                 5 => drop(command.remove(at)),
                 6 => {
                     let argument = command[at].clone();
@@ -704,7 +629,7 @@ impl Generator {
                 8 => command[1] = self.other_key().into_bytes(),
                 9 => command[0].make_ascii_lowercase(),
                 10 => {
-                    let argument = self.random.pick(UNUSUAL).into();
+                    let argument = self.random.pick(&UNUSUAL).into();
                     let at = self.random.below(last) as usize + 2;
                     command.insert(at, argument);
                 }
