@@ -2,7 +2,8 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge, NumberSet,
-    RandomCommands, Refusal, UPDATE, Usage, equal, growth, numbers, setting, windowed, write,
+    RandomCommands, Refusal, UPDATE, Usage, equal, first_windowed, growth, numbers, setting,
+    windowed, write,
 };
 use crate::workload::{with_item, with_items, words};
 
@@ -279,12 +280,7 @@ pub const WINDOW: Family = Family {
         "SKETCH.ADVANCE K *",
     ],
     defrag: Defrag {
-        create: |key, n| {
-            vec![
-                format!(window!("BF.RESERVE {} 0.01 {}"), key, 500 + n % 5000),
-                format!("BF.MADD {key} {}", numbers(n, 100)),
-            ]
-        },
+        create: |key, n| first_windowed((FAMILY.defrag.create)(key, n), window!("")),
         ..FAMILY.defrag
     },
     ..FAMILY
@@ -298,38 +294,35 @@ const NUMBERS: NumberSet = NumberSet {
 };
 
 fn window_memory_cases() -> Vec<MemoryCase> {
-    let mut cases = vec![
-        equal(&[window!("BF.RESERVE KEY 0.01 100")]),
-        equal(&["BF.INSERT KEY WINDOW 315360000000 PANES 1000 ITEMS a"]),
-        equal(&[
-            window!("BF.RESERVE KEY 0.01 100 NONSCALING"),
-            "BF.MADD KEY 0..99",
-        ]),
-        equal(&[window!("BF.RESERVE KEY 0.01 10"), "BF.MADD KEY 0..5000"]),
-    ];
-    for filters in 2..10 {
-        let items = format!("BF.MADD KEY 0..{}", filters * 100 - 50);
-        let create = window!("BF.RESERVE KEY 0.0001 100 EXPANSION 1");
-        cases.push(equal(&[create, &items]));
-    }
+    let mut cases = cases_with(window!(""));
+    cases.push(equal(&[
+        "BF.INSERT KEY WINDOW 315360000000 PANES 1000 ITEMS a",
+    ]));
     cases
 }
 
 fn memory_cases() -> Vec<MemoryCase> {
-    let mut cases = vec![
-        equal(&["BF.RESERVE KEY 0.01 100"]),
-        equal(&["BF.ADD KEY a"]),
-        equal(&["BF.RESERVE KEY 0.01 100 NONSCALING", "BF.MADD KEY 0..99"]),
-        equal(&["BF.RESERVE KEY 0.01 10", "BF.MADD KEY 0..5000"]),
-    ];
-    for filters in 2..10 {
-        let items = format!("BF.MADD KEY 0..{}", filters * 100 - 50);
-        cases.push(equal(&["BF.RESERVE KEY 0.0001 100 EXPANSION 1", &items]));
-    }
+    let mut cases = cases_with("");
+    cases.push(equal(&["BF.ADD KEY a"]));
     cases.push(equal(&[
         "BF.RESERVE KEY{2} 0.01 10",
         "BF.MADD KEY{2} 0..3000",
         "BF.MERGE KEY 1 KEY{2}",
     ]));
+    cases
+}
+
+/// The keys of both types, with this window.
+fn cases_with(window: &str) -> Vec<MemoryCase> {
+    let reserve = |parameters| format!("BF.RESERVE KEY {parameters}{window}");
+    let mut cases = vec![
+        equal(&[&reserve("0.01 100")]),
+        equal(&[&reserve("0.01 100 NONSCALING"), "BF.MADD KEY 0..99"]),
+        equal(&[&reserve("0.01 10"), "BF.MADD KEY 0..5000"]),
+    ];
+    for filters in 2..10 {
+        let items = format!("BF.MADD KEY 0..{}", filters * 100 - 50);
+        cases.push(equal(&[&reserve("0.0001 100 EXPANSION 1"), &items]));
+    }
     cases
 }

@@ -2,7 +2,8 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge, NumberSet,
-    RandomCommands, Refusal, UPDATE, Usage, equal, growth, windowed, write,
+    RandomCommands, Refusal, UPDATE, Usage, equal, first_windowed, growth, windowed, with_command,
+    write,
 };
 use crate::workload::{with_items, words};
 
@@ -187,14 +188,7 @@ pub const WINDOW: Family = Family {
         "CMS.INCRBY KEY b 5",
         "CMS.MERGE KEY 2 KEY KEY WEIGHTS 0 1",
     ],
-    reads: &[
-        "CMS.INFO KEY",
-        "CMS.QUERY KEY a b c d e f g nothing 1 2 3",
-        "CMS.SCANDUMP KEY 0",
-        "CMS.SCANDUMP KEY 1",
-        "SKETCH.WINDOW KEY",
-        "SKETCH.ACCURACY KEY",
-    ],
+    reads: &with_command::<{ FAMILY.reads.len() + 1 }>(FAMILY.reads, "SKETCH.WINDOW KEY"),
     idle: &[
         "CMS.INCRBY KEY a 0 b 0",
         "CMS.INCRBY KEY e 65535",
@@ -267,30 +261,18 @@ pub const WINDOW: Family = Family {
         "SKETCH.ADVANCE K *",
     ],
     defrag: Defrag {
-        create: |key, n| {
-            vec![
-                format!(window!("CMS.INITBYDIM {} {} 4"), key, 20 + n % 500),
-                format!("CMS.INCRBY {key} a {n} b 7 c 9"),
-            ]
-        },
+        create: |key, n| first_windowed((FAMILY.defrag.create)(key, n), window!("")),
         ..FAMILY.defrag
     },
     ..FAMILY
 };
 
 fn window_memory_cases() -> Vec<MemoryCase> {
-    let mut cases = Vec::new();
+    let mut cases = cases_with(window!(""));
     for cell_size in [1, 2, 4, 8] {
         let create = format!(window!("CMS.INITBYDIM KEY 101 3 CELL_SIZE {}"), cell_size);
-        cases.push(equal(&[&create]));
         cases.push(equal(&[&create, "CMS.INCRBY KEY a 0"]));
-        cases.push(equal(&[&create, "each:CMS.INCRBY KEY a 0..20"]));
     }
-    cases.push(equal(&[
-        window!("CMS.INITBYPROB KEY 0.001 0.01"),
-        "CMS.INCRBY KEY a 3",
-        "CMS.MERGE KEY 2 KEY KEY",
-    ]));
     // A merge that removes all counts.
     cases.push(equal(&[
         window!("CMS.INITBYDIM KEY 101 3"),
@@ -301,14 +283,19 @@ fn window_memory_cases() -> Vec<MemoryCase> {
 }
 
 fn memory_cases() -> Vec<MemoryCase> {
+    cases_with("")
+}
+
+/// The keys of both types, with this window.
+fn cases_with(window: &str) -> Vec<MemoryCase> {
     let mut cases = Vec::new();
     for cell_size in [1, 2, 4, 8] {
-        let create = format!("CMS.INITBYDIM KEY 101 3 CELL_SIZE {cell_size}");
+        let create = format!("CMS.INITBYDIM KEY 101 3 CELL_SIZE {cell_size}{window}");
         cases.push(equal(&[&create]));
         cases.push(equal(&[&create, "each:CMS.INCRBY KEY a 0..20"]));
     }
     cases.push(equal(&[
-        "CMS.INITBYPROB KEY 0.001 0.01",
+        &format!("CMS.INITBYPROB KEY 0.001 0.01{window}"),
         "CMS.INCRBY KEY a 3",
         "CMS.MERGE KEY 2 KEY KEY",
     ]));

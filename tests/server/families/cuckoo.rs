@@ -2,7 +2,8 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, DELETE, Defrag, Family, Fill, INSERT, Memory, MemoryCase, NumberSet,
-    RandomCommands, Refusal, UPDATE, Usage, equal, growth, numbers, setting, windowed, write,
+    RandomCommands, Refusal, UPDATE, Usage, equal, growth, numbers, setting, windowed,
+    with_command, write,
 };
 use crate::workload::{with_item, with_items, words};
 
@@ -184,23 +185,8 @@ pub const WINDOW: Family = Family {
         "CF.DEL KEY f",
         "CF.COMPACT KEY",
     ],
-    reads: &[
-        "CF.INFO KEY",
-        "CF.DEBUG KEY",
-        "CF.MEXISTS KEY a b z nothing 1 2 3",
-        "CF.COUNT KEY a",
-        "CF.SCANDUMP KEY 0",
-        "CF.SCANDUMP KEY 1",
-        "SKETCH.WINDOW KEY",
-        "SKETCH.ACCURACY KEY",
-    ],
-    idle: &[
-        "CF.ADDNX KEY a",
-        "CF.INSERTNX KEY ITEMS a b",
-        "CF.DEL KEY nothing",
-        "CF.COMPACT KEY",
-        "SKETCH.ADVANCE KEY 1",
-    ],
+    reads: &with_command::<{ FAMILY.reads.len() + 1 }>(FAMILY.reads, "SKETCH.WINDOW KEY"),
+    idle: &with_command::<{ FAMILY.idle.len() + 1 }>(FAMILY.idle, "SKETCH.ADVANCE KEY 1"),
     build_large: &[
         window!("CF.RESERVE KEY 2500000"),
         // An evicted key is not created again without a window.
@@ -290,47 +276,40 @@ pub const WINDOW: Family = Family {
 };
 
 fn window_memory_cases() -> Vec<MemoryCase> {
-    let mut cases = vec![
-        equal(&[window!("CF.RESERVE KEY 1000 BUCKETSIZE 5")]),
-        equal(&[concat!(window!("CF.RESERVE KEY 1000"), " ERROR 0.0001")]),
-    ];
-    for items in [10, 50, 100, 300, 1000] {
-        let items = format!("CF.INSERT KEY ITEMS 0..{items}");
-        cases.extend([
-            equal(&[window!("CF.RESERVE KEY 16 EXPANSION 1"), &items]),
-            equal(&[
-                concat!(window!("CF.RESERVE KEY 16 EXPANSION 2"), " ERROR 0.01"),
-                &items,
-            ]),
-            equal(&[
-                window!("CF.RESERVE KEY 16 EXPANSION 2 BUCKETSIZE 3"),
-                &items,
-            ]),
-            // Most sub-filters are removed.
-            equal(&[
-                window!("CF.RESERVE KEY 16"),
-                &items,
-                "each:CF.DEL KEY 0..900",
-                "CF.COMPACT KEY",
-            ]),
-        ]);
+    let mut cases = cases_with(window!(""));
+    cases.push(equal(&[concat!(
+        window!("CF.RESERVE KEY 1000"),
+        " ERROR 0.0001"
+    )]));
+    for items in NUMBERS_OF_ITEMS {
+        cases.push(equal(&[
+            concat!(window!("CF.RESERVE KEY 16 EXPANSION 2"), " ERROR 0.01"),
+            &format!("CF.INSERT KEY ITEMS 0..{items}"),
+        ]));
     }
     cases
 }
 
 fn memory_cases() -> Vec<MemoryCase> {
-    let mut cases = vec![
-        equal(&["CF.RESERVE KEY 1000 BUCKETSIZE 5"]),
-        equal(&["CF.ADD KEY a"]),
-    ];
-    for items in [10, 50, 100, 300, 1000] {
+    let mut cases = cases_with("");
+    cases.push(equal(&["CF.ADD KEY a"]));
+    cases
+}
+
+const NUMBERS_OF_ITEMS: [u64; 5] = [10, 50, 100, 300, 1000];
+
+/// The keys of both types, with this window.
+fn cases_with(window: &str) -> Vec<MemoryCase> {
+    let reserve = |parameters| format!("CF.RESERVE KEY {parameters}{window}");
+    let mut cases = vec![equal(&[&reserve("1000 BUCKETSIZE 5")])];
+    for items in NUMBERS_OF_ITEMS {
         let items = format!("CF.INSERT KEY ITEMS 0..{items}");
         cases.extend([
-            equal(&["CF.RESERVE KEY 16 EXPANSION 1", &items]),
-            equal(&["CF.RESERVE KEY 16 EXPANSION 2 BUCKETSIZE 3", &items]),
+            equal(&[&reserve("16 EXPANSION 1"), &items]),
+            equal(&[&reserve("16 EXPANSION 2 BUCKETSIZE 3"), &items]),
             // Most sub-filters are removed.
             equal(&[
-                "CF.RESERVE KEY 16",
+                &reserve("16"),
                 &items,
                 "each:CF.DEL KEY 0..900",
                 "CF.COMPACT KEY",

@@ -492,6 +492,23 @@ fn windowed(mut command: Command) -> Command {
     command
 }
 
+/// Commands of which the first creates a key, with this window.
+fn first_windowed(mut commands: Vec<String>, window: &str) -> Vec<String> {
+    commands[0] += window;
+    commands
+}
+
+/// A list of commands with one more.
+const fn with_command<const LEN: usize>(
+    commands: &[&'static str],
+    last: &'static str,
+) -> [&'static str; LEN] {
+    assert!(LEN == commands.len() + 1);
+    let mut all = [last; LEN];
+    all.split_at_mut(commands.len()).0.copy_from_slice(commands);
+    all
+}
+
 /// The DUMP of a key without its last ten bytes, which depend on the server.
 pub fn dump(connection: &mut Connection, key: &str) -> Reply {
     match connection.send(&["DUMP", key]) {

@@ -1,8 +1,9 @@
 //! t-digests.
 
 use super::{
-    ACCESS_UPDATE, Comparison, DELETE, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge,
-    NumberSet, RandomCommands, Refusal, Usage, at_most, equal, growth, numbers, write,
+    ACCESS_UPDATE, Comparison, DELETE, Defrag, Family, Fill, Growth, INSERT, Memory, MemoryCase,
+    Merge, NumberSet, RandomCommands, Refusal, Usage, at_most, equal, first_windowed, growth,
+    numbers, with_command, write,
 };
 use crate::workload::{Command, Random, words};
 
@@ -14,9 +15,6 @@ const MERGE_64_TIMES: &str = "TDIGEST.MERGE KEY 63 \
 const ADD: &str = "TDIGEST.ADD KEY 3 1 4 1.5 9 2.6 5 3.5 8 -9.7 9 3.2 3 8.4 -6 2.6 4 3.3 8 3 27.9 5 0 -2.8 84 1e-9 71";
 const CREATE: &[&str] = &["TDIGEST.CREATE KEY COMPRESSION 1000"];
 
-/// The arguments of one command with more samples would count as memory of the client.
-const ADD_10_000: &str = "TDIGEST.ADD KEY 0..10000";
-
 const NUMBERS: NumberSet = NumberSet {
     // The smallest number has rank 0, and all above it have a higher rank.
     create: &["TDIGEST.CREATE KEY", "TDIGEST.ADD KEY 0"],
@@ -24,6 +22,15 @@ const NUMBERS: NumberSet = NumberSet {
     test: "TDIGEST.RANK KEY N",
     count: ("TDIGEST.INFO KEY", "Observations"),
 };
+
+/// The growths of a key that this command creates.
+const fn growths(create: &'static [&'static str]) -> [Growth; 3] {
+    [
+        growth(create, "TDIGEST.ADD KEY ITEMS", 1, Refusal::Command),
+        growth(create, "TDIGEST.ADD KEY ITEMS", 100, Refusal::Command),
+        growth(create, "TDIGEST.ADD KEY ITEMS", 7000, Refusal::Command),
+    ]
+}
 
 pub const FAMILY: Family = Family {
     name: "tdigest",
@@ -96,11 +103,7 @@ pub const FAMILY: Family = Family {
         "TDIGEST.MERGE KEY 1 SOURCE",
         "TDIGEST.MERGE KEY 2 SOURCE SOURCE OVERRIDE",
     ],
-    growths: &[
-        growth(CREATE, "TDIGEST.ADD KEY ITEMS", 1, Refusal::Command),
-        growth(CREATE, "TDIGEST.ADD KEY ITEMS", 100, Refusal::Command),
-        growth(CREATE, "TDIGEST.ADD KEY ITEMS", 7000, Refusal::Command),
-    ],
+    growths: &growths(CREATE),
     merge: Some(Merge {
         create: "TDIGEST.CREATE KEY",
         missing_source: "-ERR T-Digest: key does not exist",
@@ -191,6 +194,13 @@ fn random_samples(random: &mut Random, key: &str) -> Command {
 
 const CREATE_WINDOW: &[&str] = &[seedless_window!("TDIGEST.CREATE KEY COMPRESSION 1000")];
 
+/// The arguments of one command with more samples would count as memory of the client.
+const BUILD_LARGE_WINDOW: [&str; 41] = {
+    let mut commands = ["TDIGEST.ADD KEY 0..10000"; 41];
+    commands[0] = seedless_window!("TDIGEST.CREATE KEY COMPRESSION 100000");
+    commands
+};
+
 pub const WINDOW: Family = Family {
     name: "tdigest-window",
     has_window: true,
@@ -200,83 +210,16 @@ pub const WINDOW: Family = Family {
     info_prefix: "bf_tdigest_window_",
 
     build: &[seedless_window!("TDIGEST.CREATE KEY COMPRESSION 20"), ADD],
-    reads: &[
-        "TDIGEST.QUANTILE KEY 0 0.1 0.25 0.5 0.77 0.99 1",
-        "TDIGEST.CDF KEY -10 -6 0 3 3.1 30 99",
-        "TDIGEST.RANK KEY 0 3 9",
-        "TDIGEST.BYREVRANK KEY 0 2 7",
-        "TDIGEST.TRIMMED_MEAN KEY 0.1 0.8",
-        "TDIGEST.MIN KEY",
-        "TDIGEST.MAX KEY",
-        "TDIGEST.SCANDUMP KEY 0",
-        "SKETCH.WINDOW KEY",
-        "SKETCH.ACCURACY KEY",
-    ],
+    reads: &with_command::<{ FAMILY.reads.len() + 1 }>(FAMILY.reads, "SKETCH.WINDOW KEY"),
     idle: &["SKETCH.ADVANCE KEY 1"],
-    build_large: &[
-        seedless_window!("TDIGEST.CREATE KEY COMPRESSION 100000"),
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-        ADD_10_000,
-    ],
+    build_large: &BUILD_LARGE_WINDOW,
     reserve_large: seedless_window!("TDIGEST.CREATE KEY COMPRESSION 100000"),
 
     creations: &[
         seedless_window!("TDIGEST.CREATE KEY"),
         seedless_window!("TDIGEST.CREATE KEY COMPRESSION 1000"),
     ],
-    growths: &[
-        growth(CREATE_WINDOW, "TDIGEST.ADD KEY ITEMS", 1, Refusal::Command),
-        growth(
-            CREATE_WINDOW,
-            "TDIGEST.ADD KEY ITEMS",
-            100,
-            Refusal::Command,
-        ),
-        growth(
-            CREATE_WINDOW,
-            "TDIGEST.ADD KEY ITEMS",
-            7000,
-            Refusal::Command,
-        ),
-    ],
+    growths: &growths(CREATE_WINDOW),
     // A digest with a window can be a source only.
     merge: None,
     recorded: None,
@@ -325,78 +268,30 @@ pub const WINDOW: Family = Family {
     ],
     handler: ("TDIGEST.ADD SOURCE 1", "+OK"),
     defrag: Defrag {
-        create: |key, n| {
-            vec![
-                format!(seedless_window!("TDIGEST.CREATE {}"), key),
-                format!("TDIGEST.ADD {key} {}", numbers(n, 20 + n % 700)),
-                // Keeps the compressed form in separate blocks.
-                format!("TDIGEST.QUANTILE {key} 0.5"),
-            ]
-        },
+        create: |key, n| first_windowed((FAMILY.defrag.create)(key, n), seedless_window!("")),
         write: FAMILY.defrag.write,
     },
     ..FAMILY
 };
 
+const NUMBERS_OF_SAMPLES: [u64; 20] = [
+    1, 2, 3, 4, 5, 100, 127, 128, 129, 500, 608, 609, 610, 611, 650, 700, 1217, 1218, 1219, 5000,
+];
+
 fn window_memory_cases() -> Vec<MemoryCase> {
-    let create = seedless_window!("TDIGEST.CREATE KEY");
-    let mut cases = vec![equal(&[create])];
-    for samples in [
-        1, 2, 3, 4, 5, 100, 127, 128, 129, 500, 608, 609, 610, 611, 650, 700, 1217, 1218, 1219,
-        5000,
-    ] {
-        let add = &format!("TDIGEST.ADD KEY 0..{samples}");
-        let each = format!("each:{add}");
-        cases.extend([
-            equal(&[create, add]),
-            equal(&[create, &each]),
-            equal(&[create, add, "TDIGEST.MIN KEY", "TDIGEST.MAX KEY"]),
-            at_most(&[create, add, "TDIGEST.QUANTILE KEY 0.5"]),
-            equal(&[
-                seedless_window!("TDIGEST.CREATE KEY COMPRESSION 20"),
-                add,
-                add,
-            ]),
-            equal(&[CREATE_WINDOW[0], add, "TDIGEST.ADD KEY 5 5 5 5"]),
-            equal(&[create, add, "TDIGEST.RESET KEY"]),
-        ]);
-    }
-    cases
+    cases_with(seedless_window!(""))
 }
 
 fn memory_cases() -> Vec<MemoryCase> {
-    let mut cases = vec![equal(&["TDIGEST.CREATE KEY"])];
-    for samples in [
-        1, 2, 3, 4, 5, 100, 127, 128, 129, 500, 608, 609, 610, 611, 650, 700, 1217, 1218, 1219,
-        5000,
-    ] {
-        let add = &format!("TDIGEST.ADD KEY 0..{samples}");
-        let each = format!("each:{add}");
+    let mut cases = cases_with("");
+    for samples in NUMBERS_OF_SAMPLES {
         let merge = [
             "TDIGEST.CREATE KEY{2}",
-            &add.replace("KEY", "KEY{2}"),
+            &format!("TDIGEST.ADD KEY{{2}} 0..{samples}"),
             "TDIGEST.MERGE KEY 2 KEY{2} KEY{2}",
         ];
-        cases.extend([
-            equal(&["TDIGEST.CREATE KEY", add]),
-            equal(&["TDIGEST.CREATE KEY", &each]),
-            equal(&[
-                "TDIGEST.CREATE KEY",
-                add,
-                "TDIGEST.MIN KEY",
-                "TDIGEST.MAX KEY",
-            ]),
-            at_most(&["TDIGEST.CREATE KEY", add, "TDIGEST.QUANTILE KEY 0.5"]),
-            equal(&["TDIGEST.CREATE KEY COMPRESSION 20", add, add]),
-            equal(&[
-                "TDIGEST.CREATE KEY COMPRESSION 1000",
-                add,
-                "TDIGEST.ADD KEY 5 5 5 5",
-            ]),
-            equal(&merge),
-            equal(&[&merge[..], &[add]].concat()),
-            equal(&["TDIGEST.CREATE KEY", add, "TDIGEST.RESET KEY"]),
-        ]);
+        let add = format!("TDIGEST.ADD KEY 0..{samples}");
+        cases.extend([equal(&merge), equal(&[&merge[..], &[&add]].concat())]);
     }
     // Centroids and samples with equal means.
     cases.push(equal(&[
@@ -404,5 +299,26 @@ fn memory_cases() -> Vec<MemoryCase> {
         "each:TDIGEST.ADD KEY 7 7 -0.0 0 7 3 0..40",
         "TDIGEST.ADD KEY 7 0 -0",
     ]));
+    cases
+}
+
+/// The keys of both types, with this window.
+fn cases_with(window: &str) -> Vec<MemoryCase> {
+    let [create, create_20, create_1000] = ["", " COMPRESSION 20", " COMPRESSION 1000"]
+        .map(|compression| format!("TDIGEST.CREATE KEY{compression}{window}"));
+    let create = create.as_str();
+    let mut cases = vec![equal(&[create])];
+    for samples in NUMBERS_OF_SAMPLES {
+        let add = &format!("TDIGEST.ADD KEY 0..{samples}");
+        cases.extend([
+            equal(&[create, add]),
+            equal(&[create, &format!("each:{add}")]),
+            equal(&[create, add, "TDIGEST.MIN KEY", "TDIGEST.MAX KEY"]),
+            at_most(&[create, add, "TDIGEST.QUANTILE KEY 0.5"]),
+            equal(&[&create_20, add, add]),
+            equal(&[&create_1000, add, "TDIGEST.ADD KEY 5 5 5 5"]),
+            equal(&[create, add, "TDIGEST.RESET KEY"]),
+        ]);
+    }
     cases
 }

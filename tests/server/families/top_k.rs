@@ -1,12 +1,22 @@
 //! Top-k sketches.
 
 use super::{
-    ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, RandomCommands,
-    Refusal, UPDATE, Usage, at_most, equal, growth, memory_case, numbers, windowed, write,
+    ACCESS_UPDATE, Comparison, Defrag, Family, Fill, Growth, INSERT, Memory, MemoryCase,
+    RandomCommands, Refusal, UPDATE, Usage, at_most, equal, first_windowed, growth, memory_case,
+    numbers, windowed, with_command, write,
 };
 use crate::workload::{with_items, words};
 
 const CREATE: &[&str] = &["TOPK.RESERVE KEY 1000 10 5 0.9"];
+
+/// The growths of a key that this command creates.
+const fn growths(create: &'static [&'static str]) -> [Growth; 3] {
+    [
+        growth(create, "TOPK.ADD KEY ITEMS", 1, Refusal::Element),
+        growth(create, "TOPK.ADD KEY ITEMS", 100, Refusal::Element),
+        growth(create, "TOPK.INCRBY KEY PAIRS", 10, Refusal::Element),
+    ]
+}
 
 pub const FAMILY: Family = Family {
     name: "topk",
@@ -53,11 +63,7 @@ pub const FAMILY: Family = Family {
     fill: Fill::Numbers("TOPK.ADD KEY"),
 
     creations: &["TOPK.RESERVE KEY 10", "TOPK.RESERVE KEY 10 1000 7 0.9"],
-    growths: &[
-        growth(CREATE, "TOPK.ADD KEY ITEMS", 1, Refusal::Element),
-        growth(CREATE, "TOPK.ADD KEY ITEMS", 100, Refusal::Element),
-        growth(CREATE, "TOPK.INCRBY KEY PAIRS", 10, Refusal::Element),
-    ],
+    growths: &growths(CREATE),
     merge: None,
     stored_kinds: &["integer", "double", "bytes"],
     has_no_chunks_when_empty: false,
@@ -129,21 +135,8 @@ pub const WINDOW: Family = Family {
         FAMILY.build[1],
         FAMILY.build[2],
     ],
-    reads: &[
-        "TOPK.LIST KEY WITHCOUNT",
-        "TOPK.QUERY KEY a b z nothing",
-        "TOPK.COUNT KEY a b c d e f z nothing",
-        "TOPK.INFO KEY",
-        "TOPK.SCANDUMP KEY 0",
-        "TOPK.SCANDUMP KEY 1",
-        "SKETCH.WINDOW KEY",
-        "SKETCH.ACCURACY KEY",
-    ],
-    idle: &[
-        "TOPK.INCRBY KEY a 0",
-        "TOPK.INCRBY KEY b x c 5",
-        "SKETCH.ADVANCE KEY 1",
-    ],
+    reads: &with_command::<{ FAMILY.reads.len() + 1 }>(FAMILY.reads, "SKETCH.WINDOW KEY"),
+    idle: &with_command::<{ FAMILY.idle.len() + 1 }>(FAMILY.idle, "SKETCH.ADVANCE KEY 1"),
     build_large: &[
         window!("TOPK.RESERVE KEY 1000 200000 3 0.9"),
         "TOPK.ADD KEY a",
@@ -155,11 +148,7 @@ pub const WINDOW: Family = Family {
         window!("TOPK.RESERVE KEY 10"),
         window!("TOPK.RESERVE KEY 10 1000 7 0.9"),
     ],
-    growths: &[
-        growth(CREATE_WINDOW, "TOPK.ADD KEY ITEMS", 1, Refusal::Element),
-        growth(CREATE_WINDOW, "TOPK.ADD KEY ITEMS", 100, Refusal::Element),
-        growth(CREATE_WINDOW, "TOPK.INCRBY KEY PAIRS", 10, Refusal::Element),
-    ],
+    growths: &growths(CREATE_WINDOW),
     recorded: None,
     memory: Memory {
         cases: window_memory_cases,
@@ -185,12 +174,7 @@ pub const WINDOW: Family = Family {
         "SKETCH.ADVANCE K *",
     ],
     defrag: Defrag {
-        create: |key, n| {
-            vec![
-                format!(window!("TOPK.RESERVE {} 20 {} 4 0.9"), key, 8 + n % 400),
-                format!("TOPK.ADD {key} {}", numbers(n, 100)),
-            ]
-        },
+        create: |key, n| first_windowed((FAMILY.defrag.create)(key, n), window!("")),
         write: FAMILY.defrag.write,
     },
     ..FAMILY
