@@ -1,6 +1,6 @@
 //! SKETCH.BETWEEN and SKETCH.SERIES: periods, rows, errors in their order, permissions, scripts, replicas.
 
-use super::within::{NO_WINDOW, WRONG_TYPE, calls, prefix, readers};
+use super::within::{NO_WINDOW, WRONG_TYPE, calls, calls_of, check_error, error_of, readers};
 use super::{SKETCHES, Sketch, set_ms, start, with_window};
 use crate::families::{FAMILIES, run_on};
 use crate::support::resp::{Connection, Protocol, Reply, error};
@@ -18,11 +18,9 @@ fn sketches() -> impl Iterator<Item = &'static Sketch> {
 }
 
 /// Calls on `k` that this command runs on a sketch of this type.
-fn calls_of(sketch: &Sketch, by: Parts) -> Vec<String> {
-    let calls = calls(by).into_iter().map(|call| call.to_lowercase());
-    let own = calls
-        .filter(|call| call.starts_with(&prefix(sketch.create)) || call.starts_with("sketch."));
-    own.map(|call| call.replace("key", "k")).collect()
+fn calls_on_k(sketch: &Sketch, by: Parts) -> Vec<String> {
+    let calls = calls_of(sketch, by).into_iter();
+    calls.map(|call| call.replace("key", "k")).collect()
 }
 
 /// Adds items at irregular times, and sets the clock to a later time, which it returns. `ends` runs at the times between.
@@ -85,7 +83,7 @@ fn a_period_until_now_is_read_as_by_sketch_within() {
         let mut connection = server.connect(protocol);
         for (sketch, window) in sketches().flat_map(|sketch| WINDOWS.map(|window| (sketch, window)))
         {
-            let calls = calls_of(sketch, Parts::Between);
+            let calls = calls_on_k(sketch, Parts::Between);
             let mut reads = 0;
             fill(
                 &server,
@@ -139,7 +137,7 @@ fn rows_are_the_periods_of_their_panes() {
             let number = |reply: &Reply| reply.integer().expect("a number") as u64;
             let starts: Vec<u64> = field("pane starts").iter().map(number).collect();
             for step in [1, 100, 130, 1_000, 100_000] {
-                for call in calls_of(sketch, Parts::Series) {
+                for call in calls_on_k(sketch, Parts::Series) {
                     let series = connection.call(&format!("SKETCH.SERIES - + {step} {call}"));
                     let rows = rows(&series);
                     let mut panes = starts.clone();
@@ -462,25 +460,12 @@ fn errors_are_checked_in_order() {
             for family in FAMILIES {
                 connection.call("DEL key");
                 run_on(&mut connection, "key", family.build);
-                let is_own =
-                    call.starts_with("sketch.") || call.starts_with(&format!("{}.", family.prefix));
                 let is_filter = ["bf", "cf"].contains(&family.prefix);
+                let of_filter = is_filter.then_some(LAST_ADDITION);
                 for before in ["SKETCH.BETWEEN - +", "SKETCH.SERIES - + 1000"] {
                     let reply = connection.call(&format!("{before} {call}"));
-                    match (is_own, family.has_window) {
-                        (false, _) => {
-                            assert_eq!(reply, error(WRONG_TYPE), "{call} {}", family.name)
-                        }
-                        (true, false) => {
-                            assert_eq!(reply, error(NO_WINDOW), "{call} {}", family.name)
-                        }
-                        (true, true) if is_filter => {
-                            assert_eq!(reply, error(LAST_ADDITION), "{call}")
-                        }
-                        (true, true) => {
-                            assert!(!matches!(reply, Reply::Error(_)), "{call}: {reply}")
-                        }
-                    }
+                    let what = format!("{before} {call} {}", family.name);
+                    check_error(&reply, error_of(&call, family).or(of_filter), &what);
                 }
             }
         }
@@ -522,7 +507,7 @@ fn a_key_stays_as_it_is() {
             ["DUMP k", "DEBUG DIGEST-VALUE k"].map(|command| connection.call(command))
         };
         let (before, bytes) = (state(&mut connection), connection.call("MEMORY USAGE k"));
-        for call in calls_of(sketch, Parts::Series) {
+        for call in calls_on_k(sketch, Parts::Series) {
             let series = connection.call(&format!("SKETCH.SERIES - + 70 {call}"));
             assert!(rows(&series).len() > 5, "{series}");
         }
@@ -532,7 +517,7 @@ fn a_key_stays_as_it_is() {
             "{}",
             sketch.type_name
         );
-        for call in calls_of(sketch, Parts::Between) {
+        for call in calls_on_k(sketch, Parts::Between) {
             connection.run(&format!("SKETCH.BETWEEN -900 -300 {call}"));
         }
         assert_eq!(state(&mut connection), before);

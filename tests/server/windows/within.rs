@@ -1,8 +1,8 @@
 //! SKETCH.WITHIN: commands, clocks, errors in their order; all commands on a part of the window: scripts, replicas. `permissions.rs` has
 //! the permissions, and `periods.rs` SKETCH.BETWEEN and SKETCH.SERIES.
 
-use super::{SKETCHES, set_ms, start, with_window};
-use crate::families::{FAMILIES, run_on};
+use super::{SKETCHES, Sketch, set_ms, start, with_window};
+use crate::families::{FAMILIES, Family, run_on};
 use crate::support::resp::{Connection, Protocol, Reply, error};
 use crate::support::server::Server;
 use roughly::server::part::Parts;
@@ -39,10 +39,31 @@ pub fn calls(by: Parts) -> Vec<String> {
     calls
 }
 
-/// The prefix of a type's commands.
-pub fn prefix(create: &str) -> String {
-    let (prefix, _) = create.split_once('.').expect("a command");
-    format!("{}.", prefix.to_lowercase())
+/// The calls in lower case that this command runs on a sketch of this type.
+pub fn calls_of(sketch: &Sketch, by: Parts) -> Vec<String> {
+    let (prefix, _) = sketch.create.split_once('.').expect("a command");
+    let own = [format!("{}.", prefix.to_lowercase()), "sketch.".to_owned()];
+    let calls = calls(by).into_iter().map(|call| call.to_lowercase());
+    let calls = calls.filter(|call| own.iter().any(|start| call.starts_with(start)));
+    calls.collect()
+}
+
+/// The error of a call on a key of this family, if it has one whatever the part.
+pub fn error_of(call: &str, family: &Family) -> Option<&'static str> {
+    let (prefix, _) = call.split_once('.').expect("a command");
+    let is_own = ["sketch", family.prefix].contains(&&*prefix.to_lowercase());
+    match is_own {
+        false => Some(WRONG_TYPE),
+        true => (!family.has_window).then_some(NO_WINDOW),
+    }
+}
+
+/// Checks that a reply is this error, or no error.
+pub fn check_error(reply: &Reply, expected: Option<&str>, what: &str) {
+    match expected {
+        Some(text) => assert_eq!(*reply, error(text), "{what}"),
+        None => assert!(!matches!(reply, Reply::Error(_)), "{what}: {reply}"),
+    }
 }
 
 fn within(connection: &mut Connection, ms: u64, command: &str) -> Reply {
@@ -69,11 +90,7 @@ fn the_whole_window_is_read_as_by_the_command() {
                 if step < 30 {
                     sketch.add(&mut connection, "k", step as u64 % 9);
                 }
-                for call in calls(Parts::Within) {
-                    let call = call.to_lowercase();
-                    if !call.starts_with(&prefix(sketch.create)) && !call.starts_with("sketch.") {
-                        continue;
-                    }
+                for call in calls_of(&sketch, Parts::Within) {
                     for key in ["k", "missing"] {
                         let command = call.replace("key", key);
                         let expected = connection.call(&command);
@@ -223,11 +240,7 @@ fn a_part_is_at_least_as_long_as_a_pane() {
                 let text = format!(
                     "ERR WITHIN must be at least the pane length of the key, {pane_ms} milliseconds"
                 );
-                for call in calls(Parts::Within) {
-                    let call = call.to_lowercase();
-                    if !call.starts_with(&prefix(sketch.create)) && !call.starts_with("sketch.") {
-                        continue;
-                    }
+                for call in calls_of(&sketch, Parts::Within) {
                     let command = call.replace("key", "k");
                     for ms in [1, pane_ms - 1] {
                         let reply = within(&mut connection, ms.max(1), &command);
@@ -322,16 +335,10 @@ fn errors_are_checked_in_order() {
             for family in FAMILIES {
                 connection.call("DEL key");
                 run_on(&mut connection, "key", family.build);
-                let call = call.to_lowercase();
-                let is_own =
-                    call.starts_with("sketch.") || call.starts_with(&format!("{}.", family.prefix));
                 // The pane length of the families' windows.
                 let reply = within(&mut connection, 315_360_000_000 / 4, &on("key"));
-                match (is_own, family.has_window) {
-                    (false, _) => assert_eq!(reply, error(WRONG_TYPE), "{call} {}", family.name),
-                    (true, false) => assert_eq!(reply, error(NO_WINDOW), "{call} {}", family.name),
-                    (true, true) => assert!(!matches!(reply, Reply::Error(_)), "{call}: {reply}"),
-                }
+                let what = format!("{call} {}", family.name);
+                check_error(&reply, error_of(&call, family), &what);
             }
         }
     }
