@@ -1,5 +1,6 @@
-//! Golden payloads, work counters and checks of validation rules for the tests of all sketches.
+//! Golden payloads, work counters, stored forms and checks of validation rules for the tests of all sketches.
 
+use crate::blocks::{Addresses, Blocks, Bytes, MovesAll};
 use crate::format::FormatError;
 use crate::memory::Budget;
 use crate::stored::Stored;
@@ -62,6 +63,59 @@ pub fn golden_values(version: &str, name: &str, type_name: &[u8; 9], encoding: u
     let (id, values) = Values::from_dump(&payload).expect("a payload");
     assert_eq!(id, type_id(type_name, encoding), "{version} {name}");
     values
+}
+
+/// The values that [`Stored::save`] writes.
+pub fn saved<T: Stored>(value: &T) -> Values {
+    let mut values = Values::default();
+    value.save(&mut values);
+    values
+}
+
+/// The bytes that [`Stored::digest`] feeds.
+pub fn fed<T: Stored>(value: &T) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    value.digest(&mut |part| bytes.extend_from_slice(part));
+    bytes
+}
+
+/// The value after a save and a load.
+pub fn reloaded<T: Stored>(value: &T) -> T {
+    let options = T::LoadOptions::default();
+    T::load(&mut saved(value), T::ENCODING_VERSION, &options).unwrap()
+}
+
+/// The value from its header and chunks of at most this many bytes.
+pub fn from_chunks<T: Stored>(value: &T, max_bytes: usize) -> T {
+    let mut copy = T::from_header(&value.header().unwrap(), Budget::UNLIMITED).unwrap();
+    let mut iterator = 1;
+    while let Some((next, chunk)) = value.chunk(iterator, max_bytes) {
+        copy.load_chunk(next, chunk).unwrap();
+        iterator = next;
+    }
+    copy
+}
+
+/// The number of blocks, which are all visited and can be moved, and their bytes.
+pub fn blocks(value: &mut impl Blocks) -> (usize, u64) {
+    let (mut shown, mut bytes) = (Addresses::default(), Bytes::default());
+    value.for_each_block(&mut shown);
+    value.for_each_block(&mut bytes);
+    let (mut mover, mut index) = (MovesAll::default(), 0);
+    while value.relocate_block(index, &mut mover) {
+        index += 1;
+    }
+    assert_eq!(mover.moves, shown.0.len());
+    (mover.moves, bytes.0)
+}
+
+/// The bits of a number; all nans are equal.
+pub fn bits(value: f64) -> u64 {
+    if value.is_nan() {
+        f64::NAN.to_bits()
+    } else {
+        value.to_bits()
+    }
 }
 
 /// The values of a payload with one of them replaced.

@@ -7,11 +7,11 @@ mod merge;
 mod replicated;
 
 use super::*;
-use crate::blocks::{Addresses, Blocks, Bytes, MovesAll};
 use crate::chain::batch::Additions;
 use crate::format::Sink;
 use crate::memory::Budget;
 use crate::stored::Stored;
+use crate::testing::{blocks, fed, saved};
 use roughly_dump::Values;
 
 /// Allows every allocation.
@@ -42,12 +42,6 @@ fn set_option(chain: &mut Chain, option: u32) {
     }
 }
 
-fn saved(chain: &Chain) -> Values {
-    let mut values = Values::default();
-    chain.save(&mut values);
-    values
-}
-
 /// An empty chain of one filter as an encoding version stores it: capacity 100, error rate 1 %.
 fn old_payload(version: u16) -> Values {
     let bits_per_entry = 9.585_058_387_441_68;
@@ -71,19 +65,6 @@ fn old_payload(version: u16) -> Values {
     values.write_bytes(&[0; 128]);
     values.write_unsigned(0);
     values
-}
-
-/// The number of blocks, which are all visited and can be moved, and their bytes.
-fn blocks(chain: &mut Chain) -> (usize, u64) {
-    let (mut shown, mut bytes) = (Addresses::default(), Bytes::default());
-    chain.for_each_block(&mut shown);
-    chain.for_each_block(&mut bytes);
-    let (mut mover, mut index) = (MovesAll::default(), 0);
-    while chain.relocate_block(index, &mut mover) {
-        index += 1;
-    }
-    assert_eq!(mover.moves, shown.0.len());
-    (mover.moves, bytes.0)
 }
 
 #[test]
@@ -185,14 +166,9 @@ fn a_copy_is_independent_of_the_original() {
     add(&mut copy, b"b").unwrap();
     assert!(contains(&copy, b"a") && contains(&copy, b"b"));
     assert!(!contains(&original, b"b"));
-    let digest = |chain: &Chain| {
-        let mut bytes = Vec::new();
-        chain.digest(&mut |part| bytes.extend_from_slice(part));
-        bytes
-    };
-    assert_ne!(digest(&copy), digest(&original));
+    assert_ne!(fed(&copy), fed(&original));
     add(&mut original, b"b").unwrap();
-    assert_eq!(digest(&copy), digest(&original));
+    assert_eq!(fed(&copy), fed(&original));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use super::super::{CellSize, CountMin, MergeSource, NO_LIMIT, dimensions_for};
 use crate::memory::Budget;
 use crate::stored::Stored;
-use crate::testing::{GOLDEN_VERSIONS, golden_bytes, golden_values};
+use crate::testing::{GOLDEN_VERSIONS, golden_bytes, golden_values, saved};
 use roughly_dump::Values;
 use std::collections::HashMap;
 
@@ -20,12 +20,6 @@ fn load(values: &Values) -> CountMin {
     let sketch = CountMin::load(&mut source, CountMin::ENCODING_VERSION, &()).unwrap();
     assert!(source.values.is_empty());
     sketch
-}
-
-fn saved(sketch: &CountMin) -> Values {
-    let mut values = Values::default();
-    sketch.save(&mut values);
-    values
 }
 
 /// An argument of a command in cms.built.

@@ -4,7 +4,7 @@ use super::super::cell::Cell;
 use super::*;
 use crate::format::FormatError;
 use crate::format::chunks::ChunkError;
-use crate::testing::check_rules;
+use crate::testing::{check_rules, saved};
 use roughly_dump::Value::{self, Bytes, Integer};
 use roughly_dump::Values;
 
@@ -33,9 +33,7 @@ fn counted(width: u64, depth: u64, cell_size: CellSize) -> CountMin {
 fn the_cell_size_follows_from_the_length() {
     for cell_size in ALL_SIZES {
         let sketch = counted(7, 3, cell_size);
-        let mut values = Values::default();
-        sketch.save(&mut values);
-        assert_eq!(CountMin::load(&mut values, 0, &()), Ok(sketch));
+        assert_eq!(CountMin::load(&mut saved(&sketch), 0, &()), Ok(sketch));
     }
 }
 

@@ -100,7 +100,7 @@ fn a_false_count_of_items_does_not_repeat_compactions() {
     let mut filter = filled(CAPACITY, Parameters::DEFAULT, 2 * CAPACITY);
     assert!(filter.num_sub_filters() > 1);
     let (items, deleted) = (filter.items(), 1000u64);
-    let mut values = values_of(&filter);
+    let mut values = saved(&filter);
     values.values[2] = Integer(0);
     let mut restored = CuckooFilter::load(&mut values, 4, &DEFAULTS).unwrap();
     let mut chunked = {

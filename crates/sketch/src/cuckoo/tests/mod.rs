@@ -11,6 +11,7 @@ use crate::format::{FormatError, Sink};
 use crate::hash::murmur64a;
 use crate::memory::{Budget, OutOfMemory};
 use crate::stored::Stored;
+use crate::testing::saved;
 use proptest::prelude::*;
 use roughly_dump::Values;
 use std::cell::Cell;
@@ -53,13 +54,6 @@ fn any_parameters() -> impl Strategy<Value = Parameters> {
         .prop_map(|(bucket_size, max_iterations, expansion)| {
             parameters(bucket_size, max_iterations, expansion)
         })
-}
-
-/// The RDB values of a filter.
-fn values_of(filter: &CuckooFilter) -> Values {
-    let mut values = Values::default();
-    filter.save(&mut values);
-    values
 }
 
 proptest! {
@@ -324,7 +318,7 @@ fn a_filter_with_one_sub_filter_takes_one_block_besides_its_slots() {
         let copy = filter.try_clone().unwrap();
         let mut restored =
             CuckooFilter::from_header(&filter.header_bytes(), Budget::UNLIMITED).unwrap();
-        let loaded = load(&values_of(&filter), CuckooFilter::ENCODING_VERSION).unwrap();
+        let loaded = load(&saved(&filter), CuckooFilter::ENCODING_VERSION).unwrap();
         for other in [&copy, &restored, &loaded] {
             assert_eq!(blocks(other), blocks(&filter));
         }
@@ -457,7 +451,7 @@ fn old_encodings_take_the_configured_parameters() {
             }
         );
         assert_eq!(filter.num_sub_filters(), 3);
-        let saved = values_of(&filter);
+        let saved = saved(&filter);
         assert_eq!(
             load(&saved, CuckooFilter::ENCODING_VERSION).unwrap(),
             filter

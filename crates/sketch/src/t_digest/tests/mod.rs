@@ -15,6 +15,7 @@ mod weighted;
 use super::*;
 use crate::memory::Budget;
 use crate::stored::Stored;
+use crate::testing::{bits, fed, saved};
 use roughly_dump::{Value, Values};
 
 fn digest(compression: i64) -> TDigest {
@@ -41,28 +42,6 @@ fn digest_with(min: f64, max: f64, nodes: &[(f64, i64)]) -> TDigest {
         .values
         .extend(means.chain(weights).map(Value::Double));
     TDigest::load(&mut values, 0, &()).unwrap()
-}
-
-fn saved(digest: &TDigest) -> Values {
-    let mut values = Values::default();
-    digest.save(&mut values);
-    values
-}
-
-/// The bytes that [`TDigest::digest`] feeds.
-fn fed(digest: &TDigest) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    digest.digest(&mut |part| bytes.extend_from_slice(part));
-    bytes
-}
-
-/// The bits of a number; all nans are equal.
-fn bits(value: f64) -> u64 {
-    if value.is_nan() {
-        f64::NAN.to_bits()
-    } else {
-        value.to_bits()
-    }
 }
 
 /// The answers to a fixed set of queries, as bits.

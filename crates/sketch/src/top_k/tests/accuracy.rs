@@ -31,7 +31,7 @@ fn counts_of_undisturbed_items_are_confirmed() {
     assert_eq!(reported(&counted), (1.0, 7));
     let loaded = TopK::load(&mut saved(&counted), 0, &()).unwrap();
     assert_eq!(reported(&loaded), reported(&counted));
-    assert_eq!(reported(&through_chunks(&counted)), reported(&counted));
+    assert_eq!(reported(&from_chunks(&counted, 10)), reported(&counted));
 }
 
 #[test]

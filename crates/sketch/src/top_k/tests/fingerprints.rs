@@ -1,8 +1,8 @@
 //! Items that a client chose to have one fingerprint.
 
-use super::{saved, sketch, through_chunks};
+use super::{from_chunks, sketch};
 use crate::stored::Stored;
-use crate::testing::COMPARED_BYTES;
+use crate::testing::{COMPARED_BYTES, reloaded};
 use crate::top_k::TopK;
 use crate::top_k::item_hash::fingerprint_of;
 use proptest::prelude::*;
@@ -51,8 +51,7 @@ fn a_lookup_compares_at_most_two_items() {
         assert!(bytes <= most, "{bytes}");
         assert!(compared(|| assert!(sketch.count(item) > 0)) <= most);
     }
-    let through_values = |sketch: &TopK| TopK::load(&mut saved(sketch), 0, &()).unwrap();
-    for load in [through_values, through_chunks] {
+    for load in [reloaded::<TopK>, |sketch: &TopK| from_chunks(sketch, 10)] {
         let bytes = compared(|| assert_eq!(load(&sketch), sketch));
         assert!(bytes <= most * ITEMS as u64, "{bytes}");
     }
@@ -70,7 +69,7 @@ proptest! {
         for (number, increment) in additions {
             original.add(&items[number], increment).unwrap();
             let copy = original.try_clone().unwrap();
-            for sketch in [&original, &copy, &through_chunks(&original)] {
+            for sketch in [&original, &copy, &from_chunks(&original, 10)] {
                 let mut in_heap: Vec<_> = sketch.heap.iter().map(|element| element.item).collect();
                 in_heap.sort_unstable();
                 prop_assert!(in_heap.is_sorted_by(|one, other| one < other), "equal items in the heap");

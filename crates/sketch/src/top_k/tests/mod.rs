@@ -12,35 +12,18 @@ mod recall;
 use super::{Added, TopK, TopKError};
 use crate::memory::Budget;
 use crate::stored::Stored;
-use roughly_dump::{Value, Values};
+use crate::testing::{from_chunks, saved};
+use roughly_dump::Value;
 
 /// An empty sketch. Every allocation is allowed.
 fn sketch(k: u64, width: u64, depth: u64, decay: f64) -> TopK {
     TopK::new(k, width, depth, decay, Budget::UNLIMITED).unwrap()
 }
 
-/// The RDB values of a sketch.
-fn saved(sketch: &TopK) -> Values {
-    let mut values = Values::default();
-    sketch.save(&mut values);
-    values
-}
-
 /// The reply of TOPK.LIST WITHCOUNT.
 fn listed(sketch: &TopK) -> Vec<(Vec<u8>, u32)> {
     let items = sketch.list().unwrap();
     items.map(|(item, count)| (item.to_vec(), count)).collect()
-}
-
-/// The sketch restored from its header and chunks of ten bytes.
-fn through_chunks(sketch: &TopK) -> TopK {
-    let mut loaded = TopK::from_header(&sketch.header().unwrap(), Budget::UNLIMITED).unwrap();
-    let mut iterator = 1;
-    while let Some((next, chunk)) = sketch.chunk(iterator, 10) {
-        loaded.load_chunk(next, chunk).unwrap();
-        iterator = next;
-    }
-    loaded
 }
 
 #[test]
@@ -95,7 +78,7 @@ fn a_decayed_count_leaves_the_heap_out_of_order() {
     let mut values = saved(&sketch);
     let loaded = TopK::load(&mut values.clone(), 0, &()).unwrap();
     assert_eq!(in_heap_order(&loaded), wanted);
-    assert_eq!(in_heap_order(&through_chunks(&sketch)), wanted);
+    assert_eq!(in_heap_order(&from_chunks(&sketch, 10)), wanted);
     let Some(Value::Bytes(heap)) = values.values.get_mut(5) else {
         panic!("the sixth value is the heap");
     };

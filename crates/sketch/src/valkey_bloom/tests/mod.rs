@@ -8,10 +8,10 @@ mod parts;
 mod replay;
 
 use super::*;
-use crate::blocks::{Addresses, Blocks, Bytes, MovesAll};
 use crate::chain::batch::Additions;
 use crate::format::FormatError;
 use crate::stored::Stored;
+use crate::testing::{blocks, from_chunks, saved};
 use roughly_dump::Values;
 
 /// Allows every allocation.
@@ -38,39 +38,9 @@ fn add(chain: &mut ValkeyChain, item: &[u8]) -> Result<bool, Error> {
     chain.add(item, NO_LIMIT, ANY)
 }
 
-fn saved(chain: &ValkeyChain) -> Values {
-    let mut values = Values::default();
-    chain.save(&mut values);
-    values
-}
-
-/// The chain that the header and the chunks of a chain describe.
-fn from_chunks(chain: &ValkeyChain) -> ValkeyChain {
-    let mut copy = ValkeyChain::from_header(&chain.header().unwrap(), ANY).unwrap();
-    let mut iterator = 1;
-    while let Some((next, chunk)) = chain.chunk(iterator, 1000) {
-        copy.load_chunk(next, chunk).unwrap();
-        iterator = next;
-    }
-    copy
-}
-
 /// Everything that the operations depend on.
 fn state(chain: &ValkeyChain) -> (Vec<u8>, Values) {
     (chain.header().unwrap(), saved(chain))
-}
-
-/// The number of blocks, which are all visited and can be moved, and their bytes.
-fn blocks(chain: &mut ValkeyChain) -> (usize, u64) {
-    let (mut shown, mut bytes) = (Addresses::default(), Bytes::default());
-    chain.for_each_block(&mut shown);
-    chain.for_each_block(&mut bytes);
-    let (mut mover, mut index) = (MovesAll::default(), 0);
-    while chain.relocate_block(index, &mut mover) {
-        index += 1;
-    }
-    assert_eq!(mover.moves, shown.0.len());
-    (mover.moves, bytes.0)
 }
 
 #[test]
@@ -217,7 +187,7 @@ fn the_list_has_1_then_4_then_twice_as_many_slots() {
         add(&mut loaded, &item.to_le_bytes()).unwrap();
     }
     assert_eq!(loaded.layout.slots, 34);
-    assert_eq!(from_chunks(&loaded).layout.slots, 34);
+    assert_eq!(from_chunks(&loaded, 1000).layout.slots, 34);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod memory;
 
 use super::*;
 use crate::stored::Stored;
+use crate::testing::{fed, from_chunks, reloaded, saved};
 use crate::window::Panes;
 use roughly_dump::Values;
 use std::ops::ControlFlow;
@@ -50,17 +51,6 @@ fn multiset(capacity: u64, bucket_size: u8, expansion: u32, panes: u64) -> Cucko
     CuckooWindow::new(window(panes), &parameters, ANY).unwrap()
 }
 
-fn saved<K: Kind>(filter: &WindowFilter<K>) -> Values {
-    let mut values = Values::default();
-    filter.save(&mut values);
-    values
-}
-
-/// The filter after a save and a load.
-fn reloaded<K: Kind>(filter: &WindowFilter<K>) -> WindowFilter<K> {
-    WindowFilter::load(&mut saved(filter), K::ENCODING_VERSION, &()).unwrap()
-}
-
 /// The seed is part of the value: filters with the same items and different seeds differ in each stored form, and each copy
 /// has the seed of its original.
 #[test]
@@ -74,7 +64,7 @@ fn the_seed_is_part_of_the_value() {
         };
         BloomWindow::new(window(4), &parameters, ANY).unwrap()
     });
-    assert!(one != other && digest(&one) != digest(&other));
+    assert!(one != other && fed(&one) != fed(&other));
     assert_ne!(one.header().unwrap(), other.header().unwrap());
     for filter in [&mut one, &mut other] {
         add_all(filter, 0, 100);
@@ -88,23 +78,6 @@ fn the_seed_is_part_of_the_value() {
         }
     }
     assert_ne!(one.sub_filters[0].slots, other.sub_filters[0].slots);
-}
-
-/// The filter from its header and chunks of this length.
-fn from_chunks<K: Kind>(filter: &WindowFilter<K>, max_bytes: usize) -> WindowFilter<K> {
-    let mut copy = WindowFilter::from_header(&filter.header().unwrap(), ANY).unwrap();
-    let mut iterator = 1;
-    while let Some((next, chunk)) = filter.chunk(iterator, max_bytes) {
-        copy.load_chunk(next, chunk).unwrap();
-        iterator = next;
-    }
-    copy
-}
-
-fn digest<K: Kind>(filter: &WindowFilter<K>) -> Vec<u8> {
-    let mut digest = Vec::new();
-    filter.digest(&mut |bytes| digest.extend_from_slice(bytes));
-    digest
 }
 
 /// Adds the items with the numbers `from..to`.
@@ -195,10 +168,10 @@ fn an_addition_without_a_refresh_adds_only_new_items() {
         skipped(&mut filter, &[b"a", b"b"]),
         [Ok(New), Ok(Unchanged)]
     );
-    let before = digest(&filter);
+    let before = fed(&filter);
     filter.advance(5);
     assert_eq!(skipped(&mut filter, &[b"a", b"b"]), [Ok(Unchanged); 2]);
-    assert_eq!(digest(&filter), before);
+    assert_eq!(fed(&filter), before);
 }
 
 #[test]
@@ -369,9 +342,9 @@ fn a_compaction_in_a_later_generation_is_a_change() {
         filter.advance(pane);
         // In a new generation, it sweeps its own group. In the other groups, which are empty, only the generation changes.
         filter.insert_item(b"a", ANY).unwrap();
-        let before = digest(&filter);
+        let before = fed(&filter);
         let changed = filter.compact();
-        assert_eq!(changed, digest(&filter) != before, "{pane}");
+        assert_eq!(changed, fed(&filter) != before, "{pane}");
         assert!(!filter.compact());
         changes += u32::from(changed);
     }

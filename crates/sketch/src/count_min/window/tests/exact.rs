@@ -78,7 +78,7 @@ fn the_array_is_the_smallest_one_in_which_no_count_is_too_low() {
 fn a_refused_increment_makes_no_array() {
     for width in WIDTHS {
         let mut sketch = full(width);
-        let before = values(&sketch);
+        let before = saved(&sketch);
         let limited = sketch.increment_limited(b"new", 5, 4, Budget::UNLIMITED);
         assert_eq!(limited, Err(CountMinError::AboveLimit(0)));
         let max = i64::from(u16::MAX);
@@ -89,7 +89,7 @@ fn a_refused_increment_makes_no_array() {
         let array = sketch.grid.array_bytes;
         let refused = sketch.increment(b"new", 1, Budget::new(&|bytes| bytes < array / 2));
         assert!(matches!(refused, Err(CountMinError::OutOfMemory(_))));
-        assert_eq!(values(&sketch), before);
+        assert_eq!(saved(&sketch), before);
     }
 }
 
@@ -97,7 +97,7 @@ fn a_refused_increment_makes_no_array() {
 #[test]
 fn the_estimate_after_the_conversion_is_limited() {
     let mut sketch = full(WIDTHS[0]);
-    let before = values(&sketch);
+    let before = saved(&sketch);
     let rows = sketch.grid.rows;
     let used: Vec<_> = (0..sketch.grid.max_entries as u64)
         .flat_map(|n| rows.cells(rows.hash(&n.to_le_bytes())))
@@ -114,7 +114,7 @@ fn the_estimate_after_the_conversion_is_limited() {
         increment(&mut sketch, &item, max),
         Err(CountMinError::Overflow)
     );
-    assert_eq!(values(&sketch), before);
+    assert_eq!(saved(&sketch), before);
     let estimate = increment(&mut sketch, &item, 3).unwrap();
     assert!(estimate > 3 && sketch.arrays().count() == 1);
     assert_eq!(sketch.query(&item, Panes::ALL), estimate);
@@ -209,7 +209,7 @@ fn merged_counts_become_at_most_the_maximum_of_a_cell() {
         sketch.advance(5);
         check_invariants(&sketch);
         assert!(sketch.query(b"a", Panes::ALL) >= 254);
-        let mut loaded = load(values(&sketch)).unwrap();
+        let mut loaded = load(saved(&sketch)).unwrap();
         assert_eq!(loaded, sketch);
         assert_eq!(
             increment(&mut loaded, b"a", 2),

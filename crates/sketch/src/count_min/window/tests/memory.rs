@@ -122,7 +122,7 @@ fn merged_and_expired_panes_are_freed() {
             while single.timeline().newest() < newest {
                 single.advance(single.timeline().newest() + 1);
             }
-            assert_eq!(values(&sketch), values(&single));
+            assert_eq!(saved(&sketch), saved(&single));
             assert_eq!(bytes(&sketch), bytes(&single));
             check_invariants(&sketch);
         }
@@ -140,7 +140,7 @@ fn all_blocks_are_moved() {
         }
     }
     assert_eq!(sketch.arrays().count(), 2);
-    let before = values(&sketch);
+    let before = saved(&sketch);
     let mut blocks = Addresses::default();
     sketch.for_each_block(&mut blocks);
     let mut mover = MovesAll::default();
@@ -150,7 +150,7 @@ fn all_blocks_are_moved() {
     }
     // The list, two tables and two arrays.
     assert_eq!((blocks.0.len(), mover.moves), (5, 5));
-    assert_eq!(values(&sketch), before);
+    assert_eq!(saved(&sketch), before);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn memory_is_requested_before_it_is_allocated() {
     assert!(matches!(refused, Err(CountMinError::OutOfMemory(_))));
     // Values without arrays take no memory for the cells.
     let large = super::sketch((1 << 21, 32, CellSize::Eight), 3);
-    assert!(bytes(&load(values(&large)).unwrap()) < 1000);
+    assert!(bytes(&load(saved(&large)).unwrap()) < 1000);
 }
 
 /// A merge requests its result, and as growth of the key what it has more than before.

@@ -74,7 +74,7 @@ fn refused_merges_change_nothing() {
         let half = counted(cell_size, &[(2, max / 2 + 1)]);
         let mut sketch = counted(cell_size, &[(1, 7)]);
         sketch.advance(2);
-        let before = values(&sketch);
+        let before = saved(&sketch);
         for sources in [
             &[other(&full, 1), own(1)][..],
             &[other(&full, 2)],
@@ -87,14 +87,14 @@ fn refused_merges_change_nothing() {
                 merge(&mut sketch, sources),
                 Err(CountMinError::MergeOverflow)
             );
-            assert_eq!(values(&sketch), before);
+            assert_eq!(saved(&sketch), before);
         }
         let negative = merge(&mut sketch, &[other(&full, 1), own(i64::MIN)]);
         assert_eq!(negative, Err(CountMinError::WindowDecrement));
         let no = Budget::new(&|_| false);
         let refused = sketch.merge_within(&[other(&half, 1)], u64::MAX, no);
         assert!(matches!(refused, Err(CountMinError::OutOfMemory(_))));
-        assert_eq!(values(&sketch), before);
+        assert_eq!(saved(&sketch), before);
         assert_eq!(merge(&mut sketch, &[other(&full, 1)]), Ok(true));
         assert_eq!(sketch.query(b"a", Panes::ALL), max.cast_unsigned());
     }

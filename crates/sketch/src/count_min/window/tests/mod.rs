@@ -11,6 +11,7 @@ use super::super::cell::ALL_SIZES;
 use super::*;
 use crate::format::FormatError;
 use crate::stored::Stored;
+use crate::testing::saved;
 use crate::window::Panes;
 use roughly_dump::{Value, Values};
 
@@ -28,13 +29,6 @@ const SEED: Seed = Seed(*b"0123456789abcdef");
 
 fn increment(sketch: &mut CountMinWindow, item: &[u8], by: i64) -> Result<u64, CountMinError> {
     sketch.increment(item, by, Budget::UNLIMITED)
-}
-
-/// The values of an RDB file.
-fn values(sketch: &CountMinWindow) -> Values {
-    let mut values = Values::default();
-    sketch.save(&mut values);
-    values
 }
 
 fn load(mut values: Values) -> Result<CountMinWindow, FormatError> {
@@ -67,12 +61,12 @@ fn negative_increments_are_refused() {
     for depth in [2, 30] {
         let mut sketch = sketch((10, depth, CellSize::Four), 3);
         for _ in 0..2 {
-            let before = values(&sketch);
+            let before = saved(&sketch);
             for by in [-1, i64::MIN] {
                 let refused = Err(CountMinError::WindowDecrement);
                 assert_eq!(increment(&mut sketch, b"a", by), refused);
             }
-            assert_eq!(values(&sketch), before);
+            assert_eq!(saved(&sketch), before);
             assert!(increment(&mut sketch, b"a", 5).is_ok());
         }
     }
@@ -91,7 +85,7 @@ fn refused_and_zero_increments_change_nothing() {
     let no = Budget::new(&|_| false);
     for pane in [13, 16] {
         sketch.advance(pane);
-        let before = values(&sketch);
+        let before = saved(&sketch);
         let full = sketch.query(b"full", Panes::ALL);
         let refused = increment(&mut sketch, b"full", 256 - full.cast_signed());
         assert_eq!(refused, Err(CountMinError::Overflow));
@@ -100,7 +94,7 @@ fn refused_and_zero_increments_change_nothing() {
         assert_eq!(increment(&mut sketch, b"full", 0), Ok(full));
         let refused = sketch.increment(b"a", 1, no);
         assert!(matches!(refused, Err(CountMinError::OutOfMemory(_))));
-        assert_eq!(values(&sketch), before);
+        assert_eq!(saved(&sketch), before);
     }
 }
 
@@ -216,7 +210,7 @@ fn shapes_above_the_limits_are_refused() {
             assert_eq!(refused, Err(CountMinError::InvalidDimensions));
         }
         let largest = new(width, MAX_DEPTH, CellSize::Eight, window).unwrap();
-        let stored = values(&largest);
+        let stored = saved(&largest);
         assert_eq!(load(stored.clone()).as_ref(), Ok(&largest));
         let header = largest.header().unwrap();
         for number in [width, MAX_DEPTH] {

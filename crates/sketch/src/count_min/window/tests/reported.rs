@@ -88,7 +88,7 @@ fn the_fields_describe_the_panes_that_are_read() {
 #[test]
 fn the_fields_are_the_same_after_a_reload() {
     let sketch = two_panes();
-    let reloaded = load(values(&sketch)).unwrap();
+    let reloaded = load(saved(&sketch)).unwrap();
     for panes in [Panes::ALL, from(&sketch, 1), from(&sketch, 3)] {
         assert_eq!(figures(&reloaded, panes), figures(&sketch, panes));
     }

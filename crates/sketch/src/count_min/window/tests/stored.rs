@@ -42,7 +42,7 @@ fn the_format_does_not_change() {
         expected.extend([pane, total, 0].map(Value::Integer));
         expected.push(Value::Bytes(vec![total as u8; 3]));
     }
-    assert_eq!(Vec::from(values(&sketch).values), expected);
+    assert_eq!(Vec::from(saved(&sketch).values), expected);
     let mut header = b"CMSWIN3\xff".to_vec();
     for number in SMALL.into_iter().chain([8, 3, 0, 13, 4, 0]) {
         header.extend_from_slice(&number.to_le_bytes());
@@ -81,7 +81,7 @@ fn every_rule_of_the_values_is_checked() {
     let load = |values: &mut Values| CountMinWindow::load(values, 3, &());
     const ORDER: &str = "a pane is not live or not in order";
     check_rules(
-        &values(&small()),
+        &saved(&small()),
         load,
         &[
             (0, Integer(0), "the window is out of range"),
@@ -116,7 +116,7 @@ fn every_rule_of_the_values_is_checked() {
         ],
     );
     for version in [0, 1, 2, 4] {
-        let refused = CountMinWindow::load(&mut values(&small()), version, &());
+        let refused = CountMinWindow::load(&mut saved(&small()), version, &());
         assert_eq!(refused, Err(FormatError::UnknownVersion(version)));
     }
 }
@@ -131,7 +131,7 @@ fn every_rule_of_the_entries_is_checked() {
     let mut entries = [(hashes[0], 3), (hashes[1], 255)];
     entries.sort_unstable();
     let at = usize::from(entries[1].1 == 255);
-    let stored = Vec::from(values(&sketch).values);
+    let stored = Vec::from(saved(&sketch).values);
     // The pane begins at its first unit, which is followed by its total.
     let expected = [
         0,
@@ -146,7 +146,7 @@ fn every_rule_of_the_entries_is_checked() {
     let load = |values: &mut Values| CountMinWindow::load(values, 3, &());
     let (three, full) = (14 + 2 * (1 - at), 14 + 2 * at);
     check_rules(
-        &values(&sketch),
+        &saved(&sketch),
         load,
         &[
             (11, Integer(257), "counts and total of a pane differ"),
@@ -162,7 +162,7 @@ fn every_rule_of_the_entries_is_checked() {
         ],
     );
     // A count that became the maximum of a cell is below the increments.
-    let mut saturated = values(&sketch);
+    let mut saturated = saved(&sketch);
     saturated.values[11] = Integer(300);
     assert!(load(&mut saturated).is_ok());
     let header = sketch.header().unwrap();
@@ -200,7 +200,7 @@ fn chunks_with_cells_above_the_total_are_refused() {
                 increment(&mut original, &[item], pane.cast_signed() % 3 + 1).unwrap();
             }
         }
-        let before = values(&original);
+        let before = saved(&original);
         let len = original.grid.array_bytes as usize;
         // A pane has a total of 40 to 120.
         let (mut loaded, mut refused) = (0, 0);
@@ -211,14 +211,14 @@ fn chunks_with_cells_above_the_total_are_refused() {
                     match original.load_chunk(end, &vec![byte; chunk_len]) {
                         Ok(()) => {
                             loaded += 1;
-                            assert!(load(values(&original)).is_ok());
+                            assert!(load(saved(&original)).is_ok());
                             original = load(before.clone()).unwrap();
                         }
                         Err(error) => {
                             refused += 1;
                             let text = "a cell above the total of its pane";
                             assert_eq!(error, ChunkError::Invalid(text));
-                            assert_eq!(values(&original), before);
+                            assert_eq!(saved(&original), before);
                         }
                     }
                 }
@@ -226,7 +226,7 @@ fn chunks_with_cells_above_the_total_are_refused() {
         }
         assert!(loaded > 700 && refused > 700, "{loaded} {refused}");
         assert_eq!(original.load_chunk(7, &[]), Ok(()));
-        assert_eq!(values(&original), before);
+        assert_eq!(saved(&original), before);
     }
 }
 

@@ -20,6 +20,11 @@ fn every_rule_of_the_values_is_checked() {
     let base = saved(&leveled());
     let load_values = |values: &mut Values| load(values.clone());
     let order = "a pane is not live or not in order";
+    let compressions = "the number of compressions is out of range";
+    let bounds = "means are outside minimum and maximum";
+    let unordered = "the means are not in order";
+    let weight = "a weight is out of range";
+    let unmerged = "the number of unmerged nodes is out of range";
     check_rules(
         &base,
         load_values,
@@ -39,66 +44,34 @@ fn every_rule_of_the_values_is_checked() {
             (18, Integer(110), "the newest pane is closed"),
             (18, Integer(111), order),
             (7, Integer(0), "a pane is not closed"),
-            (
-                7,
-                Integer(1 << 63),
-                "the number of compressions is out of range",
-            ),
-            (8, Double(2.5), "means are outside minimum and maximum"),
-            (
-                8,
-                Double(f64::NEG_INFINITY),
-                "means are outside minimum and maximum",
-            ),
-            (9, Double(2.5), "means are outside minimum and maximum"),
-            (9, Double(f64::NAN), "means are outside minimum and maximum"),
+            (7, Integer(1 << 63), compressions),
+            (8, Double(2.5), bounds),
+            (8, Double(f64::NEG_INFINITY), bounds),
+            (9, Double(2.5), bounds),
+            (9, Double(f64::NAN), bounds),
             (10, Integer(251), "the number of nodes is out of range"),
             (10, Integer(1), "a string has another length"),
-            (
-                11,
-                nodes(&[(1.0, 1), (2.0, 1), (1.0, 1)]),
-                "the means are not in order",
-            ),
-            (
-                11,
-                nodes(&[(1.0, 1), (2.0, 1), (f64::NAN, 1)]),
-                "the means are not in order",
-            ),
+            (11, nodes(&[(1.0, 1), (2.0, 1), (1.0, 1)]), unordered),
+            (11, nodes(&[(1.0, 1), (2.0, 1), (f64::NAN, 1)]), unordered),
             (
                 11,
                 nodes(&[(1.0, 1), (2.0, 1), (f64::INFINITY, 1)]),
-                "the means are not in order",
+                unordered,
             ),
-            (
-                11,
-                nodes(&[(1.0, 1), (2.0, 1), (3.0, 0)]),
-                "a weight is out of range",
-            ),
-            (
-                11,
-                nodes(&[(1.0, 1), (2.0, 1 << 63), (3.0, 1)]),
-                "a weight is out of range",
-            ),
+            (11, nodes(&[(1.0, 1), (2.0, 1), (3.0, 0)]), weight),
+            (11, nodes(&[(1.0, 1), (2.0, 1 << 63), (3.0, 1)]), weight),
             (
                 11,
                 nodes(&[(1.0, 1), (2.0, 1), (3.0, i64::MAX as u64 - 1)]),
-                "a weight is out of range",
+                weight,
             ),
             (
                 11,
                 nodes(&[(1.0, 1), (2.0, 1), (3.0, i64::MAX as u64 - 5)]),
                 "the weights overflow",
             ),
-            (
-                24,
-                Integer(1 << 63),
-                "the number of compressions is out of range",
-            ),
-            (
-                25,
-                Integer(3),
-                "the number of unmerged nodes is out of range",
-            ),
+            (24, Integer(1 << 63), compressions),
+            (25, Integer(3), unmerged),
             (28, Integer(611), "the number of nodes is out of range"),
         ],
     );

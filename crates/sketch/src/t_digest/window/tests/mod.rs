@@ -7,6 +7,7 @@ mod stored;
 
 use super::*;
 use crate::stored::Stored;
+use crate::testing::{bits, fed, saved};
 use crate::window::Timed;
 use roughly_dump::Values;
 
@@ -19,29 +20,8 @@ fn add(digest: &mut TDigestWindow, values: &[f64]) {
     digest.add_within(values, Budget::UNLIMITED).unwrap();
 }
 
-fn saved(digest: &TDigestWindow) -> Values {
-    let mut values = Values::default();
-    digest.save(&mut values);
-    values
-}
-
 fn load(mut values: Values) -> Result<TDigestWindow, crate::format::FormatError> {
     TDigestWindow::load(&mut values, TDigestWindow::ENCODING_VERSION, &())
-}
-
-fn fed(digest: &TDigestWindow) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    digest.digest(&mut |part| bytes.extend_from_slice(part));
-    bytes
-}
-
-/// The bits of a number; all nans are equal.
-fn bits(value: f64) -> u64 {
-    if value.is_nan() {
-        f64::NAN.to_bits()
-    } else {
-        value.to_bits()
-    }
 }
 
 /// The answers to a fixed set of queries, as bits.

@@ -1,7 +1,7 @@
 //! Validation rules of stored forms.
 
 use super::super::TopKWindow;
-use super::{digest, leveled, saved, sketch};
+use super::{fed, leveled, saved, sketch};
 use crate::format::FormatError;
 use crate::memory::Budget;
 use crate::stored::Stored;
@@ -186,9 +186,9 @@ fn an_addition_to_saturated_counts_changes_nothing() {
     saturated.add(b"a", u32::MAX).unwrap();
     let mut saturated = load(&with(&saved(&saturated), 15, Integer(u64::MAX))).unwrap();
     assert_eq!(saturated.pane_total(0), u64::MAX);
-    let before = digest(&saturated);
+    let before = fed(&saturated);
     assert!(!saturated.add(b"a", 1).unwrap().changed);
-    assert_eq!(digest(&saturated), before);
+    assert_eq!(fed(&saturated), before);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::super::TopKWindow;
 use super::RankingCache;
-use super::{SEED, Step, digest, leveled, listed, listed_with, of_units, saved, sketch, steps};
+use super::{SEED, Step, fed, leveled, listed, listed_with, of_units, saved, sketch, steps};
 use crate::blocks::{Addresses, BlockChanges, BlockVisitor, Blocks, MovesAll};
 use crate::memory::Budget;
 use crate::stored::Stored;
@@ -217,7 +217,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Add(item, increment) => {
-                    let before = (saved(&sketch), digest(&sketch));
+                    let before = (saved(&sketch), fed(&sketch));
                     let hash = sketch.hash(&item);
                     let left = Cell::new(allowed);
                     let allows = |bytes: u64| {
@@ -227,7 +227,7 @@ proptest! {
                     };
                     let mut changes = BlockChanges::<()>::default();
                     if sketch.add_hashed(&item, &hash, increment, Budget::new(&allows), &mut changes).is_err() {
-                        prop_assert_eq!((saved(&sketch), digest(&sketch)), before);
+                        prop_assert_eq!((saved(&sketch), fed(&sketch)), before);
                         sketch.add(&item, increment).unwrap();
                     }
                 }

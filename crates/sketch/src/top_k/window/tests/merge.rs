@@ -2,7 +2,7 @@
 
 use super::super::merge::YOUNGER;
 use super::super::{Pane, TopKWindow};
-use super::{Step, digest, leveled, listed, of_units, sketch, steps};
+use super::{Step, fed, leveled, listed, of_units, sketch, steps};
 use crate::blocks::BlockChanges;
 use crate::testing::ESTIMATES;
 use crate::window::{StoredPane, Timed};
@@ -126,7 +126,7 @@ fn a_pane_without_a_sibling_lists_at_most_k_items_when_it_grows() {
     sketch.advance(20);
     let mut jumped = with_more(16);
     jumped.advance(20);
-    assert_eq!(digest(&jumped), digest(&sketch));
+    assert_eq!(fed(&jumped), fed(&sketch));
 }
 
 /// A longer pane that gets a name lists k items by their sums over the half of the window. A pane that becomes longer alone reads only
@@ -310,7 +310,7 @@ proptest! {
             prop_assert_eq!(jumping.timeline(), stepping.timeline());
             prop_assert_eq!(totals(&jumping), totals(&stepping));
             if units == 0 {
-                prop_assert_eq!(digest(&jumping), digest(&stepping));
+                prop_assert_eq!(fed(&jumping), fed(&stepping));
                 prop_assert_eq!(&jumping, &stepping);
             }
         }

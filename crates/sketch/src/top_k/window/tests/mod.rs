@@ -13,10 +13,9 @@ mod work;
 use super::{RankingCache, TopKWindow};
 use crate::memory::Budget;
 use crate::seed::Seed;
-use crate::stored::Stored;
+use crate::testing::{fed, from_chunks, reloaded, saved};
 use crate::window::{Timed, Window};
 use proptest::prelude::*;
-use roughly_dump::Values;
 
 /// Milliseconds of a pane.
 const PANE_MS: u64 = 1000;
@@ -46,13 +45,6 @@ fn of_units(parameters: (u64, u64, u64, f64), panes: u64, units: u64) -> TopKWin
     }
 }
 
-/// The RDB values of a sketch.
-fn saved(sketch: &TopKWindow) -> Values {
-    let mut values = Values::default();
-    sketch.save(&mut values);
-    values
-}
-
 /// The reply of TOPK.LIST WITHCOUNT when `current` is the current pane.
 fn listed(sketch: &TopKWindow, current: u64) -> Vec<(Vec<u8>, u32)> {
     listed_with(&mut RankingCache::default(), sketch, current)
@@ -62,29 +54,6 @@ fn listed(sketch: &TopKWindow, current: u64) -> Vec<(Vec<u8>, u32)> {
 fn listed_with(cache: &mut RankingCache, sketch: &TopKWindow, current: u64) -> Vec<(Vec<u8>, u32)> {
     let items = sketch.list_at(sketch.panes_in(current), cache).unwrap();
     items.map(|(item, count)| (item.to_vec(), count)).collect()
-}
-
-/// The bytes that [`Stored::digest`] feeds.
-fn digest(sketch: &TopKWindow) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    sketch.digest(&mut |chunk| bytes.extend_from_slice(chunk));
-    bytes
-}
-
-/// The sketch restored from its values.
-fn through_values(sketch: &TopKWindow) -> TopKWindow {
-    TopKWindow::load(&mut saved(sketch), TopKWindow::ENCODING_VERSION, &()).unwrap()
-}
-
-/// The sketch restored from its header and chunks of 100 bytes.
-fn through_chunks(sketch: &TopKWindow) -> TopKWindow {
-    let mut loaded = TopKWindow::from_header(&sketch.header().unwrap(), Budget::UNLIMITED).unwrap();
-    let mut iterator = 1;
-    while let Some((next, chunk)) = sketch.chunk(iterator, 100) {
-        loaded.load_chunk(next, chunk).unwrap();
-        iterator = next;
-    }
-    loaded
 }
 
 /// An operation on a sketch.

@@ -3,7 +3,7 @@
 use super::super::candidates::Candidates;
 use super::super::candidates::NONE;
 use super::super::{TopKWindow, order};
-use super::{RankingCache, leveled, listed_with, saved, sketch, through_chunks, through_values};
+use super::{RankingCache, from_chunks, leveled, listed_with, reloaded, saved, sketch};
 use crate::stored::Stored;
 use crate::testing::COMPARED_BYTES;
 use crate::window::Timed;
@@ -103,9 +103,11 @@ fn additions_and_loads_compare_one_item_at_most() {
     assert_eq!(compared(|| fill(&mut sketch)), 0);
     let bytes = compared(|| fill(&mut sketch));
     assert_eq!(bytes, K * (LEN as u64 + 1));
-    for load in [through_values, through_chunks, |sketch: &TopKWindow| {
-        sketch.try_clone().unwrap()
-    }] {
+    for load in [
+        reloaded::<TopKWindow>,
+        |sketch: &TopKWindow| from_chunks(sketch, 100),
+        |sketch: &TopKWindow| sketch.try_clone().unwrap(),
+    ] {
         let bytes = compared(|| assert_eq!(saved(&load(&sketch)), saved(&sketch)));
         assert_eq!(bytes, 0);
     }

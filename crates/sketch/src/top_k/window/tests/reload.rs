@@ -3,8 +3,7 @@
 use super::super::TopKWindow;
 use super::RankingCache;
 use super::{
-    Step, current, digest, leveled, listed, of_units, saved, shapes, steps, through_chunks,
-    through_values,
+    Step, current, fed, from_chunks, leveled, listed, of_units, reloaded, saved, shapes, steps,
 };
 use crate::format::FormatError;
 use crate::memory::Budget;
@@ -38,12 +37,12 @@ fn continue_alike(original: &TopKWindow, steps: &[Step]) -> Result<(), TestCaseE
     prop_assert!(payload.len() as u64 <= original.payload_bytes());
     let others = [
         original.try_clone().unwrap(),
-        through_values(original),
-        through_chunks(original),
+        reloaded(original),
+        from_chunks(original, 100),
     ];
     for mut other in others {
         prop_assert_eq!(&other, original);
-        prop_assert_eq!(digest(&other), digest(original));
+        prop_assert_eq!(fed(&other), fed(original));
         let mut original = original.try_clone().unwrap();
         for step in steps {
             match step {
@@ -72,7 +71,7 @@ fn continue_alike(original: &TopKWindow, steps: &[Step]) -> Result<(), TestCaseE
                 }
             }
         }
-        prop_assert_eq!(digest(&other), digest(&original));
+        prop_assert_eq!(fed(&other), fed(&original));
         prop_assert_eq!(saved(&other), saved(&original));
         prop_assert_eq!(other.header(), original.header());
         prop_assert_eq!(&other, &original);
@@ -198,7 +197,7 @@ fn sketches_whose_merged_panes_list_names_can_be_reloaded() {
                     _ => {}
                 }
             }
-            assert_eq!(through_values(&sketch), sketch);
+            assert_eq!(reloaded(&sketch), sketch);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::{CANDIDATE_WORK, ESTIMATE_WORK, MAX_DEPTH, MAX_STEP_WORK, TopKWindow};
 use super::RankingCache;
-use super::{SEED, listed, listed_with, saved, sketch, through_chunks, through_values};
+use super::{SEED, from_chunks, listed, listed_with, reloaded, saved, sketch};
 use crate::format::FormatError;
 use crate::memory::Budget;
 use crate::stored::Stored;
@@ -59,7 +59,9 @@ fn an_item_is_hashed_once_for_all_panes() {
 #[test]
 fn a_load_reads_no_table_and_hashes_each_item_once() {
     let sketch = full(5, MAX_DEPTH);
-    for load in [through_values, through_chunks] {
+    for load in [reloaded::<TopKWindow>, |sketch: &TopKWindow| {
+        from_chunks(sketch, 100)
+    }] {
         let read = estimates(|| assert_eq!(load(&sketch), sketch));
         assert_eq!(read, 0);
     }
@@ -227,7 +229,7 @@ fn the_items_of_all_candidates_have_at_most_16_mebibytes() {
     }
     // Candidates need no room.
     sketch.add(&item(3), 1).unwrap();
-    for loaded in [through_values(&sketch), through_chunks(&sketch)] {
+    for loaded in [reloaded(&sketch), from_chunks(&sketch, 100)] {
         assert!(!loaded.has_room(1));
     }
     let copy = sketch.try_clone().unwrap();
