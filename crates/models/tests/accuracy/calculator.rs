@@ -2,8 +2,7 @@
 
 use crate::digests::{COMPRESSIONS, MEASURED, QUANTILES, SAMPLES, STREAMS, short};
 use crate::sizes::{FILLS, MAX_SLOTS_OF_FIRST_SHARE};
-use crate::{check_or_write, page};
-use std::fs;
+use crate::{check_or_write, read};
 
 const BEGIN: &str = "// Measured by crates/models/tests/accuracy, written by `make pages`.\n";
 const END: &str = "// End of the measured values.\n";
@@ -36,10 +35,10 @@ const RANKS = {{
 
 /// Compares the page with the results.
 pub fn the_calculator_has_the_measured_values() {
-    let path = page("docs/sizing.html");
-    let text = fs::read_to_string(&path).expect("the page");
+    let path = "docs/sizing.html";
+    let text = read(path);
     let (before, rest) = text.split_once(BEGIN).expect("the begin of the constants");
     let (_, after) = rest.split_once(END).expect("the end of the constants");
     let expected = format!("{before}{BEGIN}{}{END}{after}", constants());
-    check_or_write(&path, &expected);
+    check_or_write(path, &expected);
 }

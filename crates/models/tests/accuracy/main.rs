@@ -43,49 +43,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use streams::Stream;
 
-/// The markers before the tables on a page.
-const SIZES: &str =
-    "<!-- sizes: computed by crates/models/tests/accuracy, written by `make pages` -->\n";
-const ACCURACY: &str =
-    "<!-- accuracy: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const GROWTH: &str =
-    "<!-- growth: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const WINDOWS: &str =
-    "<!-- windows: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const STREAMS: &str =
-    "<!-- streams: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const COLLECTION: &str =
-    "<!-- collection: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const MERGES: &str =
-    "<!-- merges: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const NUMBERS: &str = "<!-- numbers of samples: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const SECOND_MODES: &str =
-    "<!-- second modes: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const ORDER: &str =
-    "<!-- order: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const SMALL: &str =
-    "<!-- small filters: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const LIMITS: &str =
-    "<!-- rate limits: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const COUNTS: &str =
-    "<!-- counts: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const RATES: &str =
-    "<!-- rates: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const LISTS: &str =
-    "<!-- lists: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const RANKS: &str =
-    "<!-- ranks: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const STREAM_RANKS: &str =
-    "<!-- stream ranks: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const STREAM_RATES: &str =
-    "<!-- stream rates: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const MEMORY: &str =
-    "<!-- memory: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const VALKEY_RATES: &str =
-    "<!-- valkey rates: measured by crates/models/tests/accuracy, written by `make pages` -->\n";
-const REPEATED: &str = "<!-- repeated values: measured by crates/models/tests/accuracy and (RedisBloom) tests/server, written by `make pages` -->\n";
-const PERIODS: &str =
-    "<!-- periods: computed by crates/models/tests/accuracy, written by `make pages` -->\n";
+/// The marker after a table. The marker before it begins with the name of the table.
 const END: &str = "<!-- end -->";
 
 /// The results for a family.
@@ -145,46 +103,51 @@ fn page(path: &str) -> PathBuf {
         .join(path)
 }
 
-/// Compares a file with the expected contents; with ROUGHLY_WRITE set, writes it.
-fn check_or_write(path: &Path, expected: &str) {
-    let found = fs::read_to_string(path).unwrap_or_default();
-    if found == expected {
+/// The contents of a file of the repository.
+fn read(path: &str) -> String {
+    fs::read_to_string(page(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Compares a file of the repository with the expected contents; with ROUGHLY_WRITE set, writes it.
+fn check_or_write(path: &str, expected: &str) {
+    if fs::read_to_string(page(path)).unwrap_or_default() == expected {
         return;
     }
     assert!(
         std::env::var_os("ROUGHLY_WRITE").is_some(),
-        "{} differs from the results; `make pages` updates it",
-        path.display()
+        "{path} differs from the results; `make pages` updates it"
     );
-    fs::write(path, expected).expect("a file that can be written");
+    fs::write(page(path), expected).expect("a file that can be written");
 }
 
 /// Compares the page and the plot of a family with the results; with ROUGHLY_WRITE set, writes them.
 fn check_page(family: &str, sizes: &str, measured: &Measured) {
     println!("{family}\n\n{sizes}\n{}", measured.table);
-    let dir = page("docs/families");
-    check_or_write(
-        &dir.join(format!("plots/{family}.svg")),
-        &measured.plot.svg(),
-    );
-    let path = dir.join(format!("{family}.md"));
-    let page = fs::read_to_string(&path).expect("the family's page");
+    let plot = format!("docs/families/plots/{family}.svg");
+    check_or_write(&plot, &measured.plot.svg());
+    let path = format!("docs/families/{family}.md");
     let link = format!("(plots/{family}.svg)");
-    assert!(
-        page.contains(&link),
-        "{} does not show its plot",
-        path.display()
-    );
-    check_table(&path, SIZES, sizes);
-    check_table(&path, ACCURACY, &measured.table);
+    assert!(read(&path).contains(&link), "{path} does not show its plot");
+    check_table(&path, "sizes", sizes);
+    check_table(&path, "accuracy", &measured.table);
 }
 
-/// Compares the table after a marker on a page with the results; with ROUGHLY_WRITE set, writes it.
-fn check_table(path: &Path, begin: &str, table: &str) {
-    let page = fs::read_to_string(path).expect("a page");
-    let (before, rest) = page.split_once(begin).expect("a marker before the table");
-    let (_, after) = rest.split_once(END).expect("a marker after the table");
-    check_or_write(path, &format!("{before}{begin}\n{table}\n{END}{after}"));
+/// A page in three parts: the text until the marker of the table with this name, the table, and the marker after it with the rest.
+fn split<'p>(page: &'p str, path: &str, name: &str) -> [&'p str; 3] {
+    const MARKER_END: &str = "-->\n";
+    let begin = page.find(&format!("<!-- {name}: "));
+    let begin = begin.unwrap_or_else(|| panic!("{path} has no marker of the table {name}"));
+    let table = page[begin..].find(MARKER_END).expect("the end of a marker") + MARKER_END.len();
+    let (before, rest) = page.split_at(begin + table);
+    let end = rest.find(END).expect("a marker after the table");
+    [before, &rest[..end], &rest[end..]]
+}
+
+/// Compares the table with this name on a page with the results; with ROUGHLY_WRITE set, writes it.
+fn check_table(path: &str, name: &str, table: &str) {
+    let page = read(path);
+    let [before, _, after] = split(&page, path, name);
+    check_or_write(path, &format!("{before}\n{table}\n{after}"));
 }
 
 /// The measurements of this run: in a [`Sample`], half of its cases.
@@ -194,19 +157,18 @@ fn sample() -> Sample {
 
 /// Compares a table with the rows of each stream of the collection, as [`check_table`] does. In a sample, it has the rows of some
 /// streams.
-fn check_streams(path: &str, begin: &str, head: &[&str], rows_of: fn(&Stream) -> Vec<Vec<String>>) {
-    let path = page(path);
+fn check_streams(path: &str, name: &str, head: &[&str], rows_of: fn(&Stream) -> Vec<Vec<String>>) {
     let sample = sample();
     let rows: Vec<_> = sample.of(&streams::STREAMS).flat_map(rows_of).collect();
     println!("{}", table(head, &rows));
     if sample.is_all() {
-        check_table(&path, begin, &table(head, &rows));
+        check_table(path, name, &table(head, &rows));
         return;
     }
-    let page = fs::read_to_string(&path).expect("a page");
-    let (_, section) = page.split_once(begin).expect("a marker before the table");
+    let page = read(path);
+    let [_, section, _] = split(&page, path, name);
     for row in rows {
-        assert!(section.contains(&line(&row)), "{}: {row:?}", path.display());
+        assert!(section.contains(&line(&row)), "{path}: {row:?}");
     }
 }
 
@@ -245,16 +207,9 @@ fn the_pages_show_what_is_measured() {
 
 fn the_bloom_page_shows_the_measured_accuracy() {
     check_page("bloom", &sizes::bloom(), &families::bloom());
-    check_table(
-        &page("docs/families/bloom.md"),
-        GROWTH,
-        &families::bloom_growth(),
-    );
-    check_table(
-        &page("docs/families/bloom.md"),
-        SMALL,
-        &small_filters::rates(),
-    );
+    let path = "docs/families/bloom.md";
+    check_table(path, "growth", &families::bloom_growth());
+    check_table(path, "small filters", &small_filters::rates());
 }
 
 fn the_cuckoo_page_shows_the_measured_accuracy() {
@@ -267,60 +222,49 @@ fn the_count_min_page_shows_the_measured_accuracy() {
         &sizes::count_min(),
         &families::count_min(),
     );
-    check_table(
-        &page("docs/families/count-min-sketch.md"),
-        WINDOWS,
-        &families::count_min_windows(),
-    );
+    let path = "docs/families/count-min-sketch.md";
+    check_table(path, "windows", &families::count_min_windows());
 }
 
 fn the_top_k_page_shows_the_measured_accuracy() {
     check_page("top-k", &sizes::top_k(), &recall::top_k());
-    let path = page("docs/families/top-k.md");
-    check_table(&path, ORDER, &recall::by_order());
-    check_table(&path, MERGES, &recall::of_merges());
+    let path = "docs/families/top-k.md";
+    check_table(path, "order", &recall::by_order());
+    check_table(path, "merges", &recall::of_merges());
 }
 
 fn the_top_k_page_shows_the_measured_accuracy_of_windows() {
-    let path = page("docs/families/top-k.md");
-    check_table(&path, STREAMS, &stream_recall::by_size());
+    let path = "docs/families/top-k.md";
+    check_table(path, "streams", &stream_recall::by_size());
 }
 
 fn the_t_digest_page_shows_the_measured_accuracy() {
     check_page("t-digest", &sizes::t_digest(), &families::t_digest());
     check_or_write(
-        &page("docs/families/plots/t-digest-tail.svg"),
+        "docs/families/plots/t-digest-tail.svg",
         &families::t_digest_tail().svg(),
     );
-    let path = page("docs/families/t-digest.md");
-    check_table(&path, NUMBERS, &digests::by_number());
-    check_table(&path, SECOND_MODES, &digests::second_modes());
-    check_table(&path, MERGES, &digests::merges());
+    let path = "docs/families/t-digest.md";
+    check_table(path, "numbers of samples", &digests::by_number());
+    check_table(path, "second modes", &digests::second_modes());
+    check_table(path, "merges", &digests::merges());
 }
 
 fn the_t_digest_page_shows_the_measured_accuracy_of_repeated_values() {
-    let path = page("docs/families/t-digest.md");
-    check_table(&path, REPEATED, &repeated::by_load());
+    let path = "docs/families/t-digest.md";
+    check_table(path, "repeated values", &repeated::by_load());
 }
 
 fn the_t_digest_page_shows_the_measured_accuracy_of_windows() {
-    check_table(
-        &page("docs/families/t-digest.md"),
-        WINDOWS,
-        &windows::t_digest(),
-    );
+    check_table("docs/families/t-digest.md", "windows", &windows::t_digest());
 }
 
 fn the_recipes_show_the_measured_accuracy() {
-    check_table(
-        &page("docs/recipes/rate-limiting.md"),
-        LIMITS,
-        &limits::rate_limits(),
-    );
-    let path = page("docs/recipes/now-and-then.md");
-    check_table(&path, PERIODS, &periods::shortest());
-    let recipe = page("docs/recipes/rate-limiting.md");
-    let recipe = fs::read_to_string(recipe).expect("the page");
+    let path = "docs/recipes/rate-limiting.md";
+    check_table(path, "rate limits", &limits::rate_limits());
+    let path = "docs/recipes/now-and-then.md";
+    check_table(path, "periods", &periods::shortest());
+    let recipe = read("docs/recipes/rate-limiting.md");
     let [fixed, sliding] = clients::early_refusals();
     let sentence =
         format!("at most {sliding} requests early, and without a window at most {fixed}");
@@ -339,27 +283,27 @@ fn ages_are_wrong_as_rarely_as_documented() {
 }
 
 fn reported_false_positive_rates_are_those_of_look_ups() {
-    let path = page("docs/commands/sketch.accuracy.md");
-    check_table(&path, RATES, &reported_rates::rates());
-    check_table(&path, VALKEY_RATES, &reported_rates::valkey_rates());
+    let path = "docs/commands/sketch.accuracy.md";
+    check_table(path, "rates", &reported_rates::rates());
+    check_table(path, "valkey rates", &reported_rates::valkey_rates());
 }
 
 fn reported_errors_of_counts_are_those_of_other_items() {
-    let path = page("docs/commands/sketch.accuracy.md");
-    check_table(&path, COUNTS, &reported_counts::errors_by_sketch());
+    let path = "docs/commands/sketch.accuracy.md";
+    check_table(path, "counts", &reported_counts::errors_by_sketch());
 }
 
 /// In a sample, the lists of some streams have the recall that the page states.
 #[test]
 fn the_page_of_sketch_accuracy_shows_the_agreement_of_lists() {
     if let Some(table) = reported_lists::agreement(sample()) {
-        check_table(&page("docs/commands/sketch.accuracy.md"), LISTS, &table);
+        check_table("docs/commands/sketch.accuracy.md", "lists", &table);
     }
 }
 
 fn the_page_of_sketch_accuracy_shows_the_coverage_of_rank_errors() {
-    let path = page("docs/commands/sketch.accuracy.md");
-    check_table(&path, RANKS, &reported_ranks::ranks());
+    let path = "docs/commands/sketch.accuracy.md";
+    check_table(path, "ranks", &reported_ranks::ranks());
 }
 
 /// The tables with rows for each stream of the collection.
@@ -367,38 +311,38 @@ fn the_page_of_sketch_accuracy_shows_the_coverage_of_rank_errors() {
 fn the_pages_show_what_is_measured_by_stream_of_the_collection() {
     check_streams(
         "docs/families/top-k.md",
-        COLLECTION,
+        "collection",
         &stream_recall::HEAD,
         stream_recall::rows,
     );
     check_streams(
         "docs/families/count-min-sketch.md",
-        MEMORY,
+        "memory",
         &stream_memory::HEAD,
         stream_memory::rows,
     );
     check_streams(
         "docs/performance.md",
-        MEMORY,
+        "memory",
         &window_memory::HEAD,
         window_memory::rows,
     );
     check_streams(
         "docs/commands/sketch.accuracy.md",
-        STREAM_RATES,
+        "stream rates",
         &stream_filters::HEAD,
         stream_filters::rows,
     );
     check_streams(
         "docs/commands/sketch.accuracy.md",
-        STREAM_RANKS,
+        "stream ranks",
         &reported_ranks::HEAD,
         reported_ranks::rows_of_stream,
     );
 }
 
 fn the_top_k_page_shows_the_recall_of_items_of_every_third_unit() {
-    let page = fs::read_to_string(page("docs/families/top-k.md")).expect("the page");
+    let page = read("docs/families/top-k.md");
     let [mean, lowest] = stream_recall::of_every_third_unit().map(|recall| recall * 100.0);
     let sentence = format!("of a quarter is {mean:.0} % on average, at least {lowest:.0} %");
     assert!(page.contains(&sentence), "{sentence}");
@@ -421,11 +365,11 @@ fn the_streams_of_the_python_tests_are_those_of_the_collection() {
         })
         .collect();
     let json = format!("{{\n{}\n}}\n", streams.join(",\n"));
-    check_or_write(&page("python/tests/streams.json"), &json);
+    check_or_write("python/tests/streams.json", &json);
 }
 
 #[test]
 fn the_flow_chart_has_the_style_of_the_other_figures() {
-    let chart = fs::read_to_string(page("docs/plots/choosing.svg")).expect("the flow chart");
+    let chart = read("docs/plots/choosing.svg");
     assert!(chart.contains(figure::STYLE));
 }
