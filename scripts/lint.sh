@@ -16,13 +16,13 @@ step() {
 programs=(tests/clients/rust examples/rust)
 if [ "${1:-}" = clients ]; then
     for package in "${programs[@]}"; do
-        step cargo clippy --manifest-path $package/Cargo.toml --target-dir target/clients/rust -- -D warnings
+        step cargo clippy --manifest-path "$package/Cargo.toml" --target-dir target/clients/rust -- -D warnings
     done
     exit
 fi
 step cargo fmt --check --all
 for package in "${programs[@]}"; do
-    step cargo fmt --check --manifest-path $package/Cargo.toml
+    step cargo fmt --check --manifest-path "$package/Cargo.toml"
 done
 step cargo clippy --workspace --all-targets -- -D warnings
 # --all-targets leaves out the tests that cargo test skips.

@@ -39,7 +39,7 @@ impl Filter<'_> {
         }
     }
 
-    /// The pane in which an item was last added.
+    /// The pane of the last addition of an item.
     fn last_pane(self, item: &[u8], panes: Panes) -> Option<u64> {
         match self {
             Self::Bloom(set) => set.last_pane(item, panes),

@@ -152,7 +152,7 @@ fn a_write_advances_the_window_only_if_it_changes_the_advanced_value() {
         let mut now = START;
         set_ms(&primary, now);
         connection.call("DEL other copy");
-        connection.ok(&create);
+        connection.ok(create);
         connection.check("COPY k other", ":1");
         let (mut idle, mut changes) = (0, 0);
         for _ in 0..ROUNDS {
