@@ -15,16 +15,15 @@ use std::sync::LazyLock;
 pub const LAST_ADDITION: &CStr =
     c"ERR a filter stores only the last addition of an item: SKETCH.WITHIN and SKETCH.AGE read it";
 
-/// The commands that read a part of the window, with their names and the numbers of their families for INFO. Fewer than the commands of
-/// the module, because each call looks its command up.
-static READS: LazyLock<Vec<(&[u8], &Command, usize)>> = LazyLock::new(|| {
+/// The commands that read a part of the window, with the numbers of their families for INFO. Fewer than the commands of the module,
+/// because each call looks its command up.
+static READS: LazyLock<Vec<(&Command, usize)>> = LazyLock::new(|| {
     let families = module().families.iter().enumerate();
     let commands = families.flat_map(|(number, family): (usize, &'static Family)| {
-        let named = move |command: &'static Command| (command.name.to_bytes(), command, number);
-        family.commands.iter().map(named)
+        family.commands.iter().map(move |command| (command, number))
     });
     commands
-        .filter(|(_, command, _)| command.handler.parts > Parts::None)
+        .filter(|(command, _)| command.handler.parts > Parts::None)
         .collect()
 });
 
@@ -117,7 +116,8 @@ fn find(name: &[u8]) -> Option<(&'static Command, usize)> {
     lower_name.copy_from_slice(name);
     lower.make_ascii_lowercase();
     let lower_name = &lower[..name.len()];
-    let &(_, command, family) = READS.iter().find(|(name, ..)| *name == lower_name)?;
+    let is_named = |(command, _): &&(&Command, _)| command.name.to_bytes() == lower_name;
+    let &(command, family) = READS.iter().find(is_named)?;
     module().has_family(family).then_some((command, family))
 }
 
