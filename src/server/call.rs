@@ -274,7 +274,7 @@ impl Call<'_> {
         unsafe { api!(RedisModule_ReplyWithError)(self.ctx(), text.as_ptr()) };
     }
 
-    /// Replies with the error of a handler or of an item.
+    /// Replies with an error: that of the command, or that of one of its items.
     #[cold]
     pub fn reply_refusal(&mut self, error: Error) {
         match error {

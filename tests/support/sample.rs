@@ -2,7 +2,8 @@
 //!
 //! Without the environment variable `ROUGHLY_SAMPLE`, all cases run, as in scripts/check-release.sh. With `ROUGHLY_SAMPLE=SEED
 //! PART PARTS`, one of `PARTS` parts of them runs. .ci/run uses the date as the seed and prints it, and the number of the server in
-//! the test matrix as the part: on the servers together, every case runs.
+//! the test matrix as the part: on the servers together, every case runs, except for the samples of [`Sample::thinned`] and
+//! [`Sample::one_in`], whose cases run on successive days.
 
 use std::env;
 
@@ -44,7 +45,7 @@ impl Sample {
         Self { parts, ..self }
     }
 
-    /// A sample of one in `by` of all cases.
+    /// A sample of one in `by` of all cases, other ones with the next seed; all, if all cases are in the sample.
     #[allow(dead_code)] // Not all test programs use it.
     pub fn one_in(self, by: usize) -> Self {
         let parts = if self.is_all() { 1 } else { by };

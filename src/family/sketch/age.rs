@@ -39,7 +39,7 @@ impl Filter<'_> {
         }
     }
 
-    /// The pane of the last addition of an item.
+    /// The pane of the last addition of this item.
     fn last_pane(self, item: &[u8], panes: Panes) -> Option<u64> {
         match self {
             Self::Bloom(set) => set.last_pane(item, panes),
