@@ -10,6 +10,7 @@ use crate::support::resp::{Connection, Reply};
 use crate::support::state::State;
 use crate::workload::{Command, words};
 use std::collections::BTreeMap;
+use std::iter;
 
 /// Spellings of doubles, and their values if a server accepts them.
 const DOUBLES: &[(&str, Option<f64>)] = &[
@@ -253,8 +254,10 @@ fn numbers_that_a_server_accepts_are_obeyed_by_all_servers() {
     for (number, case) in cases.iter().enumerate() {
         let [c, d, o, p] = ["c", "d", "o", "p"].map(|name| format!("{name}:{number}"));
         if !case.create.is_empty() {
-            let keys = [&c, &d, &o, &p].map(|key| filled(case.create, key, ""));
-            run(&mut connection, keys);
+            let create = filled(case.create, &c, "");
+            // A key that is created later can have a later pane.
+            let copies = [&d, &o, &p].map(|key| words(&format!("COPY {c} {key}")));
+            run(&mut connection, iter::once(create).chain(copies));
         }
         let spelled = |key: &str| filled(case.template, key, case.spelling);
         let mut commands = vec![spelled(&c), sent_to_replicas(spelled(&o))];
