@@ -2,24 +2,22 @@
 # Runs tests of Cargo and, at the same time, the ignored server tests that the server and this machine can run
 # (tests/server/needs.rs), because many of these wait. The others stay ignored.
 #
-#   scripts/server-tests.sh COMMAND [--skip PART...]
+#   scripts/server-tests.sh COMMAND [--skip TEST...]
 #
-# COMMAND is a command of Cargo that runs the server tests, such as "test --quiet --test server" or test-all. With --skip, tests whose
-# names contain PART are left out.
+# COMMAND is a command of Cargo that runs the server tests, such as "test --quiet --test server" or test-all.
 #
 # Environment: that of scripts/test.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-command=$1 skip=() parts=()
+command=$1 skip=()
 shift
 [ $# -eq 0 ] || shift
-for part in "$@"; do
-    skip+=(--skip "$part")
-    parts+=(-e "$part")
+for test in "$@"; do
+    skip+=(--skip "$test")
 done
 listed=$(cargo test --quiet --test server -- --ignored --exact needs::list --nocapture)
-mapfile -t names < <(sed -n 's/^can run: //p' <<< "$listed" | if [ $# -gt 0 ]; then grep -vF "${parts[@]}"; else cat; fi)
+mapfile -t names < <(sed -n 's/^can run: //p' <<< "$listed" | grep -vxFf <(printf '%s\n' "$@"))
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 ignored=""
@@ -29,7 +27,7 @@ if [ ${#names[@]} -gt 0 ]; then
 fi
 status=0
 # shellcheck disable=SC2086
-cargo $command -- "${skip[@]}" || status=$?
+cargo $command -- --exact "${skip[@]}" || status=$?
 if [ -n "$ignored" ]; then
     wait "$ignored" || status=$?
     echo "ignored tests that can run on $("$(scripts/find-server.sh)" --version):"

@@ -6,9 +6,10 @@
 #                                      that nothing is missing (tests/documents/abilities.rs), and writes the table of tested versions in
 #                                      docs/versioning.md
 #   scripts/test-matrix.sh quick       for .ci/run, after scripts/test.sh: those whose result may depend on the server, without the installed
-#                                      server, the slow tests and the records; on the servers between the oldest and the newest only those of
-#                                      what has differed between servers, each group on one of three servers, which the sample selects. Then
-#                                      random commands and a mixed workload on the newest servers with I/O threads. The lists of tests are below
+#                                      server, the slow tests and the records. The tests of what has differed between servers run on the
+#                                      oldest and the newest servers, and each group of them on one of three other servers; each file of the
+#                                      other tests runs on one of the newest servers. The sample selects the servers. Then random commands and
+#                                      a mixed workload on the newest servers with I/O threads. The lists of tests are below
 #   scripts/test-matrix.sh io-threads  all server tests and the clients on the newest Redis and the newest Valkey with four I/O threads
 #   scripts/test-matrix.sh clients     scripts/test-clients.sh
 #   scripts/test-matrix.sh python      make test-python
@@ -45,6 +46,7 @@ case $mode in
         scripts/fetch.sh redisbloom 2.6.12 2.8.2 > /dev/null
         scripts/build-module.sh
         cargo test --no-run --test server
+        mapfile -t tests < <(cargo test --quiet --test server -- --list | sed -n 's/: test$//p')
         ;;
 esac
 
@@ -66,6 +68,15 @@ slow=(lazy_free:: large_keys_survive slot_migration_during failover_after_a_kill
 differing=(golden_transcripts:: integration:: persistence:: replication:: obeyed:: windows::replicas each_server::commands
     each_server::loading each_server::settings each_server::notifications each_server::new_features valkey::dialects)
 newest=(redis-newest valkey-newest)
+# The server tests whose names contain one of the arguments.
+containing() {
+    printf '%s\n' "${tests[@]}" | grep -F "${@/#/-e}"
+}
+# other_half NUMBER: the server tests of every second file, without those of what has differed.
+other_half() {
+    printf '%s\n' "${tests[@]}" | grep -vF "${differing[@]/#/-e}" |
+        awk -v number="$1" '{ file = $0; sub(/::[^:]*$/, "", file) } !(file in files) { files[file] = number++ } files[file] % 2'
+}
 full_servers=" redis-7.0 ${newest[*]} "
 
 # run NAME TITLE COMMAND...: runs tests on a server, and records whether they passed and how long they took.
@@ -88,7 +99,7 @@ with_io_threads() {
 }
 
 parts=$(scripts/fetch.sh list | wc -l)
-number=0 between=0
+number=0 between=0 half=0
 installed=""
 if [ "$mode" = quick ]; then
     scripts/install.sh server
@@ -105,7 +116,7 @@ for name in $names; do
     skip=()
     is_full=no
     [[ $full_servers != *" $name "* ]] || is_full=yes
-    [ "$mode/$is_full" = full/yes ] || skip+=("${independent[@]}")
+    [ "$mode/$is_full" = full/yes ] || mapfile -t skip < <(containing "${independent[@]}")
     case $mode in
         full)
             export ROUGHLY_ABILITIES=$PWD/target/abilities/$name.txt
@@ -117,7 +128,12 @@ for name in $names; do
             number=$((number + 1))
             [ -z "${ROUGHLY_SAMPLE_SEED:-}" ] || export ROUGHLY_SAMPLE="$ROUGHLY_SAMPLE_SEED $((number % parts)) $parts"
             if [ $is_full = yes ]; then
-                run "$name" "server tests" scripts/server-tests.sh "test --quiet --test server" --skip "${skip[@]}" "${slow[@]}"
+                mapfile -t -O ${#skip[@]} skip < <(containing "${slow[@]}")
+                if [[ " ${newest[*]} " == *" $name "* ]]; then
+                    half=$((half + 1))
+                    mapfile -t -O ${#skip[@]} skip < <(other_half $((${ROUGHLY_SAMPLE_SEED:-0} + half)))
+                fi
+                run "$name" "server tests" scripts/server-tests.sh "test --quiet --test server" --skip "${skip[@]}"
             else
                 between=$((between + 1)) chosen=()
                 for i in "${!differing[@]}"; do
@@ -127,7 +143,7 @@ for name in $names; do
             fi
             ;;
         io-threads)
-            run "$name" "server tests with I/O threads" with_io_threads scripts/server-tests.sh "test --quiet --test server" --skip "${independent[@]}"
+            run "$name" "server tests with I/O threads" with_io_threads scripts/server-tests.sh "test --quiet --test server" --skip "${skip[@]}"
             run "$name" "clients with I/O threads" with_io_threads scripts/test-clients.sh
             ;;
         clients) run "$name" clients scripts/test-clients.sh ;;

@@ -33,10 +33,10 @@ pub fn of_process(id: u32) -> Duration {
     Duration::from_millis(10 * ticks)
 }
 
-/// The number of random cases to test, of `count` on a processor of its own. A quarter of them if `ROUGHLY_SAMPLE` is set.
+/// The number of random cases to test, of `count` on a processor of its own. An eighth of them if `ROUGHLY_SAMPLE` is set.
 pub fn cases(count: usize) -> usize {
     let parts = match std::env::var_os("ROUGHLY_SAMPLE") {
-        Some(_) => 4,
+        Some(_) => 8,
         None => 1,
     };
     count / factor() as usize / parts
