@@ -7,6 +7,7 @@
 //! MIGRATESLOTS` of Valkey 9) have the flag REPLICATED. RESTORE has a callback without a client, so it has no such flag, and the
 //! module counts the imports that are in progress.
 
+use super::argument::Argument;
 use super::log::{self, quoted, size};
 use redis_module::raw;
 use std::ffi::{CStr, c_int, c_void};
@@ -36,13 +37,13 @@ impl Context {
         unsafe { api!(RedisModule_GetContextFlags)(self.0) }.cast_unsigned()
     }
 
-    /// Whether the running command, which has this name, must be obeyed. The commands of other modules, scripts and functions lack
+    /// Whether the running command, which has these arguments, must be obeyed. The commands of other modules, scripts and functions lack
     /// the flag REPLICATED, and the id of a client shows nothing, because servers use their clients for modules again, with the id
     /// of a connection. On a read-only replica, the commands that write are part of those of the primary, because no client can
     /// write.
-    pub(super) fn must_obey(self, name: &[u8]) -> bool {
+    pub(super) fn must_obey(self, args: &[Argument<'_>]) -> bool {
         let flags = self.flags();
-        flags_must_obey(flags) || is_read_only_replica(flags) && is_write(name)
+        flags_must_obey(flags) || is_read_only_replica(flags) && is_write(args)
     }
 }
 
@@ -94,9 +95,14 @@ pub(super) fn add_write(name: &'static [u8]) {
     writes.push(name);
 }
 
-fn is_write(name: &[u8]) -> bool {
+/// Whether the command with these arguments writes. Not inlined: only replicas ask.
+#[inline(never)]
+fn is_write(args: &[Argument<'_>]) -> bool {
+    let Some(name) = args.first() else {
+        return false;
+    };
     let writes = WRITES.lock().unwrap_or_else(PoisonError::into_inner);
-    writes.iter().any(|write| name.eq_ignore_ascii_case(write))
+    (writes.iter()).any(|write| name.bytes().eq_ignore_ascii_case(write))
 }
 
 /// Whether these flags are those of a replica that refuses the writes of clients.

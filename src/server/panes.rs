@@ -47,7 +47,7 @@ impl Series {
 /// # Errors
 /// For a part, if the value has no window, or the part is shorter than its panes.
 #[inline(always)]
-pub fn panes(call: &Call<'_>, part: Part, timeline: Option<&Timeline>) -> Result<Panes, Error> {
+pub fn panes(call: &Call<'_>, part: Part<'_>, timeline: Option<&Timeline>) -> Result<Panes, Error> {
     match (part, timeline) {
         (Part::Whole, None) => Ok(Panes::ALL),
         (Part::Whole, Some(timeline)) => Ok(timeline.panes_at(call.unix_ms())),
@@ -56,7 +56,7 @@ pub fn panes(call: &Call<'_>, part: Part, timeline: Option<&Timeline>) -> Result
 }
 
 #[inline(never)]
-fn panes_of(call: &Call<'_>, part: Part, timeline: &Timeline) -> Result<Panes, Error> {
+fn panes_of(call: &Call<'_>, part: Part<'_>, timeline: &Timeline) -> Result<Panes, Error> {
     let pane_ms = timeline.window().pane_ms();
     match part {
         Part::Whole => Ok(timeline.panes_at(call.unix_ms())),
@@ -65,7 +65,7 @@ fn panes_of(call: &Call<'_>, part: Part, timeline: &Timeline) -> Result<Panes, E
             "ERR WITHIN must be at least the pane length of the key, {pane_ms} milliseconds"
         ))),
         Part::Within(ms) => Ok(timeline.panes_within(call.unix_ms(), ms)),
-        Part::Between(period) | Part::Series(Series(period, _)) => {
+        Part::Between(&period) | Part::Series(&Series(period, _)) => {
             let panes = timeline.panes_of(period);
             panes.map_err(|error| part.kind().error(error))
         }

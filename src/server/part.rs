@@ -40,22 +40,22 @@ impl Parts {
 
 /// What a command reads of a window.
 #[derive(Debug, Clone, Copy)]
-pub enum Part {
+pub enum Part<'a> {
     /// All of it.
     Whole,
     /// The last milliseconds, at least 1.
     Within(u64),
     /// The panes of a period.
-    Between(Period),
+    Between(&'a Period),
     /// The panes of a period, in rows.
-    Series(Series),
+    Series(&'a Series),
 }
 
 /// A period that is read in rows, and the length of a step in milliseconds, at least 1.
 #[derive(Debug, Clone, Copy)]
 pub struct Series(pub Period, pub u64);
 
-impl Part {
+impl Part<'_> {
     /// The command that reads such a part.
     #[must_use]
     pub fn kind(self) -> Parts {

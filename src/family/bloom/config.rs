@@ -273,7 +273,7 @@ impl Dialect {
     /// # Errors
     /// [`Error::WrongType`] in valkey-bloom's dialect, and if the command reads a part of a window.
     #[inline(always)]
-    pub fn lenient<V>(self, part: Part, found: Lookup<V>) -> Result<Option<V>, Error> {
+    pub fn lenient<V>(self, part: Part<'_>, found: Lookup<V>) -> Result<Option<V>, Error> {
         match self {
             Self::RedisBloom => found.lenient(part),
             Self::Valkey => found.optional(),

@@ -9,7 +9,7 @@ use crate::server::part::Part;
 use std::ffi::CStr;
 
 /// BF.EXISTS key item
-pub fn exists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn exists(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     let dialect = Dialect::current();
     let key = ReadKey::open(call, 1);
     let found = match dialect.lenient(part, key.get::<FilterType>())? {
@@ -22,7 +22,7 @@ pub fn exists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 }
 
 /// BF.MEXISTS key item [item …]
-pub fn mexists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn mexists(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     let dialect = Dialect::current();
     let key = ReadKey::open(call, 1);
     let items = call.args_from(2);
@@ -42,7 +42,7 @@ pub fn mexists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 }
 
 /// BF.CARD key
-pub fn card(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn card(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     let key = ReadKey::open(call, 1);
     let items = match key.get::<FilterType>().optional()? {
         None => 0,

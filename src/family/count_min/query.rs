@@ -9,7 +9,7 @@ use roughly_sketch::count_min::{CellSize, CountMinError};
 use roughly_sketch::memory::try_collect;
 
 /// CMS.QUERY key item [item …]
-pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn query(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     let key = ReadKey::open(call, 1);
     let sketch = key.get::<CounterType>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call, part)?;

@@ -7,7 +7,7 @@ use crate::server::key::ReadKey;
 use crate::server::part::Part;
 
 /// CF.EXISTS key item
-pub fn exists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn exists(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     let key = ReadKey::open(call, 1);
     // A key of another type is like a missing key, also for the other commands here.
     let found = match key.get::<CuckooType>().lenient(part)? {
@@ -20,7 +20,7 @@ pub fn exists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 }
 
 /// CF.MEXISTS key item [item …]
-pub fn mexists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn mexists(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     let key = ReadKey::open(call, 1);
     let items = call.args_from(2);
     match key.get::<CuckooType>().lenient(part)? {
@@ -39,7 +39,7 @@ pub fn mexists(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 }
 
 /// CF.COUNT key item
-pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn count(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     let key = ReadKey::open(call, 1);
     let count = match key.get::<CuckooType>().lenient(part)? {
         None => 0,

@@ -15,16 +15,16 @@ use std::sync::LazyLock;
 pub const LAST_ADDITION: &CStr =
     c"ERR a filter stores only the last addition of an item: SKETCH.WITHIN and SKETCH.AGE read it";
 
-/// The commands that read a part of the window, with the numbers of their families for INFO. Fewer than the commands of the module,
-/// because each call looks its command up.
-static READS: LazyLock<Vec<(&Command, usize)>> = LazyLock::new(|| {
+/// The commands that read a part of the window: name, command, and the number of its family for INFO. Fewer than the commands of the
+/// module, because each call looks its command up.
+static READS: LazyLock<Vec<(&[u8], &Command, usize)>> = LazyLock::new(|| {
     let families = module().families.iter().enumerate();
     let commands = families.flat_map(|(number, family): (usize, &'static Family)| {
-        family.commands.iter().map(move |command| (command, number))
+        let reads = |command: &&Command| command.handler.parts > Parts::None;
+        let commands = family.commands.iter().filter(reads);
+        commands.map(move |command| (command.name.to_bytes(), command, number))
     });
-    commands
-        .filter(|(command, _)| command.handler.parts > Parts::None)
-        .collect()
+    commands.collect()
 });
 
 /// SKETCH.WITHIN ms command key [argument …]
@@ -37,7 +37,7 @@ pub fn within(call: &mut Call<'_>) -> Result<(), Error> {
 /// SKETCH.BETWEEN from to command key [argument …]
 pub fn between(call: &mut Call<'_>) -> Result<(), Error> {
     let period = period(call, Parts::Between)?;
-    run(call, 3, Part::Between(period))
+    run(call, 3, Part::Between(&period))
 }
 
 /// SKETCH.SERIES from to step command key [argument …]
@@ -45,7 +45,7 @@ pub fn series(call: &mut Call<'_>) -> Result<(), Error> {
     let period = period(call, Parts::Series)?;
     let step_ms = milliseconds(call.arg(3));
     let step_ms = step_ms.ok_or(c"ERR step must be between 1 and 315360000000 milliseconds")?;
-    run(call, 4, Part::Series(Series(period, step_ms)))
+    run(call, 4, Part::Series(&Series(period, step_ms)))
 }
 
 /// A number of milliseconds, from 1 to the length of the longest window.
@@ -72,7 +72,7 @@ fn period(call: &Call<'_>, of: Parts) -> Result<Period, Error> {
 }
 
 /// Runs the command whose name is the argument at `first` on a part of the window.
-fn run(call: &mut Call<'_>, first: usize, part: Part) -> Result<(), Error> {
+fn run(call: &mut Call<'_>, first: usize, part: Part<'_>) -> Result<(), Error> {
     let (kind, name) = (part.kind(), call.arg(first).bytes());
     let (command, family) = find(name).ok_or_else(|| cannot_run(kind, name))?;
     if command.handler.parts < kind {
@@ -116,8 +116,7 @@ fn find(name: &[u8]) -> Option<(&'static Command, usize)> {
     lower_name.copy_from_slice(name);
     lower.make_ascii_lowercase();
     let lower_name = &lower[..name.len()];
-    let is_named = |(command, _): &&(&Command, _)| command.name.to_bytes() == lower_name;
-    let &(command, family) = READS.iter().find(is_named)?;
+    let &(_, command, family) = READS.iter().find(|(name, ..)| *name == lower_name)?;
     module().has_family(family).then_some((command, family))
 }
 

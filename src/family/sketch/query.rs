@@ -17,7 +17,7 @@ pub const NO_KEY: &CStr = c"ERR no such key";
 /// The value of a key, and the panes of a part of its window.
 fn panes_of<'a>(
     call: &Call<'_>,
-    part: Part,
+    part: Part<'_>,
     key: &'a ReadKey,
 ) -> Result<(&'a dyn AnyValue, Panes), Error> {
     if Filter::of(key).is_some() && part.kind() > Parts::Within {
@@ -28,7 +28,7 @@ fn panes_of<'a>(
 }
 
 /// SKETCH.WINDOW key
-pub fn window(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn window(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     let key = ReadKey::open(call, 1);
     let (value, panes) = panes_of(call, part, &key)?;
     let Some(timeline) = value.timeline() else {
@@ -62,7 +62,7 @@ pub fn window(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 }
 
 /// SKETCH.ACCURACY key
-pub fn accuracy(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn accuracy(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     let key = ReadKey::open(call, 1);
     let (value, panes) = panes_of(call, part, &key)?;
     if let (Part::Series(series), Some(timeline)) = (part, value.timeline()) {

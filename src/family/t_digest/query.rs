@@ -13,18 +13,18 @@ use roughly_sketch::window::Panes;
 use std::ffi::CStr;
 
 /// TDIGEST.MIN key
-pub fn min(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn min(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     extreme(call, part, |digest, panes| digest.min(panes))
 }
 
 /// TDIGEST.MAX key
-pub fn max(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn max(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     extreme(call, part, |digest, panes| digest.max(panes))
 }
 
 fn extreme(
     call: &mut Call<'_>,
-    part: Part,
+    part: Part<'_>,
     of: impl Fn(Digest<'_>, Panes) -> f64,
 ) -> Result<(), Error> {
     let key = ReadKey::open(call, 1);
@@ -42,7 +42,7 @@ fn extreme(
 }
 
 /// TDIGEST.QUANTILE key quantile [quantile …]
-pub fn quantile(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn quantile(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     let parse = |argument: Argument<'_>| {
         let quantile = double(argument, c"ERR T-Digest: error parsing quantile")?;
         if !(0.0..=1.0).contains(&quantile) {
@@ -54,33 +54,33 @@ pub fn quantile(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 }
 
 /// TDIGEST.CDF key value [value …]
-pub fn cdf(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn cdf(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     let parse = |argument: Argument<'_>| double(argument, c"ERR T-Digest: error parsing cdf");
     reply_each(call, part, parse, Compressed::cdf)
 }
 
 /// TDIGEST.RANK key value [value …]
-pub fn rank(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn rank(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     reply_each(call, part, parse_value, Compressed::rank)
 }
 
 /// TDIGEST.REVRANK key value [value …]
-pub fn revrank(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn revrank(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     reply_each(call, part, parse_value, Compressed::revrank)
 }
 
 /// TDIGEST.BYRANK key rank [rank …]
-pub fn byrank(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn byrank(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     reply_each(call, part, parse_rank, Compressed::by_rank)
 }
 
 /// TDIGEST.BYREVRANK key rank [rank …]
-pub fn byrevrank(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn byrevrank(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     reply_each(call, part, parse_rank, Compressed::by_revrank)
 }
 
 /// TDIGEST.TRIMMED_MEAN key low_cut_quantile high_cut_quantile
-pub fn trimmed_mean(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn trimmed_mean(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     let key = ReadKey::open(call, 1);
     let digest = key.get::<DigestType>().or_missing(NOT_FOUND)?;
     let panes = digest.panes(call, part)?;
@@ -138,7 +138,7 @@ impl Answer for i64 {
 /// Replies with an array of one result for each argument from number 2 on. All arguments must be valid.
 fn reply_each<N: Copy, R: Answer>(
     call: &mut Call<'_>,
-    part: Part,
+    part: Part<'_>,
     parse: impl Fn(Argument<'_>) -> Result<N, Error>,
     answer: impl Fn(&Compressed, N) -> R,
 ) -> Result<(), Error> {

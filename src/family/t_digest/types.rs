@@ -94,7 +94,7 @@ impl Digest<'_> {
     pub fn reply<'a>(
         self,
         call: &mut Call<'a>,
-        part: Part,
+        part: Part<'_>,
         panes: Panes,
         mut reply: impl FnMut(&mut Call<'a>, &Compressed),
     ) -> Result<(), Error> {

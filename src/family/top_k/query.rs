@@ -17,7 +17,7 @@ const SERIES_TOO_LARGE: &CStr =
     c"TopK: the lists of the rows hold more than 64 MiB, use longer steps or a shorter period";
 
 /// TOPK.QUERY key item [item …]
-pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn query(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     let key = ReadKey::open(call, 1);
     let sketch = key.get::<TopType>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call, part)?;
@@ -47,7 +47,7 @@ pub fn query(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 }
 
 /// TOPK.COUNT key item [item …]
-pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn count(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     let key = ReadKey::open(call, 1);
     let sketch = key.get::<TopType>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call, part)?;
@@ -79,7 +79,7 @@ pub fn count(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
 }
 
 /// TOPK.LIST key [WITHCOUNT]
-pub fn list(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+pub fn list(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     if call.len() > 3 {
         return Err(Error::WrongArity);
     }

@@ -15,7 +15,7 @@ use std::ptr;
 use std::slice;
 
 /// A handler that reads a part of a window.
-pub type ReadFn = fn(&mut Call<'_>, Part) -> Result<(), Error>;
+pub type ReadFn = fn(&mut Call<'_>, Part<'_>) -> Result<(), Error>;
 
 /// A handler as a family writes it: a function, not a pointer to one.
 pub trait Run: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static {}
@@ -24,9 +24,9 @@ impl<H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static> Run for H {}
 
 /// A handler of a command that reads a key in argument 1, which can have a window, and takes the panes that count from
 /// [`panes`](crate::server::panes::panes).
-pub trait Read: Fn(&mut Call<'_>, Part) -> Result<(), Error> + Copy + 'static {}
+pub trait Read: Fn(&mut Call<'_>, Part<'_>) -> Result<(), Error> + Copy + 'static {}
 
-impl<H: Fn(&mut Call<'_>, Part) -> Result<(), Error> + Copy + 'static> Read for H {}
+impl<H: Fn(&mut Call<'_>, Part<'_>) -> Result<(), Error> + Copy + 'static> Read for H {}
 
 /// The reply if a handler panics; the log has the details.
 const INTERNAL_ERROR: &CStr = c"ERR internal error, see the server's log";
@@ -96,7 +96,7 @@ fn value_of<H: Copy>() -> H {
 }
 
 /// Calls a handler.
-fn read<H: Read>(call: &mut Call<'_>, part: Part) -> Result<(), Error> {
+fn read<H: Read>(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     value_of::<H>()(call, part)
 }
 

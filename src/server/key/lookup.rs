@@ -279,7 +279,7 @@ impl<V> Lookup<V> {
     /// # Errors
     /// [`Error::WrongType`] for another type if the command reads a part of a window.
     #[inline(always)]
-    pub fn lenient(self, part: Part) -> Result<Option<V>, Error> {
+    pub fn lenient(self, part: Part<'_>) -> Result<Option<V>, Error> {
         match self {
             Self::WrongType if !matches!(part, Part::Whole) => Err(Error::WrongType),
             other => Ok(other.found()),

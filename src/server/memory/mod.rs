@@ -86,7 +86,7 @@ fn left_of(maxmemory: u64, used: u64, evicts: bool, taken: u64) -> u64 {
 pub struct Memory<'a> {
     ctx: Context,
     /// Whether the command must be obeyed. The server is asked once per command, when it is first needed.
-    is_obeyed: OnceCell<bool>,
+    is_obeyed: Cell<Option<bool>>,
     /// The name of the command and its arguments, for the log.
     args: Cell<&'a [Argument<'a>]>,
     /// Bytes that were allowed, in total.
@@ -116,7 +116,7 @@ impl<'a> Memory<'a> {
     pub(super) fn new(ctx: Context, args: &'a [Argument<'a>]) -> Self {
         Self {
             ctx,
-            is_obeyed: OnceCell::new(),
+            is_obeyed: Cell::new(None),
             args: Cell::new(args),
             taken: Cell::new(0),
             grown: Cell::new(0),
@@ -239,11 +239,12 @@ impl<'a> Memory<'a> {
     #[must_use]
     #[inline(never)]
     pub fn must_obey(&self) -> bool {
-        *self.is_obeyed.get_or_init(|| {
-            let name = self.args.get().first();
-            let name = name.map_or(&[][..], |name| name.bytes());
-            self.ctx.must_obey(name)
-        })
+        if let Some(is_obeyed) = self.is_obeyed.get() {
+            return is_obeyed;
+        }
+        let is_obeyed = self.ctx.must_obey(self.args.get());
+        self.is_obeyed.set(Some(is_obeyed));
+        is_obeyed
     }
 
     /// Bytes that a key may take after this command; `None` if there is no limit or the command must be obeyed. Cost:
