@@ -6,7 +6,8 @@
 #   scripts/test.sh --test server bloom     passes the arguments to cargo test; all cases
 #
 # The tests with many cases are those of worst cases, obeyed commands, hostile headers, refused memory, random damage and sequences, tables
-# of accuracy, and programs of recipes. The date selects the sample (tests/support/sample.rs).
+# of accuracy, and programs of recipes. The date selects the sample (tests/support/sample.rs). Of the longest files of server tests, which
+# are listed below, a test runs every second day.
 #
 # A test that needs what this server or machine lacks is ignored: the reason is beside its name. Prints the processor time of each
 # test program.
@@ -74,5 +75,13 @@ step "compiler and libclang" scripts/install.sh build
 step "module, test programs, and missing programs beside them" build "$@"
 server=$("$(scripts/find-server.sh)" --version)
 tests=(scripts/server-tests.sh test-all)
-[ $run != some ] || tests=(cargo test-all "$@")
+case $run in
+    sample)
+        long='^(each_server::(cluster|copy_sketches|peers)|once::(faults|worst_cases))::'
+        # shellcheck disable=SC2207
+        tests+=(--skip $(cargo test --quiet --test server -- --list | sed -n 's/: test$//p' | grep -E "$long" |
+            awk -v seed="$seed" '(NR + seed) % 2'))
+        ;;
+    some) tests=(cargo test-all "$@") ;;
+esac
 step "tests on $server" "${tests[@]}"
