@@ -4,7 +4,8 @@
 #
 #   scripts/server-tests.sh COMMAND [--skip TEST...]
 #
-# COMMAND is a command of Cargo that runs the server tests, such as "test --quiet --test server" or test-all.
+# COMMAND is a command of Cargo that runs the server tests, such as "test --quiet --test server" or test-all. With --skip,
+# the tests with these names are left out.
 #
 # Environment: that of scripts/test.sh.
 set -euo pipefail

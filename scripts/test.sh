@@ -7,7 +7,7 @@
 #
 # The tests with many cases are those of worst cases, obeyed commands, hostile headers, refused memory, random damage and sequences, tables
 # of accuracy, and programs of recipes. The date selects the sample (tests/support/sample.rs). Of the longest files of server tests, which
-# are listed below, a test runs every second day.
+# are listed below, half of the tests run.
 #
 # A test that needs what this server or machine lacks is ignored: the reason is beside its name. Prints the processor time of each
 # test program.

@@ -98,11 +98,9 @@ pub(super) fn add_write(name: &'static [u8]) {
 /// Whether the command with these arguments writes. Not inlined: only replicas ask.
 #[inline(never)]
 fn is_write(args: &[Argument<'_>]) -> bool {
-    let Some(name) = args.first() else {
-        return false;
-    };
+    let name = args.first().map_or(&[][..], |name| name.bytes());
     let writes = WRITES.lock().unwrap_or_else(PoisonError::into_inner);
-    (writes.iter()).any(|write| name.bytes().eq_ignore_ascii_case(write))
+    writes.iter().any(|write| name.eq_ignore_ascii_case(write))
 }
 
 /// Whether these flags are those of a replica that refuses the writes of clients.

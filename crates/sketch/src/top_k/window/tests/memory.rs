@@ -48,8 +48,8 @@ fn a_sketch_takes_at_most_the_memory_of_one_per_pane_and_2_more_or_3_with_finest
         (1000, 8000, 5),
     ] {
         for (panes, units) in uniform.into_iter().chain(graded) {
-            if k * panes.max(units) > 31_000 {
-                // More candidates than a step may process, or a long test.
+            if k * units > 31_000 {
+                // A long test, or more candidates than a step may process: the creation is refused.
                 continue;
             }
             let mut window = of_units((k, width, depth, 0.9), panes, units);
