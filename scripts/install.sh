@@ -4,6 +4,8 @@
 #
 #   scripts/install.sh NEED...      for example: scripts/install.sh build server
 #
+# Two of these can run at the same time: they use apt-get one after the other.
+#
 # Values of NEED:
 #   build    a C compiler and libclang (bindgen generates the module's bindings from the server's header)
 #   server   redis-server or valkey-server with its command-line client
@@ -82,6 +84,15 @@ apt_install() {
         apt-get install -y -qq --no-install-recommends "$@" < /dev/null
 }
 
+# one_at_a_time COMMAND...: waits for other runs of this script, because apt-get fails while another one runs.
+one_at_a_time() {
+    mkdir -p target
+    {
+        flock 9
+        "$@" 9>&-
+    } 9> target/install.lock
+}
+
 # install WHY PACKAGE...
 install() {
     local why=$1
@@ -91,6 +102,10 @@ install() {
         return 1
     fi
     say "$why: installing the Debian packages $*"
+    one_at_a_time install_packages "$@"
+}
+
+install_packages() {
     forbid_services
     # The package lists may be missing or outdated.
     if ! apt_install "$@"; then
@@ -130,7 +145,7 @@ need_server() {
     fi
     # Each Debian release has redis-server, valkey-server or both.
     if on_path apt-cache && ! has_package redis-server && ! has_package valkey-server; then
-        as_root apt-get update -qq
+        one_at_a_time as_root apt-get update -qq
     fi
     if has_package redis-server || ! has_package valkey-server; then
         install "no Redis or Valkey server on the PATH" redis-server redis-tools
@@ -155,7 +170,7 @@ need_lint() {
     say "promtool is missing: unpacking it from the Debian package prometheus into $directory"
     rm -rf "$directory"
     mkdir -p "$directory"
-    as_root apt-get update -qq
+    one_at_a_time as_root apt-get update -qq
     (cd "$directory" && apt-get -qq -o APT::Sandbox::User=root download prometheus)
     dpkg-deb --fsys-tarfile "$directory"/prometheus_*.deb \
         | tar -x -C "$directory" --strip-components=3 ./usr/bin/promtool

@@ -5,11 +5,10 @@
 #                                      depend on the server (tests/server/main.rs) on the others. Records what each type supports, checks
 #                                      that nothing is missing (tests/documents/abilities.rs), and writes the table of tested versions in
 #                                      docs/versioning.md
-#   scripts/test-matrix.sh quick       for .ci/run, after scripts/test.sh: those whose result may depend on the server, without the installed
-#                                      server, the slow tests and the records. The tests of what has differed between servers run on the
-#                                      oldest and the newest servers, and each group of them on one of three other servers; each file of the
-#                                      other tests runs on one of the newest servers. The sample selects the servers. Then random commands and
-#                                      a mixed workload on the newest servers with I/O threads. The lists of tests are below
+#   scripts/test-matrix.sh quick       for .ci/run, after scripts/test.sh: the tests of what has differed between servers (the list is below),
+#                                      without the installed server and the records: on the oldest and the newest servers, and each group
+#                                      of them on one of three other servers, which the sample selects. Then random commands and a mixed
+#                                      workload on the newest servers with I/O threads
 #   scripts/test-matrix.sh io-threads  all server tests and the clients on the newest Redis and the newest Valkey with four I/O threads
 #   scripts/test-matrix.sh clients     scripts/test-clients.sh
 #   scripts/test-matrix.sh python      make test-python
@@ -59,23 +58,17 @@ mkdir -p target/abilities
 rm -f target/tested.txt
 passed=() failed=()
 independent=(once:: each_platform::)
-# The longest tests. With quick, they run only on the installed server, in make test.
-slow=(lazy_free:: large_keys_survive slot_migration_during failover_after_a_kill saves_and_freed_keys_during windows::freed
-    windows::attacks windows::expiry memory_usage:: info_counts_bytes_exactly no_command_makes_a_key_grow_beyond payloads_above_64_mib
-    copy_sketches:: documents::examples_print random_commands_are_propagated redisbloom_2_6:: replicas_obey_unusual_parameters
-    random_commands_have_the_same_replies t_digests_of_repeated_values a_period_until_now_is_read a_write_advances_the_window_only)
-# What has differed between servers: the command table, loading, settings, events, files, replication, obeyed commands.
-differing=(golden_transcripts:: integration:: persistence:: replication:: obeyed:: windows::replicas each_server::commands
-    each_server::loading each_server::settings each_server::notifications each_server::new_features valkey::dialects)
+# What has differed between servers: the command table, loading, settings, events, files, replication, obeyed commands, clusters, and all that
+# only some servers have.
+differing=(golden_transcripts:: integration:: persistence:: replication:: obeyed:: windows::replicas windows::permissions
+    each_server::commands each_server::loading each_server::settings each_server::notifications each_server::new_features
+    each_server::cluster valkey::dialects ::needs_)
+# Of these, what quick leaves out because it takes long.
+slow=(large_keys_survive payloads_above_64_mib slot_migration_during failover_after_a_kill)
 newest=(redis-newest valkey-newest)
 # The server tests whose names contain one of the arguments.
 containing() {
     printf '%s\n' "${tests[@]}" | grep -F "${@/#/-e}"
-}
-# other_half NUMBER: the server tests of every second file, without those of what has differed.
-other_half() {
-    printf '%s\n' "${tests[@]}" | grep -vF "${differing[@]/#/-e}" |
-        awk -v number="$1" '{ file = $0; sub(/::[^:]*$/, "", file) } !(file in files) { files[file] = number++ } files[file] % 2'
 }
 full_servers=" redis-7.0 ${newest[*]} "
 
@@ -99,7 +92,7 @@ with_io_threads() {
 }
 
 parts=$(scripts/fetch.sh list | wc -l)
-number=0 between=0 half=0
+number=0 between=0
 installed=""
 if [ "$mode" = quick ]; then
     scripts/install.sh server
@@ -128,11 +121,8 @@ for name in $names; do
             number=$((number + 1))
             [ -z "${ROUGHLY_SAMPLE_SEED:-}" ] || export ROUGHLY_SAMPLE="$ROUGHLY_SAMPLE_SEED $((number % parts)) $parts"
             if [ $is_full = yes ]; then
+                mapfile -t -O ${#skip[@]} skip < <(printf '%s\n' "${tests[@]}" | grep -vF "${differing[@]/#/-e}")
                 mapfile -t -O ${#skip[@]} skip < <(containing "${slow[@]}")
-                if [[ " ${newest[*]} " == *" $name "* ]]; then
-                    half=$((half + 1))
-                    mapfile -t -O ${#skip[@]} skip < <(other_half $((${ROUGHLY_SAMPLE_SEED:-0} + half)))
-                fi
                 run "$name" "server tests" scripts/server-tests.sh "test --quiet --test server" --skip "${skip[@]}"
             else
                 between=$((between + 1)) chosen=()
