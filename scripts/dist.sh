@@ -19,7 +19,7 @@
 #   roughly_VERSION_ARCHITECTURE.deb    the Debian package, if the target has one. It has no maintainer scripts: installing and
 #                                       removing it does not touch a server
 #   wheel
-#   roughly-VERSION-cp39-abi3-PLATFORM.whl, roughly-VERSION.tar.gz
+#   roughly-VERSION-cp310-abi3-PLATFORM.whl, roughly-VERSION.tar.gz
 #                                       the wheel of the Python package, also for macOS, and its sources
 #
 # SHA256SUMS has the checksums of all these files in target/dist.

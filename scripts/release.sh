@@ -136,7 +136,7 @@ for file in "${files[@]}"; do
     module_of "target/dist/$file" | grep -aF "$revision" > /dev/null \
         || fail "the module in $file was not built from commit $revision"
 done
-wheels=$(cd target/dist && find . -name "roughly-$version-cp39-abi3-*.whl" | wc -l)
+wheels=$(cd target/dist && find . -name "roughly-$version-cp310-abi3-*.whl" | wc -l)
 [ "$wheels" -eq "$(wheel_targets | wc -l)" ] || fail "target/dist/roughly-$version-*.whl: $wheels wheels were built"
 (cd target/dist && sha256sum --quiet -c SHA256SUMS) || fail "checksums of the packages"
 section "[$version] - " > target/dist/release-notes.md

@@ -70,7 +70,7 @@ for target in $(all_targets); do
     echo '{}' > "$name.cdx.json"
 done
 for target in $(wheel_targets); do
-    echo wheel > "target/dist/roughly-$version-cp39-abi3-$target.whl"
+    echo wheel > "target/dist/roughly-$version-cp310-abi3-$target.whl"
 done
 for target in $(debian_targets); do
     architecture=$(debian_architecture "$target")

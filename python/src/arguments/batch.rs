@@ -12,6 +12,8 @@ pub const BATCH_ITEMS: usize = 4096;
 pub const SHORT_BATCH: usize = 128;
 /// Bytes of such items.
 const SHORT_BYTES: usize = 1 << 14;
+/// Bytes of an item for which memory is reserved in advance.
+const USUAL_BYTES: usize = 16;
 /// Bytes after which a batch ends early.
 pub const BATCH_BYTES: usize = 1 << 20;
 
@@ -70,6 +72,15 @@ impl Batch {
         self.before == 0 && self.len() <= SHORT_BATCH && self.bytes.len() <= SHORT_BYTES
     }
 
+    /// Reserves memory for so many items of [`USUAL_BYTES`].
+    ///
+    /// # Errors
+    /// `MemoryError`.
+    pub fn reserve(&mut self, items: usize) -> Result<(), Error> {
+        reserve(&mut self.ends, items)?;
+        Ok(reserve(&mut self.bytes, items * USUAL_BYTES)?)
+    }
+
     /// Appends bytes of the item that the next [`Batch::end_item`] ends.
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), OutOfMemory> {
         reserve(&mut self.bytes, bytes.len())?;
@@ -81,22 +92,6 @@ impl Batch {
     pub fn push(&mut self, item: &[u8]) -> Result<(), OutOfMemory> {
         self.append(item)?;
         self.end_item()
-    }
-
-    /// Appends items from their bytes, UTF-8, and their lengths in code points.
-    pub fn append_strings(&mut self, utf8: &[u8], lens: &[usize]) -> Result<(), OutOfMemory> {
-        reserve(&mut self.ends, lens.len())?;
-        let mut end = self.bytes.len();
-        self.append(utf8)?;
-        let is_ascii = lens.iter().sum::<usize>() == utf8.len();
-        self.ends.extend(lens.iter().map(|&len| {
-            end += match is_ascii {
-                true => len,
-                false => bytes_of(&self.bytes[end..], len),
-            };
-            end
-        }));
-        Ok(())
     }
 
     /// Ends an item: the bytes since the end of the item before.
@@ -141,13 +136,6 @@ pub fn reserve<T>(vec: &mut Vec<T>, additional: usize) -> Result<(), OutOfMemory
         true => reserve_exact(vec, additional.max(vec.len()).max(MIN_CAPACITY)),
         false => Ok(()),
     }
-}
-
-/// The number of bytes of the first `len` code points of UTF-8.
-fn bytes_of(utf8: &[u8], len: usize) -> usize {
-    let starts = utf8.iter().enumerate();
-    let mut starts = starts.filter(|(_, byte)| **byte & 0xc0 != 0x80);
-    starts.nth(len).map_or(utf8.len(), |(start, _)| start)
 }
 
 /// The argument `chunk`: the number of items of an iterable that are read before they are processed.

@@ -1,13 +1,12 @@
 //! Items: `str` as UTF-8, `bytes`, and integers and floats as decimal digits, as clients send them.
 
 use crate::arguments::arrow;
-use crate::arguments::batch::{BATCH_BYTES, BATCH_ITEMS, Batch, reserve};
+use crate::arguments::batch::{BATCH_ITEMS, Batch};
 use crate::arguments::numpy_array::{self, is_builtin, is_plain, is_scalar};
 use crate::error::Error;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUserWarning};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple,
 };
@@ -18,7 +17,15 @@ use std::time::Instant;
 const SIGNAL_ITEMS: usize = 1 << 20;
 
 /// Appends an item to a batch.
+#[inline]
 fn push(batch: &mut Batch, item: &Bound<'_, PyAny>) -> PyResult<()> {
+    match item.cast_exact::<PyString>().map(|text| text.to_str()) {
+        Ok(Ok(text)) => Ok(batch.push(text.as_bytes()).map_err(Error::from)?),
+        _ => push_any(batch, item),
+    }
+}
+
+fn push_any(batch: &mut Batch, item: &Bound<'_, PyAny>) -> PyResult<()> {
     let position = batch.position();
     let pushed = with_bytes(item, |bytes| batch.push(bytes)).map_err(|error| match is_nan(item) {
         true => Error::nan(Some(position)).into(),
@@ -30,14 +37,17 @@ fn push(batch: &mut Batch, item: &Bound<'_, PyAny>) -> PyResult<()> {
 /// Calls `read` with the bytes of an item.
 pub fn with_bytes<R>(item: &Bound<'_, PyAny>, read: impl FnOnce(&[u8]) -> R) -> PyResult<R> {
     // The tests for subclasses are calls.
+    if let Ok(text) = item.cast_exact::<PyString>() {
+        return Ok(read(text.to_str()?.as_bytes()));
+    }
     if item.is_exact_instance_of::<PyInt>() {
         return match item.extract::<i64>() {
             Ok(integer) => Ok(read(itoa::Buffer::new().format(integer).as_bytes())),
-            Err(_) => Ok(read(item.str()?.encode_utf8()?.as_bytes())),
+            Err(_) => Ok(read(item.str()?.to_str()?.as_bytes())),
         };
     }
-    if let Ok(text) = item.cast_exact::<PyString>().or_else(|_| item.cast()) {
-        return Ok(read(text.encode_utf8()?.as_bytes()));
+    if let Ok(text) = item.cast::<PyString>() {
+        return Ok(read(text.to_str()?.as_bytes()));
     }
     if let Ok(bytes) = item.cast::<PyBytes>() {
         return Ok(read(bytes.as_bytes()));
@@ -55,7 +65,7 @@ pub fn with_bytes<R>(item: &Bound<'_, PyAny>, read: impl FnOnce(&[u8]) -> R) -> 
     }
     if item.is_instance_of::<PyInt>() && !item.is_instance_of::<PyBool>() {
         // Clients send the representation, which differs from the digits for the members of an `IntEnum`.
-        return Ok(read(item.repr()?.encode_utf8()?.as_bytes()));
+        return Ok(read(item.repr()?.to_str()?.as_bytes()));
     }
     if !item.is_instance_of::<PyBool>() {
         match item.extract::<i64>() {
@@ -87,14 +97,14 @@ fn with_float_text<R>(float: &Bound<'_, PyFloat>, read: impl FnOnce(&[u8]) -> R)
     }
     let is_exact = float.is_exact_instance_of::<PyFloat>();
     if !is_exact && !is_scalar(float)? {
-        return Ok(read(float.repr()?.encode_utf8()?.as_bytes()));
+        return Ok(read(float.repr()?.to_str()?.as_bytes()));
     }
     // The same digits as Python's, without an exponent. The standard library would round `1 + 2^-17` up, Python rounds to even.
     if value == 0.0 || (1e-4..1e16).contains(&value.abs()) {
         return Ok(read(zmij::Buffer::new().format_finite(value).as_bytes()));
     }
     let text = PyFloat::new(float.py(), value).repr()?;
-    Ok(read(text.encode_utf8()?.as_bytes()))
+    Ok(read(text.to_str()?.as_bytes()))
 }
 
 /// Whether an item is NaN, which data frames use for missing values.
@@ -268,8 +278,11 @@ fn for_each_object(items: &Bound<'_, PyAny>, chunk: usize, read: &mut Read<'_>) 
     let mut objects = Objects::new(items.py(), chunk, read);
     match (items.cast_exact(), items.cast_exact::<PyTuple>()) {
         (Ok(list), _) => objects.push_list(list)?,
-        (_, Ok(tuple)) if (1..=chunk).contains(&tuple.len()) => objects.push_tuple(tuple)?,
-        _ => items.try_iter()?.try_for_each(|item| objects.push(item))?,
+        (_, Ok(tuple)) => objects.push_tuple(tuple)?,
+        _ => items.try_iter()?.try_for_each(|item| match item {
+            Ok(item) => objects.push(&item),
+            Err(error) => objects.process(Err(error)),
+        })?,
     }
     objects.finish()
 }
@@ -310,13 +323,6 @@ struct Objects<'py, 'a, 'b> {
     chunk: usize,
     read: &'a mut Read<'b>,
     batch: Batch,
-    /// Objects of the type `str` that are not yet in the batch. The interpreter joins and encodes them at once, because a call
-    /// for each would take longer than the rest.
-    strings: Vec<Bound<'py, PyString>>,
-    /// Their lengths in code points.
-    lens: Vec<usize>,
-    /// The sum of the lengths.
-    len: usize,
 }
 
 impl<'py, 'a, 'b> Objects<'py, 'a, 'b> {
@@ -326,29 +332,27 @@ impl<'py, 'a, 'b> Objects<'py, 'a, 'b> {
             chunk,
             read,
             batch: Batch::default(),
-            strings: Vec::new(),
-            lens: Vec::new(),
-            len: 0,
         }
     }
 
     fn push_floats(&mut self, floats: &[f64]) -> PyResult<()> {
         let py = self.py;
         let mut floats = floats.iter();
-        floats.try_for_each(|&float| self.push(Ok(PyFloat::new(py, float).into_any())))
+        floats.try_for_each(|&float| self.push(&PyFloat::new(py, float)))
     }
 
     /// Processes the last items. Calls `read` once if there are none.
     fn finish(mut self) -> PyResult<()> {
-        match self.has_items() || self.batch.position() == 0 {
+        match self.batch.len() > 0 || self.batch.position() == 0 {
             true => self.process(Ok(())),
             false => Ok(()),
         }
     }
 
     /// Adds the next item. Processes the batch if it is full, or after an error.
-    fn push(&mut self, item: PyResult<Bound<'py, PyAny>>) -> PyResult<()> {
-        let pushed = item.and_then(|item| self.append(item));
+    #[inline]
+    fn push(&mut self, item: &Bound<'py, PyAny>) -> PyResult<()> {
+        let pushed = push(&mut self.batch, item);
         match pushed.is_err() || self.is_full() {
             true => self.process(pushed),
             false => Ok(()),
@@ -370,113 +374,18 @@ impl<'py, 'a, 'b> Objects<'py, 'a, 'b> {
         Ok(())
     }
 
-    /// Adds at least one and at most `chunk` items. If all are strings, they are joined without another container.
     fn push_tuple(&mut self, items: &Bound<'py, PyTuple>) -> PyResult<()> {
-        match self.measure(items)? {
-            true => {
-                let joined = self.append_joined(items.as_any());
-                self.process(joined)
-            }
-            false => items.iter().try_for_each(|item| self.push(Ok(item))),
-        }
-    }
-
-    /// Takes the lengths of the items if all are strings that fit into a batch, which must be empty. Otherwise returns false.
-    fn measure(&mut self, items: &Bound<'py, PyTuple>) -> PyResult<bool> {
-        if self.has_items() {
-            return Ok(false);
-        }
-        reserve(&mut self.lens, items.len()).map_err(Error::from)?;
-        for item in items.iter_borrowed() {
-            match item.cast_exact::<PyString>() {
-                Ok(text) if self.len < BATCH_BYTES => {
-                    let len = text.code_point_len()?;
-                    self.lens.push(len);
-                    self.len += len;
-                }
-                _ => {
-                    self.lens.clear();
-                    self.len = 0;
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    fn append(&mut self, item: Bound<'py, PyAny>) -> PyResult<()> {
-        if !item.is_exact_instance_of::<PyString>() {
-            self.append_strings()?;
-            return push(&mut self.batch, &item);
-        }
-        let text = item.cast_into_exact::<PyString>()?;
-        self.append_len(&text)?;
-        reserve(&mut self.strings, 1).map_err(Error::from)?;
-        self.strings.push(text);
-        Ok(())
-    }
-
-    fn append_len(&mut self, text: &Bound<'py, PyString>) -> PyResult<()> {
-        let len = text.code_point_len()?;
-        reserve(&mut self.lens, 1).map_err(Error::from)?;
-        self.lens.push(len);
-        self.len += len;
-        Ok(())
-    }
-
-    /// Appends the strings to the batch.
-    fn append_strings(&mut self) -> PyResult<()> {
-        match self.strings.is_empty() {
-            true => Ok(()),
-            false => {
-                let strings = PyTuple::new(self.py, self.strings.drain(..))?;
-                self.append_joined(strings.as_any())
-            }
-        }
-    }
-
-    /// Appends strings to the batch, whose lengths are known.
-    fn append_joined(&mut self, strings: &Bound<'py, PyAny>) -> PyResult<()> {
-        let py = self.py;
-        static JOIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let join = JOIN.get_or_try_init(py, || {
-            Ok::<_, PyErr>(intern!(py, "").getattr("join")?.unbind())
-        })?;
-        let joined = join.bind(py).call1((strings,));
-        let encoded = joined.and_then(|joined| joined.cast::<PyString>()?.encode_utf8());
-        let lens = std::mem::take(&mut self.lens);
-        self.len = 0;
-        let appended = match encoded {
-            Ok(utf8) => {
-                let appended = self.batch.append_strings(utf8.as_bytes(), &lens);
-                self.lens = lens;
-                self.lens.clear();
-                appended
-            }
-            // One of them cannot be encoded, or the memory for all of them is not available.
-            Err(_) => {
-                let mut strings = strings.try_iter()?;
-                strings.try_for_each(|text| push(&mut self.batch, &text?))?;
-                Ok(())
-            }
-        };
-        Ok(appended.map_err(Error::from)?)
-    }
-
-    fn has_items(&self) -> bool {
-        self.batch.len() + self.strings.len() > 0
+        self.batch.reserve(items.len().min(self.chunk))?;
+        items.iter_borrowed().try_for_each(|item| self.push(&item))
     }
 
     fn is_full(&self) -> bool {
-        self.batch.is_full()
-            || self.batch.len() + self.strings.len() >= self.chunk
-            || self.len >= BATCH_BYTES
+        self.batch.is_full() || self.batch.len() >= self.chunk
     }
 
     /// Processes the items: after an error, those before it.
     fn process(&mut self, pushed: PyResult<()>) -> PyResult<()> {
         self.py.check_signals()?;
-        let pushed = self.append_strings().and(pushed);
         let (read, batch) = (&mut self.read, &self.batch);
         match batch.is_short() {
             true => read(batch, Some(self.py))?,

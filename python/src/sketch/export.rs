@@ -47,7 +47,7 @@ fn export<'py>(
     arrays: &[&[u8]],
     owner: Owner,
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
-    // The stable interface of Python 3.9 has no functions for buffers.
+    // The stable interface of Python 3.10 has no functions for buffers.
     let Ok(ctypes) = py.import("ctypes") else {
         return Ok(None);
     };
