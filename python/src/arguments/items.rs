@@ -99,12 +99,25 @@ fn with_float_text<R>(float: &Bound<'_, PyFloat>, read: impl FnOnce(&[u8]) -> R)
     if !is_exact && !is_scalar(float)? {
         return Ok(read(float.repr()?.to_str()?.as_bytes()));
     }
+    with_digits(float.py(), value, read)
+}
+
+/// Calls `read` with the representation of a number.
+fn with_digits<R>(py: Python<'_>, value: f64, read: impl FnOnce(&[u8]) -> R) -> PyResult<R> {
     // The same digits as Python's, without an exponent. The standard library would round `1 + 2^-17` up, Python rounds to even.
     if value == 0.0 || (1e-4..1e16).contains(&value.abs()) {
         return Ok(read(zmij::Buffer::new().format_finite(value).as_bytes()));
     }
-    let text = PyFloat::new(float.py(), value).repr()?;
+    let text = PyFloat::new(py, value).repr()?;
     Ok(read(text.to_str()?.as_bytes()))
+}
+
+/// Appends a number of an array.
+fn push_float(py: Python<'_>, batch: &mut Batch, value: f64) -> PyResult<()> {
+    if value.is_nan() {
+        return Err(Error::nan(Some(batch.position())).into());
+    }
+    Ok(with_digits(py, value, |text| batch.push(text))?.map_err(Error::from)?)
 }
 
 /// Whether an item is NaN, which data frames use for missing values.
@@ -336,9 +349,10 @@ impl<'py, 'a, 'b> Objects<'py, 'a, 'b> {
     }
 
     fn push_floats(&mut self, floats: &[f64]) -> PyResult<()> {
-        let py = self.py;
-        let mut floats = floats.iter();
-        floats.try_for_each(|&float| self.push(&PyFloat::new(py, float)))
+        floats.iter().try_for_each(|&float| {
+            let pushed = push_float(self.py, &mut self.batch, float);
+            self.end(pushed)
+        })
     }
 
     /// Processes the last items. Calls `read` once if there are none.
@@ -353,7 +367,13 @@ impl<'py, 'a, 'b> Objects<'py, 'a, 'b> {
     #[inline]
     fn push(&mut self, item: &Bound<'py, PyAny>) -> PyResult<()> {
         let pushed = push(&mut self.batch, item);
-        match pushed.is_err() || self.is_full() {
+        self.end(pushed)
+    }
+
+    /// Processes the batch if it is full, or if the last item was not added.
+    #[inline]
+    fn end(&mut self, pushed: PyResult<()>) -> PyResult<()> {
+        match pushed.is_err() || self.batch.is_full() || self.batch.len() >= self.chunk {
             true => self.process(pushed),
             false => Ok(()),
         }
@@ -377,10 +397,6 @@ impl<'py, 'a, 'b> Objects<'py, 'a, 'b> {
     fn push_tuple(&mut self, items: &Bound<'py, PyTuple>) -> PyResult<()> {
         self.batch.reserve(items.len().min(self.chunk))?;
         items.iter_borrowed().try_for_each(|item| self.push(&item))
-    }
-
-    fn is_full(&self) -> bool {
-        self.batch.is_full() || self.batch.len() >= self.chunk
     }
 
     /// Processes the items: after an error, those before it.
