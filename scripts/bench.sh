@@ -90,7 +90,7 @@ pauses() {
     call bf.reserve k 0.001 597000000 > /dev/null
     # 100 items per command write to every page.
     # shellcheck disable=SC2046
-    benchmark -q -P 16 -n 30000 -r 1000000000 BF.MADD k $(yes item:__rand_int__ | head -100) > /dev/null
+    benchmark -q -P 16 -n 30000 -r 1000000000 BF.MADD k $(printf 'item:__rand_int__ %.0s' {1..100}) > /dev/null
     latency "no save"
     call bgsave > /dev/null
     latency "during BGSAVE"

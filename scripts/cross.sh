@@ -22,7 +22,7 @@ target=$1 what=$2
 shift 2
 case $target in
     *-apple-darwin)
-        if [ "$what" != wheel ] || ! wheel_targets | grep -qxF "$target"; then
+        if [ "$what" != wheel ] || ! wheel_targets | grep -xF "$target" > /dev/null; then
             echo "cross: unknown target: $target; the targets are $(wheel_targets | paste -s -d ' '), on macOS for wheels" >&2
             exit 2
         fi

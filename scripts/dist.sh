@@ -92,7 +92,7 @@ LINES
             exit 1
         fi
         printf '\n%s\n%s %s: %s\n\n' "$rule" "$name" "${version#v}" "$license"
-        crate=$(find "$registry" -mindepth 2 -maxdepth 2 -name "$name-${version#v}" | head -n 1)
+        crate=$(find "$registry" -mindepth 2 -maxdepth 2 -name "$name-${version#v}" -print -quit)
         # If a crate offers several licenses, print the MIT license, which requires its text to be included.
         text=$(find "$crate" -maxdepth 2 \( -iname 'LICENSE*' -o -path '*/LICENSES/*' -o -iname 'COPYING' \) \
             -type f | LC_ALL=C sort | awk '/MIT/ { mit = $0 } END { print mit == "" ? $0 : mit }')
@@ -144,7 +144,7 @@ known=$(wheel_targets)
 for target in "${targets[@]}"; do
     grep -qxF -e "$target" <<< "$known" || target_field "$target" 1
     # Without kinds, targets have the packages that exist for them.
-    if [ "$kinds" = " deb" ] && ! debian_targets | grep -qxF -e "$target"; then
+    if [ "$kinds" = " deb" ] && ! debian_targets | grep -xF -e "$target" > /dev/null; then
         echo "dist: $target has no Debian package; these targets have one: $(debian_targets | paste -s -d ' ')" >&2
         exit 2
     fi

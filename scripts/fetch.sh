@@ -50,7 +50,7 @@ archives() {
 apt_from() {
     local state=$1 type=$2 suite=$3 archive keyring base
     shift 3
-    keyring=$(find /usr/share/keyrings -name 'debian-archive-keyring.[gp]*' 2> /dev/null | sort | head -n 1)
+    keyring=$(find /usr/share/keyrings -name 'debian-archive-keyring.[gp]*' 2> /dev/null | sort | sed -n 1p)
     if [ -z "$keyring" ] || ! command -v apt-get > /dev/null; then
         fail "this needs apt-get, dpkg and the package debian-archive-keyring"
     fi
@@ -99,7 +99,7 @@ unpack() {
 write_runner() {
     local loader libraries
     # Regular files only: the packages' symbolic links are absolute. musl's C library is its own loader.
-    loader=$(find "$1/root" -type f \( -name 'ld-*.so*' -o -path '*-musl/libc.so' \) | LC_ALL=C sort | head -n 1)
+    loader=$(find "$1/root" -type f \( -name 'ld-*.so*' -o -path '*-musl/libc.so' \) | LC_ALL=C sort | sed -n 1p)
     [ -n "$loader" ] || return 1
     libraries=$(find "$1/root" \( -name '*.so.[0-9]*' -o -name libc.so \) -printf '%h\n' | LC_ALL=C sort -u | paste -s -d :)
     printf '#!/bin/sh\nexec %s "%s" --library-path "%s" "$@"\n' "${emulator:+\"$emulator\"}" "$loader" "$libraries" > "$1/run"

@@ -265,7 +265,7 @@ for need in "$@"; do
         advzip) program advzip advancecomp ;;
         zig) python_packages target/zig packaging/requirements.txt ;;
         # Pinned, because the output of another version can differ.
-        sbom) cargo cyclonedx --version 2> /dev/null | grep -qF " 0.5.9" || cargo install --quiet --locked --debug cargo-cyclonedx@0.5.9 ;;
+        sbom) cargo cyclonedx --version 2> /dev/null | grep -F " 0.5.9" > /dev/null || cargo install --quiet --locked --debug cargo-cyclonedx@0.5.9 ;;
         chroot) program debootstrap debootstrap ;;
         image)
             program buildah buildah

@@ -133,7 +133,7 @@ done < <(
     for target in $(debian_targets); do debian_architecture "$target"; done
     printf '%s\n' "gnu.whl" "darwin.whl" "$version.tar"
 )
-BUILT_COMMIT=HEAD~1 refuses "the module in roughly-$version-$(platform "$(all_targets | head -n 1)").tar.gz was not built from"
+BUILT_COMMIT=HEAD~1 refuses "the module in roughly-$version-$(platform "$(all_targets | sed -n 1p)").tar.gz was not built from"
 status=0
 release --nonsense || status=$?
 [ "$status" = 2 ] || fail "an unknown argument exits with $status"

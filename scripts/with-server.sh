@@ -36,7 +36,7 @@ start_server() {
         while kill -0 "$server" 2> /dev/null; do
             # The process ID must match, because another server may use the same port.
             if "$client" -p "$ROUGHLY_PORT" INFO server 2> /dev/null | tr -d '\r' \
-                | grep -qx "process_id:$server"; then
+                | grep -x "process_id:$server" > /dev/null; then
                 return
             fi
             sleep 0.05
