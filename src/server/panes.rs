@@ -26,15 +26,14 @@ impl Series {
         let rows = timeline.rows(self.0, self.1);
         let rows = rows.map_err(|error| Parts::Series.error(error))?;
         let mut answers = with_capacity(rows.clone().count()).map_err(|_| NO_MEMORY)?;
-        for panes in rows.clone() {
-            answers.push(read(panes).map_err(|_| NO_MEMORY)?);
+        for row in rows.clone() {
+            answers.push(read(row.panes).map_err(|_| NO_MEMORY)?);
         }
         call.reply_array(answers.len());
-        let now = call.unix_ms();
-        for (panes, answer) in rows.zip(answers) {
+        for (row, answer) in rows.zip(answers) {
             call.reply_array(3);
-            call.reply_count(timeline.window().start_of(panes.oldest()));
-            call.reply_count(timeline.covered_ms(now, panes));
+            call.reply_count(row.start_ms);
+            call.reply_count(row.covered_ms);
             reply(call, answer);
         }
         Ok(())

@@ -7,7 +7,7 @@ use crate::sketch::variants::Variants;
 use crate::sketch::window::{At, NO_WINDOW, Part, When, Within};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use roughly_sketch::window::{Period, Timeline, Window};
+use roughly_sketch::window::{Period, Row, Timeline, Window};
 
 /// A time of a period in milliseconds since the Unix epoch; a negative one is relative to the time of the read.
 #[derive(Clone, Copy)]
@@ -108,12 +108,10 @@ pub fn series<'py, T: Class>(
     let [from, to, now] = resolve(times, Some(&timeline))?;
     let period = Period::new(from, to, now).map_err(Error::from)?;
     let rows = timeline.rows(period, step_ms).map_err(Error::from)?;
-    let rows = rows.map(|panes| {
-        let start = timeline.window().start_of(panes.oldest());
-        let covered_ms = timeline.covered_ms(now, panes);
-        (start, covered_ms, Part(Within::Panes(panes)))
-    });
-    let rows: Vec<_> = rows.collect();
+    let part = |row: Row| Part(Within::Panes(row.panes));
+    let rows: Vec<_> = rows
+        .map(|row| (row.start_ms, row.covered_ms, part(row)))
+        .collect();
     python(py)?.call_method1("series", (object, rows, method, arguments))
 }
 

@@ -1,9 +1,10 @@
 //! SKETCH.WITHIN, SKETCH.BETWEEN and SKETCH.SERIES.
 
+use super::query::NO_KEY;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::{Command, Denied, User};
-use crate::server::key::{Lookup, ReadKey};
+use crate::server::key::ReadKey;
 use crate::server::load::{Family, module};
 use crate::server::part::{Part, Parts, Series};
 use crate::server::stats;
@@ -93,19 +94,23 @@ fn run(call: &mut Call<'_>, first: usize, part: Part<'_>) -> Result<(), Error> {
         return Err(command.wrong_arity());
     };
     stats::count_part(kind, family);
-    let is_missing = |call: &Call<'_>| {
-        let key = ReadKey::open(call, 1);
-        kind == Parts::Series && matches!(key.value(module().data_types()), Lookup::Missing)
-    };
     match run(call, part) {
         // The server's text has the name of the running command.
         Err(Error::WrongArity) => Err(command.wrong_arity()),
-        Err(_) if is_missing(call) => {
+        Err(error) if kind == Parts::Series && is_missing(call, &error) => {
             call.reply_array(0);
             Ok(())
         }
         result => result,
     }
+}
+
+/// Whether the key of a command that failed is missing. The server counts a miss each time that a missing key is opened: once, by the
+/// command, or here if it has checked its arguments first.
+#[cold]
+fn is_missing(call: &Call<'_>, error: &Error) -> bool {
+    matches!(error, Error::Text(text) if *text == NO_KEY || text.to_bytes().ends_with(b"key does not exist"))
+        || ReadKey::open(call, 1).is_missing()
 }
 
 /// The command with this name, in upper or lower case, if its family is loaded.

@@ -123,6 +123,62 @@ fn a_period_until_now_is_read_as_by_sketch_within() {
     assert_eq!(server.info_number("bf_internal_errors"), 0);
 }
 
+/// A read of a missing key is one miss for the server, also if its arguments are wrong.
+#[test]
+fn a_missing_key_is_one_miss() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    for (times, parts) in ["60000", "- +", "- + 1000"].into_iter().zip(Parts::ALL) {
+        let calls = sketches().flat_map(|sketch| calls_on_k(sketch, parts));
+        for call in calls {
+            connection.ok("CONFIG RESETSTAT");
+            connection.call(&format!("SKETCH.{} {times} {call}", parts.name()));
+            assert_eq!(server.info_number("keyspace_misses"), 1, "{parts:?} {call}");
+        }
+    }
+    connection.ok("CONFIG RESETSTAT");
+    connection.check("SKETCH.SERIES - + 1000 TDIGEST.RANK k x", "*[]");
+    assert_eq!(server.info_number("keyspace_misses"), 1);
+}
+
+/// The time after the newest pane is in its row only to the end of the step and of the period.
+#[test]
+fn a_row_ends_with_its_step() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    set_ms(&server, START_MS);
+    connection.ok("CMS.INITBYDIM k 100 5 WINDOW 60000 PANES 60");
+    connection.call("CMS.INCRBY k a 1");
+    set_ms(&server, START_MS + 1000);
+    connection.call("CMS.INCRBY k a 2");
+    set_ms(&server, START_MS + 41_500);
+    for (to, step, rows) in [
+        (2000, 1000, "*[*[:0, :1000, *[:1]], *[:1000, :1000, *[:2]]]"),
+        (
+            41_500,
+            1000,
+            "*[*[:0, :1000, *[:1]], *[:1000, :1000, *[:2]]]",
+        ),
+        (41_500, 20_000, "*[*[:0, :20000, *[:3]]]"),
+        (15_000, 20_000, "*[*[:0, :15000, *[:3]]]"),
+        (41_500, 100_000, "*[*[:0, :41500, *[:3]]]"),
+    ] {
+        let series = connection.call(&format!(
+            "SKETCH.SERIES {START_MS} {} {step} CMS.QUERY k a",
+            START_MS + to
+        ));
+        let found = self::rows(&series).into_iter();
+        let found = found.map(|(start, covered, reply)| {
+            format!("*[:{}, :{covered}, {reply}]", start - START_MS)
+        });
+        assert_eq!(
+            format!("*[{}]", found.collect::<Vec<_>>().join(", ")),
+            rows,
+            "{to} {step}"
+        );
+    }
+}
+
 /// Each pane is in one row, and a row replies what SKETCH.BETWEEN replies for its panes.
 #[test]
 fn rows_are_the_periods_of_their_panes() {
@@ -136,6 +192,8 @@ fn rows_are_the_periods_of_their_panes() {
             let field = |name| shown.field(name).and_then(Reply::items).expect("an array");
             let number = |reply: &Reply| reply.integer().expect("a number") as u64;
             let starts: Vec<u64> = field("pane starts").iter().map(number).collect();
+            let newest_end = starts.last().expect("a pane")
+                + number(shown.field("pane length").expect("a length"));
             for step in [1, 100, 130, 1_000, 100_000] {
                 for call in calls_on_k(sketch, Parts::Series) {
                     let series = connection.call(&format!("SKETCH.SERIES - + {step} {call}"));
@@ -145,17 +203,19 @@ fn rows_are_the_periods_of_their_panes() {
                     let row_starts: Vec<u64> = rows.iter().map(|row| row.0).collect();
                     assert_eq!(row_starts, panes, "{call} by {step}: {window}");
                     for (number, &(start, covered, reply)) in rows.iter().enumerate() {
-                        let next = rows.get(number + 1).map_or(now, |next| next.0);
-                        assert_eq!(start + covered, next, "{call} by {step}: {window}");
-                        let end = if next == now {
-                            "+".to_owned()
-                        } else {
-                            next.to_string()
-                        };
+                        let next = rows.get(number + 1).map(|next| next.0);
+                        // After the newest pane, the rest of the step had no additions.
+                        let last_end = newest_end.max((start / step + 1) * step).min(now);
+                        assert_eq!(
+                            start + covered,
+                            next.unwrap_or(last_end),
+                            "{call} by {step}: {window}"
+                        );
+                        let end = next.map_or("+".to_owned(), |next| next.to_string());
                         let between =
                             connection.call(&format!("SKETCH.BETWEEN {start} {end} {call}"));
                         // The newest pane can be shorter than a pane.
-                        if next != now || covered >= 286 {
+                        if next.is_some() || now - start >= 286 {
                             assert_eq!(reply, &between, "{call} {start} {end}: {window}");
                         }
                     }

@@ -304,16 +304,24 @@ proptest! {
             });
             let mut in_period = in_period.copied().collect::<Vec<_>>();
             for row in timeline.rows(period, step).unwrap() {
-                let (start, covered_ms) = (row.oldest() * unit, timeline.covered_ms(now, row));
+                let (start, covered_ms, row) = (row.start_ms, row.covered_ms, row.panes);
                 let of_step = in_period.iter().take_while(|pane| pane.first * unit / step == start / step);
                 let of_row: Vec<_> = in_period.drain(..of_step.count()).collect();
                 prop_assert_eq!(start, of_row[0].first * unit);
-                let end = of_row.last().unwrap().end;
-                let end = if end > timeline.newest() { now.max(newest_ms) } else { end * unit };
+                prop_assert_eq!(row.oldest() * unit, start);
+                let is_newest = of_row.last().unwrap().end > timeline.newest();
+                let mut end = of_row.last().unwrap().end * unit;
+                // Nothing was added in the rest of the step.
+                if is_newest {
+                    end = end.max(to.min((start / step + 1) * step));
+                }
+                if is_newest && end > now {
+                    end = now.max(newest_ms);
+                }
                 prop_assert_eq!(covered_ms, end - start);
                 prop_assert_eq!(timeline.counted_panes(row).unwrap(), of_row.clone());
                 prop_assert_eq!(texts.counted(row), units(&of_row));
-                let is_all = of_row.len() == live.len() && covered_ms + start == now.max(newest_ms);
+                let is_all = of_row.len() == live.len() && is_newest;
                 prop_assert_eq!(row == timeline.panes_at(now), is_all);
             }
             prop_assert_eq!(in_period, []);

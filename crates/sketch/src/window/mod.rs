@@ -32,7 +32,7 @@ use crate::blocks::{BlockChanges, BlockVisitor, Blocks};
 pub use length::{Window, WindowError};
 pub use levels::UnitRange;
 pub use list::{PaneList, StoredPane};
-pub use period::{Period, PeriodError};
+pub use period::{Period, PeriodError, Row};
 pub use timeline::{Panes, Timeline};
 
 /// Bytes of cells that a call of [`Timed::expire`] processes.

@@ -38,6 +38,18 @@ impl Period {
     }
 }
 
+/// The panes of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// The panes that begin in it.
+    pub panes: Panes,
+    /// The start of the first in milliseconds since the Unix epoch.
+    pub start_ms: u64,
+    /// The milliseconds from there to the end of the last. With the newest pane, to the end of the step or of the period if that
+    /// is later, but at most to the time of the read: nothing was added after the pane.
+    pub covered_ms: u64,
+}
+
 impl Timeline {
     /// The live panes that overlap a period. A period that begins before the window begins with it. Whatever was added in the period
     /// counts; at either end, whatever is in the same pane counts, too. If the period ends at the time of the read, the panes are
@@ -72,7 +84,7 @@ impl Timeline {
 
     /// The live panes that begin in a period, or before it in the same step, by steps of `step_ms` milliseconds that begin at
     /// multiples of `step_ms`. Each pane is in one row. A step in which no pane begins has none. A row with all live panes is
-    /// that of [`Timeline::panes_at`]. A row begins with [`Panes::oldest`].
+    /// that of [`Timeline::panes_at`].
     ///
     /// # Errors
     /// Those of [`Timeline::panes_of`].
@@ -80,10 +92,11 @@ impl Timeline {
         &self,
         period: Period,
         step_ms: u64,
-    ) -> Result<impl Iterator<Item = Panes> + Clone + use<>, PeriodError> {
+    ) -> Result<impl Iterator<Item = Row> + Clone + use<>, PeriodError> {
         let end = self.panes_of(period)?.end();
-        let (timeline, live) = (*self, self.panes_at(period.now));
-        let step = move |pane: &UnitRange| timeline.window().start_of(pane.first) / step_ms;
+        let (timeline, window, live) = (*self, self.window(), self.panes_at(period.now));
+        let now = period.now.max(window.start_of(self.newest()));
+        let step = move |pane: &UnitRange| window.start_of(pane.first) / step_ms;
         let is_in_period = move |pane: &UnitRange| {
             live.contains(pane.first) && pane.first < end && step(pane) >= period.from / step_ms
         };
@@ -92,10 +105,19 @@ impl Timeline {
             let first = panes.next()?;
             let others = std::iter::from_fn(|| panes.next_if(|next| step(next) == step(&first)));
             let last = others.last().unwrap_or(first);
+            let (start_ms, end_ms) = (window.start_of(first.first), window.start_of(last.end));
             let end = Some(last.end).filter(|&end| end <= timeline.newest());
-            Some(match end {
-                None if first.first == live.oldest() => live,
-                end => Panes::part(first.first, end),
+            let end_of_step = (step(&first) + 1) * step_ms;
+            Some(Row {
+                panes: match end {
+                    None if first.first == live.oldest() => live,
+                    end => Panes::part(first.first, end),
+                },
+                start_ms,
+                covered_ms: match end {
+                    None => end_ms.max(end_of_step.min(period.to)).min(now),
+                    Some(_) => end_ms,
+                } - start_ms,
             })
         }))
     }
