@@ -321,13 +321,7 @@ impl WindowModel {
     }
 
     fn query(&self, item: &[u8], current: u64) -> bool {
-        match self.differs(current) {
-            true => self
-                .largest(current)
-                .iter()
-                .any(|(listed, _)| listed == item),
-            false => self.list.find(item).is_some(),
-        }
+        self.list(current).iter().any(|(listed, _)| listed == item)
     }
 
     /// The units of the live pane that contains this one.

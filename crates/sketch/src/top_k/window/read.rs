@@ -50,7 +50,7 @@ impl TopKWindow {
             .map(|(count, number_plus_1)| (self.candidates.item(number_plus_1 - 1), count)))
     }
 
-    /// Whether the item is in the list of these panes. Cost: one pass over the item and a hash lookup; if not all panes
+    /// Whether the item is in the list of these panes, with a count above 0. Cost: one pass over the item and a hash lookup; if not all panes
     /// count, the first read takes the work of [`TopKWindow::list_at`].
     ///
     /// # Errors
@@ -84,8 +84,8 @@ impl TopKWindow {
             return Ok(false);
         };
         if self.is_listed(panes) {
-            let positions = self.candidates.get(number).positions;
-            return Ok(positions[HeapIndex::List as usize] != NONE);
+            let position = self.candidates.get(number).positions[HeapIndex::List as usize];
+            return Ok(position != NONE && self.list.elements.get(position as usize).0 > 0);
         }
         Ok(self.ranking(panes, cache)?.sums[number as usize] > 0)
     }

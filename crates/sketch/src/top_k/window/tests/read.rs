@@ -22,11 +22,18 @@ fn expected(sketch: &TopKWindow, panes: Panes) -> Vec<(Vec<u8>, u32)> {
     sums
 }
 
-/// The list of these panes with an empty cache.
+/// The list of these panes with an empty cache. A query finds its items, and no other.
 fn listed(sketch: &TopKWindow, panes: Panes) -> Vec<(Vec<u8>, u32)> {
     let mut cache = RankingCache::default();
     let items = sketch.list_at(panes, &mut cache).unwrap();
-    items.map(|(item, count)| (item.to_vec(), count)).collect()
+    let list: Vec<_> = items.map(|(item, count)| (item.to_vec(), count)).collect();
+    for number in 0..sketch.candidates.len() {
+        let item = sketch.candidates.item(number);
+        let is_listed = list.iter().any(|(listed, _)| listed == item);
+        let found = sketch.query_at(item, panes, &mut cache);
+        assert_eq!(found, Ok(is_listed), "{}", item.escape_ascii());
+    }
+    list
 }
 
 proptest! {
@@ -66,6 +73,7 @@ proptest! {
                     }
                 }
             }
+            listed(&sketch, timeline.panes_in(timeline.newest()));
             let later = timeline.panes_in(timeline.newest().saturating_add(panes / 3 + 1));
             prop_assert_eq!(listed(&sketch, later), expected(&sketch, later));
         }
