@@ -12,7 +12,7 @@ pub const BATCH_ITEMS: usize = 4096;
 pub const SHORT_BATCH: usize = 128;
 /// Bytes of such items.
 const SHORT_BYTES: usize = 1 << 14;
-/// Bytes of an item for which memory is reserved in advance.
+/// The bytes that [`Batch::reserve`] expects per item.
 const USUAL_BYTES: usize = 16;
 /// Bytes after which a batch ends early.
 pub const BATCH_BYTES: usize = 1 << 20;
@@ -72,7 +72,7 @@ impl Batch {
         self.before == 0 && self.len() <= SHORT_BATCH && self.bytes.len() <= SHORT_BYTES
     }
 
-    /// Reserves memory for so many items of [`USUAL_BYTES`].
+    /// Reserves memory for this many items.
     ///
     /// # Errors
     /// `MemoryError`.
