@@ -300,7 +300,7 @@ on_debian() {
     for expected in roughly python3 python3-redis; do
         grep -qx "$expected" <<< "$added" || fail "apt on $suite does not install $expected"
     done
-    if grep -E 'redis|valkey' <<< "$added"; then
+    if grep -E '^(redis|valkey)-' <<< "$added"; then
         fail "apt on $suite without a server also installs one"
     fi
     passed "apt on $suite installs Python and no server together with the .deb package"
