@@ -9,7 +9,7 @@ use roughly_sketch::seed::Seed;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::t_digest::{Compressed, TDigest, TDigestWindow, WindowCache};
 use roughly_sketch::top_k::{RankingCache, TopKWindow};
-use roughly_sketch::window::{Panes, Period, Timed, Timeline, Window};
+use roughly_sketch::window::{Panes, Period, Row, Timed, Timeline, Window};
 use std::cmp::Reverse;
 
 const ANY: Budget<'_> = Budget::UNLIMITED;
@@ -70,7 +70,7 @@ impl Case {
                 && let Ok(panes) = timeline.panes_of(period)
             {
                 reads.push(panes);
-                reads.extend(timeline.rows(period, step).unwrap());
+                reads.extend(timeline.rows(period, step).unwrap().map(|row| row.panes));
             }
         }
         reads
@@ -130,7 +130,7 @@ proptest! {
         }
         let period = Period::new(0, now, now).unwrap();
         let (whole, mut sums) = (timeline.panes_at(now), [0; ITEMS as usize]);
-        for panes in timeline.rows(period, case.periods[0].2).unwrap() {
+        for Row { panes, .. } in timeline.rows(period, case.periods[0].2).unwrap() {
             (0..ITEMS).for_each(|item| sums[usize::from(item)] += sketch.query(&name(item), panes));
         }
         prop_assert_eq!(sums, std::array::from_fn(|item| sketch.query(&name(item as u8), whole)));
