@@ -1,6 +1,6 @@
 //! SKETCH.ADVANCE.
 
-use super::query::NO_KEY;
+use super::parts::NO_KEY;
 use crate::server::call::{ADVANCE_EVENT, Call, Error};
 use crate::server::key::WriteKey;
 use crate::server::load::module;

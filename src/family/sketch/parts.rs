@@ -1,6 +1,5 @@
 //! SKETCH.WITHIN, SKETCH.BETWEEN and SKETCH.SERIES.
 
-use super::query::NO_KEY;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::command::{Command, Denied, User};
@@ -15,6 +14,9 @@ use std::sync::LazyLock;
 /// The error of SKETCH.BETWEEN and SKETCH.SERIES for filters, whose slots have the pane of the last addition only.
 pub const LAST_ADDITION: &CStr =
     c"ERR a filter stores only the last addition of an item: SKETCH.WITHIN and SKETCH.AGE read it";
+
+/// The error of the SKETCH commands for a missing key.
+pub const NO_KEY: &CStr = c"ERR no such key";
 
 /// The commands that read a part of the window: name, command, and the number of its family for INFO. Fewer than the commands of the
 /// module, because each call looks its command up.

@@ -1,7 +1,7 @@
 //! SKETCH.WINDOW and SKETCH.ACCURACY.
 
 use super::age::Filter;
-use super::parts::LAST_ADDITION;
+use super::parts::{LAST_ADDITION, NO_KEY};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::AnyValue;
 use crate::server::key::ReadKey;
@@ -10,9 +10,6 @@ use crate::server::panes::{NO_MEMORY, panes};
 use crate::server::part::{Part, Parts};
 use roughly_sketch::accuracy::{Field, Figure};
 use roughly_sketch::window::Panes;
-use std::ffi::CStr;
-
-pub const NO_KEY: &CStr = c"ERR no such key";
 
 /// The value of a key, and the panes of a part of its window.
 fn panes_of<'a>(
