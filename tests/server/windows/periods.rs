@@ -123,7 +123,7 @@ fn a_period_until_now_is_read_as_by_sketch_within() {
     assert_eq!(server.info_number("bf_internal_errors"), 0);
 }
 
-/// A read of a missing key is one miss for the server, also if its arguments are wrong.
+/// A read of a missing key is one miss for the server, of SKETCH.SERIES also with wrong arguments of the command.
 #[test]
 fn a_missing_key_is_one_miss() {
     let server = start(&[]);
