@@ -21,7 +21,7 @@ KEYWORDS = {
     "families/bloom.md": ["Bloom filter", "false positive"],
     "sliding-windows.md": ["window", "panes", "ttl", "time to live", "expire", "expiry"],
     "recipes/unique-items.md": ["distinct", "cardinality"],
-    "recipes/now-and-then.md": ["yesterday", "trend", "chart"],
+    "recipes/now-and-then.md": ["trend", "chart"],
     "operations.md": ["memory usage", "huge pages"],
 }
 # An exact text ranks above the titles of pages that have some of its words.
