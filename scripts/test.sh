@@ -7,7 +7,7 @@
 #
 # The tests with many cases are those of worst cases, obeyed commands, hostile headers, refused memory, random damage and sequences, tables
 # of accuracy, and programs of recipes. The date selects the sample (tests/support/sample.rs). Of the longest files of server tests, which
-# are listed below, half of the tests run.
+# are listed below, a third of the tests runs.
 #
 # A test that needs what this server or machine lacks is ignored: the reason is beside its name. Prints the processor time of each
 # test program.
@@ -80,7 +80,7 @@ case $run in
         long='^(each_server::(cluster|copy_sketches|peers)|once::(faults|worst_cases))::'
         # shellcheck disable=SC2207
         tests+=(--skip $(cargo test --quiet --test server -- --list | sed -n 's/: test$//p' | grep -E "$long" |
-            awk -v seed="$seed" '(NR + seed) % 2'))
+            awk -v seed="$seed" '(NR + seed) % 3'))
         ;;
     some) tests=(cargo test-all "$@") ;;
 esac

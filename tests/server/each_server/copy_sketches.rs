@@ -317,6 +317,21 @@ fn compare_writes_nothing_and_reports_differences() {
     assert_eq!(run.count("different"), 1, "{run:?}");
 }
 
+/// A key at the destination that has the name of a temporary key is none, unless it expires.
+#[test]
+fn a_key_with_a_temporary_name_stays() {
+    let mut pair = Pair::start();
+    pair.old.run("BF.ADD key item");
+    pair.new.run("BF.ADD key.copy-sketches other");
+    let run = pair.copy(&["--chunks", "0"]);
+    run.assert(1, &[("failed", 1)]);
+    pair.new.check("BF.EXISTS key.copy-sketches other", ":1");
+    pair.new.run("EXPIRE key.copy-sketches 1000");
+    pair.copy(&["--chunks", "0"]).assert_all("copied", 1);
+    pair.new.check("BF.EXISTS key item", ":1");
+    pair.new.check("EXISTS key.copy-sketches", ":0");
+}
+
 /// The bytes that the servers have sent to clients.
 fn sent(servers: [&Server; 2]) -> i64 {
     let fields = servers.map(|server| server.info_number("total_net_output_bytes"));

@@ -62,6 +62,9 @@ mod redisbloom {
             compare_reports_what_differs_between_a_server_and_its_replica
             keys_of_types_that_the_destination_lacks_are_reported
             a_t_digest_that_was_copied_to_redisbloom_answers_as_the_original
+            the_only_sample_of_a_digest_is_equal_after_the_copy
+            repeated_values_that_were_copied_to_redisbloom_stay_exact
+            count_min_sketches_with_other_cells_are_not_copied
         }
         extremes { large_filters_are_obeyed }
         files {

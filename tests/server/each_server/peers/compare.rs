@@ -14,8 +14,6 @@ use std::collections::BTreeSet;
 pub enum Transfer {
     /// As stored values: the values are equal, except for rounding and unused bytes.
     Values,
-    /// As stored values, by `scripts/copy-sketches`, which compresses t-digests for RedisBloom.
-    Copies,
     /// As commands: the values of a top-k may differ if its decay is below 1, because RedisBloom decays counts randomly, and
     /// those of a t-digest, because RedisBloom also compresses it when it is read.
     Commands,
@@ -79,7 +77,7 @@ pub fn compare(
         return Err(format!("{found}"));
     }
     match (family.recorded, transfer) {
-        (Some(Comparison::Close), Transfer::Commands | Transfer::Copies) => {
+        (Some(Comparison::Close), Transfer::Commands) => {
             compare_replies(one, other, key, summary_of_t_digest)
         }
         (comparison, _) => {
