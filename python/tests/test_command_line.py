@@ -169,6 +169,9 @@ def test_restore_and_inspect_a_key(client, lines):
     assert error == ["roughly: a/b: BUSYKEY Target key name already exists."]
     run("restore", "seen", f"{url}/2", "a/b", "--replace")
     assert client.pttl("a/b") == -1
+    for ttl in ("0", "0.0001", "-1", "inf", "nan", "x"):
+        _, error = run("restore", "seen", url, "a/b", "--ttl", ttl, status=2)
+        assert error[-1].endswith(f"argument --ttl: {ttl} is no number of at least 0.001")
     out, _ = run("inspect", f"{url}/2/a/b")
     assert out[1:] == run("inspect", "seen")[0][1:]
     assert run("inspect", f"{url}/2/none", status=1)[1][0].endswith("/2/none: the key does not exist")
@@ -247,6 +250,17 @@ def test_text_files_of_other_systems_have_the_same_lines(lines, compression, end
         assert roughly.open("seen") == expected
 
 
+def test_a_pipe_is_read_only_once(lines):
+    os.mkfifo("pipe")
+    for kind in ("bloom", "cuckoo"):
+        for name, shown in (("-", "standard input"), ("pipe", "pipe"), ("/dev/stdin", "/dev/stdin")):
+            _, error = run("build", kind, name, "-o", "seen", status=1, input="1\n2\n")
+            assert error == [f"roughly: {shown} is read only once: specify --capacity"] and not Path("seen").exists()
+        _, error = run("build", kind, "--capacity", 10, "/dev/stdin", "-o", "seen", input="1\n2\n")
+        assert error[-1].startswith("2 lines, ")
+        Path("seen").unlink()
+
+
 def test_a_carriage_return_elsewhere_is_part_of_the_line(lines):
     Path("file").write_bytes(b"a\rb\n\rc\r\r\nd\r")
     run("build", "bloom", "file", "-o", "seen")
@@ -287,6 +301,8 @@ def test_series(client, tmp_path, monkeypatch):
         "TDIGEST.ADD t 1 2 3",
         "CMS.INITBYDIM c 100 3 WINDOW 3600000",
         "CMS.INCRBY c a,b 7",
+        "CMS.INITBYDIM large 100 3 CELL_SIZE 8 WINDOW 3600000",
+        "CMS.INCRBY large a 9007199254740993",
         "TOPK.RESERVE k 12 100 3 0.9 WINDOW 3600000",
         "TDIGEST.CREATE empty",
         "BF.RESERVE b 0.01 100 WINDOW 3600000",
@@ -301,6 +317,7 @@ def test_series(client, tmp_path, monkeypatch):
         ("t tdigest.max", "tdigest.max", "3"),
         ("t TDIGEST.RANK -5 2", "-5,2", "-1,1"),
         ("c CMS.QUERY a,b", '"a,b"', "7"),
+        ("large CMS.QUERY a", "a", "9007199254740993"),
         ("k TOPK.COUNT \\xff", "\\xff", "0"),
     ):
         for protocol in ("", "?protocol=2", "?protocol=3"):

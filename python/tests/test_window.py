@@ -383,6 +383,76 @@ def test_reads_at_a_time_and_within_are_those_of_the_server(server, request):
         roughly.BloomFilter().contains([1], within=1000)
 
 
+#: For each sketch the command that creates it, the object, what is added at once, and the commands and calls that change nothing two panes later.
+UNCHANGED = [
+    (
+        ["BF.RESERVE", "k", 0.01, 10, "NONSCALING", *MINUTE_OPTION, "SEED", SEED],
+        lambda: roughly.BloomFilter(10, nonscaling=True, **MINUTE, seed=SEED),
+        ["BF.MADD", "k", *range(1000)],
+        lambda sketch, at: sketch.update(range(1000), at=at),
+        [
+            (["BF.ADD", "k", "new"], lambda sketch, at: sketch.add("new", at=at)),
+            (["BF.MADD", "k", "new"], lambda sketch, at: sketch.update(["new"], at=at)),
+        ],
+    ),
+    (
+        ["CF.RESERVE", "k", 10, "EXPANSION", 0, *MINUTE_OPTION, "SEED", SEED],
+        lambda: roughly.CuckooFilter(10, expansion=0, **MINUTE, seed=SEED),
+        ["CF.INSERT", "k", "ITEMS", *range(1000)],
+        lambda sketch, at: sketch.update(range(1000), at=at),
+        [
+            (["CF.ADD", "k", "new"], lambda sketch, at: sketch.add("new", at=at)),
+            (["CF.ADDNX", "k", 0], lambda sketch, at: sketch.add_new(0, at=at)),
+            (["CF.INSERT", "k", "ITEMS", "new"], lambda sketch, at: sketch.update(["new"], at=at)),
+            (["CF.INSERTNX", "k", "ITEMS", 0, 1], lambda sketch, at: sketch.add_new([0, 1], at=at)),
+            (["CF.DEL", "k", "missing"], lambda sketch, at: sketch.remove("missing", at=at)),
+        ],
+    ),
+    (
+        ["CMS.INITBYDIM", "k", 100, 4, "CELL_SIZE", 1, *MINUTE_OPTION, "SEED", SEED],
+        lambda: roughly.CountMinSketch(100, 4, cell_size=1, **MINUTE, seed=SEED),
+        ["CMS.INCRBY", "k", "a", 200],
+        lambda sketch, at: sketch.add("a", 200, at=at),
+        [
+            (["CMS.INCRBY", "k", "a", 56], lambda sketch, at: sketch.add("a", 56, at=at)),
+            (["CMS.INCRBY", "k", "a", 0], lambda sketch, at: sketch.add("a", 0, at=at)),
+            (["CMS.INCRBY", "k", "a", 56, "b", 0], lambda sketch, at: sketch.update({"a": 56, "b": 0}, at=at)),
+            (["CMS.MERGE", "k", 1, "k", "WEIGHTS", 2], lambda sketch, at: sketch.merge(sketch.copy(), at=at)),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize("reserve, create, fill, filled, unchanged", UNCHANGED, ids=["bloom", "cuckoo", "count_min"])
+def test_what_changes_nothing_does_not_advance_the_sketch(server, reserve, create, fill, filled, unchanged):
+    """Nor at the server. A later addition at a time in between is accepted."""
+
+    def result(call):
+        """The result, or None for an error."""
+        try:
+            return call()
+        except (ValueError, redis.ResponseError):
+            return None
+
+    server.at(0, *reserve)
+    server.at(0, *fill)
+    sketch = create()
+    result(lambda: filled(sketch, seconds(0)))
+    before = sketch.dump()
+    assert before == roughly.load(server.client.dump("k")).dump()
+    for number, (command, call) in enumerate(unchanged):
+        reply = result(lambda: server.at(20_000 + number, *command))
+        ours = result(lambda: call(sketch, seconds(20_000 + number)))
+        assert sketch.dump() == before == roughly.load(server.client.dump("k")).dump(), command
+        if command[0] in ("CF.ADDNX", "CF.DEL"):
+            assert ours is False and reply == 0
+    # After the pane has expired, the same changes the sketch.
+    command, call = unchanged[0]
+    server.at(75_000, *command)
+    call(sketch, seconds(75_000))
+    assert sketch.dump() != before and sketch.dump() == roughly.load(server.client.dump("k")).dump()
+
+
 def test_merges_of_count_min_sketches_are_those_of_the_server(server):
     for name in ("count_min", "count_min with levels"):
         server.client.flushall()

@@ -101,7 +101,8 @@ def batches(names: Sequence[str], title: str = "reading") -> Iterator[tuple[str,
 
 
 def count(names: Sequence[str]) -> int:
-    """The number of lines."""
-    if "-" in names:
-        raise Failure("standard input is read only once: specify --capacity")
+    """The number of lines. Fails for files that can be read only once."""
+    for name in names:
+        if name == "-" or stat.S_IFMT(os.stat(name).st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
+            raise Failure(f"{'standard input' if name == '-' else name} is read only once: specify --capacity")
     return sum(len(list(filter(None, lines))) for _, _, lines in batches(names, "counting lines"))

@@ -18,8 +18,19 @@ def register(commands: Any) -> None:
     parser.add_argument("server", metavar="URL", help="redis://[USER:PASSWORD@]HOST[:PORT][/DB]")
     parser.add_argument("key", metavar="KEY")
     parser.add_argument("--replace", action="store_true", help="replace an existing key")
-    parser.add_argument("--ttl", type=float, default=0, metavar="SECONDS", help="time to live (default: none)")
+    parser.add_argument("--ttl", type=_milliseconds, default=0, metavar="SECONDS", help="time to live (default: none)")
     parser.set_defaults(run=run)
+
+
+def _milliseconds(text: str) -> int:
+    """Of a time to live in seconds."""
+    try:
+        milliseconds = round(1000 * float(text))
+    except (OverflowError, ValueError):
+        milliseconds = 0
+    if milliseconds < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number of at least 0.001")
+    return milliseconds
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -29,6 +40,6 @@ def run(arguments: argparse.Namespace) -> None:
     sketch = load(arguments.file)
     client, library = connect(arguments.server)
     try:
-        to_redis(client, arguments.key, sketch, replace=arguments.replace, ttl_ms=round(1000 * arguments.ttl))
+        to_redis(client, arguments.key, sketch, replace=arguments.replace, ttl_ms=arguments.ttl)
     except library.RedisError as error:
         raise Failure(f"{arguments.key}: {error}") from None

@@ -79,6 +79,8 @@ def _values(name: str, arguments: list[str], reply: Any) -> dict[str, float]:
 
 def _number(value: Any) -> float:
     """As text, the same with RESP2 and RESP3."""
+    if isinstance(value, int):
+        return int(value)
     number = float(value)
     return int(number) if number.is_integer() else number
 

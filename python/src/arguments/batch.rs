@@ -38,7 +38,7 @@ impl Batch {
     }
 
     /// The items at these positions.
-    pub fn range(&self, range: Range<usize>) -> impl ExactSizeIterator<Item = &[u8]> {
+    pub fn range(&self, range: Range<usize>) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
         let mut start = match range.start {
             0 => 0,
             first => self.ends[first - 1],

@@ -239,7 +239,7 @@ const OTHER_LENGTH: Error = Error::value("items and counts have different length
 
 impl<'a> CountsReader<'a> {
     /// The increments of the next items.
-    pub fn next(&mut self, len: usize) -> Result<impl Iterator<Item = i64> + 'a, Error> {
+    pub fn next(&mut self, len: usize) -> Result<impl Iterator<Item = i64> + Clone + 'a, Error> {
         let (all, each) = match self {
             Self::All(count) => (Some(*count), &[][..]),
             Self::Each(counts) => {

@@ -176,9 +176,12 @@ impl Filter {
     fn add(&mut self, item: &[u8], additions: &mut Additions) -> Result<bool, Error> {
         match self {
             Self::Classic(chain) => Ok(chain.add(item, (), Budget::UNLIMITED)?),
-            Self::Windowed(set) => additions.add_one(&mut **set, |set| {
-                let added = set.add(item, Budget::UNLIMITED).map_err(set_error)?;
-                Ok(added == Addition::New)
+            Self::Windowed(set) => additions.add_one(&mut **set, |set, advance| {
+                let refused =
+                    |set: &BloomWindow, later| set.unchanged_by(item, IfPresent::Refresh, later);
+                let unchanged = advance.unless(set, refused);
+                let added = unchanged.unwrap_or_else(|| set.add(item, Budget::UNLIMITED));
+                Ok(added.map_err(set_error)? == Addition::New)
             }),
             Self::Valkey(chain) => Ok(chain.add(item, DEFAULT_MAX_SIZE, Budget::UNLIMITED)?),
         }
@@ -207,21 +210,31 @@ impl Filter {
                     on_added(added?);
                 }
             }
-            Self::Windowed(set) => additions.add(&mut **set, items.len(), |set, range| {
-                let (items, mut result) = (items.range(range), Ok(()));
-                let budget = Budget::UNLIMITED;
-                set.add_each(items, IfPresent::Refresh, budget, |added| match added {
-                    Ok(added) => {
-                        on_added(added == Addition::New);
-                        ControlFlow::Continue(())
+            Self::Windowed(set) => {
+                additions.add(&mut **set, items.len(), |set, range, advance| {
+                    let (items, mut result) = (items.range(range), Ok(()));
+                    // The first error ends the additions.
+                    let refused = |set: &BloomWindow, later| {
+                        let first = items.clone().next()?;
+                        set.unchanged_by(first, IfPresent::Refresh, later)
+                    };
+                    if let Some(Err(error)) = advance.unless(set, refused) {
+                        return Err(set_error(error));
                     }
-                    Err(error) => {
-                        result = Err(set_error(error));
-                        ControlFlow::Break(())
-                    }
-                });
-                result
-            })?,
+                    let budget = Budget::UNLIMITED;
+                    set.add_each(items, IfPresent::Refresh, budget, |added| match added {
+                        Ok(added) => {
+                            on_added(added == Addition::New);
+                            ControlFlow::Continue(())
+                        }
+                        Err(error) => {
+                            result = Err(set_error(error));
+                            ControlFlow::Break(())
+                        }
+                    });
+                    result
+                })?
+            }
             Self::Valkey(chain) => {
                 let mut additions = batch::Additions::new(items.iter(), DEFAULT_MAX_SIZE, chain);
                 while let Some(added) = additions.add_next(Budget::UNLIMITED) {

@@ -28,6 +28,17 @@ variants! {
     }
 }
 
+/// The estimate or error of an increment, if it would change nothing in a sketch of which only these panes are live.
+fn unchanged_by(
+    sketch: &CountMinWindow,
+    item: &[u8],
+    n: i64,
+    later: Panes,
+) -> Option<Result<u64, CountMinError>> {
+    let estimate = sketch.check_increment(item, n, NO_LIMIT, later);
+    (n == 0 || estimate.is_err()).then_some(estimate)
+}
+
 impl Counter {
     fn dimensions(&self) -> Dimensions {
         either!(Self, self, |sketch| sketch.dimensions())
@@ -175,8 +186,10 @@ impl CountMinSketch {
     ) -> PyResult<u64> {
         let add = |sketch: &mut Counter, item: &[u8], additions: &mut Additions| match sketch {
             Counter::Classic(sketch) => Ok(sketch.increment(item, n)?),
-            Counter::Windowed(sketch) => additions.add_one(&mut **sketch, |sketch| {
-                Ok(sketch.increment(item, n, Budget::UNLIMITED)?)
+            Counter::Windowed(sketch) => additions.add_one(&mut **sketch, |sketch, advance| {
+                let unchanged =
+                    advance.unless(sketch, |sketch, later| unchanged_by(sketch, item, n, later));
+                Ok(unchanged.unwrap_or_else(|| sketch.increment(item, n, Budget::UNLIMITED))?)
             }),
         };
         add_one(&self.sketch, item, (at, allow_future), add)
@@ -220,9 +233,20 @@ impl CountMinSketch {
                     Ok(())
                 }
                 Counter::Windowed(sketch) => {
-                    additions.add(&mut **sketch, batch.len(), |sketch, range| {
+                    additions.add(&mut **sketch, batch.len(), |sketch, range, advance| {
                         let counts = counts.next(range.len())?;
                         let items = batch.range(range).zip(counts);
+                        let unchanged = advance.unless(sketch, |sketch, later| {
+                            let mut errors = (items.clone())
+                                .map(|(item, n)| unchanged_by(sketch, item, n, later));
+                            errors.all(|each| each.is_some()).then_some(later)
+                        });
+                        if let Some(later) = unchanged {
+                            items
+                                .filter_map(|(item, n)| unchanged_by(sketch, item, n, later))
+                                .for_each(|estimate| on_result(estimate.err()));
+                            return Ok(());
+                        }
                         let budget = Budget::UNLIMITED;
                         sketch.increment_all(items, NO_LIMIT, budget, |_, estimate| {
                             on_result(estimate.err());
@@ -323,8 +347,18 @@ impl CountMinSketch {
                     }
                     let mut additions =
                         Additions::one(at, allow_future, Some(destination.timeline()))?;
-                    additions.add_one(&mut **destination, |destination| {
-                        Ok(destination.merge_within(&sources, u64::MAX, Budget::UNLIMITED)?)
+                    additions.add_one(&mut **destination, |destination, advance| {
+                        let refused = |destination: &CountMinWindow, _| {
+                            (destination.check_merge(&sources, advance.pane, u64::MAX)).err()
+                        };
+                        match advance.unless(destination, refused) {
+                            Some(error) => Err(error.into()),
+                            None => Ok(destination.merge_within(
+                                &sources,
+                                u64::MAX,
+                                Budget::UNLIMITED,
+                            )?),
+                        }
                     })?;
                 }
             }

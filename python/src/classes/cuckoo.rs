@@ -75,6 +75,7 @@ impl Filter {
         &mut self,
         additions: &mut Additions,
         classic: impl FnOnce(&mut Cuckoo) -> Result<R, CuckooError>,
+        unchanged: impl FnOnce(&CuckooWindow, Panes) -> Option<Result<R, window_filter::Error>>,
         windowed: impl FnOnce(&mut CuckooWindow) -> Result<R, window_filter::Error>,
     ) -> Result<R, Error> {
         match self {
@@ -82,9 +83,19 @@ impl Filter {
                 check_limit(filter.num_sub_filters())?;
                 Ok(classic(filter)?)
             }
-            Self::Windowed(filter) => additions.add_one(&mut **filter, |filter| {
-                check_limit(filter.num_sub_filters())?;
-                windowed(filter).map_err(window_error)
+            Self::Windowed(filter) => additions.add_one(&mut **filter, |filter, advance| {
+                let unchanged = advance.unless(filter, |filter, later| {
+                    match check_limit(filter.num_sub_filters_in(later)) {
+                        Err(error) => Some(Err(error)),
+                        Ok(()) => {
+                            unchanged(filter, later).map(|result| result.map_err(window_error))
+                        }
+                    }
+                });
+                unchanged.unwrap_or_else(|| {
+                    check_limit(filter.num_sub_filters())?;
+                    windowed(filter).map_err(window_error)
+                })
             }),
         }
     }
@@ -93,6 +104,7 @@ impl Filter {
         self.add_with(
             additions,
             |filter| filter.insert(item, Budget::UNLIMITED),
+            |filter, later| unchanged_by(filter, item, false, later).map(|added| added.map(drop)),
             |filter| filter.insert_item(item, Budget::UNLIMITED),
         )
     }
@@ -101,6 +113,7 @@ impl Filter {
         self.add_with(
             additions,
             |filter| filter.insert_unique(item, Budget::UNLIMITED),
+            |filter, later| unchanged_by(filter, item, true, later),
             |filter| filter.insert_unique(item, Budget::UNLIMITED),
         )
     }
@@ -129,23 +142,54 @@ impl Filter {
                 });
                 Ok(())
             }
-            Self::Windowed(filter) => additions.add(&mut **filter, batch.len(), |filter, range| {
-                if !*is_checked {
-                    check_limit(filter.num_sub_filters())?;
-                    *is_checked = true;
-                }
-                let items = batch.range(range);
-                match only_new {
-                    true => filter.insert_unique_each(items, budget, |added| {
-                        on_result(added.map_err(window_error));
-                    }),
-                    false => filter.insert_each(items, budget, |added| {
-                        on_result(added.map(|()| true).map_err(window_error));
-                    }),
-                }
-                Ok(())
-            }),
+            Self::Windowed(filter) => {
+                additions.add(&mut **filter, batch.len(), |filter, range, advance| {
+                    let items = batch.range(range);
+                    let unchanged = advance.unless(filter, |filter, later| {
+                        if !*is_checked
+                            && let Err(error) = check_limit(filter.num_sub_filters_in(later))
+                        {
+                            return Some(Err(error));
+                        }
+                        let are_unchanged = (items.clone())
+                            .all(|item| unchanged_by(filter, item, only_new, later).is_some());
+                        are_unchanged.then_some(Ok(later))
+                    });
+                    if let Some(later) = unchanged.transpose()? {
+                        items
+                            .filter_map(|item| unchanged_by(filter, item, only_new, later))
+                            .for_each(|added| on_result(added.map_err(window_error)));
+                        return Ok(());
+                    }
+                    if !*is_checked {
+                        check_limit(filter.num_sub_filters())?;
+                        *is_checked = true;
+                    }
+                    match only_new {
+                        true => filter.insert_unique_each(items, budget, |added| {
+                            on_result(added.map_err(window_error));
+                        }),
+                        false => filter.insert_each(items, budget, |added| {
+                            on_result(added.map(|()| true).map_err(window_error));
+                        }),
+                    }
+                    Ok(())
+                })
+            }
         }
+    }
+}
+
+/// What the addition of an item would result in, if it would change nothing in a filter of which only these panes are live.
+fn unchanged_by(
+    filter: &CuckooWindow,
+    item: &[u8],
+    only_new: bool,
+    later: Panes,
+) -> Option<Result<bool, window_filter::Error>> {
+    match only_new {
+        true => filter.unchanged_by_unique(item, later),
+        false => filter.insertion_error(item, later).map(Err),
     }
 }
 
@@ -316,9 +360,13 @@ impl CuckooFilter {
             (at, allow_future),
             |filter, item, additions| match filter {
                 Filter::Classic(filter) => Ok(filter.delete(item, Budget::UNLIMITED)),
-                Filter::Windowed(filter) => {
-                    additions.add_one(&mut **filter, |filter| Ok(filter.delete(item)))
-                }
+                Filter::Windowed(filter) => additions.add_one(&mut **filter, |filter, advance| {
+                    let is_missing = |filter: &CuckooWindow, later| {
+                        (!filter.contains(item, later)).then_some(false)
+                    };
+                    let unchanged = advance.unless(filter, is_missing);
+                    Ok(unchanged.unwrap_or_else(|| filter.delete(item)))
+                }),
             },
         )
     }

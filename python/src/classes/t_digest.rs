@@ -63,7 +63,8 @@ impl Digest {
         match self {
             Self::Classic(digest) => Ok(digest.add(values)?),
             Self::Windowed(digest) => {
-                additions.add(&mut **digest, values.len(), |digest, range| {
+                additions.add(&mut **digest, values.len(), |digest, range, advance| {
+                    advance.run(digest);
                     Ok(digest.add_within(&values[range], Budget::UNLIMITED)?)
                 })
             }

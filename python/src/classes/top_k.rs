@@ -145,10 +145,13 @@ impl Top {
     ) -> Result<(), Error> {
         match self {
             Self::Classic(sketch) => add_all(sketch, batch.iter().zip(counts.next(batch.len())?)),
-            Self::Windowed(sketch) => additions.add(&mut **sketch, batch.len(), |sketch, range| {
-                let counts = counts.next(range.len())?;
-                add_all_windowed(sketch, batch.range(range).zip(counts))
-            }),
+            Self::Windowed(sketch) => {
+                additions.add(&mut **sketch, batch.len(), |sketch, range, advance| {
+                    let counts = counts.next(range.len())?;
+                    advance.run(sketch);
+                    add_all_windowed(sketch, batch.range(range).zip(counts))
+                })
+            }
         }
     }
 }
@@ -279,8 +282,15 @@ impl TopK {
                     }
                     Ok(expelled)
                 }
-                Top::Windowed(sketch) => additions.add_one(&mut **sketch, |sketch| {
-                    check_overflow(sketch.total(), n, || sketch.count_at(item, Panes::ALL))?;
+                Top::Windowed(sketch) => additions.add_one(&mut **sketch, |sketch, advance| {
+                    let check = |sketch: &TopKWindow, panes| {
+                        check_overflow(sketch.total(), n, || sketch.count_at(item, panes))
+                    };
+                    let overflow = |sketch: &TopKWindow, later| check(sketch, later).err();
+                    if let Some(error) = advance.unless(sketch, overflow) {
+                        return Err(error);
+                    }
+                    check(sketch, Panes::ALL)?;
                     for n in increments {
                         let added = match sketch.add(item, n) {
                             Ok(added) => added.expelled.map(copy).transpose(),

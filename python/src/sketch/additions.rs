@@ -13,7 +13,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 use roughly_sketch::memory::{try_push, with_capacity};
-use roughly_sketch::window::{Timed, Timeline};
+use roughly_sketch::window::{Panes, Timed, Timeline};
 use std::ops::Range;
 
 const OTHER_LENGTH: Error = Error::value("items and at have different lengths");
@@ -82,6 +82,39 @@ fn each<T: Copy>(numbers: &[T], time: impl Fn(T) -> Result<At, Error>) -> Result
         times.push(time(number)?);
     }
     Ok(times)
+}
+
+/// The advance that a sketch with a window needs before additions.
+#[derive(Debug, Clone, Copy)]
+pub struct Advance {
+    /// The pane of the additions.
+    pub pane: u64,
+}
+
+impl Advance {
+    /// Advances the sketch.
+    #[inline]
+    pub fn run<T: Timed>(self, sketch: &mut T) {
+        sketch.advance(self.pane);
+    }
+
+    /// Advances the sketch, unless `unchanged` has the result of additions that change nothing: then returns it. `unchanged` gets the panes that
+    /// are live after the advance. It is not called if the sketch has advanced already.
+    #[inline]
+    pub fn unless<T: Timed, R>(
+        self,
+        sketch: &mut T,
+        unchanged: impl FnOnce(&T, Panes) -> Option<R>,
+    ) -> Option<R> {
+        if (sketch.timeline()).is_some_and(|timeline| self.pane > timeline.newest()) {
+            let result = unchanged(sketch, sketch.panes_in(self.pane));
+            if result.is_some() {
+                return result;
+            }
+            sketch.advance(self.pane);
+        }
+        None
+    }
 }
 
 /// Times of an iterable between two checks for signals.
@@ -170,7 +203,7 @@ impl Additions {
         }
     }
 
-    /// Adds the next items: advances the sketch, and calls `add` for the items of each pane.
+    /// Adds the next items: calls `add` for the items of each pane, with the advance that it makes first.
     ///
     /// # Errors
     /// A time before the newest pane, to which another thread can have advanced the sketch; fewer times than items; those of
@@ -179,14 +212,13 @@ impl Additions {
         &mut self,
         sketch: &mut T,
         len: usize,
-        mut add: impl FnMut(&mut T, Range<usize>) -> Result<(), Error>,
+        mut add: impl FnMut(&mut T, Range<usize>, Advance) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut start = 0;
         while start < len {
             let timeline = sketch.timeline().ok_or(NO_WINDOW)?;
             let (pane, items) = self.next_pane(timeline, len - start)?;
-            sketch.advance(pane);
-            add(sketch, start..start + items)?;
+            add(sketch, start..start + items, Advance { pane })?;
             start += items;
             self.added += items;
         }
@@ -201,13 +233,12 @@ impl Additions {
     pub fn add_one<T: Timed, R>(
         &mut self,
         sketch: &mut T,
-        add: impl FnOnce(&mut T) -> Result<R, Error>,
+        add: impl FnOnce(&mut T, Advance) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let timeline = sketch.timeline().ok_or(NO_WINDOW)?;
         let (pane, items) = self.next_pane(timeline, 1)?;
-        sketch.advance(pane);
         self.added += items;
-        add(sketch)
+        add(sketch, Advance { pane })
     }
 
     /// The pane of the next item, and how many of the next `len` items have this pane.
