@@ -205,7 +205,7 @@ pub fn count_min_sketches_with_other_cells_are_not_copied(peer: &Peer) {
     for (size, count) in [(1, 77), (2, 77), (4, 3), (8, 77)] {
         to.check(
             &format!("CMS.QUERY cells-{size} item"),
-            &format!("*[:{count}]"),
+            format!("*[:{count}]"),
         );
     }
 }
