@@ -72,7 +72,7 @@ faults: ## refuse every request for memory of every command, and let files, fork
 	@scripts/install.sh build server
 	@scripts/build-module.sh
 	cargo test-all --quiet --test models refusals -- --nocapture
-	ROUGHLY_FAULTS=all cargo test --quiet --test server -- once::faults:: refused_calls:: --nocapture
+	cargo test --quiet --test server -- once::faults:: refused_calls:: --nocapture
 
 soak: ## run mixed traffic of all families on a real server for MINUTES (default 5)
 	@scripts/install.sh build server

@@ -4,8 +4,9 @@ use super::types::{Counter, CounterType, NOT_FOUND};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::ReadKey;
+use crate::server::panes::NO_MEMORY;
 use crate::server::part::Part;
-use roughly_sketch::count_min::{CellSize, CountMinError};
+use roughly_sketch::count_min::CellSize;
 use roughly_sketch::memory::try_collect;
 
 /// CMS.QUERY key item [item …]
@@ -17,7 +18,7 @@ pub fn query(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     let items = call.args_from(2).map(Argument::bytes);
     if let (Part::Series(series), Counter::Windowed(sketch)) = (part, sketch) {
         let hashes = try_collect(items.map(|item| sketch.hash(item)));
-        let hashes = hashes.map_err(CountMinError::from)?;
+        let hashes = hashes.map_err(|_| NO_MEMORY)?;
         return series.reply(call, sketch.timeline(), Ok, |call, panes| {
             call.reply_array(hashes.len());
             let hashes = hashes.iter().copied();

@@ -10,8 +10,8 @@
 //! - INFO counts the memory that MEMORY USAGE measures.
 //! - A replica and the reloaded AOF have the same keys.
 //!
-//! By default, each type runs a part of the cases. `ROUGHLY_FAULTS=all` runs all of them, and `ROUGHLY_FAULTS=TEXT` those
-//! whose description contains the text.
+//! In a [`Sample`](crate::support::sample::Sample), each type runs an eighth of the cases. `ROUGHLY_FAULTS=TEXT` runs those whose description
+//! contains the text.
 
 mod callbacks;
 mod cases;

@@ -6,6 +6,7 @@ use super::injector::{Refused, Requests};
 use super::states::{State, states};
 use crate::families::{FAMILIES, Family, SKETCH_COMMANDS};
 use crate::support::resp::{Connection, Reply, request};
+use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 use crate::support::state;
 use crate::workload::{Command, words};
@@ -18,13 +19,16 @@ const BATCH: usize = 8;
 pub const MAX_OTHER_BYTES: u64 = 4096;
 
 /// The commands that no key of a type accepts. Every other command has a case that succeeds.
-const NEVER_SUCCESSFUL: [(&str, &str); 4] = [
+const NEVER_SUCCESSFUL: [(&str, &str); 6] = [
     // A payload of valkey-bloom creates a filter of its type.
     ("bf", "bf.load"),
     ("bf-window", "bf.load"),
     // Filters of these types cannot be merged.
     ("bf-window", "bf.merge"),
     ("bloomfltr", "bf.merge"),
+    // Filters have the last addition of an item only, and no periods.
+    ("bf-window", "sketch.between"),
+    ("cf-window", "sketch.between"),
 ];
 
 /// Runs the sweep of a type with these settings.
@@ -55,9 +59,7 @@ struct Outcome {
 /// The cases that run.
 #[derive(Debug)]
 enum Selection {
-    All,
-    /// One of this many.
-    Sample(usize),
+    Sample(Sample),
     /// Those whose description contains the text.
     Of(String),
 }
@@ -65,16 +67,14 @@ enum Selection {
 impl Selection {
     fn of_environment() -> Self {
         match std::env::var("ROUGHLY_FAULTS") {
-            Err(_) => Self::Sample(8),
-            Ok(text) if text == "all" => Self::All,
+            Err(_) => Self::Sample(Sample::of_run().one_in(8)),
             Ok(text) => Self::Of(text),
         }
     }
 
     fn has(&self, number: usize, text: &str) -> bool {
         match self {
-            Self::All => true,
-            Self::Sample(size) => number.is_multiple_of(*size),
+            Self::Sample(sample) => sample.contains(number),
             Self::Of(part) => text.contains(part),
         }
     }
@@ -515,7 +515,7 @@ impl Sweep {
             "{}: {} runs, {} positions, largest other allocation {} bytes: {}",
             self.family.name, self.runs, self.positions, self.largest_other.0, self.largest_other.1
         );
-        if has_defaults && matches!(self.selection, Selection::All) {
+        if has_defaults && matches!(self.selection, Selection::Sample(sample) if sample.is_all()) {
             let commands = self.family.commands().into_iter().map(|(name, _)| name);
             let sketch = SKETCH_COMMANDS.map(|(name, _)| name.to_owned());
             let sketch = sketch.into_iter().filter(|_| self.family.has_window);
