@@ -123,6 +123,25 @@ fn exact_digests_report_no_rank_error() {
     );
 }
 
+/// The heavy centroids of one mean are no run: their samples differ.
+#[test]
+fn merged_digests_with_the_same_samples_report_an_error() {
+    let samples: Vec<f64> = Uniform(3)
+        .take(10_000)
+        .map(|sample| sample * sample)
+        .collect();
+    let part = digest_of(100, &samples);
+    let parts = [&part; 12];
+    let merged = TDigest::merge(100, &parts, Budget::UNLIMITED).unwrap();
+    let compressed = merged.compressed().unwrap();
+    let mut sorted = samples.repeat(12);
+    sorted.sort_by(f64::total_cmp);
+    let answer = compressed.quantile(0.5);
+    let rank = sorted.partition_point(|&sample| sample < answer) as f64 / sorted.len() as f64;
+    assert!((rank - 0.5).abs() > 1e-4);
+    assert!(reported(&merged)[0] >= (rank - 0.5).abs());
+}
+
 #[test]
 fn reported_rank_errors_depend_on_the_state_only() {
     let mut cache = DigestCache::default();
