@@ -28,7 +28,7 @@ variants! {
     }
 }
 
-/// The estimate or error of an increment, if it would change nothing in a sketch of which only these panes are live.
+/// The estimate or error of an increment that changes nothing in a sketch of which only these panes are live; `None` if it changes the sketch.
 fn unchanged_by(
     sketch: &CountMinWindow,
     item: &[u8],

@@ -180,7 +180,7 @@ impl Filter {
     }
 }
 
-/// What the addition of an item would result in, if it would change nothing in a filter of which only these panes are live.
+/// The result of the addition of an item that changes nothing in a filter of which only these panes are live; `None` if it changes the filter.
 fn unchanged_by(
     filter: &CuckooWindow,
     item: &[u8],

@@ -26,7 +26,7 @@ const NEVER_SUCCESSFUL: [(&str, &str); 6] = [
     // Filters of these types cannot be merged.
     ("bf-window", "bf.merge"),
     ("bloomfltr", "bf.merge"),
-    // Filters have the last addition of an item only, and no periods.
+    // A filter stores only the last addition of an item.
     ("bf-window", "sketch.between"),
     ("cf-window", "sketch.between"),
 ];
