@@ -260,7 +260,7 @@ impl Nodes {
     fn merge(compression: i64, operands: &[&Self]) -> Self {
         let mut result = Self::new(compression);
         for operand in operands {
-            if result.nodes.len() > result.merged {
+            if result.nodes.len() > result.merged.max(1) {
                 result.compress();
             }
             for (mean, weight) in operand.compressed().nodes {

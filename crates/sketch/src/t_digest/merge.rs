@@ -32,11 +32,12 @@ impl TDigest {
     /// A new digest of the given compression with the nodes of all `operands`, in their order. An operand may occur
     /// several times. The compressed form is that of its cache, if there is one.
     ///
-    /// For each operand, the nodes merged so far are compressed if any of them is new. Then the centroids of the
-    /// operand's compressed form are appended like samples. Those of the last operand stay unmerged.
+    /// For each operand, the nodes merged so far are compressed, except a single one, if any of them is new. Then the
+    /// centroids of the operand's compressed form are appended like samples. Those of the last operand stay unmerged.
     /// `max_bytes` limits the bytes of the nodes that are read, see [`check_work`], and an eighth of it those that
     /// are read more often than twice: of operands that occur several times, and of the result, which each operand
-    /// compresses again. Cost: one pass over the nodes of each operand, and at least one compression per operand.
+    /// compresses again. Cost: one pass over the nodes of each operand, and one or more
+    /// compressions of the result per operand.
     ///
     /// # Errors
     /// As [`TDigest::new`], which gets `budget`; [`DigestError::Overflow`]; [`DigestError::TooMuchWork`];
@@ -124,7 +125,7 @@ struct Merger {
     result: TDigest,
     /// The compressed nodes.
     merged: Vec<Centroid>,
-    /// The centroids of the current operand since the last compression, sorted.
+    /// The nodes since the last compression, sorted.
     run: Vec<Centroid>,
     /// Sum of their weights.
     run_weight: i64,
@@ -133,15 +134,22 @@ struct Merger {
 impl Merger {
     /// Appends the compressed form of an operand.
     fn append(&mut self, operand: &TDigest, compressed: &Compressed) -> Result<(), OutOfMemory> {
-        if !self.run.is_empty() {
+        // One node is not compressed, as in RedisBloom.
+        if !self.run.is_empty() && self.nodes() > 1 {
             self.compress()?;
         }
         for centroid in compressed.centroids() {
-            if self.result.free_nodes(self.merged.len() + self.run.len()) == 0 {
+            if self.result.free_nodes(self.nodes()) == 0 {
                 self.compress()?;
             }
             let weight = stored_weight(centroid.weight);
             try_push(&mut self.run, Centroid { weight, ..centroid })?;
+            // The node of an earlier operand can follow this one.
+            if let [.., before, last] = &mut self.run[..]
+                && before.mean > last.mean
+            {
+                std::mem::swap(before, last);
+            }
             self.run_weight += weight;
         }
         // The minimum and maximum of an empty operand never replace others.
@@ -152,6 +160,11 @@ impl Merger {
             self.result.max = operand.max;
         }
         Ok(())
+    }
+
+    /// The number of nodes.
+    fn nodes(&self) -> usize {
+        self.merged.len() + self.run.len()
     }
 
     /// Merges the run into the result.

@@ -96,3 +96,31 @@ fn a_merge_above_the_work_limit_is_refused() {
     let refused = merge(&[one; 3], 8 * again - 1);
     assert!(matches!(refused, Err(DigestError::TooMuchWork(_))));
 }
+
+#[test]
+fn a_merge_does_not_compress_one_node() {
+    let [one, another, empty] = [&[5.0][..], &[1.0], &[]].map(|samples| digest_of(100, samples));
+    let three = digest_of(100, &[7.0, 5.0, 2.0]);
+    let samples_of = |digest: &TDigest| {
+        let compressed = digest.compressed().unwrap();
+        compressed
+            .centroids()
+            .map(|node| node.mean)
+            .collect::<Vec<_>>()
+    };
+    let of = |operands: &[&TDigest]| {
+        let merged = TDigest::merge(100, operands, Budget::UNLIMITED).unwrap();
+        let info = merged.info();
+        let nodes = [info.merged_nodes, info.unmerged_nodes];
+        let samples = operands.iter().flat_map(|operand| samples_of(operand));
+        let mut samples: Vec<_> = samples.collect();
+        samples.sort_by(f64::total_cmp);
+        assert_eq!(samples_of(&merged), samples);
+        (nodes, info.total_compressions)
+    };
+    assert_eq!(of(&[&one, &empty]), ([0, 1], 0));
+    assert_eq!(of(&[&one, &another]), ([0, 2], 0));
+    assert_eq!(of(&[&one, &empty, &three]), ([0, 4], 0));
+    assert_eq!(of(&[&one, &three, &empty]), ([4, 0], 1));
+    assert_eq!(of(&[&three, &one, &empty, &empty]), ([4, 0], 2));
+}
