@@ -84,7 +84,8 @@ worst_cases() {
     build server && ROUGHLY_WORST_CASE_MIB=128 cargo test --quiet --test server -- once::worst_cases --test-threads 1
 }
 
-all=(release first-page test servers io-threads clients worst-cases kills faults differential defrag sizing site python arm64 musl packages reproducible image)
+# reproducible, packages, arm64 and musl share what they compile.
+all=(release reproducible packages arm64 musl servers io-threads clients worst-cases test kills faults differential defrag sizing site python first-page image)
 checks=("$@") results=target/check-release.txt
 mkdir -p target && : > $results
 if [ $# -eq 0 ]; then
