@@ -4,7 +4,8 @@
 #
 #   scripts/install.sh NEED...      for example: scripts/install.sh build server
 #
-# Two of these can run at the same time: they use apt-get one after the other.
+# Two of these can run at the same time: they use apt-get one after the other, and wait up to ten minutes for other programs that
+# install packages, such as unattended-upgrades.
 #
 # Values of NEED:
 #   build    a C compiler and libclang (bindgen generates the module's bindings from the server's header)
@@ -81,10 +82,22 @@ trap allow_services EXIT
 
 apt_install() {
     as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y -qq --no-install-recommends "$@" < /dev/null
+        apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "$@" < /dev/null
 }
 
-# one_at_a_time COMMAND...: waits for other runs of this script, because apt-get fails while another one runs.
+# apt_update: downloads the lists of packages. apt-get waits for the lock of the packages, but not for that of the lists.
+apt_update() {
+    local errors
+    for _ in {1..600}; do
+        errors=$(as_root apt-get update -qq 2>&1 > /dev/null) && return
+        grep -qF /lists/lock <<< "$errors" || break
+        sleep 1
+    done
+    echo "$errors" >&2
+    return 1
+}
+
+# one_at_a_time COMMAND...: waits for other runs of this script, because one would remove the policy of another.
 one_at_a_time() {
     mkdir -p target
     {
@@ -109,7 +122,7 @@ install_packages() {
     forbid_services
     # The package lists may be missing or outdated.
     if ! apt_install "$@"; then
-        as_root apt-get update -qq
+        apt_update
         apt_install "$@"
     fi
     allow_services
@@ -145,7 +158,7 @@ need_server() {
     fi
     # Each Debian release has redis-server, valkey-server or both.
     if on_path apt-cache && ! has_package redis-server && ! has_package valkey-server; then
-        one_at_a_time as_root apt-get update -qq
+        one_at_a_time apt_update
     fi
     if has_package redis-server || ! has_package valkey-server; then
         install "no Redis or Valkey server on the PATH" redis-server redis-tools
@@ -170,7 +183,7 @@ need_lint() {
     say "promtool is missing: unpacking it from the Debian package prometheus into $directory"
     rm -rf "$directory"
     mkdir -p "$directory"
-    one_at_a_time as_root apt-get update -qq
+    one_at_a_time apt_update
     (cd "$directory" && apt-get -qq -o APT::Sandbox::User=root download prometheus)
     dpkg-deb --fsys-tarfile "$directory"/prometheus_*.deb \
         | tar -x -C "$directory" --strip-components=3 ./usr/bin/promtool
