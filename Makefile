@@ -3,6 +3,9 @@
 .PHONY: help run build install deb uninstall python test test-all test-python lint fmt pages docs bench fuzz faults soak asan valgrind check-release dist release
 .DEFAULT_GOAL := help
 export PORT SEED MINUTES PREFIX LIBDIR DESTDIR SYSCONFDIR REPOSITORY
+# Settings of the user's shell that change where Cargo builds or what other programs print.
+unexport CDPATH CARGO_TARGET_DIR CARGO_BUILD_TARGET CARGO_BUILD_TARGET_DIR REDISCLI_AUTH VALKEYCLI_AUTH
+export LC_ALL = C.UTF-8
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^# [a-z ]+:$$/ { printf "%s%s\n", newline, substr($$0, 3); newline = "\n" } \

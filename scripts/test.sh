@@ -41,9 +41,9 @@ fi
 # Incremental compilation and debug information help only repeated builds.
 [ $run = some ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_TEST_DEBUG=false
 
-# The runner of Cargo for this machine.
+# The runner of Cargo for this machine: without its directory, because Cargo splits this at spaces.
 target=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
-export "CARGO_TARGET_${target}_RUNNER=$PWD/scripts/timed.sh"
+export "CARGO_TARGET_${target}_RUNNER=timed.sh" PATH="$PWD/scripts:$PATH"
 
 # Installs what the tests need, but not what the builds need.
 prepare() {
