@@ -41,7 +41,8 @@ case $target in
     *)
         scripts/fetch.sh server-for "$target" redis-8.0
         server=$PWD/target/servers/$(debian_architecture "$target")-redis-8.0
-        export "CARGO_TARGET_$(tr a-z- A-Z_ <<< "$target")_RUNNER=$server/run"
+        # Without the directory, because Cargo splits this at spaces.
+        export "CARGO_TARGET_$(tr a-z- A-Z_ <<< "$target")_RUNNER=run" PATH="$server:$PATH"
         unit_tests=(test --quiet --lib -p roughly-sketch -- golden:: stored:: format:: hash:: math:: prefetch::)
         server_tests=(each_platform::)
         # Programs are several times slower in the emulator. Fewer random cases run; make test runs all of them.
