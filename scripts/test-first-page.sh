@@ -5,7 +5,8 @@
 #   scripts/test-first-page.sh                    on this machine, into a temporary directory instead of / and with the module that
 #                                                 scripts/build-module.sh built instead of a new build; without `make test`
 #   scripts/test-first-page.sh SUITE...           on new Debian systems (bookworm, trixie) with git, make, sudo and the Rust toolchain of this machine
-#                                                 only. Needs root; uses port 6379
+#                                                 only: on bookworm as root, on others as a user with sudo, in a directory with a space. Needs
+#                                                 root; uses port 6379
 #
 # systemctl is replaced by a script that starts the server with the configuration file of the page.
 #
@@ -31,9 +32,9 @@ blocks() {
 # in_clone COMMAND: runs a command of the page in the clone, with the replaced programs first on the PATH.
 in_clone() {
     if [ -n "$system" ]; then
-        chroot "$system" env -i HOME=/root LANG=C.UTF-8 CARGO_HOME=/opt/cargo \
+        chroot --userspec="$user:$user" "$system" env -i HOME="$home" LANG=C.UTF-8 CARGO_HOME=/opt/cargo \
             PATH="/opt/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
-            bash -euo pipefail -c "cd /root/roughly && $1"
+            bash -euo pipefail -c "cd \"$clone\" && $1"
     else
         (cd "$dir/clone" && DESTDIR=$dir/root PORT=$port PATH=$dir/programs:$PATH bash -euo pipefail -c "$1")
     fi
@@ -144,12 +145,21 @@ for suite in "$@"; do
     cp -r /etc/ssl/certs "$system/etc/ssl"
     find /etc/apt/apt.conf.d -type f -exec cp -t "$system/etc/apt/apt.conf.d" {} +
     cp -a "$(rustc --print sysroot)" "$system/opt/rust"
-    mkdir -p "$system/opt/cargo" "$system/root"
+    case $suite in
+        bookworm) user=root home=/root clone=/root/roughly ;;
+        *)
+            user=dev home=/home/dev clone="/home/dev/my projects/roughly"
+            chroot "$system" useradd --create-home --shell /bin/bash $user
+            echo "$user ALL=(ALL) NOPASSWD: ALL" > "$system/etc/sudoers.d/$user"
+            ;;
+    esac
+    mkdir -p "$system/opt/cargo"
     for file in config.toml registry; do
         [ ! -e "${CARGO_HOME:-$HOME/.cargo}/$file" ] || cp -a "${CARGO_HOME:-$HOME/.cargo}/$file" "$system/opt/cargo"
     done
     [ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$system/etc"
-    git clone --quiet . "$system/root/roughly"
+    git clone --quiet . "$system$clone"
+    chroot "$system" chown -R $user: /opt/cargo "$home"
     chroot "$system" apt-get update -qq
     program systemctl << 'LINES'
 #!/bin/sh
