@@ -88,10 +88,10 @@ apt_install() {
 # apt_update: downloads the lists of packages. apt-get waits for the lock of the packages, but not for that of the lists.
 apt_update() {
     local errors
-    for _ in {1..600}; do
+    for _ in {1..3000}; do
         errors=$(as_root apt-get update -qq 2>&1 > /dev/null) && return
         grep -qF /lists/lock <<< "$errors" || break
-        sleep 1
+        sleep 0.05
     done
     echo "$errors" >&2
     return 1
