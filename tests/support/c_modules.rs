@@ -68,5 +68,6 @@ fn compile(name: &str) -> String {
     );
     let module = directory.join(format!("{name}.so"));
     std::fs::rename(&partial, &module).expect("the compiled module");
+    let module = super::server::without_spaces(module);
     module.to_str().expect("a UTF-8 path").to_owned()
 }

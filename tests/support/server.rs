@@ -10,6 +10,7 @@ use super::time;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -859,11 +860,30 @@ pub fn module_path() -> PathBuf {
         },
         PathBuf::from,
     );
-    path.canonicalize().unwrap_or_else(|error| {
+    let path = path.canonicalize().unwrap_or_else(|error| {
         panic!(
             "cannot find the module {} ({error}). scripts/build-module.sh builds it, or select one with \
              ROUGHLY_MODULE=/path/to/libroughly.so",
             path.display()
         )
-    })
+    });
+    without_spaces(path)
+}
+
+/// A path of the file without spaces: CONFIG REWRITE writes paths without quotes, and the linker splits `LD_PRELOAD` at spaces. It is
+/// that of a link in the directory for temporary files, if necessary.
+pub fn without_spaces(path: PathBuf) -> PathBuf {
+    if !path.as_os_str().as_encoded_bytes().contains(&b' ') {
+        return path;
+    }
+    let mut hasher = DefaultHasher::new();
+    path.hash(&mut hasher);
+    let directory = std::env::temp_dir().join(format!("roughly-link-{:x}", hasher.finish()));
+    fs::create_dir_all(&directory).expect("a directory");
+    let link = directory.join(path.file_name().expect("a file"));
+    // Other tests may have created it.
+    if let Err(error) = std::os::unix::fs::symlink(&path, &link) {
+        assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists, "{error}");
+    }
+    link
 }
