@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the packages in this directory and in a clone in another directory, and compares the bytes of the tarballs,
-# the Debian packages and the bills of materials. The working tree must have no uncommitted changes, because a clone
-# lacks them. Takes no arguments.
+# Builds the packages of two targets, with glibc and with musl, in this directory and in a clone in another directory, and compares the
+# bytes of the tarballs, the Debian package, the wheels and the bills of materials. The other targets are built by the same commands. The
+# working tree must have no uncommitted changes, because a clone lacks them. Takes no arguments.
 #
 # Exit status: 1 if the bytes differ, if a module contains a directory name of this machine, or if there are
 # uncommitted changes.
@@ -11,10 +11,11 @@ cd "$(dirname "$0")/.."
 . scripts/testing.sh
 version=$(package_version)
 mapfile -t targets < <(all_targets)
+targets=("${targets[0]}" "${targets[-1]}")
 
 [ -z "$(git status --porcelain)" ] || fail "there are uncommitted changes; commit them first"
 rm -rf target/dist
-scripts/install.sh build zig
+scripts/install.sh build zig sbom
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-reproducible-XXXXXX")
 other=""
 trap '[ -z "$other" ] || kill "$other" 2> /dev/null || true; rm -rf "$dir"' EXIT
