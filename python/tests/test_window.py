@@ -1,6 +1,7 @@
 """Values with a window that are built offline: the server has the same after the same commands at the same times."""
 
 import datetime
+import math
 import threading
 import time
 
@@ -451,6 +452,29 @@ def test_what_changes_nothing_does_not_advance_the_sketch(server, reserve, creat
     server.at(75_000, *command)
     call(sketch, seconds(75_000))
     assert sketch.dump() != before and sketch.dump() == roughly.load(server.client.dump("k")).dump()
+
+
+REFUSED = [
+    lambda top, at: top.add("a", -1, at=at),
+    lambda top, at: top.update(["a", "b"], [-1, 1], at=at),
+    lambda top, at: top.update(["a", "b"], [2**32 - 1, 1], at=at),
+    lambda top, at: top.update(["a"], 2**32, at=at),
+    lambda digest, at: digest.add(math.nan, at=at),
+    lambda digest, at: digest.update([math.inf, 1], at=at),
+    lambda digest, at: digest.update(iter([math.nan, 1]), at=at),
+]
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_what_is_refused_does_not_advance_the_sketch(call):
+    top, digest = roughly.TopK(2, **MINUTE, seed=SEED), roughly.TDigest(**MINUTE)
+    top.add("a", at=seconds(0))
+    digest.add(1, at=seconds(0))
+    sketch = {"top": top, "digest": digest}[call.__code__.co_varnames[0]]
+    before = sketch.dump()
+    with pytest.raises((ValueError, OverflowError)):
+        call(sketch, seconds(20_000))
+    assert sketch.dump() == before
 
 
 def test_merges_of_count_min_sketches_are_those_of_the_server(server):

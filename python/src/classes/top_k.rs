@@ -74,6 +74,12 @@ fn increments(n: i64) -> Result<impl Iterator<Item = u32>, Error> {
     }))
 }
 
+/// Checks an addition to a sketch with a window, of which these panes count.
+fn check_addition(sketch: &TopKWindow, item: &[u8], n: i64, panes: Panes) -> Result<(), Error> {
+    increments(n)?;
+    check_overflow(sketch.total(), n, || sketch.count_at(item, panes))
+}
+
 /// The function that adds items in blocks to a sketch of this type: the counters of a block are loaded into the processor's cache
 /// while its items are hashed.
 macro_rules! add_all {
@@ -148,8 +154,15 @@ impl Top {
             Self::Windowed(sketch) => {
                 additions.add(&mut **sketch, batch.len(), |sketch, range, advance| {
                     let counts = counts.next(range.len())?;
-                    advance.run(sketch);
-                    add_all_windowed(sketch, batch.range(range).zip(counts))
+                    let mut items = batch.range(range).zip(counts).peekable();
+                    if let Some(&(item, n)) = items.peek() {
+                        let invalid =
+                            |sketch: &_, later| check_addition(sketch, item, n, later).err();
+                        if let Some(error) = advance.unless(sketch, invalid) {
+                            return Err(error);
+                        }
+                    }
+                    add_all_windowed(sketch, items)
                 })
             }
         }
@@ -283,14 +296,11 @@ impl TopK {
                     Ok(expelled)
                 }
                 Top::Windowed(sketch) => additions.add_one(&mut **sketch, |sketch, advance| {
-                    let check = |sketch: &TopKWindow, panes| {
-                        check_overflow(sketch.total(), n, || sketch.count_at(item, panes))
-                    };
-                    let overflow = |sketch: &TopKWindow, later| check(sketch, later).err();
-                    if let Some(error) = advance.unless(sketch, overflow) {
+                    let invalid = |sketch: &_, later| check_addition(sketch, item, n, later).err();
+                    if let Some(error) = advance.unless(sketch, invalid) {
                         return Err(error);
                     }
-                    check(sketch, Panes::ALL)?;
+                    check_addition(sketch, item, n, Panes::ALL)?;
                     for n in increments {
                         let added = match sketch.add(item, n) {
                             Ok(added) => added.expelled.map(copy).transpose(),
