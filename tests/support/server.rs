@@ -837,7 +837,7 @@ pub fn client_program() -> PathBuf {
 }
 
 /// The module that is built with the tests, or the one in `ROUGHLY_DEBUG_MODULE`.
-fn debug_module_path() -> PathBuf {
+pub fn debug_module_path() -> PathBuf {
     if let Some(module) = std::env::var_os("ROUGHLY_DEBUG_MODULE") {
         return module.into();
     }

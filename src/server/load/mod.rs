@@ -283,9 +283,12 @@ impl Module {
         let server = unsafe { ServerVersion::of(ctx) };
         let is_valkey = server.is_some_and(|server| server.is_valkey);
         // SAFETY: by the function's contract, as in this whole function.
-        unsafe { api!(RedisModule_SetModuleOptions)(ctx, Self::options(is_valkey)) };
-        // SAFETY: see above.
         unsafe { log::name_module(ctx) };
+        if let Some(why) = server.and_then(ServerVersion::too_old) {
+            return Err(why);
+        }
+        // SAFETY: see above.
+        unsafe { api!(RedisModule_SetModuleOptions)(ctx, Self::options(is_valkey)) };
         log_missing();
         if let Some(line) = server.and_then(ServerVersion::untested) {
             log::notice(&line);

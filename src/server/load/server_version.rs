@@ -1,8 +1,12 @@
-//! The server and its version, and the newest versions that the tests have run on.
+//! The server and its version, the oldest versions that can load the module, and the newest ones that the tests have run on.
 
 use crate::server::context::ServerInfo;
 use crate::server::injected;
 use redis_module::raw;
+
+/// The oldest versions of Redis and Valkey with the functions of the API that the module needs.
+const OLDEST_REDIS: (u32, u32) = (7, 0);
+const OLDEST_VALKEY: (u32, u32) = (7, 2);
 
 /// The newest tested version of Redis, major and minor: that of the table in docs/versioning.md (tests/documents/versions.rs).
 pub const NEWEST_REDIS: (u32, u32) = (8, 6);
@@ -50,6 +54,18 @@ impl ServerVersion {
     /// more after each answer, and so exhausts its stack.
     pub(super) fn asks_for_keys(self) -> bool {
         self.is_valkey || self.number < REDIS_WITH_SLOT_MIGRATION
+    }
+
+    /// Why this version cannot load the module, for the log.
+    pub(super) fn too_old(self) -> Option<String> {
+        let (name, oldest) = match self.is_valkey {
+            true => ("Valkey", OLDEST_VALKEY),
+            false => ("Redis", OLDEST_REDIS),
+        };
+        let ((major, minor), (oldest_major, oldest_minor)) = (self.number, oldest);
+        (self.number < oldest).then(|| {
+            format!("{name} {major}.{minor} is too old: the module needs {name} {oldest_major}.{oldest_minor}")
+        })
     }
 
     /// The log line for a version that is newer than every tested one.

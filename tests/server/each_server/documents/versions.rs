@@ -1,6 +1,7 @@
 //! The versions that the module reports. tests/documents checks those in the documents.
 
-use crate::support::server::{Options, Server, server_program};
+use crate::support::resp::Reply;
+use crate::support::server::{Options, Server, debug_module_path, server_program};
 use crate::support::tested;
 use std::path::Path;
 
@@ -70,4 +71,27 @@ fn a_server_that_is_newer_than_the_tested_ones_is_logged_once() {
         "{kind} {newer} is newer than every version that this module was tested on: the newest is {major}.{minor}"
     );
     assert_eq!(server.log().matches(&line).count(), 1, "{}", server.log());
+}
+
+#[test]
+fn a_server_that_is_too_old_logs_why_the_module_is_not_loaded() {
+    let options = Options::new().without_module();
+    let server = options
+        .arguments(&["--enable-module-command", "yes"])
+        .start();
+    let (kind, oldest, too_old) = match server.version().is_valkey() {
+        true => ("Valkey", "7.2", "7.1"),
+        false => ("Redis", "7.0", "6.2"),
+    };
+    let file = server.dir().join("roughly-server-version");
+    std::fs::write(&file, format!("{too_old}.16")).expect("a written file");
+    let mut connection = server.resp2();
+    let module = debug_module_path();
+    let load = ["MODULE", "LOAD", module.to_str().expect("a UTF-8 path")];
+    assert!(matches!(connection.send(&load), Reply::Error(_)));
+    let line =
+        format!("not loaded: {kind} {too_old} is too old: the module needs {kind} {oldest}\n");
+    assert!(server.log().contains(&line), "{}", server.log());
+    std::fs::write(&file, format!("{oldest}.0")).expect("a written file");
+    assert!(connection.send(&load).is_ok());
 }
