@@ -41,7 +41,7 @@ start_server() {
             fi
             sleep 0.05
         done
-        grep -q "Address already in use" "$dir/server.log" || break
+        grep -qE "Address (already )?in use" "$dir/server.log" || break
     done
     tail -n 20 "$dir/server.log" >&2
     fail "the server does not start (attempt $attempt)"

@@ -29,6 +29,8 @@ const CHANGE_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Number of ports to try if another process takes the port before the server starts.
 const PORT_ATTEMPTS: usize = 5;
+/// What the servers log then, with the texts of glibc and of musl.
+const IN_USE: [&str; 2] = ["Address already in use", "Address in use"];
 /// Number of log lines in a panic message.
 const LOG_LINES: usize = 40;
 
@@ -161,7 +163,7 @@ impl Options {
             server.port = free_port();
             server.bus_port = free_port();
             match server.launch() {
-                Err(log) if log.contains("Address already in use") => {}
+                Err(log) if IN_USE.iter().any(|text| log.contains(text)) => {}
                 done => return done.map(|()| server),
             }
         }
@@ -493,7 +495,7 @@ impl Server {
             match self.launch() {
                 Ok(()) => return,
                 // An outgoing connection of another process may use the port temporarily.
-                Err(log) if log.contains("Address already in use") => {
+                Err(log) if IN_USE.iter().any(|text| log.contains(text)) => {
                     assert!(
                         start.elapsed() < time::limit(CHANGE_TIMEOUT),
                         "the port is still in use"
