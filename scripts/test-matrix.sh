@@ -9,7 +9,8 @@
 #                                      without the installed server and the records: on the oldest and the newest servers, and a ninth of
 #                                      the groups on each of three other servers. Then random commands and a mixed workload on one of the
 #                                      newest servers with I/O threads. The sample selects the groups and the server
-#   scripts/test-matrix.sh io-threads  all server tests and the clients on the newest Redis and the newest Valkey with four I/O threads
+#   scripts/test-matrix.sh io-threads  the tests of what has differed between servers, random commands, a mixed workload and the clients on
+#                                      the newest Redis and the newest Valkey with four I/O threads
 #   scripts/test-matrix.sh clients     scripts/test-clients.sh
 #   scripts/test-matrix.sh python      make test-python
 #
@@ -70,6 +71,10 @@ newest=(redis-newest valkey-newest)
 containing() {
     printf '%s\n' "${tests[@]}" | grep -F "${@/#/-e}"
 }
+# others [PART...]: the server tests whose names contain no part of what has differed, and none of the arguments.
+others() {
+    printf '%s\n' "${tests[@]}" | grep -vF "${differing[@]/#/-e}" "${@/#/-e}"
+}
 full_servers=" redis-7.0 ${newest[*]} "
 
 # run NAME TITLE COMMAND...: runs tests on a server, and records whether they passed and how long they took.
@@ -121,7 +126,7 @@ for name in $names; do
             number=$((number + 1))
             [ -z "${ROUGHLY_SAMPLE_SEED:-}" ] || export ROUGHLY_SAMPLE="$ROUGHLY_SAMPLE_SEED $((number % parts)) $parts"
             if [ $is_full = yes ]; then
-                mapfile -t -O ${#skip[@]} skip < <(printf '%s\n' "${tests[@]}" | grep -vF "${differing[@]/#/-e}")
+                mapfile -t -O ${#skip[@]} skip < <(others)
                 mapfile -t -O ${#skip[@]} skip < <(containing "${slow[@]}")
                 run "$name" "server tests" scripts/server-tests.sh "test --quiet --test server" --skip "${skip[@]}"
             else
@@ -133,6 +138,7 @@ for name in $names; do
             fi
             ;;
         io-threads)
+            mapfile -t -O ${#skip[@]} skip < <(others differential:: soak::)
             run "$name" "server tests with I/O threads" with_io_threads scripts/server-tests.sh "test --quiet --test server" --skip "${skip[@]}"
             run "$name" "clients with I/O threads" with_io_threads scripts/test-clients.sh
             ;;
