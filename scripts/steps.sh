@@ -11,8 +11,9 @@
 #   run: [3/7] server tests
 #   run: [3/7] server tests: passed in 3 min 50 s (processor time: 6 min 2 s)
 
-# Also ends the effect of settings of the user's shell on where Cargo builds and what other programs print. The Makefile has the same list.
-unset CDPATH CARGO_TARGET_DIR CARGO_BUILD_TARGET CARGO_BUILD_TARGET_DIR REDISCLI_AUTH VALKEYCLI_AUTH FORCE_COLOR CLICOLOR_FORCE
+# Also ends the effect of settings of the user's shell on where Cargo builds, what other programs print, and whether Python
+# checks assertions. The Makefile has the same list.
+unset CDPATH CARGO_TARGET_DIR CARGO_BUILD_TARGET CARGO_BUILD_TARGET_DIR REDISCLI_AUTH VALKEYCLI_AUTH FORCE_COLOR CLICOLOR_FORCE PYTHONOPTIMIZE
 export LC_ALL=C.UTF-8
 
 step_number=0 step_count=0 step_times=()
