@@ -5,8 +5,8 @@
 #   scripts/check-release.sh CHECK...   only these checks
 #
 # Environment:
-#   ROUGHLY_WRITE  with 1 and CHECK: replaces the results of these checks in the record, if no other files than these two have changed
-#                  since the recorded commit
+#   ROUGHLY_WRITE  with 1 and CHECK: replaces the results of these checks in the record, if the sources and dependencies are those of the
+#                  recorded commit
 #   KILLS          number of kills of the check kills (default: 200)
 #   COMMANDS       number of commands of the check differential (default: 200,000)
 #   SEED           selects the random choices of kills (default: 8) and the commands of differential (default: the time)
@@ -95,7 +95,7 @@ if [ $# -eq 0 ]; then
         "$(lscpu | sed -n 's/^Model name: *//p')" "$(nproc)" "$(awk '/^MemTotal:/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo)" > $results
 elif [ "$writes" = 1 ]; then
     commit=$(sed -n 's/^commit //p' .ci/release)
-    git diff --quiet "$commit" -- . ':!.ci/release' ':!CONTRIBUTING.md' || fail "files have changed since the recorded commit $commit; run all checks"
+    git diff --quiet "$commit" -- "${released[@]}" || fail "sources or dependencies have changed since the recorded commit $commit; run all checks"
 fi
 
 # run COMMAND...: runs a check and adds its result.

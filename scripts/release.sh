@@ -43,7 +43,7 @@ check_record() {
     [ -z "$failed" ] || fail "checks that failed: $failed. Remove the causes, then $again"
     recorded=$(sed -n 's/^commit //p' .ci/release)
     git merge-base --is-ancestor "$recorded" HEAD 2> /dev/null || fail "the recorded commit ${recorded:0:12} is no ancestor of this one: $again"
-    changes=$(git log --format='%h %s' "$recorded.." -- src crates python packaging Cargo.toml Cargo.lock build.rs)
+    changes=$(git log --format='%h %s' "$recorded.." -- "${released[@]}")
     [ -z "$changes" ] || fail "the checks were run on ${recorded:0:12}, before these changes; $again: $changes"
 }
 

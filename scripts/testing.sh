@@ -4,6 +4,10 @@
 
 script=$(basename "$0" .sh)
 
+# What a release contains, and its dependencies.
+# shellcheck disable=SC2034
+released=(src crates python packaging Cargo.toml Cargo.lock build.rs)
+
 fail() {
     echo "$script: FAILED: $*" >&2
     exit 1

@@ -11,12 +11,16 @@ use std::fs;
 const REFERENCE_EXISTS_NS: f64 = 300.0;
 /// The first use of a page of memory takes this long on the reference machine.
 const REFERENCE_PAGE_NS: f64 = 2000.0;
+/// A read of memory at a random address, which is known only after the read before, takes this long on the reference machine.
+const REFERENCE_READ_NS: f64 = 150.0;
 /// EXISTS commands per round.
 const EXISTS: usize = 4000;
 /// Bytes of new memory per round.
 const NEW_BYTES: usize = 32 << 20;
 const PAGE_BYTES: usize = 4096;
-/// Rounds of EXISTS and of new memory; the median counts.
+/// Reads of that memory per round.
+const READS: usize = 20_000;
+/// Rounds of EXISTS, of new memory and of reads; the median counts.
 const ROUNDS: usize = 5;
 
 /// The main thread of a server.
@@ -84,11 +88,11 @@ impl MainThread {
         (self.ns() - before, result)
     }
 
-    /// How many times slower than the reference machine this one is now: the larger of two ratios, the CPU time of EXISTS in a
-    /// pipeline to 0.3 µs, and that of the first use of a page of memory to 2 µs.
+    /// How many times slower than the reference machine this one is now: the largest of three ratios, the CPU time of EXISTS in a
+    /// pipeline to 0.3 µs, that of the first use of a page of memory to 2 µs, and that of a random read to 0.15 µs.
     pub fn slowness(self, connection: &mut Connection) -> f64 {
         let requests = request(&["EXISTS", "missing"]).repeat(EXISTS);
-        let exists = median(|| {
+        let exists = median(|_| {
             self.measured(|| {
                 connection.write_raw(&requests).expect("EXISTS");
                 for _ in 0..EXISTS {
@@ -97,23 +101,42 @@ impl MainThread {
             })
             .0
         });
-        let new_pages = median(|| {
-            let before = own_ns();
-            let mut memory = vec![0u8; NEW_BYTES];
-            for page in memory.chunks_mut(PAGE_BYTES) {
-                page[0] = 1;
-            }
-            std::hint::black_box(&memory);
-            own_ns() - before
-        });
-        let exists = exists as f64 / EXISTS as f64 / REFERENCE_EXISTS_NS;
-        exists.max(new_pages as f64 / (NEW_BYTES / PAGE_BYTES) as f64 / REFERENCE_PAGE_NS)
+        let memory = (0..ROUNDS).map(|_| memory_ns()).collect::<Vec<_>>();
+        let new_pages = median(|round| memory[round].0);
+        let reads = median(|round| memory[round].1);
+        let ratios = [
+            (exists, EXISTS, REFERENCE_EXISTS_NS),
+            (new_pages, NEW_BYTES / PAGE_BYTES, REFERENCE_PAGE_NS),
+            (reads, READS, REFERENCE_READ_NS),
+        ];
+        let ratios = ratios.map(|(ns, number, reference)| ns as f64 / number as f64 / reference);
+        ratios.into_iter().fold(0.0, f64::max)
     }
 }
 
+/// The CPU time of the first use of [`NEW_BYTES`] of memory, and of [`READS`] of it, in nanoseconds.
+fn memory_ns() -> (u64, u64) {
+    const LEN: usize = NEW_BYTES / size_of::<usize>();
+    let start = own_ns();
+    let mut memory = vec![0; LEN];
+    for page in memory.chunks_mut(PAGE_BYTES / size_of::<usize>()) {
+        page[0] = 1;
+    }
+    std::hint::black_box(&memory);
+    let new_pages = own_ns() - start;
+    // A linear congruential generator with all numbers below LEN, a power of two (Knuth, The Art of Computer Programming, volume 2, 3.2.1.2).
+    for (at, next) in memory.iter_mut().enumerate() {
+        *next = (at * 6_364_137 + 1_442_695) % LEN;
+    }
+    let start = own_ns();
+    let last = (0..READS).fold(0, |at, _| memory[at]);
+    std::hint::black_box(last);
+    (new_pages, own_ns() - start)
+}
+
 /// The median of the results of [`ROUNDS`] calls.
-fn median(mut round: impl FnMut() -> u64) -> u64 {
-    let mut rounds: Vec<u64> = (0..ROUNDS).map(|_| round()).collect();
+fn median(round: impl FnMut(usize) -> u64) -> u64 {
+    let mut rounds: Vec<u64> = (0..ROUNDS).map(round).collect();
     rounds.sort_unstable();
     rounds[ROUNDS / 2]
 }

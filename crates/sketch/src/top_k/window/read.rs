@@ -6,12 +6,12 @@
 use super::cache::{Ranking, RankingCache};
 use super::candidates::{HeapIndex, NONE, saturated};
 use super::largest::Largest;
-use super::table::{BUCKET_BYTES, CELLS, HEAVY_CELLS, fingerprint_of};
-use super::{ItemHash, TopKWindow, sum_of_estimates};
-use crate::memory::{OutOfMemory, with_capacity};
+use super::table::{BUCKET_BYTES, CELL_BYTES, CELLS, HEAVY_CELLS, fingerprint_of};
+use super::{ItemHash, Pane, TopKWindow, sum_of_estimates};
+use crate::memory::{OutOfMemory, optional, with_capacity};
 use crate::top_k::item_hash::order;
 use crate::top_k::pairs::Pairs;
-use crate::window::Panes;
+use crate::window::{Panes, StoredPane};
 use std::cell::Cell;
 use std::mem::take;
 use std::ops::Range;
@@ -19,8 +19,44 @@ use std::ops::Range;
 /// The largest number of cells that [`TopKWindow::unnamed_above`] reads, about. A candidate that it compares counts as a cell.
 const MAX_CELLS: usize = 500_000;
 
+/// The largest number of words of [`Fingerprints`], 1 MiB.
+const MAX_WORDS: usize = 1 << 17;
+
 /// In place of a sum that was not read. Sums are smaller.
 const UNKNOWN: u64 = u64::MAX;
+
+/// The fingerprints that occur in some panes: a bit for each value of their low bits, sixteen per cell of a table.
+struct Fingerprints(Vec<u64>);
+
+impl Fingerprints {
+    /// Cost: a pass over the tables.
+    fn of(panes: &[StoredPane<Pane>]) -> Result<Self, OutOfMemory> {
+        let bytes = panes.iter().map(|pane| pane.content.table.bytes.len());
+        let words = bytes.max().unwrap_or(0).div_ceil(CELL_BYTES * 4);
+        let words = words.next_power_of_two().min(MAX_WORDS);
+        let mut bits = with_capacity(words)?;
+        bits.resize(words, 0);
+        let mut occurring = Self(bits);
+        for pane in panes {
+            for fingerprint in pane.content.table.fingerprints() {
+                let (word, bit) = occurring.place(fingerprint);
+                occurring.0[word] |= bit;
+            }
+        }
+        Ok(occurring)
+    }
+
+    /// False only if no pane has it.
+    fn contains(&self, fingerprint: u32) -> bool {
+        let (word, bit) = self.place(fingerprint);
+        self.0[word] & bit != 0
+    }
+
+    fn place(&self, fingerprint: u32) -> (usize, u64) {
+        let word = (fingerprint >> 6) as usize & (self.0.len() - 1);
+        (word, 1 << (fingerprint & 63))
+    }
+}
 
 impl TopKWindow {
     /// The items of the list with counts above 0 and their counts, the largest count first. Items with equal counts are
@@ -288,18 +324,14 @@ impl TopKWindow {
                 offer(number, bound);
             }
         }
-        // Most items occur in none of a few panes of the past, of which a series reads as many as there are. The fingerprints that occur
-        // there, by their low bits:
+        // Most items occur in none of a few panes of the past, of which a series reads as many as there are.
         let is_few = newest.is_empty() && !subtracts;
-        let mut occurring = [false; 1 << 14];
-        let place = |fingerprint: u32| fingerprint as usize % (1 << 14);
-        for pane in closed.iter().filter(|_| is_few) {
-            let fingerprints = pane.content.table.fingerprints();
-            fingerprints.for_each(|fingerprint| occurring[place(fingerprint)] = true);
-        }
+        let occurring = is_few.then(|| optional(|| Fingerprints::of(closed)));
+        let occurring = occurring.and_then(Result::ok);
         for (&bound, number) in sums.iter().zip(0..) {
             let hash = || self.candidates.get(number).hash;
-            if bound == UNKNOWN && (!is_few || occurring[place(fingerprint_of(hash()))]) {
+            let may_occur = |occurring: &Fingerprints| occurring.contains(fingerprint_of(hash()));
+            if bound == UNKNOWN && occurring.as_ref().is_none_or(may_occur) {
                 offer(number, bound_of(number));
             }
         }

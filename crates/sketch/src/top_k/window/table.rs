@@ -18,7 +18,7 @@ use crate::top_k::{MIN_PREFETCH_BYTES, Parameters};
 pub(super) const CELLS: usize = 5;
 const LOBBY: usize = 0;
 pub(super) const HEAVY_CELLS: usize = CELLS - 1;
-const CELL_BYTES: usize = 8;
+pub(super) const CELL_BYTES: usize = 8;
 pub(super) const BUCKET_BYTES: usize = CELLS * CELL_BYTES;
 
 /// The stored form of a bucket.
