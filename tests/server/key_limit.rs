@@ -269,9 +269,9 @@ fn existing_keys_beyond_the_limit_stay_usable() {
     server.shut_down();
 }
 
-/// Counting an item that is on the list takes no memory, even if the list has no free place.
+/// Counting an item that is on the list takes no memory, even if the list has no free place. Neither does a short item.
 #[test]
-fn a_full_top_k_beyond_the_limit_counts_the_items_on_its_list() {
+fn a_full_top_k_beyond_the_limit_refuses_only_items_that_need_memory() {
     let server = Server::start();
     let mut connection = server.resp2();
     connection.ok("TOPK.RESERVE k 2 8 5 0.9");
@@ -280,7 +280,8 @@ fn a_full_top_k_beyond_the_limit_counts_the_items_on_its_list() {
     for (command, expected) in [
         ("TOPK.ADD k b listed", "*[*-1 *-1]".to_owned()),
         ("TOPK.INCRBY k b 2", "*[*-1]".to_owned()),
-        ("TOPK.ADD k unknown", format!("*[{}]", error(1))),
+        ("TOPK.ADD k unknown", "*[*-1]".to_owned()),
+        ("TOPK.ADD k unknown-and-long", format!("*[{}]", error(1))),
         ("TOPK.LIST k WITHCOUNT", "*[$listed :6 $b :6]".to_owned()),
     ] {
         let reply = connection.call(command).to_string();

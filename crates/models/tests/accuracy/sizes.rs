@@ -2,12 +2,14 @@
 
 use crate::streams::{REALS, Random, STREAMS};
 use crate::{size, table};
+use roughly_sketch::blocks::{BlockVisitor, Blocks};
 use roughly_sketch::bloom::shape::{Shape, Sizing};
 use roughly_sketch::cache::Cache;
 use roughly_sketch::count_min::dimensions_for;
 use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::{DigestCache, TDigest};
+use roughly_sketch::top_k::{DEFAULT_DECAY, TopK};
 
 /// Growing Bloom filters. The first sub-filter has half the error rate of the filter.
 pub fn bloom() -> String {
@@ -167,18 +169,45 @@ pub fn count_min() -> String {
     table(&["error", "probability", "width", "depth", "memory"], &rows)
 }
 
-/// Top-k sketches with a width of 8 × k: buckets, and the heap with items of 20 bytes.
+/// Adds up the bytes of blocks.
+struct Bytes(u64);
+
+impl BlockVisitor for Bytes {
+    fn visit<T>(&mut self, vec: &Vec<T>) {
+        self.0 += (vec.capacity() * size_of::<T>()) as u64;
+    }
+}
+
+/// Top-k sketches with a width of 8 × k: buckets, and full lists of items of 14 and of 20 bytes.
 pub fn top_k() -> String {
     let rows = [10u64, 100, 1_000, 10_000].map(|k| {
         let (width, depth) = (8 * k, 5);
+        let buckets = 8 * width * depth;
+        let list = |item_len| {
+            let sketch = TopK::new(k, width, depth, DEFAULT_DECAY, Budget::UNLIMITED);
+            let mut sketch = sketch.expect("a sketch");
+            for number in 0..k {
+                let item = format!("{number:0item_len$}");
+                sketch.add(item.as_bytes(), 1).expect("memory");
+            }
+            let mut bytes = Bytes(0);
+            sketch.for_each_block(&mut bytes);
+            size(bytes.0 - buckets)
+        };
         vec![
             format!("`TOPK.RESERVE key {k} {width} {depth} 0.9`"),
-            size(8 * width * depth),
-            size(k * (8 + 20 + 60)),
+            size(buckets),
+            list(14),
+            list(20),
         ]
     });
     table(
-        &["command", "buckets", "list, with items of 20 bytes"],
+        &[
+            "command",
+            "buckets",
+            "list, with items of up to 14 bytes",
+            "of 20 bytes",
+        ],
         &rows,
     )
 }

@@ -20,8 +20,7 @@ pub(super) enum Decayed {
 }
 
 /// The decay of a sketch: each trial lowers a count by one with probability `base`^count.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[repr(C)] // so that the fields before `powers` are in the same cache line
+#[derive(Debug, PartialEq)]
 pub(super) struct Decay {
     /// In (0, 1].
     pub base: f64,
@@ -31,9 +30,10 @@ pub(super) struct Decay {
     stable_count: u32,
     /// Whether no increment takes more than [`MAX_FAST_DECREMENTS`].
     pub is_fast: bool,
-    /// `base`^(d 16^i) at `powers[i][d]`, computed by multiplication only: the same bits on every machine. Those of the other
-    /// digits are computed when they are needed.
-    powers: [Powers; STORED_DIGITS],
+    /// `base`^(d 16^i) at `powers[0][i][d]`, computed by multiplication only: the same bits on every machine. Those of the other
+    /// digits are computed when they are needed. Empty for [`DEFAULT_DECAY`]: sketches with it share [`DEFAULT_POWERS`], and small
+    /// ones are near each other.
+    pub powers: Vec<[Powers; STORED_DIGITS]>,
 }
 
 /// Bits of a digit of a count. Two digits, which take two loads and a product, cover the counts that are likely to
@@ -67,7 +67,7 @@ const fn stored_powers(base: f64) -> [Powers; STORED_DIGITS] {
     [first, second, third]
 }
 
-/// Those of the default decay: sketches with it share the cache lines.
+/// Those of the default decay.
 static DEFAULT_POWERS: [Powers; STORED_DIGITS] = stored_powers(DEFAULT_DECAY);
 
 /// Digit `i` of a count, the lowest first.
@@ -79,12 +79,16 @@ fn digit(count: u32, i: usize) -> usize {
 impl Decay {
     /// Precomputes the powers of `base`, in (0, 1].
     pub fn new(base: f64) -> Self {
+        let mut powers = Vec::new();
+        if base != DEFAULT_DECAY {
+            powers = vec![stored_powers(base)];
+        }
         let mut decay = Self {
             base,
             inverse: 1.0 / base,
             stable_count: u32::MAX,
             is_fast: false,
-            powers: stored_powers(base),
+            powers,
         };
         // Bisection for the smallest count with base^count < MIN_PROBABILITY, after a power of two above it.
         let (mut low, mut high) = (1, 1u32);
@@ -107,10 +111,7 @@ impl Decay {
 
     #[inline(always)]
     fn powers(&self) -> &[Powers; STORED_DIGITS] {
-        match self.base == DEFAULT_DECAY {
-            true => &DEFAULT_POWERS,
-            false => &self.powers,
-        }
+        self.powers.first().unwrap_or(&DEFAULT_POWERS)
     }
 
     /// `base`^`count`, the probability that a trial lowers the count.

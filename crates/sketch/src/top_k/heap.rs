@@ -1,7 +1,8 @@
 //! The k items with the largest counts: a min-heap in an array, with lookup by item.
 //!
 //! The heap array holds counts and slot numbers only, so that sifting moves eight bytes and follows no pointer. Items
-//! stay in their slots. An [`Index`] maps a hash to the slot, and the slot holds the position in the heap.
+//! stay in their slots. An [`Index`] maps a hash to the slot, and the slot holds the position in the heap. A small heap has no index: a
+//! search reads its slots.
 //!
 //! The first item with a fingerprint has it as its hash in the index. Further items with the same one have a hash with a secret key: a client
 //! can choose long items with equal fingerprints, and a lookup must not compare all of them.
@@ -11,38 +12,30 @@
 //! counts, and the root need not be the smallest element.
 
 use super::index::Index;
+use super::item::{Item, Spare};
 use super::item_hash::{are_equal, fingerprint_of};
 use super::pairs::{PAIR_BYTES, Pairs, sift_down};
 use super::records::Records;
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
-use crate::memory::{
-    Budget, OutOfMemory, capacity_for, copy_of, reserve_exact, reserve_for, shrink, with_capacity,
-};
+use crate::memory::{Budget, OutOfMemory, capacity_for, reserve_for, shrink, with_capacity};
 use std::cmp::Reverse;
 use std::hash::{BuildHasher, RandomState};
-
-/// Up to this many bytes, the memory of an expelled item is kept for the next item.
-const MAX_SPARE_BYTES: usize = 4096;
+use std::mem::replace;
 
 /// In larger heaps, all items have hashes with a secret key: a client can choose items whose fingerprints are next to each other in the index,
 /// and a lookup then reads the entries of all of them.
 const MAX_FINGERPRINT_HASHES: u32 = 4096;
 
+/// Heaps of at most this many elements have no index.
+const MAX_WITHOUT_INDEX: usize = 16;
+
 /// An item of the heap.
 #[derive(Debug)]
 struct HeapItem {
-    /// The item and a NUL, as in the RDB format.
-    terminated: Vec<u8>,
+    item: Item,
     fingerprint: u32,
     /// Its position in the heap array.
     position: u32,
-}
-
-impl HeapItem {
-    #[inline]
-    fn item(&self) -> &[u8] {
-        unterminated(&self.terminated)
-    }
 }
 
 /// An element of the heap that holds an item.
@@ -65,8 +58,8 @@ pub(super) const MAX_ELEMENT_BYTES: usize = 2 * size_of::<HeapItem>() + 4 * PAIR
 pub(super) struct Heap {
     /// (count, slot + 1) in heap order; (0, 0) for an element without an item.
     elements: Pairs,
-    /// Receives the next item and its NUL, and then holds the item that it expelled.
-    spare: Vec<u8>,
+    /// Memory for the next item; then the one that it expelled.
+    spare: Spare,
     index: Index,
     /// The number of hashes in the index that have the secret key.
     keyed_hashes: usize,
@@ -89,7 +82,7 @@ impl Heap {
             index: Index::default(),
             keyed_hash: RandomState::new(),
             keyed_hashes: 0,
-            spare: Vec::new(),
+            spare: Spare::default(),
             records: Records::new(k)?,
         })
     }
@@ -100,7 +93,7 @@ impl Heap {
         reserve_for(&mut slots, self.slots.len(), self.len())?;
         for slot in &self.slots {
             slots.push(HeapItem {
-                terminated: copy_of(&slot.terminated)?,
+                item: Item::copy_of(slot.item.bytes())?,
                 ..*slot
             });
         }
@@ -110,7 +103,7 @@ impl Heap {
             index: self.index.try_clone()?,
             keyed_hash: self.keyed_hash.clone(),
             keyed_hashes: self.keyed_hashes,
-            spare: Vec::new(),
+            spare: Spare::default(),
             // The number of elements is k, which has 32 bits.
             records: Records::new(self.elements.len() as u32)?,
         })
@@ -143,7 +136,13 @@ impl Heap {
     /// the heap is large, also a pass over the item, and a second lookup.
     #[inline]
     pub fn find(&self, item: &[u8], fingerprint: u32) -> Option<usize> {
-        let is_item = |slot: u32| are_equal(self.slots[slot as usize].item(), item);
+        let is_item = |slot: &HeapItem| are_equal(slot.item.bytes(), item);
+        if !self.is_indexed() {
+            let mut slots = self.slots.iter();
+            let found = slots.find(|slot| slot.fingerprint == fingerprint && is_item(slot));
+            return found.map(|slot| slot.position as usize);
+        }
+        let is_item = |slot: u32| is_item(&self.slots[slot as usize]);
         let mut found = None;
         if self.uses_fingerprints() {
             found = self.index.find(fingerprint, is_item);
@@ -167,14 +166,14 @@ impl Heap {
             position: slot.position,
             fingerprint: slot.fingerprint,
             count,
-            item: slot.item(),
+            item: slot.item.bytes(),
         })
     }
 
     /// The stored form of the item at `position`: the item, if there is one, and a NUL.
     pub fn terminated(&self, position: usize) -> &[u8] {
         match self.elements.get(position).1.checked_sub(1) {
-            Some(slot) => &self.slots[slot as usize].terminated,
+            Some(slot) => self.slots[slot as usize].item.terminated(),
             None => &[0],
         }
     }
@@ -188,13 +187,7 @@ impl Heap {
     /// while the root is vacant, because every such item then enters the heap.
     #[inline]
     pub fn needs_memory(&self, item_len: usize) -> bool {
-        self.has_vacant_root() || self.lacks_spare(item_len)
-    }
-
-    /// Whether the spare buffer is too small for an item of `item_len` bytes, or too large to be kept.
-    #[inline]
-    fn lacks_spare(&self, item_len: usize) -> bool {
-        self.spare.capacity() <= item_len || self.spare.capacity() > MAX_SPARE_BYTES
+        self.has_vacant_root() || self.spare.lacks(item_len)
     }
 
     /// Allocates the memory that [`Heap::replace_root`] needs for an item of `item_len` bytes that is not in the
@@ -206,15 +199,7 @@ impl Heap {
         budget: Budget<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
-        if self.lacks_spare(item_len) {
-            let terminated_len = item_len + 1;
-            budget.request(terminated_len as u64)?;
-            changes.freed.visit(&self.spare);
-            self.spare = Vec::new();
-            let reserved = reserve_exact(&mut self.spare, terminated_len);
-            changes.allocated.visit(&self.spare);
-            reserved?;
-        }
+        self.spare.reserve(item_len, budget, changes)?;
         if self.has_vacant_root() {
             self.reserve_slot(budget, changes)?;
         }
@@ -223,10 +208,15 @@ impl Heap {
 
     /// The bytes that [`Heap::reserve`] allocates less those that it frees, for an item of `item_len` bytes.
     pub fn growth(&self, item_len: usize) -> u64 {
-        let mut bytes = (item_len + 1).saturating_sub(self.spare.capacity());
+        let mut bytes = self.spare.growth(item_len);
         if self.has_vacant_root() {
             let new_slots = self.next_capacity().saturating_sub(self.slots.capacity());
-            bytes += new_slots * size_of::<HeapItem>() + self.index.growth();
+            bytes += new_slots * size_of::<HeapItem>();
+            bytes += if self.is_indexed() {
+                self.index.growth()
+            } else {
+                0
+            };
         }
         bytes as u64
     }
@@ -246,7 +236,10 @@ impl Heap {
         if self.slots.len() == self.slots.capacity() {
             self.reserve_slots(budget, changes)?;
         }
-        self.index.reserve_one(budget, changes)
+        match self.is_indexed() {
+            true => self.index.reserve_one(budget, changes),
+            false => Ok(()),
+        }
     }
 
     #[cold]
@@ -285,34 +278,36 @@ impl Heap {
         count: u32,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Option<&[u8]> {
-        self.spare.clear();
-        self.spare.extend_from_slice(item);
-        self.spare.push(0);
-        self.trim_spare(changes);
-        let slot_plus_1 = self.elements.get(0).1;
-        let (slot, was_occupied) = match slot_plus_1.checked_sub(1) {
-            None => {
-                let terminated = std::mem::take(&mut self.spare);
-                (self.push_slot(terminated, fingerprint, 0), false)
-            }
-            Some(number) => {
-                let slot = &mut self.slots[number as usize];
-                std::mem::swap(&mut slot.terminated, &mut self.spare);
-                let before = std::mem::replace(&mut slot.fingerprint, fingerprint);
-                self.remove_from_index(before, number);
-                self.insert_in_index(item, fingerprint, number);
-                (number, true)
-            }
+        let new = self.spare.fill(item, changes);
+        let Some(slot) = self.elements.get(0).1.checked_sub(1) else {
+            let slot = self.push_slot(new, fingerprint, 0);
+            self.set_root(count, slot);
+            return None;
         };
+        let place = &mut self.slots[slot as usize];
+        let old = replace(&mut place.item, new);
+        let before = replace(&mut place.fingerprint, fingerprint);
+        self.remove_from_index(old.bytes(), before, slot);
+        self.insert_in_index(item, fingerprint, slot);
+        self.set_root(count, slot);
+        Some(self.spare.keep(old, changes))
+    }
+
+    /// Makes the item in this slot the root, and sifts it down.
+    fn set_root(&mut self, count: u32, slot: u32) {
         self.elements.set(0, (count, slot + 1));
         self.sift_down(0);
-        was_occupied.then(|| unterminated(&self.spare))
     }
 
     /// Allocates the slots and the index for `items` items, so that [`Heap::put`] does not grow them.
     pub fn reserve_items(&mut self, items: usize) -> Result<(), OutOfMemory> {
         let max_items = self.len();
         reserve_for(&mut self.slots, items, max_items)?;
+        self.resize_index(items)
+    }
+
+    fn resize_index(&mut self, items: usize) -> Result<(), OutOfMemory> {
+        let items = if self.is_indexed() { items } else { 0 };
         self.index.resize_for(items)
     }
 
@@ -321,26 +316,21 @@ impl Heap {
     pub fn trim(&mut self) -> Result<(), OutOfMemory> {
         let capacity = capacity_for(self.slots.len(), self.len());
         shrink(&mut self.slots, capacity);
-        self.index.resize_for(self.slots.len())
+        self.resize_index(self.slots.len())
     }
 
-    /// Puts an item, which ends with a NUL, into the empty element at `position` without sifting. An item that is
-    /// already in the heap keeps its position and gets the larger of the two counts.
-    pub fn put(
-        &mut self,
-        position: u32,
-        terminated: Vec<u8>,
-        count: u32,
-    ) -> Result<(), OutOfMemory> {
-        let fingerprint = fingerprint_of(unterminated(&terminated));
-        if let Some(present) = self.find(unterminated(&terminated), fingerprint) {
+    /// Puts an item into the empty element at `position` without sifting. An item that is already in the heap keeps its position and
+    /// gets the larger of the two counts.
+    pub fn put(&mut self, position: u32, item: &[u8], count: u32) -> Result<(), OutOfMemory> {
+        let fingerprint = fingerprint_of(item);
+        if let Some(present) = self.find(item, fingerprint) {
             let (present_count, slot_plus_1) = self.elements.get(present);
             let max_count = present_count.max(count);
             self.elements.set(present, (max_count, slot_plus_1));
             return Ok(());
         }
         self.reserve_slot(Budget::UNLIMITED, &mut BlockChanges::<()>::default())?;
-        let slot = self.push_slot(terminated, fingerprint, position);
+        let slot = self.push_slot(Item::copy_of(item)?, fingerprint, position);
         self.elements.set(position as usize, (count, slot + 1));
         Ok(())
     }
@@ -366,7 +356,7 @@ impl Heap {
         let mut listed = with_capacity(self.slots.len())?;
         listed.extend(self.slots.iter().filter_map(|slot| {
             let (count, _) = self.elements.get(slot.position as usize);
-            (count > 0).then_some((Reverse(count), slot.position, slot.item()))
+            (count > 0).then_some((Reverse(count), slot.position, slot.item.bytes()))
         }));
         listed.sort_unstable();
         Ok(listed)
@@ -379,6 +369,11 @@ impl Heap {
             true => fingerprint,
             false => self.keyed_hash(item),
         });
+    }
+
+    #[inline]
+    fn is_indexed(&self) -> bool {
+        self.elements.len() > MAX_WITHOUT_INDEX
     }
 
     /// Whether the hashes in the index can be fingerprints.
@@ -395,6 +390,9 @@ impl Heap {
     /// Adds the index entry of a slot. The caller has reserved it.
     #[inline]
     fn insert_in_index(&mut self, item: &[u8], fingerprint: u32, slot: u32) {
+        if !self.is_indexed() {
+            return;
+        }
         let is_keyed =
             !self.uses_fingerprints() || self.index.find(fingerprint, |_| true).is_some();
         let hash = match is_keyed {
@@ -405,11 +403,14 @@ impl Heap {
         self.index.insert(hash, slot);
     }
 
-    /// Removes the index entry of a slot whose item, now the spare one, had this fingerprint.
+    /// Removes the index entry of a slot, which had this item with this fingerprint.
     #[inline]
-    fn remove_from_index(&mut self, fingerprint: u32, slot: u32) {
+    fn remove_from_index(&mut self, item: &[u8], fingerprint: u32, slot: u32) {
+        if !self.is_indexed() {
+            return;
+        }
         if !self.uses_fingerprints() || !self.index.remove(fingerprint, slot) {
-            let hash = self.keyed_hash(unterminated(&self.spare));
+            let hash = self.keyed_hash(item);
             self.keyed_hashes -= usize::from(self.index.remove(hash, slot));
         }
     }
@@ -419,30 +420,16 @@ impl Heap {
     }
 
     /// Adds a slot and its index entry. The caller has reserved the memory.
-    fn push_slot(&mut self, terminated: Vec<u8>, fingerprint: u32, position: u32) -> u32 {
+    fn push_slot(&mut self, item: Item, fingerprint: u32, position: u32) -> u32 {
         // Fewer slots than k, which has 32 bits.
         let slot = self.slots.len() as u32;
-        self.insert_in_index(unterminated(&terminated), fingerprint, slot);
+        self.insert_in_index(item.bytes(), fingerprint, slot);
         self.slots.push(HeapItem {
-            terminated,
+            item,
             fingerprint,
             position,
         });
         slot
-    }
-
-    /// Shrinks the spare memory, which an expelled item left, if it is far too large for the new item. Otherwise k
-    /// short items could hold the memory of k long ones.
-    #[inline]
-    fn trim_spare(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) {
-        if self.spare.capacity() > 2 * self.spare.len() + 64 {
-            // If the smaller block is refused, the large one stays.
-            if let Ok(exact) = copy_of(&self.spare) {
-                changes.freed.visit(&self.spare);
-                changes.allocated.visit(&exact);
-                self.spare = exact;
-            }
-        }
     }
 
     /// Sifts an element down and returns its new position.
@@ -460,10 +447,10 @@ impl Blocks for Heap {
         self.elements.bytes.visit(visitor);
         visitor.visit(&self.slots);
         self.index.visit(visitor);
-        visitor.visit(&self.spare);
+        self.spare.visit(visitor);
         self.records.visit(visitor);
         for slot in &self.slots {
-            visitor.visit(&slot.terminated);
+            slot.item.visit(visitor);
         }
     }
 
@@ -472,10 +459,10 @@ impl Blocks for Heap {
             0 => self.elements.bytes.relocate(mover),
             1 => mover.relocate(&mut self.slots),
             2 => self.index.relocate(mover),
-            3 => mover.relocate(&mut self.spare),
+            3 => self.spare.relocate(mover),
             4 => self.records.relocate(mover),
             _ => match self.slots.get_mut(index - 5) {
-                Some(slot) => mover.relocate(&mut slot.terminated),
+                Some(slot) => slot.item.relocate(mover),
                 None => return false,
             },
         }
@@ -483,27 +470,11 @@ impl Blocks for Heap {
     }
 }
 
-/// The item without its NUL.
-#[inline]
-fn unterminated(terminated: &[u8]) -> &[u8] {
-    &terminated[..terminated.len() - 1]
-}
-
-/// A copy of an item with a NUL, without spare capacity.
-pub(super) fn terminated_copy_of(item: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
-    let mut copy = with_capacity(item.len() + 1)?;
-    copy.extend_from_slice(item);
-    copy.push(0);
-    Ok(copy)
-}
-
 #[cfg(test)]
 impl Heap {
-    /// Capacity of all items and of the spare memory, in bytes.
+    /// Bytes of the blocks of all items and of the spare memory.
     pub fn item_bytes(&self) -> usize {
-        let items: usize = (self.slots.iter())
-            .map(|slot| slot.terminated.capacity())
-            .sum();
-        items + self.spare.capacity()
+        let items = self.slots.iter().map(|slot| slot.item.block_bytes());
+        items.sum::<usize>() + self.spare.block_bytes()
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! - `item_hash`: fingerprints and buckets of an item
 //! - `decay` and `random`: decay of a bucket; the random numbers are part of the state
-//! - `heap` and `index`: the k items in the heap order of RedisBloom, and their lookup by hash
+//! - `heap` and `index`: the k items in the heap order of RedisBloom, and their lookup by hash; `item`: an item in its slot
 //! - `merge`: the merge of sketches without a window
 //! - [`stored`]: the stored forms
 //! - [`window`]: the sketch with a sliding window
@@ -19,6 +19,7 @@ mod accuracy;
 mod decay;
 mod heap;
 mod index;
+mod item;
 mod item_hash;
 mod merge;
 mod pairs;
@@ -129,9 +130,9 @@ impl TopK {
     /// [1, 2^32 - 1]) and a decay in (0, 1].
     ///
     /// Allocates 8 bytes per bucket and 8 per heap element (the operating system provides pages when they are first
-    /// used), and 24 more per element, for saving, if k is above 43,690. Each item that enters the heap takes its
-    /// bytes and one more, 32 for its slot and 16 to 32 for its index entry. Requests 8 bytes per bucket and 32 per
-    /// element from `budget` at once.
+    /// used), 24 more per element, for saving, if k is above 43,690, and 384 for a decay other than [`DEFAULT_DECAY`]. Each item that
+    /// enters the heap takes 32 bytes for its slot and, if k is above 16, 16 to 32 for its index entry. An item of more than 14 bytes
+    /// also takes its bytes and one more. Requests 8 bytes per bucket and 32 per element from `budget` at once.
     ///
     /// # Errors
     /// See [`TopKError`]; its variants are checked in order.
@@ -388,22 +389,22 @@ impl PartialEq for TopK {
     }
 }
 
-/// Block 0 is the bucket array; the blocks of the heap follow.
+/// Block 0 is the bucket array, and block 1 the powers of the decay; the blocks of the heap follow.
 impl Timed for TopK {}
 
 impl Blocks for TopK {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         self.table.buckets.bytes.visit(visitor);
+        visitor.visit(&self.decay.powers);
         self.heap.for_each_block(visitor);
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
-        match index.checked_sub(1) {
-            None => {
-                self.table.buckets.bytes.relocate(mover);
-                true
-            }
-            Some(index) => self.heap.relocate_block(index, mover),
+        match index {
+            0 => self.table.buckets.bytes.relocate(mover),
+            1 => mover.relocate(&mut self.decay.powers),
+            _ => return self.heap.relocate_block(index - 2, mover),
         }
+        true
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! A load puts each item into the heap as it is read.
 
-use super::heap::{Heap, MAX_ELEMENT_BYTES, terminated_copy_of};
+use super::decay::Decay;
+use super::heap::{Heap, MAX_ELEMENT_BYTES};
 use super::item_hash::fingerprint_of;
 use super::random::Random;
 use super::records::{RECORD_BYTES, Record};
@@ -119,7 +120,7 @@ impl Stored for TopK {
             if item.is_empty() && fingerprint != fingerprint_of_empty {
                 continue;
             }
-            heap.put(position, buffer.into(), count)?;
+            heap.put(position, item, count)?;
         }
         finish(parameters, buckets, heap, random)
     }
@@ -192,7 +193,7 @@ impl Stored for TopK {
             }
             // The position is below k, so this does not overflow.
             next_position = position + 1;
-            heap.put(position, terminated_copy_of(item)?, count)?;
+            heap.put(position, item, count)?;
         }
         let buckets = Buffer::zeroed(parameters.bucket_bytes().unwrap_or(u64::MAX))?;
         finish(parameters, buckets, heap, random)
@@ -218,6 +219,7 @@ impl Stored for TopK {
         Ok(Self {
             table: self.table.try_clone()?,
             heap: self.heap.try_clone()?,
+            decay: Decay::new(self.decay.base),
             ..*self
         })
     }

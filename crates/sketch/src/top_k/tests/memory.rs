@@ -44,20 +44,33 @@ fn blocks(sketch: &TopK) -> Vec<usize> {
 
 #[test]
 fn every_block_is_visited_once() {
-    let mut sketch = sketch(3, 8, 7, 0.9);
-    // Buckets and elements.
+    // Buckets and elements; powers of another decay than the default one.
+    assert_eq!(blocks(&sketch(17, 8, 7, 0.8)).len(), 3);
+    let mut sketch = sketch(17, 1000, 7, 0.9);
     assert_eq!(blocks(&sketch).len(), 2);
-    for item in [&b"a"[..], b"", b"b"] {
-        sketch.add(item, 1).unwrap();
+    for number in 0..17 {
+        let item = match number {
+            0..3 => format!("a long item {number:03}"),
+            _ => "fourteen bytes"[number % 14..].to_owned(),
+        };
+        sketch.add(item.as_bytes(), 1 + number as u32).unwrap();
     }
-    // Also slots, index, and three items with their NULs.
+    // Also slots, index, and three items. Slots contain the others.
     let visited = blocks(&sketch);
     assert_eq!(visited.len(), 7);
     assert_eq!(visited.iter().collect::<HashSet<_>>().len(), 7);
-    // Also the memory of the item that was expelled.
-    assert_eq!(sketch.add(b"long", 5).unwrap().expelled, Some(&b"a"[..]));
-    sketch.add(b"x", 6).unwrap();
-    assert_eq!(blocks(&sketch).len(), 8);
+    // The expelled item keeps its memory until the next one is expelled.
+    let mut add = |item: &[u8]| {
+        let expelled = sketch.add(item, 100).unwrap().expelled.map(<[u8]>::to_vec);
+        (expelled, blocks(&sketch).len())
+    };
+    assert_eq!(add(b"x"), (Some(b"a long item 000".to_vec()), 7));
+    assert_eq!(add(b"y"), (Some(b"a long item 001".to_vec()), 6));
+    assert_eq!(
+        add(b"a long item 003"),
+        (Some(b"a long item 002".to_vec()), 6)
+    );
+    assert_eq!(add(b"a long item 004").1, 6);
 }
 
 /// A heap that is too large for the shared records has a block for them, and so does its copy.

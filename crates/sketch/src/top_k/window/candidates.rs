@@ -1,15 +1,13 @@
 //! The candidates: the items that may be in the list, each stored once, with lookup by item.
 
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
-use crate::memory::{Budget, OutOfMemory, copy_of, optional, reserve_exact, with_capacity};
+use crate::memory::{Budget, OutOfMemory, optional, reserve_exact, with_capacity};
 use crate::top_k::index::Index;
+use crate::top_k::item::{Item, Spare};
 use crate::top_k::item_hash::are_equal;
 
 /// The largest sum of a candidate; above that of 255 panes.
 pub(super) const MAX_SUM: u64 = (1 << 40) - 1;
-
-/// Up to this many bytes, the memory of a removed item is kept for the next item.
-const MAX_SPARE_BYTES: usize = 4096;
 
 /// The items of all candidates have at most this many bytes, because a step to a later pane compares them.
 pub(super) const MAX_ITEM_BYTES: usize = 16 << 20;
@@ -20,7 +18,7 @@ const MAX_INDEX_QUARTERS: usize = 3;
 /// An item that may be in the list.
 #[derive(Debug)]
 pub(super) struct Candidate {
-    pub item: Vec<u8>,
+    pub item: Item,
     /// The hash of the item.
     pub hash: u64,
     /// Its positions in the two heaps, by [`HeapIndex`].
@@ -63,8 +61,8 @@ pub(super) struct Candidates {
     /// Bytes of all items.
     item_bytes: usize,
     index: Index<MAX_INDEX_QUARTERS>,
-    /// Receives the next item. Holds the last removed item if that was expelled from the list.
-    spare: Vec<u8>,
+    /// Memory for the next item. Holds the last removed item if that was expelled from the list.
+    spare: Spare,
 }
 
 /// The count that is reported for a sum: at most 2^32 - 1.
@@ -82,7 +80,7 @@ impl Candidates {
         apart.extend_from_slice(&self.apart);
         for slot in &self.slots {
             slots.push(Candidate {
-                item: copy_of(&slot.item)?,
+                item: Item::copy_of(slot.item.bytes())?,
                 ..*slot
             });
         }
@@ -91,7 +89,7 @@ impl Candidates {
             apart,
             item_bytes: self.item_bytes,
             index: self.index.try_clone()?,
-            spare: Vec::new(),
+            spare: Spare::default(),
         })
     }
 
@@ -114,7 +112,7 @@ impl Candidates {
 
     #[inline]
     pub fn item(&self, number: u32) -> &[u8] {
-        &self.get(number).item
+        self.get(number).item.bytes()
     }
 
     /// Whether the limit of [`MAX_ITEM_BYTES`] permits another item of this length.
@@ -154,7 +152,7 @@ impl Candidates {
         // The index compares half of the hash. Who has the seed can choose long items with this half.
         let is_item = |number: u32| {
             let candidate = self.get(number);
-            candidate.hash == hash && are_equal(&candidate.item, item)
+            candidate.hash == hash && are_equal(candidate.item.bytes(), item)
         };
         self.index.find(hash as u32, is_item)
     }
@@ -175,12 +173,6 @@ impl Candidates {
         self.index.bytes()
     }
 
-    /// Whether the spare buffer is too small for an item of `item_len` bytes, or too large to be kept.
-    #[inline]
-    fn lacks_spare(&self, item_len: usize) -> bool {
-        self.spare.capacity() < item_len || self.spare.capacity() > MAX_SPARE_BYTES
-    }
-
     /// Allocates the memory that [`Candidates::insert`] needs for an item of `item_len` bytes. Requests each block from
     /// `budget`; `changes` records the freed and allocated blocks. Refuses an item for which there is no room.
     #[inline]
@@ -195,14 +187,7 @@ impl Candidates {
                 bytes: item_len as u64,
             });
         }
-        if self.lacks_spare(item_len) {
-            budget.request(item_len as u64)?;
-            changes.freed.visit(&self.spare);
-            self.spare = Vec::new();
-            let reserved = reserve_exact(&mut self.spare, item_len);
-            changes.allocated.visit(&self.spare);
-            reserved?;
-        }
+        self.spare.reserve(item_len, budget, changes)?;
         let len = self.slots.len() + 1;
         grow(&mut self.slots, len, budget, changes)?;
         grow(&mut self.apart, len, budget, changes)?;
@@ -212,7 +197,7 @@ impl Candidates {
     /// The bytes that [`Candidates::reserve`] allocates less those that it frees, for an item of `item_len` bytes.
     pub fn growth(&self, item_len: usize) -> u64 {
         let len = self.slots.len() + 1;
-        let mut bytes = item_len.saturating_sub(self.spare.capacity()) + self.index.growth();
+        let mut bytes = self.spare.growth(item_len) + self.index.growth();
         if len > self.slots.capacity() {
             bytes += (capacity_for(len) - self.slots.capacity()) * size_of::<Candidate>();
         }
@@ -229,36 +214,25 @@ impl Candidates {
         hash: u64,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> u32 {
-        let mut copy = std::mem::take(&mut self.spare);
-        copy.clear();
-        copy.extend_from_slice(item);
-        // Otherwise short items could hold the memory of long ones. If the smaller block is refused, the large one
-        // stays.
-        if copy.capacity() > 2 * copy.len() + 64
-            && let Ok(exact) = copy_of(&copy)
-        {
-            changes.freed.visit(&copy);
-            changes.allocated.visit(&exact);
-            copy = exact;
-        }
-        self.push(copy, hash)
+        let item = self.spare.fill(item, changes);
+        self.push(item, hash)
     }
 
     /// Adds a stored item, for which there must be room, and allocates its memory. Returns false, and changes nothing, if the
     /// item is a candidate already.
-    pub fn load(&mut self, item: Vec<u8>, hash: u64, closed: u64) -> Result<bool, OutOfMemory> {
-        if self.find(&item, hash).is_some() {
+    pub fn load(&mut self, item: &[u8], hash: u64, closed: u64) -> Result<bool, OutOfMemory> {
+        if self.find(item, hash).is_some() {
             return Ok(false);
         }
         self.reserve(0, Budget::UNLIMITED, &mut BlockChanges::<()>::default())?;
-        let number = self.push(item, hash);
+        let number = self.push(Item::copy_of(item)?, hash);
         self.apart_mut(number).set_closed(closed);
         Ok(true)
     }
 
-    fn push(&mut self, item: Vec<u8>, hash: u64) -> u32 {
+    fn push(&mut self, item: Item, hash: u64) -> u32 {
         let number = self.len();
-        self.item_bytes += item.len();
+        self.item_bytes += item.bytes().len();
         self.slots.push(Candidate {
             item,
             hash,
@@ -274,11 +248,11 @@ impl Candidates {
 
     /// Removes an unused candidate and returns its item. The last candidate gets its number: `renumber` receives its
     /// positions in the heaps and this number.
-    pub fn remove(&mut self, number: u32, renumber: impl FnOnce([u32; 2], u32)) -> Vec<u8> {
+    pub fn remove(&mut self, number: u32, renumber: impl FnOnce([u32; 2], u32)) -> Item {
         let last = self.len() - 1;
         let removed = self.slots.swap_remove(number as usize);
         self.apart.swap_remove(number as usize);
-        self.item_bytes -= removed.item.len();
+        self.item_bytes -= removed.item.bytes().len();
         self.index.remove(removed.hash as u32, number);
         if number != last {
             let moved = &self.slots[number as usize];
@@ -289,14 +263,8 @@ impl Candidates {
     }
 
     /// Keeps the memory of a removed item for the next one, in place of what was kept before.
-    pub fn recycle(
-        &mut self,
-        item: Vec<u8>,
-        changes: &mut BlockChanges<impl BlockVisitor>,
-    ) -> &[u8] {
-        changes.freed.visit(&self.spare);
-        self.spare = item;
-        &self.spare
+    pub fn recycle(&mut self, item: Item, changes: &mut BlockChanges<impl BlockVisitor>) -> &[u8] {
+        self.spare.keep(item, changes)
     }
 
     /// Removes the candidates that no pane lists, and renumbers the others in the same order. `renumber` receives a function
@@ -321,8 +289,8 @@ impl Candidates {
         self.index.clear();
         self.slots.retain_mut(|slot| {
             if slot.positions[0] == NONE {
-                self.item_bytes -= slot.item.len();
-                changes.freed.visit(&slot.item);
+                self.item_bytes -= slot.item.bytes().len();
+                slot.item.visit(&mut changes.freed);
                 return false;
             }
             let number = std::mem::replace(&mut slot.positions[0], NONE);
@@ -340,7 +308,7 @@ impl Candidates {
         self.apart = Vec::new();
         self.item_bytes = 0;
         self.index = Index::default();
-        self.spare = Vec::new();
+        self.spare = Spare::default();
     }
 
     /// Frees the memory that the candidates no longer need. Without memory for smaller blocks, the large ones stay.
@@ -349,8 +317,7 @@ impl Candidates {
         shrink(&mut self.slots, changes);
         shrink(&mut self.apart, changes);
         self.index.shrink_for(len, changes);
-        changes.freed.visit(&self.spare);
-        self.spare = Vec::new();
+        self.spare.free(changes);
     }
 
     /// Passes the blocks to `visitor`.
@@ -358,9 +325,9 @@ impl Candidates {
         visitor.visit(&self.slots);
         visitor.visit(&self.apart);
         self.index.visit(visitor);
-        visitor.visit(&self.spare);
+        self.spare.visit(visitor);
         for slot in &self.slots {
-            visitor.visit(&slot.item);
+            slot.item.visit(visitor);
         }
     }
 
@@ -370,9 +337,9 @@ impl Candidates {
             0 => mover.relocate(&mut self.slots),
             1 => mover.relocate(&mut self.apart),
             2 => self.index.relocate(mover),
-            3 => mover.relocate(&mut self.spare),
+            3 => self.spare.relocate(mover),
             _ => match self.slots.get_mut(index - 4) {
-                Some(slot) => mover.relocate(&mut slot.item),
+                Some(slot) => slot.item.relocate(mover),
                 None => return false,
             },
         }
@@ -385,8 +352,9 @@ impl PartialEq for Candidates {
     fn eq(&self, other: &Self) -> bool {
         let key = |slot: &Candidate| slot.positions;
         self.apart == other.apart
-            && (self.slots.iter().zip(&other.slots))
-                .all(|(left, right)| left.item == right.item && key(left) == key(right))
+            && (self.slots.iter().zip(&other.slots)).all(|(left, right)| {
+                left.item.bytes() == right.item.bytes() && key(left) == key(right)
+            })
     }
 }
 

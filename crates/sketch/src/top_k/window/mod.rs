@@ -130,7 +130,8 @@ impl TopKWindow {
     /// [`TopK::new`](super::TopK::new), per pane, and the key of the hash.
     ///
     /// Allocates 16 bytes per element of the list, 112 if panes grow with age. A pane with an addition takes about 8 bytes for each of
-    /// the `width` · `depth` cells and 4 per element of the list, 8 if panes grow with age. A candidate takes its bytes and 57 to 74 more.
+    /// the `width` · `depth` cells and 4 per element of the list, 8 if panes grow with age. A candidate takes 57 to 74, and one of more than
+    /// 14 bytes also its bytes and one more.
     /// Requests the bytes of [`TopK::new`](super::TopK::new) and those of the first pane from `budget`.
     ///
     /// # Errors
@@ -550,6 +551,7 @@ impl Blocks for TopKWindow {
         self.heap.visit(visitor);
         self.list.visit(visitor);
         self.merger.visit(visitor);
+        visitor.visit(&self.decay.powers);
         for pane in self.panes.all() {
             pane.content.visit(visitor);
         }
@@ -557,12 +559,13 @@ impl Blocks for TopKWindow {
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
-        const FIRST_OF_PANES: usize = 4;
+        const FIRST_OF_PANES: usize = 5;
         match index {
             0 => self.panes.relocate(mover),
             1 => self.heap.relocate(mover),
             2 => self.list.relocate(mover),
             3 => self.merger.relocate(mover),
+            4 => mover.relocate(&mut self.decay.powers),
             _ => {
                 let (index, panes) = (index - FIRST_OF_PANES, self.panes.all().len());
                 match self.panes.contents_mut().nth(index / 2) {

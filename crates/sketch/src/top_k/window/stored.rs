@@ -56,14 +56,14 @@ impl Pane {
 
 impl TopKWindow {
     /// Adds a stored candidate with its sum.
-    fn load_candidate(&mut self, item: Vec<u8>, closed: u64) -> Result<(), FormatError> {
+    fn load_candidate(&mut self, item: &[u8], closed: u64) -> Result<(), FormatError> {
         if closed > MAX_SUM {
             return Err(FormatError::Invalid("a sum is out of range"));
         }
         if !self.candidates.has_room(item.len()) {
             return Err(FormatError::Invalid("the candidates have too many bytes"));
         }
-        let hash = self.hash(&item).of_seed();
+        let hash = self.hash(item).of_seed();
         match self.candidates.load(item, hash, closed)? {
             true => Ok(()),
             false => Err(FormatError::Invalid("a candidate is stored twice")),
@@ -176,7 +176,7 @@ impl Stored for TopKWindow {
         sketch.panes = PaneList::load(&timeline, source, load_pane)?;
         for _ in 0..source.read_unsigned()? {
             let item = source.read_bytes()?;
-            sketch.load_candidate(item.into(), source.read_unsigned()?)?;
+            sketch.load_candidate(&item, source.read_unsigned()?)?;
         }
         sketch.place_candidates()?;
         Ok(sketch)

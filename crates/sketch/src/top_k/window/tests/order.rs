@@ -118,7 +118,7 @@ fn additions_and_loads_compare_one_item_at_most() {
 fn items_with_other_hashes_are_not_compared() {
     let mut candidates = Candidates::default();
     for number in 0..K {
-        let loaded = candidates.load(item(number), number << 32 | 7, 0);
+        let loaded = candidates.load(&item(number), number << 32 | 7, 0);
         assert_eq!(loaded, Ok(true));
     }
     let bytes = compared(|| {
@@ -146,7 +146,7 @@ proptest! {
         let mut candidates = Candidates::default();
         let items: Vec<_> = items.into_iter().collect();
         for (item, hash) in items.iter().zip(0..) {
-            prop_assert_eq!(candidates.load(item.clone(), hash, 0), Ok(true));
+            prop_assert_eq!(candidates.load(item, hash, 0), Ok(true));
         }
         let numbers: Vec<u32> = match items.len() {
             0 => Vec::new(),
