@@ -10,7 +10,7 @@
 #                                      the groups on each of three other servers. Then random commands and a mixed workload on one of the
 #                                      newest servers with I/O threads. The sample selects the groups and the server
 #   scripts/test-matrix.sh io-threads  the tests of what has differed between servers, random commands, a mixed workload and the clients on
-#                                      the newest Redis and the newest Valkey with four I/O threads
+#                                      the newest Redis and the newest Valkey with an I/O thread
 #   scripts/test-matrix.sh clients     scripts/test-clients.sh
 #   scripts/test-matrix.sh python      make test-python
 #
@@ -93,7 +93,7 @@ run() {
 # with_io_threads COMMAND...: runs tests on servers with I/O threads. Valkey uses them only under load;
 # tests/server/each_server/new_features.rs has a test in which they are always active.
 with_io_threads() {
-    ROUGHLY_SERVER_ARGUMENTS="--io-threads 4" "$@"
+    ROUGHLY_SERVER_ARGUMENTS="--io-threads 2" "$@"
 }
 
 parts=$(scripts/fetch.sh list | wc -l)
@@ -138,7 +138,8 @@ for name in $names; do
             fi
             ;;
         io-threads)
-            mapfile -t -O ${#skip[@]} skip < <(others differential:: soak::)
+            # Redis 8.6 waits for all I/O threads at each registration of a command: 500 loads of the module take minutes.
+            mapfile -t -O ${#skip[@]} skip < <(others differential:: soak::; containing a_failed_load_changes_nothing)
             run "$name" "server tests with I/O threads" with_io_threads scripts/server-tests.sh "test --quiet --test server" --skip "${skip[@]}"
             run "$name" "clients with I/O threads" with_io_threads scripts/test-clients.sh
             ;;

@@ -47,6 +47,7 @@ pub fn lower(server: &Server, limit: &str) {
 
 /// Appends commands to the AOF.
 fn append<'a>(server: &Server, commands: impl Iterator<Item = &'a str>) {
+    server.wait_until_logged();
     let folder = fs::read_dir(server.dir().join("appendonlydir")).expect("a folder");
     let mut files = folder.map(|entry| entry.expect("an entry").path());
     let file = files.find(|path| path.to_string_lossy().ends_with(".incr.aof"));
@@ -148,8 +149,8 @@ fn an_obeyed_increment_that_overflows_saturates() {
     connection.call("CMS.INCRBY k a 4294967294");
     let refused = connection.call("CMS.INCRBY k a 5");
     assert_eq!(refused.to_string(), "*[-CMS: INCRBY overflow]");
-    server.kill();
     append(&server, ["CMS.INCRBY k a 5 a 6"].into_iter());
+    server.kill();
     server.relaunch();
     let mut connection = server.resp2();
     connection.check("CMS.QUERY k a", "*[:4294967295]");

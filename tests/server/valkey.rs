@@ -56,6 +56,7 @@ fn words(command: &str) -> Words {
 
 /// The commands of the part of the append-only file whose name has this end, except for SELECT.
 fn logged_in(server: &Server, end: &str) -> Vec<Words> {
+    server.wait_until_logged();
     let directory = server.dir().join("appendonlydir");
     let files = std::fs::read_dir(directory).expect("a directory");
     let mut parts = files.map(|file| file.expect("a file").path());

@@ -575,6 +575,23 @@ impl Server {
         });
     }
 
+    /// Waits until the append-only file has the commands before this call: a server with I/O threads can reply before it writes them
+    /// (findings/redis-replies-before-it-logs.sh).
+    ///
+    /// # Panics
+    /// If it has not in time.
+    pub fn wait_until_logged(&self) {
+        let start = Instant::now();
+        while self.info_number("aof_buffer_length") > 0 {
+            assert!(
+                start.elapsed() < time::limit(CHANGE_TIMEOUT),
+                "timeout: waited for the append-only file\n{}",
+                self.log_tail()
+            );
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
     /// Waits until a condition is true.
     ///
     /// # Panics
@@ -599,11 +616,17 @@ impl Server {
         )
     }
 
-    /// The last lines of the log.
+    /// The last lines of the log, and all lines of a crash report.
     pub fn log_tail(&self) -> String {
         let log = self.log();
         let lines: Vec<_> = log.lines().collect();
-        lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
+        let report = lines
+            .iter()
+            .position(|line| line.contains("BUG REPORT START"));
+        let first = report
+            .unwrap_or(lines.len())
+            .min(lines.len().saturating_sub(LOG_LINES));
+        lines[first..].join("\n")
     }
 
     fn log_path(&self) -> PathBuf {
