@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the checks of a release that CONTRIBUTING.md lists. Continues after a failed check. Prints at the end the result and the minutes of each.
+# Runs the checks of a release that CONTRIBUTING.md lists, without arguments two at a time. Continues after a failed check. Prints at the end
+# the result and the minutes of each.
 #
 #   scripts/check-release.sh            all checks; writes their record to .ci/release and their minutes to CONTRIBUTING.md
 #   scripts/check-release.sh CHECK...   only these checks
@@ -9,6 +10,7 @@
 #                  recorded commit
 #   KILLS          number of kills of the check kills (default: 200)
 #   COMMANDS       number of commands of the check differential (default: 200,000)
+#   RESULTS        file for the results (default: target/check-release.txt)
 #   SEED           selects the random choices of kills (default: 8) and the commands of differential (default: the time)
 #
 # Exit status: 1 if a check failed or is unknown, or the record cannot be written.
@@ -85,14 +87,20 @@ worst_cases() {
 }
 
 # reproducible, packages, arm64 and musl share what they compile.
-all=(release reproducible packages arm64 musl servers io-threads clients worst-cases test kills faults differential defrag sizing site python first-page image)
-checks=("$@") results=target/check-release.txt
-mkdir -p target && : > $results
+all=(release reproducible packages arm64 musl servers io-threads clients test first-page image)
+# At the same time, one after the other: these use one core, or wait.
+beside=(worst-cases kills faults differential defrag sizing site python)
+checks=("$@") results=${RESULTS:-target/check-release.txt}
+mkdir -p target && : > "$results"
 if [ $# -eq 0 ]; then
     checks=("${all[@]}") writes=1
     [ -z "$(git status --porcelain)" ] || fail "there are uncommitted changes; commit or remove them"
     printf 'commit %s\ndate %s\nmachine %s, %s cores, %s of memory\n' "$(git rev-parse HEAD)" "$(date -u +%F)" \
-        "$(lscpu | sed -n 's/^Model name: *//p')" "$(nproc)" "$(awk '/^MemTotal:/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo)" > $results
+        "$(lscpu | sed -n 's/^Model name: *//p')" "$(nproc)" "$(awk '/^MemTotal:/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo)" > "$results"
+    scripts/install.sh build server source musl lint browser python-tests python-engines clients zig advzip sbom chroot lintian image
+    scripts/fetch.sh server
+    RESULTS=$results.beside scripts/check-release.sh "${beside[@]}" > target/check-release.log 2>&1 &
+    trap 'kill $(jobs -p) 2> /dev/null || true' EXIT
 elif [ "$writes" = 1 ]; then
     commit=$(sed -n 's/^commit //p' .ci/release)
     git diff --quiet "$commit" -- "${released[@]}" || fail "sources or dependencies have changed since the recorded commit $commit; run all checks"
@@ -102,7 +110,7 @@ fi
 run() {
     local result=passed
     step "$check" "$@" || result=failed
-    echo "$check $result $(((step_seconds + 59) / 60))" >> $results
+    echo "$check $result $(((step_seconds + 59) / 60))" >> "$results"
 }
 
 steps ${#checks[@]}
@@ -121,12 +129,17 @@ for check in "${checks[@]}"; do
         *) fail "unknown check: $check" ;;
     esac
 done
+if [ $# -eq 0 ]; then
+    wait || true
+    cat target/check-release.log
+    { cat "$results.beside" && echo "minutes $(((SECONDS + 59) / 60))"; } >> "$results"
+fi
 if [ "$writes" = 1 ]; then
-    [ $# -gt 0 ] || cp $results .ci/release
+    [ $# -gt 0 ] || cp "$results" .ci/release
     while read -r check result; do
         sed -i "s#^$check .*#$check $result#" .ci/release
-    done < <(grep -E ' (passed|failed) ' $results)
+    done < <(grep -E ' (passed|failed) ' "$results")
     ROUGHLY_WRITE=1 scripts/minutes.sh
 fi
-sed -nE 's/ (passed|failed) [0-9]+$/& min/p' $results
-! grep -q ' failed ' $results
+sed -nE 's/ (passed|failed) [0-9]+$/& min/p' "$results"
+! grep -q ' failed ' "$results"

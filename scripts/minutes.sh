@@ -12,7 +12,8 @@ fi
 mkdir -p target
 awk '
     FILENAME == ".ci/minutes" { name = $0; sub(/ [0-9]+$/, "", name); minutes[0, name] = $NF }
-    FILENAME == ".ci/release" && $2 ~ /^(passed|failed)$/ { minutes[1, $1] = $3; minutes[0, "make check-release"] += $3 }
+    FILENAME == ".ci/release" && $2 ~ /^(passed|failed)$/ { minutes[1, $1] = $3 }
+    FILENAME == ".ci/release" && $1 == "minutes" { minutes[0, "make check-release"] = $2 }
     FILENAME != "CONTRIBUTING.md" { next }
     /^\| check of a release / { release = 1 }
     /^$/ { release = 0 }
