@@ -297,7 +297,8 @@ impl Module {
         unsafe { injected::register(ctx) };
         #[cfg(debug_assertions)]
         memory::set_refusals();
-        let asks_for_keys = server.is_none_or(ServerVersion::asks_for_keys);
+        let context = Context::new(ctx);
+        let asks_for_keys = server.is_none_or(|server| server.asks_for_keys(&context));
         let mut all_categories = true;
         for (number, family) in self.families.iter().enumerate() {
             if self.has_family(number) {

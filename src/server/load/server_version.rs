@@ -2,7 +2,7 @@
 
 use crate::server::context::ServerInfo;
 use crate::server::injected;
-use redis_module::raw;
+use redis_module::{Context, ContextFlags, RedisValue, raw};
 
 /// The oldest versions of Redis and Valkey with the functions of the API that the module needs.
 const OLDEST_REDIS: (u32, u32) = (7, 0);
@@ -15,6 +15,10 @@ pub const NEWEST_VALKEY: (u32, u32) = (9, 1);
 
 /// The first version of Redis with `CLUSTER MIGRATION`.
 const REDIS_WITH_SLOT_MIGRATION: (u32, u32) = (8, 4);
+
+/// The last version of Redis, and the first one of Valkey, whose I/O threads are known not to look for keys, or to do so.
+const REDIS_WITHOUT_ASKING_THREADS: (u32, u32) = (8, 0);
+const VALKEY_WITH_ASKING_THREADS: (u32, u32) = (8, 0);
 
 /// A server and its version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,8 +56,18 @@ impl ServerVersion {
     /// first key of a command without it. Redis 8.6 goes by the key specs. While a slot moves to another node (`CLUSTER
     /// MIGRATION`, since 8.4), it asks again for the keys of each command that it sends to this node, sends the command once
     /// more after each answer, and so exhausts its stack.
-    pub(super) fn asks_for_keys(self) -> bool {
-        self.is_valkey || self.number < REDIS_WITH_SLOT_MIGRATION
+    ///
+    /// I/O threads that ask create a context of the module beside the main thread, which ends the server
+    /// (docs/operations.md, "Threads of the server").
+    pub(super) fn asks_for_keys(self, ctx: &Context) -> bool {
+        let (asks, with_threads) = match self.is_valkey {
+            true => (true, self.number >= VALKEY_WITH_ASKING_THREADS),
+            false => (
+                self.number < REDIS_WITH_SLOT_MIGRATION,
+                self.number > REDIS_WITHOUT_ASKING_THREADS,
+            ),
+        };
+        asks && !(with_threads && is_cluster_with_threads(ctx))
     }
 
     /// Why this version cannot load the module, for the log.
@@ -79,6 +93,14 @@ impl ServerVersion {
             "{name} {major}.{minor} is newer than every version that this module was tested on: the newest is {tested_major}.{tested_minor}"
         ))
     }
+}
+
+/// Whether this is a node of a cluster that has I/O threads, or does not say how many.
+fn is_cluster_with_threads(ctx: &Context) -> bool {
+    let threads = || ctx.call("CONFIG", &["GET", "io-threads"]);
+    let is_one = |value: Option<&RedisValue>| matches!(value, Some(RedisValue::SimpleString(threads)) if threads == "1");
+    ctx.get_flags().contains(ContextFlags::CLUSTER)
+        && !matches!(threads(), Ok(RedisValue::Array(values)) if is_one(values.last()))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ pub mod nodes;
 use crate::families::{FAMILIES, NumberSet, PARTS, one_per_family};
 use crate::support::resp::{Connection, Reply};
 use crate::support::sample::Sample;
-use crate::support::server::{Server, Version};
+use crate::support::server::{Options, Server, Version};
 use crate::support::set_on_drop::SetOnDrop;
 use crate::support::state::State;
 use crate::workload::{Random, Unit, Workload};
@@ -45,6 +45,26 @@ fn commands(connection: &mut Connection) -> BTreeMap<String, i64> {
             (name.to_uppercase(), arity)
         })
         .collect()
+}
+
+/// Threads that ask can end the server (docs/operations.md, "Threads of the server"). Then it looks only at the first key of a merge.
+#[test]
+fn io_threads_do_not_ask_for_keys() {
+    for threads in ["1", "2"] {
+        let options = Options::new().arguments(&["--io-threads", threads]);
+        let nodes = Nodes::start_with(1, false, &options);
+        let server = &nodes.servers[0];
+        let has_threads = server.call("CONFIG GET io-threads").to_string() != "*[$io-threads $1]";
+        let version = server.version();
+        let goes_by_specs = version.is_redis_at_least(8, 4);
+        let may_ask = version.is_redis_at_least(8, 1) || version.is_valkey_at_least(8, 0);
+        let expected = match has_threads && may_ask && !goes_by_specs {
+            true => "-CMS: key does not exist",
+            false => "-CROSSSLOT",
+        };
+        let reply = server.call("CMS.MERGE {a}k 1 {b}s").to_string();
+        assert!(reply.starts_with(expected), "{threads} threads: {reply}");
+    }
 }
 
 #[test]
