@@ -389,9 +389,9 @@ impl PartialEq for TopK {
     }
 }
 
-/// Block 0 is the bucket array, and block 1 the powers of the decay; the blocks of the heap follow.
 impl Timed for TopK {}
 
+/// Block 0 is the bucket array, and block 1 the powers of the decay; the blocks of the heap follow.
 impl Blocks for TopK {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         self.table.buckets.bytes.visit(visitor);
