@@ -66,7 +66,6 @@ docs: ## build the documentation site, target/site/index.html
 bench: ## measure the CPU time per command beside RedisBloom, which it fetches, or other modules; needs an idle machine
 	@scripts/bench.sh server
 	@scripts/bench.sh small-keys
-	@scripts/bench.sh batches
 
 fuzz: ## fuzz every decoder and every sketch, for MINUTES (default 11) in total
 	@scripts/fuzz.sh

@@ -5,7 +5,6 @@
 #                                                  the variables below
 #   scripts/bench.sh small-keys [KIND...]          memory per key, and CPU time of creation, random access and deletion of a
 #                                                  million small keys, beside the same modules
-#   scripts/bench.sh batches [COMMAND...]          the worst ratios of commands with 1 to 1,000 items of 4 to 4,096 bytes
 #   scripts/bench.sh huge-pages [CASE...] [pauses]  CPU time and pauses of large keys with and without huge pages
 #   scripts/bench.sh sketches [NAME]               the sketches without a server (benches/sketches.rs)
 #   scripts/bench.sh pauses                        latency of BF.ADD without and during BGSAVE, and the time to load, of
@@ -36,7 +35,7 @@ case $part in
     sketches) exec cargo bench -p benches --bench sketches -- "$@" ;;
     report) exec cargo bench -p benches --bench report ;;
     instructions) exec scripts/instructions.sh "$@" ;;
-    server | small-keys | batches | huge-pages | pauses | rate-limits | set-memory) ;;
+    server | small-keys | huge-pages | pauses | rate-limits | set-memory) ;;
     *)
         echo "bench: unknown part: $part" >&2
         exit 2
@@ -44,7 +43,7 @@ case $part in
 esac
 scripts/build-module.sh
 case $part in
-    server | small-keys | batches)
+    server | small-keys)
         ROUGHLY_REDISBLOOM=${ROUGHLY_REDISBLOOM:-$(scripts/fetch.sh redisbloom)}
         export ROUGHLY_REDISBLOOM
         [ "$part" = server ] || set -- "--$part" "$@"

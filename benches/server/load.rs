@@ -12,7 +12,7 @@ const CONNECTIONS: usize = 8;
 const MAX_PIPELINED_COMMANDS: usize = 64;
 /// Maximum number of pipelined arguments per connection. Fewer commands with many arguments are pipelined.
 const MAX_PIPELINED_ARGUMENTS: usize = 6_400;
-/// Digits of a generated number, unless a load has fewer.
+/// Digits of a generated number.
 const DIGITS: usize = 12;
 /// Placeholder of a random number in a command.
 const RANDOM: u8 = b'#';
@@ -42,8 +42,6 @@ pub struct Load {
     pub commands: usize,
     /// Random numbers are uniform in `0..range`.
     range: u64,
-    /// Digits of a number.
-    digits: usize,
 }
 
 impl Load {
@@ -72,14 +70,7 @@ impl Load {
             arguments,
             commands: commands as usize,
             range,
-            digits: DIGITS,
         }
-    }
-
-    /// The same load, whose numbers have this many digits.
-    pub fn with_digits(mut self, digits: usize) -> Self {
-        self.digits = digits;
-        self
     }
 
     /// Name of the command.
@@ -107,12 +98,12 @@ impl Batch {
         for argument in &load.arguments {
             let is_number = |byte| byte == RANDOM || byte == NEXT;
             let in_argument = argument.bytes().filter(|&byte| is_number(byte)).count();
-            let len = argument.len() + in_argument * (load.digits - 1);
+            let len = argument.len() + in_argument * (DIGITS - 1);
             bytes.extend_from_slice(format!("${len}\r\n").as_bytes());
             for byte in argument.bytes() {
                 if is_number(byte) {
                     numbers.push((bytes.len(), byte == RANDOM));
-                    bytes.resize(bytes.len() + load.digits, b'0');
+                    bytes.resize(bytes.len() + DIGITS, b'0');
                 } else {
                     bytes.push(byte);
                 }
@@ -149,7 +140,7 @@ impl Batch {
                     *next - 1
                 }
             };
-            for digit in self.bytes[at..at + load.digits].iter_mut().rev() {
+            for digit in self.bytes[at..at + DIGITS].iter_mut().rev() {
                 *digit = b'0' + (number % 10) as u8;
                 number /= 10;
             }

@@ -24,7 +24,6 @@
 //! |---|---|
 //! | `--huge-pages` | the cases on large arrays, with `sketch-huge-pages yes` and `no` ([`huge_pages`]) |
 //! | `--small-keys` | memory, creation, random access and deletion of many small keys ([`small_keys`]) |
-//! | `--batches` | commands with several items, by number and length of the items ([`batches`]) |
 //!
 //! Arguments select the cases whose names contain one of them; `--quick` runs one pass with a twentieth of the commands. Both
 //! write no file.
@@ -32,7 +31,6 @@
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
-mod batches;
 mod cases;
 mod huge_pages;
 mod load;
@@ -150,7 +148,6 @@ fn main() {
         match argument.as_str() {
             "--huge-pages" => return huge_pages::run(selects, !arguments.is_empty(), load_before),
             "--small-keys" => return small_keys::run(selects, arguments.is_empty(), load_before),
-            "--batches" => return batches::run(selects),
             _ => {}
         }
     }
