@@ -4,7 +4,7 @@ use super::page::Page;
 use std::path::Path;
 
 /// The end of the rows of these versions.
-pub const ON_EVERY_CHANGE: &str = "| on every change |";
+pub const ON_EVERY_CHANGE: &str = "| on every change; 8.0 and 8.1 a sample |";
 
 /// Major and minor versions of a kind (`Redis` or `Valkey`), in the order of the page.
 ///
