@@ -59,6 +59,7 @@ apt_from() {
         -o "Dir::State=$state/state" -o "Dir::State::status=$state/status" -o "Dir::Cache=$state/cache"
         -o Debug::NoLocking=1 -o APT::Sandbox::User=root -o Acquire::Languages=none -o Acquire::Retries=2)
     [ -z "${architecture:-}" ] || options+=(-o "APT::Architecture=$architecture" -o "APT::Architectures=$architecture")
+    [ -n "$(archives)" ] || say "apt-get has no package lists: run apt-get update"
     for archive in $(archives); do
         rm -rf "$state"
         mkdir -p "$state/state/lists/partial" "$state/cache/archives/partial"
@@ -174,8 +175,8 @@ compile_redis() {
         tail -n 20 "$dir/build.log" >&2
         return 1
     fi
-    mv "$dir/apt/redis/src/redis-server" "$dir/server"
     mv "$dir/apt/redis/src/redis-cli" "$dir/cli"
+    mv "$dir/apt/redis/src/redis-server" "$dir/server"
     rm -rf "$dir/apt"
 }
 
@@ -337,6 +338,12 @@ get_chroot() {
 
 what=${1:-}
 [ $# -eq 0 ] || shift
+# Another run in this directory may fetch the same.
+if [ "$what" != list ]; then
+    mkdir -p target
+    exec 8> "target/fetch-$what.lock"
+    flock 8
+fi
 case $what in
     emulator | libc | server-for) target_field "${1:-}" 1 > /dev/null ;;
 esac

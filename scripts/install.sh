@@ -54,35 +54,27 @@ as_root() {
     if [ "$(id -u)" -eq 0 ]; then
         "$@"
     elif on_path sudo; then
-        sudo "$@"
+        # By default, sudo removes the variables of a proxy.
+        sudo env ${http_proxy:+"http_proxy=$http_proxy"} ${https_proxy:+"https_proxy=$https_proxy"} "$@"
     else
         say "root or sudo is required for: $*"
         return 1
     fi
 }
 
-# Debian starts a newly installed server as a service, which would listen on port 6379. While
-# /usr/sbin/policy-rc.d exits with 101, packages start no services.
-policy=/usr/sbin/policy-rc.d
-made_policy=no
-forbid_services() {
-    if [ ! -e "$policy" ]; then
-        # shellcheck disable=SC2016
-        as_root sh -c 'printf "#!/bin/sh\nexit 101\n" > "$1" && chmod +x "$1"' sh "$policy"
-        made_policy=yes
-    fi
-}
-allow_services() {
-    if [ "$made_policy" = yes ]; then
-        as_root rm -f "$policy"
-        made_policy=no
-    fi
-}
-trap allow_services EXIT
-
+# Debian starts a newly installed server as a service, which would listen on port 6379. While /usr/sbin/policy-rc.d exits with 101,
+# packages start no services. The lock is that of the machine: another run, also in another directory, would remove the policy.
 apt_install() {
-    as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "$@" < /dev/null
+    # shellcheck disable=SC2016
+    as_root flock /run/lock/roughly-install sh -c '
+        policy=/usr/sbin/policy-rc.d line="# Temporary, of the installation of packages for Roughly."
+        if [ ! -e $policy ] || grep -qxF "$line" $policy; then
+            trap "rm -f $policy" EXIT
+            trap "exit 1" HUP INT TERM
+            printf "#!/bin/sh\n%s\nexit 101\n" "$line" > $policy && chmod 755 $policy
+        fi
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "$@"
+    ' sh "$@" < /dev/null
 }
 
 # apt_update: downloads the lists of packages. apt-get waits for the lock of the packages, but not for that of the lists.
@@ -97,15 +89,6 @@ apt_update() {
     return 1
 }
 
-# one_at_a_time COMMAND...: waits for other runs of this script, because one would remove the policy of another.
-one_at_a_time() {
-    mkdir -p target
-    {
-        flock 9
-        "$@" 9>&-
-    } 9> target/install.lock
-}
-
 # install WHY PACKAGE...
 install() {
     local why=$1
@@ -115,17 +98,8 @@ install() {
         return 1
     fi
     say "$why: installing the Debian packages $*"
-    one_at_a_time install_packages "$@"
-}
-
-install_packages() {
-    forbid_services
     # The package lists may be missing or outdated.
-    if ! apt_install "$@"; then
-        apt_update
-        apt_install "$@"
-    fi
-    allow_services
+    apt_install "$@" || { apt_update && apt_install "$@"; }
 }
 
 has_c_compiler() {
@@ -144,6 +118,12 @@ need_build() {
         say "cargo is not on the PATH: install Rust first, with rustup or from your distribution"
         return 1
     fi
+    local required
+    required=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    if ! printf '%s\n' "$required" "$(cargo --version | cut -d ' ' -f 2)" | sort -VC; then
+        say "$(cargo --version) is too old: install Rust $required or later, with rustup (Debian 13: apt-get install rustup)"
+        return 1
+    fi
     has_c_compiler || install "a C compiler is missing" gcc libc6-dev
     has_libclang || install "libclang is missing" libclang-dev
 }
@@ -158,7 +138,7 @@ need_server() {
     fi
     # Each Debian release has redis-server, valkey-server or both.
     if on_path apt-cache && ! has_package redis-server && ! has_package valkey-server; then
-        one_at_a_time apt_update
+        apt_update
     fi
     if has_package redis-server || ! has_package valkey-server; then
         install "no Redis or Valkey server on the PATH" redis-server redis-tools
@@ -171,7 +151,7 @@ need_lint() {
     local component directory=target/promtool
     for component in fmt clippy; do
         if ! cargo "$component" --version > /dev/null 2>&1; then
-            say "the toolchain has no $component: adding it with rustup"
+            say "the toolchain has no $component: adding it with rustup (Debian's Rust: install rustfmt and rust-clippy)"
             rustup component add "${component/fmt/rustfmt}"
         fi
     done
@@ -183,11 +163,12 @@ need_lint() {
     say "promtool is missing: unpacking it from the Debian package prometheus into $directory"
     rm -rf "$directory"
     mkdir -p "$directory"
-    one_at_a_time apt_update
+    apt_update
     (cd "$directory" && apt-get -qq -o APT::Sandbox::User=root download prometheus)
-    dpkg-deb --fsys-tarfile "$directory"/prometheus_*.deb \
-        | tar -x -C "$directory" --strip-components=3 ./usr/bin/promtool
+    dpkg-deb --fsys-tarfile "$directory"/prometheus_*.deb | tar -xO ./usr/bin/promtool > "$directory/new"
     rm "$directory"/prometheus_*.deb
+    chmod +x "$directory/new"
+    mv "$directory/new" "$directory/promtool"
 }
 
 need_tools() {
@@ -204,17 +185,23 @@ need_venv() {
     python3 -c 'import ensurepip, venv' 2> /dev/null || install "Python with venv is missing" python3 python3-venv
 }
 
+# environment REQUIREMENTS: prints what identifies a virtual environment, which contains its path and that of Python.
+environment() {
+    echo "# $PWD, $(python3 --version 2> /dev/null)"
+    cat "$1"
+}
+
 # python_packages DIRECTORY REQUIREMENTS: creates a virtual environment with exactly these packages.
 python_packages() {
     local directory=$1 requirements=$2
-    if ! cmp -s "$requirements" "$directory/requirements.txt"; then
+    if ! environment "$requirements" | cmp -s - "$directory/requirements.txt"; then
         say "installing the Python packages of $requirements into $directory"
         need_venv
         rm -rf "$directory"
         python3 -m venv "$directory"
         "$directory/bin/pip" install --quiet --disable-pip-version-check -r "$requirements"
         # Last, so that the next run repeats a failed installation.
-        cp "$requirements" "$directory/requirements.txt"
+        environment "$requirements" > "$directory/requirements.txt"
     fi
 }
 

@@ -31,7 +31,7 @@ asan() {
 # Valgrind replaces the server's allocator and is slow, so the tests of time, of memory limits, and of active
 # defragmentation, which needs jemalloc, are skipped.
 skip=()
-for name in defrag million huge crash_recovery memory limit soak at_once seconds extreme_numbers refused_growth worst_cases faults; do
+for name in huge crash_recovery memory_usage maxmemory key_limit lazy_free soak at_once seconds extreme_numbers worst_cases faults; do
     skip+=(--skip "$name")
 done
 filters=(hostile integration bloom:: cuckoo:: count_min:: top_k t_digest)
@@ -50,7 +50,7 @@ run_valgrind() {
 #!/bin/sh
 exec valgrind --quiet --leak-check=full --show-leak-kinds=definite --num-callers=40 \\
     --suppressions='$directory/suppressions' --soname-synonyms='somalloc=*jemalloc*' --log-file='$logs/%p.log' \\
-    $(command -v "$(scripts/find-server.sh)") "\$@"
+    '$(command -v "$(scripts/find-server.sh)")' "\$@"
 STARTER
     chmod +x "$directory/server"
 
@@ -59,6 +59,7 @@ STARTER
     ROUGHLY_MODULE=$directory/release/libroughly.so ROUGHLY_SERVER=$directory/server ROUGHLY_SHUTDOWN=1 ROUGHLY_TIME_FACTOR=10 \
         cargo test --test server -- --test-threads=2 "${skip[@]}" "${filters[@]}" || status=$?
 
+    compgen -G "$logs/*.log" > /dev/null || { echo "memory: no server ran" >&2 && exit 1; }
     # A record of valgrind is a paragraph of lines "==PID== ...", which an empty line ends. A frame of the module
     # names the library or, if it has symbols, a function of the crate and a line of a Rust file.
     errors=$(cat "$logs"/*.log | sed -E 's/^==[0-9]+== ?//' \

@@ -16,6 +16,42 @@
 unset CDPATH CARGO_TARGET_DIR CARGO_BUILD_TARGET CARGO_BUILD_TARGET_DIR REDISCLI_AUTH VALKEYCLI_AUTH FORCE_COLOR CLICOLOR_FORCE PYTHONOPTIMIZE
 export LC_ALL=C.UTF-8
 
+# The tests replace programs by scripts.
+program=$(mktemp)
+printf '#!/bin/sh\n' > "$program"
+chmod +x "$program"
+"$program" 2> /dev/null || {
+    echo "$(basename "$0" .sh): no programs run in ${TMPDIR:-/tmp} (noexec?): set TMPDIR to another directory" >&2
+    exit 1
+}
+rm "$program"
+unset program
+
+# processors: prints the number of processors that the control group allows, at most all.
+processors() {
+    local quota period count
+    count=$(nproc)
+    if read -r quota period 2> /dev/null < /sys/fs/cgroup/cpu.max && [ "$quota" != max ]; then
+        quota=$(((quota + period - 1) / period))
+        [ "$quota" -ge "$count" ] || count=$quota
+    fi
+    echo "$count"
+}
+
+# Incremental compilation and debug information help only repeated builds. The same in all scripts, so that they use the same test
+# programs.
+build_once() {
+    export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_TEST_DEBUG=false
+}
+
+# end_jobs: ends the background jobs that were started with `set -m`, and what they started.
+end_jobs() {
+    local job
+    for job in $(jobs -p); do
+        kill -- "-$job" 2> /dev/null || true
+    done
+}
+
 step_number=0 step_count=0 step_times=()
 
 # steps COUNT [MINUTES]: sets the number of steps.

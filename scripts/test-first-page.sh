@@ -104,7 +104,8 @@ if [ $# -eq 0 ]; then
     scripts/build-module.sh
     module=$(realpath "${ROUGHLY_MODULE:-target/${ROUGHLY_PROFILE:-checks}/libroughly.so}")
     git clone --quiet . "$dir/clone"
-    port=$((20000 + RANDOM % 12000)) programs=$dir/programs
+    until port=$((20000 + RANDOM % 12000)) && ! (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; do :; done
+    programs=$dir/programs
     mkdir -p "$dir/root/etc/redis"
     printf 'port %s\nbind 127.0.0.1\nsave ""\n' "$port" > "$dir/root/etc/redis/redis.conf"
     # Both build the same sources; a new build with other optimizations would take minutes.
@@ -119,13 +120,14 @@ LINES
 #!/bin/sh
 [ "\$*" = "restart redis-server" ] || exit 2
 sed "s|^loadmodule /usr|loadmodule $dir/root/usr|" "$dir/root/etc/redis/redis.conf" > "$dir/root/started.conf"
-exec $(scripts/find-server.sh) "$dir/root/started.conf" --daemonize yes
+'$(scripts/find-server.sh)' "$dir/root/started.conf" --daemonize yes || exit
+until '$(scripts/find-server.sh cli)' -p $port PING > /dev/null 2>&1; do sleep 0.05; done
 LINES
     # The port of the page is 6379.
     program redis-cli << LINES
 #!/bin/sh
 case " \$* " in *' -p '*) ;; *) set -- -p $port "\$@" ;; esac
-exec $(scripts/find-server.sh cli) "\$@"
+exec '$(scripts/find-server.sh cli)' "\$@"
 LINES
     first_page
     passed "the commands of README.md work in a clone"
@@ -164,7 +166,8 @@ for suite in "$@"; do
     program systemctl << 'LINES'
 #!/bin/sh
 [ "$*" = "restart redis-server" ] || exit 2
-exec redis-server /etc/redis/redis.conf --daemonize yes --dir /tmp
+redis-server /etc/redis/redis.conf --daemonize yes --dir /tmp || exit
+until redis-cli PING > /dev/null 2>&1; do sleep 0.05; done
 LINES
     first_page
     passed "make test on $suite"

@@ -14,6 +14,7 @@
 # Exit status: 2 if the target is unknown or that of this machine, or there is no server for it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/steps.sh
 . scripts/targets.sh
 target=${1:?the first argument is a target}
 shift
@@ -50,8 +51,7 @@ case $target in
         ;;
 esac
 
-# As in scripts/test.sh.
-export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_TEST_DEBUG=false
+build_once
 ROUGHLY_MODULE=$(scripts/cross.sh "$target" module)
 export ROUGHLY_MODULE
 if [ $# -eq 0 ]; then

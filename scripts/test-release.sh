@@ -10,6 +10,8 @@ trap 'rm -rf "$dir"' EXIT
 git clone --quiet . "$dir/clone"
 cp scripts/*.sh "$dir/clone/scripts"
 cd "$dir/clone"
+# The user's settings can sign commits or run hooks.
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 export GIT_AUTHOR_NAME=test GIT_AUTHOR_EMAIL=test@example.org GIT_COMMITTER_NAME=test GIT_COMMITTER_EMAIL=test@example.org
 # A clone has the tags of the repository.
 git tag --list | xargs -r git tag -d > /dev/null

@@ -23,7 +23,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/steps.sh
-export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(processors)))}
 run=sample
 if [ "${1:-}" = all ]; then
     run=all
@@ -38,8 +38,7 @@ else
     export ROUGHLY_SAMPLE PROPTEST_CASES=64
     echo "test: sample $seed of the cases; make test-all runs all"
 fi
-# Incremental compilation and debug information help only repeated builds.
-[ $run = some ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_TEST_DEBUG=false
+[ $run = some ] || build_once
 
 # The runner of Cargo for this machine: without its directory, because Cargo splits this at spaces.
 target=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
@@ -71,7 +70,10 @@ case $run in
     all) steps 3 12 ;;
     some) steps 3 ;;
 esac
-step "compiler and libclang" scripts/install.sh build
+needs=(build)
+# If sudo needs a password, it cannot ask for it beside the builds.
+[ "$(id -u)" -eq 0 ] || sudo -n true 2> /dev/null || needs+=(server examples git)
+step "missing programs for the build" scripts/install.sh "${needs[@]}"
 step "module, test programs, and missing programs beside them" build "$@"
 server=$("$(scripts/find-server.sh)" --version)
 tests=(scripts/server-tests.sh test-all)

@@ -33,7 +33,8 @@ start_server() {
         "$program" --port "$ROUGHLY_PORT" --bind 127.0.0.1 --daemonize no --dir "$dir" --save "" \
             --appendonly no --logfile "$dir/server.log" --loadmodule "$ROUGHLY_MODULE" "${arguments[@]}" &
         server=$!
-        while kill -0 "$server" 2> /dev/null; do
+        for _ in {1..1200}; do
+            kill -0 "$server" 2> /dev/null || break
             # The process ID must match, because another server may use the same port.
             if "$client" -p "$ROUGHLY_PORT" INFO server 2> /dev/null | tr -d '\r' \
                 | grep -x "process_id:$server" > /dev/null; then

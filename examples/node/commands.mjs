@@ -8,7 +8,7 @@
 import { createClient } from 'redis';
 
 const port = Number(process.env.ROUGHLY_PORT ?? 6379);
-const client = createClient({ socket: { port } });
+const client = createClient({ socket: { host: '127.0.0.1', port } });
 await client.connect();
 if ((await client.info('keyspace')).includes('keys=')) {
   console.error(`The server on port ${port} has keys. Set ROUGHLY_PORT to the port of a server without data.`);

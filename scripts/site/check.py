@@ -96,7 +96,7 @@ async function search(texts) {
   const type = async (text, isDone) => {
     input.value = text;
     input.dispatchEvent(new Event("keyup"));
-    for (let wait = 0; wait < 100 && !isDone(); wait++) await sleep(20);
+    for (let wait = 0; wait < 3000 && !isDone(); wait++) await sleep(20);
   };
   doc.querySelector("#__search").click();
   input.focus();

@@ -252,7 +252,10 @@ pub(crate) fn listed(patterns: &[&str]) -> Vec<PathBuf> {
         "--",
     ];
     let listed = Command::new("git").args(arguments).args(patterns).output();
-    let listed = String::from_utf8(listed.expect("git").stdout).expect("names");
+    let listed = listed.expect("git");
+    let error = String::from_utf8_lossy(&listed.stderr);
+    assert!(listed.status.success(), "git ls-files: {error}");
+    let listed = String::from_utf8(listed.stdout).expect("names");
     let paths = listed.lines().map(PathBuf::from);
     paths.filter(|path| path.is_file()).collect()
 }

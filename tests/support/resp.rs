@@ -75,7 +75,6 @@ impl Reply {
     ///
     /// # Panics
     /// If the reply is no array.
-    #[allow(dead_code)] // Not all test programs use it.
     pub fn integers(&self) -> Vec<i64> {
         let items = self.items().unwrap_or_else(|| panic!("no array: {self}"));
         items.iter().filter_map(Self::integer).collect()
@@ -85,7 +84,6 @@ impl Reply {
     ///
     /// # Panics
     /// If there is none.
-    #[allow(dead_code)] // Not all test programs use it.
     pub fn number(&self, field: &str) -> i64 {
         let number = self.field(field).and_then(Self::integer);
         number.unwrap_or_else(|| panic!("no number {field}: {self}"))
@@ -136,7 +134,6 @@ impl Reply {
 }
 
 /// An error with this text.
-#[allow(dead_code)] // Not all test programs use it.
 pub fn error(text: &str) -> Reply {
     Reply::Error(text.as_bytes().to_vec())
 }
@@ -269,7 +266,6 @@ impl Connection {
     }
 
     /// Sends a command as [`Connection::call`]; the reply must have this text.
-    #[allow(dead_code)] // Not all test programs use it.
     #[track_caller]
     pub fn check(&mut self, command: &str, reply: impl AsRef<str>) {
         assert_eq!(self.call(command).to_string(), reply.as_ref(), "{command}");
@@ -277,7 +273,6 @@ impl Connection {
 
     /// Runs the lines of a text: [`Connection::check`] for `COMMAND => REPLY`, [`Connection::run`] for `COMMAND`. A reply that
     /// ends with `...` is only the beginning. Empty lines and lines that begin with `#` are skipped.
-    #[allow(dead_code)] // Not all test programs use it.
     #[track_caller]
     pub fn check_all(&mut self, lines: &str) {
         let lines = lines.lines().map(str::trim);
@@ -300,7 +295,6 @@ impl Connection {
     ///
     /// # Panics
     /// If the key is missing.
-    #[allow(dead_code)] // Not all test programs use it.
     pub fn payload(&mut self, key: &str) -> Vec<u8> {
         match self.send(&["DUMP", key]) {
             Reply::Bulk(payload) => payload,
@@ -373,7 +367,6 @@ impl Connection {
     ///
     /// # Errors
     /// Any error of the socket.
-    #[allow(dead_code)] // Not all test programs use it.
     pub fn skip_newlines(&mut self) -> io::Result<()> {
         while self.stream.fill_buf()?.first() == Some(&b'\n') {
             self.stream.consume(1);

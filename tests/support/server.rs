@@ -84,7 +84,6 @@ impl Options {
 
     /// Uses the module as `cargo test` builds it, without optimization: only debug builds support injected faults
     /// and the test clock (src/server/injected.rs).
-    #[allow(dead_code)] // Not all test programs use it.
     pub fn debug_module(mut self) -> Self {
         self.debug_module = true;
         self
@@ -103,7 +102,6 @@ impl Options {
     }
 
     /// Lets [`Server::limit_files`] work: writes beyond the limit fail instead of ending the process.
-    #[allow(dead_code)] // Not all test programs use it.
     pub fn tolerates_file_limit(mut self) -> Self {
         self.tolerates_file_limit = true;
         self
@@ -128,7 +126,6 @@ impl Options {
     }
 
     /// Starts the server as a node of a cluster, with a free port for the cluster bus ([`Server::bus_port`]).
-    #[allow(dead_code)] // Not all test programs use it.
     pub fn cluster(mut self) -> Self {
         self.cluster = true;
         self
@@ -188,7 +185,6 @@ impl Server {
     }
 
     /// Starts a server as [`Server::start`], and a replica of it.
-    #[allow(dead_code)] // Not all test programs use it.
     pub fn with_replica() -> (Self, Self) {
         let (primary, mut replica) = (Self::start(), Self::start());
         replica.replicate(&primary);
@@ -201,7 +197,6 @@ impl Server {
     }
 
     /// The port of the cluster bus of a server with [`Options::cluster`].
-    #[allow(dead_code)] // Not all test programs use it.
     pub fn bus_port(&self) -> u16 {
         self.bus_port
     }
@@ -223,7 +218,6 @@ impl Server {
 
     /// Sets the clock of a server with [`Options::debug_module`]: milliseconds since the Unix epoch, or with a sign, a
     /// difference to the server's time.
-    #[allow(dead_code)] // Not all test programs use it.
     pub fn set_clock(&self, clock: &str) {
         // A server must not read an incomplete file.
         let (new, file) = (
@@ -236,7 +230,6 @@ impl Server {
 
     /// Moves the clock of a server with [`Options::debug_module`] to another second and stops it there. Rate limits of the log
     /// allow one line in each second.
-    #[allow(dead_code)] // Not all test programs use it.
     pub fn enter_next_second(&self) {
         // Later than the clocks of all servers that were started before.
         static SECOND: AtomicU64 = AtomicU64::new(1 << 30);
@@ -249,7 +242,6 @@ impl Server {
     ///
     /// # Panics
     /// If `prlimit` fails.
-    #[allow(dead_code)] // Not all test programs use it.
     pub fn limit_files(&self, bytes: Option<u64>) {
         let limit = bytes.map_or("unlimited".to_owned(), |bytes| bytes.to_string());
         let set = Command::new("prlimit")
@@ -284,21 +276,18 @@ impl Server {
     }
 
     /// [`Connection::run`] over a new connection.
-    #[allow(dead_code)] // Not all test programs use it.
     #[track_caller]
     pub fn run(&self, command: &str) -> Reply {
         self.resp2().run(command)
     }
 
     /// [`Connection::ok`] over a new connection.
-    #[allow(dead_code)] // Not all test programs use it.
     #[track_caller]
     pub fn ok(&self, command: &str) {
         self.resp2().ok(command);
     }
 
     /// [`Connection::check`] over a new connection.
-    #[allow(dead_code)] // Not all test programs use it.
     #[track_caller]
     pub fn check(&self, command: &str, reply: impl AsRef<str>) {
         self.resp2().check(command, reply);
@@ -417,7 +406,6 @@ impl Server {
     ///
     /// # Errors
     /// The end of the log if the server stops.
-    #[allow(dead_code)] // Not all test programs use it.
     pub fn try_relaunch_with(&mut self, options: Options) -> Result<(), String> {
         self.options = options;
         self.launch()

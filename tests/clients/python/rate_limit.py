@@ -6,6 +6,7 @@ stopped, that lost the key, and that was started again.
 Environment: ROUGHLY_SERVER is the server program, and ROUGHLY_MODULE the module (both required).
 """
 
+import atexit
 import contextlib
 import http.client
 import os
@@ -35,12 +36,13 @@ async def app(scope, receive, send):
     await send({"type": "http.response.start", "status": 200, "headers": [(b"x-app", b"1")]})
     await send({"type": "http.response.body", "body": body})
 
-def limited(**options):
-    return rate_limit.RateLimit(app, rate_limit.connect(timeout=3, port=PORT), limit=10, **options)
+def limited(timeout=60, **options):
+    return rate_limit.RateLimit(app, rate_limit.connect(timeout=timeout, port=PORT), limit=10, **options)
 
 opened = limited()
 closed = limited(fail_open=False)
 proxied = limited(proxies=1)
+hasty, strict = limited(3), limited(3, fail_open=False)
 """
 
 
@@ -89,6 +91,7 @@ class Site:
         options = ["--uds", self.address] if unix else ["--port", str(self.address)]
         command = [sys.executable, "-m", "uvicorn", f"app:{name}", "--log-level", "warning", "--lifespan", "on", *options]
         self.process = subprocess.Popen(command, cwd=directory)
+        atexit.register(self.process.kill)
         wait_until(self.is_ready)
 
     def is_ready(self):
@@ -128,6 +131,7 @@ def main():
         with server(port, directory) as process:
             opened, closed = Site("opened", directory), Site("closed", directory)
             proxied = Site("proxied", directory, unix=True)
+            hasty, strict = Site("hasty", directory), Site("strict", directory)
             client = redis.Redis(port=port)
 
             # The application was started, the missing key is created, and every reply has the header.
@@ -154,13 +158,13 @@ def main():
             # A server that hangs: each request has the answer of the option, and few of them wait for the time-out.
             process.send_signal(signal.SIGSTOP)
             start = time.monotonic()
-            assert opened.status(20) == [200] * 20
-            assert closed.status(20) == [503] * 20
-            assert "ratelimit" not in opened.get()[1]
+            assert hasty.status(20) == [200] * 20
+            assert strict.status(20) == [503] * 20
+            assert "ratelimit" not in hasty.get()[1]
             assert time.monotonic() - start < 41 * 3
             process.send_signal(signal.SIGCONT)
-            wait_until(lambda: opened.get()[0] == 429)
-            wait_until(lambda: closed.get()[0] == 429)
+            wait_until(lambda: hasty.get()[0] == 429)
+            wait_until(lambda: strict.get()[0] == 429)
 
         # Without a server, and with a new one.
         assert opened.status(2) == [200] * 2 and closed.status(2) == [503] * 2
@@ -173,7 +177,7 @@ def main():
             wait_until(lambda: closed.get()[0] == 503)
             redis.Redis(port=port).replicaof("NO", "ONE")
             wait_until(lambda: closed.get()[0] != 503)
-        for site in (opened, closed, proxied):
+        for site in (opened, closed, proxied, hasty, strict):
             site.stop()
     print("  rate limit in uvicorn")
 

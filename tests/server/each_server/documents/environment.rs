@@ -75,6 +75,10 @@ impl Environment {
             "sh" => {
                 let script = self.with_ports(&text);
                 let programs = self.programs().path().display().to_string();
+                // In a directory without executable programs, the shell would run the real client on the user's server.
+                let script = format!(
+                    "[ \"$(command -v redis-cli)\" = '{programs}/redis-cli' ] || {{ echo '{programs} has no programs' >&2; exit 1; }}\n{script}"
+                );
                 // The pages call the installed programs by name.
                 let here = env::current_dir().expect("a directory");
                 let (scripts, monitoring) =
