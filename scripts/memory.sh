@@ -31,7 +31,7 @@ asan() {
 # Valgrind replaces the server's allocator and is slow, so the tests of time, of memory limits, and of active
 # defragmentation, which needs jemalloc, are skipped.
 skip=()
-for name in huge crash_recovery memory_usage maxmemory key_limit lazy_free soak at_once seconds extreme_numbers worst_cases faults; do
+for name in huge crash_recovery memory key_limit soak at_once seconds extreme_numbers worst_cases faults; do
     skip+=(--skip "$name")
 done
 filters=(hostile integration bloom:: cuckoo:: count_min:: top_k t_digest)
