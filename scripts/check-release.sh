@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Runs the checks of a release that CONTRIBUTING.md lists, without arguments two at a time. Continues after a failed check. Prints at the end
-# the result and the minutes of each.
+# Runs the checks of a release that CONTRIBUTING.md lists, two at a time. Continues after a failed check. Prints at the end the result and the
+# minutes of each.
 #
 #   scripts/check-release.sh            all checks; writes their record to .ci/release and their minutes to CONTRIBUTING.md
 #   scripts/check-release.sh CHECK...   only these checks
+#   scripts/check-release.sh queue      used by this script: runs the checks that another process has not begun
 #
 # Environment:
 #   ROUGHLY_WRITE  with 1 and CHECK: replaces the results of these checks in the record, if the sources and dependencies are those of the
@@ -40,13 +41,16 @@ differential() {
     build server && scripts/fetch.sh redisbloom && ROUGHLY_COMMANDS=${COMMANDS:-200000} ROUGHLY_SEED=${SEED:-$(date +%s)} \
         cargo test --quiet --test server -- differential:: redisbloom::random_commands --nocapture
 }
+# recorded SERVER COMMAND...: runs tests that record what each type supports, and checks that nothing is missing.
+recorded() {
+    local records=$PWD/target/abilities-$1
+    rm -rf "$records" && mkdir -p "$records" && ROUGHLY_ABILITIES=$records/$1.txt "${@:2}" \
+        && ROUGHLY_ABILITIES=$records cargo test --quiet --test documents -- --include-ignored abilities::
+}
 defrag() {
     local server=redis-defrag
-    local records=$PWD/target/$server
-    build && scripts/fetch.sh server $server && rm -rf "$records" && mkdir "$records" \
-        && ROUGHLY_ABILITIES=$records/$server.txt ROUGHLY_SERVER=$PWD/target/servers/$server/server \
-            cargo test --quiet --test defrag -- --test-threads 1 \
-        && ROUGHLY_ABILITIES=$records cargo test --quiet --test documents -- --include-ignored abilities::
+    build && scripts/fetch.sh server $server \
+        && ROUGHLY_SERVER=$PWD/target/servers/$server/server recorded $server cargo test --quiet --test defrag -- --test-threads 1
 }
 sizing() {
     build server browser && cargo test --test sizing
@@ -88,23 +92,28 @@ worst_cases() {
     build server && ROUGHLY_WORST_CASE_MIB=128 cargo test --quiet --test server -- once::worst_cases --test-threads 1
 }
 
-# reproducible, packages, arm64 and musl share what they compile.
-all=(release reproducible packages arm64 musl servers io-threads clients test first-page image)
-# At the same time, one after the other: these use one core, or wait.
-beside=(worst-cases kills faults differential defrag sizing site python)
-checks=("$@") results=${RESULTS:-target/check-release.txt}
-mkdir -p target && : > "$results"
+# Those of a line run one after the other, because they share what they compile or need the results of each other. The longest lines are
+# first.
+all="release reproducible packages arm64 musl
+worst-cases
+test servers io-threads clients
+first-page image
+python
+kills faults differential defrag sizing site"
+results=${RESULTS:-target/check-release.txt}
+mkdir -p target
+if [ "${1:-}" != queue ]; then
+    : > "$results"
+    tr ' ' '\n' <<< "$*" > target/checks.txt
+fi
 if [ $# -eq 0 ]; then
-    checks=("${all[@]}") writes=1
+    echo "$all" > target/checks.txt
+    writes=1
     [ -z "$(git status --porcelain)" ] || fail "there are uncommitted changes; commit or remove them"
     printf 'commit %s\ndate %s\nmachine %s, %s cores, %s of memory\n' "$(git rev-parse HEAD)" "$(date -u +%F)" \
         "$(lscpu | sed -n 's/^Model name: *//p')" "$(nproc)" "$(awk '/^MemTotal:/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo)" > "$results"
     scripts/install.sh build server source musl lint browser python-tests python-engines clients zig advzip sbom chroot lintian image
     scripts/fetch.sh server
-    set -m
-    RESULTS=$results.beside scripts/check-release.sh "${beside[@]}" > target/check-release.log 2>&1 &
-    set +m
-    trap end_jobs EXIT
 elif [ "$writes" = 1 ]; then
     commit=$(sed -n 's/^commit //p' .ci/release)
     git diff --quiet "$commit" -- "${released[@]}" || fail "sources or dependencies have changed since the recorded commit $commit; run all checks"
@@ -117,12 +126,23 @@ run() {
     echo "$check $result $(((step_seconds + 59) / 60))" >> "$results"
 }
 
-steps ${#checks[@]}
-for check in "${checks[@]}"; do
+# next: sets `checks` to the next line of the queue, which both processes read at the descriptor 7.
+next() {
+    exec 9> target/checks.lock
+    flock 9
+    local status=0
+    read -r -a checks <&7 || status=$?
+    exec 9>&-
+    return $status
+}
+
+# start CHECK: runs a check.
+start() {
+    check=$1
     case $check in
         release | packages | reproducible | image) run "scripts/test-$check.sh" ;;
         first-page) run scripts/test-first-page.sh bookworm trixie ;;
-        test) run scripts/test.sh all ;;
+        test) run recorded installed scripts/test.sh all ;;
         servers) run scripts/test-matrix.sh ;;
         io-threads) run scripts/test-matrix.sh io-threads ;;
         worst-cases) run worst_cases ;;
@@ -132,16 +152,28 @@ for check in "${checks[@]}"; do
         clients | kills | differential | defrag | sizing | site | python) run "$check" ;;
         *) fail "unknown check: $check" ;;
     esac
-done
-if [ $# -eq 0 ]; then
-    wait || true
-    cat target/check-release.log
-    cat "$results.beside" >> "$results"
-    for check in "${all[@]}" "${beside[@]}"; do
-        grep -qE "^$check (passed|failed) " "$results" || echo "$check failed 0" >> "$results"
-    done
-    echo "minutes $(((SECONDS + 59) / 60))" >> "$results"
+}
+
+if [ "${1:-}" != queue ]; then
+    exec 7< target/checks.txt
+    set -m
+    RESULTS=$results scripts/check-release.sh queue > target/check-release.log 2>&1 &
+    set +m
+    trap end_jobs EXIT
 fi
+steps "$(wc -w < target/checks.txt)"
+while next; do
+    for check in "${checks[@]}"; do
+        start "$check"
+    done
+done
+[ "${1:-}" != queue ] || exit 0
+wait || true
+cat target/check-release.log
+for check in $(< target/checks.txt); do
+    grep -qE "^$check (passed|failed) " "$results" || echo "$check failed 0" >> "$results"
+done
+[ $# -gt 0 ] || echo "minutes $(((SECONDS + 59) / 60))" >> "$results"
 if [ "$writes" = 1 ]; then
     [ $# -gt 0 ] || cp "$results" .ci/release
     while read -r check result; do

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Runs tests on each server of the test matrix. Fetches missing servers into target/servers.
 #
-#   scripts/test-matrix.sh             all server tests on Redis 7.0, the newest Redis and the newest Valkey, and those whose result may
-#                                      depend on the server (tests/server/main.rs) on the others. Records what each type supports, checks
-#                                      that nothing is missing (tests/documents/abilities.rs), and writes the table of tested versions in
-#                                      docs/versioning.md
+#   scripts/test-matrix.sh             after make test-all, without the installed server: all server tests on Redis 7.0, the newest Redis and
+#                                      the newest Valkey, and those whose result may depend on the server (tests/server/main.rs) on the
+#                                      others. Records what each type supports, checks that nothing is missing
+#                                      (tests/documents/abilities.rs), and writes the table of tested versions in docs/versioning.md
 #   scripts/test-matrix.sh quick       for .ci/run, after scripts/test.sh: the tests of what has differed between servers (the list is below),
 #                                      without the installed server and the records: on the oldest and the newest servers, and a ninth of
 #                                      the groups on each of three other servers. Then random commands and a mixed workload on one of the
@@ -99,16 +99,19 @@ with_io_threads() {
 parts=$(scripts/fetch.sh list | wc -l)
 number=0 between=0
 installed=""
-if [ "$mode" = quick ]; then
-    scripts/install.sh server
-    installed=$(release "$(scripts/find-server.sh)")
-fi
+case $mode in
+    full | quick)
+        scripts/install.sh server
+        installed=$(release "$(scripts/find-server.sh)")
+        ;;
+esac
 names=$(scripts/fetch.sh list)
 [ "$mode" != io-threads ] || names=${newest[*]}
 for name in $names; do
     export ROUGHLY_SERVER=$PWD/target/servers/$name/server
+    [ "$mode" != full ] || "$ROUGHLY_SERVER" --version | sed -E 's/^(Redis|Valkey) server v=([0-9.]+).*/\1 \2/' >> target/tested.txt
     if [ "$(release "$ROUGHLY_SERVER")" = "$installed" ]; then
-        echo "test-matrix: $name is the installed server, which make test tests"
+        echo "test-matrix: $name is the installed server, which make test-all tests"
         continue
     fi
     skip=()
@@ -119,7 +122,6 @@ for name in $names; do
         full)
             export ROUGHLY_ABILITIES=$PWD/target/abilities/$name.txt
             rm -f "$ROUGHLY_ABILITIES"
-            "$ROUGHLY_SERVER" --version | sed -E 's/^(Redis|Valkey) server v=([0-9.]+).*/\1 \2/' >> target/tested.txt
             run "$name" "server tests" scripts/server-tests.sh "test --quiet --test server" --skip "${skip[@]}"
             [ -s "$ROUGHLY_ABILITIES" ] || failed+=("$name: no records")
             ;;

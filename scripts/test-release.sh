@@ -48,7 +48,7 @@ printf '#!/bin/sh\nexit $RESULT\n' > scripts/test-release.sh
 for stub in test-image install fetch; do
     printf '#!/bin/sh\n' > scripts/$stub.sh
 done
-sed -i 's/^all=(.*/all=(release)/; s/^beside=(.*/beside=(image)/' scripts/check-release.sh
+sed -i '/^all="/,/"$/c all="release\nimage"' scripts/check-release.sh
 commit "Two checks of a release"
 
 # record RESULT [CHECK]: runs both, the first of which exits with RESULT, or CHECK, and commits the record.
