@@ -102,11 +102,8 @@ fn check(root: &str, may_import_from_parents: bool) -> usize {
         let module = name_of(file);
         let code = code_of(&fs::read_to_string(file).expect("UTF-8"));
         let mut paths = code.split("crate::").skip(1);
-        assert!(
-            !paths.any(|path| path.starts_with(char::is_uppercase)),
-            "{} names an item of lib.rs",
-            file.display()
-        );
+        let are_modules = !paths.any(|path| path.starts_with(char::is_uppercase));
+        assert!(are_modules, "{} names an item of lib.rs", file.display());
         let uses: Vec<Name> = uses(&code);
         let number = uses.len();
         let paths = uses.into_iter().chain(paths_from_root(&code));

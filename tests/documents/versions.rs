@@ -86,10 +86,8 @@ fn the_changelog_has_a_dated_section_for_the_version() {
     assert_eq!(version, format!("[{VERSION}]"));
     let numbers: Vec<_> = date.split('-').map(str::len).collect();
     assert_eq!(numbers, [4, 2, 2], "{date}");
-    assert!(
-        date.chars().all(|c| c.is_ascii_digit() || c == '-'),
-        "{date}"
-    );
+    let is_date = date.chars().all(|c| c.is_ascii_digit() || c == '-');
+    assert!(is_date, "{date}");
 }
 
 /// The versions of a kind in the file that `ROUGHLY_TESTED` names: one server per line, such as `Redis 8.6.3`.
@@ -141,10 +139,8 @@ fn the_tested_versions_are_those_of_the_test_matrix() {
             "{kind}: src/server/load/server_version.rs"
         );
         let listed = tested::listed(kind);
-        assert!(
-            listed.iter().eq(&versions),
-            "{kind}: {listed:?} instead of {versions:?}"
-        );
+        let is_same = listed.iter().eq(&versions);
+        assert!(is_same, "{kind}: {listed:?} instead of {versions:?}");
     }
 }
 

@@ -25,11 +25,7 @@ fn count_present(connection: &mut Connection, key: &str, from: u32, to: u32) -> 
         let mut command = vec!["BF.MEXISTS".to_owned(), key.to_owned()];
         command.extend(numbered(start, to.min(start + 1000)));
         let reply = connection.send(&command);
-        let items = reply.items().expect("an array");
-        present += items
-            .iter()
-            .filter(|&item| *item == Reply::Integer(1))
-            .count();
+        present += reply.ones();
     }
     present
 }
@@ -69,14 +65,7 @@ fn items_that_a_filter_cannot_grow_for_are_errors_and_not_replicated() {
     assert!(refused > 15_000, "{refused}");
     // The server's limits are read once per command. Reading them for each item would take a hundred times as long.
     assert!(refusing <= accepting * 20, "{refusing:?}, {accepting:?}");
-    assert!(
-        primary
-            .info("bf_bloom_refusals")
-            .unwrap()
-            .parse::<u64>()
-            .unwrap()
-            >= refused
-    );
+    assert!(primary.info_number("bf_bloom_refusals") >= refused);
     primary.wait_for_replica(&replica);
     let mut on_replica = replica.resp2();
     assert_eq!(dump(&mut on_replica, "k"), dump(&mut connection, "k"));
@@ -86,12 +75,10 @@ fn items_that_a_filter_cannot_grow_for_are_errors_and_not_replicated() {
 /// deviations above; its probability is below 1e-8.
 #[test]
 fn false_positives_stay_within_the_error_rate_after_six_expansions() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     connection.ok("BF.RESERVE k 0.01 1000");
     madd(&mut connection, "k", 0, 127_000);
-    let filters = connection.call("BF.INFO k FILTERS").to_string();
-    assert_eq!(filters, "*[:7]");
+    connection.check("BF.INFO k FILTERS", "*[:7]");
     assert_eq!(count_present(&mut connection, "k", 0, 127_000), 127_000);
     let found = count_present(&mut connection, "k", 1_000_000, 1_100_000);
     assert!(found < 1_200, "{found}");
@@ -105,11 +92,8 @@ fn load_arguments_are_applied_and_invalid_ones_stop_the_load() {
     let mut connection = server.resp2();
     connection.check("BF.ADD k a", ":1");
     connection.check("BF.INFO k CAPACITY", "*[:33]");
-    assert!(
-        server
-            .log()
-            .contains("ERROR_RATE is a deprecated module argument")
-    );
+    let log = server.log();
+    assert!(log.contains("ERROR_RATE is a deprecated module argument"));
     for (arguments, named) in [
         (&["bf-error-rate"][..], "pairs of a name and a value"),
         (&["no-such-name", "1"], "no-such-name"),

@@ -7,14 +7,9 @@ use crate::families::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 
-fn replication_offset(server: &Server) -> String {
-    server.info("master_repl_offset").expect("an offset")
-}
-
 #[test]
 fn creation_reports_errors_in_order() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     let arity = |command| format!("-ERR wrong number of arguments for '{command}' command");
     let (by_dim, by_prob) = (arity("cms.initbydim"), arity("cms.initbyprob"));
     connection.ok("SET string x");
@@ -65,8 +60,7 @@ fn counts_stop_at_their_limits() {
         (8, 9_223_372_036_854_775_807),
     ];
     for (size, max) in limits {
-        let make = format!("CMS.INITBYDIM k{size} 1000 5 CELL_SIZE {size}");
-        connection.ok(&make);
+        connection.ok(&format!("CMS.INITBYDIM k{size} 1000 5 CELL_SIZE {size}"));
         let (over, under) = ("-CMS: INCRBY overflow", "-CMS: INCRBY underflow");
         let before = max - 1;
         connection.check_all(&format!("
@@ -113,15 +107,14 @@ pub fn sketches(connection: &mut Connection, names: &[&str]) {
 
 #[test]
 fn merges_report_errors_in_order() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     sketches(&mut connection, &["d", "s", "t"]);
     connection.ok("SET string x");
     connection.ok("CMS.INITBYDIM wide 501 4");
     connection.ok("CMS.INITBYDIM deep 500 5 CELL_SIZE 1");
     connection.ok("CMS.INITBYDIM small 500 4 CELL_SIZE 2");
     let before = dump(&mut connection, "d");
-    let offset = replication_offset(&server);
+    let offset = server.info_number("master_repl_offset");
     let wrong_type = "-WRONGTYPE Operation against a key holding the wrong kind of value";
     connection.check_all(&format!(
         "
@@ -150,7 +143,7 @@ fn merges_report_errors_in_order() {
     "
     ));
     assert_eq!(dump(&mut connection, "d"), before);
-    assert_eq!(replication_offset(&server), offset);
+    assert_eq!(server.info_number("master_repl_offset"), offset);
 }
 
 #[test]

@@ -213,10 +213,8 @@ impl Counts {
             self.lost.len(),
             self.invented.len()
         );
-        assert!(
-            self.lost.is_empty() && self.invented.is_empty(),
-            "{self:#?}"
-        );
+        let is_exact = self.lost.is_empty() && self.invented.is_empty();
+        assert!(is_exact, "{self:#?}");
     }
 }
 

@@ -20,9 +20,7 @@ fn insert(connection: &mut Connection, key: &str, from: u32, to: u32) {
 
 /// The value of a field of CF.INFO.
 fn info(connection: &mut Connection, key: &str, field: &str) -> i64 {
-    let reply = connection.send(&["CF.INFO", key]);
-    let number = reply.field(field).and_then(Reply::integer);
-    number.unwrap_or_else(|| panic!("no {field} in {reply}"))
+    connection.send(&["CF.INFO", key]).number(field)
 }
 
 fn set(server: &Server, name: &str, value: &str) -> Reply {
@@ -49,23 +47,17 @@ fn valid_bucket_and_initial_sizes_load_in_any_order() {
         let by_name = [("cf-bucket-size", bucket), ("cf-initial-size", size)];
         let in_file = [(&bucket_size, bucket), (&initial_size, size)];
         for first in [0, 1] {
-            let second = 1 - first;
-            let line = [
-                by_name[first].0,
-                by_name[first].1,
-                by_name[second].0,
-                by_name[second].1,
-            ];
-            let file = tempfile::NamedTempFile::new().unwrap();
-            let lines = [first, second].map(|i| format!("{} {}\n", in_file[i].0, in_file[i].1));
-            std::fs::write(file.path(), lines.concat()).unwrap();
-            let include = ["--include", file.path().to_str().unwrap()];
-            // One setting in the load arguments, the other in the file.
-            let half = std::fs::read_to_string(file.path()).unwrap();
-            let half = half.lines().nth(1).unwrap().to_owned();
-            let half_file = tempfile::NamedTempFile::new().unwrap();
-            std::fs::write(half_file.path(), half + "\n").unwrap();
-            let include_half = ["--include", half_file.path().to_str().unwrap()];
+            let order = [first, 1 - first];
+            let line = order.map(|i| <[&str; 2]>::from(by_name[i])).concat();
+            let lines = order.map(|i| format!("{} {}\n", in_file[i].0, in_file[i].1));
+            // Both settings in the file, or one in the load arguments and the other in the file.
+            let files = [lines.concat(), lines[1].clone()].map(|lines| {
+                let file = tempfile::NamedTempFile::new().unwrap();
+                std::fs::write(file.path(), lines).unwrap();
+                file
+            });
+            let [include, include_half] =
+                (files.each_ref()).map(|file| ["--include", file.path().to_str().unwrap()]);
             for options in [
                 Options::new().module_arguments(&line),
                 Options::new().arguments(&include),
@@ -73,8 +65,7 @@ fn valid_bucket_and_initial_sizes_load_in_any_order() {
                     .arguments(&include_half)
                     .module_arguments(&line[..2]),
             ] {
-                let server = options.start();
-                let mut connection = server.resp2();
+                let (server, mut connection) = options.start().connected();
                 assert_eq!(get(&server, "cf-bucket-size"), bucket);
                 assert_eq!(get(&server, "cf-initial-size"), size);
                 connection.check("CF.ADD k a", ":1");
@@ -133,10 +124,8 @@ fn config_set_checks_bucket_size_against_initial_size() {
         }
     }
     let reply = set(&server, "cf-bucket-size", "x").to_string();
-    assert!(
-        reply.contains("Invalid value for `cf-bucket-size`"),
-        "{reply}"
-    );
+    let is_refused = reply.contains("Invalid value for `cf-bucket-size`");
+    assert!(is_refused, "{reply}");
     assert_eq!(get(&server, "cf-bucket-size"), "255");
 }
 
@@ -146,26 +135,21 @@ fn the_deprecated_load_argument_is_accepted_and_logged() {
         .module_arguments(&["CF_MAX_EXPANSIONS", "7"])
         .start();
     assert_eq!(get(&server, "cf-max-expansions"), "7");
-    assert!(
-        server
-            .log()
-            .contains("CF_MAX_EXPANSIONS is a deprecated module argument")
-    );
+    let log = server.log();
+    assert!(log.contains("CF_MAX_EXPANSIONS is a deprecated module argument"));
 }
 
 /// The limit is checked once per command. Replicas and the AOF are not limited.
 #[test]
 fn max_expansions_limits_clients_but_not_replication_and_loading() {
-    let mut primary = Options::new()
-        .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
-        .start();
-    let mut replica = Options::new()
-        .module_arguments(&["cf-max-expansions", "1"])
-        .start();
+    let log = || Options::new().arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"]);
+    let limit = ["cf-max-expansions", "1"];
+    let mut primary = log().start();
+    let mut replica = Options::new().module_arguments(&limit).start();
     replica.replicate(&primary);
     let mut connection = primary.resp2();
     connection.ok("CF.RESERVE k 4 MAXITERATIONS 1 EXPANSION 1");
-    assert!(set(&primary, "cf-max-expansions", "3").is_ok());
+    primary.set("cf-max-expansions", 3);
     let mut inserted = 0;
     while info(&mut connection, "k", "Number of filters") < 2 {
         inserted += 1;
@@ -173,8 +157,7 @@ fn max_expansions_limits_clients_but_not_replication_and_loading() {
     }
     let reply = connection.call(&format!("CF.INSERT k ITEMS{}", " a".repeat(90)));
     inserted += 90;
-    let items = reply.items().unwrap();
-    assert!(items.iter().all(|item| *item == Reply::Integer(1)));
+    assert_eq!(reply.ones(), 90, "{reply}");
     let sub_filters = info(&mut connection, "k", "Number of filters");
     assert!(sub_filters > 20, "{sub_filters}");
     let reached = "-Maximum expansions reached";
@@ -190,7 +173,7 @@ fn max_expansions_limits_clients_but_not_replication_and_loading() {
     }
     assert_eq!(primary.info_number("master_repl_offset"), offset);
     // A key that was created for a refused item exists on all servers.
-    assert!(set(&primary, "cf-max-expansions", "1").is_ok());
+    primary.set("cf-max-expansions", 1);
     for command in ["CF.ADD new a", "CF.INSERT new2 CAPACITY 77 ITEMS a"] {
         connection.check(command, reached);
     }
@@ -202,9 +185,7 @@ fn max_expansions_limits_clients_but_not_replication_and_loading() {
     assert_eq!(there, before);
     let items = info(&mut connection, "k", "Number of items inserted");
     assert_eq!(items, inserted);
-    let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
-    let limit = ["cf-max-expansions", "1"];
-    primary.restart_with(Options::new().arguments(&options).module_arguments(&limit));
+    primary.restart_with(log().module_arguments(&limit));
     let mut connection = primary.resp2();
     let after = ["k", "new", "new2"].map(|key| dump(&mut connection, key));
     assert_eq!(after, before);
@@ -261,12 +242,9 @@ fn insertions_into_a_full_filter_fail_in_each_protocol_and_on_replicas() {
     ",
     );
     let mut resp3 = primary.resp3();
-    let reply = resp3.call("CF.INSERT k ITEMS a a").to_string();
-    assert_eq!(reply, "*[#f #f]");
-    let reply = resp3.call("CF.INSERT other ITEMS a").to_string();
-    assert_eq!(reply, "*[#t]");
-    let reply = resp3.call("CF.INSERTNX other ITEMS a b").to_string();
-    assert_eq!(reply, "*[:0 :1]");
+    resp3.check("CF.INSERT k ITEMS a a", "*[#f #f]");
+    resp3.check("CF.INSERT other ITEMS a", "*[#t]");
+    resp3.check("CF.INSERTNX other ITEMS a b", "*[:0 :1]");
     assert!(primary.info_number("bf_cuckoo_refusals") >= 6);
     primary.wait_for_replica(&replica);
     let here = dump(&mut connection, "k");
@@ -277,8 +255,7 @@ fn insertions_into_a_full_filter_fail_in_each_protocol_and_on_replicas() {
 /// the same bucket.
 #[test]
 fn growth_beyond_the_limit_is_an_error_and_changes_nothing() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     connection.ok("CONFIG SET maxmemory 200mb");
     connection.ok("CF.RESERVE k 8 EXPANSION 32768");
     let reply = connection.call("CF.INSERT k ITEMS a a a a a a a a");
@@ -298,8 +275,7 @@ fn growth_beyond_the_limit_is_an_error_and_changes_nothing() {
 /// are the same).
 #[test]
 fn equal_items_grow_a_filter_up_to_the_limit() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     let mut inserted = 0;
     loop {
         match connection.call("CF.ADD k same") {
@@ -315,23 +291,17 @@ fn equal_items_grow_a_filter_up_to_the_limit() {
     assert_eq!(info(&mut connection, "k", "Number of filters"), 32);
     connection.check("CF.COUNT k same", format!(":{inserted}"));
     connection.check("CF.DEL k same", ":1");
-    assert_eq!(
-        connection.call("CF.COUNT k same"),
-        Reply::Integer(inserted - 1)
-    );
+    connection.check("CF.COUNT k same", format!(":{}", inserted - 1));
     // The limit is checked once per command: one command adds ten thousand items.
     let command = format!("CF.INSERT once ITEMS{}", " same".repeat(10_000));
-    let reply = connection.call(&command);
-    let items = reply.items().unwrap();
-    assert!(items.iter().all(|item| *item == Reply::Integer(1)));
+    assert_eq!(connection.call(&command).ones(), 10_000);
     connection.check("CF.COUNT once same", ":10000");
     assert_eq!(info(&mut connection, "once", "Number of filters"), 2500);
 }
 
 #[test]
 fn memory_usage_and_info_follow_growth_and_compaction() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     let counted = || server.info_number("bf_cuckoo_bytes");
     connection.ok("CF.RESERVE k 10000");
     let empty = connection.call("MEMORY USAGE k").integer().unwrap();
@@ -362,8 +332,7 @@ fn memory_usage_and_info_follow_growth_and_compaction() {
 #[test]
 fn filters_without_items_survive_a_rewrite_of_the_aof() {
     let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
-    let mut server = Options::new().arguments(&options).start();
-    let mut connection = server.resp2();
+    let (mut server, mut connection) = Options::new().arguments(&options).start().connected();
     connection.ok("SELECT 9");
     connection.ok("CF.RESERVE empty 99 BUCKETSIZE 5 EXPANSION 0");
     connection.check("CF.ADD emptied a", ":1");

@@ -308,8 +308,7 @@ impl Servers {
 }
 
 fn set(connection: &mut Connection, setting: &str) {
-    let command = format!("CONFIG SET {setting}");
-    connection.ok(&command);
+    connection.ok(&format!("CONFIG SET {setting}"));
 }
 
 /// The entry of the type of a key, whatever its name; `None` if there is no such key.

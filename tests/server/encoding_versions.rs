@@ -43,8 +43,7 @@ fn header(options: u32, capacity: u64, bits_per_entry: f64, bits: u64, power: u8
 
 #[test]
 fn bloom_filters_of_every_encoding_version_load() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     // Version 0 stores neither the number of bits nor a power, so the filter has trunc(64 × 5.0) = 320 bits. Versions 0
     // and 1 have no options, so the hashes have 32 bits.
     let headers = [
@@ -75,11 +74,8 @@ fn bloom_filters_of_every_encoding_version_load() {
         }
         let reply = restore(&mut connection, "old", type_id(b"MBbloom--", version), old);
         assert!(reply.is_ok(), "version {version}: {reply}");
-        assert_eq!(
-            dump(&mut connection, "old"),
-            dump(&mut connection, "new"),
-            "version {version}"
-        );
+        let found = dump(&mut connection, "old");
+        assert_eq!(found, dump(&mut connection, "new"), "version {version}");
         for item in 0..40 {
             let reply = connection.call(&format!("BF.EXISTS old item:{item}"));
             assert_eq!(reply, Reply::Integer(1), "version {version}, item {item}");
@@ -89,18 +85,14 @@ fn bloom_filters_of_every_encoding_version_load() {
             let added = connection.call(&format!("BF.ADD new item:{item}"));
             assert_eq!(connection.call(&format!("BF.ADD old item:{item}")), added);
         }
-        assert_eq!(
-            dump(&mut connection, "old"),
-            dump(&mut connection, "new"),
-            "version {version}"
-        );
+        let found = dump(&mut connection, "old");
+        assert_eq!(found, dump(&mut connection, "new"), "version {version}");
     }
 }
 
 #[test]
 fn cuckoo_filters_of_every_encoding_version_load() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     connection.ok("CF.RESERVE new 8");
     for item in 0..60 {
         connection.check(&format!("CF.ADD new item:{item}"), ":1");
@@ -114,11 +106,8 @@ fn cuckoo_filters_of_every_encoding_version_load() {
         let key = format!("old:{version}");
         let reply = restore(&mut connection, &key, type_id(b"MBbloomCF", version), old);
         assert!(reply.is_ok(), "version {version}: {reply}");
-        assert_eq!(
-            dump(&mut connection, &key),
-            dump(&mut connection, "new"),
-            "version {version}"
-        );
+        let found = dump(&mut connection, &key);
+        assert_eq!(found, dump(&mut connection, "new"), "version {version}");
         for item in 0..60 {
             let reply = connection.call(&format!("CF.EXISTS {key} item:{item}"));
             assert_eq!(reply, Reply::Integer(1), "version {version}, item {item}");
@@ -128,12 +117,10 @@ fn cuckoo_filters_of_every_encoding_version_load() {
 
 #[test]
 fn count_min_sketches_of_version_1_load() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     for cell_size in [1, 2, 4, 8] {
         connection.ok("FLUSHALL SYNC");
-        let init = format!("CMS.INITBYDIM new 50 3 CELL_SIZE {cell_size}");
-        connection.ok(&init);
+        connection.ok(&format!("CMS.INITBYDIM new 50 3 CELL_SIZE {cell_size}"));
         for item in 0..20 {
             connection.call(&format!("CMS.INCRBY new item:{item} {}", item + 1));
         }
@@ -154,18 +141,13 @@ fn count_min_sketches_of_version_1_load() {
 /// Sketches with a window are in version 1, so that a version without a window would not be mistaken for one with.
 #[test]
 fn sketches_with_a_window_have_one_encoding_version_and_others_are_refused() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     for family in FAMILIES.iter().filter(|family| family.has_window) {
         family.build(&mut connection, "key");
         let (ours, today) = values(&mut connection, "key");
         let name = family.type_name.as_bytes().try_into().expect("9 bytes");
-        assert_eq!(
-            ours,
-            type_id(name, family.encoding_version),
-            "{}",
-            family.name
-        );
+        let expected = type_id(name, family.encoding_version);
+        assert_eq!(ours, expected, "{}", family.name);
         for version in [0, 1, 2, 3, 4, 100] {
             let id = type_id(name, version);
             let reply = restore(
@@ -175,12 +157,8 @@ fn sketches_with_a_window_have_one_encoding_version_and_others_are_refused() {
                 today.clone(),
             );
             let is_ours = version == family.encoding_version;
-            assert_eq!(
-                reply.is_ok(),
-                is_ours,
-                "{}, {version}: {reply}",
-                family.name
-            );
+            let found = reply.is_ok();
+            assert_eq!(found, is_ours, "{}, {version}: {reply}", family.name);
         }
         connection.ok("FLUSHALL SYNC");
     }
@@ -190,8 +168,7 @@ fn sketches_with_a_window_have_one_encoding_version_and_others_are_refused() {
 /// of a key.
 #[test]
 fn windows_that_are_not_those_of_a_creation_are_refused() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     let mut checked = 0;
     for (name, max_panes) in roughly::MODULE
         .data_types()
@@ -221,17 +198,15 @@ fn windows_that_are_not_those_of_a_creation_are_refused() {
     }
     assert_eq!(checked, 5);
     let log = server.log();
-    assert!(
-        log.contains("value of key \"loaded\" refused: the window has more panes than fill it"),
-        "{log}"
-    );
+    let is_logged =
+        log.contains("value of key \"loaded\" refused: the window has more panes than fill it");
+    assert!(is_logged, "{log}");
 }
 
 /// The recorded encoding versions are those that Roughly writes; newer ones are refused.
 #[test]
 fn encoding_versions_equal_the_recorded_ones_and_later_ones_are_refused() {
-    let server = Options::new().start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Options::new().start().connected();
     let mut checked = 0;
     for family in recorded_families() {
         for folder in ["2.8", "8.10"] {
@@ -244,11 +219,8 @@ fn encoding_versions_equal_the_recorded_ones_and_later_ones_are_refused() {
                 // Version 1 of a count-min sketch has one more number.
                 for later in [1, 2, 100] {
                     let reply = restore(&mut connection, "later", ours + later, today.clone());
-                    assert!(
-                        matches!(reply, Reply::Error(_)),
-                        "{} + {later}",
-                        family.prefix
-                    );
+                    let is_refused = matches!(reply, Reply::Error(_));
+                    assert!(is_refused, "{} + {later}", family.prefix);
                 }
                 checked += 1;
             }

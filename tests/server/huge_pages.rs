@@ -6,6 +6,8 @@ use crate::support::resp::Connection;
 use crate::support::server::{Options, Server};
 use std::fs::{self, File};
 
+const HUGE_PAGES: &str = "sketch-huge-pages";
+
 /// Creates keys with an array of at least 32 MiB, of every type whose arrays have their final size at creation.
 pub const CREATIONS: &[&str] = &[
     "BF.RESERVE KEY 0.001 20000000",
@@ -77,10 +79,6 @@ pub fn wait_for(server: &mut Server, bytes: i64) {
     }
 }
 
-pub fn run(connection: &mut Connection, command: &str) {
-    connection.run(command);
-}
-
 /// Adds items with these numbers to a key of the type that `creation` creates.
 pub fn add(connection: &mut Connection, creation: &str, key: &str, numbers: std::ops::Range<u32>) {
     let (name, before, after) = match &creation[..2] {
@@ -93,31 +91,24 @@ pub fn add(connection: &mut Connection, creation: &str, key: &str, numbers: std:
         let items: String = (first..first + 100)
             .map(|n| format!(" {n}{after}"))
             .collect();
-        run(connection, &format!("{name} {key}{before}{items}"));
+        connection.run(&format!("{name} {key}{before}{items}"));
     }
 }
 
 /// Creates a key and writes to almost all of its pages.
 pub fn create_filled(connection: &mut Connection, creation: &str, key: &str) {
-    run(connection, &creation.replace("KEY", key));
+    connection.run(&creation.replace("KEY", key));
     // Bloom filters have ten hash functions.
     let is_bloom = creation.starts_with("BF") && !creation.contains("WINDOW");
     let items = if is_bloom { 10_000 } else { 100_000 };
     add(connection, creation, key, 0..items);
 }
 
-pub fn set(server: &Server, connection: &mut Connection, value: &str) {
-    let name = server.setting("sketch-huge-pages");
-    run(connection, &format!("CONFIG SET {name} {value}"));
-}
-
 /// A server that can have the keys of [`CREATIONS`], and a connection to it.
 pub fn start() -> (Server, Connection) {
     let server = Server::start();
-    let mut connection = server.resp2();
-    let limit = server.setting("bf.bloom-memory-usage-limit");
-    run(&mut connection, &format!("CONFIG SET {limit} 2000000000"));
-    (server, connection)
+    server.set("bf.bloom-memory-usage-limit", 2_000_000_000);
+    server.connected()
 }
 
 /// The log names the reason if there is one that the operator did not choose.
@@ -128,11 +119,11 @@ fn info_and_log_report_whether_huge_pages_are_active() {
     assert_eq!(status(&server), expected());
     let line = "large keys do not use huge pages: ";
     assert_eq!(server.log().contains(line), expected() != "active");
-    set(&server, &mut server.resp2(), "no");
+    server.set(HUGE_PAGES, "no");
     assert_eq!(status(&server), "disabled-by-setting");
-    set(&server, &mut server.resp2(), "yes");
+    server.set(HUGE_PAGES, "yes");
     assert_eq!(status(&server), expected());
-    let disabled = Options::new().module_arguments(&["sketch-huge-pages", "no"]);
+    let disabled = Options::new().module_arguments(&[HUGE_PAGES, "no"]);
     let server = disabled.start();
     assert_eq!(status(&server), "disabled-by-setting");
     assert!(!server.log().contains(line));

@@ -6,7 +6,7 @@ use crate::support::resp::{Connection, Reply};
 use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 use crate::support::time;
-use crate::workload::{Random, words};
+use crate::workload::{Random, columns, words};
 use roughly_dump::Values;
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,12 @@ fn figures(server: &Server, family: &Family) -> (i64, i64) {
     ["keys", "bytes"]
         .map(|field| family.info(server, field))
         .into()
+}
+
+/// Waits until the server has no key of the family's type.
+fn empty(server: &mut Server, family: &Family) {
+    let is_empty = |server: &mut Server| figures(server, family) == (0, 0);
+    server.wait_until("an empty server", is_empty);
 }
 
 /// The sum of MEMORY USAGE over all keys of the family's type in the first three databases.
@@ -38,8 +44,7 @@ fn usage_of_all(server: &Server, family: &Family) -> i64 {
 /// INFO counts the keys and the bytes of MEMORY USAGE correctly after every way to create, change and remove keys.
 #[test]
 fn info_counts_keys_and_bytes_exactly() {
-    let mut server = Server::start();
-    let mut connection = server.resp2();
+    let (mut server, mut connection) = Server::start().connected();
     for family in FAMILIES {
         let key = family.type_name;
         family.build(&mut connection, key);
@@ -65,8 +70,7 @@ fn info_counts_keys_and_bytes_exactly() {
         expect(&mut server, "a reload", 2);
         connection.call("SET renamed x");
         expect(&mut server, "an overwritten key", 1);
-        let payload = connection.send(&["DUMP", key]);
-        let payload = payload.text().expect("a payload").to_vec();
+        let payload = connection.payload(key);
         connection.send(&[b"RESTORE", &b"renamed"[..], b"0", &payload, b"REPLACE"]);
         expect(&mut server, "a restored key", 2);
         connection.send(&["PEXPIRE", "renamed", "1"]);
@@ -79,9 +83,7 @@ fn info_counts_keys_and_bytes_exactly() {
         connection.send(&["MOVE", key, "2"]);
         expect(&mut server, "a move", 1);
         connection.call("FLUSHALL SYNC");
-        server.wait_until("an empty server", |server| {
-            figures(server, family) == (0, 0)
-        });
+        empty(&mut server, family);
         record("INFO", key);
     }
 }
@@ -138,21 +140,14 @@ fn info_counts_the_keys_that_commands_create() {
             assert_eq!(family.info(&server, "keys_created"), expected, "{command}");
         }
         let payload = connection.payload("KEY");
-        assert!(
-            connection
-                .send(&[b"RESTORE", &b"r"[..], b"0", &payload])
-                .is_ok()
-        );
+        assert!(connection.restore("r", &payload).is_ok());
         connection.check("COPY KEY copy", ":1");
         connection.call("DEBUG RELOAD");
         family.change(&mut connection, "KEY", "another");
         assert_eq!(family.info(&server, "keys_created"), expected);
         let (header, chunk) = family.scan(&mut connection, "KEY", 0).expect("a header");
-        assert!(
-            family
-                .load(&mut connection, "loaded", header, &chunk)
-                .is_ok()
-        );
+        let loaded = family.load(&mut connection, "loaded", header, &chunk);
+        assert!(loaded.is_ok(), "{loaded}");
         assert_eq!(family.info(&server, "keys_created"), expected + 1);
         server.wait_for_replica(&replica);
         assert_eq!(family.info(&replica, "keys_created"), expected + 1);
@@ -190,9 +185,7 @@ fn info_has_high_water_marks_of_memory() {
         let [peak, key_peak] = marks(&server, family);
         assert!(peak >= 2 * large && key_peak <= large + 1000);
         connection.call("FLUSHALL SYNC");
-        server.wait_until("an empty server", |server| {
-            figures(server, family) == (0, 0)
-        });
+        empty(&mut server, family);
         assert_eq!(marks(&server, family), [peak, key_peak]);
         family.build(&mut connection, family.type_name);
         connection.call("DEBUG RELOAD");
@@ -201,11 +194,7 @@ fn info_has_high_water_marks_of_memory() {
     for family in FAMILIES {
         connection.send(&["DEL", family.type_name]);
         family.build(&mut connection, family.type_name);
-        connection.send(&[
-            "COPY",
-            family.type_name,
-            &format!("{}:copy", family.type_name),
-        ]);
+        connection.call(&format!("COPY {0} {0}:copy", family.type_name));
     }
     server.restart();
     for family in FAMILIES {
@@ -219,16 +208,13 @@ fn info_has_high_water_marks_of_memory() {
 /// `sketch-max-key-bytes` refuses a value before the key is created.
 #[test]
 fn refused_keys_are_not_part_of_the_high_water_mark_of_a_key() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    let name = server.setting("sketch-max-key-bytes");
-    connection.send(&["CONFIG", "SET", &name, "1000"]);
+    let (server, mut connection) = Server::start().connected();
+    server.set("sketch-max-key-bytes", 1000);
     for (family, command) in [
         ("bf", "BF.RESERVE k 0.01 100000"),
         ("cms", "CMS.INITBYDIM k 10000 5"),
     ] {
-        let reply = connection.call(command);
-        assert!(matches!(reply, Reply::Error(_)), "{reply}");
+        connection.check(command, "-...");
         let family = Family::of(family);
         assert_eq!(family.info(&server, "key_bytes_peak"), 0, "{command}");
         assert_eq!(family.info(&server, "keys_created"), 0, "{command}");
@@ -239,35 +225,22 @@ fn refused_keys_are_not_part_of_the_high_water_mark_of_a_key() {
 /// them. Families without sub-filters have no such field.
 #[test]
 fn info_counts_growths_of_families_that_grow() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    for (name, create, add) in [
-        ("bf", "BF.RESERVE KEY 0.01 100", "BF.MADD KEY"),
-        ("cf", "CF.RESERVE KEY 100", "CF.INSERT KEY ITEMS"),
-        (
-            "bf-window",
-            "BF.RESERVE KEY 0.01 100 WINDOW 315360000000 PANES 4",
-            "BF.MADD KEY",
-        ),
-        (
-            "cf-window",
-            "CF.RESERVE KEY 100 WINDOW 315360000000 PANES 4",
-            "CF.INSERT KEY ITEMS",
-        ),
-        (
-            "bloomfltr",
-            "BF.INSERT KEY CAPACITY 100 TIGHTENING 0.5",
-            "BF.MADD KEY",
-        ),
+    let (server, mut connection) = Server::start().connected();
+    for row in [
+        "bf | BF.RESERVE KEY 0.01 100 | BF.MADD KEY",
+        "cf | CF.RESERVE KEY 100 | CF.INSERT KEY ITEMS",
+        "bf-window | BF.RESERVE KEY 0.01 100 WINDOW 315360000000 PANES 4 | BF.MADD KEY",
+        "cf-window | CF.RESERVE KEY 100 WINDOW 315360000000 PANES 4 | CF.INSERT KEY ITEMS",
+        "bloomfltr | BF.INSERT KEY CAPACITY 100 TIGHTENING 0.5 | BF.MADD KEY",
     ] {
+        let [name, create, add] = columns(row);
         let family = Family::of(name);
         run_on(&mut connection, name, &[create]);
         assert_eq!(family.info(&server, "growths"), 0);
         let add = add.replace("KEY", name);
         connection.call(&format!("{add} {}", numbers(0, 2000)));
         let info = connection.call(&format!("{}.INFO {name}", family.prefix));
-        let filters = info.field("Number of filters").and_then(Reply::integer);
-        let filters = filters.expect("a number");
+        let filters = info.number("Number of filters");
         assert!(filters > 3);
         assert_eq!(family.info(&server, "growths"), filters - 1);
     }
@@ -283,8 +256,7 @@ fn info_counts_growths_of_families_that_grow() {
 
 #[test]
 fn info_counts_deleted_items() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     let family = Family::of("cf");
     connection.call("CF.INSERT k ITEMS a b c");
     for (command, deleted) in [
@@ -304,20 +276,17 @@ fn info_counts_deleted_items() {
 /// CF.COMPACT compacts a filter. CF.DEL also does, when the deleted items exceed a tenth of the remaining ones.
 #[test]
 fn info_counts_compactions() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     let family = Family::of("cf");
     connection.call("CF.RESERVE k 100");
     connection.call(&format!("CF.INSERT k ITEMS {}", numbers(0, 1000)));
     let deletions = |connection: &mut Connection| {
         let info = connection.call("CF.INFO k");
-        let field = info.field("Number of items deleted");
-        field.and_then(Reply::integer).expect("a number")
+        info.number("Number of items deleted")
     };
     let mut compactions = 0;
     for item in 0..300 {
-        let reply = connection.call(&format!("CF.DEL k {item}"));
-        assert_eq!(reply, Reply::Integer(1));
+        connection.check(&format!("CF.DEL k {item}"), ":1");
         compactions += i64::from(deletions(&mut connection) == 0);
         assert_eq!(family.info(&server, "compactions"), compactions, "{item}");
     }
@@ -332,8 +301,7 @@ fn info_counts_compactions() {
 
 #[test]
 fn info_counts_values_that_cannot_be_loaded() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     for family in FAMILIES {
         family.build(&mut connection, "k");
         let payload = connection.payload("k");
@@ -360,8 +328,7 @@ fn info_counts_values_that_cannot_be_loaded() {
 /// A command counts once, for the limit that first refused memory.
 #[test]
 fn info_counts_commands_that_are_refused_memory_by_limit() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     let counts = |server: &Server| {
         let limits = "machine control_group maxmemory key_limit sub_filters allocator";
         let fields = limits.split(' ');
@@ -380,22 +347,12 @@ fn info_counts_commands_that_are_refused_memory_by_limit() {
     assert_eq!(counts(&server)[2..], [1, 0, 0, 0]);
     connection.call("CONFIG SET maxmemory 0");
     // Many items of one command are refused; the command counts once.
-    connection.send(&[
-        "CONFIG",
-        "SET",
-        &server.setting("sketch-max-key-bytes"),
-        "2000",
-    ]);
+    server.set("sketch-max-key-bytes", 2000);
     connection.call("BF.RESERVE f 0.01 100");
     connection.call(&format!("BF.MADD f {}", numbers(0, 5000)));
     assert_eq!(counts(&server)[2..], [1, 1, 0, 0]);
     assert!(server.info_number("bf_bloom_refusals") > 1);
-    connection.send(&[
-        "CONFIG",
-        "SET",
-        &server.setting("sketch-max-key-bytes"),
-        "0",
-    ]);
+    server.set("sketch-max-key-bytes", 0);
     connection.call("CF.RESERVE c 2 BUCKETSIZE 1 MAXITERATIONS 1");
     let equal = vec!["a"; 20_000].join(" ");
     connection.call(&format!("CF.INSERT c ITEMS {equal}"));
@@ -429,8 +386,7 @@ fn overhead(server: &Server, family: &Family) -> i64 {
 #[test]
 fn info_counts_bytes_exactly_after_random_commands() {
     const KEYS: [&str; 3] = ["a", "b", "c"];
-    let server = Options::new().debug_module().start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Options::new().debug_module().start().connected();
     let numbered: Vec<_> = (0..).zip(FAMILIES).collect();
     for &(seed, family) in Sample::of_run().one_in(3).of(&numbered) {
         let overhead = overhead(&server, family);
@@ -448,14 +404,8 @@ fn info_counts_bytes_exactly_after_random_commands() {
                 3 => drop(connection.send(&["COPY", key, other, "REPLACE"])),
                 4 => {
                     if let Reply::Bulk(payload) = connection.send(&["DUMP", key]) {
-                        let restore = [
-                            &b"RESTORE"[..],
-                            other.as_bytes(),
-                            b"0",
-                            &payload,
-                            b"REPLACE",
-                        ];
-                        connection.send(&restore);
+                        let to = [b"RESTORE", other.as_bytes(), b"0", &payload, b"REPLACE"];
+                        connection.send(&to);
                     }
                 }
                 5 | 6 => {
@@ -493,11 +443,8 @@ fn info_counts_bytes_exactly_after_random_commands() {
             }
             let (keys, bytes) = figures(&server, family);
             let usage = usage_of_all(&server, family) - overhead * keys;
-            assert_eq!(
-                bytes, usage,
-                "{}, step {step}, operation {operation}: INFO, MEMORY USAGE",
-                family.type_name
-            );
+            let at = format!("{}, step {step}, operation {operation}", family.type_name);
+            assert_eq!(bytes, usage, "{at}: INFO, MEMORY USAGE");
         }
         connection.call("FLUSHALL SYNC");
         assert_eq!(figures(&server, family), (0, 0), "{}", family.type_name);

@@ -1,7 +1,7 @@
 //! `sketch-max-key-bytes`: client commands on a primary cannot make a key larger than the limit. tests/server/obeyed.rs tests that
 //! replication and loading are not limited.
 
-use crate::families::{FAMILIES, Family, Refusal, dump, run_on};
+use crate::families::{FAMILIES, Family, Refusal, dump, numbers, run_on};
 use crate::support::abilities::record;
 use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::{Options, Server};
@@ -9,9 +9,7 @@ use crate::support::server::{Options, Server};
 const NAME: &str = "sketch-max-key-bytes";
 
 fn limit(server: &Server, bytes: i64) {
-    let set = ["CONFIG", "SET", &server.setting(NAME), &bytes.to_string()];
-    let reply = server.resp2().send(&set);
-    assert!(reply.is_ok(), "{reply}");
+    server.set(NAME, bytes);
 }
 
 fn error(bytes: i64) -> String {
@@ -22,17 +20,18 @@ fn error(bytes: i64) -> String {
 /// the limit is one byte lower, the key is not created, nothing is replicated, and the refusal is counted.
 #[test]
 fn no_command_creates_a_key_beyond_the_limit() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     let offset = || server.info("master_repl_offset");
     let mut replica = Server::start();
     replica.replicate(&server);
     connection.call("CONFIG SET repl-ping-replica-period 3600");
-    let creations = FAMILIES.iter().flat_map(|family| {
-        let creations = family.creations.iter();
-        creations.map(move |command| (family, command))
-    });
-    for (family, command) in creations {
+    let of = |family: &'static Family| {
+        family
+            .creations
+            .iter()
+            .map(move |command| (family, command))
+    };
+    for (family, command) in FAMILIES.iter().flat_map(of) {
         connection.call("FLUSHALL SYNC");
         if command.contains("SOURCE") {
             family.build(&mut connection, "SOURCE");
@@ -45,8 +44,7 @@ fn no_command_creates_a_key_beyond_the_limit() {
 
         limit(&server, bytes - 1);
         let (refusals, before) = (family.info(&server, "refusals"), offset());
-        let reply = connection.call(command).to_string();
-        assert_eq!(reply, error(bytes - 1), "{command}");
+        connection.check(command, error(bytes - 1));
         assert_eq!(connection.call("DBSIZE"), keys, "{command}");
         assert_eq!(offset(), before, "{command}");
         assert_eq!(family.info(&server, "refusals"), refusals + 1);
@@ -61,8 +59,7 @@ fn no_command_creates_a_key_beyond_the_limit() {
 /// The header creates the key, and is refused if the key would be larger than the limit.
 #[test]
 fn no_chunk_creates_a_key_beyond_the_limit() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     for family in FAMILIES {
         run_on(&mut connection, "large", family.build_large);
         let (next, chunk) = family.scan(&mut connection, "large", 0).expect("a chunk");
@@ -82,13 +79,9 @@ const LIMIT: i64 = 10_000;
 /// Keys grow up to the limit. A refused command changes nothing; the same command succeeds without the limit.
 #[test]
 fn no_command_makes_a_key_grow_beyond_the_limit() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    let growths = FAMILIES.iter().flat_map(|family| {
-        let growths = family.growths.iter();
-        growths.map(move |growth| (family, growth))
-    });
-    for (family, growth) in growths {
+    let (server, mut connection) = Server::start().connected();
+    let of = |family: &'static Family| family.growths.iter().map(move |growth| (family, growth));
+    for (family, growth) in FAMILIES.iter().flat_map(of) {
         connection.call("FLUSHALL SYNC");
         limit(&server, LIMIT);
         run_on(&mut connection, "KEY", growth.create);
@@ -124,10 +117,8 @@ fn no_command_makes_a_key_grow_beyond_the_limit() {
         assert_eq!(counted, refused as i64, "{name}");
         let held = family.info(&server, "bytes");
         // The allocator may round the last block up by less than a fifth.
-        assert!(
-            (100..LIMIT + LIMIT / 5).contains(&held),
-            "{name}: {held} bytes"
-        );
+        let is_about_limit = (100..LIMIT + LIMIT / 5).contains(&held);
+        assert!(is_about_limit, "{name}: {held} bytes");
         limit(&server, 0);
         let reply = connection.call(&command);
         assert_eq!(count_refused(&reply, growth.refusal), 0, "{name}: {reply}");
@@ -154,13 +145,10 @@ fn count_refused(reply: &Reply, refusal: Refusal) -> usize {
 /// A merge replaces its destination: the limit applies to the new size.
 #[test]
 fn merges_of_digests_must_stay_within_the_limit() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    let numbers: Vec<_> = (0..400).map(|n| n.to_string()).collect();
+    let (server, mut connection) = Server::start().connected();
     for key in ["a", "b"] {
         connection.call(&format!("TDIGEST.CREATE {key} COMPRESSION 1000"));
-        let add = format!("TDIGEST.ADD {key} {}", numbers.join(" "));
-        connection.ok(&add);
+        connection.ok(&format!("TDIGEST.ADD {key} {}", numbers(0, 400)));
     }
     let family = Family::of("tdigest");
     let others = family.info(&server, "bytes");
@@ -184,13 +172,11 @@ fn merges_of_digests_must_stay_within_the_limit() {
 /// A merge appends filters to the destination if a source has more filters.
 #[test]
 fn merges_of_filters_must_stay_within_the_limit() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    let numbers: Vec<_> = (0..1000).map(|n| n.to_string()).collect();
+    let (server, mut connection) = Server::start().connected();
     for key in ["short", "long"] {
         connection.call(&format!("BF.RESERVE {key} 0.01 100"));
     }
-    connection.call(&format!("BF.MADD long {}", numbers.join(" ")));
+    connection.call(&format!("BF.MADD long {}", numbers(0, 1000)));
     let family = Family::of("bf");
     let refusals = family.info(&server, "refusals");
     let before = dump(&mut connection, "short");
@@ -210,8 +196,7 @@ fn merges_of_filters_must_stay_within_the_limit() {
 /// A merge of count-min sketches with a window needs memory: the result has the items of all sources.
 #[test]
 fn merges_of_count_min_windows_must_stay_within_the_limit() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     // One pane, so that all sketches have the same panes for ten years.
     let window = "1000 5 WINDOW 315360000000 PANES 1 SEED 000102030405060708090a0b0c0d0e0f";
     let family = Family::of("cms-window");
@@ -236,20 +221,17 @@ fn merges_of_count_min_windows_must_stay_within_the_limit() {
 /// A key beyond the limit can be read, changed without taking memory, emptied, copied and restored.
 #[test]
 fn existing_keys_beyond_the_limit_stay_usable() {
-    let mut server = Server::start();
-    let mut connection = server.resp2();
+    let (mut server, mut connection) = Server::start().connected();
     for family in FAMILIES {
         let key = family.type_name;
         family.build(&mut connection, key);
-        let payload = connection.send(&["DUMP", key]);
-        let payload = payload.text().expect("a payload").to_vec();
+        let payload = connection.payload(key);
         let before = family.view(&mut connection, key);
         limit(&server, 1);
         run_on(&mut connection, key, family.idle);
         assert_eq!(family.view(&mut connection, key), before);
         assert_eq!(connection.send(&["COPY", key, "copy"]), Reply::Integer(1));
-        let restore = [b"RESTORE", &b"restored"[..], b"0", &payload];
-        assert!(connection.send(&restore).is_ok());
+        assert!(connection.restore("restored", &payload).is_ok());
         connection.ok("DEBUG RELOAD");
         assert_eq!(family.view(&mut connection, key), before);
         assert_eq!(family.view(&mut connection, "copy"), before);
@@ -272,8 +254,7 @@ fn existing_keys_beyond_the_limit_stay_usable() {
 /// Counting an item that is on the list takes no memory, even if the list has no free place. Neither does a short item.
 #[test]
 fn a_full_top_k_beyond_the_limit_refuses_only_items_that_need_memory() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     connection.ok("TOPK.RESERVE k 2 8 5 0.9");
     connection.call("TOPK.INCRBY k listed 5 b 3");
     limit(&server, 1);
@@ -299,8 +280,7 @@ fn scripts_and_transactions_must_stay_within_the_limit() {
     assert!(reply.contains(NAME), "{reply}");
     connection.ok("MULTI");
     connection.call("CMS.INITBYDIM k 10 10");
-    let reply = connection.call("EXEC").to_string();
-    assert_eq!(reply, format!("*[{}]", error(64)));
+    connection.check("EXEC", format!("*[{}]", error(64)));
     connection.check("EXISTS k", ":0");
 }
 

@@ -101,8 +101,7 @@ fn removing_a_large_key_takes_as_long_as_removing_a_small_one() {
     // Without active expiry, the measured command deletes the expired key.
     connection.call("DEBUG SET-ACTIVE-EXPIRE 0");
     connection.call("SET small x");
-    let payload = connection.call("DUMP small");
-    let payload = payload.text().expect("a payload").to_vec();
+    let payload = connection.payload("small");
     let maxima = WAYS
         .iter()
         .map(|(_, command)| time_for_a_small_key(&mut connection, command, &payload) * FACTOR);

@@ -1,12 +1,11 @@
 //! `maxmemory` limits the total memory of one command, even if each allocation is small.
 
-use crate::families::Family;
+use crate::families::{Family, numbers};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
 fn limit(connection: &mut Connection, bytes: i64) {
-    let reply = connection.send(&["CONFIG", "SET", "maxmemory", &bytes.to_string()]);
-    assert!(reply.is_ok(), "{reply}");
+    connection.ok(&format!("CONFIG SET maxmemory {bytes}"));
 }
 
 /// A command with `count` generated arguments.
@@ -17,30 +16,18 @@ fn command(head: &[&str], count: usize, argument: impl Fn(usize) -> String) -> V
 
 /// The number of elements of a reply that are errors or -1.
 fn refused(reply: &Reply) -> usize {
-    let is_refused = |item: &&Reply| {
-        matches!(
-            item,
-            Reply::Error(_) | Reply::Boolean(false) | Reply::Integer(-1)
-        )
-    };
-    reply
-        .items()
-        .expect("an array")
-        .iter()
-        .filter(is_refused)
-        .count()
+    let is_refused = |item: &&Reply| matches!(item, Reply::Error(_) | Reply::Integer(-1));
+    let items = reply.items().expect("an array").iter();
+    items.filter(is_refused).count()
 }
 
 /// One request that is larger than the machine's memory, and others beyond `maxmemory`.
 #[test]
 fn oversized_requests_are_refused_and_change_nothing() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     connection.check_all("TDIGEST.CREATE source\nTDIGEST.ADD source 1 2");
-    let before = [
-        server.info("master_repl_offset"),
-        server.info("rdb_changes_since_last_save"),
-    ];
+    let changes = ["master_repl_offset", "rdb_changes_since_last_save"];
+    let before = changes.map(|field| server.info(field));
     connection.check_all(
         "
         BF.RESERVE huge 1e-300 1073741824 => -ERR Insufficient memory to create filter
@@ -50,10 +37,7 @@ fn oversized_requests_are_refused_and_change_nothing() {
         TOPK.RESERVE huge 4294967295 8 4294967295 0.9 => -ERR Insufficient memory to create topk data structure
         ",
     );
-    connection.ok(&format!(
-        "CONFIG SET {} 1073741824",
-        server.setting("cf-initial-size")
-    ));
+    server.set("cf-initial-size", 1_073_741_824);
     limit(&mut connection, 200 << 20);
     connection.check_all(
         "
@@ -91,11 +75,7 @@ fn oversized_requests_are_refused_and_change_nothing() {
         assert_eq!(reply.to_string(), text);
     }
     connection.check("KEYS *", "*[$source]");
-    let after = [
-        server.info("master_repl_offset"),
-        server.info("rdb_changes_since_last_save"),
-    ];
-    assert_eq!(after, before);
+    assert_eq!(changes.map(|field| server.info(field)), before);
     for fits in [
         "BF.RESERVE fits 0.01 10000000",
         "CF.RESERVE fits 10000000",
@@ -190,10 +170,8 @@ fn one_addition_of_many_items_fills_a_heap_within_maxmemory() {
     assert!((10_000..90_000).contains(&refused), "{refused}");
     assert!(primary.info_number("used_memory") < most);
     assert_eq!(primary.info_number("bf_topk_refusals"), refused as i64);
-    limit(
-        &mut connection,
-        primary.info_number("used_memory") + 100_000 * 180 + (5 << 20),
-    );
+    let most = primary.info_number("used_memory") + 100_000 * 180 + (5 << 20);
+    limit(&mut connection, most);
     let reply = connection.send(&command(&["TOPK.ADD", "small"], 100_000, item));
     assert_eq!(self::refused(&reply), 0);
     primary.wait_for_replica(&replica);
@@ -206,8 +184,7 @@ fn one_addition_of_many_items_fills_a_heap_within_maxmemory() {
 /// The buffer of a digest doubles, here from 8 MiB for 1,048,576 samples to 16 MiB.
 #[test]
 fn samples_are_refused_when_the_buffer_cannot_grow() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     connection.ok("TDIGEST.CREATE k COMPRESSION 1000000");
     let add = command(&["TDIGEST.ADD", "k"], 104_000, |sample| sample.to_string());
     for _ in 0..10 {
@@ -215,10 +192,8 @@ fn samples_are_refused_when_the_buffer_cannot_grow() {
     }
     let grown = server.info_number("bf_tdigest_bytes");
     let add = command(&["TDIGEST.ADD", "k"], 100_000, |sample| sample.to_string());
-    limit(
-        &mut connection,
-        server.info_number("used_memory") + (5 << 20),
-    );
+    let most = server.info_number("used_memory") + (5 << 20);
+    limit(&mut connection, most);
     let mut refusals = 0;
     for _ in 0..10 {
         let before = connection.call("TDIGEST.INFO k");
@@ -257,15 +232,10 @@ fn a_transaction_takes_at_most_twice_maxmemory_if_keys_are_evicted() {
 #[test]
 fn a_header_is_refused_when_its_items_exceed_maxmemory() {
     const ITEMS: u32 = 600_000;
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     connection.ok(&format!("TOPK.RESERVE k {ITEMS} 1 1 0.9"));
-    let Reply::Array(dump) = connection.call("TOPK.SCANDUMP k 0") else {
-        panic!("no header");
-    };
-    let Reply::Bulk(mut header) = dump[1].clone() else {
-        panic!("no header");
-    };
+    let family = Family::of("topk");
+    let (_, mut header) = family.scan(&mut connection, "k", 0).expect("a header");
     for place in 0..ITEMS {
         header.extend_from_slice(&place.to_le_bytes());
         header.extend_from_slice(&1u32.to_le_bytes());
@@ -325,8 +295,7 @@ fn buffers_of_a_replica_leave_memory_for_a_filter() {
 #[test]
 fn the_log_names_the_limit_that_refused_memory() {
     let options = || Options::new().debug_module();
-    let server = options().start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = options().start().connected();
     let logged = |server: &Server, connection: &mut Connection, commands: &[&str]| {
         server.enter_next_second();
         let lines = |server: &Server| server.log().lines().count();
@@ -340,22 +309,18 @@ fn the_log_names_the_limit_that_refused_memory() {
         let [line] = &new[..] else {
             panic!("{commands:?}: {new:?}");
         };
-        line.split_once("<bf> ")
-            .expect("a line of the module")
-            .1
-            .to_owned()
+        let (_, line) = line.split_once("<bf> ").expect("a line of the module");
+        line.to_owned()
     };
     // 8 bytes per bucket and 32 per element.
     let reserve = "topk.reserve t 4000000000 1000000 1000000 0.9";
     let line = logged(&server, &mut connection, &[reserve]);
     let start = "TOPK.RESERVE refused: key \"t\" needs 7.4 TB, ";
     let limits = ["the machine has ", "the control group allows "];
-    assert!(
-        limits
-            .iter()
-            .any(|limit| line.starts_with(&format!("{start}{limit}"))),
-        "{line}"
-    );
+    let is_named = limits
+        .iter()
+        .any(|limit| line.starts_with(&format!("{start}{limit}")));
+    assert!(is_named, "{line}");
 
     limit(&mut connection, 64 << 20);
     let line = logged(&server, &mut connection, &["BF.RESERVE f 0.01 1000000000"]);
@@ -367,11 +332,8 @@ fn the_log_names_the_limit_that_refused_memory() {
 
     // Checked once per command. The third sub-filter takes 8 GiB and is refused for several items.
     connection.ok("CF.RESERVE c 8 EXPANSION 32768");
-    let line = logged(
-        &server,
-        &mut connection,
-        &["CF.INSERT c ITEMS a a a a a a a a a a a a a a"],
-    );
+    let insert = "CF.INSERT c ITEMS a a a a a a a a a a a a a a";
+    let line = logged(&server, &mut connection, &[insert]);
     let start = "CF.INSERT refused: growing key \"c\" needs 16.0 GB free (8.0 GB for the filter, as much in reserve), maxmemory leaves ";
     assert!(line.starts_with(start), "{line}");
 
@@ -381,15 +343,10 @@ fn the_log_names_the_limit_that_refused_memory() {
         "CMS.INITBYDIM m 9000000000000000 1024",
     ];
     logged(&server, &mut connection, &commands);
-    let line = logged(
-        &server,
-        &mut connection,
-        &["TDIGEST.CREATE d COMPRESSION 300000000"],
-    );
-    assert!(
-        line.ends_with(" (1 similar lines were suppressed)"),
-        "{line}"
-    );
+    let create = "TDIGEST.CREATE d COMPRESSION 300000000";
+    let line = logged(&server, &mut connection, &[create]);
+    let is_counted = line.ends_with(" (1 similar lines were suppressed)");
+    assert!(is_counted, "{line}");
 
     let server = options()
         .module_arguments(&["sketch-max-key-bytes", "500"])
@@ -402,16 +359,11 @@ fn the_log_names_the_limit_that_refused_memory() {
     );
     assert!(line.starts_with(start) && line.ends_with(end), "{line}");
     connection.ok("BF.RESERVE f 0.01 100");
-    let add: Vec<_> = ["BF.MADD".to_owned(), "f".to_owned()]
-        .into_iter()
-        .chain((0..400).map(|n| n.to_string()))
-        .collect();
-    let line = logged(&server, &mut connection, &[&add.join(" ")]);
-    assert!(
-        line.starts_with("BF.MADD refused: key \"f\" would hold ")
-            && line.ends_with(" bytes, sketch-max-key-bytes allows 500 bytes"),
-        "{line}"
-    );
+    let add = format!("BF.MADD f {}", numbers(0, 400));
+    let line = logged(&server, &mut connection, &[&add]);
+    let is_named = line.starts_with("BF.MADD refused: key \"f\" would hold ")
+        && line.ends_with(" bytes, sketch-max-key-bytes allows 500 bytes");
+    assert!(is_named, "{line}");
 
     // The name of a key cannot begin another line, and is cut.
     let key = [b"a\r\n\x1b\"\xff".as_slice(), &[b'x'; 1000]].concat();
@@ -426,13 +378,10 @@ fn the_log_names_the_limit_that_refused_memory() {
     );
     assert!(log.contains(&shown), "{log}");
 
-    let server = options().address_space(1 << 30).start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = options().address_space(1 << 30).start().connected();
     let line = logged(&server, &mut connection, &["CMS.INITBYDIM c 500000000 1"]);
     // On a machine with less than 2 GB, the limit of the machine refuses the command, not the allocator.
     let allocator = "CMS.INITBYDIM refused: the allocator has no 1.9 GB for key \"c\"";
-    assert!(
-        line == allocator || line.contains("the machine has"),
-        "{line}"
-    );
+    let is_named = line == allocator || line.contains("the machine has");
+    assert!(is_named, "{line}");
 }

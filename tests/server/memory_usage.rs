@@ -91,26 +91,14 @@ fn check_all(wrong: &mut Vec<String>, what: &str, before: &Usage, after: &Usage)
 }
 
 fn assert_none(wrong: &[String], cases: &[MemoryCase]) {
-    let list: Vec<_> = wrong
-        .iter()
-        .map(|line| {
-            let number: usize = line[2..6].parse().expect("a number");
-            let commands = cases
-                .get(number)
-                .map_or(String::new(), |case| case.commands.join("; "));
-            let end = commands
-                .char_indices()
-                .nth(150)
-                .map_or(commands.len(), |(at, _)| at);
-            format!("{line} ({})", &commands[..end])
-        })
-        .collect();
-    assert!(
-        wrong.is_empty(),
-        "{} keys:\n{}",
-        list.len(),
-        list.join("\n")
-    );
+    let list = wrong.iter().map(|line| {
+        let number: usize = line[2..6].parse().expect("a number");
+        let commands = cases[number].commands.join("; ");
+        let commands: String = commands.chars().take(150).collect();
+        format!("{line} ({commands})")
+    });
+    let list: Vec<_> = list.collect();
+    assert!(list.is_empty(), "{} keys:\n{}", list.len(), list.join("\n"));
 }
 
 /// Creates a key for each case.
@@ -129,8 +117,7 @@ fn family_of(connection: &mut Connection, key: &str) -> &'static Family {
 
 #[test]
 fn a_restored_or_copied_key_takes_no_more_memory_than_the_original() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     let cases = cases();
     build_all(&mut connection, &cases);
     let mut wrong = Vec::new();
@@ -139,9 +126,8 @@ fn a_restored_or_copied_key_takes_no_more_memory_than_the_original() {
         let before = usage(&mut connection, key.as_bytes());
         let [restored, copied, chunked] =
             ['r', 'c', 'l'].map(|prefix| name(prefix, number, case.usage));
-        let payload = connection.send(&["DUMP", &key]);
-        let payload = payload.text().expect("a payload");
-        let reply = connection.send(&[&b"RESTORE"[..], restored.as_bytes(), b"0", payload]);
+        let payload = &connection.payload(&key);
+        let reply = connection.restore(&restored, payload);
         assert!(reply.is_ok(), "{reply}");
         assert_eq!(connection.send(&["COPY", &key, &copied]), Reply::Integer(1));
         let family = family_of(&mut connection, &key);
@@ -156,10 +142,8 @@ fn a_restored_or_copied_key_takes_no_more_memory_than_the_original() {
                 let after = usage(&mut connection, copy.as_bytes());
                 check(&mut wrong, what, &key, before, after);
             } else {
-                assert!(
-                    what == "LOADCHUNK" && family.has_no_chunks_when_empty,
-                    "{what} {key}"
-                );
+                let is_empty = what == "LOADCHUNK" && family.has_no_chunks_when_empty;
+                assert!(is_empty, "{what} {key}");
             }
         }
         connection.send(&["DEL", &restored, &copied, &chunked]);
@@ -206,8 +190,7 @@ fn a_restart_from_aof_leaves_no_key_with_more_memory() {
     let cases = cases();
     for (rewrite, preamble) in [(false, "no"), (true, "no"), (true, "yes")] {
         let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", preamble];
-        let mut server = Options::new().arguments(&options).start();
-        let mut connection = server.resp2();
+        let (mut server, mut connection) = Options::new().arguments(&options).start().connected();
         build_all(&mut connection, &cases);
         if rewrite {
             assert!(server.rewrite_aof());
@@ -225,8 +208,7 @@ fn a_restart_from_aof_leaves_no_key_with_more_memory() {
 /// Keys with a long history of random commands, in every family.
 #[test]
 fn a_reload_adds_no_memory_to_keys_with_a_random_history() {
-    let mut server = Server::start();
-    let mut connection = server.resp2();
+    let (mut server, mut connection) = Server::start().connected();
     let mut workload = Workload::new(15, "", 40);
     for command in workload.creations() {
         connection.send(&command);

@@ -79,33 +79,28 @@ fn write_all(connection: &mut Connection, families: &[&Family]) {
                 let items: Vec<_> = numbers.iter().map(ToString::to_string).collect();
                 let pairs: Vec<_> = numbers.iter().map(|n| format!("{n} {}", n + 1)).collect();
                 let command = growth.command.replace("KEY", &name);
-                let command = match command.strip_suffix("PAIRS") {
+                connection.call(&match command.strip_suffix("PAIRS") {
                     Some(head) => format!("{head}{}", pairs.join(" ")),
                     None => command.replace("ITEMS", &items.join(" ")),
-                };
-                connection.call(&command);
+                });
             }
         }
-        let payload = connection.call(&format!("DUMP {}", key("large")));
-        let payload = payload.text().expect("a payload");
-        let restored = key("restored");
-        let restore: [&[u8]; 4] = [b"RESTORE", restored.as_bytes(), b"0", payload];
-        let reply = connection.send(&restore);
-        assert!(reply.is_ok(), "{restored}: {reply}");
+        let payload = connection.payload(&key("large"));
+        let reply = connection.restore(&key("restored"), &payload);
+        assert!(reply.is_ok(), "{}: {reply}", family.name);
         for (iterator, chunk) in family.chunks(connection, &key("large")) {
             let reply = family.load(connection, &key("loaded"), iterator, &chunk);
             assert!(reply.is_ok(), "{}: {reply}", family.name);
         }
-        let copy = format!("COPY {} {}", key("large"), key("copied"));
-        connection.check(&copy, ":1");
+        connection.check(&format!("COPY {} {}", key("large"), key("copied")), ":1");
     }
 }
 
 /// The types of the sample, if each is a case after `first` others.
 fn sampled(first: usize) -> Vec<&'static Family> {
     let sample = Sample::of_run();
-    let cases = FAMILIES.iter().enumerate();
-    let cases = cases.filter(|(number, _)| sample.contains(first + number));
+    let cases = (first..).zip(FAMILIES);
+    let cases = cases.filter(|(number, _)| sample.contains(*number));
     cases.map(|(_, family)| family).collect()
 }
 
@@ -117,11 +112,10 @@ fn no_limit_refuses_a_command_of_a_primary_or_of_the_aof() {
         let mut primary = options().start();
         let options = options().arguments(arguments).module_arguments(module);
         let is_of_system = OF_SYSTEM.contains(limit);
-        let options = match is_of_system {
-            true => options.debug_module(),
-            false => options,
+        let mut replica = match is_of_system {
+            true => options.debug_module().start(),
+            false => options.start(),
         };
-        let mut replica = options.start();
         replica.replicate(&primary);
         if is_of_system {
             lower(&replica, limit);
@@ -143,12 +137,10 @@ fn no_limit_refuses_a_command_of_a_primary_or_of_the_aof() {
 /// RedisBloom up to 8.10 saturates a cell and sends the command to the AOF.
 #[test]
 fn an_obeyed_increment_that_overflows_saturates() {
-    let mut server = options().start();
-    let mut connection = server.resp2();
+    let (mut server, mut connection) = options().start().connected();
     connection.ok("CMS.INITBYDIM k 10 1");
     connection.call("CMS.INCRBY k a 4294967294");
-    let refused = connection.call("CMS.INCRBY k a 5");
-    assert_eq!(refused.to_string(), "*[-CMS: INCRBY overflow]");
+    connection.check("CMS.INCRBY k a 5", "*[-CMS: INCRBY overflow]");
     append(&server, ["CMS.INCRBY k a 5 a 6"].into_iter());
     server.kill();
     server.relaunch();
@@ -162,8 +154,7 @@ fn an_obeyed_increment_that_overflows_saturates() {
 /// A client of a writable replica is limited, as on a primary.
 #[test]
 fn restore_on_a_writable_replica_is_limited() {
-    let primary = Server::start();
-    let mut connection = primary.resp2();
+    let (primary, mut connection) = Server::start().connected();
     connection.ok("CONFIG SET bf.bloom-memory-usage-limit 1000000");
     let replica = |read_only: &str| {
         let mut replica = Options::new()
@@ -175,16 +166,10 @@ fn restore_on_a_writable_replica_is_limited() {
     };
     let (read_only, writable) = (replica("yes"), replica("no"));
     Family::of("bloomfltr").build(&mut connection, "k");
-    let payload = connection.call("DUMP k");
-    let restore: [&[u8]; 4] = [
-        b"RESTORE",
-        b"copy",
-        b"0",
-        payload.text().expect("a payload"),
-    ];
-    let refused = writable.resp2().send(&restore);
+    let payload = connection.payload("k");
+    let refused = writable.resp2().restore("copy", &payload);
     assert!(matches!(refused, Reply::Error(_)), "{refused}");
-    let reply = connection.send(&restore);
+    let reply = connection.restore("copy", &payload);
     assert!(reply.is_ok(), "{reply}");
     connection.check("WAIT 2 10000", ":2");
     read_only.check("EXISTS copy", ":1");
@@ -234,11 +219,8 @@ fn accept_in_every_way(server: &mut Server, replica: &mut Server) {
             &[b"COPY", key, b"other"],
         ] {
             let reply = connection.send(way);
-            assert!(
-                !matches!(reply, Reply::Error(_)),
-                "{}: {reply}",
-                key.escape_ascii()
-            );
+            let is_accepted = !matches!(reply, Reply::Error(_));
+            assert!(is_accepted, "{}: {reply}", key.escape_ascii());
             assert_eq!(digest(&mut connection, b"other"), wanted);
             connection.call("DEL other");
         }

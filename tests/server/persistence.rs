@@ -6,7 +6,7 @@ use crate::support::resp::Connection;
 use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 use crate::support::state::{State, select};
-use crate::workload::{Random, Workload};
+use crate::workload::{Random, Workload, columns};
 use roughly_dump::{Writer, type_id};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
@@ -81,12 +81,9 @@ fn every_kind_of_append_only_file_restores_the_same_data() {
         for preamble in ["yes", "no"] {
             let when = format!("appendfsync {fsync}, preamble {preamble}");
             let options = ["--appendonly", "yes", "--appendfsync", fsync];
-            let preamble = ["--aof-use-rdb-preamble", preamble];
-            let mut server = Options::new()
-                .arguments(&options)
-                .arguments(&preamble)
-                .start();
-            let mut connection = server.resp2();
+            let options = [&options[..], &["--aof-use-rdb-preamble", preamble]].concat();
+            let (mut server, mut connection) =
+                Options::new().arguments(&options).start().connected();
             let sent = fill(&mut connection, 10 + seed as u64);
             server.restart();
             State::of(&mut server.resp2()).assert_same(&sent, &when);
@@ -141,11 +138,7 @@ fn an_append_only_file_of_several_parts_restores_the_same_data() {
             .find(|path| path.extension().is_some_and(|e| e == "manifest"))
             .expect("a manifest");
         let manifest = fs::read_to_string(manifest).expect("a text");
-        let increments = manifest
-            .lines()
-            .filter(|line| line.contains(" type i"))
-            .count();
-        assert!(increments >= 2, "{manifest}");
+        assert!(manifest.matches(" type i").count() >= 2, "{manifest}");
         State::of(&mut server.resp2()).assert_same(&wanted, preamble);
     }
 }
@@ -176,10 +169,8 @@ fn large_keys_survive_every_kind_of_file() {
     State::of(&mut server.resp2()).assert_same(&wanted, "after the rewrite");
 }
 
-/// Creates and fills a key: its type, the command that creates it, and the start of a command that adds items.
-type Large = (&'static str, &'static str, &'static str);
-
-fn fill_large(connection: &mut Connection, (_, create, add): Large, key: &str) {
+/// Creates and fills a key with these commands: the one that creates it, and the start of one that adds items.
+fn fill_large(connection: &mut Connection, create: &str, add: &str, key: &str) {
     connection.ok(&create.replace("KEY", key));
     // An increment of CMS.INCRBY follows its item.
     let suffix = if add.starts_with("CMS") { " 3" } else { "" };
@@ -193,32 +184,30 @@ fn fill_large(connection: &mut Connection, (_, create, add): Large, key: &str) {
 /// Chunks have at most 16 MiB. A cuckoo filter has a chunk of its own for each sub-filter. Replicas receive the chunks.
 #[test]
 fn keys_above_16_mib_are_copied_in_several_chunks() {
-    const KEYS: [(Large, usize); 7] = [
-        (("bf", "BF.RESERVE KEY 0.0001 8000000", "BF.MADD KEY"), 3),
-        (("cf", "CF.RESERVE KEY 20000000", "CF.INSERT KEY ITEMS"), 3),
-        (("cf", "CF.RESERVE KEY 1000", "CF.INSERT KEY ITEMS"), 22),
-        (("cms", "CMS.INITBYDIM KEY 1000000 5", "CMS.INCRBY KEY"), 3),
+    const KEYS: [(&str, usize); 7] = [
+        ("bf | BF.RESERVE KEY 0.0001 8000000 | BF.MADD KEY", 3),
+        ("cf | CF.RESERVE KEY 20000000 | CF.INSERT KEY ITEMS", 3),
+        ("cf | CF.RESERVE KEY 1000 | CF.INSERT KEY ITEMS", 22),
+        ("cms | CMS.INITBYDIM KEY 1000000 5 | CMS.INCRBY KEY", 3),
         (
-            ("cms", "CMS.INITBYDIM KEY 9 5 CELL_SIZE 8", "CMS.INCRBY KEY"),
+            "cms | CMS.INITBYDIM KEY 9 5 CELL_SIZE 8 | CMS.INCRBY KEY",
             2,
         ),
-        (
-            ("topk", "TOPK.RESERVE KEY 50 1000000 5 0.9", "TOPK.ADD KEY"),
-            4,
-        ),
-        (("tdigest", "TDIGEST.CREATE KEY", "TDIGEST.ADD KEY"), 1),
+        ("topk | TOPK.RESERVE KEY 50 1000000 5 0.9 | TOPK.ADD KEY", 4),
+        ("tdigest | TDIGEST.CREATE KEY | TDIGEST.ADD KEY", 1),
     ];
     let (server, mut other, mut replica) = (Server::start(), Server::start(), Server::start());
     replica.replicate(&other);
     let (mut from, mut to) = (server.resp2(), other.resp2());
-    for (large, chunks) in KEYS {
-        fill_large(&mut from, large, "k");
-        let copied = Family::of(large.0).copy_in_chunks(&mut from, "k", &mut to, "k");
-        assert_eq!(copied, chunks, "{}", large.1);
+    for (row, chunks) in KEYS {
+        let [family, create, add] = columns(row);
+        fill_large(&mut from, create, add, "k");
+        let copied = Family::of(family).copy_in_chunks(&mut from, "k", &mut to, "k");
+        assert_eq!(copied, chunks, "{create}");
         other.wait_for_replica(&replica);
         let expected = State::of(&mut from);
-        State::of(&mut to).assert_same(&expected, large.1);
-        State::of(&mut replica.resp2()).assert_same(&expected, large.1);
+        State::of(&mut to).assert_same(&expected, create);
+        State::of(&mut replica.resp2()).assert_same(&expected, create);
         from.ok("FLUSHALL SYNC");
         to.ok("FLUSHALL SYNC");
     }
@@ -228,24 +217,15 @@ fn keys_above_16_mib_are_copied_in_several_chunks() {
 #[test]
 fn payloads_above_64_mib_are_rewritten_in_chunks() {
     let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
-    let mut server = Options::new().arguments(&options).start();
-    let mut connection = server.resp2();
+    let (mut server, mut connection) = Options::new().arguments(&options).start().connected();
     select(&mut connection, 5);
-    for (name, large) in [
-        (
-            "small",
-            ("cms", "CMS.INITBYDIM KEY 100 5", "CMS.INCRBY KEY"),
-        ),
-        (
-            "counts",
-            ("cms", "CMS.INITBYDIM KEY 3400000 5", "CMS.INCRBY KEY"),
-        ),
-        (
-            "list",
-            ("topk", "TOPK.RESERVE KEY 50 3000000 3 0.9", "TOPK.ADD KEY"),
-        ),
+    for row in [
+        "small | CMS.INITBYDIM KEY 100 5 | CMS.INCRBY KEY",
+        "counts | CMS.INITBYDIM KEY 3400000 5 | CMS.INCRBY KEY",
+        "list | TOPK.RESERVE KEY 50 3000000 3 0.9 | TOPK.ADD KEY",
     ] {
-        fill_large(&mut connection, large, name);
+        let [name, create, add] = columns(row);
+        fill_large(&mut connection, create, add, name);
         connection.check(&format!("EXPIRE {name} 1000"), ":1");
     }
     // Samples in commands would take long.
@@ -257,7 +237,7 @@ fn payloads_above_64_mib_are_rewritten_in_chunks() {
     digest.save(&mut payload);
     let payload = payload.finish();
     assert!(payload.len() > 64 << 20);
-    let restored = connection.send(&[b"RESTORE", &b"digest"[..], b"0", &payload]);
+    let restored = connection.restore("digest", &payload);
     assert!(restored.is_ok(), "{restored}");
     let wanted = State::of(&mut connection);
     assert!(server.rewrite_aof());
@@ -277,8 +257,7 @@ fn payloads_above_64_mib_are_rewritten_in_chunks() {
 fn invalid_chunks_are_refused() {
     const NOT_NUMERIC: &str = "-ERR Second argument must be numeric";
     const BAD_DATA: &str = "-ERR received bad data";
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     connection.check_all(
         "
         SET string x
@@ -292,10 +271,8 @@ fn invalid_chunks_are_refused() {
         ",
     );
     let before = State::of(&mut connection);
-    let digest = Family::of("tdigest")
-        .chunks(&mut connection, "td")
-        .remove(0)
-        .1;
+    let chunks = Family::of("tdigest").chunks(&mut connection, "td");
+    let (_, digest) = &chunks[0];
     let long = "x".repeat(200);
     connection.check_all(&format!(
         "
@@ -335,7 +312,7 @@ fn invalid_chunks_are_refused() {
     // A count above the maximum of an 8-byte cell; a key that exists; a chunk without its first byte.
     for (family, key, iterator, chunk) in [
         ("cms", "wide", 9, &[0xff; 8][..]),
-        ("tdigest", "td", 1, &digest),
+        ("tdigest", "td", 1, digest),
         ("tdigest", "none", 1, &digest[1..]),
     ] {
         let reply = Family::of(family).load(&mut connection, key, iterator, chunk);
@@ -358,8 +335,7 @@ fn payloads_in_the_aof_are_compressed_as_dump_does() {
         connection.ok("CMS.INITBYDIM sparse 1000 5");
         connection.call("CMS.INCRBY sparse item 5");
         let wanted = State::of(&mut connection);
-        let dump = connection.call("DUMP sparse");
-        let dump = dump.text().expect("a payload").to_vec();
+        let dump = connection.payload("sparse");
         assert_eq!(dump.len() < 1000, compression == "yes", "{}", dump.len());
         assert!(server.rewrite_aof());
         let files = fs::read_dir(server.dir().join("appendonlydir")).expect("a directory");

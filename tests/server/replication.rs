@@ -127,8 +127,7 @@ fn a_partial_synchronization_sends_missed_writes() {
     let full = primary.info_number("sync_full");
     for round in 0..5 {
         let partial = primary.info_number("sync_partial_ok");
-        let dropped = primary.call("CLIENT KILL TYPE replica");
-        assert_eq!(dropped, Reply::Integer(1));
+        primary.check("CLIENT KILL TYPE replica", ":1");
         select(&mut connection, round % 3);
         workload.run(&mut connection, 200);
         primary.wait_until("a partial synchronization", |primary| {
@@ -136,11 +135,8 @@ fn a_partial_synchronization_sends_missed_writes() {
         });
         assert_same(&primary, &[&replica], &format!("round {round}"));
     }
-    assert_eq!(
-        primary.info_number("sync_full"),
-        full,
-        "no full one was needed"
-    );
+    let found = primary.info_number("sync_full");
+    assert_eq!(found, full, "no full one was needed");
 }
 
 /// A chain of three replicas with different settings, and a second branch.
@@ -194,10 +190,8 @@ fn failovers_lose_no_data() {
         three.replicate(to);
         assert_same(to, &[from, &three], &format!("fail-over {round}"));
     }
-    assert!(
-        one.info_number("sync_full") <= 2,
-        "the fail-overs were partial"
-    );
+    let are_partial = one.info_number("sync_full") <= 2;
+    assert!(are_partial, "the fail-overs were partial");
 }
 
 /// Keys expire, and the next write to them creates them again.
@@ -237,8 +231,7 @@ fn loaded_chunks_are_replicated_among_other_writes() {
     let primary = Server::start();
     let mut replica = odd_settings().start();
     replica.replicate(&primary);
-    let source = Server::start();
-    let mut from = source.resp2();
+    let (_source, mut from) = Server::start().connected();
     let mut to = primary.resp2();
     let mut workload = Workload::new(7, "", KEYS);
     create(&mut from, &mut workload);
@@ -324,17 +317,15 @@ fn a_replica_on_a_processor_without_fma_stores_the_same_bytes() {
     let mut connection = primary.resp2();
     for (rate, _) in BITS_PER_ENTRY {
         for (key, growth) in [("scaling", "EXPANSION 2"), ("fixed", "NONSCALING")] {
-            let command = format!("BF.RESERVE {key}:{rate} {rate} 10 {growth}");
-            connection.ok(&command);
+            connection.ok(&format!("BF.RESERVE {key}:{rate} {rate} 10 {growth}"));
         }
         let items: Vec<_> = (0..100).map(|item| item.to_string()).collect();
         let command = format!("BF.MADD scaling:{rate} {}", items.join(" "));
         assert_eq!(connection.call(&command).items().map(<[_]>::len), Some(100));
-        let double = format!(
+        connection.ok(&format!(
             "BF.RESERVE half:{rate} {} 10",
             rate.parse::<f64>().unwrap() * 2.0
-        );
-        connection.ok(&double);
+        ));
     }
     for command in [
         "CMS.INITBYPROB cms 0.001 0.008194",
@@ -350,10 +341,8 @@ fn a_replica_on_a_processor_without_fma_stores_the_same_bytes() {
                 let payload = dump(&mut server.resp2(), &format!("{key}:{rate}"));
                 let stored = payload.text().expect("a payload");
                 let mut doubles = stored.windows(8);
-                assert!(
-                    doubles.any(|double| double == bits.to_le_bytes()),
-                    "{key}:{rate}"
-                );
+                let is_stored = doubles.any(|double| double == bits.to_le_bytes());
+                assert!(is_stored, "{key}:{rate}");
             }
         }
     }

@@ -41,11 +41,8 @@ fn answers(connection: &mut Connection, key: &str) -> Vec<String> {
         "MIN KEY",
         "MAX KEY",
     ]
-    .map(|question| {
-        let command = format!("TDIGEST.{}", question.replace("KEY", key));
-        let reply = connection.run(&command);
-        reply.to_string()
-    })
+    .map(|question| format!("TDIGEST.{}", question.replace("KEY", key)))
+    .map(|command| connection.run(&command).to_string())
     .into()
 }
 
@@ -56,8 +53,7 @@ fn digest_value(connection: &mut Connection, key: &str) -> String {
 /// Reads, saves and loads at any time do not change later replies.
 #[test]
 fn reads_do_not_affect_later_state() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     for key in ["plain", "read", "saved"] {
         connection.ok(&format!("TDIGEST.CREATE {key} COMPRESSION 30"));
     }
@@ -100,14 +96,10 @@ fn reads_on_a_replica_do_not_change_its_state() {
         add(&mut connection, "a", uniform.by_ref().take(41));
         add(&mut connection, "b", uniform.by_ref().take(77));
         primary.wait_for_replica(&replica);
-        answers(
-            if round % 2 == 0 {
-                &mut connection
-            } else {
-                &mut on_replica
-            },
-            "a",
-        );
+        match round % 2 {
+            0 => answers(&mut connection, "a"),
+            _ => answers(&mut on_replica, "a"),
+        };
         connection.ok("TDIGEST.MERGE merged 2 a b");
         connection.ok("TDIGEST.MERGE a 1 b");
         connection.ok("TDIGEST.MERGE small 3 a b a COMPRESSION 5 OVERRIDE");
@@ -117,10 +109,8 @@ fn reads_on_a_replica_do_not_change_its_state() {
     }
     primary.wait_for_replica(&replica);
     for key in ["a", "b", "merged", "small"] {
-        assert_eq!(
-            digest_value(&mut on_replica, key),
-            digest_value(&mut connection, key)
-        );
+        let found = digest_value(&mut on_replica, key);
+        assert_eq!(found, digest_value(&mut connection, key));
         assert_eq!(dump(&mut on_replica, key), dump(&mut connection, key));
         assert_eq!(answers(&mut on_replica, key), answers(&mut connection, key));
     }
@@ -132,8 +122,7 @@ fn reads_on_a_replica_do_not_change_its_state() {
 #[test]
 fn info_reports_the_memory_that_the_digest_takes() {
     const MAX_KEY_BYTES: i64 = 200;
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     for create in [
         "TDIGEST.CREATE KEY",
         "TDIGEST.CREATE KEY COMPRESSION 1000",
@@ -147,12 +136,10 @@ fn info_reports_the_memory_that_the_digest_takes() {
             }
             let usage = connection.call("MEMORY USAGE k").integer().unwrap();
             let info = connection.call("TDIGEST.INFO k");
-            let reported = info.field("Memory usage").and_then(Reply::integer).unwrap();
+            let reported = info.number("Memory usage");
             let others = usage - reported;
-            assert!(
-                (0..MAX_KEY_BYTES).contains(&others),
-                "{create}: {usage}, {reported}"
-            );
+            let is_exact = (0..MAX_KEY_BYTES).contains(&others);
+            assert!(is_exact, "{create}: {usage}, {reported}");
             connection.call("TDIGEST.QUANTILE k 0.5");
         }
     }
@@ -161,8 +148,7 @@ fn info_reports_the_memory_that_the_digest_takes() {
 /// The compressed form that a read creates counts as memory of the key as long as it is kept.
 #[test]
 fn memory_usage_includes_the_cached_results_of_reads() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     connection.ok("TDIGEST.CREATE k COMPRESSION 1000");
     for seed in 0..100 {
         add(&mut connection, "k", Uniform(seed).take(200));
@@ -170,10 +156,8 @@ fn memory_usage_includes_the_cached_results_of_reads() {
     let mut usage = || {
         let usage = connection.call("MEMORY USAGE k").integer().unwrap();
         let counted = server.info_number("bf_tdigest_bytes");
-        assert!(
-            (usage - counted).abs() < 200,
-            "{usage} said, {counted} in INFO"
-        );
+        let is_close = (usage - counted).abs() < 200;
+        assert!(is_close, "{usage} said, {counted} in INFO");
         (usage, connection.call("TDIGEST.CDF k 0.5"))
     };
     let (written, _) = usage();
@@ -281,10 +265,8 @@ fn cdf_rank_and_revrank_count_half_of_the_equal_samples() {
     }
     for command in ["cdf", "rank", "revrank"] {
         let docs = connection.call(&format!("COMMAND DOCS tdigest.{command}"));
-        let is_documented = docs
-            .to_string()
-            .contains("plus half of the samples that are equal");
-        assert!(is_documented, "{docs}");
+        let text = "plus half of the samples that are equal";
+        assert!(docs.to_string().contains(text), "{docs}");
     }
 }
 

@@ -32,12 +32,8 @@ impl Stream {
     /// The next command: usually TOPK.ADD, sometimes TOPK.INCRBY.
     fn command(&mut self) -> Vec<String> {
         let with_increments = self.number(10) == 0;
-        let name = if with_increments {
-            "TOPK.INCRBY"
-        } else {
-            "TOPK.ADD"
-        };
-        let mut command = vec![name.to_owned(), "k".to_owned()];
+        let name = if with_increments { "INCRBY" } else { "ADD" };
+        let mut command = vec![format!("TOPK.{name}"), "k".to_owned()];
         for _ in 0..BATCH {
             let root = self.number(300);
             command.push(format!("item:{}", root * root / 30));
@@ -68,11 +64,8 @@ fn assert_in_step(primary: &mut Server, replica: &Server) {
     primary.wait_for_replica(replica);
     let shown = view(&mut replica.resp2());
     assert_eq!(shown, view(&mut primary.resp2()));
-    assert_eq!(
-        shown[0].items().unwrap().len(),
-        100,
-        "fifty items with counts"
-    );
+    // Fifty items with counts.
+    assert_eq!(shown[0].items().unwrap().len(), 100);
 }
 
 #[test]
@@ -94,8 +87,7 @@ fn a_replica_decays_the_same_buckets_during_and_after_a_full_sync_and_a_fail_ove
         // Without a history, the replica needs a full synchronization.
         replica.ok("REPLICAOF NO ONE");
         replica.ok("FLUSHALL");
-        let command = format!("REPLICAOF 127.0.0.1 {}", primary.port());
-        replica.ok(&command);
+        replica.ok(&format!("REPLICAOF 127.0.0.1 {}", primary.port()));
         replica.wait_until("the full synchronization", |replica| {
             let is_saving = primary.info_number("rdb_bgsave_in_progress") == 1;
             stream.add(&mut connection, 1000);
@@ -122,19 +114,13 @@ fn a_replica_decays_the_same_buckets_during_and_after_a_full_sync_and_a_fail_ove
 #[test]
 fn restarts_do_not_change_what_decays_afterwards() {
     let aof = ["--appendonly", "yes", "--auto-aof-rewrite-percentage", "0"];
-    let ways = [
+    let with_preamble = |is| [&aof[..], &["--aof-use-rdb-preamble", is]].concat();
+    for (arguments, in_between) in [
         (&["--save", "3600 1000000"][..], ""),
         (&aof, ""),
-        (
-            &[&aof[..], &["--aof-use-rdb-preamble", "no"]].concat(),
-            "BGREWRITEAOF",
-        ),
-        (
-            &[&aof[..], &["--aof-use-rdb-preamble", "yes"]].concat(),
-            "BGREWRITEAOF",
-        ),
-    ];
-    for (arguments, in_between) in ways {
+        (&with_preamble("no"), "BGREWRITEAOF"),
+        (&with_preamble("yes"), "BGREWRITEAOF"),
+    ] {
         let steady = Server::start();
         let mut server = Options::new().arguments(arguments).start();
         let mut streams = [Stream::new(7), Stream::new(7)];
@@ -154,33 +140,22 @@ fn restarts_do_not_change_what_decays_afterwards() {
         }
         both(&server, 10_000);
         server.restart();
-        assert_eq!(
-            view(&mut server.resp2()),
-            view(&mut steady.resp2()),
-            "{arguments:?}"
-        );
+        let found = view(&mut server.resp2());
+        assert_eq!(found, view(&mut steady.resp2()), "{arguments:?}");
         both(&server, 10_000);
-        assert_eq!(
-            view(&mut server.resp2()),
-            view(&mut steady.resp2()),
-            "{arguments:?}"
-        );
+        let found = view(&mut server.resp2());
+        assert_eq!(found, view(&mut steady.resp2()), "{arguments:?}");
     }
 }
 
 #[test]
 fn copies_and_restored_dumps_decay_like_the_original() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     connection.ok(RESERVE);
     Stream::new(1).add(&mut connection, 20_000);
     connection.check("COPY k copied", ":1");
     let payload = connection.payload("k");
-    assert!(
-        connection
-            .send(&[b"RESTORE", &b"restored"[..], b"0", &payload])
-            .is_ok()
-    );
+    assert!(connection.restore("restored", &payload).is_ok());
     let (mut from, mut to) = (server.resp2(), server.resp2());
     Family::of("topk").copy_in_chunks(&mut from, "k", &mut to, "chunked");
     let mut digests = Vec::new();
@@ -193,10 +168,8 @@ fn copies_and_restored_dumps_decay_like_the_original() {
         }
         digests.push(connection.send(&["DEBUG", "DIGEST-VALUE", key]));
     }
-    assert!(
-        digests.iter().all(|digest| *digest == digests[0]),
-        "{digests:?}"
-    );
+    let are_equal = digests.iter().all(|digest| *digest == digests[0]);
+    assert!(are_equal, "{digests:?}");
 }
 
 const BAD_INCREMENT: &str = "-TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000";
@@ -208,16 +181,12 @@ fn a_bad_increment_ends_the_reply_and_only_applied_increments_are_replicated() {
         let mut connection = primary.connect(protocol);
         connection.ok("FLUSHALL SYNC");
         connection.ok("TOPK.RESERVE k 1 1000 3 0.9");
-        let reply = connection
-            .call("TOPK.INCRBY k a 5 b 6 c -1 d 9")
-            .to_string();
-        assert_eq!(
-            reply,
-            format!("*[{null} $a {BAD_INCREMENT} {BAD_INCREMENT}]")
+        connection.check(
+            "TOPK.INCRBY k a 5 b 6 c -1 d 9",
+            format!("*[{null} $a {BAD_INCREMENT} {BAD_INCREMENT}]"),
         );
         connection.check("PING", "+PONG");
-        let list = connection.call("TOPK.LIST k WITHCOUNT").to_string();
-        assert_eq!(list, "*[$b :6]");
+        connection.check("TOPK.LIST k WITHCOUNT", "*[$b :6]");
         connection.check("TOPK.COUNT k a c d", "*[:5 :0 :0]");
         primary.wait_for_replica(&replica);
         assert_eq!(view(&mut replica.resp2()), view(&mut primary.resp2()));
@@ -234,24 +203,16 @@ fn a_bad_increment_ends_the_reply_and_only_applied_increments_are_replicated() {
         // After many valid pairs.
         let mut long = vec!["TOPK.INCRBY".to_owned(), "k".to_owned()];
         for number in 0..50 {
-            let increment = if number == 33 {
-                "x".to_owned()
-            } else {
-                number.to_string()
-            };
+            let increment = number.to_string().replace("33", "x");
             long.extend([format!("f{number}"), increment]);
         }
         let reply = connection.send(&long);
         let items = reply.items().expect("an array");
         assert_eq!(items.len(), 50);
-        let is_error: Vec<_> = items
-            .iter()
-            .map(|item| matches!(item, Reply::Error(_)))
-            .collect();
-        assert_eq!(
-            is_error,
-            (0..50).map(|number| number >= 33).collect::<Vec<_>>()
-        );
+        for (number, item) in items.iter().enumerate() {
+            let is_error = matches!(item, Reply::Error(_));
+            assert_eq!(is_error, number >= 33, "{number}: {item}");
+        }
         assert_ne!(view(&mut primary.resp2()), before);
         connection.check("TOPK.LIST k WITHCOUNT", "*[$f32 :32]");
         primary.wait_for_replica(&replica);
@@ -296,10 +257,8 @@ fn binary_items_and_counts_of_zero_survive_a_reload() {
     let mut query = vec![&b"TOPK.QUERY"[..], b"k"];
     query.extend(items);
     let before = view(&mut connection);
-    assert_eq!(
-        before[0].to_string(),
-        "*[$\\xff\\r\\n :4 $nul :3 $nul\\x00tail :2 $\\x00 :1]"
-    );
+    let list = "*[$\\xff\\r\\n :4 $nul :3 $nul\\x00tail :2 $\\x00 :1]";
+    assert_eq!(before[0].to_string(), list);
     assert_eq!(connection.send(&query).to_string(), "*[:1 :1 :1 :1 :1]");
     connection.ok("DEBUG RELOAD");
     assert_eq!(view(&mut connection), before);
@@ -312,12 +271,11 @@ fn binary_items_and_counts_of_zero_survive_a_reload() {
 /// The bytes in INFO are updated as items enter and leave, and always equal the sum over all blocks.
 #[test]
 fn memory_usage_and_info_agree_as_items_change() {
-    let mut server = Server::start();
-    let mut connection = server.resp2();
+    let (mut server, mut connection) = Server::start().connected();
     connection.ok("TOPK.RESERVE k 200 500 4 0.9");
     let mut uncounted = |when: &str| {
         let usage = connection.call("MEMORY USAGE k").integer().unwrap();
-        let counted: i64 = server.info("bf_topk_bytes").unwrap().parse().unwrap();
+        let counted = server.info_number("bf_topk_bytes");
         println!("{when}: {usage} said, {counted} in INFO");
         usage - counted
     };
@@ -344,8 +302,7 @@ fn memory_usage_and_info_agree_as_items_change() {
 
 #[test]
 fn a_list_has_no_duplicates_at_any_decay() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     for decay in ["0.000001", "0.5", "0.9", "1"] {
         connection.ok(&format!("TOPK.RESERVE k 20 5 3 {decay}"));
         Stream::new(9).add(&mut connection, 20_000);
@@ -362,12 +319,10 @@ fn a_list_has_no_duplicates_at_any_decay() {
 #[test]
 fn every_prefix_of_withcount_in_any_case_is_the_option_of_list() {
     const OPTION: &str = "WITHCOUNT";
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     for window in ["", " WINDOW 3600000"] {
         connection.call("DEL k");
-        let reserve = format!("TOPK.RESERVE k 3 100 5 0.9{window}");
-        connection.ok(&reserve);
+        connection.ok(&format!("TOPK.RESERVE k 3 100 5 0.9{window}"));
         connection.call("TOPK.INCRBY k a 2 b 1");
         // The empty argument is a prefix, too.
         for len in 0..=OPTION.len() {
@@ -380,9 +335,8 @@ fn every_prefix_of_withcount_in_any_case_is_the_option_of_list() {
             }
         }
         for option in ["WITHCOUNTS", "WITHCOUNT ", " ", "ITHCOUNT", "WITHX", "X"] {
-            let reply = connection.send(&["TOPK.LIST", "k", option]);
-            let error = "-WITHCOUNT keyword expected";
-            assert_eq!(reply.to_string(), error, "{option:?}{window}");
+            let reply = connection.send(&["TOPK.LIST", "k", option]).to_string();
+            assert_eq!(reply, "-WITHCOUNT keyword expected", "{option:?}{window}");
         }
     }
 }

@@ -54,6 +54,18 @@ fn words(command: &str) -> Words {
     command.split(' ').map(Into::into).collect()
 }
 
+/// [`words`], in which `SEED` is followed by this seed.
+fn with_seed(command: &str, seed: &[u8]) -> Words {
+    let mut words = words(command);
+    if let Some(at) = words.iter().position(|word| word == b"SEED") {
+        words.insert(at + 1, seed.to_vec());
+    }
+    words
+}
+
+/// A seed in commands.
+const SEED: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
+
 /// The commands of the part of the append-only file whose name has this end, except for SELECT.
 fn logged_in(server: &Server, end: &str) -> Vec<Words> {
     server.wait_until_logged();

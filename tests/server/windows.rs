@@ -33,6 +33,12 @@ use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use crate::valkey::logged_with_transactions;
 
+/// The server logs each command before its reply.
+const LOG: &[&str] = &["--appendonly", "yes", "--appendfsync", "always"];
+
+/// The error of a creation if `sketch-windows` is `no`.
+const DISABLED: &str = "-ERR sketches with a window are disabled (sketch-windows)";
+
 /// The seed of the sketches that the tests create, so that no reply depends on chance.
 const SEED: &str = "00112233445566778899aabbccddeeff";
 
@@ -45,6 +51,11 @@ fn with_window(create: &str, window: &str) -> String {
         true => format!("{create} {window} SEED {SEED}"),
         false => format!("{create} {window}"),
     }
+}
+
+/// A command that creates a sketch with a window, with a fixed seed.
+fn seeded(create: &str) -> String {
+    format!("{create} SEED {SEED}")
 }
 
 /// A type with windows.
@@ -137,14 +148,12 @@ impl Sketch {
     }
 
     fn create(&self, connection: &mut Connection, key: &str, window: &str) {
-        let command = with_window(&self.create.replace("KEY", key), window);
-        connection.ok(&command);
+        connection.ok(&with_window(&self.create.replace("KEY", key), window));
     }
 
     fn add(&self, connection: &mut Connection, key: &str, item: u64) {
         let command = self.add.replace("KEY", key);
-        let command = command.replace("ITEM", &item.to_string());
-        connection.run(&command);
+        connection.run(&command.replace("ITEM", &item.to_string()));
     }
 
     fn reads(&self, connection: &mut Connection, key: &str) -> Vec<Reply> {

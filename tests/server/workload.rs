@@ -57,6 +57,12 @@ pub fn words(text: &str) -> Command {
         .collect()
 }
 
+/// The columns of a row, with ` | ` between them.
+pub fn columns<const N: usize>(row: &str) -> [&str; N] {
+    let columns: Vec<_> = row.split(" | ").collect();
+    columns.try_into().unwrap_or_else(|_| panic!("{row}"))
+}
+
 /// A command, readable.
 pub fn show(command: &[Vec<u8>]) -> String {
     let arguments: Vec<_> = (command.iter().map(|argument| Text(argument).to_string())).collect();

@@ -8,8 +8,7 @@ use roughly_sketch::window::Window;
 /// Sends a command with these arguments, at most those of 1,000 items per request.
 pub fn fill(connection: &mut Connection, command: &str, items: impl Iterator<Item = String>) {
     for chunk in items.collect::<Vec<_>>().chunks(1000) {
-        let reply = connection.call(&format!("{command} {}", chunk.join(" ")));
-        assert!(!matches!(reply, Reply::Error(_)), "{reply}");
+        connection.run(&format!("{command} {}", chunk.join(" ")));
     }
 }
 
@@ -105,10 +104,8 @@ fn top_k(row: &Row, window: Option<Window>) -> f64 {
         fill(&mut connection, "TOPK.INCRBY key", items(0..3 * k));
         let list = connection.call("TOPK.LIST key");
         let listed = list.items().expect("a list");
-        assert!(
-            listed.iter().all(|item| item.text().is_some()),
-            "the list is not full"
-        );
+        let is_full = listed.iter().all(|item| item.text().is_some());
+        assert!(is_full, "the list is not full");
         return memory_usage(&mut connection);
     };
     let (part, mut first) = (part_of(window), 0);

@@ -101,15 +101,11 @@ fn small_bloom_filters_have_a_warning() {
         let absent = (0..ABSENT_ITEMS).map(|n| (n | 1 << 40).to_le_bytes());
         let found = absent.filter(|item| chain.contains(item)).count();
         let measured = found as f64 / ABSENT_ITEMS as f64;
-        assert!(
-            measured <= shown.figure("error-grown"),
-            "{command}: {measured}"
-        );
+        let is_below = measured <= shown.figure("error-grown");
+        assert!(is_below, "{command}: {measured}");
         // Without a warning, the specified rate is exceeded by at most a tenth, and the noise of this measurement.
-        assert!(
-            is_warned || measured < 1.2 * error_rate,
-            "{command}: {measured}"
-        );
+        let is_shown = is_warned || measured < 1.2 * error_rate;
+        assert!(is_shown, "{command}: {measured}");
     }
 }
 
@@ -234,10 +230,8 @@ fn results_for_a_memory_limit_are_the_best_that_fit() {
         let limit = mib.expect("a number") * MIB;
         let [same, better] = [0, 1].map(|at| others[at].figure(MEMORY));
         assert_eq!(others[0].command, found.command);
-        assert!(
-            found.figure(MEMORY) <= limit && same == found.figure(MEMORY),
-            "{found:?}"
-        );
+        let is_limited = found.figure(MEMORY) <= limit && same == found.figure(MEMORY);
+        assert!(is_limited, "{found:?}");
         assert!(better > limit, "{found:?}: {:?} fits as well", others[1]);
     }
 }
@@ -264,9 +258,7 @@ fn memory_limits_have_units_and_a_lowest_value() {
         format!("{values}&find=limit&mib={}", lowest.trim_end_matches('.'))
     }));
     for shown in sizes.iter().chain(&found) {
-        assert!(
-            shown.errors.is_empty() && !shown.command.is_empty(),
-            "{shown:?}"
-        );
+        let is_valid = shown.errors.is_empty() && !shown.command.is_empty();
+        assert!(is_valid, "{shown:?}");
     }
 }

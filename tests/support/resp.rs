@@ -80,6 +80,11 @@ impl Reply {
         items.iter().filter_map(Self::integer).collect()
     }
 
+    /// The number of elements of an array that are 1.
+    pub fn ones(&self) -> usize {
+        self.integers().into_iter().filter(|&n| n == 1).count()
+    }
+
     /// The integer in a field.
     ///
     /// # Panics
@@ -265,30 +270,33 @@ impl Connection {
         assert!(reply.is_ok(), "{command}: {reply}");
     }
 
-    /// Sends a command as [`Connection::call`]; the reply must have this text.
+    /// Sends a command as [`Connection::call`]; the reply must have this text. If the text ends with `...`, it is only the beginning:
+    /// `-...` is any error.
     #[track_caller]
     pub fn check(&mut self, command: &str, reply: impl AsRef<str>) {
-        assert_eq!(self.call(command).to_string(), reply.as_ref(), "{command}");
+        let (found, reply) = (self.call(command).to_string(), reply.as_ref());
+        match reply.strip_suffix("...") {
+            Some(start) => assert!(found.starts_with(start), "{command}: {found}, not {reply}"),
+            None => assert_eq!(found, reply, "{command}"),
+        }
     }
 
-    /// Runs the lines of a text: [`Connection::check`] for `COMMAND => REPLY`, [`Connection::run`] for `COMMAND`. A reply that
-    /// ends with `...` is only the beginning. Empty lines and lines that begin with `#` are skipped.
+    /// Runs the lines of a text: [`Connection::check`] for `COMMAND => REPLY`, [`Connection::run`] for `COMMAND`. Empty lines and
+    /// lines that begin with `#` are skipped.
     #[track_caller]
     pub fn check_all(&mut self, lines: &str) {
         let lines = lines.lines().map(str::trim);
         for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            let Some((command, expected)) = line.split_once(" => ") else {
-                self.run(line);
-                continue;
-            };
-            match expected.strip_suffix("...") {
-                Some(start) => {
-                    let reply = self.call(command.trim_end()).to_string();
-                    assert!(reply.starts_with(start), "{line}\n{reply}");
-                }
-                None => self.check(command.trim_end(), expected),
+            match line.split_once(" => ") {
+                Some((command, reply)) => self.check(command.trim_end(), reply),
+                None => drop(self.run(line)),
             }
         }
+    }
+
+    /// Sends RESTORE for a missing key, without a time to live.
+    pub fn restore(&mut self, key: &str, payload: &[u8]) -> Reply {
+        self.send(&[b"RESTORE", key.as_bytes(), b"0", payload])
     }
 
     /// The payload that DUMP replies.
@@ -299,6 +307,19 @@ impl Connection {
         match self.send(&["DUMP", key]) {
             Reply::Bulk(payload) => payload,
             other => panic!("DUMP {key}: {other}"),
+        }
+    }
+
+    /// The keyspace events until that of the key `end`, as `KEY NAME`. The connection is subscribed to those of all keys.
+    pub fn events(&mut self) -> Vec<String> {
+        let mut events = Vec::new();
+        loop {
+            let event = self.read().expect("an event").to_string();
+            let (_, event) = event.rsplit_once("__:").expect("a key");
+            if event.starts_with("end ") {
+                return events;
+            }
+            events.push(event.trim_end_matches(']').replace('$', ""));
         }
     }
 

@@ -9,6 +9,7 @@ use super::resp::{Connection, Protocol, Reply};
 use super::time;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::TcpListener;
@@ -191,6 +192,12 @@ impl Server {
         (primary, replica)
     }
 
+    /// The server, and a connection with RESP2.
+    pub fn connected(self) -> (Self, Connection) {
+        let connection = self.resp2();
+        (self, connection)
+    }
+
     /// The port it listens on.
     pub fn port(&self) -> u16 {
         self.port
@@ -317,6 +324,12 @@ impl Server {
     pub fn setting(&self, name: &str) -> String {
         let is_prefixed = !self.version().is_redis_at_least(8, 0) && !name.starts_with("bf.");
         format!("{}{name}", if is_prefixed { "bf." } else { "" })
+    }
+
+    /// Changes a setting of the module.
+    #[track_caller]
+    pub fn set(&self, name: &str, value: impl Display) {
+        self.ok(&format!("CONFIG SET {} {value}", self.setting(name)));
     }
 
     /// Rewrites the append-only file and waits until it ends. Returns whether it succeeded.

@@ -1,6 +1,5 @@
 //! CMS.INCRBYLIMIT: replies, what is replicated, events, and what public hashes allow an attacker.
 
-use super::replication_offset;
 use crate::families::dump;
 use crate::support::resp::Connection;
 use crate::support::server::{Options, Server};
@@ -35,12 +34,11 @@ fn increments_within_the_limit_are_accepted() {
 
 #[test]
 fn errors_are_reported_in_order() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     let arity = "-ERR wrong number of arguments for 'cms.incrbylimit' command";
     connection.ok("SET string x");
     connection.ok("CMS.INITBYDIM k 1000 5");
-    let offset = replication_offset(&server);
+    let offset = server.info_number("master_repl_offset");
     connection.check_all(&format!(
         "
         CMS.INCRBYLIMIT string x a => {arity}
@@ -57,14 +55,13 @@ fn errors_are_reported_in_order() {
         CMS.QUERY k a b => *[:0 :0]
     "
     ));
-    assert_eq!(replication_offset(&server), offset);
+    assert_eq!(server.info_number("master_repl_offset"), offset);
 }
 
 /// An increment that a cell or the total cannot hold is above the limit, whatever the limit is.
 #[test]
 fn increments_above_the_maximum_are_refused() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     const NO_LIMIT: u64 = i64::MAX as u64;
     for (size, max) in [(1, 255), (2, 65_535), (4, 4_294_967_295), (8, NO_LIMIT)] {
         // 40 rows are hashed item by item, 100 rows in two passes.
@@ -84,21 +81,7 @@ fn increments_above_the_maximum_are_refused() {
     }
     // The total is at its maximum.
     let refused = "*[*[:0 :0]]";
-    let reply = connection.call("CMS.INCRBYLIMIT k8:5 5 b 1");
-    assert_eq!(reply.to_string(), refused);
-}
-
-/// The keyspace events of keys until that of the key `end`.
-fn events(listener: &mut Connection) -> Vec<String> {
-    let mut events = Vec::new();
-    loop {
-        let event = listener.read().expect("an event").to_string();
-        let (_, event) = event.rsplit_once("__:").expect("a key");
-        if event.starts_with("end ") {
-            return events;
-        }
-        events.push(event.trim_end_matches(']').replace('$', ""));
-    }
+    connection.check("CMS.INCRBYLIMIT k8:5 5 b 1", refused);
 }
 
 /// The accepted pairs are replicated as CMS.INCRBY. Without any there is neither a command nor an event.
@@ -147,7 +130,7 @@ fn accepted_increments_are_replicated() {
     expected_log.push("SET end x".to_owned());
     primary.wait_for_replica(&replica);
     for listener in &mut listeners {
-        assert_eq!(events(listener), expected_events);
+        assert_eq!(listener.events(), expected_events);
     }
     assert_eq!(logged_commands(&primary), expected_log);
     let keys = sizes.map(|size| format!("k{size}"));
@@ -161,8 +144,7 @@ fn accepted_increments_are_replicated() {
 /// The command returns counts and changes them: permission to only write, or only read, is not enough.
 #[test]
 fn permission_to_read_and_write_is_needed() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     connection.ok("CMS.INITBYDIM k 100 5");
     for (permission, is_allowed) in [("%R~k", false), ("%W~k", false), ("%RW~k", true)] {
         let rule = format!("ACL SETUSER u on nopass resetkeys +@all {permission}");
@@ -234,8 +216,7 @@ fn chosen_names_refuse_a_victim_unless_names_are_authenticated() {
     let plain = |name: &str| name.to_owned();
     let authenticated = |name: &str| hmac(b"the secret of the application", name);
     let requests = |connection: &mut Connection, names: &dyn Fn(&str) -> String| {
-        let create = format!("CMS.INITBYDIM k {WIDTH} {DEPTH}");
-        connection.ok(&create);
+        connection.ok(&format!("CMS.INITBYDIM k {WIDTH} {DEPTH}"));
         let mut request = |name: &str| {
             let command = format!("CMS.INCRBYLIMIT k 100 {} 1", names(name));
             connection.call(&command)
@@ -249,8 +230,7 @@ fn chosen_names_refuse_a_victim_unless_names_are_authenticated() {
         connection.check("DEL k", ":1");
         reply
     };
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     assert_eq!(requests(&mut connection, &plain), "*[*[:0 :100]]");
     assert_eq!(requests(&mut connection, &authenticated), "*[*[:1 :1]]");
 }

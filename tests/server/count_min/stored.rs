@@ -18,8 +18,7 @@ fn restore(connection: &mut Connection, version: u16, numbers: &[u64], cells: &[
 
 #[test]
 fn payloads_of_every_version_load_and_invalid_ones_are_refused() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     let cells = |bytes: usize| vec![1; 6 * bytes];
     for (version, numbers, bytes, info) in [
         (0, &[3, 2, 77][..], 1, "+count :77 +cell_size :1]"),
@@ -32,8 +31,7 @@ fn payloads_of_every_version_load_and_invalid_ones_are_refused() {
     ] {
         let reply = restore(&mut connection, version, numbers, &cells(bytes));
         assert!(reply.is_ok(), "{numbers:?}: {reply}");
-        let got = connection.call("CMS.INFO k").to_string();
-        assert_eq!(got, format!("*[+width :3 +depth :2 {info}"));
+        connection.check("CMS.INFO k", format!("*[+width :3 +depth :2 {info}"));
         // Roughly writes version 0.
         let Reply::Bulk(payload) = dump(&mut connection, "k") else {
             panic!("DUMP");

@@ -80,8 +80,7 @@ fn freeze(family: &'static Family) {
     let mut workload = Workload::new(seed, "", KEYS).of(family);
     let mut commands = workload.creations();
     commands.extend((0..WRITES).map(|_| workload.write()));
-    let server = start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = start().connected();
     make(&mut connection, &commands);
     let keys: Value = (0..KEYS)
         .map(|number| {
@@ -111,8 +110,7 @@ const MADE_OTHERWISE: &[&str] = &["tdigest:1", "tdigest:3", "tdigest:4"];
 
 #[test]
 fn recorded_keys_load_and_save_unchanged() {
-    let server = start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = start().connected();
     let mut made_otherwise = Vec::new();
     for family in FAMILIES {
         let path = path(family);
@@ -138,10 +136,8 @@ fn recorded_keys_load_and_save_unchanged() {
                 .collect();
             // Created by the same commands.
             if body(&mut connection, key) == dump {
-                assert!(
-                    family.chunks(&mut connection, key) == recorded_chunks,
-                    "chunks of {key}"
-                );
+                let is_same = family.chunks(&mut connection, key) == recorded_chunks;
+                assert!(is_same, "chunks of {key}");
             } else {
                 made_otherwise.push(key.clone());
             }
@@ -151,10 +147,8 @@ fn recorded_keys_load_and_save_unchanged() {
             let restored = with_footer(footed);
             let restore = [b"RESTORE", &b"restored"[..], b"0", &restored, b"REPLACE"];
             assert!(connection.send(&restore).is_ok(), "{key}");
-            assert!(
-                body(&mut connection, "restored") == dump,
-                "{key} after RESTORE"
-            );
+            let is_same = body(&mut connection, "restored") == dump;
+            assert!(is_same, "{key} after RESTORE");
             connection.call("DEL loaded");
             for (position, data) in &recorded_chunks {
                 let reply = family.load(&mut connection, "loaded", position, data);

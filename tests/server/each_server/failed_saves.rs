@@ -124,8 +124,7 @@ fn a_file_that_lacks_a_value_does_not_replace_the_old_one() {
 
 #[test]
 fn info_counts_internal_errors() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     run_on(&mut connection, "key", FAMILIES[0].build);
     for count in 0..3 {
         assert_eq!(server.info_number("bf_internal_errors"), count);
@@ -168,8 +167,7 @@ fn a_payload_that_lacks_a_value_is_refused() {
 #[test]
 fn a_replica_rejects_a_synchronization_that_lacks_a_value() {
     for diskless in ["yes", "no"] {
-        let primary = start(&["--repl-diskless-sync", diskless]);
-        let mut connection = primary.resp2();
+        let (primary, mut connection) = start(&["--repl-diskless-sync", diskless]).connected();
         for family in FAMILIES {
             run_on(&mut connection, family.type_name, family.build);
         }
@@ -183,11 +181,8 @@ fn a_replica_rejects_a_synchronization_that_lacks_a_value() {
             primary.log().matches(failed).count() >= 2
         });
         assert_eq!(replica.info("master_link_status").as_deref(), Some("down"));
-        assert_eq!(
-            replica.call("DBSIZE"),
-            Reply::Integer(1),
-            "diskless: {diskless}"
-        );
+        let found = replica.call("DBSIZE");
+        assert_eq!(found, Reply::Integer(1), "diskless: {diskless}");
         inject(&primary, &[]);
         replica.wait_until("the replica to be in step", |server| {
             server.info("master_link_status").as_deref() == Some("up")
@@ -206,8 +201,7 @@ fn a_rewrite_of_the_aof_that_lacks_a_value_is_dropped() {
     let with_preamble: &[&str] = &["rdb_save integer", "rdb_save double", "rdb_save bytes"];
     for (preamble, faults) in [("no", without_preamble), ("yes", with_preamble)] {
         let arguments = ["--appendonly", "yes", "--aof-use-rdb-preamble", preamble];
-        let mut server = start(&arguments);
-        let mut connection = server.resp2();
+        let (mut server, mut connection) = start(&arguments).connected();
         for family in FAMILIES {
             run_on(&mut connection, family.type_name, family.build);
         }
@@ -229,8 +223,7 @@ fn a_rewrite_of_the_aof_that_lacks_a_value_is_dropped() {
 /// shared buffer and one with a long item.
 #[test]
 fn saving_allocates_no_memory() {
-    let mut server = start(&[]);
-    let mut connection = server.resp2();
+    let (mut server, mut connection) = start(&[]).connected();
     for family in FAMILIES {
         run_on(&mut connection, family.type_name, family.build);
     }

@@ -99,8 +99,7 @@ impl Loaded {
                     .arguments(&["--enable-module-command", "yes"])
                     .config("maxmemory 1gb\n")
                     .start();
-                let load = line.replacen("loadmodule", "MODULE LOAD", 1);
-                server.ok(&load);
+                server.ok(&line.replacen("loadmodule", "MODULE LOAD", 1));
                 server
             }
         }

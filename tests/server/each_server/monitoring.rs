@@ -151,8 +151,7 @@ fn metric(field: &str, value: &str, kind: &str) -> String {
 
 #[test]
 fn the_exporter_delivers_every_field_as_documented() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     for family in FAMILIES {
         family.build(&mut connection, family.type_name);
     }
@@ -185,8 +184,7 @@ fn the_exporter_delivers_every_field_as_documented() {
     }
     assert_eq!(metrics.values["bf_up"], "1");
     for maxmemory in ["0", "123456789"] {
-        let set = connection.call(&format!("CONFIG SET maxmemory {maxmemory}"));
-        assert_eq!(set.to_string(), "+OK");
+        connection.check(&format!("CONFIG SET maxmemory {maxmemory}"), "+OK");
         let metrics = exporter.metrics();
         assert_eq!(metrics.types["bf_maxmemory_bytes"], "gauge");
         assert_eq!(metrics.values["bf_maxmemory_bytes"], maxmemory);
@@ -210,10 +208,8 @@ fn metrics_have_the_same_names_without_bloom_filters() {
     let all = names(&[]);
     let without = names(&["families", "cf,cms,topk,tdigest"]);
     let missing: Vec<_> = all.difference(&without).collect();
-    assert!(
-        missing.iter().all(|name| name.contains("family=\"bloom")),
-        "{missing:?}"
-    );
+    let are_of_family = missing.iter().all(|name| name.contains("family=\"bloom"));
+    assert!(are_of_family, "{missing:?}");
     assert!(!missing.is_empty());
     assert_eq!(without.difference(&all).count(), 0);
 }
@@ -242,10 +238,8 @@ fn the_first_page_of_the_exporter_has_a_link_and_a_second_exporter_ends() {
     let errors = String::from_utf8_lossy(&second.stderr);
     assert_eq!(second.status.code(), Some(1), "{errors}");
     let start = format!("bf-exporter: cannot listen on {}: ", exporter.address);
-    assert!(
-        errors.starts_with(&start) && errors.lines().count() == 1,
-        "{errors}"
-    );
+    let is_one_line = errors.starts_with(&start) && errors.lines().count() == 1;
+    assert!(is_one_line, "{errors}");
 }
 
 /// The samples of a key with this escaped name and this type that the exporter should deliver.
@@ -295,17 +289,13 @@ impl Metrics {
 
 #[test]
 fn the_exporter_delivers_the_accuracy_of_matching_keys() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     let types = build(&mut connection);
     assert_eq!(types.len(), FAMILIES.len());
     let exporter = fs::read_to_string(format!("{DIRECTORY}/bf-exporter")).expect("the exporter");
     for family in FAMILIES {
-        assert!(
-            exporter.contains(&format!("\"{}\"", family.type_name)),
-            "{}",
-            family.type_name
-        );
+        let has_type = exporter.contains(&format!("\"{}\"", family.type_name));
+        assert!(has_type, "{}", family.type_name);
     }
     connection.call("SET string x");
     let mut expected = BTreeMap::new();
@@ -333,8 +323,7 @@ fn the_exporter_delivers_the_accuracy_of_matching_keys() {
 
 #[test]
 fn the_exporter_escapes_keys() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     let mut expected = BTreeMap::new();
     for (key, label) in [
         (&b"a b{\"}"[..], r#"a b{\"}"#),
@@ -363,8 +352,7 @@ fn the_exporter_escapes_keys() {
 
 #[test]
 fn the_exporter_limits_the_accuracy_of_a_scrape() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     for key in ["a1", "a2", "b3"] {
         connection.ok(&format!("BF.RESERVE {key} 0.01 100000"));
     }
@@ -396,8 +384,7 @@ fn the_exporter_limits_the_accuracy_of_a_scrape() {
 /// A scrape runs at most 100 SCAN, and the next one continues.
 #[test]
 fn a_scan_of_many_keys_takes_several_scrapes() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     connection.call("BF.ADD seen x");
     for start in (0..150_000).step_by(10_000) {
         let names = (start..start + 10_000).flat_map(|key| [format!("k{key}"), "x".to_owned()]);
@@ -425,8 +412,7 @@ fn the_exporter_tolerates_errors() {
         .lines()
         .find_map(|line| line.strip_prefix("> ACL SETUSER exporter "));
     let user = user.expect("the permissions");
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     for key in ["seen:1", "users", "other"] {
         connection.call(&format!("CF.ADD {key} x"));
     }
@@ -467,8 +453,7 @@ fn the_exporter_delivers_quantiles_and_top_items_within_limits() {
     let section = page.section("### Quantiles and top items").expect("it");
     let mut lines = section.lines();
     let user = lines.find_map(|line| line.strip_prefix("> ACL SETUSER exporter "));
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     for command in [
         &format!("ACL SETUSER exporter {}", user.expect("the permissions")),
         "TDIGEST.CREATE latency:a WINDOW 3600000",
@@ -530,12 +515,10 @@ fn the_exporter_delivers_quantiles_and_top_items_within_limits() {
         r#"bf_top{key="pages",item="\\xff"} 87"#,
     ];
     // Also a key without a window, others with another type, and a missing key.
-    assert_eq!(
-        samples(
-            "--quantiles latency:*=0.5,1@5m --quantiles pages=0.5@5m --top latency:missing=3@5m"
-        ),
-        expected(0, 0, 1, &latency)
+    let found = samples(
+        "--quantiles latency:*=0.5,1@5m --quantiles pages=0.5@5m --top latency:missing=3@5m",
     );
+    assert_eq!(found, expected(0, 0, 1, &latency));
     // A key without permission, and a part that is shorter than a pane.
     let refused = samples("--top other=3@5m --top pages=9@299999ms");
     assert_eq!(refused, expected(0, 0, 2, &[]));

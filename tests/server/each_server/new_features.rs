@@ -19,8 +19,7 @@ fn ok(connection: &mut Connection, command: &[&str]) {
 fn module_loadex_sets_every_setting() {
     let options = Options::new().without_module();
     let options = options.arguments(&["--enable-module-command", "yes"]);
-    let server = options.start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = options.start().connected();
     let module = module_path();
     let mut load: Vec<_> = ["MODULE", "LOADEX"].map(str::to_owned).into();
     load.push(module.to_str().expect("a UTF-8 path").to_owned());

@@ -104,8 +104,7 @@ fn assert_no_internal_error(server: &Server) {
 
 #[test]
 fn every_command_that_creates_a_key_is_tested() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     let tested: Vec<_> = (creations(&mut connection).into_iter())
         .map(|creation| String::from_utf8_lossy(&creation.arguments[0]).to_lowercase())
         .collect();
@@ -129,8 +128,7 @@ fn every_command_that_creates_a_key_is_tested() {
 /// Any command can run during the event of a new key or of a change.
 #[test]
 fn commands_run_by_a_handler_reply_as_usual() {
-    let server = start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = start().connected();
     let creations = creations(&mut connection);
     let handlers: Vec<_> = FAMILIES
         .iter()
@@ -172,8 +170,7 @@ fn commands_run_by_a_handler_reply_as_usual() {
 /// Opening a source can delete it if it has expired, or publish that it is missing.
 #[test]
 fn commands_can_run_while_a_merge_opens_its_keys() {
-    let server = start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = start().connected();
     connection.ok("DEBUG SET-ACTIVE-EXPIRE 0");
     for family in FAMILIES {
         let Some(merge) = &family.merge else {

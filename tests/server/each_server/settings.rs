@@ -28,8 +28,7 @@ fn get(connection: &mut Connection, name: &str) -> String {
 /// The server has no other settings of the module.
 #[test]
 fn every_setting_has_its_default_and_refuses_what_is_out_of_range() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     let mut known = Vec::new();
     for pattern in ["bf-*", "cf-*", "sketch-*", "bf.bloom-*"] {
         let reply = connection.send(&["CONFIG", "GET", &server.setting(pattern)]);
@@ -62,8 +61,7 @@ fn every_setting_can_be_a_load_argument() {
     let words: Vec<&str> = settings()
         .flat_map(|setting| [setting.argument(), setting.other])
         .collect();
-    let server = Options::new().module_arguments(&words).start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Options::new().module_arguments(&words).start().connected();
     for setting in settings() {
         let (name, full) = (setting.argument(), server.setting(setting.name));
         assert_eq!(get(&mut connection, &full), setting.other);
@@ -110,8 +108,7 @@ fn every_setting_survives_a_rewritten_configuration_file() {
 /// A changed setting does not affect existing keys.
 #[test]
 fn changed_settings_do_not_affect_existing_keys() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     for command in ["BF.ADD bf a", "CF.ADD cf a"] {
         connection.check(command, ":1");
     }
@@ -130,10 +127,8 @@ fn changed_settings_do_not_affect_existing_keys() {
     let items: Vec<_> = (0..300).map(|n| n.to_string()).collect();
     connection.call(&format!("BF.MADD bf {}", items.join(" ")));
     let sizes = connection.call("BF.DEBUG bf").to_string();
-    assert!(
-        sizes.contains("size:100 ") && sizes.contains("size:200 "),
-        "{sizes}"
-    );
+    let has_both = sizes.contains("size:100 ") && sizes.contains("size:200 ");
+    assert!(has_both, "{sizes}");
     let info = connection.call("CF.INFO cf").to_string();
     assert!(info.contains("+Expansion rate :1 "), "{info}");
 }
@@ -171,8 +166,7 @@ fn set_all<'a>(
 /// setting. A failed CONFIG SET changes nothing, and the order of the settings does not matter.
 #[test]
 fn a_config_set_changes_all_settings_or_none_in_any_order() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     let names: Vec<_> = settings().map(|one| server.setting(one.name)).collect();
     let all: Vec<_> = settings().zip(&names).collect();
     let defaults = all.iter().map(|(one, name)| (name.as_str(), one.default));
@@ -256,11 +250,8 @@ fn settings_that_limit_each_other_are_loaded_in_any_order() {
             let file: Vec<_> = file.iter().map(String::as_str).collect();
             let named = pairs.map(|(name, value)| (server.setting(name), value));
             let named = named.iter().map(|(name, value)| (name.as_str(), *value));
-            assert_eq!(
-                set_all(&mut server.resp2(), named),
-                is_accepted,
-                "{pairs:?}"
-            );
+            let found = set_all(&mut server.resp2(), named);
+            assert_eq!(found, is_accepted, "{pairs:?}");
             for options in [
                 Options::new().module_arguments(&line),
                 Options::new().arguments(&file),

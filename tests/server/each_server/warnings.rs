@@ -115,20 +115,15 @@ impl Growing {
         let mut connection = server.resp2();
         send(&mut connection, key, self.create);
         let name = self.type_name;
-        assert_eq!(
-            send(&mut connection, key, "TYPE KEY").to_string(),
-            format!("+{name}")
-        );
+        let found = send(&mut connection, key, "TYPE KEY").to_string();
+        assert_eq!(found, format!("+{name}"));
         let mut item = 0;
         self.reported.map(|reported| {
             let before = lines(server, &[GROWN]).len();
             let mut grown = sub_filters(&mut connection, key);
             while grown < reported {
-                assert_eq!(
-                    lines(server, &[GROWN]).len(),
-                    before,
-                    "{name} {add}: {grown}"
-                );
+                let found = lines(server, &[GROWN]).len();
+                assert_eq!(found, before, "{name} {add}: {grown}");
                 send(&mut connection, key, &format!("{add} {item}"));
                 item += 1;
                 grown = sub_filters(&mut connection, key);
@@ -244,37 +239,21 @@ fn false_positive_rate(connection: &mut Connection, key: &[u8]) -> f64 {
 fn the_log_recommends_a_sufficient_reservation() {
     let server = start(&[]);
     let mut clock = Clock::start(&server);
-    for (create, add, window) in [
-        ("", "BF.MADD KEY", ""),
-        ("BF.RESERVE KEY 0.0001 10 EXPANSION 1", "BF.MADD KEY", ""),
-        (
-            "BF.INSERT KEY CAPACITY 10 TIGHTENING 0.9",
-            "BF.MADD KEY",
-            "",
-        ),
-        (
-            "BF.RESERVE KEY 0.01 10 EXPANSION 1 WINDOW 3600000",
-            "BF.MADD KEY",
-            "3600000",
-        ),
-        ("", "CF.INSERT KEY ITEMS", ""),
-        (
-            "CF.RESERVE KEY 1000 BUCKETSIZE 1",
-            "CF.INSERT KEY ITEMS",
-            "",
-        ),
-        (
-            "CF.RESERVE KEY 1000 BUCKETSIZE 8",
-            "CF.INSERT KEY ITEMS",
-            "",
-        ),
-        ("CF.RESERVE KEY 100 EXPANSION 2", "CF.INSERT KEY ITEMS", ""),
-        (
-            "CF.RESERVE KEY 100 WINDOW 3600000",
-            "CF.INSERT KEY ITEMS",
-            "3600000",
-        ),
+    for (prefix, create) in [
+        ("BF", ""),
+        ("BF", "BF.RESERVE KEY 0.0001 10 EXPANSION 1"),
+        ("BF", "BF.INSERT KEY CAPACITY 10 TIGHTENING 0.9"),
+        ("BF", "BF.RESERVE KEY 0.01 10 EXPANSION 1 WINDOW 3600000"),
+        ("CF", ""),
+        ("CF", "CF.RESERVE KEY 1000 BUCKETSIZE 1"),
+        ("CF", "CF.RESERVE KEY 1000 BUCKETSIZE 8"),
+        ("CF", "CF.RESERVE KEY 100 EXPANSION 2"),
+        ("CF", "CF.RESERVE KEY 100 WINDOW 3600000"),
     ] {
+        let add = match prefix {
+            "BF" => "BF.MADD KEY",
+            _ => "CF.INSERT KEY ITEMS",
+        };
         let mut connection = server.resp2();
         server.call("FLUSHALL");
         clock.advance(60);
@@ -296,24 +275,17 @@ fn the_log_recommends_a_sufficient_reservation() {
         if !rest.is_empty() {
             let percent: f64 = head.rsplit(' ').next().unwrap_or_default().parse().unwrap();
             let rate = 100.0 * false_positive_rate(&mut connection, b"k");
-            assert!(
-                (percent - rate).abs() <= 0.05 + rate / 20.0,
-                "{create}: {percent} {rate}"
-            );
+            let is_close = (percent - rate).abs() <= 0.05 + rate / 20.0;
+            assert!(is_close, "{create}: {percent} {rate}");
         }
         assert_eq!(rest.is_empty(), add.starts_with("BF"), "{line}");
+        let window = create.split_once(" WINDOW ").map_or("", |(_, ms)| ms);
         let command = recommended(&line).replace("...", window);
         send(&mut connection, b"large", &command);
-        send(
-            &mut connection,
-            b"large",
-            &format!("{add} {}", numbers(0, items * 5 / 4)),
-        );
-        assert_eq!(
-            sub_filters(&mut connection, b"large"),
-            1,
-            "{create}: {command}"
-        );
+        let add = format!("{add} {}", numbers(0, items * 5 / 4));
+        send(&mut connection, b"large", &add);
+        let found = sub_filters(&mut connection, b"large");
+        assert_eq!(found, 1, "{create}: {command}");
     }
 }
 
@@ -327,11 +299,8 @@ fn small_defaults_of_a_large_top_k_are_reported_once_a_minute() {
     let mut reserve = |arguments: &str| {
         number += 1;
         let key = key(number);
-        send(
-            &mut connection,
-            &key,
-            &format!("TOPK.RESERVE KEY {arguments}"),
-        );
+        let reserve = format!("TOPK.RESERVE KEY {arguments}");
+        send(&mut connection, &key, &reserve);
         lines(&server, &[DEFAULTS])
     };
     for silent in [
@@ -345,10 +314,8 @@ fn small_defaults_of_a_large_top_k_are_reported_once_a_minute() {
     let first = reserve("11");
     assert_eq!(first.len(), 1, "{first:?}");
     assert!(first[0].contains(&shown(5)), "{first:?}");
-    assert!(
-        first[0].ends_with("Reserve it with TOPK.RESERVE key 11 88 5 0.9"),
-        "{first:?}"
-    );
+    let is_advised = first[0].ends_with("Reserve it with TOPK.RESERVE key 11 88 5 0.9");
+    assert!(is_advised, "{first:?}");
     clock.advance(59);
     assert_eq!(reserve("50 WINDOW 1000"), first);
     clock.advance(1);

@@ -252,10 +252,8 @@ mod tests {
         let mut copy = listed(&DIFFERENCES[0]);
         let refusal = "ERR not supported for this module key";
         let one = || Reply::Integer(1);
-        assert_eq!(
-            explain(&mut copy, "COPY a b", refusal, Reply::Integer(0)),
-            None
-        );
+        let found = explain(&mut copy, "COPY a b", refusal, Reply::Integer(0));
+        assert_eq!(found, None);
         assert_eq!(explain(&mut copy, "COPY a b", "ERR", one()), None);
         assert_eq!(explain(&mut copy, "RENAME a b", refusal, one()), None);
         assert_eq!(copy.unmet().len(), 1);

@@ -201,10 +201,8 @@ fn commands_in_every_context_after_every_other_are_obeyed_on_a_replica() {
                 ];
                 send(&mut connection, &[&caller, &words[..]].concat());
                 let reply = contexts::wait_for_reply(&mut replica, &at);
-                assert!(
-                    !reply.starts_with('-') && reply != "refused",
-                    "{at}: {reply}"
-                );
+                let is_obeyed = !reply.starts_with('-') && reply != "refused";
+                assert!(is_obeyed, "{at}: {reply}");
                 assert_eq!(newest_pane(&replica, family.name), pane, "{at}");
                 let exists = replica.call(&format!("EXISTS {key}"));
                 assert_eq!(exists, Reply::Integer(1), "{at}");

@@ -17,8 +17,7 @@ const NEWEST: usize = 10_000_000_000;
 
 /// The CPU time of the main thread that loads a file with these commands, which have so many increments.
 fn load(create: &str, commands: &[String], increments: usize) -> Duration {
-    let server = options().start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = options().start().connected();
     connection.ok(create);
     append(&server, commands.iter().map(String::as_str));
     let (time, reply) = cpu::of_main_thread_during(&mut connection, |connection| {

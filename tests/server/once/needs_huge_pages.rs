@@ -1,7 +1,7 @@
 //! The memory of huge pages, and what saves change, on a kernel that provides them.
 
 use crate::huge_pages::{
-    CREATIONS, add, create_filled, huge_bytes, kernel_huge_bytes, run, start, wait_for,
+    CREATIONS, add, create_filled, huge_bytes, kernel_huge_bytes, start, wait_for,
 };
 
 const CREATION: &str = "CMS.INITBYDIM KEY 60000000 1";
@@ -11,7 +11,7 @@ const CREATION: &str = "CMS.INITBYDIM KEY 60000000 1";
 #[ignore = "needs a kernel that provides huge pages"]
 fn an_almost_empty_filter_takes_few_pages() {
     let (mut server, mut connection) = start();
-    run(&mut connection, "BF.RESERVE key 0.001 600000000");
+    connection.run("BF.RESERVE key 0.001 600000000");
     let before = server.resident_bytes();
     add(&mut connection, "BF.RESERVE", "key", 0..1000);
     let taken = server.resident_bytes() - before;
@@ -35,10 +35,10 @@ fn huge_pages_are_restored_after_saves() {
     let all = 230_000_000;
     wait_for(&mut server, all);
     // The child process waits so long for each of these keys: long enough to be stopped.
-    run(&mut connection, "DEBUG POPULATE 40");
+    connection.run("DEBUG POPULATE 40");
     for _ in 0..2 {
-        run(&mut connection, "CONFIG SET rdb-key-save-delay 100000");
-        run(&mut connection, "BGSAVE");
+        connection.run("CONFIG SET rdb-key-save-delay 100000");
+        connection.run("BGSAVE");
         assert_eq!(server.signal_children("-STOP"), 1);
         let before = kernel_huge_bytes(&server);
         add(&mut connection, CREATION, "key", 0..20_000);
@@ -48,7 +48,7 @@ fn huge_pages_are_restored_after_saves() {
         create_filled(&mut connection, CREATIONS[0], "other");
         assert_eq!(server.info_number("rdb_bgsave_in_progress"), 1);
         assert!(kernel_huge_bytes(&server) <= divided);
-        run(&mut connection, "DEL other");
+        connection.run("DEL other");
         server.signal_children("-CONT");
         server.wait_until("the save", |server| {
             server.info_number("rdb_bgsave_in_progress") == 0

@@ -36,8 +36,7 @@ const COMMANDS: &str = "
 
 #[test]
 fn creations_are_replicated_with_all_parameters() {
-    let server = Options::new().arguments(AOF).start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Options::new().arguments(AOF).start().connected();
     let mut expected = Vec::new();
     // Twice, so that each command also follows commands with its parameters and with others.
     for round in ["1", "2"] {

@@ -126,8 +126,7 @@ impl Keys<'_> {
             (Origin::Restored, _) => {
                 let exists = self.connection.call("EXISTS restored") == Reply::Integer(1);
                 if needs_new_key || !exists {
-                    let payload = self.connection.send(&["DUMP", state.key]);
-                    let payload = payload.text().expect("a payload");
+                    let payload = &self.connection.payload(state.key);
                     let restored = self.connection.send(&[
                         b"RESTORE",
                         &b"restored"[..],

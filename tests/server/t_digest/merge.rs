@@ -9,8 +9,7 @@ use crate::workload::words;
 
 #[test]
 fn failed_merges_report_errors_in_order_and_change_nothing() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     for key in ["a", "b"] {
         connection.ok(&format!("TDIGEST.CREATE {key} COMPRESSION 40"));
         add(&mut connection, key, Uniform(3).take(50));
@@ -21,37 +20,23 @@ fn failed_merges_report_errors_in_order_and_change_nothing() {
     let missing = "-ERR T-Digest: key does not exist";
     let before = (dump(&mut connection, "a"), dump(&mut connection, "b"));
     let offset = server.info("master_repl_offset");
-    for (words, error) in [
-        ("string x a", wrong_type),
-        ("a x none", "-ERR T-Digest: error parsing numkeys"),
-        (
-            "a 0 none",
-            "-ERR T-Digest: numkeys needs to be a positive integer",
-        ),
-        ("a 3 none b", wrong_arity),
-        ("a 1 none b", "-ERR T-Digest: wrong keyword"),
-        ("a 1 none COMPRESSION", wrong_arity),
-        (
-            "a 1 none COMPRESSION x",
-            "-ERR T-Digest: error parsing compression parameter",
-        ),
-        (
-            "a 1 none COMPRESSION 0",
-            "-ERR T-Digest: compression parameter needs to be a positive integer",
-        ),
-        ("a 2 b none", missing),
-        ("a 2 string none", wrong_type),
-        ("a 2 none string OVERRIDE", missing),
-        ("none 1 none", missing),
-    ] {
-        let reply = connection.call(&format!("TDIGEST.MERGE {words}"));
-        assert_eq!(reply.to_string(), error, "{words}");
-    }
+    connection.check_all(&format!("
+        TDIGEST.MERGE string x a => {wrong_type}
+        TDIGEST.MERGE a x none => -ERR T-Digest: error parsing numkeys
+        TDIGEST.MERGE a 0 none => -ERR T-Digest: numkeys needs to be a positive integer
+        TDIGEST.MERGE a 3 none b => {wrong_arity}
+        TDIGEST.MERGE a 1 none b => -ERR T-Digest: wrong keyword
+        TDIGEST.MERGE a 1 none COMPRESSION => {wrong_arity}
+        TDIGEST.MERGE a 1 none COMPRESSION x => -ERR T-Digest: error parsing compression parameter
+        TDIGEST.MERGE a 1 none COMPRESSION 0 => -ERR T-Digest: compression parameter needs to be a positive integer
+        TDIGEST.MERGE a 2 b none => {missing}
+        TDIGEST.MERGE a 2 string none => {wrong_type}
+        TDIGEST.MERGE a 2 none string OVERRIDE => {missing}
+        TDIGEST.MERGE none 1 none => {missing}
+    "));
     assert_eq!(server.info("master_repl_offset"), offset);
-    assert_eq!(
-        (dump(&mut connection, "a"), dump(&mut connection, "b")),
-        before
-    );
+    let after = (dump(&mut connection, "a"), dump(&mut connection, "b"));
+    assert_eq!(after, before);
     connection.check("EXISTS none", ":0");
 }
 
@@ -86,8 +71,7 @@ fn a_replica_has_the_time_to_live_of_its_primary() {
 
 #[test]
 fn weights_beyond_63_bits_are_refused_and_change_nothing() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     connection.ok("TDIGEST.CREATE k COMPRESSION 10");
     add(&mut connection, "k", [1.0, 2.0, 3.0]);
     let mut merges = 0;
@@ -111,8 +95,7 @@ fn weights_beyond_63_bits_are_refused_and_change_nothing() {
 
 #[test]
 fn a_merge_includes_the_destination_unless_override_is_given() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     connection.ok("TDIGEST.CREATE d COMPRESSION 77");
     connection.ok("TDIGEST.CREATE a COMPRESSION 50");
     connection.ok("TDIGEST.CREATE b COMPRESSION 60");
@@ -124,13 +107,8 @@ fn a_merge_includes_the_destination_unless_override_is_given() {
     let mut merge = |words: &str| {
         connection.ok(&format!("TDIGEST.MERGE {words}"));
         let key = words.split(' ').next().unwrap();
-        let info = connection.send(&["TDIGEST.INFO", key]).to_string();
-        let field = |name: &str| -> i64 {
-            let (_, rest) = info.split_once(name).unwrap();
-            let digits = rest.trim_start_matches(" :");
-            digits.split([' ', ']']).next().unwrap().parse().unwrap()
-        };
-        (field("Compression"), field("Observations"))
+        let info = connection.send(&["TDIGEST.INFO", key]);
+        (info.number("Compression"), info.number("Observations"))
     };
     assert_eq!(merge("d 2 a b"), (77, 4));
     assert_eq!(merge("d 2 a d"), (77, 10));
@@ -141,8 +119,6 @@ fn a_merge_includes_the_destination_unless_override_is_given() {
     assert_eq!(merge("new 2 a b"), (60, 3));
     assert_eq!(merge("new 2 a a OVERRIDE"), (50, 4));
     assert!(connection.call("TTL d").integer() > Some(900));
-    assert_eq!(
-        (dump(&mut connection, "a"), dump(&mut connection, "b")),
-        sources
-    );
+    let after = (dump(&mut connection, "a"), dump(&mut connection, "b"));
+    assert_eq!(after, sources);
 }

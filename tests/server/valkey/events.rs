@@ -6,23 +6,8 @@ use crate::support::resp::{Connection, Reply};
 
 /// The events since the last call.
 fn events(listener: &mut Connection, connection: &mut Connection) -> Vec<String> {
-    // The event of this command marks the end.
     connection.call("SET end x");
-    let mut events = Vec::new();
-    loop {
-        let event = listener.read().expect("an event");
-        let texts: Vec<_> = event
-            .items()
-            .expect("an event")
-            .iter()
-            .map(|text| String::from_utf8_lossy(text.text().expect("a text")).into_owned())
-            .collect();
-        let key = texts[2].rsplit_once(':').expect("a key").1;
-        if key == "end" {
-            return events;
-        }
-        events.push(format!("{key} {}", texts[3]));
-    }
+    listener.events()
 }
 
 #[test]
@@ -33,6 +18,7 @@ fn events_are_those_of_valkey_bloom() {
     let mut connection = server.resp2();
     let mut listener = server.resp2();
     listener.call("PSUBSCRIBE __keyspace@0__:*");
+    let tightened = "BF.INSERT s TIGHTENING 0.5 ITEMS 1";
     for (command, expected) in [
         ("BF.ADD a 1", &["a bloom.add", "a bloom.reserve"][..]),
         ("BF.ADD a 1", &[]),
@@ -53,24 +39,14 @@ fn events_are_those_of_valkey_bloom() {
         ("CONFIG SET bf-new-keys redisbloom", &[]),
         ("BF.ADD a 5", &["a bloom.add"]),
         ("BF.ADD classic 5", &["classic bf.add"]),
-        (
-            "BF.INSERT s TIGHTENING 0.5 ITEMS 1",
-            &["s bloom.add", "s bloom.reserve"],
-        ),
+        (tightened, &["s bloom.add", "s bloom.reserve"]),
     ] {
-        let sent = match command.strip_prefix("CONFIG SET ") {
-            Some(set) => {
-                let (name, value) = set.split_once(' ').expect("a value");
-                format!("CONFIG SET {} {value}", server.setting(name))
-            }
-            None => command.to_owned(),
-        };
-        connection.call(&sent);
-        assert_eq!(
-            events(&mut listener, &mut connection),
-            expected,
-            "{command}"
-        );
+        match command {
+            "CONFIG SET bf-new-keys redisbloom" => server.set("bf-new-keys", "redisbloom"),
+            _ => drop(connection.call(command)),
+        }
+        let found = events(&mut listener, &mut connection);
+        assert_eq!(found, expected, "{command}");
     }
     let payload = load_payload(&mut connection, "m");
     let load = [&b"BF.LOAD"[..], b"l", &payload];

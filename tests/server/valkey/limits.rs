@@ -1,7 +1,7 @@
 //! `bf.bloom-memory-usage-limit`: commands of clients on a primary cannot make a key of this type larger than the limit;
 //! files, replication and other types are not limited.
 
-use super::{AOF, error, logged, replacement};
+use super::{AOF, error, logged, replacement, words};
 use crate::families::valkey_bloom::load_payload;
 use crate::families::{dump, numbers};
 use crate::support::resp::{Connection, Reply};
@@ -10,8 +10,7 @@ use crate::support::server::{Options, Server};
 const TOO_LARGE: &str = "ERR operation exceeds bloom object memory limit";
 
 fn limit(connection: &mut Connection, bytes: u64) {
-    let set = format!("CONFIG SET bf.bloom-memory-usage-limit {bytes}");
-    connection.ok(&set);
+    connection.ok(&format!("CONFIG SET bf.bloom-memory-usage-limit {bytes}"));
 }
 
 fn size(connection: &mut Connection, key: &str) -> u64 {
@@ -23,8 +22,7 @@ fn size(connection: &mut Connection, key: &str) -> u64 {
 /// created, nothing is logged, and no event is published.
 #[test]
 fn no_command_creates_a_key_above_the_limit() {
-    let server = replacement().arguments(AOF).start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = replacement().arguments(AOF).start().connected();
     connection.call("BF.INSERT source ERROR 0.001 CAPACITY 10");
     connection.call(&format!("BF.MADD source {}", numbers(0, 100)));
     let payload = load_payload(&mut connection, "source");
@@ -32,15 +30,14 @@ fn no_command_creates_a_key_above_the_limit() {
     let Some([_, Reply::Bulk(header)]) = chunk.items() else {
         panic!("{chunk}");
     };
-    let of_text = |command: &str| super::words(command);
     let many = format!("BF.MADD KEY {}", numbers(0, 50));
     for command in [
-        of_text("BF.RESERVE KEY 0.01 100"),
-        of_text("BF.RESERVE KEY 0.25 1000 NONSCALING"),
-        of_text("BF.ADD KEY a"),
-        of_text(&many),
-        of_text("BF.INSERT KEY CAPACITY 77"),
-        of_text("BF.INSERT KEY TIGHTENING 0.1 ITEMS a b"),
+        words("BF.RESERVE KEY 0.01 100"),
+        words("BF.RESERVE KEY 0.25 1000 NONSCALING"),
+        words("BF.ADD KEY a"),
+        words(&many),
+        words("BF.INSERT KEY CAPACITY 77"),
+        words("BF.INSERT KEY TIGHTENING 0.1 ITEMS a b"),
         vec![b"BF.LOAD".into(), b"KEY".into(), payload],
         vec![
             b"BF.LOADCHUNK".into(),
@@ -69,8 +66,7 @@ fn no_command_creates_a_key_above_the_limit() {
 /// A key can be read and written up to its capacity, whatever the limit.
 #[test]
 fn a_key_above_the_limit_accepts_items_that_fit() {
-    let server = replacement().start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = replacement().start().connected();
     connection.ok("BF.RESERVE k 1e-9 10");
     limit(&mut connection, 1);
     let reply = connection.call(&format!("BF.MADD k {}", numbers(0, 10)));
@@ -88,17 +84,15 @@ fn a_key_above_the_limit_accepts_items_that_fit() {
 
 #[test]
 fn restore_by_a_client_is_limited() {
-    let server = replacement().start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = replacement().start().connected();
     connection.call(&format!("BF.MADD k {}", numbers(0, 50)));
-    let payload = connection.call("DUMP k");
-    let payload = payload.text().expect("a payload");
+    let payload = &connection.payload("k");
     let bytes = size(&mut connection, "k");
-    let restore = [b"RESTORE", &b"copy"[..], b"0", payload];
     limit(&mut connection, bytes - 1);
-    assert_eq!(connection.send(&restore), error("ERR Bad data format"));
+    let refused = connection.restore("copy", payload);
+    assert_eq!(refused, error("ERR Bad data format"));
     limit(&mut connection, bytes);
-    assert!(connection.send(&restore).is_ok());
+    assert!(connection.restore("copy", payload).is_ok());
     assert_eq!(dump(&mut connection, "copy"), dump(&mut connection, "k"));
 }
 
@@ -106,16 +100,14 @@ fn restore_by_a_client_is_limited() {
 /// key has fewer filters than wanted if ten of 90 items are false positives, with a probability below 1e-7.
 #[test]
 fn chunks_are_limited_as_payloads_of_restore() {
-    let server = replacement().start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = replacement().start().connected();
     for filters in 1..=9 {
         limit(&mut connection, 128 << 20);
         connection.call("BF.INSERT k CAPACITY 10 EXPANSION 1");
         connection.call(&format!("BF.MADD k {}", numbers(0, 10 * filters)));
         let info = connection.call("BF.INFO k FILTERS");
         assert_eq!(info, Reply::Integer(filters.into()));
-        let payload = connection.call("DUMP k");
-        let payload = payload.text().expect("a payload");
+        let payload = &connection.payload("k");
         let chunk = connection.call("BF.SCANDUMP k 0");
         let Some([_, Reply::Bulk(header)]) = chunk.items() else {
             panic!("{chunk}");
@@ -131,20 +123,14 @@ fn chunks_are_limited_as_payloads_of_restore() {
             limit(&mut connection, bytes);
             let [restored, loaded] = commands.each_ref().map(|command| {
                 let is_accepted = connection.send(command).is_ok();
-                assert_eq!(
-                    connection.call("DEL copy"),
-                    Reply::Integer(is_accepted.into())
-                );
+                connection.check("DEL copy", format!(":{}", u8::from(is_accepted)));
                 is_accepted
             });
             assert_eq!(restored, loaded, "{filters} filters, {bytes} bytes");
             accepted.push(loaded);
         }
-        assert_eq!(
-            (accepted[0], accepted[65]),
-            (false, true),
-            "{filters} filters"
-        );
+        let ends = (accepted[0], accepted[65]);
+        assert_eq!(ends, (false, true), "{filters} filters");
         connection.call("DEL k");
     }
 }
@@ -162,20 +148,13 @@ fn files_and_replication_are_not_limited() {
         ),
     ] {
         let limited = || Options::new().module_arguments(&["bloom-memory-usage-limit", "1"]);
-        let mut server = replacement().arguments(arguments).start();
-        let mut connection = server.resp2();
+        let (mut server, mut connection) = replacement().arguments(arguments).start().connected();
         connection.call(&format!("BF.MADD grown {}", numbers(0, 500)));
         connection.call("BF.RESERVE one 0.01 100");
         let mut synchronized = limited().start();
         synchronized.replicate(&server);
-        let payload = connection.call("DUMP grown");
-        let restore = [
-            b"RESTORE",
-            &b"restored"[..],
-            b"0",
-            payload.text().expect("bytes"),
-        ];
-        assert!(connection.send(&restore).is_ok());
+        let payload = connection.payload("grown");
+        assert!(connection.restore("restored", &payload).is_ok());
         connection.call(&format!("BF.MADD grown {}", numbers(500, 500)));
         connection.call("BF.ADD new a");
         server.wait_for_replica(&synchronized);
@@ -194,14 +173,11 @@ fn files_and_replication_are_not_limited() {
         assert_eq!(state(&server), before, "{arguments:?}");
         server.ok("DEBUG RELOAD");
         assert_eq!(state(&server), before, "{arguments:?}");
-        server.check(
-            "BF.INSERT x TIGHTENING 0.5 ITEMS a",
-            format!("-{TOO_LARGE}"),
-        );
+        let insert = "BF.INSERT x TIGHTENING 0.5 ITEMS a";
+        server.check(insert, format!("-{TOO_LARGE}"));
         // The limit applies to a replica after it becomes a primary.
         synchronized.ok("REPLICAOF NO ONE");
-        let insert = synchronized.call("BF.INSERT x TIGHTENING 0.5 ITEMS a");
-        assert_eq!(insert, error(TOO_LARGE));
+        synchronized.check(insert, format!("-{TOO_LARGE}"));
     }
 }
 
@@ -220,11 +196,6 @@ fn other_types_are_not_limited() {
     }
     let grown = connection.call(&format!("BF.MADD classic {}", numbers(0, 500)));
     assert!(!grown.to_string().contains("ERR"), "{grown}");
-    let payload = connection.call("DUMP classic");
-    let payload = payload.text().expect("a payload");
-    assert!(
-        connection
-            .send(&[b"RESTORE", &b"r"[..], b"0", payload])
-            .is_ok()
-    );
+    let payload = &connection.payload("classic");
+    assert!(connection.restore("r", payload).is_ok());
 }

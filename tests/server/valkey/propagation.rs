@@ -1,9 +1,9 @@
 //! What BF.* commands propagate: a replica and a loaded append-only file must have the keys of the primary, whatever the
 //! syntax of the command, the settings, and the type that the key had before the command.
 
-use super::{AOF, Words, with_random_seeds, words};
+use super::{AOF, SEED, Words, with_random_seeds, with_seed, words};
 use crate::support::resp::{Connection, Reply};
-use crate::support::server::{Options, Server};
+use crate::support::server::Options;
 use crate::support::state::State;
 
 /// A window that does not end during the test.
@@ -75,14 +75,8 @@ fn commands() -> Vec<Words> {
         }
     }
     commands.extend(["BF.ADD KEY a", "BF.ADD KEY b", "BF.MADD KEY a b a c d"].map(Into::into));
-    let words = |command: String| {
-        let mut words = words(command.trim_end());
-        if let Some(at) = words.iter().position(|word| word == b"SEED") {
-            words.insert(at + 1, b"0123456789ABCDEFGHIJKLMNOPQRSTUV".to_vec());
-        }
-        words
-    };
-    commands.into_iter().map(words).collect()
+    let commands = commands.iter().map(|command| command.trim_end());
+    commands.map(|command| with_seed(command, SEED)).collect()
 }
 
 /// The command with `key` instead of `KEY`.
@@ -92,11 +86,6 @@ fn for_key(command: &[Vec<u8>], key: &str) -> Words {
     command
 }
 
-fn set(server: &Server, name: &str, value: &str) {
-    let set = ["CONFIG", "SET", &server.setting(name), value];
-    assert!(server.resp2().send(&set).is_ok());
-}
-
 /// Sends commands in batches, so that a round trip does not dominate the time. Returns the replies.
 fn send_all(connection: &mut Connection, commands: &[Words]) -> Vec<Reply> {
     let mut replies = Vec::with_capacity(commands.len());
@@ -104,11 +93,8 @@ fn send_all(connection: &mut Connection, commands: &[Words]) -> Vec<Reply> {
         for command in batch {
             connection.write(command).expect("a request");
         }
-        replies.extend(
-            batch
-                .iter()
-                .map(|_| connection.read().expect("a reply to each command")),
-        );
+        let read = |_| connection.read().expect("a reply to each command");
+        replies.extend(batch.iter().map(read));
     }
     replies
 }
@@ -127,8 +113,8 @@ fn replicas_and_the_aof_have_what_every_command_added_to_every_key() {
     for new_keys in ["redisbloom", "valkey-bloom"] {
         for replies in ["redisbloom", "valkey-bloom"] {
             for (state, creation) in STATES.iter().enumerate() {
-                set(&primary, "bf-new-keys", "redisbloom");
-                set(&primary, "bf-replies", "redisbloom");
+                primary.set("bf-new-keys", "redisbloom");
+                primary.set("bf-replies", "redisbloom");
                 let mut connection = primary.resp2();
                 let keys: Vec<_> = (0..commands.len())
                     .map(|number| format!("{new_keys}:{replies}:{state}:{number}"))
@@ -139,8 +125,8 @@ fn replicas_and_the_aof_have_what_every_command_added_to_every_key() {
                     let replies = send_all(&mut connection, &steps);
                     assert!(!replies.iter().any(|reply| matches!(reply, Reply::Error(_))));
                 }
-                set(&primary, "bf-new-keys", new_keys);
-                set(&primary, "bf-replies", replies);
+                primary.set("bf-new-keys", new_keys);
+                primary.set("bf-replies", replies);
                 let calls: Vec<_> = (keys.iter().zip(&commands))
                     .map(|(key, command)| for_key(command, key))
                     .collect();

@@ -86,7 +86,7 @@ impl Key {
     }
 
     fn restore(&self, connection: &mut Connection) {
-        let reply = connection.send(&[b"RESTORE", self.name.as_bytes(), b"0", &self.payload]);
+        let reply = connection.restore(&self.name, &self.payload);
         assert!(reply.is_ok(), "RESTORE {}: {reply}", self.name);
     }
 
@@ -98,11 +98,7 @@ impl Key {
 
     pub fn assert_dump(&self, connection: &mut Connection) {
         let recorded = Values::from_dump(&self.payload).expect("a payload");
-        let reply = connection.send(&["DUMP", &self.name]);
-        let got = reply
-            .text()
-            .unwrap_or_else(|| panic!("DUMP {}: {reply}", self.name));
-        let got = Values::from_dump(got).expect("a payload");
+        let got = Values::from_dump(&connection.payload(&self.name)).expect("a payload");
         // Values may take megabytes, so a failure does not show them.
         assert!(got.0 == recorded.0, "type of {}", self.name);
         assert!(got.1.values == recorded.1.values, "{}", self.name);
@@ -217,8 +213,7 @@ fn recorded_commands_create_equal_keys_and_are_logged() {
                 ("memory-usage-limit", "134217728"),
                 ("use-random-seed", "yes"),
             ] {
-                let set = format!("CONFIG SET bf.bloom-{name} {value}");
-                connection.ok(&set);
+                connection.ok(&format!("CONFIG SET bf.bloom-{name} {value}"));
             }
         }
     }
@@ -261,8 +256,7 @@ fn in_two(form: Words, recorded: &Value) -> Vec<Words> {
 /// A payload that valkey-bloom has written to its AOF is written again.
 #[test]
 fn a_rewrite_of_the_aof_emits_the_recorded_payloads() {
-    let mut server = start(AOF);
-    let mut connection = server.resp2();
+    let (mut server, mut connection) = start(AOF).connected();
     for key in keys() {
         key.restore(&mut connection);
     }

@@ -41,9 +41,7 @@ fn replicas_of_valkey_bloom_have_the_recorded_keys() {
         assert_eq!(replica.info_number("unexpected_error_replies"), 0);
         replica.ok("REPLICAOF NO ONE");
         // The replies depend on these settings.
-        let replies = replica.setting("bf-replies");
-        let set = format!("CONFIG SET {replies} valkey-bloom");
-        replica.ok(&set);
+        replica.set("bf-replies", "valkey-bloom");
         allow_default_size(&replica);
         assert_file(&replica, "size_after_restore");
         assert_recorded(&replica, LOGGED, None);
@@ -65,19 +63,14 @@ fn replicas_of_valkey_bloom_reply_as_it_does() {
         for protocol in Protocol::BOTH {
             primary.send(&files::commands(&[words("SELECT 0"), words("FLUSHALL")]));
             allow_default_size(&replica);
-            replicate(
-                &format!("valkey-bloom/{transcript}"),
-                protocol,
-                &replica,
-                &mut primary,
-            );
+            let transcript = format!("valkey-bloom/{transcript}");
+            replicate(&transcript, protocol, &replica, &mut primary);
         }
     }
 }
 
 fn allow_default_size(server: &Server) {
-    let set = "CONFIG SET bf.bloom-memory-usage-limit 134217728";
-    server.ok(set);
+    server.ok("CONFIG SET bf.bloom-memory-usage-limit 134217728");
 }
 
 /// Sends the writes of a transcript to a replica, and compares its replies to the reads.

@@ -9,24 +9,20 @@ use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
 /// DUMP, digest and BF.INFO of each key, in RESP2.
-fn state(server: &Server, keys: &[&str]) -> Vec<[Reply; 3]> {
+fn state(server: &Server, keys: &[&str]) -> Vec<(Reply, [Reply; 2])> {
     let mut connection = server.resp2();
-    let keys = keys.iter();
-    keys.map(|key| {
-        let digest = connection.send(&["DEBUG", "DIGEST-VALUE", key]);
-        [
-            dump(&mut connection, key),
-            digest,
-            connection.send(&["BF.CARD", key]),
-        ]
-    })
-    .collect()
+    let state = keys.iter().map(|key| {
+        let [digest, card] = ["DEBUG DIGEST-VALUE", "BF.CARD"].map(|of| format!("{of} {key}"));
+        let replies = [digest, card].map(|command| connection.call(&command));
+        (dump(&mut connection, key), replies)
+    });
+    state.collect()
 }
 
 fn assert_equal(primary: &mut Server, replica: &Server, keys: &[&str]) {
     primary.wait_for_replica(replica);
     let expected = state(primary, keys);
-    assert!(!expected.iter().any(|state| state[0] == Reply::Null('$')));
+    assert!(!expected.iter().any(|state| state.0 == Reply::Null('$')));
     assert_eq!(state(replica, keys), expected);
     let log = replica.log();
     assert!(!log.contains("error to its"), "{log}");
@@ -56,13 +52,9 @@ fn replicas_with_other_settings_have_equal_keys() {
             connection.run(command);
         }
         // A type of RedisBloom on the same server.
-        let name = primary.setting("bf-new-keys");
-        connection.send(&["CONFIG", "SET", &name, "redisbloom"]);
+        primary.set("bf-new-keys", "redisbloom");
         connection.check("BF.ADD classic a", ":1");
-        assert_eq!(
-            connection.call("TYPE classic"),
-            Reply::Simple(b"MBbloom--".into())
-        );
+        connection.check("TYPE classic", "+MBbloom--");
         let keys = [
             "auto", "reserved", "fixed", "inserted", "empty", "copy", "classic", "window",
         ];
@@ -183,13 +175,9 @@ fn the_stream_of_redisbloom_creates_its_keys() {
 #[test]
 fn the_aof_of_redisbloom_creates_its_keys() {
     let mut server = Options::new().arguments(AOF).start();
-    for command in [
-        "BF.RESERVE r 0.01 100",
-        "BF.ADD a 1",
-        "BF.INSERT i CAP 50 IT 1",
-    ] {
-        server.run(command);
-    }
+    server.run("BF.RESERVE r 0.01 100");
+    server.run("BF.ADD a 1");
+    server.run("BF.INSERT i CAP 50 IT 1");
     let keys = ["r", "a", "i"];
     let before = state(&server, &keys);
     server.restart_with(replacement().arguments(AOF));

@@ -2,66 +2,45 @@
 //! which type.
 
 use super::with_random_seeds;
-use crate::support::resp::{Connection, Reply};
+use crate::support::resp::Connection;
 use crate::support::server::{Options, Server};
+use crate::workload::columns;
 
 fn type_of(connection: &mut Connection, key: &str) -> String {
     connection.send(&["TYPE", key]).to_string()
 }
 
-fn set(server: &Server, name: &str, value: &str) {
-    let reply = server
-        .resp2()
-        .send(&["CONFIG", "SET", &server.setting(name), value]);
-    assert!(reply.is_ok(), "{name} {value}: {reply}");
-}
-
 /// The commands that create a key whose type the setting decides, and those whose options decide it.
 #[test]
 fn new_keys_have_the_configured_type() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    for (value, expected) in [
+    let (server, mut connection) = Server::start().connected();
+    for (value, of_new) in [
         ("redisbloom", "+MBbloom--"),
         ("valkey-bloom", "+bloomfltr"),
         ("REDISBLOOM", "+MBbloom--"),
     ] {
-        set(&server, "bf-new-keys", value);
-        for (command, expected) in [
-            ("BF.RESERVE k 0.01 100", expected),
-            ("BF.RESERVE k 0.01 100 NONSCALING", expected),
-            ("BF.ADD k a", expected),
-            ("BF.MADD k a b", expected),
-            ("BF.INSERT k ITEMS a", expected),
-            ("BF.INSERT k CAPACITY 50 ITEMS a", expected),
+        server.set("bf-new-keys", value);
+        for row in [
+            "BF.RESERVE k 0.01 100 | CONFIGURED",
+            "BF.RESERVE k 0.01 100 NONSCALING | CONFIGURED",
+            "BF.ADD k a | CONFIGURED",
+            "BF.MADD k a b | CONFIGURED",
+            "BF.INSERT k ITEMS a | CONFIGURED",
+            "BF.INSERT k CAPACITY 50 ITEMS a | CONFIGURED",
             // Items are not options.
-            (
-                "BF.INSERT k ITEMS SEED TIGHTENING VALIDATESCALETO WINDOW",
-                expected,
-            ),
-            ("BF.INSERT k TIGHTENING 0.5 ITEMS a", "+bloomfltr"),
-            ("BF.INSERT k VALIDATESCALETO 1000 ITEMS a", "+bloomfltr"),
-            (
-                "BF.INSERT k SEED 0123456789abcdefghijklmnopqrstuv ITEMS a",
-                "+bloomfltr",
-            ),
-            (
-                "BF.INSERT k seed 0123456789abcdefghijklmnopqrstuv",
-                "+bloomfltr",
-            ),
-            ("BF.RESERVE k 0.01 100 WINDOW 1000", "+bf-window"),
-            ("BF.INSERT k WINDOW 1000 ITEMS a", "+bf-window"),
+            "BF.INSERT k ITEMS SEED TIGHTENING VALIDATESCALETO WINDOW | CONFIGURED",
+            "BF.INSERT k TIGHTENING 0.5 ITEMS a | +bloomfltr",
+            "BF.INSERT k VALIDATESCALETO 1000 ITEMS a | +bloomfltr",
+            "BF.INSERT k SEED 0123456789abcdefghijklmnopqrstuv ITEMS a | +bloomfltr",
+            "BF.INSERT k seed 0123456789abcdefghijklmnopqrstuv | +bloomfltr",
+            "BF.RESERVE k 0.01 100 WINDOW 1000 | +bf-window",
+            "BF.INSERT k WINDOW 1000 ITEMS a | +bf-window",
         ] {
-            let reply = connection.call(command);
-            assert!(
-                !matches!(reply, Reply::Error(_)),
-                "{value}, {command}: {reply}"
-            );
-            assert_eq!(
-                type_of(&mut connection, "k"),
-                expected,
-                "{value}, {command}"
-            );
+            let [command, expected] = columns(row);
+            let expected = expected.replace("CONFIGURED", of_new);
+            let reply = connection.run(command);
+            let found = type_of(&mut connection, "k");
+            assert_eq!(found, expected, "{value}, {command}: {reply}");
             connection.call("DEL k");
         }
         // Existing keys keep their type.
@@ -82,41 +61,31 @@ fn settings_apply_to_their_own_type() {
         .module_arguments(&["bloom-tightening-ratio", "0.75"])
         .start();
     let mut connection = server.resp2();
-    set(&server, "bf-replies", "valkey-bloom");
+    server.set("bf-replies", "valkey-bloom");
     let info = |connection: &mut Connection, key: &str| -> Vec<String> {
         let fields = ["CAPACITY", "ERROR", "EXPANSION", "TIGHTENING"];
         let replies = fields.map(|field| connection.send(&["BF.INFO", key, field]).to_string());
         replies.into()
     };
     connection.call("BF.ADD classic a");
-    set(&server, "bf-new-keys", "valkey-bloom");
+    server.set("bf-new-keys", "valkey-bloom");
     connection.call("BF.ADD valkey a");
-    assert_eq!(
-        info(&mut connection, "classic"),
-        [":50", "$0.125", ":3", "$0.5"]
-    );
-    assert_eq!(
-        info(&mut connection, "valkey"),
-        [":60", "$0.375", ":4", "$0.75"]
-    );
-    set(&server, "bf.bloom-expansion", "0");
-    set(&server, "bf.bloom-capacity", "7");
+    let found = info(&mut connection, "classic");
+    assert_eq!(found, [":50", "$0.125", ":3", "$0.5"]);
+    let found = info(&mut connection, "valkey");
+    assert_eq!(found, [":60", "$0.375", ":4", "$0.75"]);
+    server.set("bf.bloom-expansion", "0");
+    server.set("bf.bloom-capacity", "7");
     connection.call("BF.MADD fixed a b");
     let fixed = info(&mut connection, "fixed");
-    assert_eq!(
-        fixed,
-        [":7", "$0.375", "$-1", "-ERR invalid information value"]
-    );
+    let expected = [":7", "$0.375", "$-1", "-ERR invalid information value"];
+    assert_eq!(fixed, expected);
     // BF.RESERVE specifies all but the ratio and the growth factor.
     connection.ok("BF.RESERVE reserved 0.625 9");
-    assert_eq!(
-        info(&mut connection, "reserved")[..3],
-        [":9", "$0.625", "$-1"]
-    );
-    assert_eq!(
-        info(&mut connection, "valkey"),
-        [":60", "$0.375", ":4", "$0.75"]
-    );
+    let reserved = info(&mut connection, "reserved");
+    assert_eq!(reserved[..3], [":9", "$0.625", "$-1"]);
+    let found = info(&mut connection, "valkey");
+    assert_eq!(found, [":60", "$0.375", ":4", "$0.75"]);
 }
 
 /// If new keys have RedisBloom's type, log lines name Roughly's setting for each of valkey-bloom's that is set at load.
@@ -153,19 +122,14 @@ fn loading_with_settings_of_valkey_bloom_is_logged() {
 #[test]
 fn load_arguments_can_have_the_prefix() {
     let server = Options::new()
-        .module_arguments(&[
-            "bf.bloom-capacity",
-            "55",
-            "bf.bloom-tightening-ratio",
-            "0.75",
-        ])
+        .module_arguments(&["bf.bloom-capacity", "55"])
+        .module_arguments(&["bf.bloom-tightening-ratio", "0.75"])
         .start();
     for (name, value) in [
         ("bf.bloom-capacity", "$55"),
         ("bf.bloom-tightening-ratio", "$0.75"),
     ] {
-        let reply = server.call(&format!("CONFIG GET {name}"));
-        assert_eq!(reply.to_string(), format!("*[${name} {value}]"));
+        server.check(&format!("CONFIG GET {name}"), format!("*[${name} {value}]"));
     }
 }
 
@@ -179,7 +143,7 @@ fn the_settings_of_valkey_bloom_can_be_in_the_configuration_file() {
         ("bf.bloom-use-random-seed", "no"),
         ("bf-replies", "redisbloom"),
     ] {
-        set(&server, name, value);
+        server.set(name, value);
     }
     server.ok("CONFIG REWRITE");
     server.restart_with(Options::new().config_file().without_module());

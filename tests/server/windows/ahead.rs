@@ -2,20 +2,8 @@
 
 use super::{SEED, SKETCHES, set_ms, start, totals};
 use crate::families::dump;
-use crate::support::resp::Reply;
-use crate::support::server::Server;
 
-fn in_the_future() -> Reply {
-    Reply::Error(b"ERR pane is in the future".to_vec())
-}
-
-fn lines(server: &Server) -> Vec<String> {
-    let log = server.log();
-    let lines = log
-        .lines()
-        .filter(|line| line.contains("the newest pane of the key"));
-    lines.map(str::to_owned).collect()
-}
+const IN_THE_FUTURE: &str = "-ERR pane is in the future";
 
 /// Writes to a key whose newest pane is ahead of the clock are counted, and logged at most once a minute. Replicas, which
 /// obey, do not count.
@@ -40,11 +28,11 @@ fn a_key_that_is_ahead_of_the_clock_is_reported() {
         expected += 2;
         assert_eq!(server.info_number("bf_window_keys_ahead"), expected);
     }
-    let lines = lines(&server);
-    assert_eq!(lines.len(), 1, "{lines:?}");
+    let log = server.log();
+    let lines = log.matches("the newest pane of the key").count();
     let text =
         "the newest pane of the key \"bf-window\" begins 5.4 seconds after the server's time";
-    assert!(lines[0].contains(text), "{lines:?}");
+    assert!(lines == 1 && log.contains(text), "{lines}: {log}");
     server.wait_for_replica(&replica);
     assert_eq!(replica.info_number("bf_window_keys_ahead"), 0);
 }
@@ -52,8 +40,7 @@ fn a_key_that_is_ahead_of_the_clock_is_reported() {
 /// The tolerance is a pane and a second, at most a minute.
 #[test]
 fn an_advance_is_limited_to_a_pane_and_a_second_ahead() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     set_ms(&server, 36_000_000);
     for (window, newest, furthest) in [
         ("WINDOW 10 PANES 10", 36_000_000, 36_001_001),
@@ -65,12 +52,17 @@ fn an_advance_is_limited_to_a_pane_and_a_second_ahead() {
             server.call("FLUSHALL");
             sketch.create(&mut connection, "k", window);
             sketch.add(&mut connection, "k", 1);
-            let mut advance = |pane: i64| connection.call(&format!("SKETCH.ADVANCE k {pane}"));
-            let when = format!("{} {window}", sketch.type_name);
-            assert_eq!(advance(newest), Reply::Integer(0), "{when}");
-            assert_eq!(advance(furthest + 1), in_the_future(), "{when}");
-            let moves = Reply::Integer(i64::from(furthest > newest));
-            assert_eq!(advance(furthest), moves, "{when}");
+            let mut advance = |pane: i64| {
+                let reply = connection.call(&format!("SKETCH.ADVANCE k {pane}"));
+                format!("{} {window}: {reply}", sketch.type_name)
+            };
+            let is = |reply: &str| format!("{} {window}: {reply}", sketch.type_name);
+            assert_eq!(advance(newest), is(":0"));
+            assert_eq!(advance(furthest + 1), is(IN_THE_FUTURE));
+            assert_eq!(
+                advance(furthest),
+                is(if furthest > newest { ":1" } else { ":0" })
+            );
         }
     }
 }
@@ -105,7 +97,7 @@ fn a_merge_from_a_source_in_the_future_is_refused() {
         "CMS.MERGE a 2 a c WEIGHTS 1 2",
         "CMS.MERGE a 3 a a c",
     ] {
-        assert_eq!(connection.call(command), in_the_future(), "{command}");
+        connection.check(command, IN_THE_FUTURE);
         assert_eq!(dump(&mut connection, "a"), before, "{command}");
     }
     // The destination is ahead itself, and its newest pane stays.

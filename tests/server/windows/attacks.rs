@@ -73,8 +73,7 @@ fn colliding_items(
 
 #[test]
 fn chosen_items_hide_an_item_from_a_bloom_filter_without_a_window() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (_server, mut connection) = start(&[]).connected();
     let create = "BF.RESERVE KEY 0.01 1000";
     let items = covering_items(&mut connection, create);
     assert!((1..=8).contains(&items.len()), "{items:?}");
@@ -86,8 +85,7 @@ fn chosen_items_hide_an_item_from_a_bloom_filter_without_a_window() {
 
 #[test]
 fn chosen_items_hide_no_item_from_a_bloom_filter_with_a_window() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (_server, mut connection) = start(&[]).connected();
     let create = "BF.RESERVE KEY 0.01 1000 WINDOW 4000000";
     let secret = format!("{create} SEED {SECRET}");
     let commands = ["BF.ADD own victim", "BF.MEXISTS own"];
@@ -104,66 +102,58 @@ fn chosen_items_hide_no_item_from_a_bloom_filter_with_a_window() {
     assert_eq!(attack(&format!("{create} SEED {OTHER}")), Reply::Integer(1));
 }
 
-/// Four items fill the two buckets of the victim's item: it seems to be in the filter, and cannot be added.
-#[test]
-fn chosen_items_fill_the_buckets_of_an_item_only_without_a_window() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
-    let create = "CF.RESERVE KEY 1024 BUCKETSIZE 2 EXPANSION 0";
+/// Checks the replies if an attack on a sketch succeeds, and if it fails. The attacker's sketch and the target have no window, the
+/// same secret seed, different seeds, and the target alone has a window.
+fn check_attack(
+    create: &str,
+    [succeeded, failed]: [&str; 2],
+    mut attack: impl FnMut(&str, &str) -> String,
+) {
     let secret = format!("{create} WINDOW 4000000 SEED {SECRET}");
     let windowed = format!("{create} WINDOW 4000000 SEED {OTHER}");
-    let commands = ["CF.ADD own victim", "CF.MEXISTS own"];
-    let mut attack = |own: &str, target: &str| {
-        let items = colliding_items(&mut connection, own, commands, 4);
-        connection.call("DEL seen");
-        connection.call(&target.replace("KEY", "seen"));
-        connection.call(&format!("CF.INSERT seen ITEMS {}", items.join(" ")));
-        [
-            connection.call(&format!("CF.EXISTS seen {VICTIM}")),
-            connection.call(&format!("CF.ADD seen {VICTIM}")),
-        ]
-    };
-    let full = Reply::Error(b"Filter is full".to_vec());
-    let succeeded = [Reply::Integer(1), full];
-    let failed = [Reply::Integer(0), Reply::Integer(1)];
     assert_eq!(attack(create, create), succeeded);
     assert_eq!(attack(&secret, &secret), succeeded);
     assert_eq!(attack(&windowed, &secret), failed);
     assert_eq!(attack(create, &secret), failed);
 }
 
+/// Four items fill the two buckets of the victim's item: it seems to be in the filter, and cannot be added.
+#[test]
+fn chosen_items_fill_the_buckets_of_an_item_only_without_a_window() {
+    let (_server, mut connection) = start(&[]).connected();
+    let create = "CF.RESERVE KEY 1024 BUCKETSIZE 2 EXPANSION 0";
+    check_attack(create, [":1 -Filter is full", ":0 :1"], |own, target| {
+        let commands = ["CF.ADD own victim", "CF.MEXISTS own"];
+        let items = colliding_items(&mut connection, own, commands, 4);
+        connection.call("DEL seen");
+        connection.call(&target.replace("KEY", "seen"));
+        connection.call(&format!("CF.INSERT seen ITEMS {}", items.join(" ")));
+        let replies = ["CF.EXISTS seen", "CF.ADD seen"];
+        let replies = replies.map(|command| connection.call(&format!("{command} {VICTIM}")));
+        format!("{} {}", replies[0], replies[1])
+    });
+}
+
 /// One item shares all counters of the victim's item, which then seems to have been counted 1,000 times.
 #[test]
 fn chosen_items_raise_a_count_only_without_a_window() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (_server, mut connection) = start(&[]).connected();
     let create = "CMS.INITBYDIM KEY 50 2";
-    let secret = format!("{create} WINDOW 4000000 SEED {SECRET}");
-    let windowed = format!("{create} WINDOW 4000000 SEED {OTHER}");
-    let commands = ["CMS.INCRBY own victim 1", "CMS.QUERY own"];
-    let mut attack = |own: &str, target: &str| {
+    check_attack(create, ["*[:1000]", "*[:0]"], |own, target| {
+        let commands = ["CMS.INCRBY own victim 1", "CMS.QUERY own"];
         let items = colliding_items(&mut connection, own, commands, 1);
         connection.call("DEL seen");
         connection.call(&target.replace("KEY", "seen"));
         connection.call(&format!("CMS.INCRBY seen {} 1000", items[0]));
-        connection
-            .call(&format!("CMS.QUERY seen {VICTIM}"))
-            .integers()
-    };
-    assert_eq!(attack(create, create), [1000]);
-    assert_eq!(attack(&secret, &secret), [1000]);
-    assert_eq!(attack(&windowed, &secret), [0]);
-    assert_eq!(attack(create, &secret), [0]);
+        let query = format!("CMS.QUERY seen {VICTIM}");
+        connection.call(&query).to_string()
+    });
 }
 
 /// A frequent item takes the bucket of the victim's item, which then is not counted.
 #[test]
 fn chosen_items_keep_an_item_out_of_a_top_k_only_without_a_window() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
-    let create = "TOPK.RESERVE KEY 1 50 1 0.9";
-    let secret = format!("{create} WINDOW 4000000 SEED {SECRET}");
-    let windowed = format!("{create} WINDOW 4000000 SEED {OTHER}");
+    let (_server, mut connection) = start(&[]).connected();
     // After 10,000 occurrences of one item, the probability that another one decays its cell is 0.9^10,000.
     let mut count = |create: &str, frequent: &[String]| {
         connection.call("DEL key");
@@ -172,26 +162,22 @@ fn chosen_items_keep_an_item_out_of_a_top_k_only_without_a_window() {
             connection.call(&format!("TOPK.INCRBY key {item} 10000"));
         }
         connection.call(&format!("TOPK.INCRBY key {VICTIM} 100"));
-        connection
-            .call(&format!("TOPK.COUNT key {VICTIM}"))
-            .integers()
+        let count = format!("TOPK.COUNT key {VICTIM}");
+        connection.call(&count).to_string()
     };
-    let mut attack = |own: &str, target: &str| {
+    let create = "TOPK.RESERVE KEY 1 50 1 0.9";
+    check_attack(create, ["*[:0]", "*[:100]"], |own, target| {
         let mut items = Vec::new();
-        while count(own, &items) != [0] {
+        while count(own, &items) != "*[:0]" {
             items.push(format!("item:{}", items.len()));
         }
         // Only those that are needed: one without a window, with a window those that fill two buckets of five cells.
         for number in (0..items.len()).rev() {
             let without = [&items[..number], &items[number + 1..]].concat();
-            if count(own, &without) == [0] {
+            if count(own, &without) == "*[:0]" {
                 items = without;
             }
         }
         count(target, &items)
-    };
-    assert_eq!(attack(create, create), [0]);
-    assert_eq!(attack(&secret, &secret), [0]);
-    assert_eq!(attack(&windowed, &secret), [100]);
-    assert_eq!(attack(create, &secret), [100]);
+    });
 }

@@ -1,9 +1,10 @@
 //! The option WINDOW of the commands that create a key, and the setting `sketch-windows`.
 
-use super::{SKETCHES, dumps, logged_without_seeds};
-use crate::support::resp::{Reply, error};
+use super::{DISABLED, LOG, SKETCHES, dumps, logged_without_seeds, start};
 use crate::support::server::{Options, Server};
 
+const ARITY: &str = "ERR wrong number of arguments...";
+const SYNTAX: &str = "ERR syntax error";
 const BAD_LENGTH: &str = "ERR WINDOW must be between 1 and 315360000000 milliseconds";
 
 /// The error for a number of panes.
@@ -13,8 +14,7 @@ fn bad_panes(max: u64) -> String {
 
 #[test]
 fn an_invalid_window_is_refused_and_creates_nothing() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     for sketch in SKETCHES {
         let create = sketch.create.replace("KEY", "k");
         let max = sketch.max_panes();
@@ -33,14 +33,7 @@ fn an_invalid_window_is_refused_and_creates_nothing() {
             ("WINDOW 1000 PANES x", &bad_panes),
             (&more, &bad_panes),
             ("WINDOW 5 PANES 6", &bad_panes),
-            ("WINDOW 5000 PANEZ 5", "ERR syntax error"),
-        ] {
-            let reply = connection.call(&format!("{create} {window}"));
-            assert_eq!(reply, error(text), "{create} {window}");
-        }
-        const ARITY: &str = "-ERR wrong number of arguments";
-        const SYNTAX: &str = "-ERR syntax error";
-        for (end, text) in [
+            ("WINDOW 5000 PANEZ 5", SYNTAX),
             ("WINDOW", ARITY),
             ("WINDOW 1000 PANES", ARITY),
             ("WINDOW 1000 PANES 5 6", SYNTAX),
@@ -48,9 +41,7 @@ fn an_invalid_window_is_refused_and_creates_nothing() {
             ("WINDOW 1000 PANES 5 OTHER", SYNTAX),
             ("WINDOW 1000 PANES 5 OTHER 1 OTHER 2", SYNTAX),
         ] {
-            let reply = connection.call(&format!("{create} {end}"));
-            let is_refused = reply.to_string().starts_with(text);
-            assert!(is_refused, "{create} {end}: {reply}");
+            connection.check(&format!("{create} {window}"), format!("-{text}"));
         }
         server.check("DBSIZE", ":0");
     }
@@ -58,8 +49,7 @@ fn an_invalid_window_is_refused_and_creates_nothing() {
 
 #[test]
 fn the_arguments_before_the_window_are_checked_first() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     connection.check_all(&format!("
         CMS.INITBYDIM k 4611686018427387904 8 WINDOW 0 => -CMS: invalid init arguments
         CMS.INITBYPROB k 1e-300 0.1 WINDOW 1000 PANES 0 => -CMS: invalid init arguments
@@ -103,15 +93,9 @@ fn a_window_has_twelve_panes_by_default_and_at_most_one_per_millisecond() {
             let mut connection = server.resp2();
             sketch.create(&mut connection, "k", window);
             let reply = connection.call("SKETCH.WINDOW k");
-            assert_eq!(
-                reply.field("panes"),
-                Some(&Reply::Integer(panes)),
-                "{window}"
-            );
-            let length = reply.field("pane length");
-            assert_eq!(length, Some(&Reply::Integer(pane_length)), "{window}");
-            let reply = connection.call("TYPE k");
-            assert_eq!(reply.text(), Some(sketch.type_name.as_bytes()));
+            assert_eq!(reply.number("panes"), panes, "{window}");
+            assert_eq!(reply.number("pane length"), pane_length, "{window}");
+            connection.check("TYPE k", format!("+{}", sketch.type_name));
         }
     }
 }
@@ -119,11 +103,7 @@ fn a_window_has_twelve_panes_by_default_and_at_most_one_per_millisecond() {
 /// Only as many panes as fill the window: `*.INFO` describes them, and the creation is replicated with their number.
 #[test]
 fn a_creation_is_replicated_with_the_panes_that_fill_the_window() {
-    let mut server = Options::new()
-        .debug_module()
-        .arguments(&["--appendonly", "yes", "--appendfsync", "always"])
-        .start();
-    let mut connection = server.resp2();
+    let (mut server, mut connection) = start(LOG).connected();
     let mut expected = Vec::new();
     for sketch in SKETCHES {
         for (window, panes) in [("WINDOW 13", 7), ("WINDOW 1001 PANES 97", 91)] {
@@ -139,10 +119,8 @@ fn a_creation_is_replicated_with_the_panes_that_fill_the_window() {
         let sketch = sketches.find(|sketch| key.starts_with(sketch.type_name));
         let sketch = sketch.expect("a sketch");
         sketch.create(&mut connection, "same", window.trim_start());
-        assert_eq!(
-            sketch.reads(&mut connection, "same"),
-            sketch.reads(&mut connection, key)
-        );
+        let found = sketch.reads(&mut connection, "same");
+        assert_eq!(found, sketch.reads(&mut connection, key));
         connection.call("DEL same");
     }
     let commands = logged_without_seeds(&server);
@@ -162,42 +140,34 @@ fn sketch_windows_disables_the_creation_only() {
     let mut server = Options::new()
         .module_arguments(&["sketch-windows", "no"])
         .start();
-    let disabled = error("ERR sketches with a window are disabled (sketch-windows)");
     let name = server.setting("sketch-windows");
-    let shown = server.call(&format!("CONFIG GET {name}"));
-    let shown = shown.items().and_then(|items| items.get(1)?.text());
-    assert_eq!(shown, Some(&b"no"[..]));
+    server.check(&format!("CONFIG GET {name}"), format!("*[${name} $no]"));
     for sketch in SKETCHES {
         let create = sketch.create.replace("KEY", sketch.type_name);
         let windowed = format!("{create} WINDOW 1000");
-        assert_eq!(server.call(&windowed), disabled);
+        server.check(&windowed, DISABLED);
         server.check(&format!("{create} WINDOW 0"), format!("-{BAD_LENGTH}"));
-        server.ok(&format!("CONFIG SET {name} yes"));
+        server.set("sketch-windows", "yes");
         server.ok(&windowed);
-        server.ok(&format!("CONFIG SET {name} no"));
+        server.set("sketch-windows", "no");
         // Other commands, RESTORE and replication are not affected.
-        sketch.add(&mut server.resp2(), sketch.type_name, 5);
-        let Reply::Bulk(payload) = server.call(&format!("DUMP {}", sketch.type_name)) else {
-            panic!("no payload");
-        };
-        let reply = server
-            .resp2()
-            .send(&[b"RESTORE", &b"copy"[..], b"0", &payload, b"REPLACE"]);
+        let mut connection = server.resp2();
+        sketch.add(&mut connection, sketch.type_name, 5);
+        let payload = connection.payload(sketch.type_name);
+        let reply = connection.send(&[b"RESTORE", &b"copy"[..], b"0", &payload, b"REPLACE"]);
         assert!(reply.is_ok(), "{reply}");
     }
-    let primary = Server::start();
+    let mut primary = Server::start();
     server.replicate(&primary);
     for sketch in SKETCHES {
         sketch.create(&mut primary.resp2(), sketch.type_name, "WINDOW 1000");
     }
-    let mut primary = primary;
     primary.wait_for_replica(&server);
     for sketch in SKETCHES {
-        let reply = server.call(&format!("TYPE {}", sketch.type_name));
-        assert_eq!(reply.text(), Some(sketch.type_name.as_bytes()));
+        server.check(
+            &format!("TYPE {0}", sketch.type_name),
+            format!("+{0}", sketch.type_name),
+        );
     }
-    assert!(matches!(
-        server.call(&format!("CONFIG SET {name} maybe")),
-        Reply::Error(_)
-    ));
+    server.check(&format!("CONFIG SET {name} maybe"), "-...");
 }

@@ -10,21 +10,21 @@ fn count_and_del_use_the_live_occurrences_and_del_the_oldest() {
     let mut filter = Filter::new("CF.RESERVE k 100");
     for second in [0, 2, 2, 4] {
         filter.at(second);
-        assert_eq!(filter.integer("CF.ADD k a"), 1);
+        filter.check("CF.ADD k a", ":1");
     }
-    assert_eq!(filter.integer("CF.COUNT k a"), 4);
+    filter.check("CF.COUNT k a", ":4");
     // The occurrence of second 0 is in the oldest live pane.
-    assert_eq!(filter.integer("CF.DEL k a"), 1);
-    assert_eq!(filter.integer("CF.COUNT k a"), 3);
+    filter.check("CF.DEL k a", ":1");
+    filter.check("CF.COUNT k a", ":3");
     filter.at(5);
-    assert_eq!(filter.integer("CF.COUNT k a"), 3);
-    assert_eq!(filter.integer("CF.DEL k a"), 1);
+    filter.check("CF.COUNT k a", ":3");
+    filter.check("CF.DEL k a", ":1");
     // One of second 2 and that of second 4 remain.
     filter.at(7);
-    assert_eq!(filter.integer("CF.COUNT k a"), 1);
-    assert_eq!(filter.integer("CF.DEL k a"), 1);
-    assert_eq!(filter.integer("CF.COUNT k a"), 0);
-    assert_eq!(filter.integer("CF.DEL k a"), 0);
+    filter.check("CF.COUNT k a", ":1");
+    filter.check("CF.DEL k a", ":1");
+    filter.check("CF.COUNT k a", ":0");
+    filter.check("CF.DEL k a", ":0");
     assert_eq!(filter.field("CF.INFO k", "Number of items deleted"), 3);
     assert_eq!(filter.field("CF.INFO k", "Number of items inserted"), 0);
 }
@@ -32,15 +32,15 @@ fn count_and_del_use_the_live_occurrences_and_del_the_oldest() {
 #[test]
 fn del_of_an_expired_item_deletes_nothing() {
     let mut filter = Filter::new("CF.RESERVE k 100");
-    assert_eq!(filter.integer("CF.ADD k a"), 1);
+    filter.check("CF.ADD k a", ":1");
     filter.at(5);
-    assert_eq!(filter.integer("CF.EXISTS k a"), 0);
-    assert_eq!(filter.integer("CF.DEL k a"), 0);
+    filter.check("CF.EXISTS k a", ":0");
+    filter.check("CF.DEL k a", ":0");
     assert_eq!(filter.field("CF.INFO k", "Number of items deleted"), 0);
     let deleted = |server: &Server| server.info_number("bf_cuckoo_window_items_deleted");
     assert_eq!(deleted(&filter.server), 0);
-    assert_eq!(filter.integer("CF.ADD k a"), 1);
-    assert_eq!(filter.integer("CF.DEL k a"), 1);
+    filter.check("CF.ADD k a", ":1");
+    filter.check("CF.DEL k a", ":1");
     assert_eq!(deleted(&filter.server), 1);
     assert_eq!(filter.server.info_number("bf_cuckoo_items_deleted"), 0);
 }
@@ -48,17 +48,17 @@ fn del_of_an_expired_item_deletes_nothing() {
 #[test]
 fn addnx_and_insertnx_do_not_refresh() {
     let mut filter = Filter::new("CF.RESERVE k 100");
-    assert_eq!(filter.integer("CF.ADDNX k a"), 1);
-    assert_eq!(filter.integers("CF.INSERTNX k ITEMS b c"), [1, 1]);
+    filter.check("CF.ADDNX k a", ":1");
+    filter.check("CF.INSERTNX k ITEMS b c", "*[:1 :1]");
     filter.at(3);
-    assert_eq!(filter.integer("CF.ADDNX k a"), 0);
-    assert_eq!(filter.integers("CF.INSERTNX k ITEMS a b d"), [0, 0, 1]);
+    filter.check("CF.ADDNX k a", ":0");
+    filter.check("CF.INSERTNX k ITEMS a b d", "*[:0 :0 :1]");
     filter.at(5);
-    assert_eq!(filter.integers("CF.MEXISTS k a b c d"), [0, 0, 0, 1]);
+    filter.check("CF.MEXISTS k a b c d", "*[:0 :0 :0 :1]");
     // They have expired, so they are added again.
-    assert_eq!(filter.integers("CF.INSERTNX k ITEMS a b d d"), [1, 1, 0, 0]);
+    filter.check("CF.INSERTNX k ITEMS a b d d", "*[:1 :1 :0 :0]");
     filter.at(8);
-    assert_eq!(filter.integers("CF.MEXISTS k a b c d"), [1, 1, 0, 0]);
+    filter.check("CF.MEXISTS k a b c d", "*[:1 :1 :0 :0]");
 }
 
 #[test]
@@ -90,9 +90,9 @@ fn compact_frees_expired_slots_and_empty_sub_filters() {
     // Nothing is left to do.
     filter.ok("CF.COMPACT k");
     assert_eq!(compactions(&filter.server), before + 1);
-    assert_eq!(filter.integers("CF.MEXISTS k a b c d e"), [0, 0, 0, 0, 1]);
+    filter.check("CF.MEXISTS k a b c d e", "*[:0 :0 :0 :0 :1]");
     // A compaction resets the count of deletions.
-    assert_eq!(filter.integer("CF.DEL k e"), 1);
+    filter.check("CF.DEL k e", ":1");
     assert_eq!(filter.field("CF.INFO k", "Number of items deleted"), 1);
     filter.ok("CF.COMPACT k");
     assert_eq!(filter.field("CF.INFO k", "Number of items deleted"), 0);

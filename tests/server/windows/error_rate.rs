@@ -1,13 +1,11 @@
 //! The word ERROR of CF.RESERVE with a window.
 
-use super::{dumps, logged_without_seeds, start};
+use super::{LOG, SEED, dumps, logged_without_seeds, start};
 use crate::families::Family;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
-const SEED: &str = "00112233445566778899aabbccddeeff";
-const BAD_RATE: &str = "ERR bad error rate";
-const OUT_OF_RANGE: &str = "ERR error rate must be in the range (0.000000, 1.000000)";
+const OUT_OF_RANGE: &str = "-ERR error rate must be in the range (0.000000, 1.000000)";
 
 /// The DUMP of a new filter, which is deleted.
 fn dump_of(connection: &mut Connection, create: &str) -> Reply {
@@ -19,48 +17,31 @@ fn dump_of(connection: &mut Connection, create: &str) -> Reply {
 
 #[test]
 fn an_invalid_rate_is_refused_as_that_of_a_bloom_filter() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (_server, mut connection) = start(&[]).connected();
     for rate in [
         "x", "", "0.1x", "nan", "0", "-0.1", "1", "1.5", "inf", "-inf", "1e400", "1e-400",
     ] {
-        let call = |connection: &mut Connection, arguments: &[&str]| connection.send(arguments);
         let of_set = ["BF.RESERVE", "k", rate, "100", "WINDOW", "4000"];
         let of_multiset = ["CF.RESERVE", "k", "100", "WINDOW", "4000", "ERROR", rate];
-        let reply = call(&mut connection, &of_multiset);
+        let reply = connection.send(&of_multiset);
         assert!(matches!(reply, Reply::Error(_)), "{rate}: {reply}");
-        assert_eq!(reply, call(&mut connection, &of_set), "{rate}");
+        assert_eq!(reply, connection.send(&of_set), "{rate}");
     }
-    for (window, text) in [
-        ("WINDOW 4000 ERROR x", BAD_RATE),
-        ("WINDOW 4000 ERROR 1", OUT_OF_RANGE),
-        // After the length and the panes, before the seed, in any order.
-        (
-            "WINDOW 0 ERROR x",
-            "ERR WINDOW must be between 1 and 315360000000 milliseconds",
-        ),
-        (
-            "WINDOW 4000 ERROR x PANES 0",
-            "ERR PANES must be between 1 and 1000, and at most WINDOW",
-        ),
-        ("WINDOW 4000 SEED x ERROR 2 PANES 4", OUT_OF_RANGE),
-        (
-            "WINDOW 4000 SEED x ERROR 0.1",
-            "ERR SEED must be 32 hexadecimal digits",
-        ),
-        ("ERROR 0.1 WINDOW 4000", "ERR syntax error"),
-        (
-            "EXPANSION -1 WINDOW 4000 ERROR x",
-            "EXPANSION: value must be in the range [0, 32768]",
-        ),
-    ] {
-        let command = format!("CF.RESERVE k 100 {window}");
-        connection.check(&command, format!("-{text}"));
-    }
-    connection.check("DBSIZE", ":0");
-    // Without WINDOW it is ignored, as any other argument.
-    connection.ok("CF.RESERVE k 100 ERROR x");
-    connection.check("SKETCH.WINDOW k", "$-1");
+    connection.check_all(&format!("
+        CF.RESERVE k 100 WINDOW 4000 ERROR x => -ERR bad error rate
+        CF.RESERVE k 100 WINDOW 4000 ERROR 1 => {OUT_OF_RANGE}
+        # After the length and the panes, before the seed, in any order.
+        CF.RESERVE k 100 WINDOW 0 ERROR x => -ERR WINDOW must be between 1 and 315360000000 milliseconds
+        CF.RESERVE k 100 WINDOW 4000 ERROR x PANES 0 => -ERR PANES must be between 1 and 1000, and at most WINDOW
+        CF.RESERVE k 100 WINDOW 4000 SEED x ERROR 2 PANES 4 => {OUT_OF_RANGE}
+        CF.RESERVE k 100 WINDOW 4000 SEED x ERROR 0.1 => -ERR SEED must be 32 hexadecimal digits
+        CF.RESERVE k 100 ERROR 0.1 WINDOW 4000 => -ERR syntax error
+        CF.RESERVE k 100 EXPANSION -1 WINDOW 4000 ERROR x => -EXPANSION: value must be in the range [0, 32768]
+        DBSIZE => :0
+        # Without WINDOW it is ignored, as any other argument.
+        CF.RESERVE k 100 ERROR x => +OK
+        SKETCH.WINDOW k => $-1
+    "));
 }
 
 /// A rate above the maximum is reduced to it, as that of a Bloom filter, with a line in the log.
@@ -81,7 +62,7 @@ fn a_rate_above_the_maximum_is_reduced_to_it() {
 /// slots of the sub-filters that are added later.
 #[test]
 fn copies_have_the_rate() {
-    let mut server = start(&["--appendonly", "yes", "--appendfsync", "always"]);
+    let mut server = start(LOG);
     server.set_clock("1000000");
     let mut replica = Options::new().start();
     replica.replicate(&server);
@@ -94,8 +75,7 @@ fn copies_have_the_rate() {
         ("low", "WINDOW 4000 ERROR 0.0001 PANES 4"),
         ("capped", "WINDOW 4000 PANES 4 ERROR 0.9"),
     ] {
-        let create = format!("CF.RESERVE {key} 100 {options} SEED {SEED}");
-        connection.ok(&create);
+        connection.ok(&format!("CF.RESERVE {key} 100 {options} SEED {SEED}"));
     }
     let creations = logged_without_seeds(&server);
     let creations = creations
@@ -144,15 +124,9 @@ fn copies_have_the_rate() {
 
 fn found(connection: &mut Connection, items: impl Iterator<Item = u64>) -> usize {
     let items: Vec<_> = items.map(|item| item.to_string()).collect();
-    let chunks = items.chunks(1000).map(|chunk| {
-        let reply = connection.call(&format!("CF.MEXISTS k {}", chunk.join(" ")));
-        let items = reply.items().expect("an array");
-        items
-            .iter()
-            .filter(|item| **item == Reply::Integer(1))
-            .count()
-    });
-    chunks.sum()
+    let chunks = items.chunks(1000).map(|items| items.join(" "));
+    let found = chunks.map(|items| connection.call(&format!("CF.MEXISTS k {items}")).ones());
+    found.sum()
 }
 
 /// Random items would exceed the bound with a probability below 1e-6: of n absent items, each is found with a probability of
@@ -160,27 +134,20 @@ fn found(connection: &mut Connection, items: impl Iterator<Item = u64>) -> usize
 #[test]
 fn a_full_filter_has_the_rate() {
     const PROBES: u64 = 200_000;
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     for rate in [0.001, 0.0001] {
         connection.call("DEL k");
         let create = "CF.RESERVE k 20000 BUCKETSIZE 4 EXPANSION 0 WINDOW 315360000000";
-        let create = format!("{create} ERROR {rate} SEED {SEED}");
-        connection.ok(&create);
+        connection.ok(&format!("{create} ERROR {rate} SEED {SEED}"));
         for first in (0..20_000).step_by(1000) {
             let items: Vec<_> = (first..first + 1000).map(|item| item.to_string()).collect();
             let reply = connection.call(&format!("CF.INSERT k ITEMS {}", items.join(" ")));
-            assert_eq!(
-                reply.items(),
-                Some(&[const { Reply::Integer(1) }; 1000][..])
-            );
+            assert_eq!(reply.integers(), [1; 1000]);
         }
         assert_eq!(found(&mut connection, 0..20_000), 20_000);
         let mean = PROBES as f64 * rate;
         let absent = found(&mut connection, (0..PROBES).map(|item| item + 1_000_000));
-        assert!(
-            (absent as f64) < mean + 6.0 * mean.sqrt() + 10.0,
-            "{absent}"
-        );
+        let is_low = (absent as f64) < mean + 6.0 * mean.sqrt() + 10.0;
+        assert!(is_low, "{absent}");
     }
 }

@@ -38,11 +38,8 @@ fn check(connection: &mut Connection, live: &[u64], when: &str) {
     let exists: Vec<i64> = counts.iter().map(|&count| count.min(1)).collect();
     assert_eq!(reply.integers(), exists, "{when}");
     let distinct: i64 = exists.iter().sum();
-    assert_eq!(
-        connection.call("BF.CARD set"),
-        Reply::Integer(distinct),
-        "{when}"
-    );
+    let found = connection.call("BF.CARD set");
+    assert_eq!(found, Reply::Integer(distinct), "{when}");
     let total: i64 = totals(connection, "set").iter().sum();
     assert_eq!(total, distinct, "{when}");
     let reply = connection.call(&format!("CMS.QUERY cms {}", names.join(" ")));
@@ -84,11 +81,8 @@ fn check(connection: &mut Connection, live: &[u64], when: &str) {
     assert_eq!(reply.integers(), exist, "{when}");
     let reply = connection.call("CF.INFO cf");
     let inserted = reply.field("Number of items inserted");
-    assert_eq!(
-        inserted.and_then(Reply::integer),
-        Some(live.len() as i64),
-        "{when}"
-    );
+    let found = inserted.and_then(Reply::integer);
+    assert_eq!(found, Some(live.len() as i64), "{when}");
     for key in ["cf", "cms", "topk", "digest"] {
         let total: i64 = totals(connection, key).iter().sum();
         assert_eq!(total, live.len() as i64, "{when}: {key}");
@@ -98,8 +92,7 @@ fn check(connection: &mut Connection, live: &[u64], when: &str) {
 /// Random times: the clock stands still, goes on, goes back, and jumps by years.
 #[test]
 fn reads_count_exactly_the_live_panes() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     for panes in [1u64, 3, 12, 60] {
         let mut random = Random::new(panes);
         let pane = MS.div_ceil(panes);
@@ -149,8 +142,7 @@ fn reads_count_exactly_the_live_panes() {
             }
             if random.one_in(20) {
                 for key in ["set", "cf", "cms", "topk", "digest"] {
-                    let copied = connection.call(&format!("COPY {key} copy REPLACE"));
-                    assert_eq!(copied, Reply::Integer(1));
+                    connection.check(&format!("COPY {key} copy REPLACE"), ":1");
                     connection.call(&format!("RENAME copy {key}"));
                 }
                 connection.ok("DEBUG RELOAD");
@@ -163,8 +155,7 @@ fn reads_count_exactly_the_live_panes() {
 /// The two sides of the guarantee, to the millisecond.
 #[test]
 fn an_item_counts_for_the_window_and_at_most_one_pane_more() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     // The start and the last millisecond of a pane of 100 ms.
     for added in [1_000_000, 1_000_099] {
         for sketch in SKETCHES {
@@ -193,8 +184,7 @@ fn an_item_counts_for_the_window_and_at_most_one_pane_more() {
 /// Memory of expired panes is freed by writes. Repeated windows take no more memory than the first.
 #[test]
 fn expired_panes_take_no_memory_after_writes() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     for sketch in SKETCHES {
         server.call("FLUSHALL");
         let mut now = 1_000_000;
@@ -213,20 +203,14 @@ fn expired_panes_take_no_memory_after_writes() {
                 *largest = usage(&mut connection).max(*largest);
             }
         }
-        assert!(
-            largest[2] <= largest[1] * 11 / 10,
-            "{}: {largest:?}",
-            sketch.type_name
-        );
+        let is_steady = largest[2] <= largest[1] * 11 / 10;
+        assert!(is_steady, "{}: {largest:?}", sketch.type_name);
         now += 1_000_000;
         set_ms(&server, now);
         sketch.reads(&mut connection, "k");
         (0..20).for_each(|item| sketch.add(&mut connection, "k", item));
         let after = usage(&mut connection);
-        assert!(
-            after * 2 < largest[2],
-            "{}: {after} of {largest:?}",
-            sketch.type_name
-        );
+        let is_freed = after * 2 < largest[2];
+        assert!(is_freed, "{}: {after} of {largest:?}", sketch.type_name);
     }
 }

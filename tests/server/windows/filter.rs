@@ -1,6 +1,6 @@
 //! A filter with a window, and the clock of its server.
 
-use super::{set_ms, start, with_window};
+use super::{LOG, set_ms, start, with_window};
 use crate::support::resp::Connection;
 use crate::support::server::Server;
 use std::ops::{Deref, DerefMut};
@@ -16,29 +16,16 @@ pub struct Filter {
 impl Filter {
     /// Starts a server that writes an append-only file. The filter is created with this command and the option WINDOW.
     pub fn new(reserve: &str) -> Self {
-        let server = start(&["--appendonly", "yes", "--appendfsync", "always"]);
-        let connection = server.resp2();
+        let (server, connection) = start(LOG).connected();
         let mut filter = Self { server, connection };
         filter.at(0);
-        let reserve = with_window(reserve, "WINDOW 4000 PANES 4");
-        filter.ok(&reserve);
+        filter.ok(&with_window(reserve, "WINDOW 4000 PANES 4"));
         filter
     }
 
     /// Sets the clock to this second.
     pub fn at(&self, second: u64) {
         set_ms(&self.server, START + second * 1000);
-    }
-
-    pub fn integer(&mut self, command: &str) -> i64 {
-        let reply = self.call(command);
-        reply
-            .integer()
-            .unwrap_or_else(|| panic!("{command}: {reply}"))
-    }
-
-    pub fn integers(&mut self, command: &str) -> Vec<i64> {
-        self.call(command).integers()
     }
 
     /// A field of the reply to this command.

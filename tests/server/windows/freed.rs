@@ -89,10 +89,8 @@ fn repeated_advances_free_expired_panes_of_a_full_server() {
             fill(&mut connection, add, pane * items, items);
         }
         let full = usage(&mut connection, "k");
-        assert!(
-            full > new + (2 << 20),
-            "{name}: {full} bytes, {new} of a new key"
-        );
+        let is_large = full > new + (2 << 20);
+        assert!(is_large, "{name}: {full} bytes, {new} of a new key");
         now += 1_000_000;
         set_ms(&primary, now);
         // The buffers of the replica and of the append-only file are empty then.
@@ -146,12 +144,10 @@ fn repeated_advances_free_expired_panes_of_a_full_server() {
 /// Some panes are live. Their counts stay, and the write that advances the key frees the memory of the others.
 #[test]
 fn the_arrays_of_expired_panes_are_freed_at_once() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     let (create, add, items) = large(&SKETCHES[2]);
     set_ms(&server, 1_000_000);
-    let create = format!("{} {WINDOW}", create.replace("KEY", "k"));
-    connection.ok(&create);
+    connection.ok(&format!("{} {WINDOW}", create.replace("KEY", "k")));
     for pane in 0..5 {
         set_ms(&server, 1_000_000 + pane * 100);
         fill(&mut connection, add, 0, items);
@@ -163,16 +159,9 @@ fn the_arrays_of_expired_panes_are_freed_at_once() {
     set_ms(&server, 1_000_600);
     fill(&mut connection, add, 0, 1);
     let after = usage(&mut connection, "k");
-    assert!(
-        (3 * array..3 * array + array / 2).contains(&after),
-        "{after}"
-    );
+    let are_three = (3 * array..3 * array + array / 2).contains(&after);
+    assert!(are_three, "{after}");
     let counts = connection.call("CMS.QUERY k 0 1 2 nothing");
-    let counts: Vec<_> = counts
-        .items()
-        .expect("counts")
-        .iter()
-        .filter_map(Reply::integer)
-        .collect();
+    let counts: Vec<_> = counts.integers();
     assert_eq!(counts, [4, 3, 3, 0]);
 }

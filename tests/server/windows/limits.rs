@@ -94,8 +94,7 @@ fn check(
     let mut connection = server.resp2();
     connection.call("FLUSHALL SYNC");
     set_ms(server, 1_000_000);
-    let reply = connection.call(&format!("{} WINDOW 4000 PANES 4", case.create));
-    assert!(reply.is_ok(), "{name}: {reply}");
+    connection.ok(&format!("{} WINDOW 4000 PANES 4", case.create));
     assert_eq!(case.add(&mut connection), None, "{name}");
     let refusals = case.family().info(server, "refusals");
     limit(server, true);
@@ -108,38 +107,26 @@ fn check(
     let after = case.family().info(server, "bytes");
     // A count-min sketch has counted the items before in small memory.
     let small = if refused < case.items { 1 << 17 } else { 0 };
-    assert!(
-        after <= bytes + small,
-        "{name}: {bytes} bytes before, {after} after"
-    );
+    let is_small = after <= bytes + small;
+    assert!(is_small, "{name}: {bytes} bytes before, {after} after");
     let (items, added) = (case.items, case.items - refused);
-    assert_eq!(
-        totals(&mut connection, "k"),
-        [0, items, 0, 0, added],
-        "{name}"
-    );
+    let found = totals(&mut connection, "k");
+    assert_eq!(found, [0, items, 0, 0, added], "{name}");
     limit(server, false);
     assert_eq!(case.add(&mut connection), None, "{name}");
-    assert_eq!(
-        totals(&mut connection, "k"),
-        [0, items, 0, 0, added + items],
-        "{name}"
-    );
+    let found = totals(&mut connection, "k");
+    assert_eq!(found, [0, items, 0, 0, added + items], "{name}");
 }
 
 #[test]
 fn a_pane_beyond_the_limit_of_the_key_is_refused() {
     let server = start(&[]);
-    let name = server.setting("sketch-max-key-bytes");
     for case in cases(100_000) {
         let max = Cell::new(0);
         let limit = |server: &Server, is_limited: bool| {
             max.set(case.family().info(server, "bytes") + 10_000);
             let bytes = if is_limited { max.get() } else { 0 };
-            let reply = server
-                .resp2()
-                .send(&["CONFIG", "SET", &name, &bytes.to_string()]);
-            assert!(reply.is_ok(), "{reply}");
+            server.set("sketch-max-key-bytes", bytes);
         };
         let text = "ERR the key would hold more bytes than sketch-max-key-bytes allows";
         check(&server, &case, limit, |_| format!("{text} ({})", max.get()));
@@ -149,23 +136,15 @@ fn a_pane_beyond_the_limit_of_the_key_is_refused() {
 /// Expired panes do not count: the first write after them is accepted, although their memory is freed step by step.
 #[test]
 fn expired_panes_do_not_count_for_the_limit_of_the_key() {
-    let server = start(&[]);
-    let name = server.setting("sketch-max-key-bytes");
-    let mut connection = server.resp2();
-    let set_limit = |bytes: i64| {
-        let reply = server
-            .resp2()
-            .send(&["CONFIG", "SET", &name, &bytes.to_string()]);
-        assert!(reply.is_ok(), "{reply}");
-    };
+    let (server, mut connection) = start(&[]).connected();
+    let set_limit = |bytes: i64| server.set("sketch-max-key-bytes", bytes);
     let large = cases(4 << 20).into_iter().take(2);
     for case in cases(100_000).into_iter().chain(large) {
         let name = case.type_name;
         connection.call("FLUSHALL SYNC");
         set_limit(0);
         set_ms(&server, 1_000_000);
-        let reply = connection.call(&format!("{} WINDOW 4000 PANES 4", case.create));
-        assert!(reply.is_ok(), "{name}: {reply}");
+        connection.ok(&format!("{} WINDOW 4000 PANES 4", case.create));
         for pane in 0..5 {
             set_ms(&server, 1_000_000 + pane * 1000);
             assert_eq!(case.add(&mut connection), None, "{name}");

@@ -1,14 +1,14 @@
 //! CMS.MERGE by pane, and TDIGEST.MERGE from sketches with a window.
 
-use super::{SEED, set_ms, start, totals};
+use super::{LOG, SEED, set_ms, start, totals};
 use crate::families::dump;
 use crate::support::main_thread::MainThread;
-use crate::support::resp::{Connection, Reply, error};
+use crate::support::resp::{Connection, error};
+use crate::workload::words;
 
 #[test]
 fn a_merge_of_windows_adds_panes_with_equal_numbers() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     for key in ["a", "b", "c"] {
         set_ms(&server, 1_000_000);
         connection.run(&format!(
@@ -51,8 +51,7 @@ fn a_merge_of_windows_adds_panes_with_equal_numbers() {
 
 #[test]
 fn sketches_with_different_windows_cannot_be_merged() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (_server, mut connection) = start(&[]).connected();
     for (key, options) in [
         ("a", "100 3 WINDOW 300 PANES 3"),
         ("panes", "100 3 WINDOW 300 PANES 4"),
@@ -85,27 +84,18 @@ fn sketches_with_different_windows_cannot_be_merged() {
 
 #[test]
 fn a_windowed_count_cannot_be_decremented() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (_server, mut connection) = start(&[]).connected();
     connection.run("CMS.INITBYDIM k 100 3 CELL_SIZE 1 WINDOW 300");
     connection.run("CMS.INCRBY k a 5");
     let before = dump(&mut connection, "k");
-    for command in [
-        "CMS.INCRBY k a -1",
-        "CMS.INCRBY k b 1 a -1",
-        "CMS.INCRBY k a -9223372036854775808",
-    ] {
-        let text = "CMS: a sketch with a window cannot be decremented";
-        connection.check(command, format!("-{text}"));
+    for pairs in ["a -1", "b 1 a -1", "a -9223372036854775808"] {
+        let text = "-CMS: a sketch with a window cannot be decremented";
+        connection.check(&format!("CMS.INCRBY k {pairs}"), text);
     }
     assert_eq!(dump(&mut connection, "k"), before);
     // A cell of one byte is full over all panes.
-    let reply = connection.call("CMS.INCRBY k a 251 b 1");
-    assert_eq!(
-        reply.items().expect("an array")[0],
-        error("CMS: INCRBY overflow")
-    );
-    assert_eq!(connection.call("CMS.QUERY k a b").integers(), [5, 1]);
+    connection.check("CMS.INCRBY k a 251 b 1", "*[-CMS: INCRBY overflow...");
+    connection.check("CMS.QUERY k a b", "*[:5 :1]");
 }
 
 /// The result depends on the clock of the primary. It is replicated as data.
@@ -113,8 +103,7 @@ fn a_windowed_count_cannot_be_decremented() {
 fn a_merge_of_windowed_digests_is_equal_on_replicas() {
     // The server cannot replicate a command that is disabled.
     let disabled = ["--rename-command", "DEL", ""];
-    let durable = ["--appendonly", "yes", "--appendfsync", "always"];
-    let mut primary = start(&[&durable[..], &disabled].concat());
+    let mut primary = start(&[LOG, &disabled].concat());
     let mut replica = start(&disabled);
     replica.set_clock("+86400000");
     replica.replicate(&primary);
@@ -133,33 +122,24 @@ fn a_merge_of_windowed_digests_is_equal_on_replicas() {
     connection.run("TDIGEST.MERGE result 2 window plain");
     connection.run("PEXPIRE result 100000000");
     let min_and_count = |connection: &mut Connection| {
-        let min = connection.call("TDIGEST.MIN result");
-        let min = String::from_utf8_lossy(min.text().expect("a number")).into_owned();
+        let min = connection.call("TDIGEST.MIN result").to_string();
         let info = connection.call("TDIGEST.INFO result");
-        (
-            min,
-            info.field("Observations")
-                .and_then(Reply::integer)
-                .expect("a number"),
-        )
+        format!("{min} {}", info.number("Observations"))
     };
-    assert_eq!(min_and_count(&mut connection), ("1".to_owned(), 7));
+    assert_eq!(min_and_count(&mut connection), "$1 7");
     primary.wait_for_replica(&replica);
     set_ms(&primary, 1_001_200);
     // A source whose oldest panes have expired; the destination contributes its samples and keeps its time to live.
     connection.run("TDIGEST.MERGE result 2 window window");
-    assert_eq!(min_and_count(&mut connection), ("1".to_owned(), 13));
+    assert_eq!(min_and_count(&mut connection), "$1 13");
     connection.run("TDIGEST.MERGE result 1 window OVERRIDE");
-    assert_eq!(min_and_count(&mut connection), ("4".to_owned(), 3));
+    assert_eq!(min_and_count(&mut connection), "$4 3");
     primary.wait_for_replica(&replica);
     let mut other = replica.resp2();
     let view = |connection: &mut Connection| {
         let info = connection.call("TDIGEST.INFO result");
-        (
-            dump(connection, "result"),
-            info,
-            connection.call("PEXPIRETIME result"),
-        )
+        let expires = connection.call("PEXPIRETIME result");
+        (dump(connection, "result"), info, expires)
     };
     let expected = view(&mut connection);
     assert!(expected.2.integer().is_some_and(|at| at > 0));
@@ -170,48 +150,34 @@ fn a_merge_of_windowed_digests_is_equal_on_replicas() {
     // All panes of the source have expired.
     let mut connection = primary.resp2();
     connection.run("TDIGEST.MERGE result 1 window OVERRIDE");
-    assert_eq!(min_and_count(&mut connection), ("nan".to_owned(), 0));
-    for command in [
-        "TDIGEST.MERGE window 1 plain",
-        "TDIGEST.MERGE window 1 plain OVERRIDE",
-    ] {
-        let text = "ERR T-Digest: cannot merge into a digest with a window";
-        connection.check(command, format!("-{text}"));
-    }
+    assert_eq!(min_and_count(&mut connection), "$nan 0");
+    let refused = "-ERR T-Digest: cannot merge into a digest with a window";
+    connection.check("TDIGEST.MERGE window 1 plain", refused);
+    connection.check("TDIGEST.MERGE window 1 plain OVERRIDE", refused);
 }
 
 /// A source with many panes is merged once, however often it is specified.
 #[test]
 fn a_merge_of_a_source_that_is_specified_often_ends_in_time() {
     const TIMES: usize = 100_000;
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     set_ms(&server, 1_000_000);
     connection.run("TDIGEST.CREATE window WINDOW 1000 PANES 100");
     for pane in 0..100 {
         set_ms(&server, 1_000_000 + 10 * pane);
         connection.run("TDIGEST.ADD window 1 2 3");
     }
-    let mut command = vec![
-        "TDIGEST.MERGE".to_owned(),
-        "result".to_owned(),
-        TIMES.to_string(),
-    ];
-    command.resize(command.len() + TIMES, "window".to_owned());
+    let mut command = words(&format!("TDIGEST.MERGE result {TIMES}"));
+    command.resize(command.len() + TIMES, b"window".to_vec());
     let thread = MainThread::of(&mut connection);
     let (windowed, reply) = thread.measured(|| connection.send(&command));
     assert!(reply.is_ok(), "{reply}");
     let info = connection.call("TDIGEST.INFO result");
-    let samples = info.field("Observations").and_then(Reply::integer);
-    assert_eq!(samples, Some(300 * TIMES as i64));
+    assert_eq!(info.number("Observations"), 300 * TIMES as i64);
     connection.run("TDIGEST.MERGE plain 1 window");
-    for argument in &mut command[3..] {
-        *argument = "plain".to_owned();
-    }
+    command[3..].fill(b"plain".to_vec());
     let (plain, reply) = thread.measured(|| connection.send(&command));
     assert!(reply.is_ok(), "{reply}");
-    assert!(
-        windowed < 3 * plain,
-        "{windowed} nanoseconds, {plain} without a window"
-    );
+    let is_fast = windowed < 3 * plain;
+    assert!(is_fast, "{windowed} nanoseconds, {plain} without a window");
 }

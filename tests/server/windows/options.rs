@@ -1,7 +1,7 @@
 //! The words after WINDOW, for every type and in every order.
 
-use super::{SKETCHES, Sketch, dumps, logged_commands, start};
-use crate::support::resp::{Connection, Reply, request};
+use super::{LOG, SKETCHES, Sketch, dumps, logged_commands, start};
+use crate::support::resp::{Reply, request};
 use crate::support::server::Options;
 use crate::workload::words;
 
@@ -26,19 +26,14 @@ fn orders(words: &[&str]) -> Vec<String> {
     (0..words.len()).flat_map(with_first).collect()
 }
 
-/// Creates a key of this type with this window.
-fn create(connection: &mut Connection, sketch: &Sketch, key: &str, window: &str) -> Reply {
-    let create = sketch.create.replace("KEY", key);
-    connection.call(&format!("{create} {window}"))
-}
-
-fn is_error(reply: &Reply, text: &str) -> bool {
-    matches!(reply, Reply::Error(found) if found.starts_with(text.as_bytes()))
+/// The command that creates a key of this type with this window.
+fn create(sketch: &Sketch, key: &str, window: &str) -> String {
+    format!("{} {window}", sketch.create.replace("KEY", key))
 }
 
 #[test]
 fn the_words_can_be_in_any_order() {
-    let mut server = start(&["--appendonly", "yes", "--appendfsync", "always"]);
+    let mut server = start(LOG);
     server.set_clock("1000000");
     let mut replica = Options::new().start();
     replica.replicate(&server);
@@ -53,8 +48,7 @@ fn the_words_can_be_in_any_order() {
         for order in orders(&words) {
             let key = format!("{}:{}", sketch.type_name, keys.len());
             let window = format!("WINDOW 4000{order}");
-            let reply = create(&mut connection, &sketch, &key, &window);
-            assert!(reply.is_ok(), "{key} {window}: {reply}");
+            connection.ok(&create(&sketch, &key, &window));
             sketch.add(&mut connection, &key, 7);
             keys.push(key);
         }
@@ -78,8 +72,7 @@ fn the_words_can_be_in_any_order() {
 /// Filters have other options, which can be between the words.
 #[test]
 fn other_options_can_be_between_the_words() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (_server, mut connection) = start(&[]).connected();
     for (create, words, before) in [
         (
             "CF.RESERVE KEY 1000",
@@ -112,20 +105,19 @@ fn other_options_can_be_between_the_words() {
             "PANES 4 WINDOW 720000",
             "WINDOW 720000 PANES 4 EXPANSION 2 PANES 4",
         ] {
-            let reply = connection.call(&format!("{create} {options}"));
-            assert!(is_error(&reply, "ERR"), "{create} {options}: {reply}");
+            connection.check(&format!("{create} {options}"), "-ERR...");
         }
-        let reply = connection.call(&format!("{create} WINDOW 720000 EXPANSION 2 PANES"));
-        assert!(is_error(&reply, "ERR wrong number"), "{create}: {reply}");
+        let incomplete = format!("{create} WINDOW 720000 EXPANSION 2 PANES");
+        connection.check(&incomplete, "-ERR wrong number...");
     }
 }
 
 #[test]
 fn repeated_unknown_and_incomplete_words_are_refused() {
-    const ARITY: &str = "ERR wrong number of arguments";
-    const SYNTAX: &str = "ERR syntax error";
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    const ARITY: &str = "-ERR wrong number of arguments...";
+    const SYNTAX: &str = "-ERR syntax error...";
+    const UNKNOWN: &str = "-Unknown argument received...";
+    let (server, mut connection) = start(&[]).connected();
     for sketch in SKETCHES {
         let mut words = vec![("PANES", "4")];
         words.extend(sketch.has_finest().then_some(("FINEST", "100")));
@@ -138,42 +130,27 @@ fn repeated_unknown_and_incomplete_words_are_refused() {
                 (format!("WINDOW 4000 {word} {value} OTHER {value}"), SYNTAX),
                 (format!("WINDOW 4000 {word} {value} WINDOW 4000"), SYNTAX),
             ] {
-                let reply = create(&mut connection, &sketch, "k", &window);
-                assert!(
-                    is_error(&reply, text),
-                    "{} {window}: {reply}",
-                    sketch.create
-                );
+                connection.check(&create(&sketch, "k", &window), text);
             }
         }
-        if !sketch.has_error() {
-            let reply = create(&mut connection, &sketch, "k", "WINDOW 4000 ERROR 0.001");
-            assert!(is_error(&reply, SYNTAX), "{}: {reply}", sketch.create);
-        }
-        if !sketch.has_finest() {
-            let reply = create(&mut connection, &sketch, "k", "WINDOW 4000 FINEST 100");
-            let text =
-                match sketch.type_name.starts_with("bf") || sketch.type_name.starts_with("cf") {
-                    true => SYNTAX,
-                    false => "ERR",
-                };
-            assert!(is_error(&reply, text), "{}: {reply}", sketch.create);
+        for (word, has_word) in [
+            ("ERROR 0.001", sketch.has_error()),
+            ("FINEST 100", sketch.has_finest()),
+        ] {
+            if !has_word {
+                let create = create(&sketch, "k", &format!("WINDOW 4000 {word}"));
+                connection.check(&create, SYNTAX);
+            }
         }
     }
-    for (insert, unknown) in [
-        ("BF.INSERT k", "Unknown argument received"),
-        ("CF.INSERT k", "Unknown argument received"),
-        ("CF.INSERTNX k", "Unknown argument received"),
-    ] {
+    for insert in ["BF.INSERT k", "CF.INSERT k", "CF.INSERTNX k"] {
         for (window, text) in [
-            ("WINDOW 4000 FINEST 100", unknown),
-            ("WINDOW 4000 NOCREATE PANES 4", unknown),
-            ("WINDOW 4000 PANES 4 PANES 4", SYNTAX),
+            ("WINDOW 4000 FINEST 100 ITEMS a", UNKNOWN),
+            ("WINDOW 4000 NOCREATE PANES 4 ITEMS a", UNKNOWN),
+            ("WINDOW 4000 PANES 4 PANES 4 ITEMS a", SYNTAX),
             ("WINDOW 4000 PANES", ARITY),
         ] {
-            let items = if text == ARITY { "" } else { " ITEMS a" };
-            let reply = connection.call(&format!("{insert} {window}{items}"));
-            assert!(is_error(&reply, text), "{insert} {window}: {reply}");
+            connection.check(&format!("{insert} {window}"), text);
         }
     }
     server.check("DBSIZE", ":0");
@@ -181,8 +158,7 @@ fn repeated_unknown_and_incomplete_words_are_refused() {
 
 #[test]
 fn finest_is_limited_by_the_panes_and_their_number() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     for sketch in SKETCHES.iter().filter(|sketch| sketch.has_finest()) {
         for (window, text) in [
             ("WINDOW 4000 PANES 4 FINEST 0".to_owned(), BAD_FINEST),
@@ -190,20 +166,12 @@ fn finest_is_limited_by_the_panes_and_their_number() {
             ("WINDOW 4000 PANES 4 FINEST x".to_owned(), BAD_FINEST),
             ("WINDOW 4000 PANES 4 FINEST 1001".to_owned(), BAD_FINEST),
             ("WINDOW 4001 PANES 4 FINEST 1002".to_owned(), BAD_FINEST),
-            (
-                "WINDOW 4000 FINEST 0 PANES 0".to_owned(),
-                "ERR PANES must be",
-            ),
+            ("WINDOW 4000 FINEST 0 PANES 0".to_owned(), "ERR PANES must"),
             ("WINDOW 0 FINEST 0".to_owned(), "ERR WINDOW must be"),
             (format!("{DAY} PANES 19 FINEST 1000"), TOO_MANY_PANES),
             (format!("{MONTH} PANES 13 FINEST 1000"), TOO_MANY_PANES),
         ] {
-            let reply = create(&mut connection, sketch, "k", &window);
-            assert!(
-                is_error(&reply, text),
-                "{} {window}: {reply}",
-                sketch.create
-            );
+            connection.check(&create(sketch, "k", &window), format!("-{text}..."));
         }
         for (window, panes, pane_length, largest) in [
             ("WINDOW 4001 PANES 4 FINEST 1001".to_owned(), 4, 1001, 5),
@@ -213,12 +181,10 @@ fn finest_is_limited_by_the_panes_and_their_number() {
             (format!("{MONTH} PANES 12 FINEST 1000"), 12, 1000, 242),
         ] {
             server.call("FLUSHALL");
-            let reply = create(&mut connection, sketch, "k", &window);
-            assert!(reply.is_ok(), "{} {window}: {reply}", sketch.create);
+            connection.ok(&create(sketch, "k", &window));
             let reply = connection.call("SKETCH.WINDOW k");
-            let number = |name| reply.field(name).and_then(Reply::integer);
-            assert_eq!(number("panes"), Some(panes), "{window}");
-            assert_eq!(number("pane length"), Some(pane_length), "{window}");
+            assert_eq!(reply.number("panes"), panes, "{window}");
+            assert_eq!(reply.number("pane length"), pane_length, "{window}");
             let items = |name| reply.field(name).and_then(Reply::items).map(<[Reply]>::len);
             assert_eq!(items("items per pane"), items("pane starts"));
             let live = items("pane starts").expect("panes");
@@ -239,27 +205,18 @@ fn sketch_window_describes_the_panes_of_a_month_and_of_an_hour() {
     for sketch in SKETCHES.iter().filter(|sketch| sketch.has_finest()) {
         server.call("FLUSHALL");
         let window = format!("{MONTH} PANES 12 FINEST 1000");
-        assert!(create(&mut connection, sketch, "k", &window).is_ok());
+        connection.ok(&create(sketch, "k", &window));
         sketch.add(&mut connection, "k", 1);
         for (part, ms) in [
-            ("SKETCH.WINDOW k".to_owned(), 2_592_000_000),
-            (
-                "SKETCH.WITHIN 3600000 SKETCH.WINDOW k".to_owned(),
-                3_600_000,
-            ),
-            ("SKETCH.WITHIN 1000 SKETCH.WINDOW k".to_owned(), 1000),
-            (
-                "SKETCH.WITHIN 2592000000 SKETCH.WINDOW k".to_owned(),
-                2_592_000_000,
-            ),
+            ("SKETCH.WINDOW k", 2_592_000_000),
+            ("SKETCH.WITHIN 3600000 SKETCH.WINDOW k", 3_600_000),
+            ("SKETCH.WITHIN 1000 SKETCH.WINDOW k", 1000),
+            ("SKETCH.WITHIN 2592000000 SKETCH.WINDOW k", 2_592_000_000),
         ] {
-            let reply = connection.call(&part);
-            let covered = reply.field("covered").and_then(Reply::integer);
-            let covered = covered.expect("a number");
-            assert!(
-                (ms..=ms + (ms / 12).max(1000)).contains(&covered),
-                "{part}: {covered}"
-            );
+            let reply = connection.call(part);
+            let covered = reply.number("covered");
+            let is_between = (ms..=ms + (ms / 12).max(1000)).contains(&covered);
+            assert!(is_between, "{part}: {covered}");
             let starts = reply.field("pane starts").and_then(Reply::items);
             let starts = starts.expect("an array").iter();
             let starts: Vec<_> = starts.filter_map(Reply::integer).collect();
@@ -279,28 +236,18 @@ fn sketch_window_describes_the_panes_of_a_month_and_of_an_hour() {
 fn an_append_only_file_with_events_of_any_age_fills_a_month() {
     const NOW: u64 = 1_700_000_000_000;
     const SECOND: u64 = 1000;
-    const HOUR: u64 = 3600 * SECOND;
-    const AGES: [u64; 12] = [
-        0,
-        SECOND,
-        5 * SECOND,
-        59 * SECOND,
-        61 * SECOND,
-        10 * 60 * SECOND,
-        HOUR,
-        5 * HOUR,
-        24 * HOUR,
-        7 * 24 * HOUR,
-        20 * 24 * HOUR,
-        29 * 24 * HOUR,
+    // Seconds, 10 minutes, 1 and 5 hours, and 1, 7, 20 and 29 days.
+    let ages = [
+        0, 1, 5, 59, 61, 600, 3600, 18_000, 86_400, 604_800, 1_728_000, 2_505_600,
     ];
+    let ages = ages.map(|seconds| seconds * SECOND);
     for sketch in SKETCHES.iter().filter(|sketch| sketch.has_finest()) {
-        let mut server = start(&["--appendonly", "yes", "--appendfsync", "always"]);
+        let mut server = start(LOG);
         server.set_clock(&NOW.to_string());
         let seed = if sketch.has_seed() { SEED } else { "" };
         let create = sketch.create.replace("KEY", "k");
         let mut lines = vec![format!("{create} {MONTH} PANES 12 FINEST 1000 {seed}")];
-        for age in AGES.iter().rev() {
+        for age in ages.iter().rev() {
             lines.push(format!("SKETCH.ADVANCE k {}", (NOW - age) / SECOND));
             lines.push(sketch.add.replace("KEY", "k").replace("ITEM", "7"));
         }
@@ -314,12 +261,12 @@ fn an_append_only_file_with_events_of_any_age_fills_a_month() {
         std::fs::write(server.dir().join("appendonly.aof"), log).expect("a file");
         server.relaunch();
         let mut connection = server.resp2();
-        for ms in AGES.into_iter().filter(|&ms| ms > 0) {
+        for ms in ages.into_iter().filter(|&ms| ms > 0) {
             let reply = connection.call(&format!("SKETCH.WITHIN {ms} SKETCH.WINDOW k"));
             let totals = reply.field("items per pane").and_then(Reply::items);
             let totals = totals.expect("an array").iter().filter_map(Reply::integer);
             let total = totals.sum::<i64>().unsigned_abs() as usize;
-            let within = |ms| AGES.iter().filter(|&&age| age <= ms).count();
+            let within = |ms| ages.iter().filter(|&&age| age <= ms).count();
             let counts = within(ms)..=within(ms + SECOND.max(ms / 12));
             assert!(counts.contains(&total), "{ms}: {total}");
         }

@@ -1,7 +1,9 @@
 //! SKETCH.BETWEEN and SKETCH.SERIES: periods, rows, errors in their order, permissions, scripts, replicas.
 
-use super::within::{NO_WINDOW, WRONG_TYPE, calls, calls_of, check_error, error_of, readers};
-use super::{SKETCHES, Sketch, set_ms, start, with_window};
+use super::within::{
+    NO_WINDOW, WRONG_TYPE, calls, calls_of, check_error, create_keys, error_of, readers,
+};
+use super::{SKETCHES, Sketch, seeded, set_ms, start};
 use crate::families::{FAMILIES, run_on};
 use crate::support::resp::{Connection, Protocol, Reply, error};
 use crate::support::server::Server;
@@ -10,7 +12,8 @@ use roughly::server::part::Parts;
 const START_MS: u64 = 1_000_000;
 const LAST_ADDITION: &str =
     "ERR a filter stores only the last addition of an item: SKETCH.WITHIN and SKETCH.AGE read it";
-const STEP: &str = "ERR step must be between 1 and 315360000000 milliseconds";
+const MISSING_DIGEST: &str = "-ERR T-Digest: key does not exist";
+const STEP: &str = "-ERR step must be between 1 and 315360000000 milliseconds";
 
 /// The types with periods in the past.
 fn sketches() -> impl Iterator<Item = &'static Sketch> {
@@ -126,8 +129,7 @@ fn a_period_until_now_is_read_as_by_sketch_within() {
 /// A read of a missing key is one miss for the server, of SKETCH.SERIES also with wrong arguments of the command.
 #[test]
 fn a_missing_key_is_one_miss() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     for (times, parts) in ["60000", "- +", "- + 1000"].into_iter().zip(Parts::ALL) {
         let calls = sketches().flat_map(|sketch| calls_on_k(sketch, parts));
         for call in calls {
@@ -144,8 +146,7 @@ fn a_missing_key_is_one_miss() {
 /// The time after the newest pane is in its row only to the end of the step and of the period.
 #[test]
 fn a_row_ends_with_its_step() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     set_ms(&server, START_MS);
     connection.ok("CMS.INITBYDIM k 100 5 WINDOW 60000 PANES 60");
     connection.call("CMS.INCRBY k a 1");
@@ -171,11 +172,8 @@ fn a_row_ends_with_its_step() {
         let found = found.map(|(start, covered, reply)| {
             format!("*[:{}, :{covered}, {reply}]", start - START_MS)
         });
-        assert_eq!(
-            format!("*[{}]", found.collect::<Vec<_>>().join(", ")),
-            rows,
-            "{to} {step}"
-        );
+        let got = format!("*[{}]", found.collect::<Vec<_>>().join(", "));
+        assert_eq!(got, rows, "{to} {step}");
     }
 }
 
@@ -206,11 +204,8 @@ fn rows_are_the_periods_of_their_panes() {
                         let next = rows.get(number + 1).map(|next| next.0);
                         // After the newest pane, the rest of the step had no additions.
                         let last_end = newest_end.max((start / step + 1) * step).min(now);
-                        assert_eq!(
-                            start + covered,
-                            next.unwrap_or(last_end),
-                            "{call} by {step}: {window}"
-                        );
+                        let expected = next.unwrap_or(last_end);
+                        assert_eq!(start + covered, expected, "{call} by {step}: {window}");
                         let end = next.map_or("+".to_owned(), |next| next.to_string());
                         let between =
                             connection.call(&format!("SKETCH.BETWEEN {start} {end} {call}"));
@@ -227,8 +222,7 @@ fn rows_are_the_periods_of_their_panes() {
 
 #[test]
 fn rows_of_counts_add_up_to_the_whole_window() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     for window in WINDOWS {
         let sketch = sketches().next().expect("a count-min sketch");
         fill(&server, &mut connection, sketch, window, |_, _| ());
@@ -250,15 +244,11 @@ fn rows_of_counts_add_up_to_the_whole_window() {
 /// One event per pane of 100 ms: item 1 in [1,000,100, 1,000,200), and so on.
 #[test]
 fn a_period_has_the_panes_that_overlap_it() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     for item in 1..=9 {
         set_ms(&server, START_MS + item * 100);
         if item == 1 {
-            connection.call(&with_window(
-                "CMS.INITBYDIM k 2000 5",
-                "WINDOW 1000 PANES 10",
-            ));
+            connection.call(&seeded("CMS.INITBYDIM k 2000 5 WINDOW 1000 PANES 10"));
         }
         connection.call(&format!("CMS.INCRBY k {item} 1"));
     }
@@ -313,11 +303,8 @@ fn a_period_has_the_panes_that_overlap_it() {
         (1_000_450, "-300 -50", items(1, 3)),
     ] {
         set_ms(&server, now);
-        assert_eq!(
-            present(&mut connection, times),
-            expected,
-            "{times} at {now}"
-        );
+        let found = present(&mut connection, times);
+        assert_eq!(found, expected, "{times} at {now}");
     }
     set_ms(&server, 1_000_950);
     for (times, expected) in [
@@ -348,8 +335,7 @@ fn a_period_has_the_panes_that_overlap_it() {
 /// With panes that grow with age, the error has the length of the longest pane, and SKETCH.WINDOW the panes of the period.
 #[test]
 fn old_panes_are_longer() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     set_ms(&server, START_MS);
     connection.call("TDIGEST.CREATE k WINDOW 8000 PANES 4 FINEST 10");
     for step in 0..800 {
@@ -378,10 +364,7 @@ fn old_panes_are_longer() {
         let reply = read(&mut connection, to);
         assert_eq!(field(&reply, "pane starts"), starts[first..last]);
         assert_eq!(field(&reply, "items per pane"), items[first..last]);
-        assert_eq!(
-            reply.field("covered").and_then(Reply::integer),
-            Some(to - from)
-        );
+        assert_eq!(reply.number("covered"), to - from);
         let text = format!(
             "ERR the panes of this period are {longest} milliseconds long, read at least as much"
         );
@@ -397,24 +380,12 @@ fn errors_are_checked_in_order() {
     let server = Server::start();
     for protocol in [Protocol::Resp2, Protocol::Resp3] {
         let mut connection = server.connect(protocol);
-        connection.call("FLUSHALL");
-        connection.call("SET string x");
-        for command in [
-            "BF.RESERVE bf 0.01 100 WINDOW 60000",
-            "BF.RESERVE classic 0.01 100",
-            "TOPK.RESERVE topk 5 WINDOW 60000",
-            "TOPK.RESERVE plain 5",
-            "TDIGEST.CREATE td WINDOW 60000",
-            "CMS.INITBYDIM cms 10 40",
-        ] {
-            connection.ok(command);
-        }
+        create_keys(&mut connection);
         let short =
             "ERR the panes of this period are 5000 milliseconds long, read at least as much";
         for (name, step) in [("SKETCH.BETWEEN", ""), ("SKETCH.SERIES", " 1000")] {
             let (is_series, lower) = (!step.is_empty(), name.to_lowercase());
             let period = format!("ERR {name} needs a period: from before to");
-            let cannot = |command: &str| format!("ERR {name} cannot run '{command}'");
             let own = "WITHCOUNT keyword expected".to_owned();
             let quantile = "ERR T-Digest: quantile should be in [0,1]".to_owned();
             connection.check_all(&format!(
@@ -458,61 +429,37 @@ fn errors_are_checked_in_order() {
                 {name} -9000 -4000{step} TDIGEST.BYRANK td -1 => -ERR T-Digest: rank needs to be non negative
                 "
             ));
-            for (rest, error) in [
-                ("TOPK.LIST missing x", "WITHCOUNT keyword expected"),
-                ("TOPK.LIST missing", "TopK: key does not exist"),
-                ("CMS.QUERY missing a", "CMS: key does not exist"),
-                (
-                    "TDIGEST.QUANTILE missing 2",
-                    "ERR T-Digest: key does not exist",
-                ),
-                ("SKETCH.ACCURACY missing", "ERR no such key"),
+            let cannot = format!("-ERR {name} cannot run 'SKETCH.WINDOW'");
+            for (rest, of_between, of_series) in [
+                ("TOPK.LIST missing x", "-WITHCOUNT keyword expected", "*[]"),
+                ("TOPK.LIST missing", "-TopK: key does not exist", "*[]"),
+                ("CMS.QUERY missing a", "-CMS: key does not exist", "*[]"),
+                ("TDIGEST.QUANTILE missing 2", MISSING_DIGEST, "*[]"),
+                ("SKETCH.ACCURACY missing", "-ERR no such key", "*[]"),
+                ("SKETCH.WINDOW bf", &format!("-{LAST_ADDITION}"), &cannot),
             ] {
-                let expected = if is_series {
-                    "*[]".to_owned()
-                } else {
-                    format!("-{error}")
-                };
+                let expected = if is_series { of_series } else { of_between };
                 connection.check(&format!("{name} - -1{step} {rest}"), expected);
             }
-            let window = connection.call(&format!("{name} - -1{step} SKETCH.WINDOW bf"));
-            let expected = if is_series {
-                cannot("SKETCH.WINDOW")
-            } else {
-                LAST_ADDITION.to_owned()
-            };
-            assert_eq!(window, error(&expected));
         }
-        for (step, is_valid) in [
-            ("0", false),
-            ("-1", false),
-            ("x", false),
-            ("1.5", false),
-            ("315360000001", false),
-            ("1", true),
-            ("315360000000", true),
+        for (step, expected) in [
+            ("0", STEP),
+            ("-1", STEP),
+            ("x", STEP),
+            ("1.5", STEP),
+            ("315360000001", STEP),
+            ("1", "-ERR SKETCH.SERIES cannot run 'GET'"),
+            ("315360000000", "-ERR SKETCH.SERIES cannot run 'GET'"),
         ] {
-            let reply = connection.call(&format!("SKETCH.SERIES - + {step} GET string"));
-            let expected = if is_valid {
-                "ERR SKETCH.SERIES cannot run 'GET'"
-            } else {
-                STEP
-            };
-            assert_eq!(reply, error(expected), "{step}");
-            let reply = connection.call(&format!("SKETCH.SERIES - - {step} GET string"));
-            assert_eq!(
-                reply,
-                error("ERR SKETCH.SERIES needs a period: from before to")
-            );
+            connection.check(&format!("SKETCH.SERIES - + {step} GET string"), expected);
+            let empty = format!("SKETCH.SERIES - - {step} GET string");
+            connection.check(&empty, "-ERR SKETCH.SERIES needs a period: from before to");
         }
         // Line breaks would end the error.
         let name = [b"GET\r\n\0".to_vec(), vec![b'x'; 100]].concat();
         let reply = connection.send(&[b"SKETCH.BETWEEN", &b"-"[..], b"+", &name, b"bf"]);
-        let shown = format!("GET   {}", "x".repeat(58));
-        assert_eq!(
-            reply,
-            error(&format!("ERR SKETCH.BETWEEN cannot run '{shown}'"))
-        );
+        let cannot = format!("-ERR SKETCH.BETWEEN cannot run 'GET   {}'", "x".repeat(58));
+        assert_eq!(reply.to_string(), cannot);
         for call in calls(Parts::Series)
             .into_iter()
             .map(|call| call.to_lowercase())
@@ -535,31 +482,26 @@ fn errors_are_checked_in_order() {
 
 #[test]
 fn the_commands_are_described() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     for (name, arity, call) in [
         ("sketch.between", -5, "SKETCH.BETWEEN - + CMS.QUERY k a b"),
         ("sketch.series", -6, "SKETCH.SERIES - + 9 CMS.QUERY k a b"),
     ] {
         let info = connection.send(&["COMMAND", "INFO", name]);
-        let info = info
-            .items()
-            .and_then(|items| items[0].items())
-            .expect("a command");
+        let info = info.items().and_then(|items| items[0].items());
+        let info = info.expect("a command");
         assert_eq!(info[1], Reply::Integer(arity));
         assert!(info[2].to_string().contains("readonly"), "{}", info[2]);
         assert!(!info[2].to_string().contains("write"), "{}", info[2]);
         assert!(info[7].to_string().contains("dont_cache"), "{}", info[7]);
-        let keys = connection.call(&format!("COMMAND GETKEYS {call}"));
-        assert_eq!(keys.to_string(), "*[$k]");
+        connection.check(&format!("COMMAND GETKEYS {call}"), "*[$k]");
     }
 }
 
 /// Neither command changes the value, or the results that it keeps.
 #[test]
 fn a_key_stays_as_it_is() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     for (sketch, window) in sketches().flat_map(|sketch| WINDOWS.map(|window| (sketch, window))) {
         fill(&server, &mut connection, sketch, window, |_, _| ());
         sketch.reads(&mut connection, "k");
@@ -571,12 +513,8 @@ fn a_key_stays_as_it_is() {
             let series = connection.call(&format!("SKETCH.SERIES - + 70 {call}"));
             assert!(rows(&series).len() > 5, "{series}");
         }
-        assert_eq!(
-            connection.call("MEMORY USAGE k"),
-            bytes,
-            "{}",
-            sketch.type_name
-        );
+        let found = connection.call("MEMORY USAGE k");
+        assert_eq!(found, bytes, "{}", sketch.type_name);
         for call in calls_on_k(sketch, Parts::Between) {
             connection.run(&format!("SKETCH.BETWEEN -900 -300 {call}"));
         }
@@ -587,13 +525,9 @@ fn a_key_stays_as_it_is() {
 /// The reply has the items of each row, so it can be many times as large as the key.
 #[test]
 fn the_lists_of_a_series_hold_at_most_64_mebibytes() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     set_ms(&server, START_MS);
-    connection.call(&with_window(
-        "TOPK.RESERVE k 10 80 5 1",
-        "WINDOW 1000 PANES 100",
-    ));
+    connection.call(&seeded("TOPK.RESERVE k 10 80 5 1 WINDOW 1000 PANES 100"));
     let items: Vec<_> = (b'a'..=b'j')
         .map(|name| char::from(name).to_string().repeat(100_000))
         .collect();

@@ -1,7 +1,6 @@
 //! CMS.INCRBYLIMIT with a window: a sliding limit.
 
-use super::{dumps, logged_commands, set_ms, start, with_window};
-use crate::support::resp::Connection;
+use super::{LOG, dumps, logged_commands, set_ms, start, with_window};
 use crate::workload::Random;
 use std::collections::VecDeque;
 
@@ -12,49 +11,29 @@ const LIMIT: u64 = 20;
 const PANE_MS: u64 = 5000;
 const PANES: usize = 12;
 
-fn reply(connection: &mut Connection, command: &str) -> String {
-    connection.call(command).to_string()
-}
-
 #[test]
 fn a_client_is_accepted_again_when_its_requests_expire() {
-    let server = start(&["--appendonly", "yes", "--appendfsync", "always"]);
-    let mut connection = server.resp2();
-    set_ms(&server, 1_000_000);
     let create =
         "CMS.INITBYDIM k 1000 5 WINDOW 60000 PANES 12 SEED 00112233445566778899aabbccddeeff";
+    let (server, mut connection) = start(LOG).connected();
+    set_ms(&server, 1_000_000);
     connection.ok(create);
-    assert_eq!(
-        reply(&mut connection, "CMS.INCRBYLIMIT k 3 a 2"),
-        "*[*[:1 :2]]"
-    );
-    set_ms(&server, 1_030_000);
-    assert_eq!(
-        reply(&mut connection, "CMS.INCRBYLIMIT k 3 a 2"),
-        "*[*[:0 :2]]"
-    );
-    assert_eq!(
-        reply(&mut connection, "CMS.INCRBYLIMIT k 3 a 1"),
-        "*[*[:1 :3]]"
-    );
-    // The pane of the first requests has expired.
-    set_ms(&server, 1_070_000);
-    assert_eq!(
-        reply(&mut connection, "CMS.INCRBYLIMIT k 3 a 3"),
-        "*[*[:0 :1]]"
-    );
-    assert_eq!(
-        reply(&mut connection, "CMS.INCRBYLIMIT k 3 a 2 a 0 a 1"),
-        "*[*[:1 :3] *[:1 :3] *[:0 :3]]"
-    );
-    assert_eq!(
-        reply(&mut connection, "CMS.INCRBYLIMIT k 3 a -1"),
-        "-CMS: Cannot parse number"
-    );
+    // At 1,070,000, the pane of the first requests has expired.
+    for (ms, arguments, reply) in [
+        (1_000_000, "3 a 2", "*[*[:1 :2]]"),
+        (1_030_000, "3 a 2", "*[*[:0 :2]]"),
+        (1_030_000, "3 a 1", "*[*[:1 :3]]"),
+        (1_070_000, "3 a 3", "*[*[:0 :1]]"),
+        (1_070_000, "3 a 2 a 0 a 1", "*[*[:1 :3] *[:1 :3] *[:0 :3]]"),
+        (1_070_000, "3 a -1", "-CMS: Cannot parse number"),
+    ] {
+        set_ms(&server, ms);
+        connection.check(&format!("CMS.INCRBYLIMIT k {arguments}"), reply);
+    }
     // An advance and the increments are one transaction. A refused increment does not advance the window.
     let commands = [
         "MULTI",
-        "CMS.INITBYDIM k 1000 5 WINDOW 60000 PANES 12 SEED 00112233445566778899aabbccddeeff",
+        create,
         "SKETCH.ADVANCE k 200",
         "EXEC",
         "CMS.INCRBY k a 2",
@@ -85,8 +64,7 @@ fn the_limit_is_that_of_exact_counters_on_all_servers() {
         let mut now = 1_700_000_000_000;
         set_ms(&primary, now);
         let create = format!("CMS.INITBYDIM k 5000 5 CELL_SIZE {cell_size}");
-        let create = with_window(&create, "WINDOW 60000 PANES 12");
-        connection.ok(&create);
+        connection.ok(&with_window(&create, "WINDOW 60000 PANES 12"));
         let mut random = Random::new(34);
         let mut requests: VecDeque<(u64, u64, u64)> = VecDeque::new();
         let (mut accepted, mut refused) = (0, 0);
@@ -111,8 +89,7 @@ fn the_limit_is_that_of_exact_counters_on_all_servers() {
                     refused += 1;
                 }
             }
-            let expected = format!("*[{}]", expected.join(" "));
-            assert_eq!(reply(&mut connection, &command), expected, "{command}");
+            connection.check(&command, format!("*[{}]", expected.join(" ")));
         }
         assert!(accepted > 1000 && refused > 100, "{accepted} {refused}");
         primary.wait_for_replica(&replica);

@@ -1,10 +1,10 @@
 //! Random writes, most of which have refused parts, beside a copy that was advanced first; and memory that is refused.
 
 use super::refused::{START, WINDOW};
-use super::{logged_commands, set_ms, start, with_window};
+use super::{LOG, logged_commands, set_ms, start, with_window};
 use crate::families::dump;
 use crate::support::sample::Sample;
-use crate::workload::Random;
+use crate::workload::{Random, columns};
 
 /// Returns a random command on the key k.
 type Write = fn(&mut Random) -> String;
@@ -24,6 +24,10 @@ fn arguments(random: &mut Random, each: impl Fn(u64, u64) -> String) -> String {
 
 fn item(item: u64, _: u64) -> String {
     item.to_string()
+}
+
+fn pair(item: u64, by: u64) -> String {
+    format!("{item} {by}")
 }
 
 const WRITES: [Writes; 5] = [
@@ -64,23 +68,13 @@ const WRITES: [Writes; 5] = [
             "CMS.INITBYDIM k 4 2 CELL_SIZE 8",
         ],
         write: |random| match random.below(4) {
-            0 => format!(
-                "CMS.INCRBYLIMIT k 150 {}",
-                arguments(random, |item, by| format!("{item} {by}"))
-            ),
+            0 => format!("CMS.INCRBYLIMIT k 150 {}", arguments(random, pair)),
             1 => {
-                format!(
-                    "CMS.INCRBY k {}",
-                    arguments(random, |item, by| format!("{item} {}", (by / 13) << 60))
-                )
+                let large = |item: u64, by: u64| pair(item, (by / 13) << 60);
+                format!("CMS.INCRBY k {}", arguments(random, large))
             }
-            2 => {
-                format!("CMS.MERGE k 2 k other WEIGHTS 1 {}", 1 + random.below(9))
-            }
-            _ => format!(
-                "CMS.INCRBY k {}",
-                arguments(random, |item, by| format!("{item} {by}"))
-            ),
+            2 => format!("CMS.MERGE k 2 k other WEIGHTS 1 {}", 1 + random.below(9)),
+            _ => format!("CMS.INCRBY k {}", arguments(random, pair)),
         },
     },
     Writes {
@@ -88,15 +82,9 @@ const WRITES: [Writes; 5] = [
         write: |random| match random.below(3) {
             0 => format!("TOPK.ADD k {}", arguments(random, item)),
             _ => {
-                let pair = |item: u64, by: u64| {
-                    format!(
-                        "{item} {}",
-                        if by < 50 {
-                            "x".to_owned()
-                        } else {
-                            by.to_string()
-                        }
-                    )
+                let pair = |item: u64, by: u64| match by < 50 {
+                    true => format!("{item} x"),
+                    false => format!("{item} {by}"),
                 };
                 format!("TOPK.INCRBY k {}", arguments(random, pair))
             }
@@ -105,12 +93,9 @@ const WRITES: [Writes; 5] = [
     Writes {
         creates: &["TDIGEST.CREATE k COMPRESSION 10"],
         write: |random| {
-            let sample = |item: u64, by: u64| {
-                if by < 20 {
-                    "x".to_owned()
-                } else {
-                    item.to_string()
-                }
+            let sample = |item: u64, by: u64| match by < 20 {
+                true => "x".to_owned(),
+                false => item.to_string(),
             };
             format!("TDIGEST.ADD k {}", arguments(random, sample))
         },
@@ -144,8 +129,7 @@ fn a_write_advances_the_window_only_if_it_changes_the_advanced_value() {
     replica.set_clock("+1000000");
     replica.replicate(&primary);
     let mut connection = primary.resp2();
-    let set = format!("CONFIG SET {} 3", primary.setting("cf-max-expansions"));
-    connection.ok(&set);
+    primary.set("cf-max-expansions", 3);
     let mut random = Random::new(53);
     let mut keys = Vec::new();
     for (create, pane_ms, write) in Sample::of_run().one_in(2).of(&creates()) {
@@ -201,47 +185,24 @@ fn a_write_advances_the_window_only_if_it_changes_the_advanced_value() {
 /// window, and its copies.
 #[test]
 fn memory_that_is_refused_advances_the_window() {
-    for (create, fill, refused) in [
-        (
-            "BF.RESERVE k 1e-9 4 EXPANSION 1000",
-            "BF.MADD k 1 2 3 4 5",
-            "BF.ADD k x",
-        ),
-        (
-            "CF.RESERVE k 8 BUCKETSIZE 2 EXPANSION 1000",
-            "CF.INSERT k ITEMS 1 2 3 4 5 6 7 8 9 10",
-            "CF.ADD k x",
-        ),
-        (
-            "CMS.INITBYDIM k 1000 3",
-            "CMS.INCRBY k a 1",
-            "CMS.INCRBY k x 1",
-        ),
-        (
-            "TOPK.RESERVE k 3 1000 3 0.9",
-            "TOPK.ADD k a",
-            "TOPK.ADD k x",
-        ),
-        (
-            "TDIGEST.CREATE k COMPRESSION 1000",
-            "TDIGEST.ADD k 1",
-            "TDIGEST.ADD k 2 3 4 5 6 7 8 9 10",
-        ),
+    for commands in [
+        "BF.RESERVE k 1e-9 4 EXPANSION 1000 | BF.MADD k 1 2 3 4 5 | BF.ADD k x",
+        "CF.RESERVE k 8 BUCKETSIZE 2 EXPANSION 1000 | CF.INSERT k ITEMS 1 2 3 4 5 6 7 8 9 10 | CF.ADD k x",
+        "CMS.INITBYDIM k 1000 3 | CMS.INCRBY k a 1 | CMS.INCRBY k x 1",
+        "TOPK.RESERVE k 3 1000 3 0.9 | TOPK.ADD k a | TOPK.ADD k x",
+        "TDIGEST.CREATE k COMPRESSION 1000 | TDIGEST.ADD k 1 | TDIGEST.ADD k 2 3 4 5 6 7 8 9 10",
     ] {
-        let server = start(&["--appendonly", "yes", "--appendfsync", "always"]);
-        let mut connection = server.resp2();
+        let [create, fill, refused] = columns(commands);
+        let (server, mut connection) = start(LOG).connected();
         set_ms(&server, START);
         connection.ok(&with_window(create, WINDOW));
         let reply = connection.call(fill).to_string();
         assert!(!reply.contains("-ERR"), "{fill}: {reply}");
-        let name = server.setting("sketch-max-key-bytes");
-        connection.ok(&format!("CONFIG SET {name} 1"));
+        server.set("sketch-max-key-bytes", 1);
         set_ms(&server, START + 1000);
         let reply = connection.call(refused).to_string();
-        assert!(
-            reply.contains("-ERR the key would hold"),
-            "{refused}: {reply}"
-        );
+        let is_refused = reply.contains("-ERR the key would hold");
+        assert!(is_refused, "{refused}: {reply}");
         let logged = logged_commands(&server);
         let last = logged.last().map(String::as_str);
         assert_eq!(last, Some("SKETCH.ADVANCE k 1001"), "{refused}");

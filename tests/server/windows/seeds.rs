@@ -1,10 +1,8 @@
 //! The secret seeds of filters with a window.
 
-use super::{dumps, logged_commands, start};
+use super::{DISABLED, LOG, SEED, dumps, logged_commands, logged_without_seeds, start};
 use crate::support::resp::{Connection, Reply, error};
 use crate::support::server::Options;
-
-const SEED: &str = "00112233445566778899aabbccddeeff";
 
 /// Commands that create KEY with a window and add items, after which an option can follow, and the items.
 const FILTERS: [(&str, &str); 2] = [
@@ -14,8 +12,7 @@ const FILTERS: [(&str, &str); 2] = [
 
 /// Creates a filter with this window and items, and returns its DUMP.
 fn filled(connection: &mut Connection, key: &str, create: &str, add: &str, window: &str) -> Reply {
-    let create = format!("{} {window}", create.replace("KEY", key));
-    connection.ok(&create);
+    connection.ok(&format!("{} {window}", create.replace("KEY", key)));
     connection.call(&add.replace("KEY", key));
     dumps(connection, &[key.to_owned()]).remove(0)
 }
@@ -49,8 +46,7 @@ fn each_key_has_a_seed_of_its_own_unless_one_is_specified() {
 
 #[test]
 fn a_seed_is_32_hexadecimal_digits_after_the_window() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (_server, mut connection) = start(&[]).connected();
     let invalid = error("ERR SEED must be 32 hexadecimal digits");
     let longer = format!("{SEED}0");
     let not_hex = SEED.replace('0', "g");
@@ -61,17 +57,14 @@ fn a_seed_is_32_hexadecimal_digits_after_the_window() {
             assert_eq!(connection.call(&command), invalid, "{command}");
         }
         for (end, text) in [
-            ("WINDOW 0 SEED x", "ERR WINDOW must be between"),
-            ("WINDOW 5 PANES 6 SEED x", "ERR PANES must be between"),
-            ("WINDOW 4000 PANES 4 SEED", "ERR wrong number of arguments"),
-            ("SEED 1 WINDOW 4000", "ERR syntax error"),
-            ("SEED 1 WINDOW 4000 PANES 4", "ERR syntax error"),
-            ("WINDOW 4000 SEED 1 PANES 4", "ERR SEED must be 32"),
+            ("WINDOW 0 SEED x", "-ERR WINDOW must be between..."),
+            ("WINDOW 5 PANES 6 SEED x", "-ERR PANES must be between..."),
+            ("WINDOW 4000 PANES 4 SEED", "-ERR wrong number..."),
+            ("SEED 1 WINDOW 4000", "-ERR syntax error..."),
+            ("SEED 1 WINDOW 4000 PANES 4", "-ERR syntax error..."),
+            ("WINDOW 4000 SEED 1 PANES 4", "-ERR SEED must be 32..."),
         ] {
-            let reply = connection.call(&format!("{create} {end}"));
-            let is_refused =
-                matches!(&reply, Reply::Error(found) if found.starts_with(text.as_bytes()));
-            assert!(is_refused, "{create} {end}: {reply}");
+            connection.check(&format!("{create} {end}"), text);
         }
         for options in [
             format!("WINDOW 4000 EXPANSION 1 SEED {SEED}"),
@@ -89,8 +82,7 @@ fn a_seed_is_32_hexadecimal_digits_after_the_window() {
         "BF.INSERT k WINDOW 4000 SEED 00112233445566778899aabbccddeeff ITEMS a",
         "CF.INSERT k WINDOW 4000 SEED 00112233445566778899aabbccddeeff ITEMS a",
     ] {
-        let reply = connection.call(command);
-        assert!(matches!(reply, Reply::Error(_)), "{command}: {reply}");
+        connection.check(command, "-...");
     }
     connection.check("DBSIZE", ":0");
 }
@@ -98,7 +90,7 @@ fn a_seed_is_32_hexadecimal_digits_after_the_window() {
 /// The command that creates a copy has the seed, so copies are equal.
 #[test]
 fn a_creation_is_replicated_with_the_seed() {
-    let mut server = start(&["--appendonly", "yes", "--appendfsync", "always"]);
+    let mut server = start(LOG);
     server.set_clock("1000000");
     let mut replica = Options::new().start();
     replica.replicate(&server);
@@ -115,12 +107,8 @@ fn a_creation_is_replicated_with_the_seed() {
     }
     let mut logged = logged_commands(&server);
     logged.retain(|command| !["MULTI", "EXEC"].contains(&command.as_str()));
-    let creations: Vec<_> = logged
-        .iter()
-        .filter(|command| command.contains("RESERVE"))
-        .collect();
+    let creations = logged.iter().filter(|command| command.contains("RESERVE"));
     let (before, seeds): (Vec<_>, Vec<_>) = creations
-        .iter()
         .filter_map(|command| command.split_once(" SEED "))
         .unzip();
     assert_eq!(
@@ -159,64 +147,68 @@ fn a_creation_is_replicated_with_the_seed() {
     drop(replica);
 }
 
-/// CF.INSERT and CF.INSERTNX ignore the option on an existing key, as BF.INSERT does, and replicate it to no server.
+/// The option creates a key. On an existing key it is ignored, so only an invalid one is refused, and replicated to no server.
 #[test]
 fn insertions_into_an_existing_key_ignore_the_window() {
-    let server = start(&["--appendonly", "yes", "--appendfsync", "always"]);
+    const INVALID: &str = "-ERR WINDOW must be between 1 and 315360000000 milliseconds";
+    const NX: [&str; 2] = ["CF.INSERT", "CF.INSERTNX"];
+    let (server, mut connection) = start(LOG).connected();
     server.set_clock("1000000");
-    let mut connection = server.resp2();
-    connection.ok("CF.RESERVE windowed 100 WINDOW 4000");
-    connection.ok("CF.RESERVE plain 100");
-    let name = server.setting("sketch-windows");
-    connection.call(&format!("CONFIG SET {name} no"));
-    for key in ["windowed", "plain"] {
+    connection.check_all(
+        "
+        CF.RESERVE cf:windowed 100 WINDOW 4000 => +OK
+        CF.RESERVE cf:plain 100 => +OK
+        BF.RESERVE bf:windowed 0.01 100 WINDOW 4000 PANES 4 => +OK
+        BF.INSERT bf:created NONSCALING WINDOW 8000 CAPACITY 50 ERROR 0.002 ITEMS a => *[:1]
+        BF.INSERT bf:plain ITEMS a
+    ",
+    );
+    server.set("sketch-windows", "no");
+    for (key, commands, option) in [
+        ("cf:windowed", &NX[..], "NOCREATE "),
+        ("cf:plain", &NX, "NOCREATE "),
+        ("bf:windowed", &["BF.INSERT"], ""),
+        ("bf:created", &["BF.INSERT"], ""),
+        ("bf:plain", &["BF.INSERT"], ""),
+    ] {
         let before = connection.call(&format!("SKETCH.WINDOW {key}"));
-        for command in ["CF.INSERT", "CF.INSERTNX"] {
-            let insert = format!("{command} {key} NOCREATE WINDOW 9000 PANES 3 ITEMS {command}");
-            assert_eq!(
-                connection.call(&insert).items(),
-                Some(&[Reply::Integer(1)][..])
-            );
-            let invalid = connection.call(&format!("{command} {key} WINDOW 0 ITEMS x"));
-            let text = "ERR WINDOW must be between 1 and 315360000000 milliseconds";
-            assert_eq!(invalid, error(text));
+        for command in commands {
+            let ignored = format!("{command} {key} {option}WINDOW 9000 PANES 3 ITEMS {command}");
+            connection.check(&ignored, "*[:1]");
+            connection.check(&format!("{command} {key} WINDOW 0 ITEMS x"), INVALID);
         }
         let after = connection.call(&format!("SKETCH.WINDOW {key}"));
         assert_eq!(before.field("window"), after.field("window"), "{key}");
     }
-    let disabled = error("ERR sketches with a window are disabled (sketch-windows)");
-    assert_eq!(
-        connection.call("CF.INSERT new WINDOW 9000 ITEMS x"),
-        disabled
-    );
-    let missing = connection.call("CF.INSERT new NOCREATE WINDOW 9000 ITEMS x");
-    assert_eq!(missing, error("ERR not found"));
-    for (arguments, text) in [
-        ("WINDO 9000", "Unknown argument received"),
-        ("PANES 9", "Unknown argument received"),
-        (
-            "WINDOW 9000 PANES 1001",
-            "ERR PANES must be between 1 and 1000, and at most WINDOW",
-        ),
-        (
-            "CAPACITY 1 WINDOW 0",
-            "Capacity must be in the range [cf-bucket-size * 2, 1073741824]",
-        ),
-    ] {
-        let reply = connection.call(&format!("CF.INSERT new {arguments} ITEMS x"));
-        assert_eq!(reply, error(text), "{arguments}");
-    }
-    let logged = logged_commands(&server);
-    let inserted = logged
-        .iter()
-        .filter(|command| command.starts_with("cf.insert"));
-    assert_eq!(
-        inserted.collect::<Vec<_>>(),
-        [
-            "cf.insert windowed ITEMS CF.INSERT",
-            "cf.insertnx windowed ITEMS CF.INSERTNX",
-            "cf.insert plain ITEMS CF.INSERT",
-            "cf.insertnx plain ITEMS CF.INSERTNX",
-        ]
-    );
+    connection.check_all(&format!("
+        BF.INSERT new WINDOW 9000 ITEMS x => {DISABLED}
+        CF.INSERT new WINDOW 9000 ITEMS x => {DISABLED}
+        BF.INSERT new NOCREATE WINDOW 9000 ITEMS x => -ERR not found
+        CF.INSERT new NOCREATE WINDOW 9000 ITEMS x => -ERR not found
+        CF.INSERT new WINDO 9000 ITEMS x => -Unknown argument received
+        CF.INSERT new PANES 9 ITEMS x => -Unknown argument received
+        CF.INSERT new WINDOW 9000 PANES 1001 ITEMS x => -ERR PANES must be between 1 and 1000, and at most WINDOW
+        CF.INSERT new CAPACITY 1 WINDOW 0 ITEMS x => -Capacity must be in the range [cf-bucket-size * 2, 1073741824]
+    "));
+    let mut logged = logged_without_seeds(&server);
+    logged.retain(|command| command.contains("bf:") || command.starts_with("cf.insert"));
+    let expected = [
+        "BF.RESERVE bf:windowed 1e-2 100 EXPANSION 2 WINDOW 4000 PANES 4",
+        "SKETCH.ADVANCE bf:windowed 1000",
+        "BF.RESERVE bf:created 2e-3 50 NONSCALING WINDOW 8000 PANES 12",
+        // A pane of 667 ms.
+        "SKETCH.ADVANCE bf:created 1499",
+        "BF.MADD bf:created a",
+        "BF.RESERVE bf:plain 1e-2 100 EXPANSION 2",
+        "BF.INSERT bf:plain ITEMS a",
+        "cf.insert cf:windowed ITEMS CF.INSERT",
+        "cf.insertnx cf:windowed ITEMS CF.INSERTNX",
+        "cf.insert cf:plain ITEMS CF.INSERT",
+        "cf.insertnx cf:plain ITEMS CF.INSERTNX",
+        "BF.MADD bf:windowed BF.INSERT",
+        "BF.MADD bf:created BF.INSERT",
+        // Without the option, which RedisBloom does not accept.
+        "BF.MADD bf:plain BF.INSERT",
+    ];
+    assert_eq!(logged, expected);
 }

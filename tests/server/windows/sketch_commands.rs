@@ -1,8 +1,8 @@
 //! SKETCH.WINDOW and SKETCH.ADVANCE.
 
-use super::{SKETCHES, set_ms, start, totals, with_window};
+use super::{SKETCHES, seeded, set_ms, start, totals};
 use crate::families::{dump, one_per_family, run_on};
-use crate::support::resp::{Protocol, Reply, error};
+use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::{Options, Server};
 
 const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
@@ -16,20 +16,14 @@ fn sketch_window_describes_the_live_panes() {
             server.call("FLUSHALL");
             let mut connection = server.connect(protocol);
             sketch.create(&mut connection, "k", "WINDOW 60 PANES 3");
-            let fields = |connection: &mut crate::support::resp::Connection| {
+            let fields = |connection: &mut Connection| {
                 let reply = connection.call("SKETCH.WINDOW k");
                 match (&reply, protocol) {
                     (Reply::Array(items), Protocol::Resp2) => assert_eq!(items.len(), 14),
                     (Reply::Map(pairs), Protocol::Resp3) => assert_eq!(pairs.len(), 7),
                     _ => panic!("{reply}"),
                 }
-                let number = |name| {
-                    reply
-                        .field(name)
-                        .and_then(Reply::integer)
-                        .expect("a number")
-                };
-                ["window", "panes", "pane length", "newest pane"].map(number)
+                ["window", "panes", "pane length", "newest pane"].map(|name| reply.number(name))
             };
             assert_eq!(fields(&mut connection), [60, 3, 20, 1_000_000]);
             assert_eq!(totals(&mut connection, "k"), [0, 0, 0, 0]);
@@ -57,8 +51,7 @@ fn sketch_window_describes_the_live_panes() {
 /// A read covers the full panes and what has passed of the current one, which is the newest if the clock is behind it.
 #[test]
 fn covered_is_the_time_that_a_read_covers() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     for sketch in SKETCHES {
         set_ms(&server, 1_000_000);
         server.call("FLUSHALL");
@@ -75,9 +68,8 @@ fn covered_is_the_time_that_a_read_covers() {
             (1, 60),
         ] {
             set_ms(&server, at);
-            let reply = connection.call("SKETCH.WINDOW k");
-            let found = reply.field("covered").and_then(Reply::integer);
-            assert_eq!(found, Some(covered), "{} {at}", sketch.type_name);
+            let found = connection.call("SKETCH.WINDOW k").number("covered");
+            assert_eq!(found, covered, "{} {at}", sketch.type_name);
         }
         let reply = connection.call("SKETCH.WINDOW k");
         let names = reply.items().expect("an array").chunks(2);
@@ -100,79 +92,58 @@ fn sketch_commands_report_keys_without_a_window() {
     let server = Server::start();
     for protocol in [Protocol::Resp2, Protocol::Resp3] {
         let mut connection = server.connect(protocol);
-        for command in [
-            "SKETCH.WINDOW none",
-            "SKETCH.ACCURACY none",
-            "SKETCH.ADVANCE none 5",
-        ] {
-            connection.check(command, "-ERR no such key");
-        }
         connection.call("SET string x");
-        for command in [
-            "SKETCH.WINDOW string",
-            "SKETCH.ACCURACY string",
-            "SKETCH.ADVANCE string 5",
-        ] {
-            connection.check(command, format!("-{WRONG_TYPE}"));
+        for (key, error) in [("none", "ERR no such key"), ("string", WRONG_TYPE)] {
+            for command in ["WINDOW KEY", "ACCURACY KEY", "ADVANCE KEY 5"] {
+                let command = format!("SKETCH.{}", command.replace("KEY", key));
+                connection.check(&command, format!("-{error}"));
+            }
         }
         for family in one_per_family() {
             connection.call("DEL k");
             run_on(&mut connection, "k", family.build);
             let reply = connection.call("SKETCH.WINDOW k");
-            assert!(
-                matches!(reply, Reply::Null(_)),
-                "{}: {reply}",
-                family.type_name
-            );
-            let reply = connection.call("SKETCH.ADVANCE k 5");
-            assert_eq!(reply, error("ERR the sketch has no window"));
+            let is_null = matches!(reply, Reply::Null(_));
+            assert!(is_null, "{}: {reply}", family.type_name);
+            connection.check("SKETCH.ADVANCE k 5", "-ERR the sketch has no window");
         }
     }
 }
 
 #[test]
 fn sketch_advance_moves_forward_only_and_not_far_into_the_future() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     for sketch in SKETCHES {
         server.call("FLUSHALL");
         set_ms(&server, 10_000_000);
         sketch.create(&mut connection, "k", "WINDOW 10000 PANES 10");
         sketch.add(&mut connection, "k", 1);
-        let mut advance = |pane: &str| connection.call(&format!("SKETCH.ADVANCE k {pane}"));
         for (pane, reply) in [
-            ("9999", Reply::Integer(0)),
-            ("10000", Reply::Integer(0)),
-            ("10001", Reply::Integer(1)),
-            ("10001", Reply::Integer(0)),
-            ("0", Reply::Integer(0)),
-            ("10002", Reply::Integer(1)),
-            ("10003", error("ERR pane is in the future")),
-            ("9223372036854775807", error("ERR pane is in the future")),
-            ("9223372036854775808", error("ERR invalid pane")),
-            ("-1", error("ERR invalid pane")),
-            ("x", error("ERR invalid pane")),
+            ("9999", ":0"),
+            ("10000", ":0"),
+            ("10001", ":1"),
+            ("10001", ":0"),
+            ("0", ":0"),
+            ("10002", ":1"),
+            ("10003", "-ERR pane is in the future"),
+            ("9223372036854775807", "-ERR pane is in the future"),
+            ("9223372036854775808", "-ERR invalid pane"),
+            ("-1", "-ERR invalid pane"),
+            ("x", "-ERR invalid pane"),
         ] {
-            assert_eq!(advance(pane), reply, "{pane}");
+            connection.check(&format!("SKETCH.ADVANCE k {pane}"), reply);
         }
         // The clock is behind the newest pane: time stands still for the value.
-        assert_eq!(
-            totals(&mut connection, "k"),
-            [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]
-        );
+        let found = totals(&mut connection, "k");
+        assert_eq!(found, [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]);
         let before = dump(&mut connection, "k");
         set_ms(&server, 9_000_000);
         sketch.add(&mut connection, "k", 2);
-        assert_eq!(
-            totals(&mut connection, "k"),
-            [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1]
-        );
+        let found = totals(&mut connection, "k");
+        assert_eq!(found, [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1]);
         assert_ne!(dump(&mut connection, "k"), before);
         let reply = connection.call("SKETCH.WINDOW k");
-        assert_eq!(
-            reply.field("newest pane"),
-            Some(&Reply::Integer(10_002_000))
-        );
+        assert_eq!(reply.number("newest pane"), 10_002_000);
     }
 }
 
@@ -186,26 +157,15 @@ fn an_advance_is_an_event_and_changes_a_watched_key() {
     subscriber.call("SUBSCRIBE __keyspace@0__:k");
     let mut connection = server.resp2();
     set_ms(&server, 1_000_000);
-    connection.ok(&with_window(
-        "CMS.INITBYDIM k 2000 5",
-        "WINDOW 1000 PANES 1",
-    ));
+    connection.ok(&seeded("CMS.INITBYDIM k 2000 5 WINDOW 1000 PANES 1"));
     let mut watcher = server.resp2();
     watcher.call("WATCH k");
     set_ms(&server, 1_002_000);
     // The read changes nothing; the refused memory of a write changes nothing except for the newest pane.
     connection.call("CMS.QUERY k a");
-    let set_limit = |bytes: &str| {
-        let name = server.setting("sketch-max-key-bytes");
-        server.ok(&format!("CONFIG SET {name} {bytes}"));
-    };
-    set_limit("1");
-    let refused = connection.call("CMS.INCRBY k a 1").to_string();
-    assert!(
-        refused.starts_with("*[-ERR the key would hold"),
-        "{refused}"
-    );
-    set_limit("0");
+    server.set("sketch-max-key-bytes", 1);
+    connection.check("CMS.INCRBY k a 1", "*[-ERR the key would hold...");
+    server.set("sketch-max-key-bytes", 0);
     watcher.call("MULTI");
     watcher.call("PING");
     let reply = watcher.call("EXEC");

@@ -1,7 +1,7 @@
 //! SKETCH.WITHIN: commands, clocks, errors in their order; all commands on a part of the window: scripts, replicas. `permissions.rs` has
 //! the permissions, and `periods.rs` SKETCH.BETWEEN and SKETCH.SERIES.
 
-use super::{SKETCHES, Sketch, set_ms, start, with_window};
+use super::{SKETCHES, Sketch, seeded, set_ms, start};
 use crate::families::{FAMILIES, Family, run_on};
 use crate::support::resp::{Connection, Protocol, Reply, error};
 use crate::support::server::Server;
@@ -66,6 +66,23 @@ pub fn check_error(reply: &Reply, expected: Option<&str>, what: &str) {
     }
 }
 
+/// Creates the keys of the errors.
+pub fn create_keys(connection: &mut Connection) {
+    connection.check_all(
+        "
+        FLUSHALL
+        SET string x
+        BF.RESERVE bf 0.01 100 WINDOW 60000
+        BF.RESERVE classic 0.01 100
+        TOPK.RESERVE topk 5 WINDOW 60000
+        TOPK.RESERVE plain 5
+        TDIGEST.CREATE td WINDOW 60000
+        TDIGEST.CREATE digest
+        CMS.INITBYDIM cms 10 40
+        ",
+    );
+}
+
 fn within(connection: &mut Connection, ms: u64, command: &str) -> Reply {
     connection.call(&format!("SKETCH.WITHIN {ms} {command}"))
 }
@@ -95,11 +112,8 @@ fn the_whole_window_is_read_as_by_the_command() {
                         let command = call.replace("key", key);
                         let expected = connection.call(&command);
                         for ms in [1000, 1001, 315_360_000_000] {
-                            assert_eq!(
-                                within(&mut connection, ms, &command),
-                                expected,
-                                "{command} at {ms}"
-                            );
+                            let found = within(&mut connection, ms, &command);
+                            assert_eq!(found, expected, "{command} at {ms}");
                         }
                     }
                 }
@@ -112,8 +126,7 @@ fn the_whole_window_is_read_as_by_the_command() {
 /// One event per pane: a part of `n` panes has those of the current pane and of the `n` panes before it.
 #[test]
 fn a_part_begins_with_the_pane_of_its_start() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     for sketch in SKETCHES {
         connection.call("DEL k");
         for item in 1..=9 {
@@ -167,25 +180,17 @@ fn a_part_begins_with_the_pane_of_its_start() {
         ] {
             set_ms(&server, now);
             let expected: Vec<u64> = (first..=9).collect();
-            assert_eq!(
-                present(&mut connection, ms),
-                expected,
-                "{}: {ms} at {now}",
-                sketch.type_name
-            );
+            let found = present(&mut connection, ms);
+            assert_eq!(found, expected, "{}: {ms} at {now}", sketch.type_name);
         }
     }
 }
 
 #[test]
 fn parts_of_a_list_have_the_items_of_their_panes() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     set_ms(&server, 1_000_000);
-    connection.call(&with_window(
-        "TOPK.RESERVE k 2 1000 5 0.9",
-        "WINDOW 1000 PANES 10",
-    ));
+    connection.call(&seeded("TOPK.RESERVE k 2 1000 5 0.9 WINDOW 1000 PANES 10"));
     // `often` is among the two most frequent items of the first pane only.
     connection.call("TOPK.INCRBY k often 100 c 50 d 40");
     set_ms(&server, 1_000_100);
@@ -197,21 +202,16 @@ fn parts_of_a_list_have_the_items_of_their_panes() {
     let expected = connection.call("TOPK.LIST k WITHCOUNT").to_string();
     assert_eq!(list(&mut connection, 1000), expected);
     let recent = list(&mut connection, 100);
-    assert!(
-        recent.contains('a') && recent.contains('b') && !recent.contains("often"),
-        "{recent}"
-    );
+    let is_recent = recent.contains('a') && recent.contains('b') && !recent.contains("often");
+    assert!(is_recent, "{recent}");
     let both = list(&mut connection, 101);
-    assert!(
-        both.contains("often") && both.contains("107") && both.contains('c'),
-        "{both}"
-    );
+    let has_both = both.contains("often") && both.contains("107") && both.contains('c');
+    assert!(has_both, "{both}");
     // Each read of another part replaces the list that the last one has kept.
     assert_eq!(list(&mut connection, 100), recent);
-    let listed = within(&mut connection, 100, "TOPK.QUERY k a b c often");
-    assert_eq!(
-        listed,
-        Reply::Array([1, 1, 0, 0].map(Reply::Integer).to_vec())
+    connection.check(
+        "SKETCH.WITHIN 100 TOPK.QUERY k a b c often",
+        "*[:1 :1 :0 :0]",
     );
 }
 
@@ -265,19 +265,7 @@ fn errors_are_checked_in_order() {
     let server = Server::start();
     for protocol in [Protocol::Resp2, Protocol::Resp3] {
         let mut connection = server.connect(protocol);
-        connection.call("FLUSHALL");
-        connection.call("SET string x");
-        for command in [
-            "BF.RESERVE bf 0.01 100 WINDOW 60000",
-            "BF.RESERVE classic 0.01 100",
-            "TOPK.RESERVE topk 5 WINDOW 60000",
-            "TOPK.RESERVE plain 5",
-            "TDIGEST.CREATE td WINDOW 60000",
-            "TDIGEST.CREATE digest",
-            "CMS.INITBYDIM cms 10 40",
-        ] {
-            connection.ok(command);
-        }
+        create_keys(&mut connection);
         let range = "ERR WITHIN must be between 1 and 315360000000 milliseconds";
         let short = "ERR WITHIN must be at least the pane length of the key, 5000 milliseconds";
         let cannot = |name: &str| format!("ERR SKETCH.WITHIN cannot run '{name}'");
@@ -324,13 +312,10 @@ fn errors_are_checked_in_order() {
         assert_eq!(reply, error(&cannot(&format!("GET   {}", "x".repeat(58)))));
         for call in calls(Parts::Within) {
             let on = |key: &str| call.replace("KEY", key);
-            for (key, expected) in [("string", WRONG_TYPE), ("list", WRONG_TYPE)] {
-                connection.call("RPUSH list a");
-                assert_eq!(
-                    within(&mut connection, 1, &on(key)),
-                    error(expected),
-                    "{call}"
-                );
+            connection.call("RPUSH list a");
+            for key in ["string", "list"] {
+                let found = within(&mut connection, 1, &on(key));
+                assert_eq!(found, error(WRONG_TYPE), "{call}");
             }
             for family in FAMILIES {
                 connection.call("DEL key");
@@ -385,13 +370,9 @@ fn calls_are_counted_by_family() {
 /// Scripts, functions and transactions, with reads only.
 #[test]
 fn scripts_functions_and_transactions_read_parts() {
-    let server = start(&[]);
-    let mut connection = server.resp2();
+    let (server, mut connection) = start(&[]).connected();
     set_ms(&server, 1_000_000);
-    connection.ok(&with_window(
-        "CMS.INITBYDIM k 1000 5",
-        "WINDOW 1000 PANES 10",
-    ));
+    connection.ok(&seeded("CMS.INITBYDIM k 1000 5 WINDOW 1000 PANES 10"));
     connection.call("CMS.INCRBY k a 3");
     set_ms(&server, 1_000_500);
     connection.call("CMS.INCRBY k a 4");
@@ -419,8 +400,7 @@ fn scripts_functions_and_transactions_read_parts() {
         connection.check("EXEC", format!("*[{expected}]"));
     }
     connection.check_all("MULTI\nSKETCH.AGE k a");
-    let reply = connection.call("EXEC").to_string();
-    assert!(reply.starts_with("*[-ERR SKETCH.AGE needs"), "{reply}");
+    connection.check("EXEC", "*[-ERR SKETCH.AGE needs...");
 }
 
 /// Reads use the clock of the replica, and are not replicated.
@@ -430,14 +410,11 @@ fn replicas_read_parts_with_their_clocks() {
     let mut replica = start(&[]);
     set_ms(&primary, 1_000_000);
     set_ms(&replica, 1_000_550);
-    primary.ok(&with_window(
-        "CMS.INITBYDIM k 1000 5",
-        "WINDOW 1000 PANES 10",
-    ));
+    primary.ok(&seeded("CMS.INITBYDIM k 1000 5 WINDOW 1000 PANES 10"));
     primary.call("CMS.INCRBY k a 3");
     set_ms(&primary, 1_000_500);
     primary.call("CMS.INCRBY k a 4");
-    primary.call(&with_window("BF.RESERVE b 0.01 10", "WINDOW 1000 PANES 10"));
+    primary.call(&seeded("BF.RESERVE b 0.01 10 WINDOW 1000 PANES 10"));
     primary.call("BF.ADD b a");
     replica.replicate(&primary);
     primary.wait_for_replica(&replica);

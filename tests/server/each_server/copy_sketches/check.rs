@@ -105,8 +105,7 @@ fn keys_of_valkey_bloom_with_too_many_hash_functions_are_listed() {
 /// TOPK.LIST of so many items would take the server too much time and memory.
 #[test]
 fn a_top_k_with_too_many_items_is_not_checked() {
-    let source = Server::start();
-    let mut old = source.resp2();
+    let (source, mut old) = Server::start().connected();
     assert!(old.call("TOPK.RESERVE large 1048577 8 7 0.9").is_ok());
     assert!(old.call("TOPK.RESERVE small 1048576 8 7 0.9").is_ok());
     let run = check(&url(&source), "redisbloom-8");
@@ -120,8 +119,7 @@ fn a_top_k_with_too_many_items_is_not_checked() {
 /// A filter above valkey-bloom's memory limit, and one whose error rate is a subnormal number.
 #[test]
 fn filters_that_valkey_bloom_refuses_are_listed() {
-    let source = Server::start();
-    let mut old = source.resp2();
+    let (source, mut old) = Server::start().connected();
     let limit = "CONFIG SET bf.bloom-memory-usage-limit 1000000000";
     assert!(old.call(limit).is_ok());
     for (key, options) in [
@@ -147,8 +145,7 @@ fn filters_that_valkey_bloom_refuses_are_listed() {
 /// RedisBloom wrote these keys, so it loads them. From the digest with repeated values, Roughly answers more accurately.
 #[test]
 fn of_the_recorded_keys_of_redisbloom_the_one_with_repeated_values_is_listed() {
-    let source = Server::start();
-    let mut old = source.resp2();
+    let (source, mut old) = Server::start().connected();
     let mut count = 0;
     for folder in ["2.8", "8.10"] {
         for (_, key) in recorded(folder) {
@@ -162,10 +159,8 @@ fn of_the_recorded_keys_of_redisbloom_the_one_with_repeated_values_is_listed() {
         let run = check(&url(&source), target);
         let counts = run.counts(["found", "same", "different"]);
         assert_eq!(counts, [count, count - 2, 2], "{run:?}");
-        assert!(
-            keys(&run).iter().all(|line| line.contains(":td-ties\"")),
-            "{run:?}"
-        );
+        let are_ties = keys(&run).iter().all(|line| line.contains(":td-ties\""));
+        assert!(are_ties, "{run:?}");
     }
 }
 
@@ -188,8 +183,7 @@ fn an_append_only_file_that_is_not_rewritten_is_reported() {
 /// repeated values.
 #[test]
 fn the_listed_commands_compress_t_digests_of_any_name() {
-    let source = Server::start();
-    let mut old = source.resp2();
+    let (source, mut old) = Server::start().connected();
     let names: [&[u8]; 5] = [b"plain", b"a b", b"\"it's\"", b"\\n\n", b"\xff\0"];
     for (name, values) in names.into_iter().zip([100, 2, 5, 25, 60]) {
         let numbers = (0..100).map(|number| (number % values).to_string());

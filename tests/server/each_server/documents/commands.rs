@@ -374,8 +374,7 @@ fn key(reply: &Reply) -> String {
 
 /// The commands of each family, in the order of the command table.
 fn described() -> Vec<(&'static str, Vec<Described>)> {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     let guides = one_per_family().map(|family| family.page);
     let families = roughly::MODULE.families.iter();
     let families = families.zip(guides.chain([SKETCH_GUIDE]));

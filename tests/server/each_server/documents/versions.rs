@@ -49,10 +49,8 @@ fn the_servers_of_the_matrix_are_listed_as_tested() {
             number.1
         );
     }
-    assert_eq!(
-        reports_newer(&server),
-        listed.iter().all(|old| *old < number)
-    );
+    let found = reports_newer(&server);
+    assert_eq!(found, listed.iter().all(|old| *old < number));
 }
 
 #[test]

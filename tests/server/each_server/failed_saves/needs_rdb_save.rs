@@ -9,8 +9,7 @@ use std::fs;
 #[test]
 #[ignore = "needs a server whose modules can save files: Valkey, Redis 7.2"]
 fn the_process_aborts_rather_than_complete_a_file_that_lacks_a_value() {
-    let mut server = start(&["--loadmodule", c_modules::handler()]);
-    let mut connection = server.resp2();
+    let (mut server, mut connection) = start(&["--loadmodule", c_modules::handler()]).connected();
     run_on(&mut connection, "key", FAMILIES[0].build);
     connection.ok("HANDLER.SAVE whole.rdb");
     inject(&server, &["rdb_save bytes"]);

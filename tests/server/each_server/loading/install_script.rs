@@ -211,11 +211,8 @@ fn lines_that_load_the_module_in_another_notation_are_found() {
         format!("loadmodule /other/redisbloom.so\nloadmodule {module} families cf\n"),
     ] {
         let run = installation.configure(&line);
-        assert!(
-            run.output.contains("was not changed"),
-            "{line}: {}",
-            run.output
-        );
+        let is_unchanged = run.output.contains("was not changed");
+        assert!(is_unchanged, "{line}: {}", run.output);
         assert_eq!(installation.configured(), line);
     }
 }
@@ -281,11 +278,8 @@ fn a_configuration_that_cannot_work_is_refused() {
         "loads /opt/libroughly.so, not ",
     );
     let run = installation.run_installed(&["--configure", "/no/such.conf"]);
-    assert!(
-        run.errors.contains("/no/such.conf is not a file"),
-        "{}",
-        run.errors
-    );
+    let is_named = run.errors.contains("/no/such.conf is not a file");
+    assert!(is_named, "{}", run.errors);
     assert!(!run.succeeded);
     assert!(!installation.run_installed(&["--configure"]).succeeded);
     assert!(
@@ -305,11 +299,8 @@ fn a_configuration_that_cannot_work_is_refused() {
     assert!(run.errors.contains("usr b"), "{}", run.errors);
     assert!(!run.succeeded);
     let run = Run::of(command.env("PREFIX", installation.path("usr")));
-    assert!(
-        run.errors.contains("Install the module first"),
-        "{}",
-        run.errors
-    );
+    let is_named = run.errors.contains("Install the module first");
+    assert!(is_named, "{}", run.errors);
     assert!(!run.succeeded);
     assert_eq!(installation.configured(), text);
 }

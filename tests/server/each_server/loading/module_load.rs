@@ -234,8 +234,7 @@ fn a_second_load_of_the_same_file_fails_and_changes_nothing() {
                     assert!(log.contains(&reason), "{arguments:?}: {log}");
                 }
                 assert_eq!(family.view(&mut connection, &key), view, "{key}");
-                let kind = connection.call(&format!("TYPE {key}")).to_string();
-                assert_eq!(kind, format!("+{}", family.type_name));
+                connection.check(&format!("TYPE {key}"), format!("+{}", family.type_name));
             }
             connection.ok("DEBUG RELOAD");
         }

@@ -22,8 +22,7 @@ fn hot_keys(reply: &Reply, list: &str) -> Vec<String> {
 #[test]
 #[ignore = "needs Redis 8.6"]
 fn hotkeys_lists_keys_of_every_type() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     for family in FAMILIES {
         family.build(&mut connection, family.type_name);
         family.build(&mut connection, &format!("{}:read", family.type_name));
@@ -52,8 +51,7 @@ fn hotkeys_lists_keys_of_every_type() {
 #[ignore = "needs Redis 8.6"]
 fn statistics_of_the_keyspace_stay_correct() {
     let options = Options::new().arguments(&["--key-memory-histograms", "yes"]);
-    let server = options.start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = options.start().connected();
     ok(&mut connection, &["DEBUG", "KEYSIZES-HIST-ASSERT", "1"]);
     for family in FAMILIES {
         let key = family.type_name;
@@ -75,8 +73,7 @@ fn run_life(family: &Family, connection: &mut Connection, key: &str) {
         family.change(connection, key, &item.to_string());
     }
     let view = family.view(connection, key);
-    let dump = connection.send(&["DUMP", key]);
-    let dump = dump.text().expect("a payload").to_vec();
+    let dump = connection.payload(key);
     let (copy, moved) = (format!("{key}:copy"), format!("{key}:moved"));
     assert_eq!(connection.send(&["COPY", key, &copy]).integer(), Some(1));
     ok(connection, &["RENAME", &copy, &moved]);

@@ -235,8 +235,7 @@ fn move_all(
     keys: &BTreeMap<String, &'static str>,
 ) -> BTreeMap<String, &'static str> {
     let move_one = |key: &String| {
-        let payload = from.send(&["DUMP", key]);
-        let payload = payload.text().expect("a payload");
+        let payload = &from.payload(key);
         if !to
             .send(&[b"RESTORE", key.as_bytes(), b"0", payload])
             .is_ok()

@@ -88,11 +88,10 @@ fn run_changed(peer: &Peer, source: &Server, destination: &Server, count: u64) {
         (1, 1),
         "{run:?}"
     );
-    assert!(
-        run.errors
-            .contains("missing: BF key \"missing\" in database 0"),
-        "{run:?}"
-    );
+    let is_named = run
+        .errors
+        .contains("missing: BF key \"missing\" in database 0");
+    assert!(is_named, "{run:?}");
 }
 
 /// The reason is reported for every type that the other module does not have.
@@ -118,10 +117,8 @@ pub fn keys_of_types_that_the_destination_lacks_are_reported(peer: &Peer) {
         };
         let mut lines = run.errors.lines();
         let found = lines.find(|found| found.starts_with(&line));
-        assert!(
-            found.is_some_and(|found| found.ends_with(&reason)),
-            "{line}{reason}: {run:?}"
-        );
+        let is_refused = found.is_some_and(|found| found.ends_with(&reason));
+        assert!(is_refused, "{line}{reason}: {run:?}");
     }
 }
 

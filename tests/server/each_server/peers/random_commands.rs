@@ -95,11 +95,9 @@ impl Run {
         let mut keys = 0;
         for round in 0..commands.div_ceil(ROUND) {
             keys += self.round(first + round, ROUND.min(commands - round * ROUND));
-            assert!(
-                self.unlisted.len() < SHOWN || round + 1 == commands.div_ceil(ROUND),
-                "{}",
-                self.unlisted.join("\n")
-            );
+            let is_last_or_few =
+                self.unlisted.len() < SHOWN || round + 1 == commands.div_ceil(ROUND);
+            assert!(is_last_or_few, "{}", self.unlisted.join("\n"));
         }
         let sum = |number: fn(&(u64, u64)) -> u64| self.commands.values().map(number).sum::<u64>();
         println!(

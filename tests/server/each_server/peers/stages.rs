@@ -236,7 +236,7 @@ pub fn add_more(connection: &mut Connection) {
     let keys = reply.items().expect("keys").iter();
     for key in keys.map(|key| key.text().expect("a key")) {
         let key = std::str::from_utf8(key).expect("a name");
-        let command = match Family::of(key).name {
+        connection.call(&match Family::of(key).name {
             "bf" => format!("BF.MADD {key} more1 more2 more3 more4 more5"),
             "cf" => format!("CF.INSERT {key} ITEMS more1 more2 more3 more4 more5"),
             "cms" => format!("CMS.INCRBY {key} more1 1 more2 2"),
@@ -244,7 +244,6 @@ pub fn add_more(connection: &mut Connection) {
             "topk" => continue,
             "tdigest" => format!("TDIGEST.ADD {key} 5 6.5 -7"),
             _ => format!("BF.ADD {key} more"),
-        };
-        connection.call(&command);
+        });
     }
 }

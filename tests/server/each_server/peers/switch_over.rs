@@ -101,10 +101,8 @@ fn steps(without_failover: bool) -> Vec<Block> {
         .collect();
     assert_eq!((steps.len(), manual.len()), (3, 2));
     let failover = steps[1].lines.join("\n");
-    assert!(
-        failover.contains("FAILOVER TO 127.0.0.1 6380"),
-        "{failover}"
-    );
+    let is_named = failover.contains("FAILOVER TO 127.0.0.1 6380");
+    assert!(is_named, "{failover}");
     if without_failover {
         steps.truncate(1);
         let manual = manual.into_iter().map(|block| Block {

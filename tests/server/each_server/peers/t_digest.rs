@@ -46,8 +46,7 @@ pub fn t_digests_that_lack_their_first_sample_are_restored(peer: &Peer) {
         for command in *commands {
             other.ok(command);
         }
-        let payload = other.call("DUMP t");
-        let payload = payload.text().expect("a payload");
+        let payload = &other.payload("t");
         let reply = roughly.send(&[b"RESTORE", &b"t"[..], b"0", payload, b"REPLACE"]);
         assert!(reply.is_ok(), "{commands:?}: {reply}");
         let mut restored = vec![
@@ -86,8 +85,7 @@ fn add(connection: &mut Connection, samples: &[String]) {
     connection.call("DEL digest");
     connection.ok("TDIGEST.CREATE digest");
     for samples in samples.chunks(100) {
-        let add = format!("TDIGEST.ADD digest {}", samples.join(" "));
-        connection.ok(&add);
+        connection.ok(&format!("TDIGEST.ADD digest {}", samples.join(" ")));
     }
 }
 
@@ -126,10 +124,8 @@ pub fn t_digests_of_distinct_samples_answer_as_those_of_redisbloom(peer: &Peer) 
         let samples: Vec<_> = samples
             .map(|bits| format!("0.{:016}", bits >> 11))
             .collect();
-        assert_eq!(
-            answers(&mut other, &samples),
-            answers(&mut roughly, &samples)
-        );
+        let found = answers(&mut other, &samples);
+        assert_eq!(found, answers(&mut roughly, &samples));
     }
 }
 
@@ -203,8 +199,7 @@ pub fn t_digests_of_few_values_are_exact_in_redisbloom_after_a_restore(peer: &Pe
             let middle = share(&|sample| sample < digit) + share(&|sample| sample == digit) / 2.0;
             assert!((cdf - middle).abs() < 1e-12, "{seed} {digit}: {cdf}");
         }
-        let payload = roughly.call("DUMP digest");
-        let payload = payload.text().expect("a payload");
+        let payload = &roughly.payload("digest");
         let reply = other.send(&[b"RESTORE", &b"digest"[..], b"0", payload, b"REPLACE"]);
         assert!(reply.is_ok(), "{reply}");
         assert_eq!(reads(&mut other, &samples), answers, "{seed}");

@@ -3,7 +3,6 @@
 use super::{build_all, digest};
 use crate::families::FAMILIES;
 use crate::support::c_modules;
-use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
 use std::fs;
 
@@ -20,8 +19,7 @@ fn a_failed_fork_changes_nothing() {
     let file = server.dir().join("roughly-no-fork");
     fs::write(&file, "").expect("a file");
     for command in ["BGSAVE", "BGREWRITEAOF"] {
-        let reply = connection.call(command);
-        assert!(matches!(reply, Reply::Error(_)), "{command}: {reply}");
+        connection.check(command, "-...");
     }
     // Valkey 8.0 and 9.1 crash if the fork for a replica fails, also without a module.
     let mut replica = (!server.version().is_valkey()).then(Server::start);

@@ -70,8 +70,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, left: &AtomicU64) {
 /// A replica executes a transaction completely or not at all, wherever the connection ends. It then continues.
 #[test]
 fn a_replica_executes_no_part_of_a_transaction() {
-    let mut primary = Server::start();
-    let mut connection = primary.resp2();
+    let (mut primary, mut connection) = Server::start().connected();
     connection.call("CONFIG SET repl-ping-replica-period 3600");
     build_all(&mut connection);
     let link = Link::to(&primary);
@@ -111,11 +110,8 @@ fn a_replica_executes_no_part_of_a_transaction() {
             .store((bytes * cut / cuts).max(1), Ordering::SeqCst);
         transaction(1002 + cut as usize);
         replica.wait_until("the end of the connection", |replica| !is_up(replica));
-        assert_eq!(
-            digest(&mut replica.resp2()),
-            before,
-            "cut {cut} of {bytes} bytes"
-        );
+        let found = digest(&mut replica.resp2());
+        assert_eq!(found, before, "cut {cut} of {bytes} bytes");
         link.left.store(UNLIMITED, Ordering::SeqCst);
         replica.wait_until("the synchronization", is_up);
         primary.wait_for_replica(&replica);

@@ -9,10 +9,8 @@ use crate::support::server::{Options, Server};
 fn send(connection: &mut Connection, arguments: &[&[u8]]) {
     let reply = connection.send(arguments);
     let name = arguments[0].escape_ascii();
-    assert!(
-        reply.is_ok() || reply == Reply::Integer(1),
-        "{name}: {reply}"
-    );
+    let is_accepted = reply.is_ok() || reply == Reply::Integer(1);
+    assert!(is_accepted, "{name}: {reply}");
 }
 
 fn refuse(server: &Server, faults: Refused) -> Requests {
@@ -33,8 +31,7 @@ fn a_replica_without_memory_for_restore_or_copy_ends() {
     let mut ended = [0, 0];
     for family in FAMILIES {
         family.build(&mut connection, "source");
-        let payload = connection.call("DUMP source");
-        let payload = payload.text().expect("a payload");
+        let payload = &connection.payload("source");
         let restore: [&[u8]; 4] = [b"RESTORE", b"new", b"0", payload];
         let copy: [&[u8]; 3] = [b"COPY", b"source", b"new"];
         let cases = [
@@ -134,11 +131,8 @@ fn a_replica_without_memory_that_a_command_does_not_need_obeys_it() {
             connection.call(&on_key(command, &key));
             primary.wait_for_replica(&replica);
             let Requests { refused, .. } = refuse(&replica, Refused::NONE);
-            assert_eq!(
-                dump(&mut replica.resp2(), &key),
-                wanted,
-                "{command} {build:?}"
-            );
+            let found = dump(&mut replica.resp2(), &key);
+            assert_eq!(found, wanted, "{command} {build:?}");
             optional += refused;
         }
         assert!(optional > 0, "{command} {build:?}: {count} requests");

@@ -14,8 +14,7 @@ const BATCH: usize = 64;
 #[test]
 fn a_payload_that_ends_early_is_refused() {
     let crc = Crc::<u64>::new(&CRC_64_REDIS);
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     for family in FAMILIES {
         connection.call("FLUSHALL SYNC");
         family.build(&mut connection, "key");
@@ -39,27 +38,18 @@ fn a_payload_that_ends_early_is_refused() {
                 connection.read().expect("a reply");
                 let what = format!("{}, {len} of {} bytes", family.name, body.len());
                 let may_be_valid = len + FOOTER_BYTES >= body.len() && reply == "+OK";
-                assert!(
-                    may_be_valid || reply == "-ERR Bad data format",
-                    "{what}: {reply}"
-                );
+                let is_expected = may_be_valid || reply == "-ERR Bad data format";
+                assert!(is_expected, "{what}: {reply}");
             }
         }
-        assert_eq!(
-            connection.call("DBSIZE"),
-            Reply::Integer(0),
-            "{}",
-            family.name
-        );
+        let found = connection.call("DBSIZE");
+        assert_eq!(found, Reply::Integer(0), "{}", family.name);
         assert_eq!(family.info(&server, "bytes"), 0, "{}", family.name);
         connection
             .write_raw(&restore(body.len()))
             .expect("a connection");
-        assert!(
-            connection.read().expect("a reply").is_ok(),
-            "{}",
-            family.name
-        );
+        let is_restored = connection.read().expect("a reply").is_ok();
+        assert!(is_restored, "{}", family.name);
     }
     assert_eq!(server.info_number("bf_internal_errors"), 0);
 }

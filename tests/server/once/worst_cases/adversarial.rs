@@ -83,8 +83,7 @@ fn timed_in(
 /// items in buckets of one slot.
 #[test]
 fn equal_items_fill_one_sub_filter_after_another_in_time() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     connection.call("CF.RESERVE K 1024 MAXITERATIONS 500 EXPANSION 1");
     for _ in 0..20 {
         insert_equal_items(&mut connection, 1000);
@@ -96,10 +95,8 @@ fn equal_items_fill_one_sub_filter_after_another_in_time() {
         .windows(2)
         .find(|pair| pair[0].text() == Some(b"Number of filters"));
     let filters = filters.and_then(|pair| pair[1].integer());
-    assert!(
-        (1..=250).contains(&filters.expect("a number")),
-        "{filters:?}"
-    );
+    let is_between = (1..=250).contains(&filters.expect("a number"));
+    assert!(is_between, "{filters:?}");
 }
 
 #[test]
@@ -208,8 +205,7 @@ fn lookups_in_the_longest_chain_of_valkey_bloom_end_in_time() {
 #[test]
 fn samples_in_adverse_orders_are_added_in_time() {
     const SAMPLES: i64 = 100_000;
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     type Order = fn(i64) -> i64;
     let orders: [(&str, Order); 5] = [
         ("sorted", |i| i),
@@ -239,10 +235,8 @@ fn samples_in_adverse_orders_are_added_in_time() {
                 .and_then(|pair| pair[1].integer())
                 .unwrap_or_else(|| panic!("no {}", field.escape_ascii()))
         };
-        assert!(
-            number(b"Merged nodes") + number(b"Unmerged nodes") <= 610,
-            "{name}"
-        );
+        let is_small = number(b"Merged nodes") + number(b"Unmerged nodes") <= 610;
+        assert!(is_small, "{name}");
         assert_eq!(number(b"Observations"), SAMPLES, "{name}");
     }
 }
@@ -276,13 +270,10 @@ fn items_of_one_fingerprint(prefix: &[u8], number: u32) -> Vec<Vec<u8>> {
 /// compare each of 20,000 items with about 190,000 others.
 #[test]
 fn items_of_one_fingerprint_in_a_large_heap_are_found_in_time() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     let items = items_of_one_fingerprint(b"", 200_000);
-    assert_eq!(
-        roughly_sketch::hash::murmur2(&items[0], 1919),
-        roughly_sketch::hash::murmur2(&items[199_999], 1919)
-    );
+    let found = roughly_sketch::hash::murmur2(&items[0], 1919);
+    assert_eq!(found, roughly_sketch::hash::murmur2(&items[199_999], 1919));
     for k in [4096, 200_000] {
         connection.call("DEL K");
         connection.ok(&format!("TOPK.RESERVE K {k} 10 3 0.9"));
@@ -303,8 +294,7 @@ fn items_of_one_fingerprint_in_a_large_heap_are_found_in_time() {
 #[test]
 fn long_items_of_one_fingerprint_are_found_in_time() {
     const K: usize = 4096;
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     for len in [16 << 10, 200] {
         let items = items_of_one_fingerprint(&vec![b'x'; len - 8], K as u32 + 100);
         connection.call("DEL K");
@@ -323,14 +313,11 @@ fn long_items_of_one_fingerprint_are_found_in_time() {
                 .expect("a size"),
         );
         connection.ok("CONFIG SET rdbcompression no");
-        let payload = connection.call("DUMP K");
-        let payload = payload.text().expect("a payload");
+        let payload = &connection.payload("K");
         let restore = [b"RESTORE", &b"R"[..], b"0", payload, b"REPLACE"];
         assert!(timed_within(&mut connection, &restore, usage).is_ok());
-        assert_eq!(
-            connection.call("TOPK.LIST R"),
-            connection.call("TOPK.LIST K")
-        );
+        let found = connection.call("TOPK.LIST R");
+        assert_eq!(found, connection.call("TOPK.LIST K"));
     }
 }
 
@@ -403,8 +390,7 @@ fn items_that_use_too_many_new_pages_of_a_deep_sketch_are_refused() {
     const FAULTS_PER_PAGE: u64 = 2;
     /// Pages of the command and of its reply.
     const OTHER_PAGES: u64 = 200;
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     // These keys take only address space until their pages are used.
     let keys = [
         ("CMS.INITBYDIM K 15000000 33", "CMS.INCRBY", true),
@@ -431,10 +417,8 @@ fn items_that_use_too_many_new_pages_of_a_deep_sketch_are_refused() {
             ..items(&["command", "K", "item"])
         };
         let refused = timed_within(&mut connection, &words(652), work).to_string();
-        assert!(
-            refused.ends_with("too much work for the depth of the sketch"),
-            "{refused}"
-        );
+        let is_refused = refused.ends_with("too much work for the depth of the sketch");
+        assert!(is_refused, "{refused}");
         // The work of a decrement counts, too, so top-k may accept fewer items.
         let number = if increment { 651 } else { 100 };
         let thread = MainThread::of(&mut connection);
@@ -451,8 +435,7 @@ fn items_that_use_too_many_new_pages_of_a_deep_sketch_are_refused() {
 /// GiB.
 #[test]
 fn merges_with_a_source_named_4000_times_end_in_time() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     for create in [
         "CMS.INITBYDIM s 4194304 1",
         "CMS.INITBYDIM d 4194304 1",
@@ -467,8 +450,7 @@ fn merges_with_a_source_named_4000_times_end_in_time() {
         let reply = timed_within(&mut connection, &words, whole_keys(2 << 24));
         assert!(reply.is_ok(), "{name}: {reply}");
     }
-    let counted = connection.call("CMS.QUERY d a").to_string();
-    assert_eq!(counted, "*[:28000]");
+    connection.check("CMS.QUERY d a", "*[:28000]");
     connection.check("BF.EXISTS u a", ":1");
 }
 
@@ -476,8 +458,7 @@ fn merges_with_a_source_named_4000_times_end_in_time() {
 /// never refused, so that a large merge can be split.
 #[test]
 fn merges_of_too_many_large_sources_are_refused() {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     // These keys take only address space, because nothing is written to them.
     for key in 0..33 {
         connection.ok(&format!("BF.RESERVE f{key} 0.001 75000000"));

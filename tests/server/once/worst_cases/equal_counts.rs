@@ -149,8 +149,7 @@ impl<'a> Key<'a> {
 
 /// Checks commands on a sketch with these items in its panes after each idle time.
 fn check(items: &[Vec<u8>], items_of: impl Fn(usize) -> Range<usize>) {
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     // RESTORE would also measure the decompression of strings by the server.
     connection.ok("CONFIG SET rdbcompression no");
     let mut failures = Vec::new();

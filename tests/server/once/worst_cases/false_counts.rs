@@ -117,8 +117,7 @@ fn calls_on_key(connection: &mut Connection, family: &Family, of_type: &Type) ->
 /// Returns how many commands were measured on keys with false counts.
 fn check(of_type: &'static Type) -> usize {
     let family = Family::of(of_type.name);
-    let server = Server::start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
     let option = match family.has_window {
         true => " WINDOW 315360000000 PANES 4",
         false => "",
@@ -126,15 +125,11 @@ fn check(of_type: &'static Type) -> usize {
     for mut command in (of_type.counted)(option) {
         command[1] = b"right".to_vec();
         let reply = connection.send(&command);
-        assert!(
-            !matches!(reply, Reply::Error(_)),
-            "{}: {reply}",
-            of_type.name
-        );
+        let is_accepted = !matches!(reply, Reply::Error(_));
+        assert!(is_accepted, "{}: {reply}", of_type.name);
     }
     connection.ok("CONFIG SET rdbcompression no");
-    let right = connection.call("DUMP right");
-    let right = right.text().expect("a payload").to_vec();
+    let right = connection.payload("right");
     let calls = calls_on_key(&mut connection, family, of_type);
     let payloads = with_false_numbers(family, &right);
     let thread = MainThread::of(&mut connection);

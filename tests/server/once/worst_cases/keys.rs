@@ -138,10 +138,8 @@ impl Largest {
     pub fn all_sizes(&self, connection: &mut Connection, max_bytes: f64) -> Vec<Sizes> {
         let mut found = Vec::new();
         let smallest: Sizes = self.axes.iter().map(|axis| (axis.name, axis.min)).collect();
-        assert!(
-            self.accepts(connection, &smallest, max_bytes),
-            "{smallest:?}"
-        );
+        let is_accepted = self.accepts(connection, &smallest, max_bytes);
+        assert!(is_accepted, "{smallest:?}");
         for first in self.axes {
             for &limit in first.limits {
                 let mut sizes = smallest.clone();

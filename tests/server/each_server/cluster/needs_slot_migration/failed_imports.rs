@@ -92,8 +92,7 @@ impl Import {
         // It does not start again.
         assert!(!self.is_running());
         let target = &self.nodes.servers[TO];
-        let keys = target.call(&format!("CLUSTER COUNTKEYSINSLOT {}", self.slot));
-        assert_eq!(keys, Reply::Integer(0), "the import is complete");
+        target.check(&format!("CLUSTER COUNTKEYSINSLOT {}", self.slot), ":0");
     }
 }
 
