@@ -12,7 +12,7 @@
 #   scripts/test-matrix.sh io-threads  the tests of what has differed between servers, random commands, a mixed workload and the clients on
 #                                      the newest Redis and the newest Valkey with an I/O thread
 #   scripts/test-matrix.sh clients     scripts/test-clients.sh
-#   scripts/test-matrix.sh python      make test-python
+#   scripts/test-matrix.sh python      make test-python; on all servers but one, only the files of tests that use a server
 #
 # Environment:
 #   RUST_TEST_THREADS  as in scripts/test.sh; with quick, four times the number of processors by default
@@ -152,7 +152,11 @@ for name in $names; do
             run "$name" "clients with I/O threads" with_io_threads scripts/test-clients.sh
             ;;
         clients) run "$name" clients scripts/test-clients.sh ;;
-        python) run "$name" "Python package" make test-python ;;
+        python)
+            run "$name" "Python package" make test-python
+            # The other tests do not depend on the server.
+            export ROUGHLY_ONLY_SERVERS=1
+            ;;
     esac
 done
 if [ "$mode" = quick ]; then

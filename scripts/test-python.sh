@@ -6,6 +6,7 @@
 # Environment:
 #   ROUGHLY_PROFILE      as in scripts/build-module.sh
 #   ROUGHLY_SAMPLE_SEED  selects a sample of the cases (python/tests/conftest.py)
+#   ROUGHLY_ONLY_SERVERS with 1: leaves out the types, and files of tests without a server
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install.sh build python server python-tests
@@ -16,6 +17,7 @@ cd python
 maturin develop --profile "${ROUGHLY_PROFILE:-checks}" --quiet
 
 types() {
+    [ -z "${ROUGHLY_ONLY_SERVERS:-}" ] || return 0
     python -m mypy.stubtest roughly && mypy --strict tests/typed.py && pyright tests/typed.py
 }
 

@@ -40,6 +40,17 @@ def write_or_compare(path, text):
     assert path.read_text() == text, f"{path} differs: `make pages` writes it"
 
 
+#: Only the files of tests that use a server run.
+ONLY_SERVERS = bool(os.environ.get("ROUGHLY_ONLY_SERVERS"))
+
+
+def pytest_collection_modifyitems(items):
+    if ONLY_SERVERS:
+        servers = {"server", "clocked_server", "cluster_server", "cluster_nodes"}
+        files = {item.path for item in items if servers & {*item.fixturenames}}
+        items[:] = [item for item in items if item.path in files]
+
+
 processor_seconds = collections.Counter()
 
 
@@ -73,63 +84,55 @@ def program():
     return given or shutil.which("redis-server") or shutil.which("valkey-server")
 
 
-@contextlib.contextmanager
-def running(directory, *arguments):
-    """A client of a new server with the module and these arguments. DUMP does not compress strings."""
-    port = 65535
-    # A cluster uses the port 10,000 above it, too.
-    while port > 55535:
-        with socket.socket() as listener:
+def free_ports(count):
+    """Different ports on which nothing listens. Another program can take one before the caller uses it."""
+    with contextlib.ExitStack() as stack:
+        listeners = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for listener in listeners:
             listener.bind(("127.0.0.1", 0))
-            port = listener.getsockname()[1]
+        return [listener.getsockname()[1] for listener in listeners]
+
+
+def is_ready(client, process):
+    """Waits for a server. False if it has ended, or another server uses its port."""
+    while process.poll() is None:
+        with contextlib.suppress(redis.RedisError):
+            return client.info("server")["process_id"] == process.pid
+        time.sleep(0.05)
+    return False
+
+
+@contextlib.contextmanager
+def running(directory, *arguments, module=None):
+    """A client of a new server with the module and these arguments. DUMP does not compress strings."""
     built = ROOT / "target" / os.environ.get("ROUGHLY_PROFILE", "checks") / "libroughly.so"
-    module = os.environ.get("ROUGHLY_MODULE", built)
-    options = ["--save", "", "--rdbcompression", "no", "--loadmodule", str(module)]
-    command = [program(), *arguments, "--port", str(port), "--dir", str(directory), *options]
-    with open(directory / "log", "wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-    client = redis.Redis(port=port, protocol=2, socket_timeout=600)
-    try:
-        while True:
-            try:
-                client.ping()
-                break
-            except redis.RedisError:
-                assert process.poll() is None, (directory / "log").read_text()
-                time.sleep(0.05)
-        yield client
-    finally:
-        process.kill()
-        process.wait()
+    module = module or os.environ.get("ROUGHLY_MODULE", built)
+    options = ["--save", "", "--rdbcompression", "no", "--dir", str(directory), "--loadmodule", str(module)]
+    for _ in range(5):
+        port, cluster_port = free_ports(2)
+        ports = ["--port", str(port)]
+        if "--cluster-enabled" in arguments:
+            ports += ["--cluster-port", str(cluster_port)]
+        with open(directory / "log", "wb") as log:
+            process = subprocess.Popen([program(), *arguments, *ports, *options], stdout=log, stderr=log)
+        client = redis.Redis(port=port, protocol=2, socket_timeout=600)
+        try:
+            if is_ready(client, process):
+                yield client
+                return
+        finally:
+            process.kill()
+            process.wait()
+        text = (directory / "log").read_text()
+        assert "ddress already in use" in text, text
+    raise AssertionError("no free port")
 
 
 class Server:
     """A server with the module in a build with debug assertions, whose clock the tests set."""
 
-    def __init__(self, directory):
-        self.directory = directory
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            port = listener.getsockname()[1]
-        module = debug_build() / "libroughly.so"
-        options = ["--save", "", "--rdbcompression", "no", "--loadmodule", module]
-        command = [program(), "--port", str(port), "--dir", str(directory), *options]
-        self.log = open(directory / "log", "wb")
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
-        self.client = redis.Redis(port=port, protocol=2, socket_timeout=600)
-
-    def wait(self):
-        while True:
-            try:
-                return self.client.ping()
-            except redis.RedisError:
-                assert self.process.poll() is None, (self.directory / "log").read_text()
-                time.sleep(0.05)
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
-        self.log.close()
+    def __init__(self, directory, client):
+        self.directory, self.client = directory, client
 
     def at(self, ms, *command):
         """The reply to a command at a time after START."""
@@ -144,12 +147,9 @@ class Server:
 
 @pytest.fixture(scope="session")
 def clocked_server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("clocked"))
-    try:
-        server.wait()
-        yield server
-    finally:
-        server.stop()
+    directory = tmp_path_factory.mktemp("clocked")
+    with running(directory, module=debug_build() / "libroughly.so") as client:
+        yield Server(directory, client)
 
 
 @pytest.fixture(scope="session")
@@ -182,7 +182,8 @@ def running_cluster(directory, count):
             node.execute_command("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
             node.execute_command("CLUSTER", "ADDSLOTSRANGE", 16384 * number // count, 16384 * (number + 1) // count - 1)
             for other in nodes:
-                other.execute_command("CLUSTER", "MEET", "127.0.0.1", node.get_connection_kwargs()["port"])
+                bus = node.config_get("cluster-port")["cluster-port"]
+                other.execute_command("CLUSTER", "MEET", "127.0.0.1", node.get_connection_kwargs()["port"], bus)
             nodes.append(node)
         expected = {b"cluster_state:ok", b"cluster_slots_assigned:16384", b"cluster_known_nodes:%d" % count}
         while not all(expected <= {*node.execute_command("CLUSTER", "INFO").split()} for node in nodes):

@@ -227,6 +227,7 @@ def build(part):
     return filter
 
 
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="semaphores of several processes need /dev/shm")
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_results_of_other_processes_are_merged(method):
     with multiprocessing.get_context(method).Pool(2) as pool:
