@@ -11,7 +11,7 @@ mod support;
 #[allow(dead_code)]
 mod workload;
 
-use families::{FAMILIES, Family, numbers, valkey_bloom};
+use families::{FAMILIES, Family, long_items, numbers, valkey_bloom};
 use std::time::Duration;
 use support::abilities::record;
 use support::resp::{Connection, Reply};
@@ -251,7 +251,7 @@ fn defragmentation_moves_large_keys_in_steps() {
         for key in 0..6 {
             run(
                 &mut connection,
-                &format!("TOPK.ADD top:{key} {}", numbers(first, 20)),
+                &format!("TOPK.ADD top:{key} {}", long_items(first, 20)),
             );
             if first < 60_000 {
                 run(
@@ -284,7 +284,7 @@ fn defragmentation_moves_large_keys_in_steps() {
     for n in 0..500 {
         run(
             &mut connection,
-            &format!("TOPK.ADD top:0 {}", numbers(ITEMS + n * 10, 10)),
+            &format!("TOPK.ADD top:0 {}", long_items(ITEMS + n * 10, 10)),
         );
         run(
             &mut connection,

@@ -464,6 +464,14 @@ pub fn numbers(first: u32, count: u32) -> String {
     numbers.join(" ")
 }
 
+/// Items of 20 bytes, which have a block of their own in a top-k.
+pub fn long_items(first: u32, count: u32) -> String {
+    let items: Vec<_> = (first..first + count)
+        .map(|n| format!("item:{n:015}"))
+        .collect();
+    items.join(" ")
+}
+
 /// The numbers of a last argument `FIRST..END`, and the command before it.
 pub fn range(command: &str) -> Option<(&str, std::ops::Range<u32>)> {
     let (head, last) = command.rsplit_once(' ')?;

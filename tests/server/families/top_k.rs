@@ -2,8 +2,8 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, Growth, INSERT, Memory, MemoryCase,
-    RandomCommands, Refusal, UPDATE, Usage, at_most, equal, first_windowed, growth, memory_case,
-    numbers, windowed, with_command, write,
+    RandomCommands, Refusal, UPDATE, Usage, at_most, equal, first_windowed, growth, long_items,
+    memory_case, numbers, windowed, with_command, write,
 };
 use crate::workload::{with_items, words};
 
@@ -114,7 +114,7 @@ pub const FAMILY: Family = Family {
         create: |key, n| {
             vec![
                 format!("TOPK.RESERVE {key} 20 {} 4 0.9", 8 + n % 400),
-                format!("TOPK.ADD {key} {}", numbers(n, 100)),
+                format!("TOPK.ADD {key} {}", long_items(n, 100)),
             ]
         },
         write: |key, n| format!("TOPK.ADD {key} {}", numbers(n, 10)),
