@@ -38,11 +38,8 @@ impl Subject for Chain {
         let items: Vec<_> = (0..80u8).map(|item| [item]).collect();
         let (slices, mut found) = (items.iter().map(<[u8; 1]>::as_slice), Vec::new());
         self.contains_each(slices.clone(), |is_found| found.push(is_found));
-        assert!(
-            slices
-                .map(|item| self.contains(item))
-                .eq(found.iter().copied())
-        );
+        let is_right = (slices.map(|item| self.contains(item))).eq(found.iter().copied());
+        assert!(is_right);
         (self.capacity(), self.bit_bytes(), found)
     }
 

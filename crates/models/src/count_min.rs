@@ -28,11 +28,8 @@ impl Subject for CountMin {
         let (mut one_by_one, mut results) = (self.try_clone().expect("enough memory"), Vec::new());
         let slices = items.iter().map(|(item, by)| (&item[..], *by));
         self.increment_all(slices.clone(), NO_LIMIT, |_, result| results.push(result));
-        assert!(
-            slices
-                .map(|(item, by)| one_by_one.increment(item, by))
-                .eq(results)
-        );
+        let is_right = (slices.map(|(item, by)| one_by_one.increment(item, by))).eq(results);
+        assert!(is_right);
         assert_eq!(*self, one_by_one);
         let copy = one_by_one;
         for weight in [0, 1, -1, 2, 1 << 33, i64::MAX, i64::MIN] {
@@ -149,8 +146,7 @@ impl Cells {
 
     fn columns(&self, item: &[u8]) -> Vec<usize> {
         let rows = self.rows.iter().enumerate();
-        rows.map(|(number, row)| murmur2(item, number as u32) as usize % row.len())
-            .collect()
+        (rows.map(|(number, row)| murmur2(item, number as u32) as usize % row.len())).collect()
     }
 
     fn query(&self, item: &[u8]) -> u64 {
@@ -268,8 +264,7 @@ impl Model for CountMinModel {
                 }
                 let others = others.iter().copied();
                 sketch.increment_all(others, limit, |_, result| results.push(result));
-                let one_by_one = increments
-                    .iter()
+                let one_by_one = (increments.iter())
                     .map(|(item, by)| self.cells.increment_limited(item, *by, limit));
                 assert!(one_by_one.eq(results));
             }
@@ -277,9 +272,8 @@ impl Model for CountMinModel {
                 let (increments, mut results) = (increments(input), Vec::new());
                 let items = increments.iter().copied();
                 sketch.increment_all(items, NO_LIMIT, |_, result| results.push(result));
-                let one_by_one = increments
-                    .iter()
-                    .map(|(item, by)| self.cells.increment(item, *by));
+                let one_by_one =
+                    (increments.iter()).map(|(item, by)| self.cells.increment(item, *by));
                 assert!(one_by_one.eq(results));
             }
             180..=209 => {
@@ -293,9 +287,8 @@ impl Model for CountMinModel {
                     _ => amount(input),
                 };
                 let len = input.byte() % 12;
-                let sources: Vec<_> = (0..len)
-                    .map(|_| (input.byte() & 1 == 0, weight(input)))
-                    .collect();
+                let sources: Vec<_> =
+                    ((0..len).map(|_| (input.byte() & 1 == 0, weight(input)))).collect();
                 let with_models: Vec<_> = (sources.iter())
                     .map(|&(own, weight)| (if own { &self.cells } else { &self.other.1 }, weight))
                     .collect();

@@ -41,12 +41,8 @@ impl Subject for CuckooFilter {
         let items: Vec<_> = (0..40u8).map(|item| [item]).collect();
         let (slices, mut found) = (items.iter().map(<[u8; 1]>::as_slice), Vec::new());
         self.contains_each(slices.clone(), |is_found| found.push(is_found));
-        assert!(
-            slices
-                .clone()
-                .map(|item| self.contains(item))
-                .eq(found.iter().copied())
-        );
+        let is_right = (slices.clone().map(|item| self.contains(item))).eq(found.iter().copied());
+        assert!(is_right);
         let counts: Vec<_> = slices.map(|item| self.count(item)).collect();
         assert!(counts.iter().map(|count| *count > 0).eq(found));
         (self.nominal_bytes(), counts)

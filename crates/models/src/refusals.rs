@@ -129,10 +129,8 @@ pub fn check<T: Subject>(bytes: &[u8], faults: &dyn Faults) -> Runs {
                     assert!(state == after, "{what}: another state");
                 } else {
                     // Another attempt succeeds.
-                    assert!(
-                        operation(&mut value, faults) == expected,
-                        "{what}: then an error"
-                    );
+                    let is_equal = operation(&mut value, faults) == expected;
+                    assert!(is_equal, "{what}: then an error");
                     assert!(digest(&value) == after, "{what}: then another state");
                 }
             }

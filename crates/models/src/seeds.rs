@@ -20,9 +20,8 @@ pub fn payloads() -> Vec<Vec<u8>> {
     }
     paths.retain(|path| path.extension().is_some_and(|kind| kind == "dump"));
     paths.sort();
-    let mut payloads: Vec<_> = (paths.iter())
-        .map(|path| fs::read(path).expect("a golden payload"))
-        .collect();
+    let mut payloads: Vec<_> =
+        ((paths.iter()).map(|path| fs::read(path).expect("a golden payload"))).collect();
     payloads.extend(TYPES.iter().flat_map(|of| (of.samples)()));
     payloads.retain(|payload| payload.len() <= MAX_BYTES);
     payloads
@@ -31,9 +30,7 @@ pub fn payloads() -> Vec<Vec<u8>> {
 /// Valid stored forms of a type, as inputs of [`stored`](super::stored::stored).
 pub fn stored(name: &str) -> Vec<Vec<u8>> {
     let of_payloads = payloads();
-    let of_payloads = of_payloads
-        .iter()
-        .filter_map(|payload| dump::seeds(payload));
+    let of_payloads = (of_payloads.iter()).filter_map(|payload| dump::seeds(payload));
     let of_type = of_payloads.filter(|(of, _)| *of == name);
     let mut seeds: Vec<_> = of_type.flat_map(|(_, seeds)| seeds).collect();
     seeds.retain(|seed| seed.len() <= MAX_BYTES);

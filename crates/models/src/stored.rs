@@ -96,10 +96,8 @@ pub fn exercise<T: Subject>(mut value: T) {
             }
             value.expire();
         }
-        assert!(
-            digest(&copy) == digest(&value),
-            "a copy continues in another way"
-        );
+        let is_equal = digest(&copy) == digest(&value);
+        assert!(is_equal, "a copy continues in another way");
         assert_eq!(read(&copy), read(&value));
         reloads(&value);
     }
@@ -122,10 +120,8 @@ pub fn advance<T: Stored>(value: &mut T, pane: u64) {
     assert_eq!(value.advance(pane), newest < pane.min(max));
     let after = value.timeline().expect("a window").newest();
     assert_eq!(after, newest.max(pane.min(max)));
-    assert!(
-        pane > newest || digest(value) == before.0,
-        "nothing must change"
-    );
+    let is_unchanged = pane > newest || digest(value) == before.0;
+    assert!(is_unchanged, "nothing must change");
 }
 
 /// Times before, at and after the newest pane.
@@ -135,8 +131,7 @@ pub fn times(value: &impl Timed) -> Vec<u64> {
     };
     let (newest, panes) = (timeline.newest(), timeline.window().units());
     let ahead = [0, 1, panes / 2, panes, panes + 1].map(|ahead| newest.saturating_add(ahead));
-    [0].into_iter()
-        .chain(ahead)
+    ([0].into_iter().chain(ahead))
         .chain([u64::MAX, newest])
         // The number of a unit has 63 bits.
         .map(|unit| unit.min(i64::MAX.cast_unsigned()))
@@ -195,10 +190,8 @@ pub fn reloads<T: Subject>(value: &T) {
         assert!(digest(&again) == digest(value), "the loaded value differs");
     }
     if again.has_header() {
-        assert!(
-            digest(&from_chunks(&again)) == digest(&reloaded(&again)),
-            "the value loaded from chunks differs"
-        );
+        let is_equal = digest(&from_chunks(&again)) == digest(&reloaded(&again));
+        assert!(is_equal, "the value loaded from chunks differs");
     }
 }
 

@@ -157,22 +157,18 @@ impl Nodes {
     }
 
     fn compress(&mut self) {
-        self.nodes
-            .sort_by(|a, b| a.0.partial_cmp(&b.0).expect("no nan"));
+        (self.nodes).sort_by(|a, b| a.0.partial_cmp(&b.0).expect("no nan"));
         let mut walked = Walk::new(self);
         walked.add(&self.nodes, i64::MAX);
         // Otherwise, no two samples are merged, not even those in the middle.
         let merges = walked.allows(((walked.all - 2.0) / 2.0).floor(), 2.0);
         let runs: Vec<_> = self.nodes.chunk_by(|a, b| a.0 == b.0).collect();
         // A run begins with a sample: heavier nodes before it are single ones.
-        let runs: Vec<_> = runs
-            .into_iter()
+        let runs: Vec<_> = (runs.into_iter())
             .flat_map(|equal| {
                 let heavy = equal.iter().take_while(|node| node.1 > 1).count();
                 let (heavy, run) = equal.split_at(heavy);
-                heavy
-                    .chunks(1)
-                    .chain(Some(run).filter(|run| !run.is_empty()))
+                (heavy.chunks(1)).chain(Some(run).filter(|run| !run.is_empty()))
             })
             .collect();
         let has_runs = runs.iter().any(|run| run.len() > 1);
@@ -201,20 +197,15 @@ impl Nodes {
             n => vec![(run[0].0, 1); n as usize],
         };
         let is_exact = runs.iter().all(|run| run.len() > 1 || run[0].1 == 1);
-        let repeated = runs
-            .iter()
-            .filter(|run| run.len() > 1)
-            .map(|run| weight(run));
+        let repeated = (runs.iter().filter(|run| run.len() > 1)).map(|run| weight(run));
         let repeated: i64 = repeated.sum();
         let len: i64 = runs.iter().map(|run| weight(run).min(run_len)).sum();
         let are_few = runs.len() as i64 <= c || 2 * repeated >= all && len <= run_len * c;
         if repeated > 0 && is_exact && are_few {
             return runs.iter().flat_map(|run| shortened(run)).collect();
         }
-        let mut heavy: Vec<_> = runs
-            .iter()
-            .filter(|run| run.len() > 1 && weight(run) > 2)
-            .collect();
+        let mut heavy: Vec<_> =
+            (runs.iter().filter(|run| run.len() > 1 && weight(run) > 2)).collect();
         heavy.sort_by_key(|run| {
             let mixed = run[0].0.to_bits().wrapping_mul(0x9e37_79b9_7f4a_7c15);
             std::cmp::Reverse((weight(run), mixed))
@@ -306,9 +297,7 @@ impl Nodes {
             }
         }
         let means = nodes.iter().map(|node| node.0);
-        let between = nodes
-            .windows(2)
-            .map(|pair| pair[0].0 / 2.0 + pair[1].0 / 2.0);
+        let between = (nodes.windows(2)).map(|pair| pair[0].0 / 2.0 + pair[1].0 / 2.0);
         let edges = [f64::MIN, -0.0, 0.0, 5e-324, f64::MAX, self.min, self.max];
         for x in means.chain(between).chain(edges) {
             assert_close(compressed.cdf(x), expected.cdf(x));
@@ -383,10 +372,8 @@ impl Walk {
 
 fn assert_close(got: f64, want: f64) {
     let is_close = (got - want).abs() <= 1e-12 * want.abs().max(1.0);
-    assert!(
-        is_close || got.is_nan() && want.is_nan(),
-        "{got} for {want}"
-    );
+    let is_equal = is_close || got.is_nan() && want.is_nan();
+    assert!(is_equal, "{got} for {want}");
 }
 
 /// Queries by linear searches in the compressed nodes.

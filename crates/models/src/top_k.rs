@@ -59,9 +59,8 @@ impl Table {
 
     fn places(&self, item: &[u8]) -> impl Iterator<Item = usize> + use<> {
         let (width, depth) = (self.width, self.buckets.len() as u32 / self.width);
-        let places: Vec<usize> = (0..depth)
-            .map(|row| (row * width + murmur2(item, row) % width) as usize)
-            .collect();
+        let places: Vec<usize> =
+            ((0..depth).map(|row| (row * width + murmur2(item, row) % width) as usize)).collect();
         places.into_iter()
     }
 
@@ -91,10 +90,7 @@ impl Table {
 
     /// The stored form.
     pub fn bytes(&self) -> Vec<u8> {
-        let numbers = self
-            .buckets
-            .iter()
-            .flat_map(|&(owner, count)| [owner, count]);
+        let numbers = (self.buckets.iter()).flat_map(|&(owner, count)| [owner, count]);
         numbers.flat_map(u32::to_le_bytes).collect()
     }
 }
@@ -199,9 +195,8 @@ impl TopKModel {
 
     fn list(&self) -> List {
         let elements = self.heap.0.iter().filter(|element| element.0 > 0);
-        let mut list: List = elements
-            .map(|(count, item)| (item.clone().expect("an item"), *count))
-            .collect();
+        let mut list: List =
+            (elements.map(|(count, item)| (item.clone().expect("an item"), *count))).collect();
         list.sort_by_key(|element| std::cmp::Reverse(element.1));
         list
     }

@@ -72,16 +72,10 @@ impl Subject for ValkeyChain {
         let items: Vec<_> = (0..80u8).map(|item| [item]).collect();
         let (slices, mut found) = (items.iter().map(<[u8; 1]>::as_slice), Vec::new());
         self.contains_each(slices.clone(), |is_found| found.push(is_found));
-        assert!(
-            slices
-                .map(|item| self.contains(item))
-                .eq(found.iter().copied())
-        );
+        let is_right = (slices.map(|item| self.contains(item))).eq(found.iter().copied());
+        assert!(is_right);
         assert!(self.items() <= self.capacity());
-        let bytes = self
-            .filters()
-            .iter()
-            .map(|filter| filter.bits().len() as u64);
+        let bytes = (self.filters().iter()).map(|filter| filter.bits().len() as u64);
         assert_eq!(self.bit_bytes(), bytes.sum());
         simulations_agree(self, 1 << 18);
         (self.capacity(), self.bit_bytes(), found)
@@ -164,10 +158,7 @@ pub struct ValkeyModel {
 
 impl ValkeyModel {
     fn size(&self) -> u64 {
-        let bytes = self
-            .filters
-            .iter()
-            .map(|filter| filter.bits.len() as u64 / 8);
+        let bytes = (self.filters.iter()).map(|filter| filter.bits.len() as u64 / 8);
         48 + 8 * self.slots + 208 * self.filters.len() as u64 + bytes.sum::<u64>()
     }
 
@@ -360,11 +351,7 @@ impl Model for ValkeyModel {
 
     fn check(&self, chain: &ValkeyChain) {
         assert_eq!(chain.filters().len(), self.filters.len());
-        let capacity = self
-            .filters
-            .iter()
-            .map(|filter| filter.capacity)
-            .sum::<u64>();
+        let capacity = (self.filters.iter().map(|filter| filter.capacity)).sum::<u64>();
         assert_eq!(chain.capacity(), capacity);
         for (index, (filter, expected)) in chain.filters().iter().zip(&self.filters).enumerate() {
             assert_eq!(filter.items(), expected.items);

@@ -247,9 +247,7 @@ mod tests {
             vec.resize(len, Arc::clone(&element));
             let mut narrow = NarrowVec::from(vec);
             assert_eq!(narrow.len(), len);
-            narrow
-                .iter_mut()
-                .for_each(|each| *each = Arc::clone(&element));
+            (narrow.iter_mut()).for_each(|each| *each = Arc::clone(&element));
             let mut mover = MovesAll::default();
             narrow.change(|vec| mover.relocate(vec));
             assert_eq!(mover.moves, 1);

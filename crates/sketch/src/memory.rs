@@ -288,9 +288,7 @@ mod tests {
     #[test]
     fn impossible_capacities_are_refused() {
         let bytes = (usize::MAX as u64).saturating_mul(8);
-        assert_eq!(
-            with_capacity::<u64>(usize::MAX).unwrap_err(),
-            OutOfMemory { bytes }
-        );
+        let refused = with_capacity::<u64>(usize::MAX).unwrap_err();
+        assert_eq!(refused, OutOfMemory { bytes });
     }
 }

@@ -96,17 +96,29 @@ pub fn from_chunks<T: Stored>(value: &T, max_bytes: usize) -> T {
     copy
 }
 
-/// The number of blocks, which are all visited and can be moved, and their bytes.
-pub fn blocks(value: &mut impl Blocks) -> (usize, u64) {
-    let (mut shown, mut bytes) = (Addresses::default(), Bytes::default());
-    value.for_each_block(&mut shown);
+/// The bytes of all blocks.
+pub fn bytes(value: &impl Blocks) -> u64 {
+    let mut bytes = Bytes::default();
     value.for_each_block(&mut bytes);
+    bytes.0
+}
+
+/// Moves all blocks. Returns the number of indexes of blocks, and of moves.
+pub fn move_all(value: &mut impl Blocks) -> (usize, usize) {
     let (mut mover, mut index) = (MovesAll::default(), 0);
     while value.relocate_block(index, &mut mover) {
         index += 1;
     }
-    assert_eq!(mover.moves, shown.0.len());
-    (mover.moves, bytes.0)
+    (index, mover.moves)
+}
+
+/// The number of blocks, which are all visited and can be moved, and their bytes.
+pub fn blocks(value: &mut impl Blocks) -> (usize, u64) {
+    let (mut shown, bytes) = (Addresses::default(), bytes(value));
+    value.for_each_block(&mut shown);
+    let (_, moves) = move_all(value);
+    assert_eq!(moves, shown.0.len());
+    (moves, bytes)
 }
 
 /// The bits of a number; all nans are equal.

@@ -27,10 +27,7 @@ fn created<T: DataType>(commands: &[(String, i64, Vec<u8>)], options: &T::LoadOp
     if let [(command, 0, payload)] = commands {
         assert_eq!(command, "RESTORE");
         let (id, mut values) = Values::from_dump(payload).expect("a payload");
-        let name = T::TYPE_NAME
-            .to_bytes()
-            .first_chunk()
-            .expect("nine characters");
+        let name = (T::TYPE_NAME.to_bytes().first_chunk()).expect("nine characters");
         assert_eq!(id, type_id(name, T::ENCODING_VERSION));
         return T::load(&mut values, T::ENCODING_VERSION, options).expect("our values");
     }
@@ -117,20 +114,13 @@ fn values_above_64_mebibytes_are_rewritten_in_chunks_of_4() {
         rewrite(&sketch, &mut recorder, CountMin::MAX_RESTORE_BYTES).expect("memory");
         assert_eq!(recorder.0[0].0, command);
         assert_eq!(recorder.0.len(), commands);
-        assert!(
-            recorder
-                .0
-                .iter()
-                .skip(1)
-                .all(|(.., chunk)| chunk.len() <= CHUNK_BYTES)
-        );
+        let are_small = (recorder.0.iter().skip(1)).all(|(.., chunk)| chunk.len() <= CHUNK_BYTES);
+        assert!(are_small);
     }
 }
 
 #[test]
 fn filters_are_rewritten_in_chunks() {
-    assert_eq!(
-        (Chain::MAX_RESTORE_BYTES, CuckooFilter::MAX_RESTORE_BYTES),
-        (0, 0)
-    );
+    let limits = (Chain::MAX_RESTORE_BYTES, CuckooFilter::MAX_RESTORE_BYTES);
+    assert_eq!(limits, (0, 0));
 }

@@ -190,10 +190,7 @@ mod tests {
                 let bytes = if path == smallest { "1000" } else { "2000" };
                 (format!("sys/fs/cgroup/{path}/memory.max"), bytes)
             });
-            let files: Vec<_> = paths
-                .iter()
-                .map(|(path, text)| (&path[..], *text))
-                .collect();
+            let files: Vec<_> = (paths.iter().map(|(path, text)| (&path[..], *text))).collect();
             assert_eq!(limit("0::/a/b/c/d", UNIFIED, &files), 1000, "{smallest}");
         }
     }
@@ -256,11 +253,8 @@ mod tests {
             "1 2 3 / /a - cgroup",
             "1 2 3 / /a - cgroup a",
         ] {
-            assert_eq!(
-                limit("0::/a\n1:memory:/a\n::\n:", mounts, &[]),
-                u64::MAX,
-                "{mounts}"
-            );
+            let found = limit("0::/a\n1:memory:/a\n::\n:", mounts, &[]);
+            assert_eq!(found, u64::MAX, "{mounts}");
         }
     }
 

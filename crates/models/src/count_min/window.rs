@@ -37,11 +37,9 @@ impl Subject for CountMinWindow {
         self.increment_all(slices.clone(), NO_LIMIT, budget, |_, result| {
             results.push(result);
         });
-        assert!(
-            slices
-                .map(|(item, by)| one_by_one.increment(item, by, budget))
-                .eq(results)
-        );
+        let is_right =
+            (slices.map(|(item, by)| one_by_one.increment(item, by, budget))).eq(results);
+        assert!(is_right);
         assert!(*self == one_by_one, "single increments give another sketch");
         let mut later = one_by_one;
         later.advance(self.timeline().newest() + 1);
@@ -132,9 +130,7 @@ impl Size {
     }
 
     fn columns(self, hash: u64) -> Vec<usize> {
-        (0..self.depth)
-            .map(|row| column(hash, row, self.width))
-            .collect()
+        ((0..self.depth).map(|row| column(hash, row, self.width))).collect()
     }
 
     /// The array in which each cell is the largest count of the items that share it.
@@ -227,17 +223,11 @@ impl Pane {
     }
 
     fn largest(&mut self) -> u128 {
-        self.cells()
-            .into_iter()
-            .map(|count| *count)
-            .max()
-            .unwrap_or(0)
+        (self.cells().into_iter().map(|count| *count).max()).unwrap_or(0)
     }
 
     fn with_at_most(mut self, max: u128) -> Self {
-        self.cells()
-            .into_iter()
-            .for_each(|count| *count = max.min(*count));
+        (self.cells().into_iter()).for_each(|count| *count = max.min(*count));
         self
     }
 
@@ -336,8 +326,7 @@ impl PanesByUnit {
                     _ => Counts::Exact(BTreeMap::new()),
                 },
             });
-            self.dimensions
-                .increment(pane, item, by.unsigned_abs().into());
+            (self.dimensions).increment(pane, item, by.unsigned_abs().into());
             let panes = changed.panes.values();
             let estimates = panes.map(|pane| self.dimensions.estimate(pane, item));
             if estimates.sum::<u128>() > self.dimensions.max_count()
@@ -375,10 +364,7 @@ impl PanesByUnit {
         let operands = operands.map(|(operand, weight)| (operand.advanced(newest), weight));
         let mut merged = self.advanced(newest);
         merged.panes.clear();
-        for first in operands
-            .iter()
-            .flat_map(|(operand, _)| operand.panes.keys())
-        {
+        for first in (operands.iter()).flat_map(|(operand, _)| operand.panes.keys()) {
             let panes = operands.iter().filter(|(_, weight)| *weight > 0);
             let panes = panes.filter_map(|(operand, weight)| {
                 Some(operand.panes.get(first)?.clone().times(*weight))
@@ -427,9 +413,7 @@ impl PanesByUnit {
                 Counts::Array(rows) => {
                     integers.push(0);
                     let bytes = rows.iter().flatten().flat_map(|cell| {
-                        cell.to_le_bytes()
-                            .into_iter()
-                            .take(cell_size.bytes() as usize)
+                        (cell.to_le_bytes().into_iter()).take(cell_size.bytes() as usize)
                     });
                     cells = Some(Value::Bytes(bytes.collect()));
                 }
@@ -511,8 +495,7 @@ impl WindowedModel for WindowModel {
                     |(&(_, by), result): (&(_, i64), &Result<_, _>)| by > 0 && result.is_ok();
                 let is_changed = increments.iter().zip(&results).any(is_change);
                 assert_eq!(digest(sketch) != before, is_changed);
-                let one_by_one = increments
-                    .iter()
+                let one_by_one = (increments.iter())
                     .map(|(item, by)| self.panes.increment_limited(item, *by, limit));
                 assert!(one_by_one.eq(results));
             }
@@ -530,9 +513,8 @@ impl WindowedModel for WindowModel {
                     assert!(result.is_ok(), "{result:?}");
                 });
                 assert_eq!(values(&replica).values, values(sketch).values);
-                let one_by_one = increments
-                    .iter()
-                    .map(|(item, by)| self.panes.increment(item, *by));
+                let one_by_one =
+                    (increments.iter()).map(|(item, by)| self.panes.increment(item, *by));
                 assert!(one_by_one.eq(results));
             }
             190..=219 => {
@@ -566,9 +548,7 @@ impl WindowedModel for WindowModel {
         assert_eq!(u128::from(sketch.total(panes)), self.panes.total(current));
         let items: Vec<_> = (0..=40u8).map(|n| vec![n; usize::from(n) % 14]).collect();
         let slices = || items.iter().map(Vec::as_slice);
-        let counts: Vec<_> = slices()
-            .map(|item| self.panes.query(item, current))
-            .collect();
+        let counts: Vec<_> = (slices().map(|item| self.panes.query(item, current))).collect();
         let mut estimates = Vec::new();
         sketch.query_all(slices(), panes, |estimate| estimates.push(estimate));
         assert_eq!(estimates, counts);

@@ -22,9 +22,7 @@ impl Subject for TDigestWindow {
 
     fn add(&mut self, _item: &[u8], number: i64) {
         let before = self.observations_at(Panes::ALL);
-        let is_added = self
-            .add_within(&[number as f64; 3], Budget::new(&allows))
-            .is_ok();
+        let is_added = (self.add_within(&[number as f64; 3], Budget::new(&allows))).is_ok();
         let added = if is_added { 3 } else { 0 };
         // A compression of the newest pane rounds large weights to doubles.
         let after = self.observations_at(Panes::ALL);
@@ -51,9 +49,7 @@ fn read_with(digest: &TDigestWindow, cache: &mut WindowCache, current: u64) -> V
     let ranges = ranges.expect("enough memory").into_iter();
     let totals = ranges.map(|range| digest.pane_total(range.first));
     assert_eq!(totals.sum::<u64>(), all.cast_unsigned());
-    let source = digest
-        .digest_at(panes, cache, Budget::UNLIMITED)
-        .expect("enough memory");
+    let source = (digest.digest_at(panes, cache, Budget::UNLIMITED)).expect("enough memory");
     assert!(all >= MAX_EXACT || source.observations() == all);
     if let Ok(merged) = TDigest::merge(3, &[&source, &source], Budget::UNLIMITED) {
         check_digest(&merged);
@@ -149,8 +145,7 @@ impl WindowedModel for WindowModel {
                 assert_eq!(result.is_ok(), is_finite);
             }
             if is_finite {
-                self.samples
-                    .extend(samples.iter().map(|&sample| (self.newest, sample)));
+                (self.samples).extend(samples.iter().map(|&sample| (self.newest, sample)));
                 if !samples.is_empty() {
                     let empty = || Nodes::new(self.compression);
                     self.panes.newest().get_or_insert_with(empty).add(&samples);
@@ -203,9 +198,8 @@ impl WindowedModel for WindowModel {
         // Extreme doubles are merged in another way than in the model.
         if !self.is_wild {
             let live = self.panes.live().split_last().expect("the newest pane").1;
-            let stored = live
-                .iter()
-                .filter_map(|pane| Some((pane.first, pane.content.as_ref()?)));
+            let stored =
+                (live.iter()).filter_map(|pane| Some((pane.first, pane.content.as_ref()?)));
             let stored = stored.map(|(first, nodes)| {
                 let first = u64::try_from(first).expect("a unit");
                 (

@@ -96,9 +96,7 @@ impl PaneTable {
 
     /// The lobby with the smaller count, the first of equal ones.
     fn smaller_lobby(&self, pair: [usize; 2]) -> Place {
-        let smaller = Self::lobbies(pair)
-            .into_iter()
-            .min_by_key(|&place| self.count(place));
+        let smaller = (Self::lobbies(pair).into_iter()).min_by_key(|&place| self.count(place));
         smaller.expect("lobbies")
     }
 

@@ -78,8 +78,7 @@ fn add(sketch: &mut TopKWindow, item: &[u8], increment: u32) -> Result<Added, Ou
     let before = digest(sketch);
     let hash = sketch.hash(item);
     let mut changes = BlockChanges::<()>::default();
-    let added = sketch
-        .add_hashed(item, &hash, increment, Budget::new(&allows), &mut changes)
+    let added = (sketch.add_hashed(item, &hash, increment, Budget::new(&allows), &mut changes))
         .map(|added| (added.expelled.map(<[u8]>::to_vec), added.changed));
     let changed = digest(sketch) != before;
     assert_eq!(added.as_ref().is_ok_and(|added| added.1), changed);
@@ -143,9 +142,8 @@ impl Pane {
         let mut sums: Vec<_> = items.into_iter().map(sum).collect();
         sums.sort();
         sums.truncate(k);
-        let counts: Vec<u64> = (sums.iter())
-            .map(|(_, item)| self.estimate(item) + younger.estimate(item))
-            .collect();
+        let counts: Vec<u64> =
+            ((sums.iter()).map(|(_, item)| self.estimate(item) + younger.estimate(item))).collect();
         self.table.merge(&younger.table);
         for ((_, item), count) in sums.iter().zip(counts).rev() {
             let count = u32::try_from(count).unwrap_or(u32::MAX);
@@ -250,10 +248,7 @@ impl WindowModel {
     fn remove_unused(&mut self, item: &[u8]) {
         let is_listed = self.panes.iter().any(|pane| pane.listed.contains(item));
         let is_used = is_listed || self.heap.find(item).or(self.list.find(item)).is_some();
-        let number = self
-            .candidates
-            .iter()
-            .position(|candidate| candidate == item);
+        let number = (self.candidates.iter()).position(|candidate| candidate == item);
         if let Some(number) = number.filter(|_| !is_used) {
             self.candidates.swap_remove(number);
         }
@@ -313,9 +308,8 @@ impl WindowModel {
             return self.largest(current);
         }
         let elements = self.list.0.iter().filter(|element| element.0 > 0);
-        let mut list: List = elements
-            .map(|(count, item)| (item.clone().expect("an item"), *count))
-            .collect();
+        let mut list: List =
+            (elements.map(|(count, item)| (item.clone().expect("an item"), *count))).collect();
         sort(&mut list);
         list
     }
@@ -448,9 +442,7 @@ impl WindowedModel for WindowModel {
                 units.insert(end + self.window.panes() * 2 * length + length);
             }
         }
-        for unit in units
-            .into_iter()
-            .filter(|&unit| self.newest < unit && unit <= pane)
+        for unit in ((units.into_iter()).filter(|&unit| self.newest < unit && unit <= pane))
             .collect::<Vec<_>>()
         {
             self.newest = unit;
@@ -481,10 +473,7 @@ impl WindowedModel for WindowModel {
             assert_eq!(count, self.count(&item, current));
             let is_exact = self.first == WITHOUT_COLLISIONS.1;
             let exact = self.counted(current).map(|pane| {
-                let count = pane
-                    .counts
-                    .get(&pane.table.fingerprint(&item))
-                    .unwrap_or(&0);
+                let count = (pane.counts.get(&pane.table.fingerprint(&item))).unwrap_or(&0);
                 (*count).min(u32::MAX.into())
             });
             let exact = exact.sum::<u64>();

@@ -47,10 +47,7 @@ impl Subject for BloomWindow {
         let (items, mut found) = ([&b""[..], b"a", b"b", b"abcdefgh"], Vec::new());
         self.contains_each(items, panes, |is_found| found.push(is_found));
         assert_eq!(found, items.map(|item| self.contains(item, panes)));
-        let totals = self
-            .timeline()
-            .counted(panes)
-            .map(|pane| self.pane_total(pane));
+        let totals = (self.timeline().counted(panes)).map(|pane| self.pane_total(pane));
         assert_eq!(self.items(panes), totals.sum());
         let of_sub_filters = self.sub_filters(panes).map(|each| each.items);
         assert_eq!(self.items(panes), of_sub_filters.sum());
@@ -73,10 +70,8 @@ impl BloomModel {
         let before = (digest(filter), filter.num_sub_filters());
         match filter.add(item, Budget::new(&allows)) {
             Ok(addition) => {
-                assert!(
-                    addition != Addition::New || pane.is_none(),
-                    "false negative"
-                );
+                let is_possible = addition != Addition::New || pane.is_none();
+                assert!(is_possible, "false negative");
                 let expected = match pane {
                     None => Addition::New,
                     Some(pane) if pane < timeline.newest() => Addition::Refreshed,

@@ -59,10 +59,7 @@ impl Subject for CuckooWindow {
         assert_eq!(found, items.map(|item| self.contains(item, panes)));
         let counts = items.map(|item| self.count(item, panes));
         assert_eq!(found, counts.map(|count| count > 0));
-        let totals = self
-            .timeline()
-            .counted(panes)
-            .map(|pane| self.pane_total(pane));
+        let totals = (self.timeline().counted(panes)).map(|pane| self.pane_total(pane));
         assert_eq!(self.items(panes), totals.sum());
         let of_sub_filters = self.sub_filters(panes).map(|each| each.items);
         assert_eq!(self.items(panes), of_sub_filters.sum());
@@ -83,9 +80,7 @@ impl CuckooModel {
         let (before, count) = (digest(filter), filter.count(item, Panes::ALL));
         let result = match is_unique {
             true => filter.insert_unique(item, Budget::new(&allows)),
-            false => filter
-                .insert_item(item, Budget::new(&allows))
-                .map(|()| true),
+            false => (filter.insert_item(item, Budget::new(&allows))).map(|()| true),
         };
         if let Err(error) = result {
             assert_eq!(error == Error::Full, filter.expansion() == 0);
@@ -94,10 +89,8 @@ impl CuckooModel {
         }
         let is_inserted = result == Ok(true);
         assert_eq!(is_inserted, digest(filter) != before);
-        assert_eq!(
-            filter.count(item, Panes::ALL),
-            count + u64::from(is_inserted)
-        );
+        let expected = count + u64::from(is_inserted);
+        assert_eq!(filter.count(item, Panes::ALL), expected);
         if is_inserted {
             let newest = filter.timeline().newest();
             self.panes.entry(item.to_vec()).or_default().push(newest);
@@ -125,18 +118,14 @@ impl CuckooModel {
         let counts = |filter: &CuckooWindow| -> Vec<u64> {
             let newest = filter.timeline().newest();
             let ahead = 0..=filter.timeline().window().panes();
-            ahead
-                .map(|ahead| filter.count(item, filter.panes_in(newest + ahead)))
-                .collect()
+            (ahead.map(|ahead| filter.count(item, filter.panes_in(newest + ahead)))).collect()
         };
         let before_each = counts(filter);
         let is_deleted = filter.delete(item);
         assert_eq!(is_deleted, count > 0);
         // The oldest occurrence is deleted, which counts as long as the count is that of now.
         let is_oldest = |of_time: &u64| u64::from(is_deleted && *of_time == count);
-        let expected = before_each
-            .iter()
-            .map(|of_time| of_time - is_oldest(of_time));
+        let expected = (before_each.iter()).map(|of_time| of_time - is_oldest(of_time));
         assert!(expected.eq(counts(filter)), "not the oldest is deleted");
         let deleted = u64::from(is_deleted);
         let after = (filter.items(Panes::ALL), filter.deletes());
@@ -179,9 +168,7 @@ impl WindowedModel for CuckooModel {
                 let mut together = filter.try_clone().expect("enough memory");
                 together.insert_each(slices.clone(), budget, |_| ());
                 together.insert_unique_each(slices.clone(), budget, |_| ());
-                slices
-                    .clone()
-                    .for_each(|item| self.insert(filter, item, false));
+                (slices.clone()).for_each(|item| self.insert(filter, item, false));
                 slices.for_each(|item| self.insert(filter, item, true));
                 assert!(together == *filter, "single insertions give another filter");
             }

@@ -23,9 +23,7 @@ const RANKS = {{
     );
     for (name, errors) in MEASURED.iter() {
         let of_compression = errors.map(|errors| {
-            let pairs = errors
-                .at
-                .map(|(mean, max)| format!("[{},{}]", short(mean), short(max)));
+            let pairs = (errors.at).map(|(mean, max)| format!("[{},{}]", short(mean), short(max)));
             format!("[{}]", pairs.join(","))
         });
         text += &format!("    \"{name}\": [{}],\n", of_compression.join(","));

@@ -1,6 +1,6 @@
 //! Sketches as the recipes use them: clients that a rate limit refuses early, users who miss an impression, and ages of users.
 
-use crate::streams::{Pane, Random, STREAMS};
+use crate::streams::{Random, STREAMS};
 use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Dimensions};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
@@ -80,11 +80,7 @@ pub fn early_refusals() -> [u64; 2] {
             let (mut sent, mut requests) = (0, 0);
             // Without a window, the sketch is new in each hour.
             for number in if panes.is_none() { PANES } else { 0 }..HOURS as u32 * PANES {
-                let pane = Pane {
-                    number,
-                    events: OF_PANE,
-                    k: 100,
-                };
+                let pane = crate::pane(number, OF_PANE, 100);
                 if number % PANES == 0 {
                     accepted.fill(0);
                     (sent, requests) = (0, 0);
@@ -219,20 +215,16 @@ pub fn wrong_ages() -> [f64; 2] {
     };
     let mut set = BloomWindow::new(window, &parameters, Budget::UNLIMITED).expect("a filter");
     let mut random = Random(77);
-    let mut active: Vec<_> = (0..USERS)
-        .map(|user| (random.next_u64() % PANES + PANES, user))
-        .collect();
+    let mut active: Vec<_> =
+        ((0..USERS).map(|user| (random.next_u64() % PANES + PANES, user))).collect();
     active.sort_unstable();
     for &(pane, user) in &active {
         set.advance(pane);
-        set.add(&user.to_le_bytes(), Budget::UNLIMITED)
-            .expect("memory");
+        (set.add(&user.to_le_bytes(), Budget::UNLIMITED)).expect("memory");
     }
     let age = |user: u64| set.last_pane(&user.to_le_bytes(), Panes::ALL);
     assert!(active.iter().all(|&(pane, user)| age(user) >= Some(pane)));
-    let low = active
-        .iter()
-        .filter(|&&(pane, user)| age(user) > Some(pane));
+    let low = (active.iter()).filter(|&&(pane, user)| age(user) > Some(pane));
     let absent = (USERS..2 * USERS).filter(|&user| age(user).is_some());
     [low.count(), absent.count()].map(|count| count as f64 / USERS as f64 * 100.0)
 }

@@ -57,9 +57,7 @@ fn by_creation() -> String {
         ("`CF.RESERVE key 262144 BUCKETSIZE 4`", 262_144, reserved),
     ]
     .map(|(name, capacity, parameters)| {
-        let filters: Vec<_> = (0..FILTERS)
-            .map(|seed| fill(capacity, parameters, seed))
-            .collect();
+        let filters: Vec<_> = ((0..FILTERS).map(|seed| fill(capacity, parameters, seed))).collect();
         let mut row = vec![name.to_owned()];
         row.extend((0..ITEMS.len()).map(|at| {
             let results: Vec<_> = filters.iter().filter_map(|(of, _)| of.get(at)).collect();

@@ -97,8 +97,7 @@ pub static MEASURED: LazyLock<Vec<Measured>> = LazyLock::new(|| {
         )
     };
     let streams = streams::STREAMS.iter().filter(|stream| stream.has_samples);
-    let worst = (streams.map(of_stream))
-        .max_by(|a, b| a.1[1].largest.total_cmp(&b.1[1].largest))
+    let worst = ((streams.map(of_stream)).max_by(|a, b| a.1[1].largest.total_cmp(&b.1[1].largest)))
         .expect("a stream");
     let reals = REALS.iter().map(|kind| {
         let errors = measure(|seed| kind.samples(SAMPLES, seed));
@@ -211,10 +210,8 @@ pub fn merges() -> String {
                 let samples = kind.samples(PARTS * OF_PART, 700 + stream as u64);
                 let mut sorted = samples.clone();
                 sorted.sort_by(f64::total_cmp);
-                let parts: Vec<_> = samples
-                    .chunks(OF_PART)
-                    .map(|part| digest_of(compression, part))
-                    .collect();
+                let parts: Vec<_> =
+                    ((samples.chunks(OF_PART)).map(|part| digest_of(compression, part))).collect();
                 let operands: Vec<_> = parts.iter().collect();
                 let merged = TDigest::merge(compression, &operands, Budget::UNLIMITED);
                 let both = [merged.expect("memory"), digest_of(compression, &samples)];

@@ -1,12 +1,13 @@
 //! Accuracy measurements of each family.
 
 use crate::figure::{Axis, LineChart, Point, Scale, Series};
+use crate::rate_filters::{bloom_of, cuckoo_of};
 use crate::recall::{Counts, counts, panes};
 use crate::streams::{EXPONENTIAL, STREAMS};
 use crate::{Measured, digests, largest_share, per_cent, size, table};
-use roughly_sketch::bloom::{self, Chain};
+use roughly_sketch::bloom::Chain;
 use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Dimensions, dimensions_for};
-use roughly_sketch::cuckoo::{self, CuckooFilter};
+use roughly_sketch::cuckoo::CuckooFilter;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
 use roughly_sketch::t_digest::TDigest;
@@ -49,24 +50,15 @@ pub fn absent_item(number: u64) -> [u8; 8] {
 
 /// False-positive rate of Bloom filters as they fill and grow.
 pub fn bloom() -> Measured {
-    let reserved = |expansion, scaling| bloom::Parameters {
-        capacity: 100_000,
-        error_rate: 0.01,
-        expansion,
-        scaling,
-    };
-    let by_default = bloom::Parameters {
-        capacity: 100,
-        ..reserved(2, true)
-    };
     let kinds = [
-        ("reserved for 100,000, growing", reserved(2, true)),
-        ("reserved for 100,000, NONSCALING", reserved(2, false)),
-        ("created by BF.ADD, for 100", by_default),
+        ("reserved for 100,000, growing", 100_000, true),
+        ("reserved for 100,000, NONSCALING", 100_000, false),
+        ("created by BF.ADD, for 100", 100, true),
     ];
     let mut rows = Vec::new();
     let mut series = Vec::new();
-    for (name, parameters) in kinds {
+    for (name, capacity, scaling) in kinds {
+        let parameters = bloom_of(capacity, 0.01, 2, scaling);
         let mut chain = Chain::new(&parameters, UNLIMITED).expect("a filter");
         let mut points = vec![(0.0, 0.0)];
         let mut number = 0u64;
@@ -139,21 +131,12 @@ pub fn bloom_growth() -> String {
         (2, 100, 20, 4),
     ]
     .map(|(expansion, capacity, repetitions, most)| {
-        let parameters = bloom::Parameters {
-            capacity,
-            error_rate: 0.01,
-            expansion,
-            scaling: true,
-        };
+        let parameters = bloom_of(capacity, 0.01, expansion, true);
         let mut found = [0u64; STEPS.len()];
         for repetition in 0..repetitions {
             let mut chain = Chain::new(&parameters, UNLIMITED).expect("a filter");
             let mut number = repetition << 20;
-            for (step, found) in STEPS
-                .iter()
-                .zip(&mut found)
-                .filter(|(step, _)| **step <= most)
-            {
+            for (step, found) in (STEPS.iter().zip(&mut found)).filter(|(step, _)| **step <= most) {
                 // Until the last sub-filter is full.
                 loop {
                     let last = chain.filters().last().expect("a sub-filter");
@@ -194,11 +177,7 @@ pub fn cuckoo() -> Measured {
     let mut series = Vec::new();
     for bucket_size in [1u8, 2, 4, 8] {
         let filled = |max_iterations: u16, points: &mut Vec<(f64, f64)>| {
-            let parameters = cuckoo::Parameters {
-                bucket_size,
-                max_iterations,
-                expansion: 0,
-            };
+            let parameters = cuckoo_of(bucket_size, max_iterations, 0);
             let mut filter = CuckooFilter::new(SLOTS, parameters, UNLIMITED).expect("a filter");
             let mut number = 0u64;
             while filter.insert(&number.to_le_bytes(), UNLIMITED).is_ok() {
@@ -312,12 +291,9 @@ pub fn count_min() -> Measured {
             (errors.len() - below) as f64 / errors.len() as f64
         };
         let mean = |errors: &[u64]| errors.iter().sum::<u64>() as f64 / errors.len() as f64;
-        let above = streams
-            .each_ref()
-            .map(|(name, bound, errors)| (*name, share_above(errors, *bound)));
-        let means = streams
-            .each_ref()
-            .map(|(name, _, errors)| (*name, mean(errors)));
+        let above =
+            (streams.each_ref()).map(|(name, bound, errors)| (*name, share_above(errors, *bound)));
+        let means = (streams.each_ref()).map(|(name, _, errors)| (*name, mean(errors)));
         let (of_worst, most) = largest(&means);
         let (name, share) = largest(&above);
         assert!(share <= probability, "{name}: {share}");
@@ -332,9 +308,7 @@ pub fn count_min() -> Measured {
         ]);
         let points = (0..=80).map(|step| {
             let limit = 10f64.powf(f64::from(step) / 20.0);
-            let shares = streams
-                .iter()
-                .map(|(_, _, errors)| share_above(errors, limit) * 100.0);
+            let shares = (streams.iter()).map(|(_, _, errors)| share_above(errors, limit) * 100.0);
             (limit, shares.fold(0.0, f64::max))
         });
         series.push(line(

@@ -3,7 +3,7 @@
 //! The share depends on the requests of all clients, divided by the width, so that a thousandth of 100 million requests shows that of
 //! the recipe.
 
-use crate::streams::{Pane, Random, STREAMS, Stream, shuffle};
+use crate::streams::{Random, STREAMS, Stream, shuffle};
 use crate::{largest_share, per_cent, table};
 use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Dimensions};
 use roughly_sketch::memory::Budget;
@@ -72,11 +72,7 @@ fn of_stream(stream: &Stream) -> Load {
     let mut counts = HashMap::new();
     let live = PANES as u32 + 1;
     let of_pane = |number| {
-        let pane = Pane {
-            number,
-            events: REQUESTS as usize / live as usize,
-            k: 100,
-        };
+        let pane = crate::pane(number, REQUESTS as usize / live as usize, 100);
         let mut requests = stream.events(pane, 5);
         requests.retain(|&client| {
             let count = counts.entry(client).or_insert(0);
@@ -183,9 +179,7 @@ pub fn rate_limits() -> String {
     for requests in EQUAL {
         let name = requests.to_string();
         let [spread, burst] = [false, true].map(|is_burst| {
-            let loads: Vec<_> = (0..SEEDS)
-                .map(|seed| equal(requests, is_burst, seed))
-                .collect();
+            let loads: Vec<_> = ((0..SEEDS).map(|seed| equal(requests, is_burst, seed))).collect();
             refused_early(&name, &loads)
         });
         if SHOWN_EQUAL.contains(&requests) {
@@ -200,9 +194,7 @@ pub fn rate_limits() -> String {
     });
     let mut row = vec!["the worst stream of the collection".to_owned()];
     row.extend((0..SHOWN).map(|at| {
-        let largest = of_collection
-            .iter()
-            .max_by(|a, b| a.1[at].total_cmp(&b.1[at]));
+        let largest = (of_collection.iter()).max_by(|a, b| a.1[at].total_cmp(&b.1[at]));
         let (name, shares) = largest.expect("a stream");
         largest_share(name, shares[at])
     }));

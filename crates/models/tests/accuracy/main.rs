@@ -41,7 +41,7 @@ use sample::Sample;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
-use streams::Stream;
+use streams::{Pane, Stream};
 
 /// The marker after a table. The marker before it begins with the name of the table.
 const END: &str = "<!-- end -->";
@@ -87,20 +87,15 @@ fn largest_share(name: &str, share: f64) -> String {
 /// Formats a size in bytes with a unit.
 fn size(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    units
-        .iter()
-        .find(|(shift, _)| bytes >> shift > 0)
-        .map_or_else(
-            || format!("{bytes} bytes"),
-            |(shift, unit)| format!("{:.1} {unit}", bytes as f64 / f64::from(1 << shift)),
-        )
+    (units.iter().find(|(shift, _)| bytes >> shift > 0)).map_or_else(
+        || format!("{bytes} bytes"),
+        |(shift, unit)| format!("{:.1} {unit}", bytes as f64 / f64::from(1 << shift)),
+    )
 }
 
 /// The path of a file of the repository.
 fn page(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .join(path)
+    (Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).join(path)
 }
 
 /// The contents of a file of the repository.
@@ -348,19 +343,18 @@ fn the_top_k_page_shows_the_recall_of_items_of_every_third_unit() {
     assert!(page.contains(&sentence), "{sentence}");
 }
 
+/// A pane of a stream.
+fn pane(number: u32, events: usize, k: usize) -> Pane {
+    Pane { number, events, k }
+}
+
 /// The Python tests use the same streams.
 #[test]
 fn the_streams_of_the_python_tests_are_those_of_the_collection() {
     let streams: Vec<String> = (streams::STREAMS.iter())
         .map(|stream| {
-            let pane = |number| streams::Pane {
-                number,
-                events: 200,
-                k: 5,
-            };
-            let panes: Vec<_> = (0..3)
-                .map(|number| stream.events(pane(number), 1))
-                .collect();
+            let events = |number| stream.events(pane(number, 200, 5), 1);
+            let panes: Vec<_> = (0..3).map(events).collect();
             format!("  {:?}: {panes:?}", stream.name)
         })
         .collect();

@@ -1,6 +1,7 @@
 //! False positives of merged Bloom filters.
 
 use crate::families::absent_item;
+use crate::rate_filters::bloom_of;
 use crate::{check_table, per_cent, table};
 use roughly_sketch::bloom::{Chain, Parameters};
 use roughly_sketch::memory::Budget;
@@ -30,12 +31,7 @@ fn rates() -> String {
         (3_000, false, true),
     ]
     .map(|(capacity, scaling, is_exact)| {
-        let parameters = Parameters {
-            capacity,
-            error_rate: 0.01,
-            expansion: 2,
-            scaling,
-        };
+        let parameters = bloom_of(capacity, 0.01, 2, scaling);
         let mut found = [0; 2];
         for merge in 0..MERGES {
             let first = merge << 32;

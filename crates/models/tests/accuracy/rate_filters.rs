@@ -69,6 +69,28 @@ pub fn bloom_chain(filter: Chain) -> Filled {
     filled(filter, Panes::ALL, |filter, item, _| filter.contains(item))
 }
 
+pub fn bloom_of(
+    capacity: u64,
+    error_rate: f64,
+    expansion: u32,
+    scaling: bool,
+) -> bloom::Parameters {
+    bloom::Parameters {
+        capacity,
+        error_rate,
+        expansion,
+        scaling,
+    }
+}
+
+pub fn cuckoo_of(bucket_size: u8, max_iterations: u16, expansion: u16) -> cuckoo::Parameters {
+    cuckoo::Parameters {
+        bucket_size,
+        max_iterations,
+        expansion,
+    }
+}
+
 /// A Bloom filter to which this many items were added.
 pub fn grown(parameters: bloom::Parameters, added: u64, items: &mut Items) -> Chain {
     let mut filter = Chain::new(&parameters, UNLIMITED).expect("a filter");
@@ -80,12 +102,7 @@ pub fn grown(parameters: bloom::Parameters, added: u64, items: &mut Items) -> Ch
 
 /// A Bloom filter that does not grow, with this share of its capacity in items. Above 1, it is a merge of filters.
 pub fn fixed(capacity: u64, error_rate: f64, share: f64, items: &mut Items) -> Chain {
-    let parameters = bloom::Parameters {
-        capacity,
-        error_rate,
-        expansion: 2,
-        scaling: false,
-    };
+    let parameters = bloom_of(capacity, error_rate, 2, false);
     merged(share, items, &|| {
         Chain::new(&parameters, UNLIMITED).expect("a filter")
     })
@@ -124,9 +141,8 @@ pub fn power_of_two(capacity: u64, error_rate: f64, options: u32) -> Chain {
         Value::Bytes(vec![0; shape.bytes() as usize]),
         Value::Integer(0),
     ];
-    let mut values = Values {
-        values: values.into(),
-    };
+    let values = values.into();
+    let mut values = Values { values };
     Chain::load(&mut values, Chain::ENCODING_VERSION, &()).expect("a filter")
 }
 
@@ -153,11 +169,7 @@ pub fn cuckoo(
     (added, deleted): (u64, u64),
     items: &mut Items,
 ) -> Filled {
-    let parameters = cuckoo::Parameters {
-        bucket_size,
-        max_iterations: 20,
-        expansion,
-    };
+    let parameters = cuckoo_of(bucket_size, 20, expansion);
     let mut filter = CuckooFilter::new(capacity, parameters, UNLIMITED).expect("a filter");
     let mut first_items = items.clone();
     for _ in 0..added {

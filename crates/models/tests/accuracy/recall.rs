@@ -2,7 +2,7 @@
 
 use crate::families::line;
 use crate::figure::{Axis, LineChart, Scale};
-use crate::streams::{Pane, STREAMS, Stream};
+use crate::streams::{STREAMS, Stream};
 use crate::{Measured, table};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
@@ -27,14 +27,8 @@ pub fn counts<'a>(events: impl IntoIterator<Item = &'a u32>) -> Counts {
 
 /// Twelve panes of a stream.
 pub fn panes(stream: &Stream, events: usize, k: u64, seed: u64) -> Vec<u32> {
-    let pane = |number| Pane {
-        number,
-        events: events / 12,
-        k: k as usize,
-    };
-    (0..12)
-        .flat_map(|number| stream.events(pane(number), seed))
-        .collect()
+    let pane = |number| crate::pane(number, events / 12, k as usize);
+    ((0..12).flat_map(|number| stream.events(pane(number), seed))).collect()
 }
 
 /// The number of items of the true top k, and the smallest count of an item that belongs to it: several items may tie for the last rank.
@@ -128,9 +122,7 @@ fn runs(streams: impl Iterator<Item = &'static Stream>, k: u64, seeds: u64) -> R
         (events, counts)
     };
     let of_stream = |stream: &'static Stream| (0..seeds).map(|seed| run(stream, seed)).collect();
-    streams
-        .map(|stream| (stream.name, of_stream(stream)))
-        .collect()
+    (streams.map(|stream| (stream.name, of_stream(stream)))).collect()
 }
 
 fn measure(
@@ -139,8 +131,7 @@ fn measure(
 ) -> Vec<(&'static str, Reads)> {
     let of_stream = |(name, runs): &(&'static str, Vec<(Vec<u32>, Counts)>)| {
         let mut reads = Reads::default();
-        runs.iter()
-            .for_each(|(events, counts)| reads.add(quality(events, counts)));
+        (runs.iter()).for_each(|(events, counts)| reads.add(quality(events, counts)));
         (*name, reads)
     };
     runs.iter().map(of_stream).collect()

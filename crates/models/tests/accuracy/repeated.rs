@@ -69,10 +69,7 @@ fn of_window(compression: i64, samples: &[f64], finest: Option<u64>) -> TDigestW
     let units = finest.map_or(12, |_| 13 << 6);
     let window = Window::new(units, 12, finest).expect("a window");
     let mut digest = TDigestWindow::new(compression, window, Budget::UNLIMITED).expect("a digest");
-    for (unit, added) in samples
-        .chunks(samples.len().div_ceil(units as usize))
-        .enumerate()
-    {
+    for (unit, added) in (samples.chunks(samples.len().div_ceil(units as usize))).enumerate() {
         digest.advance(unit as u64);
         digest.add_within(added, Budget::UNLIMITED).expect("memory");
     }
@@ -125,9 +122,7 @@ fn errors_of(way: usize, compression: i64, samples: &[f64], sorted: &[f64]) -> E
         }
         4 | 7 => {
             let parts = samples.chunks(samples.len() / if way == 4 { 4 } else { 50 });
-            let parts: Vec<_> = parts
-                .map(|part| digest_of(compression, part, 100))
-                .collect();
+            let parts: Vec<_> = (parts.map(|part| digest_of(compression, part, 100))).collect();
             let operands: Vec<_> = parts.iter().collect();
             let merged = TDigest::merge(compression, &operands, Budget::UNLIMITED);
             of_digest(&merged.expect("memory"))
@@ -142,9 +137,8 @@ fn errors_of(way: usize, compression: i64, samples: &[f64], sorted: &[f64]) -> E
 fn plain_error(compression: i64, samples: &[f64], sorted: &[f64]) -> f64 {
     let scale = 2f64.powi(-40);
     let distinct = samples.iter().enumerate();
-    let distinct: Vec<_> = distinct
-        .map(|(number, sample)| sample + number as f64 * scale)
-        .collect();
+    let distinct: Vec<_> =
+        (distinct.map(|(number, sample)| sample + number as f64 * scale)).collect();
     let digest = digest_of(compression, &distinct, 100);
     let compressed = digest.compressed().expect("memory");
     let all = sorted.len() as f64;

@@ -60,9 +60,7 @@ fn item(number: u64, repetition: u64) -> Vec<u8> {
     let number = number + (repetition << 40);
     match repetition % 2 {
         0 => number.to_string().into_bytes(),
-        _ => [number, !number]
-            .map(|seed| Random(seed).next_u64().to_le_bytes())
-            .concat(),
+        _ => ([number, !number].map(|seed| Random(seed).next_u64().to_le_bytes())).concat(),
     }
 }
 
@@ -106,9 +104,8 @@ fn errors<T: Accuracy<Cache = ()>>(
     };
     assert_eq!(count, counts.iter().sum::<u64>());
     let present = (0u64..).zip(counts).filter(|(_, count)| **count > 0);
-    let mut present: Vec<_> = present
-        .map(|(number, count)| query(&item(number, repetition)) - count)
-        .collect();
+    let mut present: Vec<_> =
+        (present.map(|(number, count)| query(&item(number, repetition)) - count)).collect();
     let mut absent: Vec<_> = (0..ABSENT_ITEMS)
         .map(|number| query(&item(u64::from(number) + 1_000_000, repetition)))
         .collect();
@@ -134,9 +131,7 @@ impl Kind {
     fn measure(self, shape: Dimensions, load: &[u32], repetition: u64) -> Errors {
         let universe = load.iter().max().expect("an increment");
         let universe = *universe as usize + 1;
-        let items: Vec<_> = (0..universe as u64)
-            .map(|number| item(number, repetition))
-            .collect();
+        let items: Vec<_> = ((0..universe as u64).map(|number| item(number, repetition))).collect();
         match self {
             Self::Classic | Self::Merged => {
                 let sketch_of = |items_of: &mut dyn Iterator<Item = &u32>| {
@@ -241,60 +236,58 @@ pub fn errors_by_sketch() -> String {
         ),
     ];
     let loads = loads();
-    let rows = rows
-        .into_iter()
-        .filter_map(|(is_shown, kind, width, depth, name)| {
-            let shape = Dimensions::new(width, depth, CellSize::Four).expect("a shape");
-            let (mut present, mut absent, mut ratios) = (vec![], vec![], vec![]);
-            for load in &loads {
-                for repetition in 0..kind.repetitions() {
-                    let errors = kind.measure(shape, load, repetition);
-                    let within = |errors_of: &[u64]| {
-                        let within = errors_of.partition_point(|&error| error as f64 <= errors.p99);
-                        within as f64 / errors_of.len() as f64
-                    };
-                    let median = errors.present[errors.present.len() / 2] as f64;
-                    present.push(within(&errors.present));
-                    absent.push(within(&errors.absent));
-                    if median >= MIN_MEDIAN {
-                        ratios.push(errors.typical / median);
-                    }
+    let rows = (rows.into_iter()).filter_map(|(is_shown, kind, width, depth, name)| {
+        let shape = Dimensions::new(width, depth, CellSize::Four).expect("a shape");
+        let (mut present, mut absent, mut ratios) = (vec![], vec![], vec![]);
+        for load in &loads {
+            for repetition in 0..kind.repetitions() {
+                let errors = kind.measure(shape, load, repetition);
+                let within = |errors_of: &[u64]| {
+                    let within = errors_of.partition_point(|&error| error as f64 <= errors.p99);
+                    within as f64 / errors_of.len() as f64
+                };
+                let median = errors.present[errors.present.len() / 2] as f64;
+                present.push(within(&errors.present));
+                absent.push(within(&errors.absent));
+                if median >= MIN_MEDIAN {
+                    ratios.push(errors.typical / median);
                 }
             }
-            let lowest = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
-            let highest = ratios.iter().copied().fold(0.0, f64::max);
-            let limits = match kind {
-                Kind::Window(panes, finest, _) if panes > 61 || finest.is_some() && panes > 12 => {
-                    LIMITS_OF_MANY_PANES
-                }
-                _ => LIMITS,
-            };
-            let [least, most] = limits.ratios;
-            let holds = lowest(&present) >= limits.present
-                && lowest(&absent) >= limits.absent
-                && lowest(&ratios) >= least
-                && highest <= most;
-            let shares = |values: &[f64]| {
-                let mean = values.iter().sum::<f64>() / values.len() as f64;
-                format!("{}, {}", per_cent(lowest(values)), per_cent(mean))
-            };
-            let ratios = match ratios.is_empty() {
-                true => "–".to_owned(),
-                false => format!("{:.2} to {highest:.2}", lowest(&ratios)),
-            };
-            let row = vec![
-                name.to_owned(),
-                format!("{width} × {depth}"),
-                shares(&present),
-                shares(&absent),
-                ratios,
-            ];
-            println!("{} {holds}", row.join(" | "));
-            if !holds {
-                missed.push(row.clone());
+        }
+        let lowest = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+        let highest = ratios.iter().copied().fold(0.0, f64::max);
+        let limits = match kind {
+            Kind::Window(panes, finest, _) if panes > 61 || finest.is_some() && panes > 12 => {
+                LIMITS_OF_MANY_PANES
             }
-            is_shown.then_some(row)
-        });
+            _ => LIMITS,
+        };
+        let [least, most] = limits.ratios;
+        let holds = lowest(&present) >= limits.present
+            && lowest(&absent) >= limits.absent
+            && lowest(&ratios) >= least
+            && highest <= most;
+        let shares = |values: &[f64]| {
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            format!("{}, {}", per_cent(lowest(values)), per_cent(mean))
+        };
+        let ratios = match ratios.is_empty() {
+            true => "–".to_owned(),
+            false => format!("{:.2} to {highest:.2}", lowest(&ratios)),
+        };
+        let row = vec![
+            name.to_owned(),
+            format!("{width} × {depth}"),
+            shares(&present),
+            shares(&absent),
+            ratios,
+        ];
+        println!("{} {holds}", row.join(" | "));
+        if !holds {
+            missed.push(row.clone());
+        }
+        is_shown.then_some(row)
+    });
     let rows: Vec<_> = rows.collect();
     assert!(missed.is_empty(), "{missed:#?}");
     let head = [

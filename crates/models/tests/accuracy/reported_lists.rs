@@ -160,9 +160,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 /// The errors of the items that are, or are not, confirmed.
 fn errors<'a>(lists: &'a [&List], is_confirmed: bool) -> impl Iterator<Item = f64> + Clone + 'a {
     let items = lists.iter().flat_map(|list| &list.items);
-    items
-        .filter(move |item| item.is_confirmed == is_confirmed)
-        .map(|item| item.error)
+    (items.filter(move |item| item.is_confirmed == is_confirmed)).map(|item| item.error)
 }
 
 fn per_cent(share: f64) -> String {

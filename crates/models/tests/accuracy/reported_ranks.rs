@@ -77,19 +77,16 @@ fn reads_of<'a>(
     fields: Vec<Field>,
 ) -> impl Iterator<Item = Read> + 'a {
     assert_eq!(fields[3].1, Figure::Count(sorted.len() as u64));
-    QUANTILES
-        .iter()
-        .enumerate()
-        .map(move |(at, &quantile)| match fields[at].1 {
-            Figure::Ratio(reported) => Read {
-                kind,
-                digest,
-                quantile: at,
-                error: rank_error(compressed, sorted, quantile),
-                reported,
-            },
-            Figure::Count(_) => panic!("{fields:?}"),
-        })
+    (QUANTILES.iter().enumerate()).map(move |(at, &quantile)| match fields[at].1 {
+        Figure::Ratio(reported) => Read {
+            kind,
+            digest,
+            quantile: at,
+            error: rank_error(compressed, sorted, quantile),
+            reported,
+        },
+        Figure::Count(_) => panic!("{fields:?}"),
+    })
 }
 
 fn digest_of(compression: i64, samples: &[f64]) -> TDigest {
@@ -107,8 +104,7 @@ fn merged(compression: i64, digests: &[TDigest]) -> TDigest {
 
 /// A digest of 16 parts of the samples: digests are merged in pairs until one is left.
 fn tree_of(compression: i64, samples: &[f64]) -> TDigest {
-    let mut digests: Vec<_> = samples
-        .chunks(samples.len().div_ceil(16))
+    let mut digests: Vec<_> = (samples.chunks(samples.len().div_ceil(16)))
         .map(|part| digest_of(compression, part))
         .collect();
     while digests.len() > 1 {
@@ -173,10 +169,8 @@ fn read_all(reads: &mut Vec<Read>, kind: usize, compression: i64, samples: &[f64
     let one = digest_of(compression, samples);
     read_digest(reads, (kind, 0), &one, &sorted);
     let of_part = count / if count < 10_000 { 10 } else { 50 };
-    let parts: Vec<_> = samples
-        .chunks(of_part)
-        .map(|part| digest_of(compression, part))
-        .collect();
+    let parts: Vec<_> =
+        ((samples.chunks(of_part)).map(|part| digest_of(compression, part))).collect();
     read_digest(reads, (kind, 2), &merged(compression, &parts), &sorted);
     let tree = tree_of(compression, samples);
     read_digest(reads, (kind, 7), &tree, &sorted);
@@ -299,10 +293,8 @@ pub fn ranks() -> String {
             });
             let covered = coverage(&of_digest.copied().collect::<Vec<_>>());
             let digest = DIGESTS[digest];
-            assert!(
-                covered >= MIN_COVERAGE_OF_DIGESTS,
-                "{digest}, {name}: {covered}"
-            );
+            let is_enough = covered >= MIN_COVERAGE_OF_DIGESTS;
+            assert!(is_enough, "{digest}, {name}: {covered}");
         }
     }
     let by_kind = rows("samples", &REALS.map(|kind| kind.name), &reads, |read| {

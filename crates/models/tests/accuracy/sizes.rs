@@ -1,12 +1,14 @@
 //! Memory of the sketches of each family, for the tables in docs/families/.
 
+use crate::rate_filters::cuckoo_of;
+use crate::stream_memory::Bytes;
 use crate::streams::{REALS, Random, STREAMS};
 use crate::{size, table};
-use roughly_sketch::blocks::{BlockVisitor, Blocks};
+use roughly_sketch::blocks::Blocks;
 use roughly_sketch::bloom::shape::{Shape, Sizing};
 use roughly_sketch::cache::Cache;
 use roughly_sketch::count_min::dimensions_for;
-use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
+use roughly_sketch::cuckoo::CuckooFilter;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::{DigestCache, TDigest};
 use roughly_sketch::top_k::{DEFAULT_DECAY, TopK};
@@ -81,49 +83,41 @@ fn cuckoo_fill() -> String {
         (16, true),
         (32, false),
     ];
-    let rows = bucket_sizes
-        .into_iter()
-        .filter_map(|(bucket_size, is_shown)| {
-            let mut row = vec![bucket_size.to_string()];
-            row.extend(RUNS.map(|(power, runs, _)| {
-                if power == 25 && ![3, 4, 8].contains(&bucket_size) {
-                    return "–".to_owned();
+    let rows = (bucket_sizes.into_iter()).filter_map(|(bucket_size, is_shown)| {
+        let mut row = vec![bucket_size.to_string()];
+        row.extend(RUNS.map(|(power, runs, _)| {
+            if power == 25 && ![3, 4, 8].contains(&bucket_size) {
+                return "–".to_owned();
+            }
+            let fill = |run: u64| {
+                let parameters = cuckoo_of(bucket_size, 20, 0);
+                let mut filter =
+                    CuckooFilter::new(1 << power, parameters, Budget::UNLIMITED).expect("a filter");
+                let mut random = Random(run << 32);
+                while (filter.insert(&random.next_u64().to_le_bytes(), Budget::UNLIMITED)).is_ok() {
                 }
-                let fill = |run: u64| {
-                    let parameters = Parameters {
-                        bucket_size,
-                        max_iterations: 20,
-                        expansion: 0,
-                    };
-                    let mut filter = CuckooFilter::new(1 << power, parameters, Budget::UNLIMITED)
-                        .expect("a filter");
-                    let mut random = Random(run << 32);
-                    while filter
-                        .insert(&random.next_u64().to_le_bytes(), Budget::UNLIMITED)
-                        .is_ok()
-                    {}
-                    let slots = filter.num_buckets() * u64::from(bucket_size);
-                    let fill = filter.items() as f64 / slots as f64;
-                    let mut fills = FILLS.iter();
-                    let (_, small, large) =
-                        (fills.find(|fill| fill.0 == bucket_size)).expect("a share");
-                    let is_large = slots > MAX_SLOTS_OF_FIRST_SHARE;
-                    let expected = if is_large { large } else { small };
-                    assert!(fill >= *expected, "{bucket_size}, {slots} slots: {fill}");
-                    fill * 100.0
-                };
-                let fills: Vec<_> = (0..runs).map(fill).collect();
-                let mean = fills.iter().sum::<f64>() / runs as f64;
-                match runs {
-                    1 => format!("{mean:.0}"),
-                    _ => format!(
-                        "{mean:.0}, {:.1}",
-                        fills.iter().copied().fold(100.0, f64::min)
-                    ),
-                }
-            }));
-            is_shown.then_some(row)
-        });
+                let slots = filter.num_buckets() * u64::from(bucket_size);
+                let fill = filter.items() as f64 / slots as f64;
+                let mut fills = FILLS.iter();
+                let (_, small, large) =
+                    (fills.find(|fill| fill.0 == bucket_size)).expect("a share");
+                let is_large = slots > MAX_SLOTS_OF_FIRST_SHARE;
+                let expected = if is_large { large } else { small };
+                assert!(fill >= *expected, "{bucket_size}, {slots} slots: {fill}");
+                fill * 100.0
+            };
+            let fills: Vec<_> = (0..runs).map(fill).collect();
+            let mean = fills.iter().sum::<f64>() / runs as f64;
+            match runs {
+                1 => format!("{mean:.0}"),
+                _ => format!(
+                    "{mean:.0}, {:.1}",
+                    fills.iter().copied().fold(100.0, f64::min)
+                ),
+            }
+        }));
+        is_shown.then_some(row)
+    });
     let mut head = vec!["BUCKETSIZE"];
     head.extend(RUNS.map(|(_, _, name)| name));
     table(&head, &rows.collect::<Vec<_>>())
@@ -132,11 +126,7 @@ fn cuckoo_fill() -> String {
 fn cuckoo_bytes() -> String {
     let rows = [1u8, 2, 4, 8].map(|bucket_size| {
         [1_000, 1_000_000, 50_000_000, 100_000_000].map(|capacity| {
-            let parameters = Parameters {
-                bucket_size,
-                max_iterations: 20,
-                expansion: 0,
-            };
+            let parameters = cuckoo_of(bucket_size, 20, 0);
             let filter =
                 CuckooFilter::new(capacity, parameters, Budget::UNLIMITED).expect("a filter");
             size(filter.num_buckets() * u64::from(bucket_size))
@@ -169,15 +159,6 @@ pub fn count_min() -> String {
     table(&["error", "probability", "width", "depth", "memory"], &rows)
 }
 
-/// Adds up the bytes of blocks.
-struct Bytes(u64);
-
-impl BlockVisitor for Bytes {
-    fn visit<T>(&mut self, vec: &Vec<T>) {
-        self.0 += (vec.capacity() * size_of::<T>()) as u64;
-    }
-}
-
 /// Top-k sketches with a width of 8 × k: buckets, and full lists of items of 14 and of 20 bytes.
 pub fn top_k() -> String {
     let rows = [10u64, 100, 1_000, 10_000].map(|k| {
@@ -190,9 +171,9 @@ pub fn top_k() -> String {
                 let item = format!("{number:0item_len$}");
                 sketch.add(item.as_bytes(), 1).expect("memory");
             }
-            let mut bytes = Bytes(0);
+            let mut bytes = Bytes::default();
             sketch.for_each_block(&mut bytes);
-            size(bytes.0 - buckets)
+            size(bytes.0 as u64 - buckets)
         };
         vec![
             format!("`TOPK.RESERVE key {k} {width} {depth} 0.9`"),
@@ -218,9 +199,7 @@ pub fn t_digest() -> String {
     const SAMPLES: usize = 200_000;
     let streams = STREAMS.iter().filter(|stream| stream.has_samples);
     let kinds: [Vec<_>; 2] = [
-        (REALS.iter())
-            .map(|kind| kind.samples(SAMPLES, 14))
-            .collect(),
+        ((REALS.iter()).map(|kind| kind.samples(SAMPLES, 14))).collect(),
         streams.map(|stream| stream.samples(SAMPLES, 14)).collect(),
     ];
     let rows = [20, 50, 100, 200, 500, 1000].map(|compression| {

@@ -1,7 +1,8 @@
 //! False positives of Bloom filters for few items and low error rates.
 
+use crate::rate_filters::bloom_of;
 use crate::table;
-use roughly_sketch::bloom::{Chain, Parameters};
+use roughly_sketch::bloom::Chain;
 use roughly_sketch::memory::Budget;
 
 /// An error rate in short form: 0.000001 is 1e-6.
@@ -30,10 +31,8 @@ pub fn rates() -> String {
             let formula = error_rate + 7.0 / (capacity as f64 * bits * bits);
             // Smaller filters have other rates.
             let ratios = if capacity < 100 { 0.1..10.0 } else { 0.5..1.6 };
-            assert!(
-                ratios.contains(&(rate / formula)),
-                "{error_rate} {capacity}: {rate}, {formula}"
-            );
+            let is_close = ratios.contains(&(rate / formula));
+            assert!(is_close, "{error_rate} {capacity}: {rate}, {formula}");
             is_shown.then(|| short(rate))
         }));
         row
@@ -50,20 +49,12 @@ fn rate_of(capacity: u64, error_rate: f64) -> f64 {
     let filters = (4000 / capacity).clamp(10, 200);
     // At least about 40 false positives are expected.
     let look_ups = (40.0 / error_rate).clamp(1e5, 5e6) as u64 / filters;
-    let parameters = Parameters {
-        capacity,
-        error_rate,
-        expansion: 2,
-        scaling: false,
-    };
+    let parameters = bloom_of(capacity, error_rate, 2, false);
     let mut found = 0u64;
     for filter in 0..filters {
         let mut chain = Chain::new(&parameters, Budget::UNLIMITED).expect("a filter");
         let mut number = filter << 24;
-        while chain
-            .add(&number.to_le_bytes(), (), Budget::UNLIMITED)
-            .is_ok()
-        {
+        while (chain.add(&number.to_le_bytes(), (), Budget::UNLIMITED)).is_ok() {
             number += 1;
         }
         let absent = (0..look_ups).map(|n| (1 << 40 | filter << 24 | n).to_le_bytes());

@@ -1,10 +1,10 @@
 //! False positives of filters at their capacity, by stream of the collection.
 
-use crate::rate_filters::{Filled, filled};
+use crate::rate_filters::{Filled, bloom_of, cuckoo_of, filled};
 use crate::reported_rates::{OF_1000, STANDARD_ERRORS};
-use crate::streams::{Pane, Stream};
-use roughly_sketch::bloom::{self, Chain};
-use roughly_sketch::cuckoo::{self, CuckooFilter};
+use crate::streams::Stream;
+use roughly_sketch::bloom::Chain;
+use roughly_sketch::cuckoo::CuckooFilter;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::{Panes, Timed, Window};
 use roughly_sketch::window_filter::{
@@ -34,12 +34,7 @@ pub const HEAD: [&str; 6] = [
 type Items = Vec<Vec<String>>;
 
 fn bloom(capacity: u64, items: &Items) -> Filled {
-    let parameters = bloom::Parameters {
-        capacity,
-        error_rate: ERROR_RATE,
-        expansion: 2,
-        scaling: false,
-    };
+    let parameters = bloom_of(capacity, ERROR_RATE, 2, false);
     let mut filter = Chain::new(&parameters, UNLIMITED).expect("a filter");
     for item in items.iter().flatten() {
         (filter.add(item.as_bytes(), (), UNLIMITED)).expect("memory");
@@ -48,12 +43,7 @@ fn bloom(capacity: u64, items: &Items) -> Filled {
 }
 
 fn cuckoo(capacity: u64, items: &Items) -> Filled {
-    let parameters = cuckoo::Parameters {
-        bucket_size: 2,
-        max_iterations: 20,
-        expansion: 1,
-    };
-    let mut filter = CuckooFilter::new(capacity, parameters, UNLIMITED).expect("a filter");
+    let mut filter = CuckooFilter::new(capacity, cuckoo_of(2, 20, 1), UNLIMITED).expect("a filter");
     for item in items.iter().flatten() {
         (filter.insert(item.as_bytes(), UNLIMITED)).expect("memory");
     }
@@ -113,12 +103,7 @@ pub fn rows(stream: &Stream) -> Vec<Vec<String>> {
     let mut seen = HashSet::new();
     let mut items = Items::new();
     for number in 0..PANES as u32 {
-        let pane = Pane {
-            number,
-            events: 2_000,
-            k: 100,
-        };
-        let mut events = stream.events(pane, 1);
+        let mut events = stream.events(crate::pane(number, 2_000, 100), 1);
         events.retain(|&item| seen.insert(item));
         items.push(events.iter().map(ToString::to_string).collect());
     }
@@ -139,10 +124,8 @@ pub fn rows(stream: &Stream) -> Vec<Vec<String>> {
         let difference = (filter.reported - measured).abs();
         let rates = [filter.reported, measured].map(|rate| format!("{:.2} %", rate * 100.0));
         row.push(rates.join(", "));
-        assert!(
-            difference <= OF_1000 * measured + STANDARD_ERRORS * standard_error,
-            "{row:?}"
-        );
+        let is_close = difference <= OF_1000 * measured + STANDARD_ERRORS * standard_error;
+        assert!(is_close, "{row:?}");
     }
     vec![row]
 }

@@ -1,6 +1,6 @@
 //! Memory of count-min sketches with a window, by stream of the collection.
 
-use crate::streams::{Pane, Stream};
+use crate::streams::Stream;
 use roughly_sketch::blocks::{BlockVisitor, Blocks};
 use roughly_sketch::count_min::{CellSize, CountMinWindow, Dimensions};
 use roughly_sketch::memory::Budget;
@@ -48,12 +48,7 @@ pub fn rows(stream: &Stream) -> Vec<Vec<String>> {
         let (mut of_panes, mut least, mut most) = (0, 0, 0);
         for number in 0..=PANES as u32 {
             sketch.advance(number.into());
-            let pane = Pane {
-                number,
-                events,
-                k: 10,
-            };
-            let added = stream.events(pane, 1);
+            let added = stream.events(crate::pane(number, events, 10), 1);
             for item in &added {
                 let added = sketch.increment(&item.to_le_bytes(), 1, Budget::UNLIMITED);
                 added.expect("memory");
@@ -68,11 +63,8 @@ pub fn rows(stream: &Stream) -> Vec<Vec<String>> {
         let mut bytes = Bytes::default();
         sketch.for_each_block(&mut bytes);
         let name = stream.name;
-        assert!(
-            (least..=most + live * MAX_LIST_BYTES).contains(&bytes.0),
-            "{name} {events}: {least} {} {most}",
-            bytes.0
-        );
+        let is_within = (least..=most + live * MAX_LIST_BYTES).contains(&bytes.0);
+        assert!(is_within, "{name} {events}: {least} {} {most}", bytes.0);
         format!(
             "{:.0}: {:.1} kB",
             of_panes as f64 / live as f64,

@@ -1,7 +1,7 @@
 //! Recall of top-k sketches with a window, by stream of the collection.
 
 use crate::recall::{self, Reads, cells, counts, quality, with_top};
-use crate::streams::{Pane, STREAMS, Stream};
+use crate::streams::{STREAMS, Stream};
 use crate::table;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::seed::Seed;
@@ -96,11 +96,7 @@ impl Recalls {
         let of_unit = events / (layout.units / PANES) as usize;
         let mut units: Vec<Vec<u32>> = Vec::new();
         for number in 0..(layout.units * 2 / layout.pane) as u32 {
-            let pane = Pane {
-                number,
-                events: of_unit * layout.pane as usize,
-                k: k as usize,
-            };
+            let pane = crate::pane(number, of_unit * layout.pane as usize, k as usize);
             let added = stream.events(pane, seed);
             for added in added.chunks(added.len().div_ceil(layout.pane as usize)) {
                 let unit = units.len() as u64;
@@ -177,9 +173,8 @@ pub fn by_size() -> String {
             let of_stream = |stream| (stream, Recalls::of(stream, shape, layout));
             let recalls: Vec<_> = with_top().map(of_stream).collect();
             for (part, name) in [(0, "window"), (2, "twelfth")] {
-                let results = recalls
-                    .iter()
-                    .map(|(stream, recalls)| (stream.name, recalls.0[part]));
+                let results =
+                    (recalls.iter()).map(|(stream, recalls)| (stream.name, recalls.0[part]));
                 let (k, width, _) = shape;
                 let size = format!("{width} × 5");
                 let mut row = vec![k.to_string(), size, format!("{panes}: {name}")];

@@ -1,7 +1,7 @@
 //! Memory of a t-digest with a window of 30 days and panes of one second and longer, by stream of the collection.
 
 use crate::stream_memory::Bytes;
-use crate::streams::{Pane, Stream};
+use crate::streams::Stream;
 use roughly_sketch::blocks::Blocks;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::{TDigestWindow, WindowCache};
@@ -26,12 +26,7 @@ pub const HEAD: [&str; 3] = ["stream", "stored", "with what reads keep"];
 /// The samples in the order of the additions, endlessly.
 fn samples_of(stream: &Stream) -> impl FnMut(u64) -> Vec<f64> {
     let panes = (0..PANES).map(|number| {
-        let pane = Pane {
-            number,
-            events: EVENTS,
-            k: 10,
-        };
-        let events = stream.events(pane, 1).into_iter();
+        let events = (stream.events(crate::pane(number, EVENTS, 10), 1)).into_iter();
         events.map(f64::from).collect::<Vec<_>>()
     });
     let panes: Vec<_> = panes.collect();
@@ -56,9 +51,7 @@ pub fn rows(stream: &Stream) -> Vec<Vec<String>> {
             added.expect("memory");
         }
     };
-    (0..SECONDS - LAST_SECONDS)
-        .step_by(STEP as usize)
-        .for_each(|second| add(second, 1));
+    ((0..SECONDS - LAST_SECONDS).step_by(STEP as usize)).for_each(|second| add(second, 1));
     (SECONDS - LAST_SECONDS..=SECONDS).for_each(|second| add(second, 5));
     assert!(digest.observations_at(Panes::ALL) > 25_000_000);
     let timeline = *digest.timeline();

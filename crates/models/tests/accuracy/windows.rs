@@ -43,8 +43,7 @@ pub fn t_digest() -> String {
             let count = digest.observations_at(panes);
             let mut live = samples[samples.len() - count as usize..].to_vec();
             let mut one = TDigest::new(100, Budget::UNLIMITED).expect("a digest");
-            live.chunks(100)
-                .for_each(|chunk| one.add(chunk).expect("memory"));
+            (live.chunks(100)).for_each(|chunk| one.add(chunk).expect("memory"));
             live.sort_by(f64::total_cmp);
             let of_window = digest.compressed_at(panes, &mut cache).expect("memory");
             let of_one = &one.compressed().expect("memory");

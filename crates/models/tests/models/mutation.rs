@@ -48,14 +48,11 @@ fn run(case: fn(&[u8]), bytes: &[u8]) {
 /// Runs a case for every type, each in its own thread.
 fn for_each_type(case: fn(&Type)) {
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (TYPES.iter())
-            .map(|of| (of.name, scope.spawn(move || case(of))))
-            .collect();
+        let threads: Vec<_> =
+            ((TYPES.iter()).map(|of| (of.name, scope.spawn(move || case(of))))).collect();
         for (name, thread) in threads {
-            assert!(
-                thread.join().is_ok(),
-                "{name} failed; see the panic message above"
-            );
+            let has_passed = thread.join().is_ok();
+            assert!(has_passed, "{name} failed; see the panic message above");
         }
     });
 }

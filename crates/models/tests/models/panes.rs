@@ -47,9 +47,7 @@ impl Texts {
             Some(content) => *content = merged(content, text),
             None => {
                 let len = self.list.all().len() + 1;
-                self.list
-                    .reserve(len, &timeline, Budget::UNLIMITED)
-                    .unwrap();
+                (self.list.reserve(len, &timeline, Budget::UNLIMITED)).unwrap();
                 self.list.push(timeline.newest(), text.to_owned());
             }
         }
@@ -67,9 +65,7 @@ impl Texts {
 
     fn contents(&self) -> Vec<(u64, String)> {
         let panes = self.list.all().iter();
-        panes
-            .map(|pane| (pane.first, pane.content.clone()))
-            .collect()
+        (panes.map(|pane| (pane.first, pane.content.clone()))).collect()
     }
 
     /// The words of the contents that count: the times of the additions.
@@ -88,21 +84,12 @@ fn words<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<u64> {
 /// Compares the list and the live panes with those of the model.
 fn check(texts: &Texts, model: &PanesModel<String>) {
     let live = model.live();
-    let ranges: Vec<_> = texts
-        .timeline
-        .panes()
-        .map(|range| (range.first.into(), range.end.into()))
-        .collect();
-    assert_eq!(
-        ranges,
-        live.iter()
-            .map(|pane| (pane.first, pane.end))
-            .collect::<Vec<(i128, i128)>>()
-    );
+    let ranges: Vec<_> =
+        ((texts.timeline.panes()).map(|range| (range.first.into(), range.end.into()))).collect();
+    let expected = (live.iter().map(|pane| (pane.first, pane.end))).collect::<Vec<(i128, i128)>>();
+    assert_eq!(ranges, expected);
     assert!(live.len() <= texts.timeline.window().live_panes());
-    let stored = live
-        .iter()
-        .filter_map(|pane| Some((pane.first, pane.content.clone()?)));
+    let stored = (live.iter()).filter_map(|pane| Some((pane.first, pane.content.clone()?)));
     let stored = stored.map(|(first, text)| (u64::try_from(first).unwrap(), text));
     assert_eq!(texts.contents(), stored.collect::<Vec<_>>());
     let mut levels = texts.timeline.panes().peekable();

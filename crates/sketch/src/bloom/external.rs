@@ -158,10 +158,8 @@ mod tests {
             assert_eq!(external.first_capacity(), 50);
             assert_eq!(external.error_rate(), chain.error_rate());
             assert_eq!(external.expansion(), scaling.then_some(2));
-            assert_eq!(
-                external.nominal_bytes(),
-                nominal_bytes(chain.filters().len(), chain.bit_bytes())
-            );
+            let expected = nominal_bytes(chain.filters().len(), chain.bit_bytes());
+            assert_eq!(external.nominal_bytes(), expected);
             assert_eq!(external.contains(b"x", |_, _| Err(7)), Err(7));
         }
     }
@@ -173,10 +171,8 @@ mod tests {
         let skip = |source: &mut Values| take_array(source, &mut Vec::new());
         // Fewer bytes than bits.
         assert!(ExternalChain::load(&mut short, 4, |source| Ok(skip(source)? - 1)).is_err());
-        assert_eq!(
-            ExternalChain::load(&mut values.clone(), 5, skip).unwrap_err(),
-            FormatError::UnknownVersion(5)
-        );
+        let refused = ExternalChain::load(&mut values.clone(), 5, skip).unwrap_err();
+        assert_eq!(refused, FormatError::UnknownVersion(5));
         let mut damaged = values.clone();
         damaged.values.pop_back();
         damaged.write_unsigned(7);

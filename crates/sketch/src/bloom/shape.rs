@@ -214,10 +214,8 @@ mod tests {
         let fits = Shape::new_wrapping(1 << 62, 0.17).unwrap();
         assert_eq!(Some(fits), Shape::new(1 << 62, 0.17, Sizing::Exact));
         for (capacity, rate) in [(10, 0.01), (1, 0.9999), (largest, 0.999_999_999_999_999_9)] {
-            assert_eq!(
-                Shape::new_wrapping(capacity, rate),
-                Shape::new(capacity, rate, Sizing::Exact)
-            );
+            let wrapping = Shape::new_wrapping(capacity, rate);
+            assert_eq!(wrapping, Shape::new(capacity, rate, Sizing::Exact));
         }
         assert_eq!(Shape::new_wrapping(0, 0.1), None);
         assert_eq!(Shape::new_wrapping(largest, 0.0), None);

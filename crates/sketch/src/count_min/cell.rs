@@ -146,8 +146,7 @@ mod tests {
 
     #[test]
     fn sizes_are_1_2_4_and_8_bytes() {
-        let sizes: Vec<u64> = (0..=u64::from(u16::MAX))
-            .chain([u64::MAX])
+        let sizes: Vec<u64> = ((0..=u64::from(u16::MAX)).chain([u64::MAX]))
             .filter_map(|bytes| CellSize::from_bytes(bytes).map(CellSize::bytes))
             .collect();
         assert_eq!(sizes, [1, 2, 4, 8]);

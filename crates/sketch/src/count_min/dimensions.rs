@@ -161,11 +161,8 @@ mod tests {
             (0.1, 0.000_976_562_5, 20, 10),
             (0.1, 0.000_061_035_156_25, 20, 14),
         ] {
-            assert_eq!(
-                dimensions_for(error, probability),
-                Ok((width, depth)),
-                "{error} {probability}"
-            );
+            let found = dimensions_for(error, probability);
+            assert_eq!(found, Ok((width, depth)), "{error} {probability}");
         }
     }
 
@@ -227,11 +224,8 @@ mod tests {
             (0.1, f64::NAN),
             (f64::INFINITY, 0.1),
         ] {
-            assert_eq!(
-                dimensions_for(error, probability),
-                Err(INVALID),
-                "{error} {probability}"
-            );
+            let refused = dimensions_for(error, probability);
+            assert_eq!(refused, Err(INVALID), "{error} {probability}");
         }
     }
 }

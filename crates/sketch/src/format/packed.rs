@@ -197,10 +197,8 @@ mod tests {
     fn a_header_has_all_values_except_for_arrays() {
         let header = packed_header(b"MARK", save).unwrap();
         let numbers = [258u64.to_le_bytes(), 1f64.to_le_bytes(), 2u64.to_le_bytes()].concat();
-        assert_eq!(
-            header,
-            [b"MARK", &numbers[..], b"ab", &[2, 1], b"cd", &[255; 8]].concat()
-        );
+        let expected = [b"MARK", &numbers[..], b"ab", &[2, 1], b"cd", &[255; 8]].concat();
+        assert_eq!(header, expected);
         let mut source = PackedSource::new(&header, b"MARK", Some(Budget::UNLIMITED)).unwrap();
         assert_eq!(source.read_unsigned(), Ok(258));
         assert_eq!(source.read_double(), Ok(1.0));
@@ -242,18 +240,14 @@ mod tests {
         let numbers = [0, 63, 64, 1 << 14, u64::MAX];
         let strings = [0, 1, 63, 64, 1 << 14, 1 << 20].map(|len| vec![7; len]);
         let save = |sink: &mut dyn Sink| {
-            numbers
-                .iter()
-                .for_each(|&number| sink.write_unsigned(number));
+            (numbers.iter()).for_each(|&number| sink.write_unsigned(number));
             strings.iter().for_each(|string| sink.write_bytes(string));
             sink.write_double(0.5);
         };
         save(&mut dump);
         let payload = dump.finish().len() as u64;
         let bound = PayloadSize::of(save);
-        assert!(
-            payload <= bound && bound < payload + 150,
-            "{payload} {bound}"
-        );
+        let is_close = payload <= bound && bound < payload + 150;
+        assert!(is_close, "{payload} {bound}");
     }
 }

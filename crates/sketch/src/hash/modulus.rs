@@ -106,11 +106,8 @@ mod tests {
 
     fn check(divisor: u64) {
         for x in numbers_near_multiples(divisor) {
-            assert_eq!(
-                Modulus::<u64>::new(divisor).of(x),
-                x % divisor,
-                "{x} mod {divisor}"
-            );
+            let found = Modulus::<u64>::new(divisor).of(x);
+            assert_eq!(found, x % divisor, "{x} mod {divisor}");
             if let Ok(x) = u32::try_from(x) {
                 let modulus = Modulus::<u32>::new(divisor);
                 let remainder = (u64::from(x) % divisor) as u32;

@@ -174,11 +174,7 @@ mod tests {
             let [other] = rows.columns::<L, 1>(b"another", first_row);
             let other = rows.cells(first_row, &other);
             assert!(
-                other.eq(several[1]
-                    .as_flattened()
-                    .iter()
-                    .copied()
-                    .take(L.min(expected.len())))
+                other.eq((several[1].as_flattened().iter().copied()).take(L.min(expected.len())))
             );
         }
         let item: Vec<u8> = (0..40).collect();

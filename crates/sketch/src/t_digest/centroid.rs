@@ -307,10 +307,8 @@ mod tests {
         assert_eq!(merged_mean((0.0, 3), (f64::MAX, 1)), f64::MAX / 4.0);
         // Without the clamp, rounding would put this mean above the higher one.
         let high = -0.042_843_000_349_612_86;
-        assert_eq!(
-            merged_mean((-1.063_009_348_583_295_7, 1), (high, 1 << 55)),
-            high
-        );
+        let mean = merged_mean((-1.063_009_348_583_295_7, 1), (high, 1 << 55));
+        assert_eq!(mean, high);
         assert_eq!(merged_mean((-5e-324, 1), (5e-324, 1)), 0.0);
     }
 

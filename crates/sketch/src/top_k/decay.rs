@@ -240,10 +240,8 @@ mod tests {
             for count in [0, 1, 2, 3, 7, 255, 256, 511, 512, 1000, u32::MAX] {
                 let expected = f64::powf(base, count.into());
                 let got = Decay::new(base).probability(count);
-                assert!(
-                    (got - expected).abs() <= expected * 1e-12,
-                    "{base}^{count}: {got}, {expected}"
-                );
+                let is_close = (got - expected).abs() <= expected * 1e-12;
+                assert!(is_close, "{base}^{count}: {got}, {expected}");
             }
         }
     }
@@ -354,14 +352,10 @@ mod tests {
         assert!(f64::powf(0.9, (stable_count - 1).into()) >= MIN_PROBABILITY);
         for base in [0.3, 0.7, 0.985, 0.99, 0.9999, 0.999_999, 0.999_999_98] {
             let decay = Decay::new(base);
-            assert!(
-                decay.probability(decay.stable_count) < MIN_PROBABILITY,
-                "{base}"
-            );
-            assert!(
-                decay.probability(decay.stable_count - 1) >= MIN_PROBABILITY,
-                "{base}"
-            );
+            let is_low = decay.probability(decay.stable_count) < MIN_PROBABILITY;
+            assert!(is_low, "{base}");
+            let is_high = decay.probability(decay.stable_count - 1) >= MIN_PROBABILITY;
+            assert!(is_high, "{base}");
         }
     }
 

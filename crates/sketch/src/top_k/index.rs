@@ -243,9 +243,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn entries(index: &Index) -> Vec<(u32, u32)> {
-        (0..index.entries.len())
-            .map(|at| index.entries.get(at))
-            .collect()
+        ((0..index.entries.len()).map(|at| index.entries.get(at))).collect()
     }
 
     #[test]
@@ -267,9 +265,7 @@ mod tests {
     #[test]
     fn searches_end_in_a_full_table() {
         let mut index = <Index>::default();
-        index
-            .reserve_one(Budget::UNLIMITED, &mut BlockChanges::<()>::default())
-            .unwrap();
+        (index.reserve_one(Budget::UNLIMITED, &mut BlockChanges::<()>::default())).unwrap();
         let len = index.entries.len() as u32;
         for slot in 0..len + 1 {
             index.insert(slot, slot);

@@ -235,14 +235,11 @@ fn the_rates_of_unusual_files_are_probabilities() {
         (vec![filter(10, 0, 0xff)], 1.0, 1.0),
         (vec![filter(10, 0, 0), failed.clone()], 1.0, 0.0),
     ] {
-        let items = filters
-            .iter()
-            .filter(|filter| filter[7] == Value::Integer(1));
+        let items = (filters.iter()).filter(|filter| filter[7] == Value::Integer(1));
         let head = [items.count(), filters.len(), 4, 2].map(|number| Value::Integer(number as u64));
         let values = head.into_iter().chain(filters.into_iter().flatten());
-        let mut values = Values {
-            values: values.collect(),
-        };
+        let values = values.collect();
+        let mut values = Values { values };
         let chain = Chain::load(&mut values, 4, &()).unwrap();
         let fields = fields_of(&chain, Panes::ALL);
         assert_eq!((fields[0].1, fields[2].1), (rate, fill));

@@ -82,10 +82,7 @@ fn counts(timeline: &Timeline, panes: Panes, added: &[Addition]) -> [u32; ITEMS 
     let ranges = timeline.counted_panes(panes).unwrap();
     let mut counts = [0; ITEMS as usize];
     for &(unit, item, times) in added {
-        if ranges
-            .iter()
-            .any(|range| (range.first..range.end).contains(&unit))
-        {
+        if (ranges.iter()).any(|range| (range.first..range.end).contains(&unit)) {
             counts[usize::from(item)] += times;
         }
     }
@@ -102,9 +99,7 @@ fn bits(value: f64) -> u64 {
 }
 
 fn quantiles(digest: &Compressed) -> Vec<u64> {
-    (0..=20)
-        .map(|step| bits(digest.quantile(f64::from(step) / 20.0)))
-        .collect()
+    ((0..=20).map(|step| bits(digest.quantile(f64::from(step) / 20.0)))).collect()
 }
 
 proptest! {

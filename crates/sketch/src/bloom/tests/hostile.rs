@@ -11,6 +11,7 @@ use roughly_dump::Value::{self, Bytes, Double, Integer};
 #[test]
 fn every_rule_of_the_values_is_checked() {
     let load = |values: &mut Values| Chain::load(values, 4, &());
+    let hashes = "hashes do not follow from bits per entry";
     let rules = [
         (0, Integer(1), "items do not add up"),
         (11, Integer(1), "items do not add up"),
@@ -22,12 +23,8 @@ fn every_rule_of_the_values_is_checked() {
         (5, Double(0.0), "error rate outside (0, 1)"),
         (5, Double(1.0), "error rate outside (0, 1)"),
         (5, Double(f64::NAN), "error rate outside (0, 1)"),
-        (6, Integer(8), "hashes do not follow from bits per entry"),
-        (
-            7,
-            Double(5e-324),
-            "hashes do not follow from bits per entry",
-        ),
+        (6, Integer(8), hashes),
+        (7, Double(5e-324), hashes),
         (7, Double(0.0), "bits per entry out of range"),
         (7, Double(f64::INFINITY), "bits per entry out of range"),
         (7, Double(1550.1), "bits per entry out of range"),
@@ -131,13 +128,11 @@ fn the_number_of_items_does_not_exceed_its_limit() {
 fn memory_for_a_header_is_requested_before_it_is_allocated() {
     let header = chain(1 << 20, 0.01, 2).header().unwrap();
     let requested = std::cell::Cell::new(0);
-    let refused = Chain::from_header(
-        &header,
-        Budget::new(&|bytes| {
-            requested.set(bytes);
-            false
-        }),
-    );
+    let refuses = |bytes| {
+        requested.set(bytes);
+        false
+    };
+    let refused = Chain::from_header(&header, Budget::new(&refuses));
     assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
     assert_eq!(requested.get(), chain(1 << 20, 0.01, 2).bit_bytes());
 }

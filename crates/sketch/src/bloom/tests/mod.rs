@@ -11,19 +11,23 @@ use crate::chain::batch::Additions;
 use crate::format::Sink;
 use crate::memory::Budget;
 use crate::stored::Stored;
-use crate::testing::{blocks, fed, saved};
+use crate::testing::{blocks, fed, reloaded, saved};
 use roughly_dump::Values;
 
 /// Allows every allocation.
 const ANY: Budget<'_> = Budget::UNLIMITED;
 
-fn chain(capacity: u64, error_rate: f64, expansion: u32) -> Chain {
-    let parameters = Parameters {
+const fn parameters(capacity: u64, error_rate: f64, expansion: u32, scaling: bool) -> Parameters {
+    Parameters {
         capacity,
         error_rate,
         expansion,
-        scaling: expansion != 0,
-    };
+        scaling,
+    }
+}
+
+fn chain(capacity: u64, error_rate: f64, expansion: u32) -> Chain {
+    let parameters = parameters(capacity, error_rate, expansion, expansion != 0);
     Chain::new(&parameters, ANY).unwrap()
 }
 
@@ -111,18 +115,9 @@ fn each_new_filter_multiplies_the_capacity_and_halves_the_rate() {
     for i in 0..200u32 {
         add(&mut chain, &i.to_le_bytes()).unwrap();
     }
-    let shapes: Vec<_> = chain
-        .filters()
-        .iter()
-        .map(|filter| *filter.shape())
-        .collect();
-    assert_eq!(
-        shapes
-            .iter()
-            .map(|shape| shape.capacity)
-            .collect::<Vec<_>>(),
-        [10, 30, 90, 270]
-    );
+    let shapes: Vec<_> = (chain.filters().iter().map(|filter| *filter.shape())).collect();
+    let capacities = (shapes.iter().map(|shape| shape.capacity)).collect::<Vec<_>>();
+    assert_eq!(capacities, [10, 30, 90, 270]);
     for pair in shapes.windows(2) {
         assert_eq!(pair[1].error_rate, pair[0].error_rate / 2.0);
     }
@@ -131,12 +126,7 @@ fn each_new_filter_multiplies_the_capacity_and_halves_the_rate() {
 
 #[test]
 fn refused_memory_changes_nothing() {
-    let parameters = Parameters {
-        capacity: 1000,
-        error_rate: 0.01,
-        expansion: 2,
-        scaling: true,
-    };
+    let parameters = parameters(1000, 0.01, 2, true);
     let refused = Chain::new(&parameters, Budget::new(&|_| false));
     assert!(matches!(refused, Err(Error::OutOfMemory(_))));
 
@@ -207,8 +197,7 @@ fn old_encoding_versions_keep_their_hash_width_and_modulus() {
         }
         assert!(chain.filters().len() >= 2);
         // It is saved in version 4, which loads again.
-        let again = Chain::load(&mut saved(&chain), 4, &()).unwrap();
-        assert_eq!(saved(&again), saved(&chain));
+        assert_eq!(saved(&reloaded(&chain)), saved(&chain));
     }
     assert!(Chain::load(&mut old_payload(4), 5, &()).is_err());
 }
@@ -239,14 +228,9 @@ fn batches_test_large_older_filters() {
         chain.filters_mut()[0].set_items(1_000_000);
         chain
     };
-    let items: Vec<_> = (0..300u32)
-        .map(|item| (item * 7 % 900).to_le_bytes())
-        .collect();
+    let items: Vec<_> = ((0..300u32).map(|item| (item * 7 % 900).to_le_bytes())).collect();
     let mut one_by_one = grown();
-    let expected: Vec<_> = items
-        .iter()
-        .map(|item| add(&mut one_by_one, item))
-        .collect();
+    let expected: Vec<_> = (items.iter().map(|item| add(&mut one_by_one, item))).collect();
     assert_eq!(one_by_one.filters().len(), 2);
     let mut together = grown();
     let mut additions = Additions::new(items.iter().map(<[u8; 4]>::as_slice), (), &mut together);

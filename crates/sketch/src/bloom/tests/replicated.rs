@@ -5,15 +5,6 @@ use crate::format::FormatError;
 use crate::testing::with;
 use roughly_dump::Value;
 
-fn parameters(capacity: u64, error_rate: f64, expansion: u32, scaling: bool) -> Parameters {
-    Parameters {
-        capacity,
-        error_rate,
-        expansion,
-        scaling,
-    }
-}
-
 /// The filter is equal after a load of each stored form.
 fn assert_loads(chain: &Chain) {
     let loaded = Chain::load(&mut saved(chain), 4, &()).unwrap();
@@ -134,11 +125,7 @@ fn a_chain_after_a_failed_growth_contains_every_item() {
     let misplaced = Some(FormatError::Invalid("a filter without capacity"));
     let mut first = failed(2);
     let tail = first.values.split_off(4);
-    let (one, two): (Vec<_>, Vec<_>) = (
-        tail.iter().take(8).cloned().collect(),
-        tail.iter().skip(8).cloned().collect(),
-    );
-    first.values.extend(two.into_iter().chain(one));
+    (first.values).extend(tail.iter().skip(8).chain(tail.iter().take(8)).cloned());
     assert_eq!(refused(&mut first), misplaced);
     for (at, value) in [
         (12, Value::Integer(1)),

@@ -3,8 +3,8 @@
 //! tests/golden/dumps/VERSION/cms-*.dump are DUMP payloads. Each line of cms.built is a command. Bytes other than ASCII
 //! letters, digits and `-_.` are written as `%` and two hexadecimal digits.
 
-use super::super::{CellSize, CountMin, MergeSource, NO_LIMIT, dimensions_for};
-use crate::memory::Budget;
+use super::super::{CellSize, CountMin, NO_LIMIT, dimensions_for};
+use super::{other, own, sketch};
 use crate::stored::Stored;
 use crate::testing::{GOLDEN_VERSIONS, golden_bytes, golden_values, saved};
 use roughly_dump::Values;
@@ -37,9 +37,7 @@ fn word(text: &str) -> Vec<u8> {
 fn built(version: &str) -> HashMap<String, CountMin> {
     let commands = String::from_utf8(golden_bytes(version, "cms.built")).unwrap();
     let mut sketches: HashMap<String, CountMin> = HashMap::new();
-    let new = |(width, depth)| {
-        CountMin::new(width, depth, CellSize::default(), Budget::UNLIMITED).unwrap()
-    };
+    let new = |(width, depth)| sketch(width, depth, CellSize::default());
     for command in commands.lines() {
         let words: Vec<&str> = command.split(' ').collect();
         let key = words[1].to_owned();
@@ -54,28 +52,16 @@ fn built(version: &str) -> HashMap<String, CountMin> {
                 sketches.insert(key, new(dimensions.unwrap()));
             }
             ("CMS.INCRBY", pairs) => {
-                let pairs: Vec<_> = pairs
-                    .chunks_exact(2)
+                let pairs: Vec<_> = (pairs.chunks_exact(2))
                     .map(|pair| (word(pair[0]), pair[1].parse().unwrap()))
                     .collect();
                 let items = pairs.iter().map(|(item, by)| (item.as_slice(), *by));
-                sketches
-                    .get_mut(&key)
-                    .unwrap()
-                    .increment_all(items, NO_LIMIT, |_, _| ());
+                (sketches.get_mut(&key).unwrap()).increment_all(items, NO_LIMIT, |_, _| ());
             }
-            ("CMS.MERGE", ["2", own, other, "WEIGHTS", weight, other_weight]) if *own == key => {
+            ("CMS.MERGE", ["2", to, from, "WEIGHTS", weight, of_other]) if *to == key => {
                 let mut sketch = sketches.remove(&key).unwrap();
-                let sources = [
-                    MergeSource {
-                        sketch: None,
-                        weight: weight.parse().unwrap(),
-                    },
-                    MergeSource {
-                        sketch: Some(&sketches[*other]),
-                        weight: other_weight.parse().unwrap(),
-                    },
-                ];
+                let [weight, of_other] = [weight, of_other].map(|text| text.parse().unwrap());
+                let sources = [own(weight), other(&sketches[*from], of_other)];
                 assert_eq!(sketch.merge(&sources), Ok(true));
                 sketches.insert(key, sketch);
             }

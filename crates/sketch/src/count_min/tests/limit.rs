@@ -71,10 +71,7 @@ fn check_requests<S>(
         counters.push_front(vec![0; CLIENTS]);
         if counters.len() > live {
             let expired = counters.pop_back().unwrap();
-            exact
-                .iter_mut()
-                .zip(expired)
-                .for_each(|(exact, count)| *exact -= count);
+            (exact.iter_mut().zip(expired)).for_each(|(exact, count)| *exact -= count);
         }
     }
     assert!(refused > 0, "the limit must refuse requests");

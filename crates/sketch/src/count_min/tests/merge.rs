@@ -8,29 +8,13 @@ fn counted(cell_size: CellSize, count: i64) -> CountMin {
     sketch
 }
 
-fn other(sketch: &CountMin, weight: i64) -> MergeSource<'_> {
-    MergeSource {
-        sketch: Some(sketch),
-        weight,
-    }
-}
-
-fn own(weight: i64) -> MergeSource<'static> {
-    MergeSource {
-        sketch: None,
-        weight,
-    }
-}
-
 #[test]
 fn a_merge_replaces_the_counts_unless_the_destination_is_a_source() {
     for cell_size in ALL_SIZES {
         let source = counted(cell_size, 3);
         let mut sketch = counted(cell_size, 100);
-        assert_eq!(
-            sketch.merge(&[other(&source, 2), own(1), own(-1)]),
-            Ok(true)
-        );
+        let merged = sketch.merge(&[other(&source, 2), own(1), own(-1)]);
+        assert_eq!(merged, Ok(true));
         assert_eq!((sketch.query(b"a"), sketch.total()), (6, 6));
         assert_eq!(sketch.merge(&[other(&source, 5), own(1), own(2)]), Ok(true));
         assert_eq!((sketch.query(b"a"), sketch.total()), (33, 33));
@@ -69,8 +53,7 @@ fn sums_out_of_range_change_nothing() {
 fn the_last_cell_is_checked_before_the_first_is_written() {
     // 1200 cells are more than two blocks.
     let mut sketch = CountMin::new(1200, 1, CellSize::One, Budget::UNLIMITED).unwrap();
-    let last = (0..u32::MAX)
-        .map(u32::to_le_bytes)
+    let last = ((0..u32::MAX).map(u32::to_le_bytes))
         .find(|item| {
             let mut sketch = sketch.try_clone().unwrap();
             sketch.increment(item, 1).unwrap();
@@ -90,10 +73,8 @@ fn an_overflow_of_the_total_alone_is_refused() {
     let mut sketch = counted(CellSize::Four, 1);
     sketch.total = MAX_TOTAL;
     let before = sketch.try_clone().unwrap();
-    assert_eq!(
-        sketch.merge(&[own(1), own(1)]),
-        Err(CountMinError::MergeOverflow)
-    );
+    let refused = sketch.merge(&[own(1), own(1)]);
+    assert_eq!(refused, Err(CountMinError::MergeOverflow));
     assert_eq!(sketch, before);
     assert_eq!(sketch.merge(&[own(1)]), Ok(false));
 }
@@ -138,10 +119,8 @@ fn a_repeated_source_is_read_each_time_if_partial_sums_may_overflow() {
 fn a_merge_of_two_sources_has_no_work_limit() {
     let source = counted(CellSize::Four, 3);
     let mut sketch = counted(CellSize::Four, 4);
-    assert_eq!(
-        sketch.merge_within(&[own(1), other(&source, 1)], 0),
-        Ok(true)
-    );
+    let merged = sketch.merge_within(&[own(1), other(&source, 1)], 0);
+    assert_eq!(merged, Ok(true));
     assert_eq!(sketch.query(b"a"), 7);
 }
 

@@ -12,6 +12,7 @@ use super::*;
 use crate::blocks::{Addresses, MovesAll};
 use crate::hash::murmur2;
 use crate::stored::Stored;
+use crate::testing::fed;
 use std::cell::Cell;
 
 /// An empty sketch. Every allocation is allowed.
@@ -19,22 +20,28 @@ pub(super) fn sketch(width: u64, depth: u64, cell_size: CellSize) -> CountMin {
     CountMin::new(width, depth, cell_size, Budget::UNLIMITED).unwrap()
 }
 
+pub(super) fn other<S>(sketch: &S, weight: i64) -> MergeSource<'_, S> {
+    let sketch = Some(sketch);
+    MergeSource { sketch, weight }
+}
+
+pub(super) fn own<S: 'static>(weight: i64) -> MergeSource<'static, S> {
+    let sketch = None;
+    MergeSource { sketch, weight }
+}
+
 #[test]
 fn creation_requests_all_bytes_from_the_budget_at_once() {
     for (cell_size, bytes) in ALL_SIZES.into_iter().zip([1500, 3000, 6000, 12_000]) {
         let asked = Cell::new(Vec::new());
         let answer = |allowed| {
-            CountMin::new(
-                300,
-                5,
-                cell_size,
-                Budget::new(&|bytes| {
-                    let mut all = asked.take();
-                    all.push(bytes);
-                    asked.set(all);
-                    allowed
-                }),
-            )
+            let allows = |bytes| {
+                let mut all = asked.take();
+                all.push(bytes);
+                asked.set(all);
+                allowed
+            };
+            CountMin::new(300, 5, cell_size, Budget::new(&allows))
         };
         assert_eq!(answer(false), Err(OutOfMemory { bytes }.into()));
         assert_eq!(answer(true).unwrap().cells.len() as u64, bytes);
@@ -63,25 +70,20 @@ fn a_copy_is_equal_and_independent() {
 
 #[test]
 fn different_states_have_different_digests() {
-    let digest = |sketch: &CountMin| {
-        let mut bytes = Vec::new();
-        sketch.digest(&mut |part: &[u8]| bytes.extend_from_slice(part));
-        bytes
-    };
     let mut sketch = CountMin::new(10, 3, CellSize::Two, Budget::UNLIMITED).unwrap();
-    let before = digest(&sketch);
+    let before = fed(&sketch);
     sketch.increment(b"a", 5).unwrap();
-    assert_ne!(digest(&sketch), before);
-    assert_eq!(digest(&sketch.try_clone().unwrap()), digest(&sketch));
+    assert_ne!(fed(&sketch), before);
+    assert_eq!(fed(&sketch.try_clone().unwrap()), fed(&sketch));
     sketch.increment(b"a", -5).unwrap();
-    assert_eq!(digest(&sketch), before);
+    assert_eq!(fed(&sketch), before);
     for (width, depth, cell_size) in [
         (3, 10, CellSize::Two),
         (10, 6, CellSize::One),
         (30, 1, CellSize::Two),
     ] {
         let other = CountMin::new(width, depth, cell_size, Budget::UNLIMITED).unwrap();
-        assert_ne!(digest(&other), before);
+        assert_ne!(fed(&other), before);
     }
 }
 
@@ -106,16 +108,12 @@ fn increments_above_the_maximum_of_a_cell_are_refused() {
             let by = max.cast_signed();
             assert_eq!(sketch.increment(b"a", by), Ok(max));
             assert_eq!(sketch.increment(b"a", 1), Err(CountMinError::Overflow));
-            assert_eq!(
-                sketch.increment(b"a", i64::MAX),
-                Err(CountMinError::Overflow)
-            );
+            let refused = sketch.increment(b"a", i64::MAX);
+            assert_eq!(refused, Err(CountMinError::Overflow));
             assert_eq!(sketch.increment(b"a", 0), Ok(max));
             assert_eq!((sketch.query(b"a"), sketch.total()), (max, max));
-            assert_eq!(
-                sketch.increment(b"a", i64::MIN),
-                Err(CountMinError::Underflow)
-            );
+            let refused = sketch.increment(b"a", i64::MIN);
+            assert_eq!(refused, Err(CountMinError::Underflow));
             assert_eq!(sketch.increment(b"a", -by), Ok(0));
             assert_eq!(sketch.increment(b"a", -1), Err(CountMinError::Underflow));
             assert_eq!(sketch.total(), 0);
@@ -224,9 +222,7 @@ fn numbers_that_share_all_cells_do_not_if_their_length_is_a_multiple_of_four() {
     assert_eq!((pairs(""), pairs("--")), (40, 0));
     let mut sketch = sketch(1 << 20, 32, CellSize::Four);
     for suffix in ["", "-", "--"] {
-        sketch
-            .increment(format!("504102{suffix}").as_bytes(), 1000)
-            .unwrap();
+        (sketch.increment(format!("504102{suffix}").as_bytes(), 1000)).unwrap();
         let twin = sketch.query(format!("780518{suffix}").as_bytes());
         assert_eq!(twin, if suffix.len() < 2 { 1000 } else { 0 }, "{suffix}");
     }

@@ -4,15 +4,14 @@ use super::super::cell::Cell;
 use super::*;
 use crate::format::FormatError;
 use crate::format::chunks::ChunkError;
-use crate::testing::{check_rules, saved};
+use crate::testing::{check_rules, from_chunks, saved};
 use roughly_dump::Value::{self, Bytes, Integer};
 use roughly_dump::Values;
 
 fn stream(numbers: &[u64], cells: &[u8]) -> Values {
     let numbers = numbers.iter().map(|&number| Value::Integer(number));
-    Values {
-        values: numbers.chain([Value::Bytes(cells.to_vec())]).collect(),
-    }
+    let values = numbers.chain([Value::Bytes(cells.to_vec())]).collect();
+    Values { values }
 }
 
 fn load(numbers: &[u64], cells: &[u8]) -> Result<CountMin, FormatError> {
@@ -44,10 +43,8 @@ fn version_1_has_the_total_and_the_cell_size_in_either_order() {
         for total in [0, 1, 2, 3, 4, 8, 77] {
             let sketch = load(&[3, 2, total, bytes], &cells).unwrap();
             assert_eq!(load(&[3, 2, bytes, total], &cells).as_ref(), Ok(&sketch));
-            assert_eq!(
-                (sketch.total(), sketch.dimensions().cell_size()),
-                (total, cell_size)
-            );
+            let found = (sketch.total(), sketch.dimensions().cell_size());
+            assert_eq!(found, (total, cell_size));
         }
         assert!(load(&[3, 2, bytes + 1, 16], &cells).is_err());
     }
@@ -65,10 +62,8 @@ fn a_wrapped_total_is_loaded_as_the_maximum() {
     let sketch = CountMin::from_header(&header, Budget::UNLIMITED).unwrap();
     assert_eq!(sketch.total(), MAX_TOTAL);
     header.truncate(23);
-    assert_eq!(
-        CountMin::from_header(&header, Budget::UNLIMITED),
-        Err(FormatError::Truncated)
-    );
+    let loaded = CountMin::from_header(&header, Budget::UNLIMITED);
+    assert_eq!(loaded, Err(FormatError::Truncated));
 }
 
 #[test]
@@ -100,10 +95,8 @@ fn every_rule_of_the_values_is_checked() {
         ([u64::MAX, u64::MAX, 0], 1),
     ] {
         let refused = load(&numbers, &vec![0; len]);
-        assert!(
-            matches!(refused, Err(FormatError::Invalid(_))),
-            "{numbers:?} {len}"
-        );
+        let is_refused = matches!(refused, Err(FormatError::Invalid(_)));
+        assert!(is_refused, "{numbers:?} {len}");
     }
     assert!(load(&[1, 2, 0], &[0xff; 8]).is_ok());
 }
@@ -112,12 +105,8 @@ fn every_rule_of_the_values_is_checked() {
 fn headers_contain_the_cell_size_unless_it_is_the_default() {
     for cell_size in ALL_SIZES {
         let header = counted(7, 3, cell_size).header().unwrap();
-        let fields: Vec<u64> = header
-            .as_chunks()
-            .0
-            .iter()
-            .map(|field| u64::from_le_bytes(*field))
-            .collect();
+        let fields: Vec<u64> =
+            ((header.as_chunks().0.iter()).map(|field| u64::from_le_bytes(*field))).collect();
         match cell_size {
             CellSize::Four => assert_eq!(fields, [7, 3, 99]),
             other => assert_eq!(fields, [7, 3, 99, other.bytes()]),
@@ -137,14 +126,10 @@ fn memory_is_requested_before_a_header_is_loaded() {
     let header = |width| [width, 1, 0].map(u64::to_le_bytes).concat();
     let refused = |bytes| Err(FormatError::OutOfMemory(OutOfMemory { bytes }));
     let no = &|bytes| bytes < 4_000_000_000;
-    assert_eq!(
-        CountMin::from_header(&header(1 << 30), Budget::new(no)),
-        refused(1 << 32)
-    );
-    assert_eq!(
-        CountMin::from_header(&header(1 << 62), Budget::UNLIMITED),
-        refused(u64::MAX)
-    );
+    let loaded = CountMin::from_header(&header(1 << 30), Budget::new(no));
+    assert_eq!(loaded, refused(1 << 32));
+    let loaded = CountMin::from_header(&header(1 << 62), Budget::UNLIMITED);
+    assert_eq!(loaded, refused(u64::MAX));
     assert!(CountMin::from_header(&header(10), Budget::new(no)).is_ok());
 }
 
@@ -153,14 +138,7 @@ fn the_chunks_of_a_sketch_restore_it() {
     for cell_size in ALL_SIZES {
         let sketch = counted(101, 3, cell_size);
         for chunk_bytes in [1, 5, 64, 1 << 24] {
-            let mut copy =
-                CountMin::from_header(&sketch.header().unwrap(), Budget::UNLIMITED).unwrap();
-            let mut iterator = 1;
-            while let Some((next, chunk)) = sketch.chunk(iterator, chunk_bytes) {
-                copy.load_chunk(next, chunk).unwrap();
-                iterator = next;
-            }
-            assert_eq!(copy, sketch);
+            assert_eq!(from_chunks(&sketch, chunk_bytes), sketch);
         }
         assert_eq!(sketch.chunk(0, 9), None);
         assert_eq!(sketch.chunk(-1, 9), None);
@@ -205,9 +183,7 @@ fn chunks_with_a_cell_above_its_maximum_are_refused() {
     }
     let counts = u64::all(&sketch.cells);
     assert!(counts.iter().all(|&cell| u64::count(cell) <= MAX_TOTAL));
-    assert_eq!(
-        sketch.increment(b"a", i64::MAX),
-        Err(CountMinError::Overflow)
-    );
+    let refused = sketch.increment(b"a", i64::MAX);
+    assert_eq!(refused, Err(CountMinError::Overflow));
     assert_ne!(sketch, before);
 }

@@ -1,7 +1,7 @@
 //! Payloads recorded from RedisBloom.
 
 use super::*;
-use crate::testing::{golden_bytes, golden_values};
+use crate::testing::{from_chunks, golden_bytes, golden_values};
 
 pub const GOLDEN: [&str; 11] = [
     "cf-auto",
@@ -34,8 +34,7 @@ fn decode(text: &str) -> Vec<u8> {
 
 /// Runs the commands that created a golden dump.
 fn built(version: &str, name: &str) -> CuckooFilter {
-    let any = |_| true;
-    let mut filter = CuckooFilter::new(1024, DEFAULTS, Budget::new(&any)).unwrap();
+    let mut filter = CuckooFilter::new(1024, DEFAULTS, ANY).unwrap();
     let commands = String::from_utf8(golden_bytes(version, "cf.built")).unwrap();
     for command in commands.lines() {
         let mut arguments = command.split(' ');
@@ -58,14 +57,14 @@ fn built(version: &str, name: &str) -> CuckooFilter {
                     }
                 }
                 let capacity = number(&arguments[0]).into();
-                filter = CuckooFilter::new(capacity, parameters, Budget::new(&any)).unwrap();
+                filter = CuckooFilter::new(capacity, parameters, ANY).unwrap();
             }
             "CF.INSERT" => {
                 let items = arguments[1..].iter().map(Vec::as_slice);
-                filter.insert_each(items, Budget::new(&any), |_| ());
+                filter.insert_each(items, ANY, |_| ());
             }
-            "CF.ADD" => filter.insert(&arguments[0], Budget::new(&any)).unwrap(),
-            "CF.DEL" => drop(filter.delete(&arguments[0], Budget::UNLIMITED)),
+            "CF.ADD" => filter.insert(&arguments[0], ANY).unwrap(),
+            "CF.DEL" => drop(filter.delete(&arguments[0], ANY)),
             _ => panic!("unknown command {verb}"),
         }
     }
@@ -101,13 +100,6 @@ fn the_commands_of_golden_payloads_produce_the_same_bytes() {
 fn a_header_and_its_chunks_restore_the_filter() {
     for name in GOLDEN {
         let filter = built("8.10", name);
-        let mut copy =
-            CuckooFilter::from_header(&filter.header().unwrap(), Budget::UNLIMITED).unwrap();
-        let mut iterator = 1;
-        while let Some((next, chunk)) = filter.chunk(iterator, CHUNK_BYTES) {
-            copy.load_chunk(next, chunk).unwrap();
-            iterator = next;
-        }
-        assert_eq!(copy, filter, "{name}");
+        assert_eq!(from_chunks(&filter, CHUNK_BYTES), filter, "{name}");
     }
 }

@@ -5,24 +5,23 @@ mod golden;
 mod hostile;
 
 use super::*;
-use crate::blocks::{Addresses, Bytes, MovesAll};
+use crate::blocks::Addresses;
 use crate::format::chunks::CHUNK_BYTES;
 use crate::format::{FormatError, Sink};
 use crate::hash::murmur64a;
 use crate::memory::{Budget, OutOfMemory};
 use crate::stored::Stored;
-use crate::testing::saved;
+use crate::testing::{bytes, fed, move_all, saved};
 use proptest::prelude::*;
 use roughly_dump::Values;
 use std::cell::Cell;
 
-const DEFAULTS: Parameters = Parameters {
-    bucket_size: 2,
-    max_iterations: 20,
-    expansion: 1,
-};
+/// Allows every allocation.
+const ANY: Budget<'_> = Budget::UNLIMITED;
 
-fn parameters(bucket_size: u8, max_iterations: u16, expansion: u16) -> Parameters {
+const DEFAULTS: Parameters = parameters(2, 20, 1);
+
+const fn parameters(bucket_size: u8, max_iterations: u16, expansion: u16) -> Parameters {
     Parameters {
         bucket_size,
         max_iterations,
@@ -31,16 +30,14 @@ fn parameters(bucket_size: u8, max_iterations: u16, expansion: u16) -> Parameter
 }
 
 fn filter(capacity: u64, parameters: Parameters) -> CuckooFilter {
-    CuckooFilter::new(capacity, parameters, Budget::UNLIMITED).unwrap()
+    CuckooFilter::new(capacity, parameters, ANY).unwrap()
 }
 
 /// A filter of this capacity with the numbers below `items` inserted.
 fn filled(capacity: u64, parameters: Parameters, items: u64) -> CuckooFilter {
     let mut filter = filter(capacity, parameters);
     for item in 0..items {
-        filter
-            .insert(&item.to_le_bytes(), Budget::UNLIMITED)
-            .unwrap();
+        filter.insert(&item.to_le_bytes(), ANY).unwrap();
     }
     filter
 }
@@ -67,12 +64,12 @@ proptest! {
         let bytes: Vec<_> = items.iter().map(|item| item.to_le_bytes()).collect();
         let slices = || bytes.iter().map(|item| &item[..]);
         let mut answers = Vec::new();
-        batch.insert_unique_each(slices(), Budget::UNLIMITED, |answer| answers.push(answer));
-        let expected: Vec<_> = slices().map(|item| single.insert_unique(item, Budget::UNLIMITED)).collect();
+        batch.insert_unique_each(slices(), ANY, |answer| answers.push(answer));
+        let expected: Vec<_> = slices().map(|item| single.insert_unique(item, ANY)).collect();
         prop_assert_eq!(answers, expected);
         let mut answers = Vec::new();
-        batch.insert_each(slices(), Budget::UNLIMITED, |answer| answers.push(answer));
-        let expected: Vec<_> = slices().map(|item| single.insert(item, Budget::UNLIMITED)).collect();
+        batch.insert_each(slices(), ANY, |answer| answers.push(answer));
+        let expected: Vec<_> = slices().map(|item| single.insert(item, ANY)).collect();
         prop_assert_eq!(answers, expected);
         prop_assert!(single == batch);
         let mut answers = Vec::new();
@@ -98,9 +95,9 @@ proptest! {
             let free_slots = FreeSlots::with_index_after(index_after, budget);
             filter.compact_with(scope, free_slots)
         };
-        let changed = compact(&mut probed, u64::MAX, Budget::UNLIMITED);
-        prop_assert_eq!(compact(&mut indexed, 0, Budget::UNLIMITED), changed);
-        prop_assert_eq!(compact(&mut mixed, 50, Budget::UNLIMITED), changed);
+        let changed = compact(&mut probed, u64::MAX, ANY);
+        prop_assert_eq!(compact(&mut indexed, 0, ANY), changed);
+        prop_assert_eq!(compact(&mut mixed, 50, ANY), changed);
         prop_assert_eq!(compact(&mut refused, 0, Budget::new(&|_| false)), changed);
         prop_assert_eq!(&probed, &indexed);
         prop_assert_eq!(&probed, &mixed);
@@ -119,7 +116,7 @@ fn random_filter(
 ) -> CuckooFilter {
     let mut filter = filter(capacity, parameters);
     while filter.sub_filters.len() < sub_filters && filter.slot_bytes() < 20_000 {
-        if filter.add_sub_filter(Budget::UNLIMITED).is_err() {
+        if filter.add_sub_filter(ANY).is_err() {
             break;
         }
     }
@@ -138,14 +135,11 @@ fn random_filter(
 fn an_insertion_into_a_full_filter_that_does_not_grow_changes_nothing() {
     let mut filter = filter(64, parameters(2, 20, 0));
     let mut item = 0u64;
-    while filter
-        .insert(&item.to_le_bytes(), Budget::UNLIMITED)
-        .is_ok()
-    {
+    while filter.insert(&item.to_le_bytes(), ANY).is_ok() {
         item += 1;
     }
     let before = filter.try_clone().unwrap();
-    let result = filter.insert(&item.to_le_bytes(), Budget::UNLIMITED);
+    let result = filter.insert(&item.to_le_bytes(), ANY);
     assert_eq!(result, Err(CuckooError::Full));
     assert_eq!(filter, before);
 }
@@ -175,7 +169,7 @@ fn refused_memory_changes_nothing() {
 #[test]
 fn impossible_sizes_are_errors() {
     let new = |capacity, bucket_size| {
-        CuckooFilter::new(capacity, parameters(bucket_size, 1, 1), Budget::UNLIMITED).unwrap_err()
+        CuckooFilter::new(capacity, parameters(bucket_size, 1, 1), ANY).unwrap_err()
     };
     assert!(matches!(new(1 << 55, 255), CuckooError::OutOfMemory(_)));
     assert!(matches!(new(u64::MAX, 1), CuckooError::Parameters(_)));
@@ -187,12 +181,11 @@ fn impossible_sizes_are_errors() {
 fn copies_of_an_item_add_sub_filters_up_to_the_limit() {
     let mut filter = filter(4, parameters(2, 1, 1));
     // An odd fingerprint has two different buckets in a sub-filter.
-    let item = (0u64..)
-        .map(u64::to_le_bytes)
+    let item = ((0u64..).map(u64::to_le_bytes))
         .find(|item| HashedItem::of(item).fingerprint % 2 == 1)
         .unwrap();
     for inserted in 1..=10_000 {
-        assert_eq!(filter.insert(&item, Budget::UNLIMITED), Ok(()));
+        assert_eq!(filter.insert(&item, ANY), Ok(()));
         assert_eq!(filter.num_sub_filters(), (inserted as usize).div_ceil(4));
         if inserted % 1000 == 0 {
             assert_eq!(filter.count(&item), inserted);
@@ -200,23 +193,21 @@ fn copies_of_an_item_add_sub_filters_up_to_the_limit() {
     }
     // Adds the other sub-filters directly: insertions would take minutes.
     while filter.sub_filters.len() < MAX_SUB_FILTERS {
-        filter.add_sub_filter(Budget::UNLIMITED).unwrap();
+        filter.add_sub_filter(ANY).unwrap();
     }
     for sub_filter in filter.sub_filters.iter_mut() {
-        sub_filter
-            .slots_mut()
-            .fill(HashedItem::of(&item).fingerprint);
+        (sub_filter.slots_mut()).fill(HashedItem::of(&item).fingerprint);
     }
     let refused = OutOfMemory { bytes: u64::MAX };
-    assert_eq!(filter.insert(&item, Budget::UNLIMITED), Err(refused.into()));
+    assert_eq!(filter.insert(&item, ANY), Err(refused.into()));
     assert_eq!(filter.count(&item), 4 * MAX_SUB_FILTERS as u64);
-    assert!(!filter.insert_unique(&item, Budget::UNLIMITED).unwrap());
+    assert!(!filter.insert_unique(&item, ANY).unwrap());
     // No fingerprint can move. When one sub-filter is empty, those of the newest move there.
-    assert!(!filter.compact(Budget::UNLIMITED));
-    assert!(filter.delete(&item, Budget::UNLIMITED));
+    assert!(!filter.compact(ANY));
+    assert!(filter.delete(&item, ANY));
     assert_eq!(filter.num_sub_filters(), MAX_SUB_FILTERS);
     filter.sub_filters[0].slots_mut().fill(0);
-    assert!(filter.compact(Budget::UNLIMITED));
+    assert!(filter.compact(ANY));
     assert_eq!(filter.num_sub_filters(), MAX_SUB_FILTERS - 1);
 }
 
@@ -227,28 +218,11 @@ fn sub_filters_beyond_56_bits_are_refused() {
     for _ in 0..6 {
         requested.push(filter.sizes.num_buckets_of(requested.len()));
     }
-    assert_eq!(
-        requested,
-        [
-            Some(1),
-            Some(1 << 15),
-            Some(1 << 30),
-            Some(1 << 45),
-            None,
-            None
-        ]
-    );
-    filter.insert(b"a", Budget::UNLIMITED).unwrap();
-    assert!(
-        filter
-            .insert(b"b", Budget::new(&|bytes| bytes < 1 << 15))
-            .is_err()
-    );
-    assert!(
-        filter
-            .insert(b"b", Budget::new(&|bytes| bytes <= 1 << 15))
-            .is_ok()
-    );
+    assert_eq!(requested[..4], [1, 1 << 15, 1 << 30, 1 << 45].map(Some));
+    assert_eq!(requested[4..], [None; 2]);
+    filter.insert(b"a", ANY).unwrap();
+    assert!((filter.insert(b"b", Budget::new(&|bytes| bytes < 1 << 15))).is_err());
+    assert!((filter.insert(b"b", Budget::new(&|bytes| bytes <= 1 << 15))).is_ok());
 }
 
 #[test]
@@ -256,28 +230,23 @@ fn deleting_everything_leaves_one_empty_sub_filter() {
     let mut filter = filled(100, parameters(2, 20, 1), 1000);
     assert!(filter.num_sub_filters() > 5);
     for item in 0..1000u64 {
-        assert!(filter.delete(&item.to_le_bytes(), Budget::UNLIMITED));
+        assert!(filter.delete(&item.to_le_bytes(), ANY));
     }
     assert_eq!(filter.items(), 0);
     assert_eq!(filter.num_sub_filters(), 1);
-    assert!(!filter.delete(b"absent", Budget::UNLIMITED));
+    assert!(!filter.delete(b"absent", ANY));
     assert_eq!(filter.nominal_bytes(), 40 + 16 + 128);
 }
 
 #[test]
 fn digests_are_equal_for_equal_filters_only() {
-    let digest = |filter: &CuckooFilter| {
-        let mut fed = Vec::new();
-        filter.digest(&mut |bytes| fed.extend_from_slice(bytes));
-        fed
-    };
     let one = filled(100, parameters(2, 20, 1), 300);
     let mut copy = one.try_clone().unwrap();
     assert_eq!(one, copy);
-    assert_eq!(digest(&one), digest(&copy));
-    assert!(copy.delete(&0u64.to_le_bytes(), Budget::UNLIMITED));
+    assert_eq!(fed(&one), fed(&copy));
+    assert!(copy.delete(&0u64.to_le_bytes(), ANY));
     assert_ne!(one, copy);
-    assert_ne!(digest(&one), digest(&copy));
+    assert_ne!(fed(&one), fed(&copy));
 }
 
 #[test]
@@ -288,12 +257,7 @@ fn every_block_is_visited_and_can_be_moved() {
     let blocks = shown.0.len();
     assert_eq!(blocks, filter.num_sub_filters() + 1);
     let before = filter.try_clone().unwrap();
-    let mut mover = MovesAll::default();
-    let mut index = 0;
-    while filter.relocate_block(index, &mut mover) {
-        index += 1;
-    }
-    assert_eq!((index, mover.moves), (blocks, blocks));
+    assert_eq!(move_all(&mut filter), (blocks, blocks));
     assert_eq!(filter, before);
 }
 
@@ -302,32 +266,28 @@ fn every_block_is_visited_and_can_be_moved() {
 fn a_filter_with_one_sub_filter_takes_one_block_besides_its_slots() {
     assert!(size_of::<CuckooFilter>() <= 48);
     let blocks = |filter: &CuckooFilter| {
-        let (mut shown, mut bytes) = (Addresses::default(), Bytes::default());
+        let mut shown = Addresses::default();
         filter.for_each_block(&mut shown);
-        filter.for_each_block(&mut bytes);
-        (shown.0.len(), bytes.0)
+        (shown.0.len(), bytes(filter))
     };
     let mut filter = filter(64, DEFAULTS);
     let one = (1, filter.slot_bytes());
     assert_eq!(blocks(&filter), one);
     for number in 0..1000u64 {
-        filter
-            .insert(&number.to_le_bytes(), Budget::UNLIMITED)
-            .unwrap();
+        filter.insert(&number.to_le_bytes(), ANY).unwrap();
         // The memory is a function of the state.
         let copy = filter.try_clone().unwrap();
-        let mut restored =
-            CuckooFilter::from_header(&filter.header_bytes(), Budget::UNLIMITED).unwrap();
+        let mut restored = CuckooFilter::from_header(&filter.header_bytes(), ANY).unwrap();
         let loaded = load(&saved(&filter), CuckooFilter::ENCODING_VERSION).unwrap();
         for other in [&copy, &restored, &loaded] {
             assert_eq!(blocks(other), blocks(&filter));
         }
-        restored.add_sub_filter(Budget::UNLIMITED).unwrap();
+        restored.add_sub_filter(ANY).unwrap();
         assert_eq!(blocks(&restored).0, restored.num_sub_filters() + 1);
     }
     assert!(filter.num_sub_filters() > 3);
     for number in 0..1000u64 {
-        assert!(filter.delete(&number.to_le_bytes(), Budget::UNLIMITED));
+        assert!(filter.delete(&number.to_le_bytes(), ANY));
     }
     assert_eq!(blocks(&filter), one);
 }
@@ -364,7 +324,7 @@ fn load(values: &Values, version: u16) -> Result<CuckooFilter, FormatError> {
 #[test]
 fn a_chunk_has_at_most_16_mib_of_one_sub_filter() {
     let header = header([5, 1 << 24, 0, 2], [2, 20, 1]);
-    let filter = CuckooFilter::from_header(&header, Budget::UNLIMITED).unwrap();
+    let filter = CuckooFilter::from_header(&header, ANY).unwrap();
     let mut lengths = Vec::new();
     let mut iterator = 1;
     while let Some((next, chunk)) = filter.chunk(iterator, CHUNK_BYTES) {
@@ -374,11 +334,9 @@ fn a_chunk_has_at_most_16_mib_of_one_sub_filter() {
     assert_eq!(lengths, [CHUNK_BYTES; 4]);
     let (next, chunk) = filter.chunk(6 << 20, CHUNK_BYTES).unwrap();
     assert_eq!((chunk.len(), next), (CHUNK_BYTES, 22 << 20));
-    assert!(filter.chunk(0, CHUNK_BYTES).is_none() && filter.chunk(-1, CHUNK_BYTES).is_none());
-    assert!(
-        filter.chunk((64 << 20) + 1, CHUNK_BYTES).is_none()
-            && filter.chunk(i64::MAX, CHUNK_BYTES).is_none()
-    );
+    for iterator in [0, -1, (64 << 20) + 1, i64::MAX] {
+        assert!(filter.chunk(iterator, CHUNK_BYTES).is_none(), "{iterator}");
+    }
 }
 
 fn header(long: [u64; 4], short: [u16; 3]) -> Vec<u8> {
@@ -390,20 +348,12 @@ fn header(long: [u64; 4], short: [u16; 3]) -> Vec<u8> {
 #[test]
 fn a_header_has_the_specified_fields() {
     let bytes = header([1, 16, 2, 3], [4, 500, 2]);
-    let filter = CuckooFilter::from_header(&bytes, Budget::UNLIMITED).unwrap();
+    let filter = CuckooFilter::from_header(&bytes, ANY).unwrap();
     assert_eq!(filter.items(), 1);
     assert_eq!(filter.num_buckets(), 16);
     assert_eq!(filter.deletes(), 2);
     assert_eq!(filter.num_sub_filters(), 3);
-    let parameters = filter.parameters();
-    assert_eq!(
-        (
-            parameters.bucket_size,
-            parameters.max_iterations,
-            parameters.expansion
-        ),
-        (4, 500, 2)
-    );
+    assert_eq!(filter.parameters(), parameters(4, 500, 2));
     assert_eq!(filter.nominal_bytes(), 40 + 3 * 16 + (16 + 32 + 64) * 4);
     assert_eq!(filter.header().unwrap()[..], bytes);
 }
@@ -426,36 +376,16 @@ fn old_encodings_take_the_configured_parameters() {
         let filter = load(&old_form(1, 8, 16, 16), version).unwrap();
         assert_eq!((filter.items(), filter.deletes()), (16, 0));
         assert_eq!(filter.parameters(), DEFAULTS);
-        let defaults = Parameters {
-            bucket_size: 4,
-            max_iterations: 7,
-            expansion: 3,
-        };
+        let defaults = parameters(4, 7, 3);
         let filter = CuckooFilter::load(&mut old_form(1, 8, 16, 32), version, &defaults).unwrap();
-        let expansion = 4;
-        assert_eq!(
-            filter.parameters(),
-            Parameters {
-                expansion,
-                ..defaults
-            }
-        );
+        assert_eq!(filter.parameters(), parameters(4, 7, 4));
         // Several sub-filters of the same size have an expansion of 1.
         let filter = CuckooFilter::load(&mut old_form(3, 8, 16, 32), version, &defaults).unwrap();
-        let expansion = 1;
-        assert_eq!(
-            filter.parameters(),
-            Parameters {
-                expansion,
-                ..defaults
-            }
-        );
+        assert_eq!(filter.parameters(), parameters(4, 7, 1));
         assert_eq!(filter.num_sub_filters(), 3);
         let saved = saved(&filter);
-        assert_eq!(
-            load(&saved, CuckooFilter::ENCODING_VERSION).unwrap(),
-            filter
-        );
+        let loaded = load(&saved, CuckooFilter::ENCODING_VERSION).unwrap();
+        assert_eq!(loaded, filter);
         assert!(load(&old_form(1, 8, 16, 15), version).is_err());
     }
     assert!(load(&golden::golden("8.10", "cf-grown"), 5).is_err());

@@ -88,11 +88,6 @@ fn the_cache_follows_writes() {
     assert_eq!(copy.compressed_with(&mut cache).unwrap().quantile(0.5), 2.0);
 }
 
-/// Bytes of the blocks that hold the state.
-fn state_bytes(digest: &TDigest) -> usize {
-    digest.block_bytes()
-}
-
 #[test]
 fn the_memory_of_a_digest_depends_on_its_state_only() {
     let mut uniform = Uniform(15);
@@ -110,8 +105,7 @@ fn the_memory_of_a_digest_depends_on_its_state_only() {
             match next(40.0) {
                 0 => digest.reset(),
                 1 | 2 => {
-                    let merged =
-                        TDigest::merge(compression, &[&digest, &other], Budget::UNLIMITED).unwrap();
+                    let merged = TDigest::merge(compression, &[&digest, &other], ANY).unwrap();
                     other = std::mem::replace(&mut digest, merged);
                     if other.observations() > 1 << 40 {
                         other.reset();
@@ -121,11 +115,9 @@ fn the_memory_of_a_digest_depends_on_its_state_only() {
                 3 => drop(digest.compressed_with(&mut cache).unwrap()),
                 _ => digest.add(&values).unwrap(),
             }
-            let loaded = TDigest::load(&mut saved(&digest), 0, &()).unwrap();
-            let copied = digest.try_clone().unwrap();
-            for same in [&loaded, &copied] {
+            for same in [&reloaded(&digest), &digest.try_clone().unwrap()] {
                 assert_eq!(fed(same), fed(&digest));
-                assert_eq!(state_bytes(same), state_bytes(&digest));
+                assert_eq!(same.block_bytes(), digest.block_bytes());
             }
         }
     }
@@ -138,10 +130,8 @@ fn moved_blocks_keep_their_contents() {
     let (mut mover, mut cache) = (MovesAll::default(), DigestCache::default());
     moved.compressed_with(&mut cache).unwrap();
     for index in 0.. {
-        let (in_digest, in_cache) = (
-            moved.relocate_block(index, &mut mover),
-            cache.relocate_block(index, &mut mover),
-        );
+        let in_digest = moved.relocate_block(index, &mut mover);
+        let in_cache = cache.relocate_block(index, &mut mover);
         if !in_digest && !in_cache {
             break;
         }
@@ -150,11 +140,8 @@ fn moved_blocks_keep_their_contents() {
     assert_eq!(mover.moves, 8);
     let changes = cache.changes();
     let compressed = moved.compressed_with(&mut cache).unwrap();
-    assert!(
-        compressed
-            .centroids()
-            .eq(moved.compressed().unwrap().centroids())
-    );
+    let are_equal = (compressed.centroids()).eq(moved.compressed().unwrap().centroids());
+    assert!(are_equal);
     assert_eq!(cache.changes(), changes);
     assert_eq!((fed(&moved), answers(&moved)), before);
     moved.add(&[0.5]).unwrap();
@@ -196,7 +183,7 @@ fn a_digest_of_100_values_takes_less_than_5_kilobytes() {
         filled.add(&[f64::from(number % 100) - 50.5]).unwrap();
         // Before the first compression, there are 609 samples.
         if filled.info().total_compressions > 0 {
-            max_bytes = max_bytes.max(state_bytes(&filled));
+            max_bytes = max_bytes.max(filled.block_bytes());
         }
     }
     assert_eq!(filled.compressed().unwrap().centroids().len(), 300);
@@ -219,7 +206,7 @@ fn a_sample_that_ends_a_run_is_packed_as_in_a_copy() {
             ];
             let nodes = nodes.map(|(mean, weight)| Centroid { mean, weight });
             let mut digest = digest(10);
-            digest.add_weighted(&nodes, Budget::UNLIMITED).unwrap();
+            digest.add_weighted(&nodes, ANY).unwrap();
             for sample in [7.0, mean, -mean, mean, 7.0, -4.0] {
                 let allows = |_| !refuses;
                 let before = fed(&digest);
@@ -230,11 +217,8 @@ fn a_sample_that_ends_a_run_is_packed_as_in_a_copy() {
                 let loaded = TDigest::load(&mut saved(&digest), 0, &()).unwrap();
                 assert_eq!(fed(&loaded), fed(&digest));
                 assert_eq!(loaded.nodes(), digest.nodes());
-                assert_eq!(
-                    state_bytes(&loaded),
-                    state_bytes(&digest),
-                    "{mean} {sample}"
-                );
+                let expected = digest.block_bytes();
+                assert_eq!(loaded.block_bytes(), expected, "{mean} {sample}");
             }
             assert_eq!((digest.info().unmerged_nodes, digest.nodes()), (12, 12));
         }

@@ -9,7 +9,7 @@ fn a_merge_accepts_repeated_operands_and_changes_none() {
     let right = digest_of(10, &Uniform(2).take(70).collect::<Vec<_>>());
     right.compressed().unwrap();
     let before = [fed(&left), fed(&right)];
-    let merged = TDigest::merge(20, &[&left, &right, &left], Budget::UNLIMITED).unwrap();
+    let merged = TDigest::merge(20, &[&left, &right, &left], ANY).unwrap();
     assert_eq!([fed(&left), fed(&right)], before);
     assert_eq!(merged.observations(), 2070);
     assert_eq!(merged.min(), left.min().min(right.min()));
@@ -21,18 +21,12 @@ fn a_merge_uses_the_cache_of_the_same_state_only() {
     let mut operand = digest_of(20, &Uniform(3).take(500).collect::<Vec<_>>());
     let mut filled = DigestCache::default();
     operand.compressed_with(&mut filled).unwrap();
-    let (cache, bytes) = (
-        Cell::new(filled),
-        operand.compressed().unwrap().block_bytes(),
-    );
+    let cache = Cell::new(filled);
+    let bytes = operand.compressed().unwrap().block_bytes();
     for _ in 0..2 {
-        let merged = TDigest::merge_within(
-            50,
-            &[(&operand, Some(&cache)), (&operand, None)],
-            Budget::UNLIMITED,
-            u64::MAX,
-        );
-        let expected = TDigest::merge(50, &[&operand; 2], Budget::UNLIMITED);
+        let operands = [(&operand, Some(&cache)), (&operand, None)];
+        let merged = TDigest::merge_within(50, &operands, ANY, u64::MAX);
+        let expected = TDigest::merge(50, &[&operand; 2], ANY);
         assert_eq!(merged, expected);
         let filled = cache.take();
         assert!(filled.block_bytes() >= bytes);
@@ -46,9 +40,9 @@ fn a_merge_uses_the_cache_of_the_same_state_only() {
 fn empty_digests_do_not_change_a_merge() {
     let one = digest_of(100, &[1.0, 2.0, 3.0]);
     let empty = digest(100);
-    let merged = TDigest::merge(100, &[&empty, &one, &empty], Budget::UNLIMITED).unwrap();
+    let merged = TDigest::merge(100, &[&empty, &one, &empty], ANY).unwrap();
     assert_eq!(answers(&merged), answers(&one));
-    let nothing = TDigest::merge(100, &[&empty, &empty], Budget::UNLIMITED).unwrap();
+    let nothing = TDigest::merge(100, &[&empty, &empty], ANY).unwrap();
     assert_eq!(nothing, empty);
 }
 
@@ -59,8 +53,8 @@ fn a_repeated_operand_is_compressed_once_and_merged_each_time() {
         .map(|samples| digest_of(20, &uniform.by_ref().take(samples).collect::<Vec<_>>()));
     let copies: Vec<_> = (0..10).map(|_| left.try_clone().unwrap()).collect();
     let apart = copies.iter().flat_map(|copy| [copy, &right]);
-    let expected = TDigest::merge(30, &apart.collect::<Vec<_>>(), Budget::UNLIMITED).unwrap();
-    let asked = std::cell::Cell::new(0);
+    let expected = TDigest::merge(30, &apart.collect::<Vec<_>>(), ANY).unwrap();
+    let asked = Cell::new(0);
     let allows = |_| {
         asked.set(asked.get() + 1);
         true
@@ -81,8 +75,7 @@ fn a_merge_above_the_work_limit_is_refused() {
     let [one, another, third] = &digests;
     let merge = |operands: &[&TDigest], max_bytes| {
         let operands: Vec<_> = operands.iter().map(|&operand| (operand, None)).collect();
-        TDigest::merge_within(20, &operands, Budget::UNLIMITED, max_bytes)
-            .map(|merged| merged.observations())
+        TDigest::merge_within(20, &operands, ANY, max_bytes).map(|merged| merged.observations())
     };
     // Three nodes of each operand, and 0, 3 and 6 nodes of the result before it.
     let bytes = (9 + 3 + 6) * size_of::<Centroid>() as u64;
@@ -103,13 +96,10 @@ fn a_merge_does_not_compress_one_node() {
     let three = digest_of(100, &[7.0, 5.0, 2.0]);
     let samples_of = |digest: &TDigest| {
         let compressed = digest.compressed().unwrap();
-        compressed
-            .centroids()
-            .map(|node| node.mean)
-            .collect::<Vec<_>>()
+        (compressed.centroids().map(|node| node.mean)).collect::<Vec<_>>()
     };
     let of = |operands: &[&TDigest]| {
-        let merged = TDigest::merge(100, operands, Budget::UNLIMITED).unwrap();
+        let merged = TDigest::merge(100, operands, ANY).unwrap();
         let info = merged.info();
         let nodes = [info.merged_nodes, info.unmerged_nodes];
         let samples = operands.iter().flat_map(|operand| samples_of(operand));

@@ -15,11 +15,14 @@ mod weighted;
 use super::*;
 use crate::memory::Budget;
 use crate::stored::Stored;
-use crate::testing::{bits, fed, saved};
+use crate::testing::{bits, fed, reloaded, saved};
 use roughly_dump::{Value, Values};
 
+/// Allows every allocation.
+const ANY: Budget<'_> = Budget::UNLIMITED;
+
 fn digest(compression: i64) -> TDigest {
-    TDigest::new(compression, Budget::UNLIMITED).unwrap()
+    TDigest::new(compression, ANY).unwrap()
 }
 
 fn digest_of(compression: i64, values: &[f64]) -> TDigest {
@@ -38,9 +41,7 @@ fn digest_with(min: f64, max: f64, nodes: &[(f64, i64)]) -> TDigest {
     values.values[2] = Value::Double(max);
     values.values[4] = Value::Integer(nodes.len() as u64);
     values.values[7] = Value::Double(weight as f64);
-    values
-        .values
-        .extend(means.chain(weights).map(Value::Double));
+    (values.values).extend(means.chain(weights).map(Value::Double));
     TDigest::load(&mut values, 0, &()).unwrap()
 }
 
@@ -94,9 +95,7 @@ struct Uniform(u64);
 impl Iterator for Uniform {
     type Item = f64;
     fn next(&mut self) -> Option<f64> {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
+        self.0 = (self.0.wrapping_mul(6_364_136_223_846_793_005))
             .wrapping_add(1_442_695_040_888_963_407);
         Some((self.0 >> 11) as f64 / (1u64 << 53) as f64)
     }
@@ -119,8 +118,7 @@ fn weights_above_2_to_the_53_are_rounded_as_in_redisbloom() {
 
 #[test]
 fn compressions_out_of_range_are_refused() {
-    let new =
-        |compression| TDigest::new(compression, Budget::UNLIMITED).map(|digest| digest.info());
+    let new = |compression| TDigest::new(compression, ANY).map(|digest| digest.info());
     assert_eq!(new(0), Err(DigestError::CompressionNotPositive));
     assert_eq!(new(i64::MIN), Err(DigestError::CompressionNotPositive));
     assert_eq!(new(357_913_940), Err(DigestError::CompressionTooLarge));
@@ -150,23 +148,15 @@ fn few_samples_are_answered_exactly() {
     assert_eq!(compressed.cdf(3.0), 0.5);
     assert_eq!(compressed.cdf(2.5), 0.4);
     // 3.0 has 2.5 samples below it, which rank and revrank round to 2.
-    assert_eq!(
-        [0.0, 1.0, 3.0, 9.0].map(|x| compressed.rank(x)),
-        [-1, 0, 2, 5]
-    );
-    assert_eq!(
-        [0.0, 1.0, 3.0, 9.0].map(|x| compressed.revrank(x)),
-        [5, 4, 2, -1]
-    );
-    assert_eq!(
-        [0, 1, 4].map(|rank| compressed.by_rank(rank)),
-        [1.0, 2.0, 5.0]
-    );
+    let ranks = [0.0, 1.0, 3.0, 9.0].map(|x| compressed.rank(x));
+    assert_eq!(ranks, [-1, 0, 2, 5]);
+    let ranks = [0.0, 1.0, 3.0, 9.0].map(|x| compressed.revrank(x));
+    assert_eq!(ranks, [5, 4, 2, -1]);
+    let values = [0, 1, 4].map(|rank| compressed.by_rank(rank));
+    assert_eq!(values, [1.0, 2.0, 5.0]);
     assert_eq!(compressed.by_rank(5), f64::INFINITY);
-    assert_eq!(
-        [0, 1, 4].map(|rank| compressed.by_revrank(rank)),
-        [5.0, 4.0, 1.0]
-    );
+    let values = [0, 1, 4].map(|rank| compressed.by_revrank(rank));
+    assert_eq!(values, [5.0, 4.0, 1.0]);
     assert_eq!(compressed.by_revrank(5), f64::NEG_INFINITY);
     assert_eq!(compressed.trimmed_mean(0.2, 0.8), 3.0);
 }
@@ -177,10 +167,8 @@ fn heavy_end_centroids_are_interpolated_to_minimum_and_maximum() {
     let compressed = heavy.compressed().unwrap();
     let quantiles = [0.0, 0.05, 1.0 / 12.0, 0.5, 11.0 / 12.0, 1.0].map(|q| compressed.quantile(q));
     assert_eq!(quantiles, [0.0, 0.0, 0.0, 5.0, 10.0, 10.0]);
-    assert_eq!(
-        [0.0, 1.0, 5.0, 9.0, 10.0].map(|x| compressed.cdf(x) * 24.0),
-        [1.0, 4.0, 12.0, 20.0, 23.0]
-    );
+    let parts = [0.0, 1.0, 5.0, 9.0, 10.0].map(|x| compressed.cdf(x) * 24.0);
+    assert_eq!(parts, [1.0, 4.0, 12.0, 20.0, 23.0]);
     // End centroids of weight 2: half of each is the minimum or maximum.
     let pairs = digest_with(0.0, 10.0, &[(2.0, 2), (8.0, 2)]);
     let compressed = pairs.compressed().unwrap();
@@ -189,10 +177,8 @@ fn heavy_end_centroids_are_interpolated_to_minimum_and_maximum() {
     // Only lookups by rank return the minimum below the first sample.
     let odd = digest_with(1.0, 3.0, &[(2.0, 1), (3.0, 1)]);
     let compressed = odd.compressed().unwrap();
-    assert_eq!(
-        (compressed.quantile(0.0), compressed.by_revrank(1)),
-        (2.0, 1.0)
-    );
+    let lowest = (compressed.quantile(0.0), compressed.by_revrank(1));
+    assert_eq!(lowest, (2.0, 1.0));
 }
 
 #[test]
@@ -246,7 +232,7 @@ fn repeated_doubling_ends_with_an_overflow_and_every_state_can_be_loaded() {
     for compression in [1, 2, 5, 100] {
         let mut doubled = digest_of(compression, &[1.0, 2.0, 4.0, 8.0, 16.0]);
         let merged = loop {
-            match TDigest::merge(compression, &[&doubled, &doubled], Budget::UNLIMITED) {
+            match TDigest::merge(compression, &[&doubled, &doubled], ANY) {
                 Ok(merged) => doubled = merged,
                 Err(error) => break error,
             }
@@ -255,8 +241,7 @@ fn repeated_doubling_ends_with_an_overflow_and_every_state_can_be_loaded() {
             doubled.add(&[-bound, bound]).unwrap();
             let nodes = doubled.info();
             assert!(nodes.merged_nodes + nodes.unmerged_nodes <= nodes.capacity as usize);
-            let loaded = TDigest::load(&mut saved(&doubled), 0, &()).unwrap();
-            assert_eq!(loaded, doubled);
+            assert_eq!(reloaded(&doubled), doubled);
         };
         assert_eq!(merged, DigestError::Overflow);
         assert!(doubled.observations() > i64::MAX / 2);
@@ -266,15 +251,12 @@ fn repeated_doubling_ends_with_an_overflow_and_every_state_can_be_loaded() {
         }
         // All but the last of the possible observations.
         let rest = digest_of(compression, &[0.5]);
-        while let Ok(merged) = TDigest::merge(
-            compression,
-            &[&doubled, &rest, &rest, &rest],
-            Budget::UNLIMITED,
-        ) && merged.observations() < i64::MAX / 2 + (1 << 20)
+        while let Ok(merged) = TDigest::merge(compression, &[&doubled, &rest, &rest, &rest], ANY)
+            && merged.observations() < i64::MAX / 2 + (1 << 20)
         {
             doubled = merged;
         }
-        TDigest::load(&mut saved(&doubled), 0, &()).unwrap();
+        reloaded(&doubled);
     }
 }
 
@@ -296,8 +278,7 @@ fn samples_above_the_maximum_number_are_refused() {
     assert_eq!(full.add(&[3.0]), Err(DigestError::Overflow));
     assert_eq!(full.add(&[]), Ok(()));
     assert_eq!(fed(&full), before);
-    let again = TDigest::load(&mut saved(&full), 0, &()).unwrap();
-    assert_eq!(again, full);
+    assert_eq!(reloaded(&full), full);
 }
 
 #[test]
@@ -316,13 +297,11 @@ fn extreme_samples_give_finite_answers() {
     let mut uniform = Uniform(7);
     for compression in [1, 3, 20, 100] {
         for kinds_used in [2, 3, 5, 9] {
-            let values: Vec<f64> = uniform
-                .by_ref()
-                .take(3000)
+            let values: Vec<f64> = (uniform.by_ref().take(3000))
                 .map(|u| kinds[(u * f64::from(kinds_used)) as usize])
                 .collect();
             let one = digest_of(compression, &values);
-            let both = TDigest::merge(compression, &[&one, &one], Budget::UNLIMITED).unwrap();
+            let both = TDigest::merge(compression, &[&one, &one], ANY).unwrap();
             for digest in [one, both] {
                 let compressed = digest.compressed().unwrap();
                 let within = |value: f64| digest.min <= value && value <= digest.max;
@@ -337,8 +316,7 @@ fn extreme_samples_give_finite_answers() {
                     assert!((0.0..=1.0).contains(&compressed.cdf(x)));
                     assert!((-1..=digest.observations()).contains(&compressed.rank(x)));
                 }
-                let loaded = TDigest::load(&mut saved(&digest), 0, &()).unwrap();
-                assert_eq!(loaded, digest);
+                assert_eq!(reloaded(&digest), digest);
             }
         }
     }

@@ -7,9 +7,7 @@ use roughly_dump::{Writer, type_id};
 fn payload_bytes_is_an_upper_bound() {
     for count in [0, 1, 100, 5000] {
         let mut digest = digest(1000);
-        digest
-            .add(&Uniform(9).take(count).collect::<Vec<_>>())
-            .unwrap();
+        (digest.add(&Uniform(9).take(count).collect::<Vec<_>>())).unwrap();
         let mut dump = Writer::new(type_id(b"TDIS-TYPE", 0));
         digest.save(&mut dump);
         let payload = dump.finish().len() as u64;
@@ -27,12 +25,9 @@ fn a_header_is_the_fields_in_order() {
     assert_eq!(chunk[..8], 100f64.to_le_bytes());
     assert_eq!(chunk[24..32], 610i64.to_le_bytes());
     assert_eq!(chunk[72..80], (-7.25f64).to_le_bytes());
-    assert_eq!(
-        TDigest::from_header(&chunk, Budget::UNLIMITED).unwrap(),
-        one
-    );
+    assert_eq!(TDigest::from_header(&chunk, ANY).unwrap(), one);
     for len in 0..88 {
-        assert!(TDigest::from_header(&chunk[..len], Budget::UNLIMITED).is_err());
+        assert!(TDigest::from_header(&chunk[..len], ANY).is_err());
     }
-    assert!(TDigest::from_header(&[&chunk[..], &[0]].concat(), Budget::UNLIMITED).is_err());
+    assert!(TDigest::from_header(&[&chunk[..], &[0]].concat(), ANY).is_err());
 }

@@ -40,13 +40,9 @@ fn a_digest_of_one_sample_has_it() {
         let digest = loaded(&(value, value, 1, 0.0, 1.0, &[]));
         let built = digest_of(2, &[value]);
         assert_eq!((&digest, digest.info()), (&built, built.info()));
-        assert_eq!(loaded_again(&digest), built);
+        assert_eq!(reloaded(&digest), built);
         assert_eq!(content(&digest), (vec![(value, 1.0)], value, value));
     }
-}
-
-fn loaded_again(digest: &TDigest) -> TDigest {
-    TDigest::load(&mut saved(digest), 0, &()).unwrap()
 }
 
 #[test]
@@ -110,7 +106,7 @@ fn a_digest_that_continued_from_one_sample_has_it_unless_others_enclose_it() {
     for (recorded, wanted) in CASES {
         let digest = loaded(recorded);
         assert_eq!(content(&digest), (wanted.to_vec(), recorded.0, recorded.1));
-        assert_eq!(loaded_again(&digest), digest);
+        assert_eq!(reloaded(&digest), digest);
     }
 }
 

@@ -5,9 +5,7 @@ use proptest::prelude::*;
 
 fn samples(values: &[(f64, i64)]) -> Vec<Centroid> {
     let samples = values.iter();
-    samples
-        .map(|&(mean, weight)| Centroid { mean, weight })
-        .collect()
+    (samples.map(|&(mean, weight)| Centroid { mean, weight })).collect()
 }
 
 fn sample() -> impl Strategy<Value = f64> {
@@ -30,14 +28,14 @@ proptest! {
         let mut weight = 0;
         for values in batches {
             if let Some(heavy) = heavy {
-                one.add_weighted(&samples(&[heavy]), Budget::UNLIMITED).unwrap();
-                other.add_heavy(&samples(&[heavy]), Budget::UNLIMITED).unwrap();
+                one.add_weighted(&samples(&[heavy]), ANY).unwrap();
+                other.add_heavy(&samples(&[heavy]), ANY).unwrap();
                 weight += heavy.1;
             }
             let ones: Vec<_> = values.iter().map(|&value| (value, 1)).collect();
             one.add(&values).unwrap();
             // Without the short way for these weights.
-            other.add_heavy(&samples(&ones), Budget::UNLIMITED).unwrap();
+            other.add_heavy(&samples(&ones), ANY).unwrap();
             weight += values.len() as i64;
             prop_assert_eq!(fed(&one), fed(&other));
             prop_assert_eq!(one.info(), other.info());
@@ -51,7 +49,7 @@ proptest! {
         compression in 1..30i64,
     ) {
         let mut digest = digest(compression);
-        digest.add_weighted(&samples(&values), Budget::UNLIMITED).unwrap();
+        digest.add_weighted(&samples(&values), ANY).unwrap();
         let loaded = TDigest::load(&mut saved(&digest), 0, &()).unwrap();
         prop_assert_eq!(fed(&digest), fed(&loaded));
         let smallest = values.iter().map(|value| value.0).fold(f64::MAX, f64::min);
@@ -72,7 +70,7 @@ fn refused_weights_change_nothing() {
         (vec![(1.0, i64::MAX - 1)], DigestError::Overflow),
         (vec![(1.0, 1 << 62), (1.0, 1 << 62)], DigestError::Overflow),
     ] {
-        let added = digest.add_weighted(&samples(&values), Budget::UNLIMITED);
+        let added = digest.add_weighted(&samples(&values), ANY);
         assert_eq!(added, Err(error));
         assert_eq!(fed(&digest), before);
     }
@@ -85,7 +83,7 @@ fn refused_weights_change_nothing() {
 #[test]
 fn a_digest_of_centroids_has_their_extent_or_a_larger_one() {
     let of = |centroids: &[(f64, i64)], min, max| {
-        TDigest::from_centroids(100, &samples(centroids), min, max, Budget::UNLIMITED)
+        TDigest::from_centroids(100, &samples(centroids), min, max, ANY)
     };
     let wide = of(&[(3.0, 2), (1.0, 5)], 0.5, 4.0).unwrap();
     assert_eq!(wide, digest_with_unmerged(&[(1.0, 5), (3.0, 2)], 0.5, 4.0));
@@ -112,9 +110,7 @@ fn a_digest_of_centroids_has_their_extent_or_a_larger_one() {
 /// A digest to which these samples were added, with another extent.
 fn digest_with_unmerged(nodes: &[(f64, i64)], min: f64, max: f64) -> TDigest {
     let mut digest = digest(100);
-    digest
-        .add_weighted(&samples(nodes), Budget::UNLIMITED)
-        .unwrap();
+    digest.add_weighted(&samples(nodes), ANY).unwrap();
     (digest.min, digest.max) = (min, max);
     digest
 }

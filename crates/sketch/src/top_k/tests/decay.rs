@@ -14,9 +14,8 @@ const MIN_EXPECTED: f64 = 20.0;
 /// The probabilities of the outcomes of `trials` trials on a bucket with `count`: first of being kept with each count
 /// (index 1 to `count`; 0 is unused), then of being replaced with each number of trials left (index 1 to `trials`).
 fn trial_by_trial(base: f64, count: usize, trials: usize) -> (Vec<f64>, Vec<f64>) {
-    let chance: Vec<f64> = (0..=count)
-        .map(|count| base.powi(i32::try_from(count).unwrap()))
-        .collect();
+    let chance: Vec<f64> =
+        ((0..=count).map(|count| base.powi(i32::try_from(count).unwrap()))).collect();
     let mut kept = vec![0.0; count + 1];
     let mut taken = vec![0.0; trials + 1];
     kept[count] = 1.0;

@@ -41,10 +41,8 @@ fn golden_payloads_are_saved_byte_for_byte_after_a_load() {
             let values = golden(version, &format!("topk-{name}"));
             let sketch = TopK::load(&mut values.clone(), 0, &()).unwrap();
             let again = saved(&sketch);
-            assert_eq!(
-                without_ignored_bytes(again.clone()),
-                without_ignored_bytes(values.clone())
-            );
+            let found = without_ignored_bytes(again.clone());
+            assert_eq!(found, without_ignored_bytes(values.clone()));
             // The recorded payload and the saved one give the same random state.
             assert_eq!(TopK::load(&mut values.clone(), 0, &()).unwrap(), sketch);
             assert_eq!(TopK::load(&mut again.clone(), 0, &()).unwrap(), sketch);
@@ -63,11 +61,8 @@ fn sketches_without_decay_equal_those_of_redisbloom_byte_for_byte() {
     for (name, sketch, numbers, left_out) in all {
         let ours = without_ignored_bytes(saved(&built(name, sketch, numbers, left_out)));
         for version in GOLDEN_VERSIONS {
-            assert_eq!(
-                ours,
-                without_ignored_bytes(golden(version, name)),
-                "{version} {name}"
-            );
+            let expected = without_ignored_bytes(golden(version, name));
+            assert_eq!(ours, expected, "{version} {name}");
         }
     }
 }
@@ -129,9 +124,5 @@ fn the_random_state_is_stored_in_a_field_that_redisbloom_ignores() {
     };
     let stored = u64::from_le_bytes(heap[8..16].try_into().unwrap());
     assert_eq!(Random::from_stored(stored), Some(sketch.random));
-    assert!(
-        heap.iter()
-            .enumerate()
-            .all(|(i, &byte)| byte == 0 || (8..16).contains(&i))
-    );
+    assert!((heap.iter().enumerate()).all(|(i, &byte)| byte == 0 || (8..16).contains(&i)));
 }

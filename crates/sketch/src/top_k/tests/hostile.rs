@@ -45,11 +45,8 @@ fn every_rule_of_the_values_is_checked() {
     }
     let decays = [0.0, -0.0, -1.0, 1.0 + f64::EPSILON, f64::NAN];
     rules.extend(decays.map(|decay| (3, Double(decay), "the decay is out of range")));
-    check_rules(
-        &saved(&small()),
-        |values| TopK::load(values, 0, &()),
-        &rules,
-    );
+    let values = saved(&small());
+    check_rules(&values, |values| TopK::load(values, 0, &()), &rules);
     assert!(TopK::load(&mut saved(&small()), 1, &()).is_err());
 }
 
@@ -109,12 +106,8 @@ fn an_item_stored_twice_is_kept_once_with_its_larger_count() {
 /// RedisBloom cuts items at a NUL, so the stored fingerprint can be that of a longer item.
 #[test]
 fn items_that_redisbloom_cut_are_found_unless_nothing_is_left() {
-    let sketch = load(&crafted([
-        (b"", 77, 1),
-        (b"nul", 78, 2),
-        (b"", 0x4a85_66e0, 3),
-    ]))
-    .unwrap();
+    let values = crafted([(b"", 77, 1), (b"nul", 78, 2), (b"", 0x4a85_66e0, 3)]);
+    let sketch = load(&values).unwrap();
     assert_eq!(listed(&sketch), [(Vec::new(), 3), (b"nul".to_vec(), 2)]);
     assert!(sketch.query(b"nul") && sketch.query(b""));
 }

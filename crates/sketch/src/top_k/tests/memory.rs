@@ -3,10 +3,10 @@
 use super::super::records::MAX_SHARED;
 use super::super::{TopK, TopKError};
 use super::{saved, sketch};
-use crate::blocks::{Addresses, BlockChanges, BlockVisitor, Blocks, MovesAll};
-use crate::memory::Budget;
-use crate::memory::OutOfMemory;
+use crate::blocks::{Addresses, BlockChanges, Blocks};
+use crate::memory::{Budget, OutOfMemory};
 use crate::stored::Stored;
+use crate::testing::{bytes, move_all, reloaded};
 use proptest::prelude::*;
 use roughly_dump::Value;
 use std::cell::Cell;
@@ -66,10 +66,8 @@ fn every_block_is_visited_once() {
     };
     assert_eq!(add(b"x"), (Some(b"a long item 000".to_vec()), 7));
     assert_eq!(add(b"y"), (Some(b"a long item 001".to_vec()), 6));
-    assert_eq!(
-        add(b"a long item 003"),
-        (Some(b"a long item 002".to_vec()), 6)
-    );
+    let added = add(b"a long item 003");
+    assert_eq!(added, (Some(b"a long item 002".to_vec()), 6));
     assert_eq!(add(b"a long item 004").1, 6);
 }
 
@@ -80,16 +78,11 @@ fn a_large_heap_has_its_own_memory_for_records() {
         let mut large = sketch(k, 8, 7, 0.9);
         assert_eq!(blocks(&large).len(), 2 + records);
         assert_eq!(blocks(&large.try_clone().unwrap()).len(), 2 + records);
-        let mut mover = MovesAll::default();
-        let mut index = 0;
-        while large.relocate_block(index, &mut mover) {
-            index += 1;
-        }
-        assert_eq!(mover.moves, 2 + records);
+        assert_eq!(move_all(&mut large).1, 2 + records);
         // Saved twice: in the second save the records contain those of the first.
         for item in [&b"a"[..], b"b"] {
             large.add(item, 3).unwrap();
-            assert_eq!(TopK::load(&mut saved(&large), 0, &()).unwrap(), large);
+            assert_eq!(reloaded(&large), large);
         }
     }
 }
@@ -102,7 +95,7 @@ fn records_of_another_sketch_are_overwritten() {
     for number in 0..100u32 {
         full.add(&number.to_le_bytes(), number + 1).unwrap();
     }
-    assert_eq!(TopK::load(&mut saved(&full), 0, &()).unwrap(), full);
+    assert_eq!(reloaded(&full), full);
     assert_eq!(saved(&empty), before);
 }
 
@@ -124,23 +117,14 @@ fn a_sketch_with_moved_blocks_gives_the_same_results() {
     let mut moved = sketch(30, 40, 9, 0.9);
     let mut stayed = moved.try_clone().unwrap();
     for number in 0..300u32 {
-        let item = [
-            b"item".repeat(number as usize % 7),
-            number.to_le_bytes().to_vec(),
-        ]
-        .concat();
-        assert_eq!(
-            moved.add(&item, number % 50),
-            stayed.add(&item, number % 50)
-        );
+        let start = b"item".repeat(number as usize % 7);
+        let item = [&start[..], &number.to_le_bytes()].concat();
+        let added = moved.add(&item, number % 50);
+        assert_eq!(added, stayed.add(&item, number % 50));
         let (before, first) = (blocks(&moved).len(), blocks(&moved)[0]);
-        let mut mover = MovesAll::default();
-        let mut index = 0;
-        while moved.relocate_block(index, &mut mover) {
-            index += 1;
-        }
+        let (_, moves) = move_all(&mut moved);
         // A block may be moved to the former address of another block.
-        assert_eq!((mover.moves, blocks(&moved).len()), (before, before));
+        assert_eq!((moves, blocks(&moved).len()), (before, before));
         assert_ne!(blocks(&moved)[0], first);
         assert_eq!(moved, stayed);
     }
@@ -192,22 +176,6 @@ proptest! {
     }
 }
 
-/// Adds up the bytes of the blocks.
-#[derive(Default)]
-struct Bytes(u64);
-
-impl BlockVisitor for Bytes {
-    fn visit<T>(&mut self, vec: &Vec<T>) {
-        self.0 += (vec.capacity() * size_of::<T>()) as u64;
-    }
-}
-
-fn bytes(sketch: &TopK) -> u64 {
-    let mut bytes = Bytes::default();
-    sketch.for_each_block(&mut bytes);
-    bytes.0
-}
-
 /// Only items, and the memory for the next item, may have spare capacity that a copy lacks.
 #[test]
 fn a_loaded_sketch_and_a_copy_take_no_more_memory() {
@@ -218,10 +186,9 @@ fn a_loaded_sketch_and_a_copy_take_no_more_memory() {
             let number = number * 7 % 101;
             let item = vec![b'x'; number as usize];
             sketch.add(&item, number % 5 + 1).unwrap();
-            let loaded = TopK::load(&mut saved(&sketch), 0, &()).unwrap();
             let copied = sketch.try_clone().unwrap();
             let besides_items = |sketch: &TopK| bytes(sketch) - sketch.heap.item_bytes() as u64;
-            for same in [&loaded, &copied] {
+            for same in [&reloaded(&sketch), &copied] {
                 assert_eq!(same, &sketch);
                 assert!(bytes(same) <= bytes(&sketch), "k {k}");
                 assert_eq!(besides_items(same), besides_items(&sketch), "k {k}");
@@ -247,8 +214,7 @@ fn elements_dropped_by_a_load_take_no_memory() {
     }
     let loaded = TopK::load(&mut values, 0, &()).unwrap();
     assert_eq!(loaded.item_count(), 2);
-    let again = TopK::load(&mut saved(&loaded), 0, &()).unwrap();
-    assert_eq!(bytes(&loaded), bytes(&again));
+    assert_eq!(bytes(&loaded), bytes(&reloaded(&loaded)));
     assert!(bytes(&loaded) < bytes(&six));
 }
 

@@ -19,10 +19,8 @@ fn counts_of_both_sketches_are_added() {
     one.merge(&other).unwrap();
     let expected = [(b"a".to_vec(), 6), (b"c".to_vec(), 4), (b"d".to_vec(), 3)];
     assert_eq!(listed(&one), expected);
-    assert_eq!(
-        (one.count(b"a"), one.count(b"b"), one.count(b"c")),
-        (6, 2, 4)
-    );
+    let counts = (one.count(b"a"), one.count(b"b"), one.count(b"c"));
+    assert_eq!(counts, (6, 2, 4));
     assert!(one.query(b"d") && !one.query(b"b"));
     assert_eq!(saved(&other), before);
     // The stored form has all of it.

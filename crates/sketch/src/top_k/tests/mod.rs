@@ -12,7 +12,7 @@ mod recall;
 use super::{Added, TopK, TopKError};
 use crate::memory::Budget;
 use crate::stored::Stored;
-use crate::testing::{from_chunks, saved};
+use crate::testing::{from_chunks, reloaded, saved};
 use roughly_dump::Value;
 
 /// An empty sketch. Every allocation is allowed.
@@ -91,14 +91,8 @@ fn a_decayed_count_leaves_the_heap_out_of_order() {
 #[test]
 fn an_item_added_zero_times_is_in_the_heap_but_not_listed() {
     let mut sketch = sketch(3, 1000, 3, 0.9);
-    let added = sketch.add(b"a", 0).unwrap();
-    assert_eq!(
-        added,
-        Added {
-            expelled: None,
-            changed: true
-        }
-    );
+    let Added { expelled, changed } = sketch.add(b"a", 0).unwrap();
+    assert_eq!((expelled, changed), (None, true));
     assert_eq!(listed(&sketch), []);
     assert!(sketch.query(b"a"));
     assert_eq!(sketch.item_count(), 1);
@@ -116,8 +110,7 @@ fn items_may_be_empty_or_contain_a_nul() {
     // The order of the recorded reply (golden: quirks-101).
     let items: Vec<_> = listed(&sketch).into_iter().map(|(item, _)| item).collect();
     assert_eq!(items, [&b""[..], b"plain", b"nul\0tail", b"\0lead"]);
-    let loaded = TopK::load(&mut saved(&sketch), 0, &()).unwrap();
-    assert_eq!(loaded, sketch);
+    assert_eq!(reloaded(&sketch), sketch);
 }
 
 #[test]

@@ -26,9 +26,8 @@ impl MersenneTwister {
         let mut state = [19_650_218u32; 624];
         for i in 1..624u32 {
             let before = state[i as usize - 1];
-            state[i as usize] = (before ^ before >> 30)
-                .wrapping_mul(1_812_433_253)
-                .wrapping_add(i);
+            state[i as usize] =
+                ((before ^ before >> 30).wrapping_mul(1_812_433_253)).wrapping_add(i);
         }
         let mut i = 1;
         let mix = |state: &mut [u32; 624], i: usize, factor: u32| {

@@ -8,9 +8,7 @@ use super::*;
 const PROBES: u32 = 200_000;
 
 fn false_positives(chain: &ValkeyChain) -> u32 {
-    let absent: Vec<_> = (0..PROBES)
-        .map(|i| (u64::from(i) | 1 << 40).to_le_bytes())
-        .collect();
+    let absent: Vec<_> = ((0..PROBES).map(|i| (u64::from(i) | 1 << 40).to_le_bytes())).collect();
     let mut found = 0;
     chain.contains_each(absent.iter().map(|item| &item[..]), |is_found| {
         found += u32::from(is_found);

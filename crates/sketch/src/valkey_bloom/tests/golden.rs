@@ -15,9 +15,7 @@ const FOOTER_BYTES: usize = 10;
 
 /// A file of the recordings.
 pub fn path(file: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/golden/valkey-bloom")
-        .join(file)
+    (Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/valkey-bloom")).join(file)
 }
 
 /// The bytes of a file of the recordings.
@@ -29,9 +27,7 @@ pub fn bytes(file: &str) -> Vec<u8> {
 /// The lines of a file of the recordings.
 pub fn lines(file: &str) -> Vec<Value> {
     let text = String::from_utf8(bytes(file)).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    (text.lines().map(|line| serde_json::from_str(line).unwrap())).collect()
 }
 
 /// The keys of the manifest with their descriptions.
@@ -96,10 +92,7 @@ fn digest_value(chain: &ValkeyChain) -> String {
     const MODULE: u32 = 5;
     let xor = |digest: &mut [u8; 20], bytes: &[u8]| {
         let hash = Sha1::from(bytes).digest().bytes();
-        digest
-            .iter_mut()
-            .zip(hash)
-            .for_each(|(byte, other)| *byte ^= other);
+        (digest.iter_mut().zip(hash)).for_each(|(byte, other)| *byte ^= other);
     };
     let mix = |digest: &mut [u8; 20], bytes: &[u8]| {
         xor(digest, bytes);
@@ -163,29 +156,17 @@ fn the_numbers_of_info_are_the_recorded_ones() {
         };
         assert_eq!(number("Capacity"), Some(chain.capacity()), "{key}");
         assert_eq!(number("Size"), Some(chain.size()), "{key}");
-        assert_eq!(
-            number("Number of filters"),
-            Some(chain.filters().len() as u64),
-            "{key}"
-        );
-        assert_eq!(
-            number("Number of items inserted"),
-            Some(chain.items()),
-            "{key}"
-        );
+        let filters = chain.filters().len() as u64;
+        assert_eq!(number("Number of filters"), Some(filters), "{key}");
+        let items = number("Number of items inserted");
+        assert_eq!(items, Some(chain.items()), "{key}");
         let parameters = chain.parameters();
         assert_eq!(double("Error rate"), Some(parameters.error_rate), "{key}");
         if chain.is_scaling() {
-            assert_eq!(
-                number("Expansion rate"),
-                Some(parameters.expansion.into()),
-                "{key}"
-            );
-            assert_eq!(
-                double("Tightening ratio"),
-                Some(parameters.tightening),
-                "{key}"
-            );
+            let expansion = u64::from(parameters.expansion);
+            assert_eq!(number("Expansion rate"), Some(expansion), "{key}");
+            let tightening = double("Tightening ratio");
+            assert_eq!(tightening, Some(parameters.tightening), "{key}");
             let largest = chain.max_scaled_capacity(LIMIT).unwrap();
             assert_eq!(number("Max scaled capacity"), Some(largest), "{key}");
         } else {
@@ -217,11 +198,8 @@ fn digests_are_the_recorded_ones() {
     for (key, recorded) in keys() {
         let expected = recorded["digest"][1][0][1].as_str().unwrap();
         assert_eq!(digest_value(&restored(&key)), expected, "{key}");
-        assert_eq!(
-            digest_value(&from_chunks(&restored(&key), 1000)),
-            expected,
-            "{key}"
-        );
+        let digest = digest_value(&from_chunks(&restored(&key), 1000));
+        assert_eq!(digest, expected, "{key}");
     }
 }
 
@@ -232,11 +210,8 @@ fn sizes_and_hashes_follow_from_capacity_and_rate() {
         for (index, filter) in chain.filters().iter().enumerate() {
             let bytes = sizes::bit_array_bytes(filter.capacity(), chain.error_rate_of(index));
             assert_eq!(filter.bits().len() as u64, bytes, "{key}");
-            assert_eq!(
-                filter.hashes(),
-                sizes::hashes_for(bytes, filter.capacity()),
-                "{key}"
-            );
+            let expected = sizes::hashes_for(bytes, filter.capacity());
+            assert_eq!(filter.hashes(), expected, "{key}");
         }
     }
 }
@@ -255,17 +230,13 @@ fn limits_apply_to_loaded_chains_to_the_byte() {
         let grown = sizes::slots_for(filters) - sizes::slots_for(filters.saturating_sub(1).max(1));
         let needed = size - grown * 8;
         assert!(within(needed).is_ok(), "{key}");
-        assert!(
-            matches!(within(needed - 1), Err(FormatError::Invalid(_))),
-            "{key}"
-        );
+        let is_refused = matches!(within(needed - 1), Err(FormatError::Invalid(_)));
+        assert!(is_refused, "{key}");
         let payload = bytes(&format!("{key}.load"));
         // And the limit of RESTORE, so that the loaded key can be restored.
         let size = recorded["size_after_load"].as_u64().unwrap().max(needed);
-        assert!(
-            ValkeyChain::from_load_payload(&payload, size, ANY).is_ok(),
-            "{key}"
-        );
+        let is_loaded = ValkeyChain::from_load_payload(&payload, size, ANY).is_ok();
+        assert!(is_loaded, "{key}");
         let refused = ValkeyChain::from_load_payload(&payload, size - 1, ANY);
         assert_eq!(refused.err(), Some(LoadError::Size), "{key}");
     }

@@ -82,10 +82,7 @@ const VALID: &[Change] = &[
     ("smallest tightening", |parts| parts.tightening = 5e-324),
     ("fixed seed", |parts| parts.flag = 0),
     ("another seed", |parts| {
-        parts
-            .filters
-            .iter_mut()
-            .for_each(|filter| filter.seed = [9; 32])
+        (parts.filters.iter_mut()).for_each(|filter| filter.seed = [9; 32])
     }),
     ("1 hash", |parts| parts.newest().hashes = 1),
     ("2048 hashes", |parts| parts.newest().hashes = 2048),
@@ -112,23 +109,16 @@ fn every_rule_is_checked_before_memory_is_requested() {
         change(&mut parts);
         assert!(parts.rdb().is_err(), "{name}");
         assert!(parts.load(no_request).is_err(), "{name}");
-        assert!(
-            ValkeyChain::from_header(&parts.header(), no_request).is_err(),
-            "{name}"
-        );
+        let is_refused = ValkeyChain::from_header(&parts.header(), no_request).is_err();
+        assert!(is_refused, "{name}");
     }
     for (name, change) in INVALID_BITS {
         let mut parts = Parts::valid();
         change(&mut parts);
-        assert!(
-            matches!(parts.rdb(), Err(FormatError::Invalid(_))),
-            "{name}"
-        );
-        assert_eq!(
-            parts.load(no_request).err(),
-            Some(LoadError::Invalid),
-            "{name}"
-        );
+        let is_refused = matches!(parts.rdb(), Err(FormatError::Invalid(_)));
+        assert!(is_refused, "{name}");
+        let refused = parts.load(no_request).err();
+        assert_eq!(refused, Some(LoadError::Invalid), "{name}");
     }
 }
 
@@ -137,21 +127,14 @@ fn everything_else_is_accepted() {
     for (name, change) in VALID {
         let mut parts = Parts::valid();
         change(&mut parts);
-        let loaded = parts
-            .rdb()
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let loaded = (parts.rdb()).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(saved(&loaded), parts.values(), "{name}");
-        let from_payload = parts
-            .load(ANY)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let from_payload = (parts.load(ANY)).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(saved(&from_payload), parts.values(), "{name}");
         let from_header = ValkeyChain::from_header(&parts.header(), ANY);
         let from_header = from_header.unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!(
-            from_header.header().unwrap(),
-            loaded.header().unwrap(),
-            "{name}"
-        );
+        let expected = loaded.header().unwrap();
+        assert_eq!(from_header.header().unwrap(), expected, "{name}");
     }
 }
 
@@ -226,10 +209,8 @@ fn truncated_forms_are_refused_at_every_byte() {
     }
     let header = parts.header();
     for len in 0..header.len() {
-        assert!(
-            ValkeyChain::from_header(&header[..len], ANY).is_err(),
-            "{len}"
-        );
+        let is_refused = ValkeyChain::from_header(&header[..len], ANY).is_err();
+        assert!(is_refused, "{len}");
     }
     let values = parts.values();
     for len in 0..values.values.len() {

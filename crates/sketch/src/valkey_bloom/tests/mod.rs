@@ -100,14 +100,8 @@ fn a_chain_that_does_not_scale_is_full_at_its_capacity() {
     let added: Vec<_> = (0..5).map(|i| add(&mut chain, &[i])).collect();
     assert_eq!(added[..3], [Ok(true); 3]);
     assert_eq!(added[3..], [Err(Error::Full); 2]);
-    assert_eq!(
-        (
-            chain.items(),
-            chain.filters().len(),
-            chain.remaining_capacity()
-        ),
-        (3, 1, 0)
-    );
+    assert_eq!((chain.items(), chain.filters().len()), (3, 1));
+    assert_eq!(chain.remaining_capacity(), 0);
     // A present item is found, not refused.
     assert_eq!(add(&mut chain, &[0]), Ok(false));
 }
@@ -155,10 +149,8 @@ fn every_limit_is_exact() {
         assert_eq!(refused, Err(Error::Size));
         assert_eq!(state(&chain), before);
         assert_eq!(chain.add(&round.to_le_bytes(), needed, ANY), Ok(true));
-        assert_eq!(
-            chain.size(),
-            needed + u64::from(chain.layout.slots - slots_before) * 8
-        );
+        let expected = needed + u64::from(chain.layout.slots - slots_before) * 8;
+        assert_eq!(chain.size(), expected);
     }
     assert!(chain.filters().len() > 5);
 }
@@ -178,10 +170,8 @@ fn the_list_has_1_then_4_then_twice_as_many_slots() {
     // After BF.LOAD the list has no spare slots; its next growth doubles it.
     let payload = chain.load_payload().unwrap();
     let mut loaded = ValkeyChain::from_load_payload(&payload, NO_LIMIT, ANY).unwrap();
-    assert_eq!(
-        (loaded.layout.slots, loaded.size()),
-        (17, chain.size() - 15 * 8)
-    );
+    let found = (loaded.layout.slots, loaded.size());
+    assert_eq!(found, (17, chain.size() - 15 * 8));
     while loaded.filters().len() < 18 {
         item += 1;
         add(&mut loaded, &item.to_le_bytes()).unwrap();
@@ -206,14 +196,11 @@ fn sizes_above_64_bits_are_errors_of_size() {
         asked.set(bytes);
         false
     };
-    let refused = ValkeyChain::new(
-        &parameters(1 << 50, 0.01, 2),
-        NO_LIMIT,
-        Budget::new(&refuse),
-    );
+    let large = parameters(1 << 50, 0.01, 2);
+    let refused = ValkeyChain::new(&large, NO_LIMIT, Budget::new(&refuse));
     assert!(matches!(refused, Err(Error::OutOfMemory(_))));
     assert_eq!(asked.get(), sizes::bit_array_bytes(1 << 50, 0.01) + 45);
-    let refused = ValkeyChain::new(&parameters(1 << 50, 0.01, 2), 1 << 40, ANY);
+    let refused = ValkeyChain::new(&large, 1 << 40, ANY);
     assert_eq!(refused.err(), Some(Error::Size));
 }
 
@@ -222,17 +209,13 @@ fn parameters_out_of_range_are_refused() {
     let refused = |parameters: &Parameters| ValkeyChain::new(parameters, NO_LIMIT, ANY).err();
     for rate in [0.0, -0.0, 1.0, -1.0, f64::NAN, f64::INFINITY] {
         assert_eq!(refused(&parameters(10, rate, 2)), Some(Error::ErrorRate));
-        let tightening = Parameters {
-            tightening: rate,
-            ..parameters(10, 0.01, 2)
-        };
+        let mut tightening = parameters(10, 0.01, 2);
+        tightening.tightening = rate;
         assert_eq!(refused(&tightening), Some(Error::ErrorRate));
     }
     for capacity in [0, 1 << 63, u64::MAX] {
-        assert_eq!(
-            refused(&parameters(capacity, 0.01, 2)),
-            Some(Error::Capacity)
-        );
+        let error = refused(&parameters(capacity, 0.01, 2));
+        assert_eq!(error, Some(Error::Capacity));
     }
 }
 
@@ -261,11 +244,8 @@ fn a_chain_does_not_grow_to_a_rate_or_capacity_out_of_range() {
 
 #[test]
 fn refused_memory_changes_nothing() {
-    let refused = ValkeyChain::new(
-        &parameters(1000, 0.01, 2),
-        NO_LIMIT,
-        Budget::new(&|_| false),
-    );
+    let first = parameters(1000, 0.01, 2);
+    let refused = ValkeyChain::new(&first, NO_LIMIT, Budget::new(&|_| false));
     assert!(matches!(refused, Err(Error::OutOfMemory(_))));
     let mut chain = chain(2, 0.001, 2);
     add(&mut chain, b"a").unwrap();
@@ -281,11 +261,8 @@ fn refused_memory_changes_nothing() {
 fn the_flag_follows_from_the_seed() {
     for (seed, expected) in [(FIXED_SEED, false), ([0; 32], true), ([7; 32], true)] {
         for seed_is_random in [false, true] {
-            let parameters = Parameters {
-                seed,
-                seed_is_random,
-                ..parameters(10, 0.01, 2)
-            };
+            let mut parameters = parameters(10, 0.01, 2);
+            (parameters.seed, parameters.seed_is_random) = (seed, seed_is_random);
             let chain = ValkeyChain::new(&parameters, NO_LIMIT, ANY).unwrap();
             assert_eq!(chain.parameters().seed_is_random, expected);
             assert_eq!(chain.parameters().seed, seed);
@@ -337,20 +314,16 @@ fn a_chain_with_one_filter_takes_one_block_besides_its_bits() {
 #[test]
 fn the_simulation_is_fast_for_chains_that_do_not_expand() {
     for tightening in [1.0 - 1e-16, 1.0 - 1e-9, 1.0 - 1e-6, 0.9999] {
-        let parameters = Parameters {
-            tightening,
-            ..parameters(1, 0.5, 1)
-        };
+        let mut parameters = parameters(1, 0.5, 1);
+        parameters.tightening = tightening;
         let chain = ValkeyChain::new(&parameters, NO_LIMIT, ANY).unwrap();
         // A simulation filter by filter would take hours.
         let total = chain.max_scaled_capacity(128 << 20).unwrap();
         assert!(chain.max_scaled_capacity(1 << 60).unwrap() >= total);
     }
     // Each filter has another size.
-    let parameters = Parameters {
-        tightening: 1.0 - 3.9e-7,
-        ..parameters(10_000_000, 0.999, 1)
-    };
+    let mut parameters = parameters(10_000_000, 0.999, 1);
+    parameters.tightening = 1.0 - 3.9e-7;
     assert!(check_scales_to(&parameters, i64::MAX as u64, i64::MAX as u64).is_err());
 }
 

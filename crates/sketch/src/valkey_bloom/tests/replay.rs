@@ -175,10 +175,8 @@ fn recorded_commands_create_the_recorded_dumps() {
             assert!(dump(chain) == payload[..payload.len() - 10], "{key}");
         }
         assert_eq!(chain.size(), expected.size(), "{key}");
-        assert!(
-            chain.load_payload().unwrap() == bytes(&format!("{key}.load")),
-            "{key}"
-        );
+        let is_equal = chain.load_payload().unwrap() == bytes(&format!("{key}.load"));
+        assert!(is_equal, "{key}");
     }
 }
 
@@ -186,9 +184,7 @@ fn recorded_commands_create_the_recorded_dumps() {
 fn transcript(file: &str) -> Vec<(Vec<Value>, Value)> {
     let mut text = String::new();
     let packed = bytes(file);
-    GzDecoder::new(&packed[..])
-        .read_to_string(&mut text)
-        .unwrap();
+    (GzDecoder::new(&packed[..]).read_to_string(&mut text)).unwrap();
     let lines = text.lines().skip(1);
     let parsed = lines.map(|line| {
         let line: Value = serde_json::from_str(line).unwrap();

@@ -13,9 +13,7 @@ const PROBES: u64 = 200_000;
 fn false_positives(filter: &BloomWindow) -> u64 {
     let now = filter.timeline().newest();
     let absent = (0..PROBES).map(|number| (number | 1 << 40).to_le_bytes());
-    absent
-        .filter(|item| filter.contains(item, filter.panes_in(now)))
-        .count() as u64
+    (absent.filter(|item| filter.contains(item, filter.panes_in(now)))).count() as u64
 }
 
 fn bound(rate: f64) -> u64 {
@@ -112,10 +110,8 @@ fn nothing_is_refused_or_forgotten_in_100_windows() {
                 }
             }
         }
-        assert!(
-            kept <= bound_of(expired, 0.01),
-            "{kept} of {expired} at {arrival}"
-        );
+        let is_rare = kept <= bound_of(expired, 0.01);
+        assert!(is_rare, "{kept} of {expired} at {arrival}");
         let found = false_positives(&filter);
         assert!(found <= bound(0.01), "{found} at {arrival}");
     }
@@ -142,11 +138,9 @@ fn above_the_capacity_nothing_is_forgotten() {
                 }
             }
             accepted.retain(|&(_, added)| added + 10 >= pane);
-            assert!(
-                accepted
-                    .iter()
-                    .all(|&(number, _)| contains_all(&filter, number, number + 1))
-            );
+            let are_kept =
+                (accepted.iter()).all(|&(number, _)| contains_all(&filter, number, number + 1));
+            assert!(are_kept);
         }
         assert_eq!(refused > 0, expansion == 0);
         let found = false_positives(&filter);
@@ -216,9 +210,7 @@ fn a_full_multiset_has_the_rate_of_its_bucket_size() {
 /// The number of absent items that a multiset finds.
 fn found_in_multiset(filter: &CuckooWindow) -> u64 {
     let absent = (0..PROBES).map(|number| (number | 1 << 40).to_le_bytes());
-    absent
-        .filter(|item| filter.contains(item, Panes::ALL))
-        .count() as u64
+    (absent.filter(|item| filter.contains(item, Panes::ALL))).count() as u64
 }
 
 /// A multiset with an error rate of its own, when it is full, and after growth: by other items, and by one item with many
@@ -234,20 +226,15 @@ fn a_multiset_has_the_specified_rate_at_capacity_and_after_growth() {
             let mut filter = CuckooWindow::new(window(12), &parameters, ANY).unwrap();
             assert_eq!(filter.error_rate(), Some(error_rate));
             let sum = |filter: &CuckooWindow| -> f64 {
-                filter
-                    .sub_filters(Panes::ALL)
-                    .map(|each| each.error_rate)
-                    .sum()
+                (filter.sub_filters(Panes::ALL).map(|each| each.error_rate)).sum()
             };
             for number in 0..filter.limit() {
                 let item = number.to_le_bytes();
                 assert_eq!(filter.insert_item(&item, ANY), Ok(()), "{number}");
             }
             let found = found_in_multiset(&filter);
-            assert!(
-                found <= bound(error_rate),
-                "{found} at {error_rate}, {bucket_size}"
-            );
+            let is_rare = found <= bound(error_rate);
+            assert!(is_rare, "{found} at {error_rate}, {bucket_size}");
             for number in 0..10_000u64 {
                 filter.insert_item(&number.to_le_bytes(), ANY).unwrap();
             }
@@ -257,10 +244,8 @@ fn a_multiset_has_the_specified_rate_at_capacity_and_after_growth() {
             assert!(filter.num_sub_filters() > 3);
             assert!(sum(&filter) <= error_rate, "{error_rate}, {bucket_size}");
             let found = found_in_multiset(&filter);
-            assert!(
-                found <= bound(error_rate),
-                "{found} at {error_rate}, {bucket_size}"
-            );
+            let is_rare = found <= bound(error_rate);
+            assert!(is_rare, "{found} at {error_rate}, {bucket_size}");
             assert!(filter.count(b"one", Panes::ALL) >= 100);
         }
     }
@@ -302,8 +287,7 @@ fn a_multiset_has_the_rate_of_its_bucket_size() {
         assert!(filter.num_sub_filters() <= 2);
         assert!(found <= bound(rate), "{found} at {bucket_size}");
         assert!(
-            (35 * 1500..50 * 1500u64)
-                .filter(|number| *number >= 37 * 1500)
+            ((35 * 1500..50 * 1500u64).filter(|number| *number >= 37 * 1500))
                 .all(|number| filter.contains(&number.to_le_bytes(), Panes::ALL))
         );
     }

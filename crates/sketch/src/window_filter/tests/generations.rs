@@ -27,11 +27,7 @@ fn no_expired_item_returns_when_the_generations_wrap() {
     let mut filter = filled();
     let item = u64::MAX.to_le_bytes();
     let boundaries: Vec<u64> = (14..=18).map(|bits| 1 << bits).collect();
-    let is_near = |pane: u64| {
-        boundaries
-            .iter()
-            .any(|&boundary| pane.abs_diff(boundary) <= 4)
-    };
+    let is_near = |pane: u64| (boundaries.iter()).any(|&boundary| pane.abs_diff(boundary) <= 4);
     for pane in 2..=(1 << 18) + 4 {
         filter.advance(pane);
         filter.add(&item, ANY).unwrap();

@@ -3,21 +3,18 @@
 use super::*;
 use roughly_dump::Value;
 
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Numbers in decimal, doubles by their bits, bytes in hexadecimal without the zeros at the end.
 fn text(values: &Values) -> String {
     let texts = values.values.iter().map(|value| match value {
         Value::Integer(number) => number.to_string(),
         Value::Double(number) => format!("{:x}", number.to_bits()),
         Value::Bytes(bytes) => {
-            let end = bytes
-                .iter()
-                .rposition(|&byte| byte != 0)
-                .map_or(0, |last| last + 1);
-            let hex: String = bytes[..end]
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect();
-            format!("{}:{hex}", bytes.len())
+            let end = (bytes.iter().rposition(|&byte| byte != 0)).map_or(0, |last| last + 1);
+            format!("{}:{}", bytes.len(), hex(&bytes[..end]))
         }
     });
     texts.collect::<Vec<_>>().join(" ")
@@ -63,14 +60,8 @@ fn stored_values() {
 
 #[test]
 fn headers() {
-    let hex = |bytes: Vec<u8>| {
-        bytes
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
-    };
     let headers =
-        [small_set().header(), small_multiset().header()].map(|header| hex(header.unwrap()));
+        [small_set().header(), small_multiset().header()].map(|header| hex(&header.unwrap()));
     assert_eq!(
         headers,
         [

@@ -28,9 +28,7 @@ fn add_some(filter: &mut BloomWindow, from: u64, to: u64) {
 fn sample_multiset() -> CuckooWindow {
     let mut filter = multiset(20, 2, 1, 5);
     for number in 0..60u64 {
-        filter
-            .insert_item(&(number / 3).to_le_bytes(), ANY)
-            .unwrap();
+        (filter.insert_item(&(number / 3).to_le_bytes(), ANY)).unwrap();
         filter.advance(number / 20);
     }
     filter
@@ -144,10 +142,8 @@ fn every_rule_of_the_values_is_checked() {
             (5, Double(f64::INFINITY), "parameters out of range"),
         ],
     );
-    assert_eq!(
-        load(&mut with(&values, 13, Integer(3))).err(),
-        Some(FormatError::Truncated)
-    );
+    let refused = load(&mut with(&values, 13, Integer(3))).err();
+    assert_eq!(refused, Some(FormatError::Truncated));
     let mut reversed = values.clone();
     reversed.values.make_contiguous()[14..].rotate_left(7);
     let order = FormatError::Invalid("the sub-filters are not in order");

@@ -1,32 +1,19 @@
 //! Memory: budgets, and usage as a function of the state.
 
 use super::*;
-use crate::blocks::{Addresses, BlockChanges, Bytes, MovesAll};
+use crate::blocks::{Addresses, BlockChanges, Bytes};
+use crate::testing::{bytes, move_all};
 use std::cell::Cell;
-
-fn bytes<K: Kind>(filter: &WindowFilter<K>) -> u64 {
-    let mut bytes = Bytes::default();
-    filter.for_each_block(&mut bytes);
-    bytes.0
-}
 
 /// Two bytes per live pane for the panes and for the counts of the sub-filter, besides its entry in the list, 42 buckets of
 /// four slots of 14 bits, and the generation of one group.
 #[test]
 fn a_small_filter_takes_few_bytes_besides_its_slots() {
     assert!(size_of::<SubFilter>() <= 112);
-    let parameters = BloomWindowParameters {
-        seed: SEED,
-        capacity: 100,
-        error_rate: 0.01,
-        expansion: 2,
-    };
-    let filter = BloomWindow::new(window(12), &parameters, Budget::UNLIMITED).unwrap();
+    let filter = set(100, 0.01, 2, 12);
     let others = filter.slot_bytes() + 2;
-    assert_eq!(
-        bytes(&filter),
-        others + 2 * 13 * 2 + size_of::<SubFilter>() as u64
-    );
+    let expected = others + 2 * 13 * 2 + size_of::<SubFilter>() as u64;
+    assert_eq!(bytes(&filter), expected);
 }
 
 /// All bytes are requested, except those of the list of sub-filters.
@@ -38,13 +25,7 @@ fn memory_is_requested_before_it_is_allocated() {
         true
     };
     let budget = Budget::new(&allows);
-    let parameters = BloomWindowParameters {
-        seed: SEED,
-        capacity: 1000,
-        error_rate: 0.01,
-        expansion: 2,
-    };
-    let mut filter = BloomWindow::new(window(30), &parameters, budget).unwrap();
+    let mut filter = BloomWindow::new(window(30), &of_set(1000, 0.01, 2), budget).unwrap();
     for number in 0..10_000u64 {
         filter.add(&number.to_le_bytes(), budget).unwrap();
         let list = filter.sub_filters.capacity() * size_of::<SubFilter>();
@@ -71,29 +52,21 @@ fn large_sub_filters_are_freed_in_steps() {
     let mut changes = BlockChanges::<Bytes>::default();
     assert!(!filter.release_recorded(&mut changes));
     assert!(filter.advance_recorded(4, &mut changes));
-    assert_eq!(
-        (filter.items(filter.panes_in(4)), filter.num_sub_filters()),
-        (0, 1)
-    );
+    let counts = (filter.items(filter.panes_in(4)), filter.num_sub_filters());
+    assert_eq!(counts, (0, 1));
     assert!(bytes(&filter) > full * 9 / 10);
     assert_eq!(full + changes.allocated.0 - changes.freed.0, bytes(&filter));
     let copy = filter.try_clone().unwrap();
     assert!(copy == filter && saved(&copy) == saved(&filter));
-    let mut moved = 0;
-    while filter.relocate_block(moved, &mut MovesAll::default()) {
-        moved += 1;
-    }
-    assert_eq!(moved, 2 + 3 + 2);
+    assert_eq!(move_all(&mut filter).0, 2 + 3 + 2);
     let mut steps = 0;
     loop {
         let (before, mut changes) = (bytes(&filter), BlockChanges::<Bytes>::default());
         if !filter.release_recorded(&mut changes) {
             break;
         }
-        assert_eq!(
-            before + changes.allocated.0 - changes.freed.0,
-            bytes(&filter)
-        );
+        let recorded = before + changes.allocated.0 - changes.freed.0;
+        assert_eq!(recorded, bytes(&filter));
         assert!(before - bytes(&filter) <= 200_000);
         steps += 1;
     }
@@ -110,15 +83,11 @@ fn after_a_refusal_nothing_has_changed() {
     add_all(&mut filter, 0, 120);
     filter.advance(3);
     let (before, size) = (saved(&filter), bytes(&filter));
-    assert!(matches!(
-        filter.add(b"more", none),
-        Err(Error::OutOfMemory(_))
-    ));
+    let refused = filter.add(b"more", none);
+    assert!(matches!(refused, Err(Error::OutOfMemory(_))));
     assert_eq!((saved(&filter), bytes(&filter)), (before, size));
-    assert_eq!(
-        filter.add(&5u64.to_le_bytes(), none),
-        Ok(Addition::Refreshed)
-    );
+    let added = filter.add(&5u64.to_le_bytes(), none);
+    assert_eq!(added, Ok(Addition::Refreshed));
     assert_eq!(filter.add(b"more", ANY), Ok(Addition::New));
     let header = filter.header().unwrap();
     assert!(BloomWindow::from_header(&header, none).is_err());
@@ -132,23 +101,11 @@ fn every_block_can_be_moved() {
     let mut addresses = Addresses::default();
     filter.for_each_block(&mut addresses);
     assert_eq!(addresses.0.len(), 2 + 3 * filter.num_sub_filters());
-    let mut mover = MovesAll::default();
-    let mut blocks = 0;
-    while filter.relocate_block(blocks, &mut mover) {
-        blocks += 1;
-    }
-    assert_eq!(
-        (blocks, mover.moves),
-        (addresses.0.len(), addresses.0.len())
-    );
+    let expected = (addresses.0.len(), addresses.0.len());
+    assert_eq!(move_all(&mut filter), expected);
     let mut moved = Addresses::default();
     filter.for_each_block(&mut moved);
-    assert!(
-        moved
-            .0
-            .iter()
-            .zip(&addresses.0)
-            .all(|(new, old)| new != old)
-    );
+    let are_new = (moved.0.iter().zip(&addresses.0)).all(|(new, old)| new != old);
+    assert!(are_new);
     assert_eq!(saved(&filter), before);
 }

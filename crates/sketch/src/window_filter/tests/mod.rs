@@ -24,13 +24,18 @@ fn window(panes: u64) -> Window {
     Window::new(panes, panes, None).unwrap()
 }
 
-fn set(capacity: u64, error_rate: f64, expansion: u32, panes: u64) -> BloomWindow {
-    let parameters = BloomWindowParameters {
+/// The parameters of [`set`].
+fn of_set(capacity: u64, error_rate: f64, expansion: u32) -> BloomWindowParameters {
+    BloomWindowParameters {
         seed: SEED,
         capacity,
         error_rate,
         expansion,
-    };
+    }
+}
+
+fn set(capacity: u64, error_rate: f64, expansion: u32, panes: u64) -> BloomWindow {
+    let parameters = of_set(capacity, error_rate, expansion);
     BloomWindow::new(window(panes), &parameters, ANY).unwrap()
 }
 
@@ -56,12 +61,8 @@ fn multiset(capacity: u64, bucket_size: u8, expansion: u32, panes: u64) -> Cucko
 #[test]
 fn the_seed_is_part_of_the_value() {
     let [mut one, mut other] = [SEED, Seed([7; 16])].map(|seed| {
-        let parameters = BloomWindowParameters {
-            seed,
-            capacity: 100,
-            error_rate: 0.01,
-            expansion: 2,
-        };
+        let mut parameters = of_set(100, 0.01, 2);
+        parameters.seed = seed;
         BloomWindow::new(window(4), &parameters, ANY).unwrap()
     });
     assert!(one != other && fed(&one) != fed(&other));
@@ -95,17 +96,9 @@ fn contains_all(filter: &BloomWindow, from: u64, to: u64) -> bool {
 #[test]
 fn parameters_out_of_range_are_refused() {
     let set = |capacity, error_rate, expansion| {
-        let parameters = BloomWindowParameters {
-            seed: SEED,
-            capacity,
-            error_rate,
-            expansion,
-        };
-        BloomWindow::new(
-            window(5),
-            &parameters,
-            Budget::new(&|bytes| bytes < 1 << 20),
-        )
+        let parameters = of_set(capacity, error_rate, expansion);
+        let small = Budget::new(&|bytes| bytes < 1 << 20);
+        BloomWindow::new(window(5), &parameters, small)
     };
     assert!(set(1, 0.5, 0).is_ok());
     for (capacity, error_rate, expansion) in [
@@ -154,20 +147,14 @@ fn an_addition_without_a_refresh_adds_only_new_items() {
         results
     };
     use Addition::{New, Unchanged};
-    assert_eq!(
-        skipped(&mut filter, &[b"a", b"b", b"b"]),
-        [Ok(Unchanged), Ok(New), Ok(Unchanged)]
-    );
+    let added = skipped(&mut filter, &[b"a", b"b", b"b"]);
+    assert_eq!(added, [Ok(Unchanged), Ok(New), Ok(Unchanged)]);
     assert_eq!((filter.pane_total(0), filter.pane_total(3)), (1, 1));
-    assert_eq!(
-        skipped(&mut filter, &[b"c", b"d", b"e", b"a"]),
-        [Ok(New), Ok(New), Err(Error::Full), Ok(Unchanged)]
-    );
+    let added = skipped(&mut filter, &[b"c", b"d", b"e", b"a"]);
+    assert_eq!(added, [Ok(New), Ok(New), Err(Error::Full), Ok(Unchanged)]);
     filter.advance(5);
-    assert_eq!(
-        skipped(&mut filter, &[b"a", b"b"]),
-        [Ok(New), Ok(Unchanged)]
-    );
+    let added = skipped(&mut filter, &[b"a", b"b"]);
+    assert_eq!(added, [Ok(New), Ok(Unchanged)]);
     let before = fed(&filter);
     filter.advance(5);
     assert_eq!(skipped(&mut filter, &[b"a", b"b"]), [Ok(Unchanged); 2]);
@@ -183,10 +170,8 @@ fn a_set_that_does_not_grow_refuses_items_above_its_capacity() {
     assert_eq!(filter.add(b"more", ANY), Err(Error::Full));
     filter.advance(5);
     assert_eq!(filter.add(b"more", ANY), Err(Error::Full));
-    assert_eq!(
-        filter.add(&7u64.to_le_bytes(), ANY),
-        Ok(Addition::Refreshed)
-    );
+    let added = filter.add(&7u64.to_le_bytes(), ANY);
+    assert_eq!(added, Ok(Addition::Refreshed));
     assert_ne!(saved(&filter), before);
     filter.advance(11);
     assert_eq!(filter.items(filter.panes_in(11)), 1);
@@ -205,19 +190,15 @@ fn a_set_that_grows_keeps_all_items_and_shrinks_to_the_largest_sub_filter() {
     filter.advance(4);
     add_all(&mut filter, 5000, 7000);
     // An item of an older sub-filter stays in it.
-    assert_eq!(
-        filter.add(&0u64.to_le_bytes(), ANY),
-        Ok(Addition::Refreshed)
-    );
+    let added = filter.add(&0u64.to_le_bytes(), ANY);
+    assert_eq!(added, Ok(Addition::Refreshed));
     filter.advance(5);
     assert_eq!(filter.items(filter.panes_in(5)), 2001);
     assert_eq!(filter.num_sub_filters(), 2);
     assert!(contains_all(&filter, 5000, 7000) && contains_all(&filter, 0, 1));
     filter.advance(9);
-    assert_eq!(
-        (filter.items(filter.panes_in(9)), filter.num_sub_filters()),
-        (0, 0)
-    );
+    let counts = (filter.items(filter.panes_in(9)), filter.num_sub_filters());
+    assert_eq!(counts, (0, 0));
     assert!(!filter.contains(b"a", filter.panes_in(9)));
     add_all(&mut filter, 0, 10);
     assert_eq!((filter.num_sub_filters(), filter.limit()), (1, 125));
@@ -238,17 +219,12 @@ fn the_capacity_is_kept_while_items_are_in_a_small_sub_filter() {
         assert_eq!(filter.add(&number.to_le_bytes(), ANY), Ok(Addition::New));
     }
     assert!(filter.num_sub_filters() > 1);
-    assert!(
-        crowded
-            .iter()
-            .all(|&number| contains_all(&filter, number, number + 1))
-    );
+    let are_found = (crowded.iter()).all(|&number| contains_all(&filter, number, number + 1));
+    assert!(are_found);
     let last = crowded[crowded.len() - 1];
     filter.advance(2);
-    assert_eq!(
-        filter.add(&last.to_le_bytes(), ANY),
-        Ok(Addition::Refreshed)
-    );
+    let added = filter.add(&last.to_le_bytes(), ANY);
+    assert_eq!(added, Ok(Addition::Refreshed));
     filter.advance(5);
     assert_eq!(filter.items(filter.panes_in(5)), 1);
     assert!(filter.limit() >= 1250);
@@ -304,10 +280,9 @@ fn a_jump_by_years_costs_nothing_and_forgets_everything() {
     for pane in [1 << 20, 1 << 40, end - 2000, end, u64::MAX] {
         assert_eq!(filter.advance(pane), pane <= end);
         assert_eq!(filter.items(Panes::ALL), 0);
-        assert!(
-            (0..1000u64)
-                .all(|number| { !filter.contains(&number.to_le_bytes(), filter.panes_in(pane)) })
-        );
+        let panes = filter.panes_in(pane);
+        let is_any = (0..1000u64).any(|number| filter.contains(&number.to_le_bytes(), panes));
+        assert!(!is_any);
         if pane < end {
             add_all(&mut filter, 0, 1000);
             assert_eq!(filter.items(filter.panes_in(pane)), 1000);
@@ -357,14 +332,8 @@ fn an_expired_occurrence_is_not_deleted() {
     filter.insert_item(b"a", ANY).unwrap();
     filter.advance(5);
     filter.insert_item(b"a", ANY).unwrap();
-    assert_eq!(
-        (
-            filter.count(b"a", filter.panes_in(5)),
-            filter.count(b"a", filter.panes_in(11)),
-            filter.count(b"a", filter.panes_in(16))
-        ),
-        (2, 1, 0)
-    );
+    let counts = [5, 11, 16].map(|pane| filter.count(b"a", filter.panes_in(pane)));
+    assert_eq!(counts, [2, 1, 0]);
     filter.advance(11);
     assert!(filter.delete(b"a"));
     assert!(!filter.delete(b"a"));
@@ -387,10 +356,8 @@ fn many_occurrences_of_an_item_use_small_sub_filters() {
     for _ in 0..100 {
         filter.insert_item(b"a", ANY).unwrap();
     }
-    assert_eq!(
-        (filter.count(b"a", Panes::ALL), filter.items(Panes::ALL)),
-        (100, 100)
-    );
+    let counts = (filter.count(b"a", Panes::ALL), filter.items(Panes::ALL));
+    assert_eq!(counts, (100, 100));
     assert_eq!(filter.num_sub_filters(), 13);
     // A further sub-filter has 28 buckets of 4 slots.
     assert!(filter.slot_bytes() < before + 12 * 250);
@@ -456,9 +423,8 @@ fn several_items_have_the_results_of_single_ones() {
     let (mut ones, mut manys) = (multiset(600_000, 2, 1, 10), multiset(600_000, 2, 1, 10));
     for pane in 0..3u64 {
         for length in [0u64, 1, 15, 16, 17, 100] {
-            let items: Vec<_> = (0..length)
-                .map(|n| (n * (pane + 1) / 2 + length).to_le_bytes())
-                .collect();
+            let items: Vec<_> =
+                ((0..length).map(|n| (n * (pane + 1) / 2 + length).to_le_bytes())).collect();
             let slices = || items.iter().map(|item| &item[..]);
             for filter in [&mut one, &mut many] {
                 filter.advance(pane);
@@ -471,37 +437,24 @@ fn several_items_have_the_results_of_single_ones() {
                 results.push(result);
                 ControlFlow::Continue(())
             });
-            assert_eq!(
-                results,
-                slices().map(|item| one.add(item, ANY)).collect::<Vec<_>>()
-            );
+            let expected = slices().map(|item| one.add(item, ANY)).collect::<Vec<_>>();
+            assert_eq!(results, expected);
             let mut results = Vec::new();
             manys.insert_each(slices(), ANY, |result| results.push(result));
-            assert_eq!(
-                results,
-                slices()
-                    .map(|item| ones.insert_item(item, ANY))
-                    .collect::<Vec<_>>()
-            );
+            let expected = (slices().map(|item| ones.insert_item(item, ANY))).collect::<Vec<_>>();
+            assert_eq!(results, expected);
             let mut results = Vec::new();
             manys.insert_unique_each(slices(), ANY, |result| results.push(result));
-            assert_eq!(
-                results,
-                slices()
-                    .map(|item| ones.insert_unique(item, ANY))
-                    .collect::<Vec<_>>()
-            );
+            let expected = (slices().map(|item| ones.insert_unique(item, ANY))).collect::<Vec<_>>();
+            assert_eq!(results, expected);
             for current in [0, 5, 12] {
                 let mut results = Vec::new();
                 many.contains_each(slices(), many.panes_in(current), |found| {
                     results.push(found)
                 });
-                assert_eq!(
-                    results,
-                    slices()
-                        .map(|item| one.contains(item, one.panes_in(current)))
-                        .collect::<Vec<_>>()
-                );
+                let expected = (slices().map(|item| one.contains(item, one.panes_in(current))))
+                    .collect::<Vec<_>>();
+                assert_eq!(results, expected);
             }
         }
     }

@@ -9,10 +9,8 @@ const WIDTHS: [u64; 4] = [128, 144, 600, 1 << 17];
 fn full(width: u64) -> CountMinWindow {
     let mut sketch = sketch((width, 4, CellSize::Two), 3);
     for n in 0..sketch.grid.max_entries as u64 {
-        assert_eq!(
-            increment(&mut sketch, &n.to_le_bytes(), n as i64 + 1),
-            Ok(n + 1)
-        );
+        let count = increment(&mut sketch, &n.to_le_bytes(), n as i64 + 1);
+        assert_eq!(count, Ok(n + 1));
     }
     assert_eq!(sketch.arrays().count(), 0);
     sketch
@@ -36,10 +34,8 @@ fn a_pane_has_an_array_when_exact_counts_would_take_a_quarter_of_it_or_64_kib() 
     assert_eq!(entries((1 << 17, 8, CellSize::One)), 4096);
     assert_eq!(entries(((1 << 17) + 1, 8, CellSize::One)), 0);
     assert_eq!(entries((1 << 15, 32, CellSize::One)), 1024);
-    assert_eq!(
-        WIDTHS.map(|width| full(width).grid.max_entries),
-        [16, 18, 75, 4096]
-    );
+    let limits = WIDTHS.map(|width| full(width).grid.max_entries);
+    assert_eq!(limits, [16, 18, 75, 4096]);
 }
 
 /// Each cell is the largest count of the items that share it; then the increment follows.
@@ -82,10 +78,8 @@ fn a_refused_increment_makes_no_array() {
         let limited = sketch.increment_limited(b"new", 5, 4, Budget::UNLIMITED);
         assert_eq!(limited, Err(CountMinError::AboveLimit(0)));
         let max = i64::from(u16::MAX);
-        assert_eq!(
-            increment(&mut sketch, b"new", max + 1),
-            Err(CountMinError::Overflow)
-        );
+        let refused = increment(&mut sketch, b"new", max + 1);
+        assert_eq!(refused, Err(CountMinError::Overflow));
         let array = sketch.grid.array_bytes;
         let refused = sketch.increment(b"new", 1, Budget::new(&|bytes| bytes < array / 2));
         assert!(matches!(refused, Err(CountMinError::OutOfMemory(_))));
@@ -110,10 +104,8 @@ fn the_estimate_after_the_conversion_is_limited() {
     let refused = sketch.increment_limited(&item, 3, 3, Budget::UNLIMITED);
     assert_eq!(refused, Err(CountMinError::AboveLimit(0)));
     let max = i64::from(u16::MAX);
-    assert_eq!(
-        increment(&mut sketch, &item, max),
-        Err(CountMinError::Overflow)
-    );
+    let refused = increment(&mut sketch, &item, max);
+    assert_eq!(refused, Err(CountMinError::Overflow));
     assert_eq!(saved(&sketch), before);
     let estimate = increment(&mut sketch, &item, 3).unwrap();
     assert!(estimate > 3 && sketch.arrays().count() == 1);
@@ -154,16 +146,13 @@ fn merged_panes_become_arrays() {
     let cell_of = |sketch: &CountMinWindow, item: &[u8]| {
         let cells = rows.cells(rows.hash(item));
         let array = sketch.arrays().next().unwrap();
-        cells
-            .map(|cell| u64::count(u64::all(array)[cell]))
-            .collect::<Vec<_>>()
+        (cells.map(|cell| u64::count(u64::all(array)[cell]))).collect::<Vec<_>>()
     };
     // 8 and 8 other items: the array of their sums.
     let sketch = merged(&[(0, 0, 8), (1, 8, 16)]);
     for (item, n) in items(0, 16).zip(0..) {
         let largest = rows.cells(rows.hash(&item)).map(|cell| {
-            let sharing = items(0, 16)
-                .zip(0..)
+            let sharing = (items(0, 16).zip(0..))
                 .filter(|(other, _)| rows.cells(rows.hash(other)).any(|other| other == cell));
             sharing.map(|(_, n)| n % 8 + 1).max().unwrap()
         });
@@ -211,9 +200,7 @@ fn merged_counts_become_at_most_the_maximum_of_a_cell() {
         assert!(sketch.query(b"a", Panes::ALL) >= 254);
         let mut loaded = load(saved(&sketch)).unwrap();
         assert_eq!(loaded, sketch);
-        assert_eq!(
-            increment(&mut loaded, b"a", 2),
-            Err(CountMinError::Overflow)
-        );
+        let refused = increment(&mut loaded, b"a", 2);
+        assert_eq!(refused, Err(CountMinError::Overflow));
     }
 }

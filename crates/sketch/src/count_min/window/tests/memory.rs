@@ -1,30 +1,15 @@
 //! Memory: blocks, limits, budgets.
 
-use super::super::super::MergeSource;
 use super::*;
-use crate::blocks::{Addresses, BlockChanges, MovesAll};
+use crate::blocks::{Addresses, BlockChanges, Bytes};
+use crate::count_min::tests::{other, own};
 use crate::format::FormatError;
-
-/// The bytes of the visited blocks.
-#[derive(Default)]
-struct Bytes(usize);
-
-impl BlockVisitor for Bytes {
-    fn visit<T>(&mut self, vec: &Vec<T>) {
-        self.0 += vec.capacity() * size_of::<T>();
-    }
-}
-
-fn bytes(sketch: &CountMinWindow) -> usize {
-    let mut bytes = Bytes::default();
-    sketch.for_each_block(&mut bytes);
-    bytes.0
-}
+use crate::testing::{bytes, move_all};
 
 /// One array per live pane, and the list of panes.
 #[test]
 fn a_sketch_takes_at_most_the_memory_of_its_panes() {
-    let array = 20 * 5;
+    let (array, of_list) = (20 * 5, size_of::<StoredPane<Pane>>() as u64);
     for (ms, panes, finest) in [
         (1, 1, None),
         (12, 12, None),
@@ -33,7 +18,7 @@ fn a_sketch_takes_at_most_the_memory_of_its_panes() {
     ] {
         let window = Window::new(ms, panes, finest).unwrap();
         let mut sketch = sketch_of((20, 5, CellSize::One), window);
-        let max = window.live_panes() * (array + size_of::<StoredPane<Pane>>());
+        let max = window.live_panes() as u64 * (array + of_list);
         let mut largest = 0;
         for round in 0..3 * ms {
             increment(&mut sketch, &round.to_le_bytes(), 1).unwrap();
@@ -89,10 +74,8 @@ fn exact_panes_take_memory_per_item_and_pane() {
                 }
             }
             let bytes = bytes(&sketch);
-            assert!(
-                bytes <= most && bytes > most * 3 / 4,
-                "{items} {panes_of_item} {bytes}"
-            );
+            let is_close = bytes <= most && bytes > most * 3 / 4;
+            assert!(is_close, "{items} {panes_of_item} {bytes}");
         }
     }
 }
@@ -115,10 +98,8 @@ fn merged_and_expired_panes_are_freed() {
             let mut changes = BlockChanges::<Bytes>::default();
             let before = bytes(&sketch);
             assert!(sketch.advance_recorded(newest, &mut changes));
-            assert_eq!(
-                before + changes.allocated.0 - changes.freed.0,
-                bytes(&sketch)
-            );
+            let recorded = before + changes.allocated.0 - changes.freed.0;
+            assert_eq!(recorded, bytes(&sketch));
             while single.timeline().newest() < newest {
                 single.advance(single.timeline().newest() + 1);
             }
@@ -143,13 +124,8 @@ fn all_blocks_are_moved() {
     let before = saved(&sketch);
     let mut blocks = Addresses::default();
     sketch.for_each_block(&mut blocks);
-    let mut mover = MovesAll::default();
-    let mut index = 0;
-    while sketch.relocate_block(index, &mut mover) {
-        index += 1;
-    }
     // The list, two tables and two arrays.
-    assert_eq!((blocks.0.len(), mover.moves), (5, 5));
+    assert_eq!((blocks.0.len(), move_all(&mut sketch).1), (5, 5));
     assert_eq!(saved(&sketch), before);
 }
 
@@ -172,8 +148,8 @@ fn memory_is_requested_before_it_is_allocated() {
         let left = bytes(&sketch);
         sketch.increment(&n.to_le_bytes(), 1, budget).unwrap();
         let bytes = bytes(&sketch);
-        assert_eq!(requested.take(), (bytes - left) as u64);
-        assert!(before > 0 || bytes as u64 == first);
+        assert_eq!(requested.take(), bytes - left);
+        assert!(before > 0 || bytes == first);
     }
     assert_eq!(sketch.arrays().count(), 1);
     let header = sketch.header().unwrap();
@@ -181,12 +157,8 @@ fn memory_is_requested_before_it_is_allocated() {
     assert_eq!(requested.take(), array);
     let refused = CountMinWindow::from_header(&header, Budget::new(&|_| false));
     assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
-    let refused = CountMinWindow::new(
-        dimensions,
-        window,
-        SEED,
-        Budget::new(&|bytes| bytes < first),
-    );
+    let less = |bytes| bytes < first;
+    let refused = CountMinWindow::new(dimensions, window, SEED, Budget::new(&less));
     assert!(matches!(refused, Err(CountMinError::OutOfMemory(_))));
     // Values without arrays take no memory for the cells.
     let large = super::sketch((1 << 21, 32, CellSize::Eight), 3);
@@ -221,16 +193,7 @@ fn a_merge_requests_its_result() {
         sketch
     };
     let (mut sketch, source) = (arrays(2), arrays(5));
-    let sources = [
-        MergeSource {
-            sketch: None,
-            weight: 1,
-        },
-        MergeSource {
-            sketch: Some(&source),
-            weight: 1,
-        },
-    ];
+    let sources = [own(1), other(&source, 1)];
     let requests = Requests::default();
     let budget = Budget::of(&requests, Purpose::Create);
     sketch.merge_within(&sources, u64::MAX, budget).unwrap();

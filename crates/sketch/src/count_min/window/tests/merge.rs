@@ -2,21 +2,8 @@
 
 use super::super::super::MergeSource;
 use super::*;
+use crate::count_min::tests::{other, own};
 use crate::window::Panes;
-
-fn other(sketch: &CountMinWindow, weight: i64) -> MergeSource<'_, CountMinWindow> {
-    MergeSource {
-        sketch: Some(sketch),
-        weight,
-    }
-}
-
-fn own(weight: i64) -> MergeSource<'static, CountMinWindow> {
-    MergeSource {
-        sketch: None,
-        weight,
-    }
-}
 
 /// A sketch with three panes and these increments of one item.
 fn counted(cell_size: CellSize, increments: &[(u64, i64)]) -> CountMinWindow {
@@ -83,10 +70,8 @@ fn refused_merges_change_nothing() {
             &[other(&full, 1), other(&half, 1)],
             &[own(i64::MAX), own(i64::MAX), own(i64::MAX)],
         ] {
-            assert_eq!(
-                merge(&mut sketch, sources),
-                Err(CountMinError::MergeOverflow)
-            );
+            let refused = merge(&mut sketch, sources);
+            assert_eq!(refused, Err(CountMinError::MergeOverflow));
             assert_eq!(saved(&sketch), before);
         }
         let negative = merge(&mut sketch, &[other(&full, 1), own(i64::MIN)]);

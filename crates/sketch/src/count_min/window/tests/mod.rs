@@ -118,22 +118,16 @@ fn the_estimate_over_all_panes_is_limited() {
     for cell_size in ALL_SIZES {
         let max = cell_size.max_count().cast_signed();
         let mut sketch = sketch((1, 2, cell_size), 3);
-        assert_eq!(
-            increment(&mut sketch, b"a", max - 1),
-            Ok(max.cast_unsigned() - 1)
-        );
+        let count = increment(&mut sketch, b"a", max - 1);
+        assert_eq!(count, Ok(max.cast_unsigned() - 1));
         sketch.advance(1);
         // All items have the same cells.
-        assert_eq!(
-            increment(&mut sketch, b"b", 2),
-            Err(CountMinError::Overflow)
-        );
+        let refused = increment(&mut sketch, b"b", 2);
+        assert_eq!(refused, Err(CountMinError::Overflow));
         assert_eq!(increment(&mut sketch, b"b", 1), Ok(max.cast_unsigned()));
         for (item, by) in [(b"a", 1), (b"b", max)] {
-            assert_eq!(
-                increment(&mut sketch, item, by),
-                Err(CountMinError::Overflow)
-            );
+            let refused = increment(&mut sketch, item, by);
+            assert_eq!(refused, Err(CountMinError::Overflow));
         }
         sketch.advance(5);
         assert_eq!(increment(&mut sketch, b"a", max), Ok(max.cast_unsigned()));
@@ -221,14 +215,10 @@ fn shapes_above_the_limits_are_refused() {
             let refused = Err(FormatError::Invalid("a width or depth out of range"));
             assert_eq!(load(stored), refused);
             let mut header = header.clone();
-            let at = header
-                .chunks(8)
-                .position(|field| field == number.to_le_bytes());
+            let at = (header.chunks(8)).position(|field| field == number.to_le_bytes());
             header[8 * at.unwrap()..][..8].copy_from_slice(&(number + 1).to_le_bytes());
-            assert_eq!(
-                CountMinWindow::from_header(&header, Budget::UNLIMITED),
-                refused
-            );
+            let loaded = CountMinWindow::from_header(&header, Budget::UNLIMITED);
+            assert_eq!(loaded, refused);
         }
     }
 }

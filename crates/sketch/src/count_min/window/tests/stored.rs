@@ -53,10 +53,8 @@ fn the_format_does_not_change() {
         assert_eq!(sketch.chunk(iterator, 100), Some((next, &chunk[..])));
     }
     assert_eq!(sketch.chunk(7, 100), None);
-    assert_eq!(
-        (sketch.query(b"a", Panes::ALL), sketch.total(Panes::ALL)),
-        (7, 7)
-    );
+    let counts = (sketch.query(b"a", Panes::ALL), sketch.total(Panes::ALL));
+    assert_eq!(counts, (7, 7));
 }
 
 /// The cells of an item, from an implementation in Python.
@@ -68,11 +66,8 @@ fn the_cells_of_an_item_do_not_change() {
         pane.convert::<u8>(sketch.grid, Budget::UNLIMITED).unwrap();
     }
     let cells = sketch.arrays().next().unwrap().iter();
-    let cells: Vec<_> = cells
-        .enumerate()
-        .filter(|(_, cell)| **cell == 1)
-        .map(|(at, _)| at)
-        .collect();
+    let cells: Vec<_> =
+        ((cells.enumerate().filter(|(_, cell)| **cell == 1)).map(|(at, _)| at)).collect();
     assert_eq!(cells, [1192, 2845, 5367, 7662]);
 }
 

@@ -45,9 +45,7 @@ fn the_rank_error_is_at_most_1_5_times_that_of_one_digest() {
                 all.chunks(7).for_each(|part| one.add(part).unwrap());
                 all.sort_by(f64::total_cmp);
                 of_window += squared_error(
-                    digest
-                        .compressed_at(Panes::ALL, &mut WindowCache::default())
-                        .unwrap(),
+                    (digest.compressed_at(Panes::ALL, &mut WindowCache::default())).unwrap(),
                     &all,
                 );
                 of_one += squared_error(&one.compressed().unwrap(), &all);
@@ -86,10 +84,7 @@ fn the_rank_error_after_11_levels_of_merges_is_at_most_1_5_times_that_of_one_dig
             let ranges: Vec<_> = digest.timeline().panes().collect();
             for (at, ms) in parts.into_iter().enumerate() {
                 let panes = digest.timeline().panes_within(newest, ms);
-                let first = ranges
-                    .iter()
-                    .find(|range| range.first >= panes.oldest())
-                    .unwrap();
+                let first = (ranges.iter().find(|range| range.first >= panes.oldest())).unwrap();
                 let mut live = samples[4 * first.first as usize..].to_vec();
                 let mut one = TDigest::new(100, Budget::UNLIMITED).unwrap();
                 live.chunks(7).for_each(|part| one.add(part).unwrap());
@@ -120,9 +115,7 @@ fn reported_rank_errors_depend_on_the_state_and_the_panes_only() {
         let mut cache = WindowCache::default();
         let empty = fields(&mut cache, &digest, Panes::ALL);
         let values: Vec<_> = empty.iter().map(|field| field.1).collect();
-        let zeros = [Figure::Ratio(0.0); 3]
-            .into_iter()
-            .chain([Figure::Count(0)]);
+        let zeros = ([Figure::Ratio(0.0); 3].into_iter()).chain([Figure::Count(0)]);
         assert!(values.into_iter().eq(zeros));
         let mut uniform = Uniform(5);
         for unit in 0..window.pane_at(150) {
@@ -134,14 +127,10 @@ fn reported_rank_errors_depend_on_the_state_and_the_panes_only() {
             for ms in [1, 20, 60, 120] {
                 let panes = digest.timeline().panes_within(unix_ms, ms);
                 let of_panes = fields(&mut cache, &digest, panes);
-                assert_eq!(
-                    fields(&mut WindowCache::default(), &digest, panes),
-                    of_panes
-                );
-                assert_eq!(
-                    fields(&mut WindowCache::default(), &loaded, panes),
-                    of_panes
-                );
+                let read = fields(&mut WindowCache::default(), &digest, panes);
+                assert_eq!(read, of_panes);
+                let read = fields(&mut WindowCache::default(), &loaded, panes);
+                assert_eq!(read, of_panes);
                 let samples = digest.observations_at(panes).cast_unsigned();
                 assert_eq!(of_panes[3], (c"samples", Figure::Count(samples)));
             }

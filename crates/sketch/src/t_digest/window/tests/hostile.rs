@@ -7,9 +7,8 @@ use crate::window::Panes;
 use roughly_dump::Value::{Bytes, Double, Integer};
 
 fn nodes(nodes: &[(f64, u64)]) -> roughly_dump::Value {
-    let bytes = nodes
-        .iter()
-        .flat_map(|&(mean, weight)| [mean.to_le_bytes(), weight.to_le_bytes()]);
+    let bytes =
+        (nodes.iter()).flat_map(|&(mean, weight)| [mean.to_le_bytes(), weight.to_le_bytes()]);
     Bytes(bytes.flatten().collect())
 }
 
@@ -19,6 +18,7 @@ fn every_rule_of_the_values_is_checked() {
     // 29 the newest.
     let base = saved(&leveled());
     let load_values = |values: &mut Values| load(values.clone());
+    let with_last = |mean, weight| nodes(&[(1.0, 1), (2.0, 1), (mean, weight)]);
     let order = "a pane is not live or not in order";
     let compressions = "the number of compressions is out of range";
     let bounds = "means are outside minimum and maximum";
@@ -51,23 +51,15 @@ fn every_rule_of_the_values_is_checked() {
             (9, Double(f64::NAN), bounds),
             (10, Integer(251), "the number of nodes is out of range"),
             (10, Integer(1), "a string has another length"),
-            (11, nodes(&[(1.0, 1), (2.0, 1), (1.0, 1)]), unordered),
-            (11, nodes(&[(1.0, 1), (2.0, 1), (f64::NAN, 1)]), unordered),
-            (
-                11,
-                nodes(&[(1.0, 1), (2.0, 1), (f64::INFINITY, 1)]),
-                unordered,
-            ),
-            (11, nodes(&[(1.0, 1), (2.0, 1), (3.0, 0)]), weight),
+            (11, with_last(1.0, 1), unordered),
+            (11, with_last(f64::NAN, 1), unordered),
+            (11, with_last(f64::INFINITY, 1), unordered),
+            (11, with_last(3.0, 0), weight),
             (11, nodes(&[(1.0, 1), (2.0, 1 << 63), (3.0, 1)]), weight),
+            (11, with_last(3.0, i64::MAX as u64 - 1), weight),
             (
                 11,
-                nodes(&[(1.0, 1), (2.0, 1), (3.0, i64::MAX as u64 - 1)]),
-                weight,
-            ),
-            (
-                11,
-                nodes(&[(1.0, 1), (2.0, 1), (3.0, i64::MAX as u64 - 5)]),
+                with_last(3.0, i64::MAX as u64 - 5),
                 "the weights overflow",
             ),
             (24, Integer(1 << 63), compressions),
@@ -76,13 +68,11 @@ fn every_rule_of_the_values_is_checked() {
         ],
     );
     let mut full = base.clone();
-    full.values[11] = nodes(&[(1.0, 1), (2.0, 1), (3.0, i64::MAX as u64 - 6)]);
+    full.values[11] = with_last(3.0, i64::MAX as u64 - 6);
     let mut full = load(full).unwrap();
     assert_eq!(full.observations_at(Panes::ALL), i64::MAX);
-    assert_eq!(
-        full.add_within(&[3.0], Budget::UNLIMITED),
-        Err(DigestError::Overflow)
-    );
+    let refused = full.add_within(&[3.0], Budget::UNLIMITED);
+    assert_eq!(refused, Err(DigestError::Overflow));
     answers(&full, 111);
 }
 

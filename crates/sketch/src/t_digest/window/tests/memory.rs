@@ -1,20 +1,11 @@
 //! Blocks, their bytes, and budgets.
 
 use super::*;
-use crate::blocks::{Addresses, MovesAll};
+use crate::blocks::{Addresses, Bytes};
 use crate::cache::Cache;
 use crate::t_digest::DigestCache;
+use crate::testing::{bytes, move_all};
 use crate::window::Period;
-
-/// The sum of the visited blocks.
-#[derive(Default)]
-struct Bytes(usize);
-
-impl BlockVisitor for Bytes {
-    fn visit<T>(&mut self, vec: &Vec<T>) {
-        self.0 += vec.capacity() * size_of::<T>();
-    }
-}
 
 /// All closed panes.
 fn past(digest: &TDigestWindow) -> Panes {
@@ -26,9 +17,7 @@ fn past(digest: &TDigestWindow) -> Panes {
 }
 
 fn visited(digest: &impl Blocks) -> usize {
-    let mut bytes = Bytes::default();
-    digest.for_each_block(&mut bytes);
-    bytes.0
+    bytes(digest) as usize
 }
 
 #[test]
@@ -63,7 +52,7 @@ fn memory_is_at_most_that_of_panes_and_2_digests() {
                 let mut freed = Bytes::default();
                 let before = visited(&cache);
                 cache.forget(&digest, &mut freed);
-                assert_eq!(before - freed.0, visited(&cache));
+                assert_eq!(before - freed.0 as usize, visited(&cache));
                 add(&mut digest, &[uniform.next()]);
                 if step % 50 == 0 {
                     let panes = digest.panes_in(pane + step as u64 % 2);
@@ -88,11 +77,8 @@ fn memory_is_at_most_that_of_panes_and_2_digests() {
 
 #[test]
 fn refused_memory_changes_nothing() {
-    let refused = TDigestWindow::new(
-        100,
-        Window::new(100, 5, None).unwrap(),
-        Budget::new(&|_| false),
-    );
+    let length = Window::new(100, 5, None).unwrap();
+    let refused = TDigestWindow::new(100, length, Budget::new(&|_| false));
     assert!(matches!(refused, Err(DigestError::OutOfMemory(_))));
     let mut uniform = Uniform(3);
     let (mut digest, mut refusals) = (window(10, 3), 0);
@@ -136,21 +122,13 @@ fn moved_blocks_keep_their_contents() {
     let mut cache = WindowCache::default();
     digest.compressed_at(past(&digest), &mut cache).unwrap();
     let before = (answers_with(&mut cache, &digest, 12), fed(&digest));
-    let (mut mover, mut blocks) = (MovesAll::default(), Addresses::default());
+    let mut blocks = Addresses::default();
     digest.for_each_block(&mut blocks);
     cache.for_each_block(&mut blocks);
-    let (mut index, mut of_cache) = (0, 0);
-    while digest.relocate_block(index, &mut mover) {
-        index += 1;
-    }
-    while cache.relocate_block(of_cache, &mut mover) {
-        of_cache += 1;
-    }
-    assert_eq!(mover.moves, blocks.0.len());
+    let moves = move_all(&mut digest).1 + move_all(&mut cache).1;
+    assert_eq!(moves, blocks.0.len());
     let changes = cache.changes();
-    assert_eq!(
-        (answers_with(&mut cache, &digest, 12), fed(&digest)),
-        before
-    );
+    let after = (answers_with(&mut cache, &digest, 12), fed(&digest));
+    assert_eq!(after, before);
     assert_eq!(cache.changes(), changes);
 }

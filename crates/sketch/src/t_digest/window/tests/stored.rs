@@ -24,16 +24,13 @@ fn node(mean: f64, weight: u64) -> Vec<u8> {
     [mean.to_le_bytes(), weight.to_le_bytes()].concat()
 }
 
-/// The values of a closed pane of one sample.
-fn closed(first: u64, sample: f64) -> [Value; 6] {
-    [
-        Integer(first),
-        Integer(1),
-        Double(sample),
-        Double(sample),
-        Integer(1),
-        Bytes(node(sample, 1)),
-    ]
+/// The values of a pane of these samples.
+fn pane(first: u64, compressions: u64, samples: &[f64]) -> Vec<Value> {
+    let [min, max] = [samples[0], samples[samples.len() - 1]].map(Double);
+    let nodes = samples.iter().flat_map(|&sample| node(sample, 1)).collect();
+    let [first, compressions] = [first, compressions].map(Integer);
+    let len = Integer(samples.len() as u64);
+    vec![first, compressions, min, max, len, Bytes(nodes)]
 }
 
 #[test]
@@ -41,23 +38,10 @@ fn the_values_are_the_timeline_and_the_panes() {
     let values = saved(&leveled()).values;
     // The units 3, 9 and 14 are in one pane, which was compressed when three panes closed, and in two merges.
     let head = [100_000, 5, 110, 1000, 100, 3].map(Integer);
-    let merged = [
-        Integer(0),
-        Integer(5),
-        Double(1.0),
-        Double(3.0),
-        Integer(3),
-        Bytes([node(1.0, 1), node(2.0, 1), node(3.0, 1)].concat()),
-    ];
-    let newest = [
-        Integer(0),
-        Integer(2),
-        Double(-7.25),
-        Double(8.0),
-        Integer(2),
-        Bytes([node(-7.25, 1), node(8.0, 1)].concat()),
-    ];
-    let panes = [closed(90, 4.0), closed(102, 5.0)].concat();
+    let merged = pane(0, 5, &[1.0, 2.0, 3.0]);
+    // Of the newest pane, the number of compressions and that of unmerged nodes.
+    let newest = pane(0, 2, &[-7.25, 8.0]);
+    let panes = [pane(90, 1, &[4.0]), pane(102, 1, &[5.0])].concat();
     assert_eq!(values, [&head[..], &merged, &panes, &newest].concat());
     // The header is the mark and the values: numbers of eight bytes, and strings with their lengths.
     let header = leveled().header().unwrap();
@@ -123,9 +107,8 @@ fn headers_with_and_without_a_window_exclude_each_other() {
     let header = leveled().header().unwrap();
     assert!(TDigestWindow::from_header(&header, Budget::UNLIMITED).unwrap() == leveled());
     assert!(TDigest::from_header(&header, Budget::UNLIMITED).is_err());
-    let classic = leveled()
-        .digest_at(Panes::ALL, &mut WindowCache::default(), Budget::UNLIMITED)
-        .unwrap();
+    let classic =
+        (leveled().digest_at(Panes::ALL, &mut WindowCache::default(), Budget::UNLIMITED)).unwrap();
     let classic = classic.header().unwrap();
     assert!(TDigestWindow::from_header(&classic, Budget::UNLIMITED).is_err());
     for len in 0..header.len() {
@@ -147,10 +130,8 @@ fn payload_bytes_is_an_upper_bound() {
         digest.save(&mut dump);
         let payload = dump.finish().len() as u64;
         let bound = digest.payload_bytes();
-        assert!(
-            payload <= bound && bound < payload + 500,
-            "{payload} {bound}"
-        );
+        let is_close = payload <= bound && bound < payload + 500;
+        assert!(is_close, "{payload} {bound}");
     }
 }
 

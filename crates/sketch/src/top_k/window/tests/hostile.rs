@@ -18,9 +18,7 @@ fn small() -> TopKWindow {
         sketch.advance(pane);
         for (item, increment) in [(&b"a"[..], 5), (b"", 7), (b"bc\0d", 100), (b"e", 3)] {
             sketch.add(item, increment + pane as u32).unwrap();
-            sketch
-                .add(&[item, &[pane as u8]].concat(), increment)
-                .unwrap();
+            (sketch.add(&[item, &[pane as u8]].concat(), increment)).unwrap();
         }
     }
     sketch
@@ -34,9 +32,7 @@ fn load(values: &Values) -> Result<TopKWindow, FormatError> {
 
 /// The elements of a heap: counts and candidates.
 fn elements(pairs: [(u32, u32); 3]) -> Value {
-    let numbers = pairs
-        .into_iter()
-        .flat_map(|(count, number)| [count, number]);
+    let numbers = (pairs.into_iter()).flat_map(|(count, number)| [count, number]);
     Bytes(numbers.flat_map(u32::to_le_bytes).collect())
 }
 
@@ -54,6 +50,7 @@ fn every_rule_of_the_values_is_checked() {
     assert_eq!(values.values.len() as u64, 33 + 2 * candidates);
     const TWICE: &str = "a candidate is in a heap twice";
     const NOT_LIVE: &str = "a pane is not live or not in order";
+    let too_long = Bytes(vec![0; (16 << 20) + 1]);
     let mut rules = vec![
         (0, Integer(0), "the window is out of range"),
         (1, Integer(0), "the window is out of range"),
@@ -84,11 +81,7 @@ fn every_rule_of_the_values_is_checked() {
         (20, Integer(candidates), BAD_NUMBER),
         (33, values.values[35].clone(), "a candidate is stored twice"),
         (34, Integer(1 << 40), "a sum is out of range"),
-        (
-            33,
-            Bytes(vec![0; (16 << 20) + 1]),
-            "the candidates have too many bytes",
-        ),
+        (33, too_long, "the candidates have too many bytes"),
     ];
     for heap in [11, 12] {
         let [none, twice, no_count] =
@@ -127,10 +120,8 @@ fn only_the_shortest_panes_list_more_than_k_candidates() {
     sketch.advance(6);
     let values = saved(&sketch);
     // Value 14 is the first unit of the older pane, which lists one candidate; 19 that of the other one.
-    assert_eq!(
-        [&values.values[19], &values.values[22]],
-        [&Integer(2), &Integer(3)]
-    );
+    let counts = [&values.values[19], &values.values[22]];
+    assert_eq!(counts, [&Integer(2), &Integer(3)]);
     assert_eq!(load(&values), Ok(sketch));
     refused(&with(&values, 22, Integer(5)), RULE);
     // The pane becomes one of level 1.

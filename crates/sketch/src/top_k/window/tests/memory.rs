@@ -3,30 +3,15 @@
 use super::super::TopKWindow;
 use super::RankingCache;
 use super::{SEED, Step, fed, leveled, listed, listed_with, of_units, saved, sketch, steps};
-use crate::blocks::{Addresses, BlockChanges, BlockVisitor, Blocks, MovesAll};
+use crate::blocks::{Addresses, BlockChanges, Blocks, MovesAll};
 use crate::memory::Budget;
 use crate::stored::Stored;
+use crate::testing::{bytes, move_all};
 use crate::top_k::TopK;
 use crate::window::{Timed, Window};
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::collections::HashSet;
-
-/// Adds up the bytes of the blocks.
-#[derive(Default)]
-struct Bytes(usize);
-
-impl BlockVisitor for Bytes {
-    fn visit<T>(&mut self, vec: &Vec<T>) {
-        self.0 += vec.capacity() * size_of::<T>();
-    }
-}
-
-fn bytes(blocks: &impl Blocks) -> usize {
-    let mut bytes = Bytes::default();
-    blocks.for_each_block(&mut bytes);
-    bytes.0
-}
 
 fn blocks(sketch: &TopKWindow) -> Vec<usize> {
     let mut blocks = Addresses::default();
@@ -72,12 +57,11 @@ fn a_sketch_takes_at_most_the_memory_of_one_per_pane_and_a_few_more() {
                 }
             }
             // MEMORY USAGE counts the sketches themselves too.
-            let window = bytes(&window) + size_of::<TopKWindow>() + size_of::<RankingCache>();
-            let classic = bytes(&classic) + size_of::<TopK>();
-            assert!(
-                window <= classic * most as usize,
-                "k {k}, {width} x {depth}, {live_panes} panes: {window}, {classic}"
-            );
+            let of_window = size_of::<TopKWindow>() + size_of::<RankingCache>();
+            let window = bytes(&window) + of_window as u64;
+            let classic = bytes(&classic) + size_of::<TopK>() as u64;
+            let shape = format!("k {k}, {width} x {depth}, {live_panes} panes");
+            assert!(window <= classic * most, "{shape}: {window}, {classic}");
         }
     }
 }
@@ -115,29 +99,17 @@ fn every_block_is_visited_and_moved_once() {
     let mut stayed = moved.try_clone().unwrap();
     let mut cache = RankingCache::default();
     for number in 0..300u32 {
-        let item = [
-            b"item".repeat(number as usize % 7),
-            (number % 50).to_le_bytes().to_vec(),
-        ]
-        .concat();
-        assert_eq!(
-            moved.add(&item, number % 50),
-            stayed.add(&item, number % 50)
-        );
+        let start = b"item".repeat(number as usize % 7);
+        let item = [&start[..], &(number % 50).to_le_bytes()].concat();
+        let added = moved.add(&item, number % 50);
+        assert_eq!(added, stayed.add(&item, number % 50));
         let later = moved.timeline().newest() + 1;
         let list = listed_with(&mut cache, &moved, later);
         assert_eq!(list, listed(&stayed, later));
         let before = blocks(&moved);
         assert_eq!(before.iter().collect::<HashSet<_>>().len(), before.len());
-        let mut mover = MovesAll::default();
-        let mut index = 0;
-        while moved.relocate_block(index, &mut mover) {
-            index += 1;
-        }
-        assert_eq!(
-            (mover.moves, blocks(&moved).len()),
-            (before.len(), before.len())
-        );
+        let moves = (move_all(&mut moved).1, blocks(&moved).len());
+        assert_eq!(moves, (before.len(), before.len()));
         assert_eq!(moved, stayed);
         let mut of_cache = Addresses::default();
         cache.for_each_block(&mut of_cache);
@@ -163,9 +135,7 @@ fn a_window_that_expires_frees_its_memory() {
     for pane in 0..20 {
         sketch.advance(pane);
         for number in 0..300u32 {
-            sketch
-                .add(&(number * (pane as u32 + 1)).to_le_bytes(), 1)
-                .unwrap();
+            (sketch.add(&(number * (pane as u32 + 1)).to_le_bytes(), 1)).unwrap();
         }
     }
     assert!(bytes(&sketch) > empty + 13 * 4000);
@@ -191,7 +161,7 @@ proptest! {
                     }
                     let hash = sketch.hash(&item);
                     let before = bytes(&sketch);
-                    let growth = sketch.growth(&item, &hash) as usize;
+                    let growth = sketch.growth(&item, &hash);
                     sketch.add_hashed(&item, &hash, increment, Budget::UNLIMITED, &mut changes).unwrap();
                     prop_assert!(bytes(&sketch) <= before + growth);
                 }

@@ -11,9 +11,8 @@ use proptest::prelude::*;
 /// The items that a pane lists.
 fn items_of(sketch: &TopKWindow, pane: &Pane) -> Vec<Vec<u8>> {
     let numbers = pane.listed.iter();
-    let mut items: Vec<_> = numbers
-        .map(|&number| sketch.candidates.item(number).to_vec())
-        .collect();
+    let mut items: Vec<_> =
+        (numbers.map(|&number| sketch.candidates.item(number).to_vec())).collect();
     items.sort_unstable();
     items
 }
@@ -46,10 +45,8 @@ fn the_most_frequent_items_of_two_panes_keep_their_counts() {
     assert_eq!(totals(&sketch), [(0, 123)]);
     let pane = &sketch.panes.all()[0].content;
     assert_eq!(items_of(&sketch, pane), [b"a", b"f"]);
-    assert_eq!(
-        listed(&sketch, 5),
-        [(b"a".to_vec(), 50), (b"f".to_vec(), 30)]
-    );
+    let expected = [(b"a".to_vec(), 50), (b"f".to_vec(), 30)];
+    assert_eq!(listed(&sketch, 5), expected);
     // "c" and "b" have the other heavy cells, "d" had the fourth one and has the lobby.
     for (item, count) in [(b"b", 11), (b"c", 9), (b"d", 8), (b"e", 0), (b"g", 0)] {
         let panes = sketch.panes_in(5);

@@ -100,9 +100,8 @@ fn the_formats_never_change() {
         })
         .collect();
     assert_eq!(values, GOLDEN_VALUES);
-    let header: String = (sketch.header().unwrap().iter())
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let header: String =
+        ((sketch.header().unwrap().iter()).map(|byte| format!("{byte:02x}"))).collect();
     assert_eq!(header, GOLDEN_HEADER.concat());
 }
 

@@ -34,9 +34,7 @@ fn cells(table: &Table) -> Vec<Cells> {
     let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap());
     let cell = |bytes: &[u8]| (number(&bytes[..4]), number(&bytes[4..]));
     let buckets = table.bytes.chunks(40);
-    buckets
-        .map(|bytes| std::array::from_fn(|number| cell(&bytes[8 * number..][..8])))
-        .collect()
+    (buckets.map(|bytes| std::array::from_fn(|number| cell(&bytes[8 * number..][..8])))).collect()
 }
 
 /// An item with this fingerprint whose first bucket is this one, in a table of this number of buckets.
@@ -70,10 +68,8 @@ fn a_table_has_a_bucket_per_5_cells_and_at_least_1() {
     for (width, depth, bytes) in [(1, 1, 40), (4, 1, 40), (3, 3, 40), (2, 5, 80), (8, 7, 440)] {
         let parameters = Parameters::new(1, width, depth, 0.9).unwrap();
         assert_eq!(Buckets::of(parameters).bytes(), bytes);
-        assert_eq!(
-            Table::new(Buckets::of(parameters)).unwrap().bytes.len() as u64,
-            bytes
-        );
+        let len = Table::new(Buckets::of(parameters)).unwrap().bytes.len() as u64;
+        assert_eq!(len, bytes);
     }
 }
 
@@ -83,11 +79,8 @@ fn known_places() {
     for (hash, number, expected) in KNOWN_PLACES {
         let places = buckets(number).places(hash);
         let [first, second] = places.buckets();
-        assert_eq!(
-            (places.fingerprint(), first, second),
-            expected,
-            "{hash:x} {number}"
-        );
+        let found = (places.fingerprint(), first, second);
+        assert_eq!(found, expected, "{hash:x} {number}");
     }
 }
 
@@ -129,17 +122,9 @@ fn an_estimate_is_the_count_of_the_first_cell_heavy_cells_first() {
     let mut contents = [[EMPTY; 5]; 6];
     assert_eq!(table(&contents).estimate(item), 0);
     // In reverse order.
-    let order = [
-        (4, 0),
-        (2, 0),
-        (4, 4),
-        (4, 1),
-        (2, 4),
-        (2, 3),
-        (2, 2),
-        (2, 1),
-    ];
-    for (count, (bucket, cell)) in (1..).zip(order) {
+    let lobbies = [(4, 0), (2, 0)];
+    let order = [(4, 4), (4, 1), (2, 4), (2, 3), (2, 2), (2, 1)];
+    for (count, (bucket, cell)) in (1..).zip(lobbies.into_iter().chain(order)) {
         // Cells without a count, and in other buckets, are none.
         contents[bucket][cell] = (fingerprint, 0);
         contents[5][cell] = (fingerprint, 100);
@@ -194,58 +179,35 @@ fn an_item_takes_the_smallest_heavy_cell_of_both_buckets() {
     check(contents, 20, with(&[((2, 0), (ours, 20))]));
     // The smaller lobby is chosen.
     let lobby = (other([2, 4]), 5);
-    check(
-        with(&[((2, 0), lobby)]),
-        20,
-        with(&[((2, 0), lobby), ((4, 0), (ours, 20))]),
-    );
+    let both = with(&[((2, 0), lobby), ((4, 0), (ours, 20))]);
+    check(with(&[((2, 0), lobby)]), 20, both);
     // Above it, it takes its place, and the lobby becomes empty: the displaced cell goes there.
-    check(
-        contents,
-        21,
-        with(&[((2, 1), (ours, 21)), ((2, 0), full[0])]),
-    );
+    let displaced = with(&[((2, 1), (ours, 21)), ((2, 0), full[0])]);
+    check(contents, 21, displaced);
     // Of equal heavy cells, the first one; here in the second bucket.
     let equal = [((4, 2), (full[5].0, 19)), ((4, 3), (full[6].0, 19))];
     let mut expected = with(&equal);
     (expected[4][2], expected[4][0]) = ((ours, 21), (full[5].0, 19));
     check(with(&equal), 21, expected);
     // A lobby that grows.
-    check(
-        with(&[((4, 0), (ours, 15))]),
-        6,
-        with(&[((2, 1), (ours, 21)), ((2, 0), full[0])]),
-    );
-    // Both lobbies are larger than the displaced cell, or become it: the smaller one of its own buckets.
+    check(with(&[((4, 0), (ours, 15))]), 6, displaced);
     let stranger = fingerprint(6, 1, [2, 5]);
-    let before = [
-        ((2, 1), (stranger, 8)),
-        ((5, 0), (9, 7)),
-        ((4, 0), (9, 9)),
-        ((2, 0), (ours, 8)),
-    ];
-    let mut after = with(&before);
-    (after[2][1], after[2][0]) = ((ours, 9), (stranger, 8));
-    check(with(&before), 1, after);
-    let before = [
-        ((2, 1), (stranger, 8)),
-        ((5, 0), (9, 7)),
-        ((4, 0), (ours, 8)),
-        ((2, 0), (9, 9)),
-    ];
-    let mut after = with(&before);
-    (after[2][1], after[4][0], after[5][0]) = ((ours, 9), EMPTY, (stranger, 8));
-    check(with(&before), 1, after);
-    // It is lost if they are not smaller.
-    let before = [
-        ((2, 1), (stranger, 8)),
-        ((5, 0), (9, 8)),
-        ((4, 0), (ours, 8)),
-        ((2, 0), (9, 9)),
-    ];
-    let mut after = with(&before);
-    (after[2][1], after[4][0]) = ((ours, 9), EMPTY);
-    check(with(&before), 1, after);
+    let places = [(2, 1), (2, 0), (4, 0), (5, 0)];
+    let with_lobbies = |heavy: (u32, u32), lobbies: [(u32, u32); 3]| {
+        let cells = [heavy].into_iter().chain(lobbies);
+        with(&places.into_iter().zip(cells).collect::<Vec<Change>>())
+    };
+    // The lobbies of both buckets of the item, and of the other bucket of the displaced cell, before and after.
+    for (before, after) in [
+        // Both lobbies are larger than the displaced cell, or become it: the smaller one of its own buckets.
+        ([(ours, 8), (9, 9), (9, 7)], [(stranger, 8), (9, 9), (9, 7)]),
+        ([(9, 9), (ours, 8), (9, 7)], [(9, 9), EMPTY, (stranger, 8)]),
+        // It is lost if they are not smaller.
+        ([(9, 9), (ours, 8), (9, 8)], [(9, 9), EMPTY, (9, 8)]),
+    ] {
+        let before = with_lobbies((stranger, 8), before);
+        check(before, 1, with_lobbies((ours, 9), after));
+    }
 }
 
 /// The lobby of an item with two equal buckets, or of a table with one bucket.
@@ -292,10 +254,8 @@ fn a_lobby_decays_and_heavy_cells_do_not() {
     for (increment, estimate, lobby) in [(0, 0, (9, 4)), (3, 0, (9, 1)), (5, 5, (ours, 5))] {
         let counted = table.count(item, increment, &decay, &mut random);
         contents[4][0] = lobby;
-        assert_eq!(
-            (counted.estimate, counted.changed),
-            (estimate, increment > 0)
-        );
+        let found = (counted.estimate, counted.changed);
+        assert_eq!(found, (estimate, increment > 0));
         assert_eq!(cells(&table), contents);
     }
     // With equal lobbies, the first bucket's decays.
@@ -459,10 +419,8 @@ fn a_restored_count_is_raised_or_gets_a_heavy_cell() {
     let two = fingerprint(6, ours + 1, [4, 2]);
     let smaller = [((4, 3), (two, 8)), ((2, 0), (7, 7)), ((4, 0), (7, 7))];
     assert_eq!(raised(&smaller, 8), []);
-    assert_eq!(
-        raised(&smaller, 9),
-        [((4, 0), (two, 8)), ((4, 3), (ours, 9))]
-    );
+    let found = raised(&smaller, 9);
+    assert_eq!(found, [((4, 0), (two, 8)), ((4, 3), (ours, 9))]);
     assert_eq!(raised(&[], 20), []);
     assert_eq!(raised(&[], 21), [((2, 1), (ours, 21))]);
 }

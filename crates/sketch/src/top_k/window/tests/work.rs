@@ -82,11 +82,8 @@ fn a_list_of_other_panes_is_computed_once_from_at_most_half_of_them() {
     // All candidates, in the newest pane and in as many panes as have expired or are kept.
     let expected = |expired: u64| 5 * (TABLES + 1) * (1 + expired.min(TABLES - expired));
     for expired in [50, 51, 1, 90] {
-        assert_eq!(
-            list(cache, TABLES + expired),
-            expected(expired),
-            "{expired}"
-        );
+        let read = list(cache, TABLES + expired);
+        assert_eq!(read, expected(expired), "{expired}");
     }
     let queries = estimates(|| {
         let panes = sketch.panes_in(TABLES + 90);
@@ -153,10 +150,8 @@ fn check(k: u64, width: u64, depth: u64, panes: u64, units: u64) -> Result<(), T
 #[test]
 fn parameters_with_too_much_work_per_step_are_refused() {
     assert_eq!(check(1, 1, MAX_DEPTH, 100, 0), Ok(()));
-    assert_eq!(
-        check(1, 1, MAX_DEPTH + 1, 1, 0),
-        Err(TopKError::TooDeepForWindow)
-    );
+    let refused = check(1, 1, MAX_DEPTH + 1, 1, 0);
+    assert_eq!(refused, Err(TopKError::TooDeepForWindow));
     // The candidates of all panes, two buckets of half of the panes, whatever the depth.
     let most = MAX_STEP_WORK / (101 * (CANDIDATE_WORK + ESTIMATE_WORK * 50));
     assert_eq!(most, 884);
@@ -179,15 +174,8 @@ fn parameters_with_too_much_work_per_step_are_refused() {
     assert_eq!(check(1, u32::MAX.into(), 32, 1, 0), too_wide);
     assert_eq!(check(1, 1 << 17, 1, 12, month), Ok(()));
     assert_eq!(check(1, (1 << 17) + 1, 1, 12, month), too_wide);
-    let invalid_first = TopKWindow::new(
-        0,
-        1,
-        33,
-        0.9,
-        Window::new(1, 1, None).unwrap(),
-        SEED,
-        Budget::UNLIMITED,
-    );
+    let window = Window::new(1, 1, None).unwrap();
+    let invalid_first = TopKWindow::new(0, 1, 33, 0.9, window, SEED, Budget::UNLIMITED);
     assert_eq!(invalid_first, Err(TopKError::InvalidK));
 }
 
@@ -201,9 +189,7 @@ fn the_agreement_reads_few_cells() {
     for pane in 0..=TABLES {
         sketch.advance(pane);
         for item in 0..1600u64 {
-            sketch
-                .add(&(item + pane % 2 * 1600).to_le_bytes(), 1)
-                .unwrap();
+            (sketch.add(&(item + pane % 2 * 1600).to_le_bytes(), 1)).unwrap();
         }
     }
     // 1,600 items of 50 and 1,600 of 51 panes; some have no heavy cell in some of them.
