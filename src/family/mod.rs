@@ -4,6 +4,15 @@
 //! This layer defines the error texts of commands, except those that do not depend on the family (`WRONGTYPE`, internal
 //! errors, `sketch-max-key-bytes`).
 
+/// Returns an error if a condition is true.
+macro_rules! refuse_if {
+    ($condition:expr => $error:expr) => {
+        if $condition {
+            return Err($error);
+        }
+    };
+}
+
 pub mod bloom;
 mod chunks;
 pub mod count_min;

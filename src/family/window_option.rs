@@ -108,10 +108,8 @@ impl<'a> WindowOption<'a> {
                 };
             }
         }
-        match lens.contains(&call.len()) {
-            true => Ok((call.len(), None)),
-            false => Err(Error::WrongArity),
-        }
+        refuse_if!(!lens.contains(&call.len()) => Error::WrongArity);
+        Ok((call.len(), None))
     }
 
     /// The option among options at any position. Other options can be between its words.
@@ -141,7 +139,6 @@ impl<'a> WindowOption<'a> {
     }
 
     /// The number of arguments.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
@@ -207,7 +204,6 @@ pub struct NewWindow {
 
 impl NewWindow {
     /// The specified seed, or random bytes from the server.
-    #[must_use]
     pub fn seed(&self, call: &Call<'_>) -> Seed {
         self.seed.unwrap_or_else(|| Seed(call.random_bytes()))
     }

@@ -35,7 +35,6 @@ impl<'a> Argument<'a> {
 
     /// The bytes, not copied.
     #[inline]
-    #[must_use]
     pub fn bytes(self) -> &'a [u8] {
         let mut len = 0;
         // SAFETY: the string is valid for 'a by the contract of `new`, and so are its bytes.
@@ -46,13 +45,11 @@ impl<'a> Argument<'a> {
     }
 
     /// Whether it is this keyword, in upper or lower case.
-    #[must_use]
     pub fn is(self, keyword: &str) -> bool {
         self.bytes().eq_ignore_ascii_case(keyword.as_bytes())
     }
 
     /// The integer, as the server parses integers: no spaces, no sign except `-`, no exponent.
-    #[must_use]
     pub fn integer(self) -> Option<i64> {
         let mut value = 0;
         // SAFETY: the string is valid by the contract of `new`.
@@ -63,7 +60,6 @@ impl<'a> Argument<'a> {
     /// The double, as the server parses doubles: `inf` is valid, `nan` is not. Commands that write use
     /// [`Call::double`](super::call::Call::double).
     #[inline]
-    #[must_use]
     pub fn double(self) -> Option<f64> {
         parse_decimal(self.bytes()).or_else(|| self.server_double())
     }

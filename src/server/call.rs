@@ -71,13 +71,11 @@ impl<'a> Call<'a> {
 
     /// The number of arguments, the command's name included.
     #[inline]
-    #[must_use]
     pub fn len(&self) -> usize {
         self.args.len()
     }
 
     /// Always false: a command has a name.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.args.is_empty()
     }
@@ -87,7 +85,6 @@ impl<'a> Call<'a> {
     /// # Panics
     /// If there is no such argument. The server checks the arity of the command table before it calls a handler.
     #[inline]
-    #[must_use]
     pub fn arg(&self, index: usize) -> Argument<'a> {
         self.args[index]
     }
@@ -97,7 +94,6 @@ impl<'a> Call<'a> {
     /// # Panics
     /// If there are no such arguments.
     #[inline]
-    #[must_use]
     pub fn arguments(&self, range: Range<usize>) -> &'a [Argument<'a>] {
         &self.args[range]
     }
@@ -121,7 +117,6 @@ impl<'a> Call<'a> {
 
     /// Random bytes from the kernel, or from the server if the kernel has no such function: the server computes two SHA-256 sums
     /// of two blocks for each 32 bytes.
-    #[must_use]
     pub fn random_bytes<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];
         let start = bytes.as_mut_ptr();
@@ -138,7 +133,6 @@ impl<'a> Call<'a> {
     /// The time in milliseconds since the Unix epoch: the time that the server has cached for the running command, so
     /// that all commands of a script or transaction see the same time. Redis 7.0 does not offer the cached time to
     /// modules; there it is the current time.
-    #[must_use]
     pub fn unix_ms(&self) -> u64 {
         // SAFETY: both functions take no arguments.
         let ms = unsafe {
@@ -151,20 +145,17 @@ impl<'a> Call<'a> {
     }
 
     /// Whether the client speaks RESP3.
-    #[must_use]
     pub fn is_resp3(&self) -> bool {
         self.ctx.flags() & raw::REDISMODULE_CTX_FLAGS_RESP3 != 0
     }
 
     /// Whether the command must be obeyed: a primary or the node of imported slots sent it, or the server reads it from
     /// the AOF, so it was already applied once. No limit of this server applies to it.
-    #[must_use]
     pub fn must_obey(&self) -> bool {
         self.memory.must_obey()
     }
 
     /// A limit of this server; `u64::MAX` if the command must be obeyed.
-    #[must_use]
     pub fn limit(&self, max: u64) -> u64 {
         match self.must_obey() {
             true => u64::MAX,
@@ -187,7 +178,6 @@ impl<'a> Call<'a> {
     /// The double, as the server parses doubles: `inf` is valid, `nan` is not. A command that must be obeyed can come from a
     /// server with another parser: all except Valkey 9.1 accept hexadecimal digits.
     #[inline]
-    #[must_use]
     pub fn double(&self, argument: Argument<'_>) -> Option<f64> {
         let hexadecimal = || match self.must_obey() {
             true => parse_hexadecimal(argument.bytes()),
@@ -197,7 +187,6 @@ impl<'a> Call<'a> {
     }
 
     /// The memory that the command may take.
-    #[must_use]
     #[inline(always)]
     pub fn memory(&self) -> &'a Memory<'a> {
         self.memory

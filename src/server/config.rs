@@ -28,16 +28,8 @@ pub enum Rejection {
     Because(String),
 }
 
-/// What CONFIG GET shows for an accepted text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Accepted {
-    /// The text itself.
-    AsGiven,
-    /// Another text, because the value was capped.
-    Instead(&'static str),
-    /// The number in decimal digits.
-    Number(i64),
-}
+/// What CONFIG GET shows for an accepted text, if not the text itself.
+pub type Accepted = Option<String>;
 
 /// A setting.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +53,6 @@ pub struct Setting {
 
 impl Setting {
     /// A setting with these fields and the defaults of the others.
-    #[must_use]
     pub const fn new(
         name: &'static CStr,
         default: &'static CStr,
@@ -101,7 +92,7 @@ pub fn store_choice(
         return Err(Rejection::Invalid);
     };
     value.store(index == 1, Ordering::Relaxed);
-    Ok(Accepted::Instead(words[index]))
+    Ok(Some(words[index].to_owned()))
 }
 
 /// Parses an integer in this range.
@@ -127,7 +118,7 @@ pub fn store_integer(
     value: &AtomicI64,
 ) -> Result<Accepted, Rejection> {
     value.store(integer_in(text, range)?, Ordering::Relaxed);
-    Ok(Accepted::AsGiven)
+    Ok(None)
 }
 
 /// A setting and the text that CONFIG GET shows.
@@ -153,15 +144,8 @@ impl Shown {
 
     /// Sets the setting, whatever the values of the others: [`Shown::check`] checks them.
     fn take(&self, text: Argument<'_>) -> Result<(), String> {
-        let number;
-        let shown: &[u8] = match (self.setting.set)(text).map_err(|why| self.rejected(why))? {
-            Accepted::AsGiven => text.bytes(),
-            Accepted::Instead(other) => other.as_bytes(),
-            Accepted::Number(value) => {
-                number = value.to_string();
-                number.as_bytes()
-            }
-        };
+        let shown = (self.setting.set)(text).map_err(|why| self.rejected(why))?;
+        let shown = shown.as_ref().map_or(text.bytes(), String::as_bytes);
         let shown = OwnedString::new(shown).into_raw();
         let old = self.text.swap(shown, Ordering::Relaxed);
         // SAFETY: null, or the reference of an earlier call.
@@ -400,7 +384,6 @@ pub(super) enum InvalidSelection {
 
 impl Selection {
     /// All families.
-    #[must_use]
     pub const fn all() -> Self {
         Self(AtomicU32::new(u32::MAX))
     }

@@ -101,13 +101,11 @@ pub struct RateLimit {
 
 impl RateLimit {
     /// One line per second.
-    #[must_use]
     pub(super) const fn per_second() -> Self {
         Self::per(1)
     }
 
     /// One line per minute.
-    #[must_use]
     pub const fn per_minute() -> Self {
         Self::per(60)
     }
@@ -163,7 +161,6 @@ const MAX_QUOTED_BYTES: usize = 64;
 
 /// A key or an argument, quoted and short. Bytes that are not printable ASCII are escaped, so that it cannot begin
 /// another line or control a terminal. The CLI reads the same escapes.
-#[must_use]
 pub fn quoted(bytes: &[u8]) -> String {
     let start = &bytes[..bytes.len().min(MAX_QUOTED_BYTES)];
     let dots = if start.len() < bytes.len() { "..." } else { "" };
@@ -172,7 +169,6 @@ pub fn quoted(bytes: &[u8]) -> String {
 
 /// A number of bytes in the largest unit of which it has at least one, with one decimal. As in the server's settings and
 /// INFO, 1 KB is 1,024 bytes.
-#[must_use]
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KB", "MB", "GB", "TB", "PB", "EB"];
     if bytes < 1024 {
@@ -192,7 +188,6 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// Two sizes of which one is larger. In exact bytes if one decimal does not show the difference.
-#[must_use]
 pub fn sizes(one: u64, other: u64) -> (String, String) {
     let texts = (size(one), size(other));
     if one != other && texts.0 == texts.1 {

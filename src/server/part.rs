@@ -21,14 +21,12 @@ impl Parts {
     pub const ALL: [Self; 3] = [Self::Within, Self::Between, Self::Series];
 
     /// The name of the command after `SKETCH.`, in upper case.
-    #[must_use]
     pub fn name(self) -> &'static str {
         ["", "WITHIN", "BETWEEN", "SERIES"][self as usize]
     }
 
     /// The error for a period that this command cannot read.
     #[cold]
-    #[must_use]
     pub fn error(self, error: PeriodError) -> Error {
         let name = self.name();
         Error::formatted(match error {
@@ -57,7 +55,6 @@ pub struct Series(pub Period, pub u64);
 
 impl Part<'_> {
     /// The command that reads such a part.
-    #[must_use]
     pub fn kind(self) -> Parts {
         match self {
             Self::Whole => Parts::None,

@@ -53,7 +53,6 @@ pub struct ReplicatedCommand(&'static CStr, Mutex<AllKept>);
 
 impl ReplicatedCommand {
     /// The command with this name.
-    #[must_use]
     pub const fn new(name: &'static CStr) -> Self {
         Self(name, Mutex::new([const { None }; MAX_ARGUMENTS]))
     }

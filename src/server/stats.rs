@@ -79,7 +79,6 @@ fn raise(peak: &AtomicI64, value: i64) {
 
 impl Stats {
     /// All zero.
-    #[must_use]
     pub const fn new() -> Self {
         Self([const { AtomicI64::new(0) }; NAMES.len()])
     }

@@ -30,7 +30,6 @@ static ADVANCE: ReplicatedCommand = ReplicatedCommand::new(c"SKETCH.ADVANCE");
 
 /// Whether this command may create sketches with a window (`sketch-windows`). Commands from a primary or an AOF
 /// always may.
-#[must_use]
 pub fn is_allowed(call: &Call<'_>) -> bool {
     ENABLED.load(Ordering::Relaxed) || call.must_obey()
 }

@@ -66,10 +66,8 @@ pub trait Source {
     /// As [`Source::read_bytes`], and [`FormatError::Invalid`] if it has another length.
     fn read_string(&mut self, len: u64) -> Result<Buffer, FormatError> {
         let bytes = self.read_bytes()?;
-        match bytes.len() as u64 == len {
-            true => Ok(bytes),
-            false => Err(FormatError::Invalid("a string has another length")),
-        }
+        refuse_if!(bytes.len() as u64 != len => "a string has another length");
+        Ok(bytes)
     }
 
     /// The next value, an unsigned integer that [`Sink::write_small`] wrote.

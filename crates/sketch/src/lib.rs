@@ -33,6 +33,18 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+/// Returns an error if a condition is true. A text is a [`FormatError::Invalid`](crate::format::FormatError::Invalid).
+macro_rules! refuse_if {
+    ($condition:expr => $text:literal) => {
+        refuse_if!($condition => $crate::format::FormatError::Invalid($text))
+    };
+    ($condition:expr => $error:expr) => {
+        if $condition {
+            return Err($error);
+        }
+    };
+}
+
 pub mod accuracy;
 mod batch;
 pub mod blocks;

@@ -19,9 +19,7 @@ pub struct TooMuchWork {
 /// # Errors
 /// [`TooMuchWork`] if there are more than two operands and more than `max_bytes` to read.
 pub fn check_work(operands: usize, bytes: u64, max_bytes: u64) -> Result<(), TooMuchWork> {
-    if operands > 2 && bytes > max_bytes {
-        return Err(TooMuchWork { bytes });
-    }
+    refuse_if!(operands > 2 && bytes > max_bytes => TooMuchWork { bytes });
     Ok(())
 }
 

@@ -75,7 +75,8 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let max_size = filter.max_size(call, 1);
     let budget = call.memory().budget(Purpose::Grow);
     let added = filter.add(call.arg(2).bytes(), max_size, budget);
-    let mut outcome = Outcome::of_one_item().with_creation_event(creation_event);
+    let mut outcome = Outcome::of_one_item();
+    outcome.creation_event = creation_event;
     match added {
         Ok(Addition::New | Addition::Refreshed) => outcome.add(call, 2..3),
         Ok(Addition::Unchanged) => {}
@@ -112,9 +113,7 @@ pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
     let mut outcome = Outcome::new(ADD_ITEMS, first);
     // The options have different syntaxes for keys of different types, and a new key has been replicated with all
     // parameters.
-    if first != 3 || !call.arg(2).is("ITEMS") {
-        outcome = outcome.without_options();
-    }
+    outcome.verbatim = first == 3 && call.arg(2).is("ITEMS");
     add_all(
         call,
         entry,
@@ -130,7 +129,8 @@ pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
 pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
     let found = WriteKey::open(call, 1).find(call)?;
     let entry = found.or_missing(NOT_FOUND)?;
-    let outcome = Outcome::new(ADD_ITEMS, 2).without_options();
+    let mut outcome = Outcome::new(ADD_ITEMS, 2);
+    outcome.verbatim = false;
     add_all(call, entry, 2, IfPresent::Skip, outcome, c"bf.addnx");
     Ok(())
 }
@@ -164,13 +164,13 @@ fn add_all<'a>(
     mut entry: Entry<FilterType>,
     first: usize,
     if_present: IfPresent,
-    outcome: Outcome<'a>,
+    mut outcome: Outcome<'a>,
     event: &'static CStr,
 ) {
     let dialect = Dialect::current();
     let (event, creation_event) = events(entry.of(), event);
     let ends_at_errors = entry.of() == FilterType::Valkey;
-    let mut outcome = outcome.with_creation_event(creation_event);
+    outcome.creation_event = creation_event;
     if let Some(advance) = entry.begin_write(call) {
         let filter = entry.get();
         let mut results = unchanged_by_each(&filter, call, first, if_present, advance.later);

@@ -3,9 +3,7 @@
 use super::types::{FilterType, NOT_FOUND};
 use super::{add, create, merge, query};
 use crate::family::chunks::{self, Chunks};
-use crate::server::command::{
-    Arg, ArgKind, Command, DONT_CACHE, Since, handler, merge_handler, reader,
-};
+use crate::server::command::{Arg, ArgKind, Command, Since, handler, merge_handler, reader};
 use crate::server::key::OneOf;
 use crate::server::part::Parts;
 
@@ -14,7 +12,6 @@ const NONSCALING: Arg = Arg::flag(c"nonscaling", c"NONSCALING");
 
 const READ: Command = Command {
     flags: c"readonly fast",
-    tips: DONT_CACHE,
     ..Command::READ
 };
 

@@ -146,11 +146,7 @@ fn set_error_rate(text: Argument<'_>) -> Result<Accepted, Rejection> {
         return Err(Rejection::OutOfRange("(0.000000, 1.000000)".to_owned()));
     }
     ERROR_RATE.store(capped(rate).to_bits(), Ordering::Relaxed);
-    Ok(if rate > MAX_ERROR_RATE {
-        Accepted::Instead("0.25")
-    } else {
-        Accepted::AsGiven
-    })
+    Ok((rate > MAX_ERROR_RATE).then(|| "0.25".to_owned()))
 }
 
 /// A line for the log if a setting for keys of valkey-bloom's type is specified, but new keys have RedisBloom's type.
@@ -177,7 +173,7 @@ fn store_valkey_integer(
         )));
     }
     value.store(given, Ordering::Relaxed);
-    Ok(Accepted::Number(given))
+    Ok(Some(given.to_string()))
 }
 
 /// As [`store_boolean`], with the server's text for its boolean settings.
@@ -202,7 +198,7 @@ fn store_valkey_ratio(
         return Err(because(out_of_range));
     }
     value.store(given.to_bits(), Ordering::Relaxed);
-    Ok(Accepted::AsGiven)
+    Ok(None)
 }
 
 /// The parameters of auto-created filters.
@@ -260,7 +256,6 @@ pub enum Dialect {
 impl Dialect {
     /// The configured dialect.
     #[inline]
-    #[must_use]
     pub fn current() -> Self {
         match REPLIES.load(Ordering::Relaxed) {
             true => Self::Valkey,
@@ -290,7 +285,6 @@ impl Dialect {
     }
 
     /// The error for a wrong number of arguments. valkey-bloom's text has the command in upper case.
-    #[must_use]
     pub fn wrong_arity(self, call: &Call<'_>) -> Error {
         if self == Self::RedisBloom {
             return Error::WrongArity;

@@ -96,18 +96,14 @@ fn parameters(call: &Call<'_>, request: &Request) -> Result<Parameters, Error> {
     };
     let defaults = config::defaults();
     let capacity = request.capacity.unwrap_or(defaults.capacity);
-    if is_limited && !is_in(&CAPACITIES, capacity) {
-        return Err(BAD_CAPACITY.into());
-    }
+    refuse_if!(is_limited && !is_in(&CAPACITIES, capacity) => BAD_CAPACITY.into());
     // A replicated creation of a non-scaling filter has no option for the factor.
     let default = match request.nonscaling && call.must_obey() {
         true => DEFAULT_EXPANSION,
         false => defaults.expansion,
     };
     let expansion = request.expansion.unwrap_or(default.into());
-    if is_limited && !is_in(&EXPANSIONS, expansion) {
-        return Err(BAD_EXPANSION.into());
-    }
+    refuse_if!(is_limited && !is_in(&EXPANSIONS, expansion) => BAD_EXPANSION.into());
     Ok(Parameters {
         capacity,
         error_rate: match request.error_rate {

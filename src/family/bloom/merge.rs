@@ -101,9 +101,7 @@ fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
     let [first, others @ ..] = &chains[..] else {
         return Err(Error::WrongArity);
     };
-    if !call.memory().request(Purpose::Create, first.bit_bytes()) {
-        return Err(NO_MEMORY.into());
-    }
+    refuse_if!(!call.memory().request(Purpose::Create, first.bit_bytes()) => NO_MEMORY.into());
     let mut union = first.try_clone().map_err(|_| NO_MEMORY)?;
     let budget = call.memory().budget(Purpose::Create);
     let merged = union.merge_within(others, budget, call.limit(MAX_BYTES));

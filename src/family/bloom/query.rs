@@ -121,9 +121,7 @@ const FIELDS: [(&str, &CStr, Dialect, ValueOf); 8] = [
 /// BF.INFO key [CAPACITY | SIZE | FILTERS | ITEMS | ERROR | EXPANSION | TIGHTENING | MAXSCALEDCAPACITY]
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
     let dialect = Dialect::current();
-    if call.len() > 3 {
-        return Err(dialect.wrong_arity(call));
-    }
+    refuse_if!(call.len() > 3 => dialect.wrong_arity(call));
     let key = ReadKey::open(call, 1);
     let filter = key.get::<FilterType>().or_missing(NOT_FOUND)?;
     let description = filter.describe(filter.panes(call, Part::Whole)?);

@@ -127,20 +127,14 @@ fn is_allowed(call: &Call<'_>, range: &RangeInclusive<i64>, given: i64) -> bool 
 
 /// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING] [WINDOW ms [PANES n] [SEED hex]]
 fn redisbloom_reserve(call: &Call<'_>) -> Result<Request, Error> {
-    if call.len() < 4 {
-        return Err(Error::WrongArity);
-    }
+    refuse_if!(call.len() < 4 => Error::WrongArity);
     let mut options = Options::new(call, 4);
     let window = WindowOption::in_options(&mut options, call, BLOOM)?;
     // With a window, an unknown word is a syntax error.
-    if window.is_none() && call.len() > 7 {
-        return Err(Error::WrongArity);
-    }
+    refuse_if!(window.is_none() && call.len() > 7 => Error::WrongArity);
     let error_rate = filters::error_rate(call, call.arg(2))?;
     let capacity = call.arg(3).integer().ok_or(c"ERR bad capacity")?;
-    if !is_allowed(call, &CAPACITIES, capacity) {
-        return Err(BAD_CAPACITY.into());
-    }
+    refuse_if!(!is_allowed(call, &CAPACITIES, capacity) => BAD_CAPACITY.into());
     let mut request = Request {
         capacity: Some(capacity.unsigned_abs()),
         error_rate: Some(error_rate),
@@ -150,12 +144,8 @@ fn redisbloom_reserve(call: &Call<'_>) -> Result<Request, Error> {
     let value = options.value("EXPANSION");
     if let Some(value) = value.map_err(|MissingValue| c"ERR no expansion")? {
         let given = value.integer().ok_or(c"ERR bad expansion")?;
-        if request.nonscaling && given != 0 {
-            return Err(c"Nonscaling filters cannot expand".into());
-        }
-        if !is_allowed(call, &EXPANSIONS, given) {
-            return Err(BAD_EXPANSION.into());
-        }
+        refuse_if!(request.nonscaling && given != 0 => c"Nonscaling filters cannot expand".into());
+        refuse_if!(!is_allowed(call, &EXPANSIONS, given) => BAD_EXPANSION.into());
         request.expansion = Some(given.unsigned_abs());
     }
     check_others(&options, window.is_some())?;
@@ -267,10 +257,8 @@ fn ratio(
     out_of_range: &'static CStr,
 ) -> Result<f64, Error> {
     let given = double(argument).ok_or(bad)?;
-    match given > 0.0 && given < 1.0 {
-        true => Ok(given),
-        false => Err(out_of_range.into()),
-    }
+    refuse_if!(!(given > 0.0 && given < 1.0) => out_of_range.into());
+    Ok(given)
 }
 
 fn error_rate(argument: Argument<'_>) -> Result<f64, Error> {
@@ -297,9 +285,7 @@ fn expansion(argument: Argument<'_>) -> Result<u64, Error> {
 
 /// BF.RESERVE key error_rate capacity [EXPANSION n | NONSCALING]
 fn valkey_reserve(call: &Call<'_>) -> Result<Request, Error> {
-    if !(4..=6).contains(&call.len()) {
-        return Err(wrong_arity(call));
-    }
+    refuse_if!(!(4..=6).contains(&call.len()) => wrong_arity(call));
     let mut request = Request {
         error_rate: Some(error_rate(call.arg(2))?),
         capacity: Some(capacity(call.arg(3))?),
@@ -324,9 +310,7 @@ fn valkey_insert(call: &Call<'_>) -> Result<InsertOptions, Error> {
         let keyword = call.arg(index);
         index += 1;
         if keyword.is("ITEMS") {
-            if index == call.len() {
-                return Err(wrong_arity(call));
-            }
+            refuse_if!(index == call.len() => wrong_arity(call));
             break;
         }
         if keyword.is("NONSCALING") {

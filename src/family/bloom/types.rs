@@ -53,10 +53,9 @@ impl DataType for ValkeyChain {
     }
 
     fn check_limit(&self, call: &Call<'_>) -> Result<(), Error> {
-        match self.restored_size() > call.limit(config::max_size()) {
-            true => Err(TOO_LARGE.into()),
-            false => Ok(()),
-        }
+        let is_too_large = self.restored_size() > call.limit(config::max_size());
+        refuse_if!(is_too_large => TOO_LARGE.into());
+        Ok(())
     }
 
     fn is_defragmented() -> bool {

@@ -26,9 +26,7 @@ type Estimate = Result<u64, CountMinError>;
 
 /// CMS.INCRBY key item increment [item increment …]
 pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
-    if call.len() < 4 || !call.len().is_multiple_of(2) {
-        return Err(Error::WrongArity);
-    }
+    refuse_if!(call.len() < 4 || !call.len().is_multiple_of(2) => Error::WrongArity);
     let found = WriteKey::open(call, 1).find(call)?;
     let mut entry = found.or_missing(NOT_FOUND)?;
     // RedisBloom up to 8.10 increments some rows for an item that it refuses, so refused items are not replicated.
@@ -78,14 +76,13 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
 
 /// CMS.INCRBYLIMIT key limit item increment [item increment …]
 pub fn incrbylimit(call: &mut Call<'_>) -> Result<(), Error> {
-    if call.len() < 5 || call.len().is_multiple_of(2) {
-        return Err(Error::WrongArity);
-    }
+    refuse_if!(call.len() < 5 || call.len().is_multiple_of(2) => Error::WrongArity);
     let found = WriteKey::open(call, 1).find(call)?;
     let mut entry = found.or_missing(NOT_FOUND)?;
     let limit = limit(call).ok_or(NOT_INTEGER)?;
     // A copy must accept the accepted increments, whatever it has counted.
-    let mut outcome = Outcome::new(c"CMS.INCRBY", 3).without_options();
+    let mut outcome = Outcome::new(c"CMS.INCRBY", 3);
+    outcome.verbatim = false;
     let mut above_limit = 0;
     increment(
         call,

@@ -3,9 +3,7 @@
 use super::types::{CounterType, NOT_FOUND};
 use super::{add, create, merge, query};
 use crate::family::chunks::{self, Chunks};
-use crate::server::command::{
-    Arg, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler, reader,
-};
+use crate::server::command::{Arg, Command, KeySpec, Since, handler, merge_handler, reader};
 use crate::server::key::OneOf;
 use crate::server::part::Parts;
 
@@ -88,7 +86,6 @@ pub const COMMANDS: &[Command] = &[
         name: c"cms.query",
         handler: reader(Parts::Series, query::query),
         arity: -3,
-        tips: DONT_CACHE,
         summary: c"Returns the counts of one or more items. A count can be too high, but not too low",
         complexity: c"O(d * n), d the depth of the sketch, n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
@@ -118,7 +115,6 @@ pub const COMMANDS: &[Command] = &[
         name: c"cms.info",
         handler: handler(query::info),
         acl: c"read fast",
-        tips: DONT_CACHE,
         summary: c"Returns the width, the depth, and the sum of all counts of a count-min sketch",
         ..Command::READ
     },

@@ -110,9 +110,7 @@ fn create(
 ) -> Result<(), Error> {
     let (len, option) = WindowOption::at_end(call, &ARGUMENTS, COUNTER)?;
     let key = WriteKey::open(call, 1);
-    if !key.is_missing() {
-        return Err(c"CMS: key already exists".into());
-    }
+    refuse_if!(!key.is_missing() => c"CMS: key already exists".into());
     let dimensions = read(call)?;
     let cell_size = cell_size(call, len)?;
     let (width, depth) = dimensions?;

@@ -121,9 +121,7 @@ fn weighted<'a, T>(
     for source in sources {
         let weight = weights.next().map_or(Some(1), Argument::integer);
         let weight = weight.ok_or(c"CMS: invalid weight value")?;
-        if weight < min_weight {
-            return Err(CountMinError::WindowDecrement.into());
-        }
+        refuse_if!(weight < min_weight => CountMinError::WindowDecrement.into());
         let sketch = source.or_missing(NOT_FOUND)?.map(&checked).transpose()?;
         weighted.push(MergeSource { sketch, weight });
     }

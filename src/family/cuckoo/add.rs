@@ -161,10 +161,9 @@ fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> 
         false => Err(NOT_FOUND.into()),
     })?;
     let first = options.first_item;
-    let mut outcome = Outcome::new(name, first).keyword(c"ITEMS");
-    if !options.accepted_everywhere {
-        outcome = outcome.without_options();
-    }
+    let mut outcome = Outcome::new(name, first);
+    outcome.keyword = Some(c"ITEMS");
+    outcome.verbatim = options.accepted_everywhere;
     let items = call.args_from(first).map(Argument::bytes);
     if let Some(advance) = entry.begin_write(call) {
         let filter = entry.get();
@@ -258,9 +257,7 @@ pub fn del(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// CF.COMPACT key
 pub fn compact(call: &mut Call<'_>) -> Result<(), Error> {
-    if call.len() != 2 {
-        return Err(Error::WrongArity);
-    }
+    refuse_if!(call.len() != 2 => Error::WrongArity);
     let missing = c"Cuckoo filter was not found";
     let compact = |filter: &mut CuckooMut<'_>, _: &_, budget: Budget<'_>| filter.compact(budget);
     change(call, missing, c"cf.compact", |_, _| false, compact)?;

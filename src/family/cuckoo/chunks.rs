@@ -54,9 +54,7 @@ pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
         }
         Found::Missing(key) if iterator == 1 => {
             let of = chunks::type_of_header(CuckooType::TYPES, chunk);
-            if !of.has_window() && chunk.len() != HEADER_BYTES {
-                return Err(c"Invalid header".into());
-            }
+            refuse_if!(!of.has_window() && chunk.len() != HEADER_BYTES => c"Invalid header".into());
             let filter = chunks::from_header(call, of, chunk);
             let filter = filter.map_err(|_| c"Couldn't create filter!")?;
             Entry::new(call, key, filter.registration(), filter)?

@@ -1,13 +1,12 @@
 //! The commands `CF.*` as the server describes them (docs/commands).
 
 use super::{add, chunks, create, query};
-use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, handler, reader};
+use crate::server::command::{Arg, Command, KeySpec, handler, reader};
 use crate::server::part::Parts;
 
 const READ: Command = Command {
     flags: c"readonly fast",
     arity: 3,
-    tips: DONT_CACHE,
     complexity: c"O(f), f the number of sub-filters of the key",
     args: &[Arg::KEY, Arg::ITEM],
     ..Command::READ
@@ -135,7 +134,6 @@ pub const COMMANDS: &[Command] = &[
         name: c"cf.debug",
         handler: handler(query::debug),
         flags: c"readonly fast",
-        tips: DONT_CACHE,
         summary: c"Returns the parameters and the number of items of a cuckoo filter as one string",
         ..Command::READ
     },

@@ -53,9 +53,7 @@ impl Range {
 
 /// CF.RESERVE key capacity [BUCKETSIZE n] [MAXITERATIONS n] [EXPANSION n] [WINDOW ms [PANES n] [ERROR rate] [SEED hex]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
-    if call.len() < 3 {
-        return Err(Error::WrongArity);
-    }
+    refuse_if!(call.len() < 3 => Error::WrongArity);
     let options = reserve_options(call)?;
     let found = WriteKey::open(call, 1).find::<CuckooType>(call)?;
     let Found::Missing(key) = found else {
@@ -96,9 +94,7 @@ fn reserve_options(call: &Call<'_>) -> Result<ReserveOptions, Error> {
     let expansion = value("EXPANSION")?;
     let window = WindowOption::in_options(&mut options, call, CUCKOO)?;
     // With a window, an unknown word is a syntax error.
-    if window.is_none() && call.len().is_multiple_of(2) {
-        return Err(Error::WrongArity);
-    }
+    refuse_if!(window.is_none() && call.len().is_multiple_of(2) => Error::WrongArity);
     let capacity = call.arg(2).integer().ok_or(c"Bad capacity")?;
     let mut parameters = config::parameters();
     if let Some(value) = max_iterations {

@@ -1,7 +1,7 @@
 //! The commands `SKETCH.*` as the server describes them (docs/sliding-windows.md).
 
 use super::{advance, age, parts, query};
-use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, KeySpec, Since, handler, reader};
+use crate::server::command::{Arg, ArgKind, Command, KeySpec, Since, handler, reader};
 use crate::server::part::Parts;
 
 /// The start of a period: a time, or `-`.
@@ -21,7 +21,6 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(parts::within),
         arity: -4,
         keys: &[KeySpec::read_at(3)],
-        tips: DONT_CACHE,
         summary: c"Runs a command that reads a sketch on the last milliseconds of its window",
         complexity: c"O(c) for BF, CF and TDIGEST, O(c * n) for CMS and TOPK, c that of the command, n the number of panes in this part of the window",
         args: &[Arg::integer(c"milliseconds"), COMMAND, Arg::KEY, ARGUMENTS],
@@ -33,7 +32,6 @@ pub const COMMANDS: &[Command] = &[
         since: Some(Since::Roughly(c"1.1.0")),
         arity: -5,
         keys: &[KeySpec::read_at(4)],
-        tips: DONT_CACHE,
         summary: c"Runs a command that reads a count-min sketch, a top-k or a t-digest on a period of its window, also one in the past",
         complexity: c"O(c) for TDIGEST, O(c * n) for CMS and TOPK, c that of the command, n the number of panes in the period",
         args: &[FROM, TO, COMMAND, Arg::KEY, ARGUMENTS],
@@ -45,7 +43,6 @@ pub const COMMANDS: &[Command] = &[
         since: Some(Since::Roughly(c"1.1.0")),
         arity: -6,
         keys: &[KeySpec::read_at(5)],
-        tips: DONT_CACHE,
         summary: c"Runs a command that reads a count-min sketch, a top-k or a t-digest on each step of a period of its window",
         complexity: c"O(c * n), c that of the command, n the number of panes in the period",
         args: &[FROM, TO, Arg::integer(c"step"), COMMAND, Arg::KEY, ARGUMENTS],
@@ -55,7 +52,6 @@ pub const COMMANDS: &[Command] = &[
         name: c"sketch.age",
         handler: handler(age::age),
         arity: -3,
-        tips: DONT_CACHE,
         summary: c"Returns for each item of a Bloom or cuckoo filter with a window how long ago it was last added, in milliseconds",
         complexity: c"O(f * n), f the number of sub-filters, n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
@@ -65,7 +61,6 @@ pub const COMMANDS: &[Command] = &[
         name: c"sketch.window",
         handler: reader(Parts::Between, query::window),
         acl: c"read fast",
-        tips: DONT_CACHE,
         summary: c"Returns the window of a sketch: its length, its panes, the time that reads cover, and start and items of each pane",
         complexity: c"O(n), n the number of panes",
         ..Command::READ
@@ -73,7 +68,6 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"sketch.accuracy",
         handler: reader(Parts::Series, query::accuracy),
-        tips: DONT_CACHE,
         summary: c"Returns how wrong the answers of a sketch are now, and the figures of the key that this depends on",
         complexity: c"O(n) for BF and CF, n the bytes of the filter; O(1) for CMS; O(k * d) for TOPK, d the depth, with a window the number of panes; O(c) for TDIGEST, c the compression",
         ..Command::READ

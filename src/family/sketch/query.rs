@@ -1,6 +1,6 @@
 //! SKETCH.WINDOW and SKETCH.ACCURACY.
 
-use super::age::Filter;
+use super::age::is_filter;
 use super::parts::{LAST_ADDITION, NO_KEY};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::AnyValue;
@@ -17,7 +17,7 @@ fn panes_of<'a>(
     part: Part<'_>,
     key: &'a ReadKey,
 ) -> Result<(&'a dyn AnyValue, Panes), Error> {
-    if Filter::of(key).is_some() && part.kind() > Parts::Within {
+    if is_filter(key) && part.kind() > Parts::Within {
         return Err(LAST_ADDITION.into());
     }
     let value = key.value(module().data_types()).or_missing(NO_KEY)?;

@@ -57,9 +57,7 @@ fn refuse(call: &Call<'_>, entry: &Entry<DigestType>, samples: usize, error: Dig
 fn sample(call: &Call<'_>, argument: Argument<'_>) -> Result<f64, Error> {
     let value = call.double(argument);
     let value = value.ok_or(c"ERR T-Digest: error parsing val parameter")?;
-    if !value.is_finite() {
-        return Err(DigestError::NotFinite.into());
-    }
+    refuse_if!(!value.is_finite() => DigestError::NotFinite.into());
     Ok(value)
 }
 

@@ -4,7 +4,7 @@ use super::types::{DigestType, NOT_FOUND};
 use super::{add, create, merge, query};
 use crate::family::chunks::{self, BAD_DATA, Chunks};
 use crate::server::command::{
-    Arg, ArgKind, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler, reader,
+    Arg, ArgKind, Command, KeySpec, Since, handler, merge_handler, reader,
 };
 use crate::server::key::OneOf;
 use crate::server::part::Parts;
@@ -22,7 +22,6 @@ const COMPRESSION: Arg = Arg::block(
 /// Reads the samples of the window, or of its part with SKETCH.WITHIN.
 const READ: Command = Command {
     acl: c"read fast",
-    tips: DONT_CACHE,
     ..Command::READ
 };
 const LOOK_UP: Command = Command {
@@ -148,7 +147,6 @@ pub const COMMANDS: &[Command] = &[
             Arg::double(c"low_cut_quantile"),
             Arg::double(c"high_cut_quantile"),
         ],
-        tips: DONT_CACHE,
         ..Command::READ
     },
     Command {

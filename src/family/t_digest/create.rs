@@ -81,8 +81,6 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
 /// Parses a compression: a positive integer. Its maximum is checked by [`TDigest::new`].
 pub fn compression(argument: Argument<'_>) -> Result<i64, Error> {
     let compression = argument.integer().ok_or(BAD_COMPRESSION)?;
-    if compression <= 0 {
-        return Err(DigestError::CompressionNotPositive.into());
-    }
+    refuse_if!(compression <= 0 => DigestError::CompressionNotPositive.into());
     Ok(compression)
 }

@@ -167,9 +167,7 @@ impl LiveDigests {
 /// The arguments of the sources, at least one, the option COMPRESSION, and whether there is the option OVERRIDE.
 fn parse(call: &Call<'_>) -> Result<(Range<usize>, Option<i64>, bool), Error> {
     let numkeys = merge::numkeys(call, &NUMKEYS)?;
-    if numkeys > call.len() - FIRST_SOURCE {
-        return Err(Error::WrongArity);
-    }
+    refuse_if!(numkeys > call.len() - FIRST_SOURCE => Error::WrongArity);
     let sources = FIRST_SOURCE..FIRST_SOURCE + numkeys;
     let mut options = Options::new(call, sources.end);
     let overrides = options.flag("OVERRIDE");

@@ -112,9 +112,7 @@ fn parse_value(argument: Argument<'_>) -> Result<f64, Error> {
 fn parse_rank(argument: Argument<'_>) -> Result<i64, Error> {
     let rank = argument.integer();
     let rank = rank.ok_or(c"ERR T-Digest: error parsing rank")?;
-    if rank < 0 {
-        return Err(c"ERR T-Digest: rank needs to be non negative".into());
-    }
+    refuse_if!(rank < 0 => c"ERR T-Digest: rank needs to be non negative".into());
     Ok(rank)
 }
 

@@ -25,9 +25,7 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// TOPK.INCRBY key item increment [item increment …]
 pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
-    if !call.len().is_multiple_of(2) {
-        return Err(Error::WrongArity);
-    }
+    refuse_if!(!call.len().is_multiple_of(2) => Error::WrongArity);
     add_all(call, c"TOPK.INCRBY", c"topk.incrby", 2, |increment| {
         let increment = u32::try_from(increment.integer()?).ok()?;
         (increment <= MAX_INCREMENT).then_some(increment)

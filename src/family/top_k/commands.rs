@@ -3,7 +3,7 @@
 use super::types::{NOT_FOUND, TopType};
 use super::{add, create, query};
 use crate::family::chunks::{self, Chunks};
-use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler, reader};
+use crate::server::command::{Arg, Command, KeySpec, Since, handler, reader};
 use crate::server::key::OneOf;
 use crate::server::part::Parts;
 
@@ -69,7 +69,6 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"topk.query",
         handler: reader(Parts::Series, query::query),
-        tips: DONT_CACHE,
         arity: -3,
         summary: c"Tests for each item whether it is one of the k most frequent items",
         complexity: c"O(n), n the number of items",
@@ -79,7 +78,6 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"topk.count",
         handler: reader(Parts::Series, query::count),
-        tips: DONT_CACHE,
         arity: -3,
         summary: c"Returns the estimated counts of one or more items",
         complexity: c"O(n * depth), n the number of items",
@@ -93,7 +91,6 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"topk.list",
         handler: reader(Parts::Series, query::list),
-        tips: DONT_CACHE,
         arity: -2,
         summary: c"Returns the k most frequent items, ordered by descending count",
         complexity: c"O(k log k)",
@@ -103,7 +100,6 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"topk.info",
         handler: handler(query::info),
-        tips: DONT_CACHE,
         acl: c"read fast",
         summary: c"Returns the parameters of a top-k sketch",
         ..Command::READ

@@ -57,9 +57,7 @@ impl NewKey for NewTopK {
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let (len, option) = WindowOption::at_end(call, &ARGUMENTS, COUNTER)?;
     let key = WriteKey::open(call, 1);
-    if !key.is_missing() {
-        return Err(c"TopK: key already exists".into());
-    }
+    refuse_if!(!key.is_missing() => c"TopK: key already exists".into());
     // An invalid number becomes 0, which is out of range, so that the sketch returns the error. RedisBloom 2.x reduces numbers
     // to 32 bits.
     let number = |argument| {

@@ -80,17 +80,13 @@ pub fn count(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
 
 /// TOPK.LIST key [WITHCOUNT]
 pub fn list(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
-    if call.len() > 3 {
-        return Err(Error::WrongArity);
-    }
+    refuse_if!(call.len() > 3 => Error::WrongArity);
     // RedisBloom accepts every prefix of WITHCOUNT, even the empty argument. Before another option is added here, its name must be
     // compared first, and it must not be such a prefix.
     let with_count = call.len() == 3;
     let is_valid = !with_count || is_prefix(call.arg(2).bytes(), b"WITHCOUNT");
     // A part is checked before it.
-    if !is_valid && matches!(part, Part::Whole) {
-        return Err(KEYWORD_EXPECTED.into());
-    }
+    refuse_if!(!is_valid && matches!(part, Part::Whole) => KEYWORD_EXPECTED.into());
     let key = ReadKey::open(call, 1);
     let missing = if is_valid {
         NOT_FOUND
@@ -99,9 +95,7 @@ pub fn list(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     };
     let sketch = key.get::<TopType>().or_missing(missing)?;
     let panes = sketch.panes(call, part)?;
-    if !is_valid {
-        return Err(KEYWORD_EXPECTED.into());
-    }
+    refuse_if!(!is_valid => KEYWORD_EXPECTED.into());
     if let (Part::Series(series), Top::Windowed(sketch)) = (part, sketch) {
         let mut cache = RankingCache::default();
         let mut bytes = 0;

@@ -47,7 +47,6 @@ impl<'a> User<'a> {
     ///
     /// # Panics
     /// If a key is open.
-    #[must_use]
     pub fn of(call: &Call<'a>) -> Self {
         assert_none_open();
         let mut user = Self {

@@ -43,7 +43,6 @@ pub struct Arg {
 
 impl Arg {
     /// A required argument that occurs once.
-    #[must_use]
     pub const fn new(name: &'static CStr, kind: ArgKind) -> Self {
         Self {
             name,
@@ -95,64 +94,54 @@ impl Arg {
     pub const SOURCES: Self = Self::new(c"source", ArgKind::Key(1)).multiple();
 
     /// An integer.
-    #[must_use]
     pub const fn integer(name: &'static CStr) -> Self {
         Self::new(name, ArgKind::Integer)
     }
 
     /// A double.
-    #[must_use]
     pub const fn double(name: &'static CStr) -> Self {
         Self::new(name, ArgKind::Double)
     }
 
     /// An optional keyword.
-    #[must_use]
     pub const fn flag(name: &'static CStr, token: &'static CStr) -> Self {
         Self::keyword(name, token).optional()
     }
 
     /// A keyword.
-    #[must_use]
     pub const fn keyword(name: &'static CStr, token: &'static CStr) -> Self {
         Self::new(name, ArgKind::Token).token(token)
     }
 
     /// An optional keyword with values, in the form that RedisBloom uses for most of its options.
-    #[must_use]
     pub const fn option(name: &'static CStr, token: &'static CStr, values: &'static [Arg]) -> Self {
         Self::block(name, values).token(token).optional()
     }
 
     /// Several arguments that belong together.
-    #[must_use]
     pub const fn block(name: &'static CStr, parts: &'static [Arg]) -> Self {
         Self::new(name, ArgKind::Block).parts(parts)
     }
 
     /// Preceded by a keyword.
-    #[must_use]
     pub const fn token(mut self, token: &'static CStr) -> Self {
         self.token = Some(token);
         self
     }
 
     /// Optional.
-    #[must_use]
     pub const fn optional(mut self) -> Self {
         self.flags |= raw::REDISMODULE_CMD_ARG_OPTIONAL;
         self
     }
 
     /// One or more times.
-    #[must_use]
     pub const fn multiple(mut self) -> Self {
         self.flags |= raw::REDISMODULE_CMD_ARG_MULTIPLE;
         self
     }
 
     /// Consists of these, for [`ArgKind::OneOf`] and [`ArgKind::Block`].
-    #[must_use]
     pub const fn parts(mut self, parts: &'static [Arg]) -> Self {
         self.parts = parts;
         self
@@ -239,7 +228,6 @@ impl KeySpec {
     pub const READ: Self =
         Self::first(raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS);
     /// The argument at this position is read.
-    #[must_use]
     pub const fn read_at(first: c_int) -> Self {
         Self {
             first,

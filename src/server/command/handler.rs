@@ -58,7 +58,6 @@ impl Handler {
 ///
 /// A function's type has size zero and exactly one value, so the compiler can generate one shim per function, which
 /// needs no pointer to the function.
-#[must_use]
 pub const fn handler<H: Run>(_handler: H) -> Handler {
     const { assert!(size_of::<H>() == 0, "a handler is a plain function") };
     Handler {
@@ -68,7 +67,6 @@ pub const fn handler<H: Run>(_handler: H) -> Handler {
 }
 
 /// As [`handler`], for a command that `parts` can run.
-#[must_use]
 pub const fn reader<H: Read>(parts: Parts, reader: H) -> Handler {
     Handler {
         parts,
@@ -79,7 +77,6 @@ pub const fn reader<H: Read>(parts: Parts, reader: H) -> Handler {
 
 /// As [`handler`], for a command whose keys are [`KeySpec::MERGE`]. The server also calls such a handler for the
 /// positions of the keys, so each call first asks the server which kind of call it is.
-#[must_use]
 pub const fn merge_handler<H: Run>(handler: H) -> Handler {
     let mut handler = self::handler(handler);
     handler.raw = Some(merge_shim::<H>);

@@ -63,16 +63,12 @@ pub enum Since {
 
 impl Since {
     /// The version number.
-    #[must_use]
     pub const fn version(self) -> &'static CStr {
         match self {
             Self::RedisBloom(version) | Self::Roughly(version) => version,
         }
     }
 }
-
-/// Clients should not cache the reply, because most changes of the key change it.
-pub const DONT_CACHE: Option<&CStr> = Some(c"dont_cache");
 
 impl Command {
     /// Reads a key.
@@ -83,7 +79,8 @@ impl Command {
         acl: c"read",
         arity: 2,
         keys: &[KeySpec::READ],
-        tips: None,
+        // Clients should not cache the reply, because most changes of the key change it.
+        tips: Some(c"dont_cache"),
         summary: c"",
         complexity: c"O(1)",
         since: None,
@@ -91,7 +88,6 @@ impl Command {
         args: &[Arg::KEY],
     };
     /// Whether the server allows this number of arguments, with the name.
-    #[must_use]
     pub fn allows_arguments(&self, len: usize) -> bool {
         match usize::try_from(self.arity) {
             Ok(arity) => len == arity,
@@ -100,7 +96,6 @@ impl Command {
     }
 
     /// The server's error for another number of arguments.
-    #[must_use]
     pub fn wrong_arity(&self) -> Error {
         let name = self.name.to_bytes();
         let text = [b"ERR wrong number of arguments for '", name, b"' command"];
@@ -112,6 +107,7 @@ impl Command {
         flags: c"write deny-oom",
         acl: c"write",
         keys: &[KeySpec::INSERT],
+        tips: None,
         ..Self::READ
     };
     /// Creates a key.
@@ -130,7 +126,6 @@ impl Command {
     pub const SCANDUMP: Self = Self {
         flags: c"readonly fast",
         arity: 3,
-        tips: DONT_CACHE,
         complexity: c"O(n), n the size of the chunk, at most 16 MiB",
         args: &[Arg::KEY, Arg::integer(c"iterator")],
         ..Self::READ

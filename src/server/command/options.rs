@@ -26,7 +26,6 @@ pub struct Options<'call, 'a> {
 
 impl<'call, 'a> Options<'call, 'a> {
     /// The options of `call` from argument number `first` on.
-    #[must_use]
     pub fn new(call: &'call Call<'a>, first: usize) -> Self {
         Self {
             call,

@@ -17,12 +17,14 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct Outcome<'a> {
     name: &'static CStr,
-    keyword: Option<&'static CStr>,
+    /// The argument between key and items if only some items are replicated.
+    pub keyword: Option<&'static CStr>,
     first_item: usize,
-    /// The keyspace event of a new key; `None` if it is that of the command.
-    creation_event: Option<&'static CStr>,
-    /// Whether every server accepts the options before the items.
-    verbatim: bool,
+    /// The keyspace event of a new key, after the event of the command if the command added an item; `None` if it is that of
+    /// the command.
+    pub creation_event: Option<&'static CStr>,
+    /// Whether every server accepts the options before the items. If not, they are never replicated.
+    pub verbatim: bool,
     added: u64,
     refused: u64,
     changed: bool,
@@ -57,28 +59,6 @@ impl<'a> Outcome<'a> {
     #[must_use]
     pub fn of_one_item() -> Self {
         Self::new(c"", 0)
-    }
-
-    /// Replicates this argument between key and items if only some items are replicated.
-    #[must_use]
-    pub fn keyword(mut self, keyword: &'static CStr) -> Self {
-        self.keyword = Some(keyword);
-        self
-    }
-
-    /// Signals another event for a new key, after the event of the command if the command added an item.
-    #[inline]
-    #[must_use]
-    pub fn with_creation_event(mut self, event: Option<&'static CStr>) -> Self {
-        self.creation_event = event;
-        self
-    }
-
-    /// Never replicates the options before the items: their syntax depends on the type of the key or on the server.
-    #[must_use]
-    pub fn without_options(mut self) -> Self {
-        self.verbatim = false;
-        self
     }
 
     /// An item with these arguments was added.

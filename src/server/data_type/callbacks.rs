@@ -20,7 +20,6 @@ use std::ptr;
 use std::sync::atomic::AtomicPtr;
 
 /// The registration of `T`. Its fields in INFO have `info_suffix` after the category of the family.
-#[must_use]
 pub const fn registration<T: DataType>(info_suffix: &'static str) -> Registration {
     Registration {
         name: T::TYPE_NAME,

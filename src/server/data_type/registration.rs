@@ -51,13 +51,11 @@ impl Registration {
     }
 
     /// Whether [`Stored::HEADER_MARK`] of the type begins this header.
-    #[must_use]
     pub fn marks(&self, header: &[u8]) -> bool {
         !self.header_mark.is_empty() && header.starts_with(self.header_mark)
     }
 
     /// Whether values have a window.
-    #[must_use]
     pub fn has_window(&self) -> bool {
         self.max_panes > 0
     }
@@ -169,7 +167,6 @@ pub trait DataType: Stored + Accuracy + 'static {
     }
 
     /// Whether active defragmentation moves the values.
-    #[must_use]
     fn is_defragmented() -> bool {
         true
     }

@@ -85,7 +85,6 @@ impl<T: DataType> Value<T> {
     }
 
     /// The place of the cache, for reads that do not fill it.
-    #[must_use]
     pub fn cache(&self) -> &Cell<T::Cache> {
         &self.cache
     }

@@ -103,21 +103,18 @@ impl<T: Type> Entry<T> {
     }
 
     /// Whether the value is not in its key yet.
-    #[must_use]
     #[inline(always)]
     pub fn is_new(&self) -> bool {
         self.new.is_some()
     }
 
     /// The registration of the value's type.
-    #[must_use]
     #[inline(always)]
     pub fn registration(&self) -> &'static Registration {
         self.of.registration()
     }
 
     /// The type of the value.
-    #[must_use]
     #[inline(always)]
     pub fn of(&self) -> T {
         self.of

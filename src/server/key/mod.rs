@@ -33,7 +33,6 @@ impl ReadKey {
     ///
     /// # Panics
     /// If a key is open.
-    #[must_use]
     pub fn open(call: &Call<'_>, index: usize) -> Self {
         assert_none_open();
         Self {
@@ -64,20 +63,17 @@ impl ReadKey {
 
 impl<Access> Key<Access> {
     /// Whether the key is missing.
-    #[must_use]
     pub fn is_missing(&self) -> bool {
         self.opened.present().is_none()
     }
 
     /// What the key holds, for a family.
-    #[must_use]
     #[inline(always)]
     pub fn get<T: OneOf>(&self) -> Lookup<T::Ref<'_>> {
         self.opened.get::<T>()
     }
 
     /// The state of the value, if its type is `T`.
-    #[must_use]
     pub fn state<T: DataType>(&self) -> Option<&T> {
         let (_, value) = self.opened.find_in([T::REGISTRATION]).found()?;
         // SAFETY: as in `OpenedKey::get`.
@@ -101,7 +97,6 @@ impl WriteKey {
     ///
     /// # Panics
     /// If a key is open.
-    #[must_use]
     pub fn open(call: &Call<'_>, index: usize) -> Self {
         assert_none_open();
         Self {
@@ -164,7 +159,6 @@ impl WriteKey {
     }
 
     /// When the key expires, in milliseconds since the Unix epoch; `None` if it does not.
-    #[must_use]
     pub fn expires_at(&self) -> Option<i64> {
         self.opened.present()?.expires_at()
     }

@@ -233,7 +233,6 @@ pub struct MemoryUsage {
 
 impl MemoryUsage {
     /// Bytes of all blocks that were added.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes as u64
     }

@@ -217,14 +217,12 @@ impl<'a> Memory<'a> {
     }
 
     /// A budget whose requests are for this purpose.
-    #[must_use]
     #[inline]
     pub fn budget(&'a self, purpose: Purpose) -> Budget<'a> {
         Budget::of(self, purpose)
     }
 
     /// Bytes that were allowed, in total.
-    #[must_use]
     #[inline(always)]
     pub fn taken(&self) -> u64 {
         self.taken.get()
@@ -236,7 +234,6 @@ impl<'a> Memory<'a> {
     }
 
     /// See [`Call::must_obey`](super::call::Call::must_obey).
-    #[must_use]
     #[inline(never)]
     pub fn must_obey(&self) -> bool {
         if let Some(is_obeyed) = self.is_obeyed.get() {
@@ -256,7 +253,6 @@ impl<'a> Memory<'a> {
     }
 
     /// Whether the key has a limit (`sketch-max-key-bytes`).
-    #[must_use]
     #[inline]
     pub fn is_key_limited(&self) -> bool {
         self.max_key_bytes().is_some()
@@ -286,7 +282,6 @@ impl<'a> Memory<'a> {
     }
 
     /// The error for refused memory: that of the key's limit if this limit refused the memory, otherwise `other`.
-    #[must_use]
     pub fn error(&self, other: &'static CStr) -> Error {
         match (self.max_key_bytes(), self.refused_key_bytes.get()) {
             (Some(max), Some(bytes)) => Error::KeyTooLarge { bytes, max },

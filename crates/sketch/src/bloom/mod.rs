@@ -181,15 +181,9 @@ impl chain::Layout for Layout {
     #[cold]
     fn grow(chain: &mut Chain, (): (), budget: Budget<'_>) -> Result<(), Error> {
         // Only crafted payloads reach the limits.
-        if chain.items() >= MAX_ITEMS {
-            return Err(Error::Shape);
-        }
-        if !chain.is_scaling() {
-            return Err(Error::Full);
-        }
-        if chain.filters().len() as u64 >= MAX_FILTERS {
-            return Err(Error::Shape);
-        }
+        refuse_if!(chain.items() >= MAX_ITEMS => Error::Shape);
+        refuse_if!(!chain.is_scaling() => Error::Full);
+        refuse_if!(chain.filters().len() as u64 >= MAX_FILTERS => Error::Shape);
         let newest = chain.filters().last().ok_or(Error::Shape)?.shape();
         let capacity = newest
             .capacity

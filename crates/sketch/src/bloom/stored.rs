@@ -21,14 +21,6 @@ const HEADER_FIXED_BYTES: usize = 20;
 /// Bytes of each filter in a header.
 const HEADER_FILTER_BYTES: usize = 53;
 
-/// The stored fields of a chain without its filters, not validated.
-#[derive(Debug, Clone, Copy)]
-struct ChainParts {
-    filters: u64,
-    options: u64,
-    expansion: u64,
-}
-
 /// The stored fields of a filter without its bits, not validated.
 #[derive(Debug, Clone, Copy)]
 struct FilterParts {
@@ -42,29 +34,27 @@ struct FilterParts {
     bytes: u64,
 }
 
-impl ChainParts {
-    /// Validates the fields and returns those that the filters store.
-    fn validate(self) -> Result<OfChain, FormatError> {
-        let options = u32::try_from(self.options)
-            .ok()
-            .filter(|options| options & !options::ALL == 0)
-            .ok_or(FormatError::Invalid("unknown options"))?;
-        let scaling = options & options::NONSCALING == 0;
-        if !(1..=MAX_FILTERS).contains(&self.filters) {
-            return Err(FormatError::Invalid("number of filters out of range"));
-        }
-        if !scaling && self.filters > 1 {
-            return Err(FormatError::Invalid(
-                "several filters in a chain that does not scale",
-            ));
-        }
-        let expansion = u32::try_from(self.expansion)
-            .map_err(|_| FormatError::Invalid("expansion out of range"))?;
-        Ok(OfChain {
-            options: options as u8,
-            expansion,
-        })
+/// Validates the stored fields of a chain, and returns those that its filters store.
+fn validate_chain(filters: u64, options: u64, expansion: u64) -> Result<OfChain, FormatError> {
+    let options = u32::try_from(options)
+        .ok()
+        .filter(|options| options & !options::ALL == 0)
+        .ok_or(FormatError::Invalid("unknown options"))?;
+    let scaling = options & options::NONSCALING == 0;
+    if !(1..=MAX_FILTERS).contains(&filters) {
+        return Err(FormatError::Invalid("number of filters out of range"));
     }
+    if !scaling && filters > 1 {
+        return Err(FormatError::Invalid(
+            "several filters in a chain that does not scale",
+        ));
+    }
+    let expansion =
+        u32::try_from(expansion).map_err(|_| FormatError::Invalid("expansion out of range"))?;
+    Ok(OfChain {
+        options: options as u8,
+        expansion,
+    })
 }
 
 impl FilterParts {
@@ -100,19 +90,13 @@ impl FilterParts {
             Ok(hashes) if hashes > 0 && u64::from(hashes) == self.hashes => hashes,
             _ => return refuse("hashes do not follow from bits per entry"),
         };
-        if self.capacity == 0 {
-            return refuse("no capacity");
-        }
-        if self.bits == 0 || self.bits.div_ceil(8) > self.bytes {
-            return refuse("fewer bytes than bits");
-        }
+        refuse_if!(self.capacity == 0 => "no capacity");
+        refuse_if!(self.bits == 0 || self.bits.div_ceil(8) > self.bytes => "fewer bytes than bits");
         let power = match u8::try_from(self.power) {
             Ok(power) if power < 64 => power,
             _ => return refuse("power of two out of range"),
         };
-        if power > 0 && self.bits < 1 << power {
-            return refuse("fewer bits than the modulus");
-        }
+        refuse_if!(power > 0 && self.bits < 1 << power => "fewer bits than the modulus");
         Ok(Shape {
             capacity: self.capacity,
             error_rate: self.error_rate,
@@ -131,9 +115,7 @@ fn validate_items(
     mut of_filters: impl Iterator<Item = u64>,
 ) -> Result<(), FormatError> {
     let sum = of_filters.try_fold(0u64, u64::checked_add);
-    if sum != Some(items) || items > MAX_ITEMS {
-        return Err(FormatError::Invalid("items do not add up"));
-    }
+    refuse_if!(sum != Some(items) || items > MAX_ITEMS => "items do not add up");
     Ok(())
 }
 
@@ -216,12 +198,7 @@ impl Chain {
             0..4 => OLD_EXPANSION,
             _ => source.read_unsigned()?,
         };
-        let parts = ChainParts {
-            filters,
-            options,
-            expansion,
-        };
-        let of_chain = parts.validate()?;
+        let of_chain = validate_chain(filters, options, expansion)?;
         let mut chain = Self::without_filters(Layout);
         for _ in 0..filters {
             let (parts, bits) = load_filter(source, encoding_version, &mut read_array)?;
@@ -306,12 +283,8 @@ impl Stored for Chain {
         let mut fields = Fields::new(header);
         let items = fields.u64()?;
         let filters = fields.u32()?;
-        let parts = ChainParts {
-            filters: u64::from(filters),
-            options: u64::from(fields.u32()?),
-            expansion: u64::from(fields.u32()?),
-        };
-        let of_chain = parts.validate()?;
+        let (options, expansion) = (fields.u32()?, fields.u32()?);
+        let of_chain = validate_chain(filters.into(), options.into(), expansion.into())?;
         let mut chain = Self::without_filters(Layout);
         let described = (filters as usize).checked_mul(HEADER_FILTER_BYTES);
         if described != Some(fields.rest().len()) {

@@ -62,9 +62,7 @@ impl Dimensions {
         if (self.width, self.depth) != (source.width, source.depth) {
             return Err(CountMinError::DimensionMismatch);
         }
-        if self.cell_size != source.cell_size {
-            return Err(CountMinError::CellSizeMismatch);
-        }
+        refuse_if!(self.cell_size != source.cell_size => CountMinError::CellSizeMismatch);
         Ok(())
     }
 

@@ -94,9 +94,7 @@ impl Stored for CountMin {
             [] => CellSize::default().bytes(),
             _ => fields.u64()?,
         };
-        if !fields.rest().is_empty() {
-            return Err(FormatError::Invalid("bytes after the header"));
-        }
+        refuse_if!(!fields.rest().is_empty() => "bytes after the header");
         let (dimensions, total) = checked(width, depth, cell_bytes, total)?;
         let mut sketch = Self::empty(dimensions, budget)?;
         sketch.total = total;

@@ -254,9 +254,7 @@ impl CuckooFilter {
     /// Adds an empty sub-filter and returns it.
     fn add_sub_filter(&mut self, budget: Budget<'_>) -> Result<&mut SubFilter, CuckooError> {
         let index = self.sub_filters.len();
-        if index > 0 && self.sizes.parameters.expansion == 0 {
-            return Err(CuckooError::Full);
-        }
+        refuse_if!(index > 0 && self.sizes.parameters.expansion == 0 => CuckooError::Full);
         let size = (self.sizes.num_buckets_of(index))
             .zip(self.sizes.slots_of(index))
             .filter(|_| index < MAX_SUB_FILTERS);

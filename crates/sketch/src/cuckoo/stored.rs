@@ -190,9 +190,7 @@ impl Stored for CuckooFilter {
     }
 
     fn check_chunk(&self, _position: ChunkPosition, chunk: &[u8]) -> Result<(), ChunkError> {
-        if chunk.is_empty() {
-            return Err(ChunkError::NoArray);
-        }
+        refuse_if!(chunk.is_empty() => ChunkError::NoArray);
         Ok(())
     }
 

@@ -74,16 +74,12 @@ pub fn position_for(
 ) -> Result<ChunkPosition, ChunkError> {
     let iterator = u64::try_from(iterator).map_err(|_| ChunkError::BadIterator)?;
     let chunk_len = chunk_len as u64;
-    if iterator == 0 || iterator < chunk_len {
-        return Err(ChunkError::BadIterator);
-    }
+    refuse_if!(iterator == 0 || iterator < chunk_len => ChunkError::BadIterator);
     let byte = (iterator - chunk_len)
         .checked_sub(1)
         .ok_or(ChunkError::NoArray)?;
     let (position, length) = position_of(lengths, byte).ok_or(ChunkError::NoArray)?;
-    if chunk_len > (length - position.offset) as u64 {
-        return Err(ChunkError::TooLong);
-    }
+    refuse_if!(chunk_len > (length - position.offset) as u64 => ChunkError::TooLong);
     Ok(position)
 }
 

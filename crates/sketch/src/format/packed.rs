@@ -47,10 +47,8 @@ impl<'a> PackedSource<'a> {
         budget: Option<Budget<'a>>,
     ) -> Result<Self, FormatError> {
         let mut fields = Fields::new(header);
-        match fields.skip(mark) {
-            true => Ok(Self { fields, budget }),
-            false => Err(FormatError::Invalid("not a header of this type")),
-        }
+        refuse_if!(!fields.skip(mark) => "not a header of this type");
+        Ok(Self { fields, budget })
     }
 
     /// Checks that all bytes were read.
@@ -58,10 +56,8 @@ impl<'a> PackedSource<'a> {
     /// # Errors
     /// [`FormatError::Invalid`] if there are more.
     pub fn finish(self) -> Result<(), FormatError> {
-        match self.fields.rest() {
-            [] => Ok(()),
-            _ => Err(FormatError::Invalid("bytes after the end")),
-        }
+        refuse_if!(!self.fields.rest().is_empty() => "bytes after the end");
+        Ok(())
     }
 }
 

@@ -6,8 +6,8 @@
 
 use crate::seed::Seed;
 
-/// The difference between the inputs of the finalizer for consecutive rows: 2^64 divided by the golden ratio.
-const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+/// The difference between the inputs of the finalizer for consecutive rows: 2^64 divided by the golden ratio, made odd.
+pub(crate) const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The dimensions of a table of cells, and its seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,8 @@ pub(crate) fn scale(x: u64, width: usize) -> usize {
     ((u128::from(x) * width as u128) >> 64) as usize
 }
 
-/// The finalizer of SplitMix64.
+/// The finalizer of SplitMix64: a permutation of 64-bit numbers whose every output bit depends on every input bit. Part of
+/// the data formats.
 #[inline(always)]
 pub(crate) fn finalize(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -17,7 +17,7 @@ impl Compressed {
     /// their mean weight. The constants are those of a simulation.
     fn rank_error(&self, quantile: f64, added_weight: f64) -> f64 {
         let max = quantile.max(1.0 - quantile);
-        let extent = self.extent();
+        let extent = self.extent;
         let all = extent.weight as f64;
         let Some(right) = self.right_of(quantile * all) else {
             let is_exact = extent.weight <= 1 || extent.min == extent.max;
@@ -63,7 +63,7 @@ impl Compressed {
             (c"rank error p99", error(0.99)),
             (
                 c"samples",
-                Figure::Count(self.extent().weight.cast_unsigned()),
+                Figure::Count(self.extent.weight.cast_unsigned()),
             ),
         ]
     }

@@ -60,7 +60,7 @@ impl Cache<TDigest> for DigestCache {
     #[inline]
     fn forget(&mut self, digest: &TDigest, freed: &mut impl BlockVisitor) {
         if let Some(kept) = self.kept.first()
-            && kept.compressed.nodes().key() != Some(digest.nodes_key())
+            && kept.compressed.nodes.key != Some(digest.nodes_key())
         {
             self.for_each_block(freed);
             self.kept = Vec::new();

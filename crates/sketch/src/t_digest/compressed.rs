@@ -86,10 +86,11 @@ pub struct Compressed {
     /// For each centroid, the sum of the weights before it.
     before: Vec<i64>,
     /// The nodes from which means are computed when a query first reads them. None if all means are computed.
-    nodes: SortedNodes,
+    pub(super) nodes: SortedNodes,
     /// For each centroid, the number of nodes up to its end, if means are computed from nodes.
     ends: Vec<u32>,
-    extent: Extent,
+    /// The extent of the samples.
+    pub(super) extent: Extent,
 }
 
 /// A mean, or nan if it is not computed yet.
@@ -144,11 +145,6 @@ impl Compressed {
             before += node.weight;
         }
         Ok(())
-    }
-
-    /// The nodes whose means are not all computed.
-    pub(super) fn nodes(&self) -> &SortedNodes {
-        &self.nodes
     }
 
     /// Compresses the `others_len` elements `others` and the samples, with what is kept of them. The result
@@ -231,11 +227,6 @@ impl Compressed {
             }
         }
         low
-    }
-
-    /// The extent of the samples.
-    pub(super) fn extent(&self) -> Extent {
-        self.extent
     }
 
     /// The centroids, by ascending mean.

@@ -43,11 +43,7 @@ impl DigestFields {
         }
         let compression = self.compression as u32;
         let max_nodes = i64::from(capacity(compression));
-        if self.capacity != max_nodes {
-            return Err(FormatError::Invalid(
-                "the capacity does not go with the compression",
-            ));
-        }
+        refuse_if!(self.capacity != max_nodes => "the capacity does not go with the compression");
         match usize::try_from(self.nodes) {
             Ok(nodes) if self.nodes <= max_nodes => Ok((compression, nodes)),
             _ => Err(FormatError::Invalid("the number of nodes is out of range")),

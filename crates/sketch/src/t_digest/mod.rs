@@ -169,9 +169,7 @@ impl TDigest {
     /// [`DigestError::CompressionNotPositive`], [`DigestError::CompressionTooLarge`], or
     /// [`DigestError::OutOfMemory`] if `budget` refuses the bytes.
     pub fn new(compression: i64, budget: Budget<'_>) -> Result<Self, DigestError> {
-        if compression <= 0 {
-            return Err(DigestError::CompressionNotPositive);
-        }
+        refuse_if!(compression <= 0 => DigestError::CompressionNotPositive);
         let compression = u32::try_from(compression)
             .ok()
             .filter(|&compression| compression <= MAX_COMPRESSION)
@@ -218,9 +216,7 @@ impl TDigest {
 
     /// Checks that samples can be added while there are `others` observations elsewhere that count as well.
     fn check_samples(&self, values: &[f64], others: i64) -> Result<(), DigestError> {
-        if !values.iter().all(|value| value.is_finite()) {
-            return Err(DigestError::NotFinite);
-        }
+        refuse_if!(!values.iter().all(|value| value.is_finite()) => DigestError::NotFinite);
         i64::try_from(values.len())
             .ok()
             .and_then(|count| self.observations().checked_add(count)?.checked_add(others))
@@ -234,7 +230,7 @@ impl TDigest {
         let is_last = |&value: &f64| self.centroids.is_open(value);
         let free = self.free_nodes(self.centroids.len() + present);
         if values.len() <= free && !(self.centroids.has_open() && values.iter().any(is_last)) {
-            if !self.samples.has_capacity(values.len()) {
+            if values.len() > self.samples.capacity() - present {
                 self.reserve_samples(values.len(), budget)?;
             }
             self.samples.append(values);
@@ -455,7 +451,7 @@ impl TDigest {
     /// copied first.
     fn update(&self, compressed: &mut Compressed) -> Result<(), OutOfMemory> {
         let (key, others) = (self.nodes_key(), &self.centroids);
-        if self.samples.is_sorted() && compressed.nodes().key() != Some(key) {
+        if self.samples.is_sorted() && compressed.nodes.key != Some(key) {
             *compressed = self.compress(self.samples.values())?;
             return Ok(());
         }
@@ -471,7 +467,7 @@ impl TDigest {
     /// The key of the nodes in a compressed form.
     fn nodes_key(&self) -> NodesKey {
         // A change of the centroids replaces the list of samples.
-        (self.samples.list(), 0, 0)
+        (self.samples.list, 0, 0)
     }
 
     /// Computes the compressed form, with the samples in stable order.
@@ -524,7 +520,7 @@ impl Nodes {
         let max_len = capacity.saturating_sub(centroids.max_len());
         samples.reserve(front.len() + more, max_len)?;
         samples.append(&front);
-        samples.set_sorted();
+        samples.sorted = samples.len();
         Ok(Self { centroids, samples })
     }
 

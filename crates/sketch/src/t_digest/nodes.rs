@@ -21,8 +21,8 @@ pub(super) type NodesKey = (u64, u64, usize);
 /// The nodes of a digest in stable order.
 #[derive(Debug, Default)]
 pub(super) struct SortedNodes {
-    /// `None` if the nodes are incomplete.
-    key: Option<NodesKey>,
+    /// What identifies the nodes, except for the number of samples; `None` if they are incomplete.
+    pub(super) key: Option<NodesKey>,
     /// The number of samples among the nodes: the first ones of the list.
     samples: usize,
     means: Vec<f64>,
@@ -122,11 +122,6 @@ struct Place {
 }
 
 impl SortedNodes {
-    /// What identifies the nodes, except for the number of samples.
-    pub(super) fn key(&self) -> Option<NodesKey> {
-        self.key
-    }
-
     /// Number of nodes, with runs as one.
     pub(super) fn len(&self) -> usize {
         self.means.len()
@@ -156,7 +151,7 @@ impl SortedNodes {
     ) -> Result<(), OutOfMemory> {
         if self.key.take() == Some(key) {
             let max_len = self.len() + samples.capacity() - self.samples;
-            let sorted = samples.sorted().saturating_sub(self.samples);
+            let sorted = samples.sorted.saturating_sub(self.samples);
             match &samples.values()[self.samples..] {
                 &[new] => self.insert(&mut [new], max_len)?,
                 new => with_sorted_copy(new, sorted, |new| self.insert(new, max_len))??,

@@ -14,9 +14,10 @@ static SCRATCH: Scratch<f64, { (1 << 20) / size_of::<f64>() }> = Scratch::new(0.
 pub(super) struct Samples {
     values: Vec<f64>,
     /// Number of samples at the front that are sorted.
-    sorted: usize,
-    /// The number of the list, which changes when the list is replaced, not when it grows.
-    list: u64,
+    pub(super) sorted: usize,
+    /// The number of the list, which changes when the list is replaced, not when it grows. Lists with equal numbers have
+    /// equal samples, as far as both go.
+    pub(super) list: u64,
 }
 
 /// Up to this many new samples are inserted one by one into the sorted front, which moves a few kilobytes each. More
@@ -49,24 +50,9 @@ impl Samples {
         self.values.capacity()
     }
 
-    /// Number of samples at the front that are sorted.
-    pub(super) fn sorted(&self) -> usize {
-        self.sorted
-    }
-
-    /// Identifies the list. Lists with equal numbers have equal samples, as far as both go.
-    pub(super) fn list(&self) -> u64 {
-        self.list
-    }
-
     /// The samples in their present order.
     pub(super) fn values(&self) -> &[f64] {
         &self.values
-    }
-
-    /// Whether `more` samples can be appended without an allocation.
-    pub(super) fn has_capacity(&self, more: usize) -> bool {
-        self.values.capacity() - self.values.len() >= more
     }
 
     /// Reserves memory for `more` samples. There are never more than `max_len`.
@@ -83,11 +69,6 @@ impl Samples {
     /// Appends samples. The caller has reserved the memory.
     pub(super) fn append(&mut self, values: &[f64]) {
         self.values.extend_from_slice(values);
-    }
-
-    /// After samples were appended in stable order to none.
-    pub(super) fn set_sorted(&mut self) {
-        self.sorted = self.values.len();
     }
 
     /// Removes all samples and keeps the block.

@@ -58,9 +58,7 @@ fn check_nodes(
 ) -> Result<(f64, f64), FormatError> {
     let means_in_order = centroids.is_sorted_by(|left, right| left.mean <= right.mean)
         && centroids.iter().all(|centroid| centroid.mean.is_finite());
-    if !means_in_order {
-        return Err(FormatError::Invalid("the means are not in order"));
-    }
+    refuse_if!(!means_in_order => "the means are not in order");
     total(centroids)
         .filter(|&weight| (weight as f64 - fields.weight).abs() <= fields.weight * SUM_TOLERANCE)
         .ok_or(FormatError::Invalid("the weights have another sum"))?;

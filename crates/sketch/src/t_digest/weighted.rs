@@ -23,9 +23,7 @@ impl TDigest {
         if centroids.is_empty() {
             return Ok(digest);
         }
-        if !min.is_finite() || !max.is_finite() {
-            return Err(DigestError::NotFinite);
-        }
+        refuse_if!(!min.is_finite() || !max.is_finite() => DigestError::NotFinite);
         digest.add_weighted(centroids, budget)?;
         digest.min = if min < digest.min { min } else { digest.min };
         digest.max = if max > digest.max { max } else { digest.max };
@@ -45,14 +43,10 @@ impl TDigest {
         samples: &[Centroid],
         budget: Budget<'_>,
     ) -> Result<(), DigestError> {
-        if !samples.iter().all(|sample| sample.mean.is_finite()) {
-            return Err(DigestError::NotFinite);
-        }
+        refuse_if!(!samples.iter().all(|sample| sample.mean.is_finite()) => DigestError::NotFinite);
         let mut sum = self.observations();
         for sample in samples {
-            if sample.weight < 1 {
-                return Err(DigestError::InvalidWeight);
-            }
+            refuse_if!(sample.weight < 1 => DigestError::InvalidWeight);
             sum = sum
                 .checked_add(sample.weight)
                 .ok_or(DigestError::Overflow)?;

@@ -4,13 +4,11 @@
 //! No function of the mathematical library is used: its results differ between
 //! machines, and a replica must make the same decisions on any processor.
 
+use crate::hash::seeded_rows::{STEP, finalize};
+
 /// Bits of the counter. The other 16 bits of its stored form are a tag.
 const COUNTER_BITS: u32 = 48;
 const COUNTER_MASK: u64 = (1 << COUNTER_BITS) - 1;
-
-/// 2^64 divided by the golden ratio, made odd: spreads neighboring counters (Steele, Lea & Flood, "Fast Splittable
-/// Pseudorandom Number Generators", 2014).
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A generator with 2^48 states in one cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +40,7 @@ impl Random {
     #[inline]
     pub fn next_f64(&mut self) -> f64 {
         self.counter = (self.counter + 1) & COUNTER_MASK;
-        let bits = mix(self.counter.wrapping_mul(GOLDEN)) >> 11;
+        let bits = finalize(self.counter.wrapping_mul(STEP)) >> 11;
         bits as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
@@ -101,16 +99,7 @@ impl Random {
 fn tag(counter: u64) -> u64 {
     /// An arbitrary constant. It is part of the format.
     const TAG_KEY: u64 = 0x546f_704b_2d54_5950;
-    mix(counter ^ TAG_KEY) >> COUNTER_BITS | 1
-}
-
-/// A permutation of 64-bit numbers whose every output bit depends on every input bit (Stafford's
-/// variant 13 of the MurmurHash3 finalizer, as in SplitMix64).
-#[inline]
-fn mix(mut bits: u64) -> u64 {
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
+    finalize(counter ^ TAG_KEY) >> COUNTER_BITS | 1
 }
 
 #[cfg(test)]

@@ -94,9 +94,7 @@ impl Stored for TopK {
         let buckets = source.read_bytes()?;
         let stored_heap = source.read_bytes()?;
         let (records, rest) = stored_heap.as_chunks::<RECORD_BYTES>();
-        if records.len() as u64 != k || !rest.is_empty() {
-            return Err(FormatError::Invalid("the heap has not k elements"));
-        }
+        refuse_if!(records.len() as u64 != k || !rest.is_empty() => "the heap has not k elements");
         let fingerprint_of_empty = fingerprint_of(b"");
         let mut random = None;
         let mut heap = Heap::new(parameters.k)?;
@@ -166,15 +164,11 @@ impl Stored for TopK {
     /// `budget` is asked for the memory that [`TopK::new`] requests, and then for the items.
     fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
         let mut fields = Fields::new(header);
-        if fields.array()? != HEADER_MARK {
-            return Err(FormatError::Invalid("not the header of a top-k sketch"));
-        }
+        refuse_if!(fields.array()? != HEADER_MARK => "not the header of a top-k sketch");
         let [k, width, depth] = [fields.u64()?, fields.u64()?, fields.u64()?];
         let parameters = Parameters::new(k, width, depth, fields.f64()?)?;
         let random = Random::from_stored(fields.u64()?);
-        if random.is_none() {
-            return Err(FormatError::Invalid("the random state is not sound"));
-        }
+        refuse_if!(random.is_none() => "the random state is not sound");
         let (mut count, mut item_bytes) = (0, 0);
         for element in header_elements(fields.clone()) {
             let (.., item) = element?;

@@ -115,21 +115,14 @@ impl BlobHeader {
 
     /// Reads and validates a header.
     pub(super) fn read(fields: &mut Fields<'_>) -> Result<Self, FormatError> {
-        let invalid = |what| Err(FormatError::Invalid(what));
-        if fields.u8()? != BLOB_VERSION {
-            return invalid("unknown version of a filter");
-        }
+        refuse_if!(fields.u8()? != BLOB_VERSION => "unknown version of a filter");
         let header = Self {
             bytes: fields.u64()?,
             hashes: fields.u32()?,
             seed: fields.array()?,
         };
-        if !(1..=MAX_BYTES).contains(&header.bytes) {
-            return invalid("bytes of a filter out of range");
-        }
-        if !(1..=MAX_HASHES).contains(&header.hashes) {
-            return invalid("hashes of a filter out of range");
-        }
+        refuse_if!(!(1..=MAX_BYTES).contains(&header.bytes) => "bytes of a filter out of range");
+        refuse_if!(!(1..=MAX_HASHES).contains(&header.hashes) => "hashes of a filter out of range");
         Ok(header)
     }
 
@@ -137,9 +130,7 @@ impl BlobHeader {
     pub(super) fn of_blob(blob: &[u8]) -> Result<Self, FormatError> {
         let mut fields = Fields::new(blob);
         let header = Self::read(&mut fields)?;
-        if fields.rest().len() as u64 != header.bytes {
-            return Err(FormatError::Invalid("length of a filter differs"));
-        }
+        refuse_if!(fields.rest().len() as u64 != header.bytes => "length of a filter differs");
         Ok(header)
     }
 

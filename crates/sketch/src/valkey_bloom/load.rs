@@ -5,7 +5,7 @@
 use super::ValkeyChain;
 use super::filter::{BLOB_HEADER_BYTES, BlobHeader};
 use super::sizes::{restored_size, size};
-use super::stored::{ChainParts, FilterChecks, FilterParts};
+use super::stored::{FilterChecks, FilterParts};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError};
 use crate::memory::{Budget, OutOfMemory, with_capacity};
@@ -81,11 +81,8 @@ impl ValkeyChain {
             return Err(LoadError::Version);
         }
         let expansion = fields.u32()?;
-        let (error_rate, tightening) = (fields.f64()?, fields.f64()?);
-        if [error_rate, tightening]
-            .iter()
-            .any(|ratio| !(*ratio > 0.0 && *ratio < 1.0))
-        {
+        let ratios = [fields.f64()?, fields.f64()?];
+        if ratios.iter().any(|ratio| !(*ratio > 0.0 && *ratio < 1.0)) {
             return Err(LoadError::Rate);
         }
         let flag = fields.u8()?;
@@ -96,14 +93,7 @@ impl ValkeyChain {
         if filters > fields.rest().len() as u64 / (FILTER_BYTES + 1) {
             return Err(LoadError::Invalid);
         }
-        let parts = ChainParts {
-            filters,
-            expansion: expansion.into(),
-            error_rate,
-            tightening,
-            seed_is_random: flag == 1,
-        };
-        let mut chain = Self::of(&parts.validate()?);
+        let mut chain = Self::of_stored(filters, expansion.into(), ratios, flag == 1)?;
         let mut checks = FilterChecks::new(filters);
         let mut unread = fields.clone();
         for _ in 0..filters {
@@ -114,7 +104,7 @@ impl ValkeyChain {
             return Err(LoadError::Size);
         }
         budget.request(checks.blob_bytes)?;
-        chain.layout.seed_is_random = parts.seed_is_random || !checks.has_fixed_seed();
+        chain.layout.seed_is_random |= !checks.has_fixed_seed();
         let mut checks = FilterChecks::new(filters);
         for _ in 0..filters {
             let (parts, blob) = read_filter(&mut fields)?;

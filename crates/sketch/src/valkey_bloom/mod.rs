@@ -82,12 +82,8 @@ impl Parameters {
     /// Checks the ranges.
     fn check(&self) -> Result<(), Error> {
         let is_ratio = |ratio: f64| ratio > 0.0 && ratio < 1.0;
-        if !is_ratio(self.error_rate) || !is_ratio(self.tightening) {
-            return Err(Error::ErrorRate);
-        }
-        if !(1..=MAX_CAPACITY).contains(&self.capacity) {
-            return Err(Error::Capacity);
-        }
+        refuse_if!(!is_ratio(self.error_rate) || !is_ratio(self.tightening) => Error::ErrorRate);
+        refuse_if!(!(1..=MAX_CAPACITY).contains(&self.capacity) => Error::Capacity);
         Ok(())
     }
 }
@@ -162,13 +158,9 @@ impl chain::Layout for Layout {
     /// Format: docs/contributing/formats.md, "Bloom filters of valkey-bloom".
     #[cold]
     fn grow(chain: &mut ValkeyChain, max_size: u64, budget: Budget<'_>) -> Result<(), Error> {
-        if !chain.is_scaling() {
-            return Err(Error::Full);
-        }
+        refuse_if!(!chain.is_scaling() => Error::Full);
         let error_rate = chain.error_rate_of(chain.filters().len());
-        if !is_rate_allowed(error_rate) {
-            return Err(Error::ErrorRate);
-        }
+        refuse_if!(!is_rate_allowed(error_rate) => Error::ErrorRate);
         let newest = chain.filters().last().map_or(1, Filter::capacity);
         let capacity = (newest.checked_mul(u64::from(chain.layout.expansion)))
             .filter(|&capacity| capacity <= MAX_CAPACITY - chain.layout.capacity)
@@ -231,13 +223,9 @@ impl ValkeyChain {
         budget: Budget<'_>,
     ) -> Result<(), Error> {
         let bytes = bit_array_bytes(capacity, error_rate);
-        if bytes > MAX_BYTES || self.size_with(bytes) > max_size {
-            return Err(Error::Size);
-        }
+        refuse_if!(bytes > MAX_BYTES || self.size_with(bytes) > max_size => Error::Size);
         let header = BlobHeader::new(capacity, bytes, seed);
-        if !allows_hashes(self.layout.hashes.into(), header.hashes) {
-            return Err(Error::Hashes);
-        }
+        refuse_if!(!allows_hashes(self.layout.hashes.into(), header.hashes) => Error::Hashes);
         budget.request(header.blob_bytes())?;
         Ok(self.push(Filter::empty(capacity, &header)?)?)
     }

@@ -12,19 +12,6 @@ use crate::chain::MAX_TOTAL_HASHES;
 /// the result is exact for limits up to 8 GiB. It bounds the time of BF.INFO for a crafted chain under a larger limit.
 const MAX_RUNS: u32 = 1 << 17;
 
-/// Why a simulation ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// The requested capacity is reached.
-    Reached,
-    /// The next filter's error rate is too small.
-    ErrorRate,
-    /// The next filter exceeds the memory limit or the limit on hash functions.
-    Size,
-    /// The chain does not scale.
-    Full,
-}
-
 /// Filters of the simulated chain.
 #[derive(Debug)]
 struct Simulation {
@@ -43,11 +30,12 @@ struct Simulation {
 }
 
 impl Simulation {
-    /// Adds filters until one does not fit, or until the total capacity is `target`.
-    fn run(&mut self, target: u64, max_size: u64) -> Result<End, Error> {
+    /// Adds filters until the total capacity is `target`, or until one does not fit: returns why. A filter that exceeds the
+    /// limit on hash functions also returns [`Error::Size`].
+    fn run(&mut self, target: u64, max_size: u64) -> Result<Option<Error>, Error> {
         for _ in 0..MAX_RUNS {
             let Some(bytes) = self.bytes_of(self.filters) else {
-                return Ok(End::ErrorRate);
+                return Ok(Some(Error::ErrorRate));
             };
             let slots = slots_for(self.filters + 1);
             let run = self.run_length(bytes, slots);
@@ -60,20 +48,20 @@ impl Simulation {
                 .min(run);
             let missing = target - self.total;
             if missing.div_ceil(self.capacity) <= fitting {
-                return Ok(End::Reached);
+                return Ok(None);
             }
             self.total = (self.total).saturating_add(self.capacity.saturating_mul(fitting));
             if self.total > MAX_CAPACITY {
                 return Err(Error::Capacity);
             }
             if fitting < run {
-                return Ok(End::Size);
+                return Ok(Some(Error::Size));
             }
             self.filters += run;
             self.hashes += hashes * run;
             self.bit_bytes = (self.bit_bytes).saturating_add(bytes.saturating_mul(run));
             match self.expansion {
-                0 => return Ok(End::Full),
+                0 => return Ok(Some(Error::Full)),
                 1 => {}
                 expansion => {
                     self.capacity = (self.capacity.checked_mul(u64::from(expansion)))
@@ -82,7 +70,7 @@ impl Simulation {
                 }
             }
         }
-        Ok(End::Size)
+        Ok(Some(Error::Size))
     }
 
     /// Bytes of the bit array of filter `index` with the current capacity. `None` if its error rate is too small.
@@ -125,8 +113,12 @@ impl Simulation {
     }
 }
 
-/// Simulates a chain. Returns why it ended and the sum of the capacities.
-fn simulate(parameters: &Parameters, target: u64, max_size: u64) -> Result<(End, u64), Error> {
+/// Simulates a chain. Returns why it ended before `target`, and the sum of the capacities.
+fn simulate(
+    parameters: &Parameters,
+    target: u64,
+    max_size: u64,
+) -> Result<(Option<Error>, u64), Error> {
     parameters.check()?;
     let mut simulation = Simulation {
         error_rate: parameters.error_rate,
@@ -161,10 +153,6 @@ pub(super) fn max_scaled_capacity(parameters: &Parameters, max_size: u64) -> Res
 /// The error that stops the growth: [`Error::Size`], [`Error::ErrorRate`], [`Error::Capacity`], or [`Error::Full`] if the
 /// expansion is 0.
 pub fn check_scales_to(parameters: &Parameters, target: u64, max_size: u64) -> Result<(), Error> {
-    match simulate(parameters, target, max_size)? {
-        (End::Reached, _) => Ok(()),
-        (End::ErrorRate, _) => Err(Error::ErrorRate),
-        (End::Size, _) => Err(Error::Size),
-        (End::Full, _) => Err(Error::Full),
-    }
+    let (end, _) = simulate(parameters, target, max_size)?;
+    end.map_or(Ok(()), Err)
 }

@@ -22,16 +22,6 @@ const HEADER_FIXED_BYTES: usize = 8 + 4 + 8 + 8 + 1 + 8 + 8 + 4;
 /// Bytes of each filter in a header.
 const HEADER_FILTER_BYTES: usize = 8 + BLOB_HEADER_BYTES;
 
-/// The stored parameters of a chain, not validated.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ChainParts {
-    pub(super) filters: u64,
-    pub(super) expansion: u64,
-    pub(super) error_rate: f64,
-    pub(super) tightening: f64,
-    pub(super) seed_is_random: bool,
-}
-
 /// The stored numbers of a filter, not validated. The header of its bits is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FilterParts {
@@ -39,31 +29,6 @@ pub(super) struct FilterParts {
     /// Only the items of the newest filter are used: all others are full.
     pub(super) items: u64,
     pub(super) header: BlobHeader,
-}
-
-impl ChainParts {
-    /// Validates the parameters. Those of the filters are not set: the capacity and the seed.
-    pub(super) fn validate(&self) -> Result<Parameters, FormatError> {
-        let invalid = FormatError::Invalid;
-        // Each filter has at least one hash function.
-        if !(1..=MAX_TOTAL_HASHES).contains(&self.filters) {
-            return Err(invalid("number of filters out of range"));
-        }
-        for ratio in [self.error_rate, self.tightening] {
-            if !(ratio > 0.0 && ratio < 1.0) {
-                return Err(invalid("error rate or tightening ratio outside (0, 1)"));
-            }
-        }
-        Ok(Parameters {
-            capacity: 0,
-            error_rate: self.error_rate,
-            tightening: self.tightening,
-            expansion: u32::try_from(self.expansion)
-                .map_err(|_| invalid("expansion out of range"))?,
-            seed: FIXED_SEED,
-            seed_is_random: self.seed_is_random,
-        })
-    }
 }
 
 /// Validates the numbers of filters in order, without memory.
@@ -115,16 +80,12 @@ impl FilterChecks {
         } else {
             parts.capacity
         };
-        if items > parts.capacity {
-            return Err(FormatError::Invalid("more items than the capacity"));
-        }
+        refuse_if!(items > parts.capacity => "more items than the capacity");
         // Each filter with another seed would hash the item again.
         if *self.seed.get_or_insert(parts.header.seed) != parts.header.seed {
             return Err(FormatError::Invalid("the filters have different seeds"));
         }
-        if !allows_hashes(self.hashes, parts.header.hashes) {
-            return Err(FormatError::Invalid("too many hashes in total"));
-        }
+        refuse_if!(!allows_hashes(self.hashes, parts.header.hashes) => "too many hashes in total");
         self.checked += 1;
         self.capacity += parts.capacity;
         self.hashes += u64::from(parts.header.hashes);
@@ -142,9 +103,7 @@ impl FilterChecks {
 
     /// Checks that a chain that is marked as having the fixed seed has no other one.
     fn check_seed(&self, seed_is_random: bool) -> Result<(), FormatError> {
-        if !seed_is_random && !self.has_fixed_seed() {
-            return Err(FormatError::Invalid("the seed is not the fixed one"));
-        }
+        refuse_if!(!seed_is_random && !self.has_fixed_seed() => "the seed is not the fixed one");
         Ok(())
     }
 }
@@ -165,6 +124,36 @@ fn header_filters(
 }
 
 impl ValkeyChain {
+    /// A chain without filters with these stored parameters, which are validated. `filters` is the number of its filters.
+    pub(super) fn of_stored(
+        filters: u64,
+        expansion: u64,
+        [error_rate, tightening]: [f64; 2],
+        seed_is_random: bool,
+    ) -> Result<Self, FormatError> {
+        let invalid = FormatError::Invalid;
+        // Each filter has at least one hash function.
+        if !(1..=MAX_TOTAL_HASHES).contains(&filters) {
+            return Err(invalid("number of filters out of range"));
+        }
+        for ratio in [error_rate, tightening] {
+            if !(ratio > 0.0 && ratio < 1.0) {
+                return Err(invalid("error rate or tightening ratio outside (0, 1)"));
+            }
+        }
+        // The filters have the capacity and the seed.
+        let mut chain = Self::of(&Parameters {
+            capacity: 0,
+            error_rate,
+            tightening,
+            expansion: u32::try_from(expansion).map_err(|_| invalid("expansion out of range"))?,
+            seed: FIXED_SEED,
+            seed_is_random,
+        });
+        chain.layout.seed_is_random = seed_is_random;
+        Ok(chain)
+    }
+
     /// Appends a validated filter with its stored form.
     pub(super) fn push_blob(
         &mut self,
@@ -192,18 +181,13 @@ impl Stored for ValkeyChain {
         _: u16,
         max_size: &Option<u64>,
     ) -> Result<Self, FormatError> {
-        let parts = ChainParts {
-            filters: source.read_unsigned()?,
-            expansion: source.read_unsigned()?,
-            error_rate: source.read_double()?,
-            tightening: source.read_double()?,
-            seed_is_random: source.read_unsigned()? == 1,
-        };
-        let mut chain = Self::of(&parts.validate()?);
-        chain.layout.seed_is_random = parts.seed_is_random;
-        let mut checks = FilterChecks::new(parts.filters);
+        let (filters, expansion) = (source.read_unsigned()?, source.read_unsigned()?);
+        let ratios = [source.read_double()?, source.read_double()?];
+        let seed_is_random = source.read_unsigned()? == 1;
+        let mut chain = Self::of_stored(filters, expansion, ratios, seed_is_random)?;
+        let mut checks = FilterChecks::new(filters);
         let mut counted_bytes = 0u64;
-        for index in 0..parts.filters {
+        for index in 0..filters {
             let capacity = source.read_unsigned()?;
             checks.check_capacity(capacity)?;
             let items = if checks.is_at_newest() {
@@ -269,19 +253,11 @@ impl Stored for ValkeyChain {
         if !fields.skip(Self::HEADER_MARK) {
             return Err(invalid("not a header of this type"));
         }
-        let (expansion, error_rate, tightening) = (fields.u32()?, fields.f64()?, fields.f64()?);
+        let (expansion, ratios) = (fields.u32()?, [fields.f64()?, fields.f64()?]);
         let (flag, slots, items) = (fields.u8()?, fields.u64()?, fields.u64()?);
         let filters = fields.u32()?;
         let number = u64::from(filters);
-        let parts = ChainParts {
-            filters: number,
-            expansion: expansion.into(),
-            error_rate,
-            tightening,
-            seed_is_random: flag == 1,
-        };
-        let mut chain = Self::of(&parts.validate()?);
-        chain.layout.seed_is_random = parts.seed_is_random;
+        let mut chain = Self::of_stored(number, expansion.into(), ratios, flag == 1)?;
         if flag > 1 {
             return Err(invalid("unknown flag"));
         }

@@ -58,17 +58,11 @@ impl Window {
     /// # Errors
     /// [`WindowError`]; its variants are checked in order.
     pub fn new(ms: u64, panes: u64, finest: Option<u64>) -> Result<Self, WindowError> {
-        if !(1..=Self::MAX_MS).contains(&ms) {
-            return Err(WindowError::InvalidLength);
-        }
-        if !(1..=Self::MAX_PANES.min(ms)).contains(&panes) {
-            return Err(WindowError::InvalidPanes);
-        }
+        refuse_if!(!(1..=Self::MAX_MS).contains(&ms) => WindowError::InvalidLength);
+        refuse_if!(!(1..=Self::MAX_PANES.min(ms)).contains(&panes) => WindowError::InvalidPanes);
         let longest = ms.div_ceil(panes);
         let finest = finest.unwrap_or(longest);
-        if !(1..=longest).contains(&finest) {
-            return Err(WindowError::InvalidFinest);
-        }
+        refuse_if!(!(1..=longest).contains(&finest) => WindowError::InvalidFinest);
         let units = ms.div_ceil(finest);
         let is_uniform = finest == longest;
         let window = Self {

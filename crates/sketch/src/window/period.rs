@@ -62,9 +62,7 @@ impl Timeline {
         let window = self.window();
         let begin = from.max(window.start_of(self.panes_at(now).oldest()));
         let from = if period.is_past() { begin } else { from };
-        if from >= to {
-            return Err(PeriodError::Empty);
-        }
+        refuse_if!(from >= to => PeriodError::Empty);
         // Where there is no pane, a unit is one. Younger panes are not longer.
         let pane_of = |ms| {
             let first = window.pane_at(ms);
@@ -73,9 +71,7 @@ impl Timeline {
         };
         let first = pane_of(begin);
         let longest_ms = (first.end - first.first) * window.pane_ms();
-        if to - from < longest_ms {
-            return Err(PeriodError::ShorterThanPanes(longest_ms));
-        }
+        refuse_if!(to - from < longest_ms => PeriodError::ShorterThanPanes(longest_ms));
         Ok(match period.is_past() {
             true => Panes::part(first.first, Some(pane_of(to - 1).end)),
             false => self.panes_within(now, to - from),

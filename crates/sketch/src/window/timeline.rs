@@ -252,14 +252,8 @@ impl Timeline {
         let finest = T::HAS_LEVELS.then(|| source.read_unsigned());
         let window = Window::of::<T>(ms, panes, finest.transpose()?)
             .map_err(|_| FormatError::Invalid("the window is out of range"))?;
-        if window.panes() != panes {
-            return Err(FormatError::Invalid(
-                "the window has more panes than fill it",
-            ));
-        }
-        if newest > window.max_pane() {
-            return Err(FormatError::Invalid("the newest pane is out of range"));
-        }
+        refuse_if!(window.panes() != panes => "the window has more panes than fill it");
+        refuse_if!(newest > window.max_pane() => "the newest pane is out of range");
         Ok(Self { window, newest })
     }
 }

@@ -207,7 +207,7 @@ impl CuckooWindow {
         };
         self.sub_filters[index].delete(entry);
         self.deletes = self.deletes.saturating_add(1);
-        if self.sub_filters[index].live() == 0 {
+        if self.sub_filters[index].live == 0 {
             self.remove_empty();
         }
         true

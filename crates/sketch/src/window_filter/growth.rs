@@ -28,7 +28,7 @@ impl<K: Kind> WindowFilter<K> {
         let keep = self.kept_if_empty();
         let counted = self.sub_filters.iter().map(move |each| {
             let count = match all {
-                true => each.live(),
+                true => each.live,
                 false => each.count_of_all(live.oldest..stored.newest + 1),
             };
             (each, count)
@@ -59,12 +59,11 @@ impl<K: Kind> WindowFilter<K> {
             return Err(Error::Full);
         }
         let limit = if below_limit {
-            let used = kept
-                .clone()
-                .filter(|(each, count)| each.is_half_full_with(*count));
-            let used = used
-                .map(|(each, _)| each.size().limit)
-                .filter(|&used| used < limit);
+            // The limits of sub-filters that are at least half full.
+            let used = kept.clone().filter_map(|(each, count)| {
+                let own = each.size().limit;
+                (count >= own.div_ceil(2) && own < limit).then_some(own)
+            });
             (used.max().unwrap_or(0).saturating_mul(2))
                 .max(MIN_OVERFLOW_LIMIT)
                 .min(limit)

@@ -137,9 +137,7 @@ pub struct WindowFilter<K> {
 impl<K: Kind> WindowFilter<K> {
     /// An empty filter with one sub-filter.
     fn create(window: Window, parameters: Parameters, budget: Budget<'_>) -> Result<Self, Error> {
-        if !parameters.are_valid::<K>() {
-            return Err(Error::Parameters);
-        }
+        refuse_if!(!parameters.are_valid::<K>() => Error::Parameters);
         // The ring of panes.
         budget.request(Ticks::bytes(window.live_panes()))?;
         let mut filter = Self {
@@ -168,7 +166,7 @@ impl<K: Kind> WindowFilter<K> {
         let all = oldest == self.ticks.live().oldest;
         move |sub_filter| {
             if all {
-                sub_filter.live()
+                sub_filter.live
             } else {
                 sub_filter.count_of_all(oldest..newest + 1)
             }
@@ -370,7 +368,7 @@ impl<K: Kind> WindowFilter<K> {
         let keep = self.kept_if_empty();
         let mut index = 0;
         let removed = self.sub_filters.extract_if(.., |each| {
-            let kept = each.live() > 0 || keep == Some(index);
+            let kept = each.live > 0 || keep == Some(index);
             index += 1;
             !kept
         });
@@ -442,7 +440,7 @@ impl<K: Kind> Timed for WindowFilter<K> {
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> bool {
         let expired = self.expire_until(pane);
-        if expired == Some(true) && self.sub_filters.iter().any(|each| each.live() == 0) {
+        if expired == Some(true) && self.sub_filters.iter().any(|each| each.live == 0) {
             self.for_each_block(&mut changes.freed);
             self.remove_empty();
             self.for_each_block(&mut changes.allocated);

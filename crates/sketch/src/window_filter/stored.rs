@@ -73,9 +73,7 @@ impl<K: Kind> Stored for WindowFilter<K> {
             expansion: (source.read_small(4)?.try_into())
                 .map_err(|_| invalid("expansion out of range"))?,
         };
-        if !parameters.are_valid::<K>() {
-            return Err(invalid("parameters out of range"));
-        }
+        refuse_if!(!parameters.are_valid::<K>() => "parameters out of range");
         let deletes = source.read_unsigned()?;
         let live = LiveTicks {
             oldest: source.read_unsigned()?,
@@ -94,9 +92,7 @@ impl<K: Kind> Stored for WindowFilter<K> {
             kind: PhantomData,
         };
         let sub_filters = source.read_small(4)?;
-        if sub_filters > MAX_SUB_FILTERS as u64 {
-            return Err(invalid("number of sub-filters out of range"));
-        }
+        refuse_if!(sub_filters > MAX_SUB_FILTERS as u64 => "number of sub-filters out of range");
         for _ in 0..sub_filters {
             filter.load_sub_filter(source)?;
         }
@@ -124,7 +120,8 @@ impl<K: Kind> Stored for WindowFilter<K> {
             sink.write_unsigned(size.buckets);
             sink.write_unsigned(size.fingerprints);
             sink.write_unsigned(size.generation_ticks);
-            sub_filter.with_stored_counts(|counts| sink.write_fixed(counts));
+            let width = sub_filter.count_width();
+            (sub_filter.counts).with_stored(width, |counts| sink.write_fixed(counts));
             sink.write_array(&sub_filter.slots);
             sink.write_array(&sub_filter.generations);
         }

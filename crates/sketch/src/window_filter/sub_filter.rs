@@ -5,6 +5,7 @@ use super::slot::{LiveStates, SlotLayout, StoredTicks};
 use super::ticks::{LiveTicks, Ring, StoredRing, Width};
 use crate::buffer::Buffer;
 use crate::format::FormatError;
+use crate::hash::seeded_rows::{STEP, finalize};
 use crate::memory::OutOfMemory;
 use crate::prefetch::prefetch;
 use std::ops::Range;
@@ -48,7 +49,7 @@ pub struct SubFilter {
     /// Live entries per live tick, of the [`count_width`].
     pub counts: Ring,
     /// The sum of `counts`.
-    live: u64,
+    pub live: u64,
 }
 
 impl SubFilter {
@@ -76,9 +77,7 @@ impl SubFilter {
         let sum = sum
             .filter(|&sum| sum <= size.slots(bucket_size))
             .ok_or(BAD_ARRAYS)?;
-        if non_zero != counts.non_zero() {
-            return Err(BAD_ARRAYS);
-        }
+        refuse_if!(non_zero != counts.non_zero() => BAD_ARRAYS);
         let counts = counts.narrowed(count_width(&size, bucket_size))?;
         Ok(Self::with_counts(size, bucket_size, panes, counts, sum))
     }
@@ -135,17 +134,8 @@ impl SubFilter {
     }
 
     /// The width of the counts.
-    fn count_width(&self) -> Width {
+    pub fn count_width(&self) -> Width {
         count_width(&self.size(), self.layout.bucket_size)
-    }
-
-    /// Passes the live entries per live tick, as they are stored, to `save`.
-    pub fn with_stored_counts(&self, save: impl FnOnce(&[u8])) {
-        self.counts.with_stored(self.count_width(), save);
-    }
-
-    pub fn live(&self) -> u64 {
-        self.live
     }
 
     /// Whether it has as many live entries as its limit.
@@ -156,11 +146,6 @@ impl SubFilter {
     /// Whether so many live entries are as many as its limit.
     pub fn is_full_with(&self, live: u64) -> bool {
         live >= self.limit
-    }
-
-    /// Whether so many live entries are at least half as many as its limit.
-    pub fn is_half_full_with(&self, live: u64) -> bool {
-        live >= self.limit.div_ceil(2)
     }
 
     /// Live entries of a live tick.
@@ -425,14 +410,8 @@ fn high_product(fraction: u64, limit: u64) -> u64 {
     ((u128::from(fraction) * u128::from(limit)) >> 64) as u64
 }
 
-/// Spreads fingerprints over 64 bits (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA
-/// 2014: the finalizer of SplitMix64). Part of the data format.
+/// Spreads fingerprints over 64 bits. Part of the data format.
 #[inline(always)]
 fn mix(fingerprint: u64) -> u64 {
-    let mut z = fingerprint
-        .wrapping_add(1)
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    finalize(fingerprint.wrapping_add(1).wrapping_mul(STEP))
 }

@@ -65,27 +65,21 @@ impl Ticks {
         let LiveTicks { oldest, newest } = live;
         let next_tick = newest.checked_add(1).ok_or(BAD_TICKS)?;
         let count = next_tick.checked_sub(oldest).ok_or(BAD_TICKS)?;
-        if oldest == 0 || panes.non_zero() as u64 != count {
-            return Err(BAD_TICKS);
-        }
+        refuse_if!(oldest == 0 || panes.non_zero() as u64 != count => BAD_TICKS);
         let mut ticks = Self::new(oldest, panes.len())?;
         let mut next = *live_panes.start();
         for tick in oldest..=newest {
             // A pane of 0 in the ring is none.
             let pane = panes.get(tick).checked_sub(1).ok_or(BAD_TICKS)?;
-            if !(next..=*live_panes.end()).contains(&pane) {
-                return Err(BAD_TICKS);
-            }
+            refuse_if!(!(next..=*live_panes.end()).contains(&pane) => BAD_TICKS);
             ticks.begin(tick, pane);
             next = pane + 1;
         }
         // Ticks begin with 1, panes with 0, and each tick has a pane of its own. Without live ticks, the next tick has
         // the newest pane or a later one.
         let most = if count > 0 { next } else { *live_panes.end() };
-        match newest <= most {
-            true => Ok(ticks),
-            false => Err(BAD_TICKS),
-        }
+        refuse_if!(newest > most => BAD_TICKS);
+        Ok(ticks)
     }
 
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {

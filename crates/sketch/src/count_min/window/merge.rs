@@ -201,10 +201,9 @@ impl<'a> Plan<'a> {
             if is_large {
                 sum = sum.saturating_add(pane.largest::<C>());
             }
-            match is_large && (is_saturated || sum > C::MAX_COUNT) {
-                true => Err(CountMinError::MergeOverflow),
-                false => Ok(()),
-            }
+            let overflows = is_large && (is_saturated || sum > C::MAX_COUNT);
+            refuse_if!(overflows => CountMinError::MergeOverflow);
+            Ok(())
         };
         for &range in &self.ranges {
             match self.unchanged_pane(range) {
@@ -231,9 +230,7 @@ impl CountMinWindow {
         if self.timeline.window() != source.timeline.window() {
             return Err(CountMinError::WindowMismatch);
         }
-        if self.seed() != source.seed() {
-            return Err(CountMinError::SeedMismatch);
-        }
+        refuse_if!(self.seed() != source.seed() => CountMinError::SeedMismatch);
         Ok(())
     }
 

@@ -146,9 +146,7 @@ impl CountMinWindow {
 /// # Errors
 /// [`CountMinError::TooDeepForWindow`], [`CountMinError::InvalidDimensions`].
 fn check_array(dimensions: Dimensions, window: Window) -> Result<(), CountMinError> {
-    if dimensions.depth() > MAX_DEPTH {
-        return Err(CountMinError::TooDeepForWindow);
-    }
+    refuse_if!(dimensions.depth() > MAX_DEPTH => CountMinError::TooDeepForWindow);
     let max = match window.levels() {
         0 => MAX_ARRAY_BYTES,
         _ => MAX_MERGED_ARRAY_BYTES,

@@ -33,9 +33,7 @@ impl Pane {
             if entries.last().is_some_and(|last| last.hash >= hash) {
                 return Err(FormatError::Invalid("entries are not in order"));
             }
-            if count == 0 || count > total.min(C::MAX_COUNT) {
-                return Err(FormatError::Invalid("a count out of range"));
-            }
+            refuse_if!(count == 0 || count > total.min(C::MAX_COUNT) => "a count out of range");
             sum = sum.saturating_add(count);
             is_saturated |= count == C::MAX_COUNT;
             entries.push(Entry { hash, count });

@@ -69,8 +69,8 @@ impl WindowCache {
 impl Kept {
     /// Keeps the merges of live panes, and a compressed form to which samples can be added. Returns whether anything is kept.
     fn forget(&mut self, digest: &TDigestWindow, freed: &mut impl BlockVisitor) -> bool {
-        let (list, pane) = (digest.newest.samples.list(), digest.timeline.newest());
-        let nodes = self.compressed.nodes().key();
+        let (list, pane) = (digest.newest.samples.list, digest.timeline.newest());
+        let nodes = self.compressed.nodes.key;
         if nodes.is_none_or(|(of_list, of_pane, _)| (of_list, of_pane) != (list, pane)) {
             self.compressed.visit(freed);
             (self.key, self.compressed) = (None, Compressed::default());

@@ -109,9 +109,7 @@ impl TDigestWindow {
                 .is_ok()
         };
         let newest = TDigest::new(compression, Budget::new(&allows))?;
-        if newest.compression > MAX_WINDOW_COMPRESSION {
-            return Err(DigestError::CompressionTooLarge);
-        }
+        refuse_if!(newest.compression > MAX_WINDOW_COMPRESSION => DigestError::CompressionTooLarge);
         Ok(Self::with_newest(newest, Timeline::new::<Self>(window)?))
     }
 
@@ -167,7 +165,7 @@ impl TDigestWindow {
         while centroids.len() >= digest.capacity() {
             merge_lightest_if_full(&mut centroids, digest.capacity());
         }
-        let extent = compressed.extent();
+        let extent = compressed.extent;
         round_weights(&mut centroids, extent.weight);
         (digest.min, digest.max) = (extent.min, extent.max);
         digest.set_nodes(Nodes::of(&centroids, 0, digest.capacity())?);
@@ -273,7 +271,7 @@ impl TDigestWindow {
         let others_len = closed.len() + newest.centroids.elements().len();
         // Closed panes change only with the newest pane, and with it the last ones count. Other lists of samples have other numbers.
         let key = (
-            newest.samples.list(),
+            newest.samples.list,
             self.timeline.newest(),
             live.closed.len(),
         );

@@ -56,9 +56,7 @@ fn load_nodes(
 ) -> Result<(Extent, Vec<Centroid>), FormatError> {
     let (min, max) = (source.read_double()?, source.read_double()?);
     let len = usize::try_from(source.read_unsigned()?).unwrap_or(usize::MAX);
-    if len > max_len {
-        return Err(FormatError::Invalid("the number of nodes is out of range"));
-    }
+    refuse_if!(len > max_len => "the number of nodes is out of range");
     let mut extent = Extent::EMPTY;
     // Above one string, memory grows with the strings that are read.
     let mut nodes: Vec<Centroid> = with_capacity(len.min(NODES_OF_STRING))?;
@@ -75,9 +73,7 @@ fn load_nodes(
                 weight: i64::from_le_bytes(weight),
             };
             let is_in_order = nodes.last().is_none_or(|last| last.mean <= node.mean);
-            if !is_in_order || !node.mean.is_finite() {
-                return Err(FormatError::Invalid("the means are not in order"));
-            }
+            refuse_if!(!is_in_order || !node.mean.is_finite() => "the means are not in order");
             let sum = extent.weight.checked_add(node.weight);
             extent.weight = sum
                 .filter(|_| node.weight > 0)
@@ -92,11 +88,7 @@ fn load_nodes(
         }
         [] => min.to_bits() == extent.min.to_bits() && max.to_bits() == extent.max.to_bits(),
     };
-    if !is_around {
-        return Err(FormatError::Invalid(
-            "means are outside minimum and maximum",
-        ));
-    }
+    refuse_if!(!is_around => "means are outside minimum and maximum");
     (extent.min, extent.max) = (min, max);
     Ok((extent, nodes))
 }
@@ -117,9 +109,7 @@ impl ClosedPane {
     fn load(compression: u32, source: &mut dyn Source) -> Result<Self, FormatError> {
         let compressions = load_compressions(source)?;
         let (extent, mut nodes) = load_nodes(max_closed_nodes(compression), source)?;
-        if nodes.is_empty() || compressions == 0 {
-            return Err(FormatError::Invalid("a pane is not closed"));
-        }
+        refuse_if!(nodes.is_empty() || compressions == 0 => "a pane is not closed");
         if nodes.len() < nodes.capacity() {
             let mut centroids = with_capacity(nodes.len())?;
             centroids.append(&mut nodes);
@@ -205,9 +195,7 @@ impl Stored for TDigestWindow {
             .ok_or(FormatError::Invalid("the compression is out of range"))?;
         let load = |source: &mut dyn Source| ClosedPane::load(compression, source);
         let closed = PaneList::load(&timeline, source, load)?;
-        if closed.newest(&timeline).is_some() {
-            return Err(FormatError::Invalid("the newest pane is closed"));
-        }
+        refuse_if!(closed.newest(&timeline).is_some() => "the newest pane is closed");
         let newest = load_newest(compression, source)?;
         let mut weights = closed.all().iter().map(|pane| pane.content.extent.weight);
         let sum = weights.try_fold(newest.observations(), i64::checked_add);

@@ -376,9 +376,7 @@ fn grow<T>(
     }
     let capacity = capacity_for(len);
     // Numbers plus 1 have 32 bits.
-    if capacity > u32::MAX as usize {
-        return Err(OutOfMemory { bytes: u64::MAX });
-    }
+    refuse_if!(capacity > u32::MAX as usize => OutOfMemory { bytes: u64::MAX });
     budget.request((capacity as u64).saturating_mul(size_of::<T>() as u64))?;
     changes.freed.visit(vec);
     let reserved = reserve_exact(vec, capacity - vec.len());

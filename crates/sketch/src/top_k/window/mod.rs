@@ -472,9 +472,7 @@ fn sum_of_estimates<'a>(
 
 /// Checks that a step to a later pane takes bounded time (docs/operations.md, "Longest time of one command"); see [`TopKWindow::new`].
 fn check_limits(parameters: Parameters, window: Window) -> Result<(), TopKError> {
-    if u64::from(parameters.depth) > MAX_DEPTH {
-        return Err(TopKError::TooDeepForWindow);
-    }
+    refuse_if!(u64::from(parameters.depth) > MAX_DEPTH => TopKError::TooDeepForWindow);
     let max_bytes = match window.levels() {
         0 => MAX_TABLE_BYTES,
         _ => MAX_MERGED_TABLE_BYTES,
@@ -493,9 +491,7 @@ fn check_limits(parameters: Parameters, window: Window) -> Result<(), TopKError>
     };
     let candidates = u64::from(parameters.k) * lists;
     let work = candidates.saturating_mul(CANDIDATE_WORK + ESTIMATE_WORK * (panes / 2));
-    if work > MAX_STEP_WORK {
-        return Err(TopKError::TooManyCandidates);
-    }
+    refuse_if!(work > MAX_STEP_WORK => TopKError::TooManyCandidates);
     Ok(())
 }
 

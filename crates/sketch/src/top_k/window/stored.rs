@@ -33,16 +33,12 @@ impl Pane {
         let total = source.read_unsigned()?;
         let table = Table::from(source.read_array(table_bytes)?);
         let len = source.read_unsigned()?;
-        if len > max_listed as u64 {
-            return Err(TOO_MANY_LISTED);
-        }
+        refuse_if!(len > max_listed as u64 => TOO_MANY_LISTED);
         let mut listed = with_capacity(max_listed)?;
         let mut next = 0;
         for _ in 0..len {
             let number = u32::try_from(source.read_unsigned()?).map_err(|_| BAD_NUMBER)?;
-            if number < next {
-                return Err(BAD_NUMBER);
-            }
+            refuse_if!(number < next => BAD_NUMBER);
             listed.push(number);
             next = number.checked_add(1).ok_or(BAD_NUMBER)?;
         }
@@ -57,17 +53,12 @@ impl Pane {
 impl TopKWindow {
     /// Adds a stored candidate with its sum.
     fn load_candidate(&mut self, item: &[u8], closed: u64) -> Result<(), FormatError> {
-        if closed > MAX_SUM {
-            return Err(FormatError::Invalid("a sum is out of range"));
-        }
-        if !self.candidates.has_room(item.len()) {
-            return Err(FormatError::Invalid("the candidates have too many bytes"));
-        }
+        refuse_if!(closed > MAX_SUM => "a sum is out of range");
+        refuse_if!(!self.candidates.has_room(item.len()) => "the candidates have too many bytes");
         let hash = self.hash(item).of_seed();
-        match self.candidates.load(item, hash, closed)? {
-            true => Ok(()),
-            false => Err(FormatError::Invalid("a candidate is stored twice")),
-        }
+        let is_new = self.candidates.load(item, hash, closed)?;
+        refuse_if!(!is_new => "a candidate is stored twice");
+        Ok(())
     }
 
     /// Checks the loaded panes, and that something contains each candidate. Stores in the candidates what does.
@@ -79,17 +70,13 @@ impl TopKWindow {
             if has_newest && !content.listed.is_empty() {
                 return Err(FormatError::Invalid("the newest pane lists candidates"));
             }
-            if !has_newest && content.total == 0 {
-                return Err(FormatError::Invalid("a closed pane has no counts"));
-            }
+            refuse_if!(!has_newest && content.total == 0 => "a closed pane has no counts");
             let is_finest = self.timeline.level_of(*first) == Some(0);
             if !is_finest && content.listed.len() > self.parameters.k as usize {
                 return Err(TOO_MANY_LISTED);
             }
             for &number in &content.listed {
-                if number >= candidates.len() {
-                    return Err(BAD_NUMBER);
-                }
+                refuse_if!(number >= candidates.len() => BAD_NUMBER);
                 candidates.apart_mut(number).lists += 1;
             }
         }
@@ -97,41 +84,26 @@ impl TopKWindow {
             for position in 0..members.elements.len() {
                 let (count, number_plus_1) = members.elements.get(position);
                 let Some(number) = number_plus_1.checked_sub(1) else {
-                    if count > 0 {
-                        return Err(FormatError::Invalid("a count has no candidate"));
-                    }
+                    refuse_if!(count > 0 => "a count has no candidate");
                     continue;
                 };
-                if number >= candidates.len() {
-                    return Err(BAD_NUMBER);
-                }
+                refuse_if!(number >= candidates.len() => BAD_NUMBER);
                 let slot = &mut candidates.get_mut(number).positions[members.heap as usize];
-                if *slot != NONE {
-                    return Err(FormatError::Invalid("a candidate is in a heap twice"));
-                }
+                refuse_if!(*slot != NONE => "a candidate is in a heap twice");
                 // A position is below k, which has 32 bits.
                 *slot = position as u32;
             }
         }
         let is_listed = |number: &u32| candidates.apart(*number).lists > 0;
         for number in (0..candidates.len()).skip_while(is_listed) {
-            if candidates.is_unused(number) {
-                return Err(FormatError::Invalid("nothing contains a candidate"));
-            }
-            if is_listed(&number) {
-                return Err(FormatError::Invalid(
-                    "a listed candidate is not before the others",
-                ));
-            }
+            refuse_if!(candidates.is_unused(number) => "nothing contains a candidate");
+            refuse_if!(is_listed(&number) => "a listed candidate is not before the others");
             // Only an addition to the newest pane adds such candidates.
-            if !has_newest {
-                return Err(FormatError::Invalid("no pane contains a candidate"));
-            }
+            refuse_if!(!has_newest => "no pane contains a candidate");
         }
-        match has_newest || self.heap.iter().next().is_none() {
-            true => Ok(()),
-            false => Err(FormatError::Invalid("the newest pane has no table")),
-        }
+        let has_members = self.heap.iter().next().is_some();
+        refuse_if!(!has_newest && has_members => "the newest pane has no table");
+        Ok(())
     }
 }
 
