@@ -124,7 +124,7 @@ def running(directory, *arguments, module=None):
             process.kill()
             process.wait()
         text = (directory / "log").read_text()
-        assert "ddress already in use" in text, text
+        assert "already in use" in text, text
     raise AssertionError("no free port")
 
 
