@@ -68,7 +68,7 @@ apt_install() {
     # shellcheck disable=SC2016
     as_root flock /run/lock/roughly-install sh -c '
         policy=/usr/sbin/policy-rc.d line="# Temporary, of the installation of packages for Roughly."
-        if [ ! -e $policy ] || grep -qxF "$line" $policy; then
+        if [ ! -e $policy ] || grep -xF "$line" $policy > /dev/null; then
             trap "rm -f $policy" EXIT
             trap "exit 1" HUP INT TERM
             printf "#!/bin/sh\n%s\nexit 101\n" "$line" > $policy && chmod 755 $policy
