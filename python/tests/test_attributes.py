@@ -141,13 +141,12 @@ def test_capacities_of_loaded_filters_are_those_of_their_creation(client):
     sketch = roughly.load(client.dump("k"))
     assert (sketch.capacity, sketch.error_rate, sketch.count) == (100, 0.01, len(sketch))
     assert sketch.info()["Capacity"] > 1000
-    # The name of the setting has a prefix on newer servers.
-    [setting] = client.config_get("*bf-new-keys")
-    client.config_set(setting, "valkey-bloom")
+    # All servers accept the name with the prefix.
+    client.config_set("bf.bf-new-keys", "valkey-bloom")
     try:
         client.execute_command("BF.RESERVE", "v", 0.02, 300, "EXPANSION", 3)
     finally:
-        client.config_set(setting, "redisbloom")
+        client.config_set("bf.bf-new-keys", "redisbloom")
     valkey = roughly.load(client.dump("v"))
     assert (valkey.capacity, valkey.error_rate, valkey.expansion) == (300, 0.02, 3)
     assert valkey == valkey.copy() and valkey != sketch

@@ -96,11 +96,10 @@ def test_recorded_commands_create_the_recorded_payloads():
 
 @pytest.fixture
 def valkey_client(client):
-    # The name of the setting has a prefix on newer servers.
-    [setting] = client.config_get("*bf-new-keys")
-    client.config_set(setting, "valkey-bloom")
+    # All servers accept the name with the prefix.
+    client.config_set("bf.bf-new-keys", "valkey-bloom")
     yield client
-    client.config_set(setting, "redisbloom")
+    client.config_set("bf.bf-new-keys", "redisbloom")
 
 
 @pytest.mark.parametrize(
@@ -147,13 +146,12 @@ def test_filters_are_those_of_the_server(valkey_client, parameters, options):
     ],
 )
 def test_parameters_out_of_range_have_the_texts_of_the_server(valkey_client, parameters, arguments):
-    [replies] = valkey_client.config_get("*bf-replies")
-    valkey_client.config_set(replies, "valkey-bloom")
+    valkey_client.config_set("bf.bf-replies", "valkey-bloom")
     try:
         with pytest.raises(redis.ResponseError) as theirs:
             valkey_client.execute_command("BF.RESERVE", "k", *arguments)
     finally:
-        valkey_client.config_set(replies, "redisbloom")
+        valkey_client.config_set("bf.bf-replies", "redisbloom")
     with pytest.raises(ValueError) as ours:
         roughly.BloomFilter(valkey=True, **parameters)
     assert str(ours.value) == str(theirs.value).removeprefix("ERR ")
