@@ -111,6 +111,7 @@ if [ $# -eq 0 ]; then
     # Both build the same sources; a new build with other optimizations would take minutes.
     program cargo << LINES
 #!/bin/sh
+[ "\$*" != --version ] || exec '$(command -v cargo)' --version
 [ "\$*" = "build --release --lib" ] || exit 2
 mkdir -p target/release && cp "$module" target/release/libroughly.so
 LINES

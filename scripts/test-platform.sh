@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the module for TARGET (scripts/targets.sh): unit tests and models as programs of TARGET, and server tests on a
+# Tests the module for TARGET (scripts/targets.sh): unit tests as programs of TARGET, and server tests on a
 # server of TARGET. If this machine has another processor, servers and tests run in an emulator (scripts/fetch.sh emulator), and only
 # tests run whose result depends on the processor: each_platform of the server tests, and the unit tests of hashes, numbers and stored
 # bytes.
@@ -18,7 +18,7 @@ cd "$(dirname "$0")/.."
 . scripts/targets.sh
 target=${1:?the first argument is a target}
 shift
-unit_tests=(test-all --quiet --lib --test models)
+unit_tests=(test-all --quiet --lib)
 server_tests=(--skip once:: --skip each_server::)
 say() {
     echo "test-platform: $*" >&2
