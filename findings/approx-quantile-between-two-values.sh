@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# DuckDB 2.0.1: approx_quantile of a column with two values returns others.
+# DuckDB 2.0.1: approx_quantile of a column with two values returns other values.
 #
 # 500 rows are 0 and 500 are 1000. approx_quantile(x, .49) is 0.000518, and .501 is 597.5. The exact function quantile_cont returns 0 and
 # 1000.

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # ClickHouse 26.9.2 (chdb 4.4.0): quantileTDigest returns a time before the first one.
 #
-# Eleven times, one second apart, begin at 22:13:21. The median is 22:13:20, and quantileExact returns 22:13:26. The digest stores means of
-# 32 bits, which are 128 seconds apart at the Unix times of today.
+# Eleven times, one second apart, begin at 22:13:21. The median is 22:13:20, and quantileExact returns 22:13:26. The digest stores means as
+# floats of 32 bits, and two such floats near a current Unix time are 128 seconds apart.
 cd "$(dirname "$0")"
 . lib/packages.sh
 python_with chdb==4.4.0 <<'END'

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# pybloom_live 4.0.0 (Python): the copy of a full Bloom filter has the length 0, and accepts as many items again.
+# pybloom_live 4.0.0 (Python): the copy of a full Bloom filter has the length 0 and accepts as many additional items.
 #
 # A filter for 1,000 items with an error rate of 1 % refuses further items. Its copy contains all of its items, but copy() sets the
-# number of items to 0: it accepts more than 1,000 others, and then finds 18 % of the items that were never added.
+# number of items to 0: it accepts more than 1,000 additional items, and then finds 18 % of the items that were never added.
 cd "$(dirname "$0")"
 . lib/packages.sh
 python_with pybloom_live==4.0.0 <<'END'

@@ -2,7 +2,7 @@
 # fastbloom_rs 0.5.10 (Python): an item that was added 20 times and removed 15 times is not in a counting Bloom filter.
 #
 # A counter has 4 bits and stops at 15, so that five of the additions are lost, and the 15th removal makes the item absent. Fan et al. (2000,
-# "Summary cache") expect such counts of chance collisions only; one frequent item is enough.
+# "Summary cache") expect such counts from random collisions only; one frequent item is enough.
 cd "$(dirname "$0")"
 . lib/packages.sh
 python_with fastbloom_rs==0.5.10 <<'END'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # cuckoo-filter 1.1.4 (npm): the package cannot be loaded, because it does not declare the package cbor-js that it needs.
 #
-# It declares borc for the same format. With cbor-js 0.1.0 installed beside it, it works.
+# It declares borc for the same format. It works if cbor-js 0.1.0 is installed as well.
 cd "$(dirname "$0")"
 . lib/packages.sh
 program() {

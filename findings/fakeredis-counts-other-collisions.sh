@@ -2,7 +2,7 @@
 # fakeredis 2.41.0 (Python): CMS.INITBYPROB creates one row, where RedisBloom creates seven.
 #
 # With an error of 0.001 and a probability of 0.01, RedisBloom 2.8.2 has a depth of 7. The count-min sketch of fakeredis has a depth of 1,
-# so that tests with it see other collisions; it accepts an increment of -1, too.
+# so that tests with it have other collisions. It also accepts an increment of -1.
 cd "$(dirname "$0")"
 . lib/packages.sh
 redisbloom

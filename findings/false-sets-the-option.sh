@@ -2,7 +2,7 @@
 # redis-py 8.1.0 and coredis 6.9.0 (Python): an option that is set to False is sent to the server, which turns it on.
 #
 # tdigest.merge(…, override=False) of coredis deletes the three samples of the destination. bf().create(…, noScale=False) of redis-py creates
-# a filter that refuses the eleventh item, and bf().insert(…, noCreate=False) does not create the key. Only None leaves these options out.
+# a filter that refuses the eleventh item, and bf().insert(…, noCreate=False) does not create the key. Only None omits them.
 cd "$(dirname "$0")"
 . lib/packages.sh
 redisbloom

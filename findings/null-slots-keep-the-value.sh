@@ -2,8 +2,8 @@
 # polars 2.1.0, pyarrow 26.0.1 and duckdb 2.0.1: a value that is replaced by null can stay in the data that other programs receive.
 #
 # The text of a column is set to null. The array that polars exports, and the result of pyarrow.compute.if_else, still have the text in
-# their data buffer; only the validity bit differs. The array of DuckDB has zeros or nothing. Arrow leaves the contents of null slots
-# undefined, so that a reader must test the validity before it reads a slot.
+# their data buffer; only the validity bit differs. The array of DuckDB has zeros or no bytes there. Arrow does not define the contents of
+# null slots, so that a reader must test the validity before it reads a slot.
 cd "$(dirname "$0")"
 . lib/packages.sh
 python_with polars==2.1.0 pyarrow==26.0.1 duckdb==2.0.1 <<'END'

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # On a busy machine, Redis with I/O threads can reply before it writes a command to the append-only file, also with `appendfsync always`. If
-# the process ends between both, an acknowledged write is lost. WAITAOF waits for the file.
+# the process ends between the two, an acknowledged write is lost. WAITAOF waits for the file.
 #
 # Redis 8.6.3 (Debian experimental), io-threads 4, appendfsync always, one client, SET, two processors and eight busy processes: after 0 to
 # 1,371 of 3,000 replies, the file lacked the command. With WAITAOF 1 0 0 after each command, or without I/O threads: never.
 # Redis 8.0.2 and Valkey 9.1.2 with I/O threads: never (3,000 replies each).
 #
-# The script downloads the server into target/servers. It repeats the measurement until it sees a case, 50 times at most.
+# The script downloads the server into target/servers. It repeats the measurement until it finds a case, at most 50 times.
 root=$(dirname "$(realpath "$0")")/..
 . "$root/findings/lib/packages.sh"
 

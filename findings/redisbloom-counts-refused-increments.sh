@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# RedisBloom 2.8.2: the count of CMS.INFO has increments that were refused.
+# RedisBloom 2.8.2: the count of CMS.INFO includes increments that were refused.
 #
 # A counter has 32 bits. CMS.INCRBY beyond 2^32 - 1 replies with an error, CMS.QUERY stays at 4294967295, and the count of CMS.INFO is
 # 4294967300.
