@@ -20,9 +20,6 @@ pub fn listed(heading: &str) -> impl Iterator<Item = &'static str> {
 pub const HEADINGS: [&str; 2] = ["## On every server", "## Active defragmentation"];
 
 /// Records that a type has an ability on the server under test. Call it after all checks of the ability.
-///
-/// # Panics
-/// If the page does not list the ability.
 pub fn record(ability: &str, type_name: &str) {
     let mut names = HEADINGS.into_iter().flat_map(listed);
     assert!(

@@ -5,36 +5,24 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// The path of handler.c: runs commands from inside keyspace events.
-///
-/// # Panics
-/// As [`compile`].
 pub fn handler() -> &'static str {
     static MODULE: OnceLock<String> = OnceLock::new();
     MODULE.get_or_init(|| compile("handler"))
 }
 
 /// The path of contexts.c: runs commands in each kind of context.
-///
-/// # Panics
-/// As [`compile`].
 pub fn contexts() -> &'static str {
     static MODULE: OnceLock<String> = OnceLock::new();
     MODULE.get_or_init(|| compile("contexts"))
 }
 
 /// The path of names.c: registers the names of its arguments.
-///
-/// # Panics
-/// As [`compile`].
 pub fn names() -> &'static str {
     static MODULE: OnceLock<String> = OnceLock::new();
     MODULE.get_or_init(|| compile("names"))
 }
 
 /// The path of no_fork.c, a library for `LD_PRELOAD`: lets fork fail.
-///
-/// # Panics
-/// As [`compile`].
 pub fn no_fork() -> &'static str {
     static LIBRARY: OnceLock<String> = OnceLock::new();
     LIBRARY.get_or_init(|| compile("no_fork"))
@@ -42,9 +30,6 @@ pub fn no_fork() -> &'static str {
 
 /// Compiles a module, once per run, with the C compiler in `ROUGHLY_CC` (default: `cc`, which
 /// `scripts/install.sh build` installs). Returns its path.
-///
-/// # Panics
-/// If the compilation fails.
 fn compile(name: &str) -> String {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/modules");
     let source = sources.join(format!("{name}.c"));

@@ -96,9 +96,6 @@ pub fn all() -> Vec<CommandPage> {
 }
 
 /// The page of a command.
-///
-/// # Panics
-/// If no title has the command.
 pub fn find<'a>(pages: &'a [CommandPage], command: &str) -> &'a CommandPage {
     let known = [command.to_owned()];
     let mut pages = pages.iter();

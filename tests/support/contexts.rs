@@ -51,9 +51,6 @@ pub fn is_of_stream(kind: &str, version: Version) -> bool {
 /// Runs a command in a context of a kind, with flags of `RedisModule_Call`, for a connection. Returns the reply in RESP2, or
 /// `refused` if the server did not run the command, and the connection, unless its end is the kind: a server finds a client by
 /// its id as long as the client is connected.
-///
-/// # Panics
-/// If the module refuses the kind, or no reply arrives.
 pub fn run(
     server: &mut Server,
     sender: Option<&Server>,
@@ -84,9 +81,6 @@ pub fn run(
 }
 
 /// Waits for the reply of the command that another server has sent, in RESP2.
-///
-/// # Panics
-/// If no reply arrives.
 pub fn wait_for_reply(server: &mut Server, what: &str) -> String {
     wait(server, what, None)
 }

@@ -5,9 +5,6 @@ use super::resp::Connection;
 use std::time::Duration;
 
 /// CPU time of the server's main thread since its start. Includes a part of this INFO command.
-///
-/// # Panics
-/// If INFO has no such fields.
 pub fn of_main_thread(connection: &mut Connection) -> Duration {
     let reply = connection.call("INFO cpu");
     let text = String::from_utf8_lossy(reply.text().expect("a text")).into_owned();

@@ -11,9 +11,6 @@ const MAX_LIFE: Duration = Duration::from_millis(40);
 ///
 /// Redis 7.0 deletes the key if its time is over before PEXPIRE ends. With a time of 1 ms, this happened to one key of 3000, when a
 /// millisecond ended during the command. Then another key is created, which lives longer.
-///
-/// # Panics
-/// If the key was not created.
 pub fn create_expired(
     connection: &mut Connection,
     key: &str,

@@ -31,9 +31,6 @@ pub struct MainThread {
 
 impl MainThread {
     /// That of the server of a connection.
-    ///
-    /// # Panics
-    /// If INFO does not have the process id.
     pub fn of(connection: &mut Connection) -> Self {
         let info = connection.call("INFO server");
         let info = String::from_utf8_lossy(info.text().expect("a text")).into_owned();
@@ -46,9 +43,6 @@ impl MainThread {
 
     /// The CPU time that the thread has used, in nanoseconds. Waits until the thread sleeps, so that the work after the last
     /// reply is included.
-    ///
-    /// # Panics
-    /// If /proc does not have it.
     pub fn ns(self) -> u64 {
         loop {
             let before = self.read("schedstat");
@@ -61,9 +55,6 @@ impl MainThread {
     }
 
     /// How often the operating system had to provide a page of memory, of any size, since the thread began.
-    ///
-    /// # Panics
-    /// If /proc does not have it.
     pub fn page_faults(self) -> u64 {
         self.stat(7).parse().expect("a number of page faults")
     }

@@ -1,4 +1,7 @@
 //! Support for tests with real servers: starts servers, and connects to them without converting replies.
+//!
+//! Functions that do not return a `Result` panic if they fail or take too long. The message has the end of the server's log, if a
+//! server failed.
 
 #![allow(dead_code)] // Each test program uses a part of this module.
 

@@ -4,9 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 /// Checks that two lists have the same names, each as often, in any order. A failure prints only the names that differ.
-///
-/// # Panics
-/// If they differ.
 #[track_caller]
 pub fn assert_same_names<F: Display, E: Display>(
     found: impl IntoIterator<Item = F>,

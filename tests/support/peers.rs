@@ -4,9 +4,6 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 /// RedisBloom 2.8.2: the file in `ROUGHLY_REDISBLOOM`, by default the one that `scripts/fetch.sh redisbloom` fetches.
-///
-/// # Panics
-/// If it is missing.
 pub fn redisbloom() -> PathBuf {
     env::var_os("ROUGHLY_REDISBLOOM").map_or_else(
         || fetched("2.8.2"),
@@ -20,9 +17,6 @@ pub fn redisbloom() -> PathBuf {
 }
 
 /// RedisBloom 2.6.12, which `scripts/fetch.sh redisbloom 2.6.12` fetches.
-///
-/// # Panics
-/// If it is missing.
 pub fn redisbloom_2_6() -> PathBuf {
     fetched("2.6.12")
 }
@@ -36,9 +30,6 @@ fn fetched(version: &str) -> PathBuf {
 }
 
 /// valkey-bloom: the file in `ROUGHLY_VALKEY_BLOOM`.
-///
-/// # Panics
-/// If the variable is not set, or the file is missing.
 pub fn valkey_bloom() -> PathBuf {
     let file = env::var_os("ROUGHLY_VALKEY_BLOOM").unwrap_or_default();
     existing(

@@ -72,9 +72,6 @@ impl Reply {
     }
 
     /// The integers of an array.
-    ///
-    /// # Panics
-    /// If the reply is no array.
     pub fn integers(&self) -> Vec<i64> {
         let items = self.items().unwrap_or_else(|| panic!("no array: {self}"));
         items.iter().filter_map(Self::integer).collect()
@@ -86,9 +83,6 @@ impl Reply {
     }
 
     /// The integer in a field.
-    ///
-    /// # Panics
-    /// If there is none.
     pub fn number(&self, field: &str) -> i64 {
         let number = self.field(field).and_then(Self::integer);
         number.unwrap_or_else(|| panic!("no number {field}: {self}"))
@@ -248,9 +242,6 @@ impl Connection {
     }
 
     /// Sends a command, with arguments separated by spaces, and waits for its reply.
-    ///
-    /// # Panics
-    /// If the connection breaks or no reply arrives in time.
     pub fn call(&mut self, command: &str) -> Reply {
         self.send(&command.split(' ').collect::<Vec<_>>())
     }
@@ -300,9 +291,6 @@ impl Connection {
     }
 
     /// The payload that DUMP replies.
-    ///
-    /// # Panics
-    /// If the key is missing.
     pub fn payload(&mut self, key: &str) -> Vec<u8> {
         match self.send(&["DUMP", key]) {
             Reply::Bulk(payload) => payload,
@@ -324,9 +312,6 @@ impl Connection {
     }
 
     /// Sends a command with arbitrary bytes as arguments and waits for its reply.
-    ///
-    /// # Panics
-    /// As [`Connection::call`].
     pub fn send(&mut self, arguments: &[impl AsRef<[u8]>]) -> Reply {
         self.try_send(arguments).unwrap_or_else(|error| {
             let name = arguments.first().map_or(&b""[..], AsRef::as_ref);

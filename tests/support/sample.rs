@@ -23,9 +23,6 @@ impl Sample {
     }
 
     /// The sample of this run.
-    ///
-    /// # Panics
-    /// If the variable does not have three numbers, or the part is not below the number of parts.
     pub fn of_run() -> Self {
         let Ok(text) = env::var("ROUGHLY_SAMPLE") else {
             return Self::new(0, 0, 1);

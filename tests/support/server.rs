@@ -133,9 +133,6 @@ impl Options {
     }
 
     /// Starts the server and waits until it replies to PING.
-    ///
-    /// # Panics
-    /// If it does not start. The message contains the end of its log.
     pub fn start(self) -> Server {
         self.try_start()
             .unwrap_or_else(|log| panic!("the server did not start; its log ends:\n{log}"))
@@ -246,9 +243,6 @@ impl Server {
 
     /// Limits the size of files that a server with [`Options::tolerates_file_limit`] writes; no limit if `None`. A write
     /// across the limit is short, and further ones fail.
-    ///
-    /// # Panics
-    /// If `prlimit` fails.
     pub fn limit_files(&self, bytes: Option<u64>) {
         let limit = bytes.map_or("unlimited".to_owned(), |bytes| bytes.to_string());
         let set = Command::new("prlimit")
@@ -259,9 +253,6 @@ impl Server {
     }
 
     /// Opens a connection that does not convert replies.
-    ///
-    /// # Panics
-    /// If the connection fails. The message contains the end of the log.
     pub fn connect(&self, protocol: Protocol) -> Connection {
         Connection::open(self.port, protocol)
             .unwrap_or_else(|error| panic!("no connection: {error}\n{}", self.log_tail()))
@@ -310,9 +301,6 @@ impl Server {
     }
 
     /// The value of a numeric field of INFO.
-    ///
-    /// # Panics
-    /// If there is no such field, or it is not a number.
     pub fn info_number(&self, field: &str) -> i64 {
         let text = self.info(field);
         text.and_then(|text| text.parse().ok())
@@ -333,9 +321,6 @@ impl Server {
     }
 
     /// Rewrites the append-only file and waits until it ends. Returns whether it succeeded.
-    ///
-    /// # Panics
-    /// If the server refuses the command.
     pub fn rewrite_aof(&mut self) -> bool {
         // An automatic rewrite may be in progress.
         self.wait_until("the rewrite to start", |server| {
@@ -348,9 +333,6 @@ impl Server {
     }
 
     /// Waits until no rewrite of the append-only file is running or scheduled. Returns whether the last one succeeded.
-    ///
-    /// # Panics
-    /// If that takes too long.
     pub fn wait_for_rewrite(&mut self) -> bool {
         // In this order: a scheduled rewrite can start between the two replies.
         self.wait_until("the rewrite", |server| {
@@ -362,9 +344,6 @@ impl Server {
     }
 
     /// Resident memory of the process (VmRSS) in bytes.
-    ///
-    /// # Panics
-    /// If /proc does not exist.
     pub fn resident_bytes(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("a status");
         let kilobytes = status
@@ -392,9 +371,6 @@ impl Server {
 
     /// Stops the server with SHUTDOWN (which saves if the server has save points) and starts it again in the same
     /// directory, on the same port, with the same options.
-    ///
-    /// # Panics
-    /// If it does not stop or start.
     pub fn restart(&mut self) {
         self.shut_down();
         self.relaunch();
@@ -407,9 +383,6 @@ impl Server {
     }
 
     /// Starts a server that was killed, with other options: it loads the files in its directory.
-    ///
-    /// # Panics
-    /// If it does not start.
     pub fn relaunch_with(&mut self, options: Options) {
         self.options = options;
         self.relaunch();
@@ -487,9 +460,6 @@ impl Server {
     }
 
     /// Starts a server that was killed or shut down, in the same directory, on the same port.
-    ///
-    /// # Panics
-    /// If it does not start.
     pub fn relaunch(&mut self) {
         let start = Instant::now();
         loop {
@@ -510,9 +480,6 @@ impl Server {
     }
 
     /// Stops the server with SHUTDOWN and waits until it has ended. Keeps the directory.
-    ///
-    /// # Panics
-    /// If the server refuses, or does not end in time.
     pub fn shut_down(&mut self) {
         // A server refuses while it writes its first append-only file, which it also does after a synchronization.
         if self.info("aof_enabled").as_deref() == Some("1") {
@@ -534,9 +501,6 @@ impl Server {
     }
 
     /// Makes this server a replica of `primary` and waits until the initial synchronization is complete.
-    ///
-    /// # Panics
-    /// If that takes too long.
     pub fn replicate(&mut self, primary: &Server) {
         let reply = self.call(&format!("REPLICAOF 127.0.0.1 {}", primary.port));
         assert!(reply.is_ok(), "REPLICAOF replied {reply}");
@@ -546,9 +510,6 @@ impl Server {
     }
 
     /// Waits until the replica has applied all writes of this server so far.
-    ///
-    /// # Panics
-    /// If that takes too long.
     pub fn wait_for_replica(&mut self, replica: &Server) {
         self.wait_until("the replica to catch up", |primary| {
             let sent = primary.info("master_repl_offset");
@@ -557,9 +518,6 @@ impl Server {
     }
 
     /// Makes its replica `to` the primary, and waits until this server has become a synchronized replica of it.
-    ///
-    /// # Panics
-    /// If the server refuses, or that takes too long.
     pub fn fail_over(&mut self, to: &mut Server) {
         self.wait_until("an online replica", |from| {
             let reply = from.call(&format!("FAILOVER TO 127.0.0.1 {}", to.port));
@@ -578,9 +536,6 @@ impl Server {
 
     /// Waits until the append-only file has the commands before this call: a server with I/O threads can reply before it writes them
     /// (findings/redis-replies-before-it-logs.sh).
-    ///
-    /// # Panics
-    /// If it has not in time.
     pub fn wait_until_logged(&self) {
         let start = Instant::now();
         while self.info_number("aof_buffer_length") > 0 {
@@ -594,9 +549,6 @@ impl Server {
     }
 
     /// Waits until a condition is true.
-    ///
-    /// # Panics
-    /// If it is not true in time. The message contains `what` and the end of the log.
     pub fn wait_until(&mut self, what: &str, mut condition: impl FnMut(&mut Self) -> bool) {
         let start = Instant::now();
         while !condition(self) {
@@ -818,9 +770,6 @@ pub fn fetched(name: &str) -> PathBuf {
 }
 
 /// The server program to test with.
-///
-/// # Panics
-/// If no server is found.
 pub fn server_program() -> OsString {
     if let Some(program) = std::env::var_os("ROUGHLY_SERVER") {
         // Cargo runs tests in the package directory, so a relative path starts there.
@@ -840,9 +789,6 @@ pub fn server_program() -> OsString {
 }
 
 /// The command-line client: from the directory of the server program, or from PATH.
-///
-/// # Panics
-/// If no client is found.
 pub fn client_program() -> PathBuf {
     let server = PathBuf::from(server_program());
     let beside = ["cli", "redis-cli", "valkey-cli"].map(|name| server.with_file_name(name));
@@ -874,9 +820,6 @@ pub fn debug_module_path() -> PathBuf {
 }
 
 /// The module file to test.
-///
-/// # Panics
-/// If it does not exist.
 pub fn module_path() -> PathBuf {
     let path = std::env::var_os("ROUGHLY_MODULE").map_or_else(
         || {

@@ -124,9 +124,6 @@ impl State {
     }
 
     /// Asserts that the states are equal.
-    ///
-    /// # Panics
-    /// If they differ. The message lists the first ten differences.
     pub fn assert_same(&self, expected: &Self, when: &str) {
         let lines = self.differences(expected);
         let shown = &lines[..lines.len().min(10)];

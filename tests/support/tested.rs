@@ -7,9 +7,6 @@ use std::path::Path;
 pub const ON_EVERY_CHANGE: &str = "| on every change; 8.0 and 8.1 a sample |";
 
 /// Major and minor versions of a kind (`Redis` or `Valkey`), in the order of the page.
-///
-/// # Panics
-/// If the page does not list any.
 pub fn listed(kind: &str) -> Vec<(u32, u32)> {
     let page = Page::read(Path::new("docs/versioning.md"));
     let section = page.section("## Supported servers").expect("the section");

@@ -5,9 +5,6 @@ use std::time::Duration;
 
 /// The value of `ROUGHLY_TIME_FACTOR` (default: 1): how many times longer a command takes than on a processor of its own, for
 /// servers in an emulator or under a memory checker.
-///
-/// # Panics
-/// If the variable is not a positive integer.
 fn factor() -> u32 {
     static FACTOR: LazyLock<u32> = LazyLock::new(|| {
         std::env::var("ROUGHLY_TIME_FACTOR").map_or(1, |text| match text.parse() {

@@ -1,9 +1,6 @@
 //! Environment variables of tests.
 
 /// The number in a variable, or `default`.
-///
-/// # Panics
-/// If the variable is not a number.
 pub fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| {
         text.parse()

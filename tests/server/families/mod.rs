@@ -538,9 +538,6 @@ impl Setting {
 impl Family {
     /// The entry of a command (without a window), of a key that [`crate::workload::Workload`] created, or with this
     /// name.
-    ///
-    /// # Panics
-    /// If there is none.
     pub fn of(name: &str) -> &'static Self {
         let start = name.split(['.', ':']).next().expect("a part");
         let mut families = FAMILIES.iter();
@@ -550,9 +547,6 @@ impl Family {
     }
 
     /// The entry of a type, as TYPE reports it.
-    ///
-    /// # Panics
-    /// If there is none.
     pub fn of_type(name: &[u8]) -> &'static Self {
         let found = FAMILIES
             .iter()

@@ -67,9 +67,6 @@ pub static DIFFERENCES: LazyLock<Vec<Difference>> = LazyLock::new(|| {
 
 impl Difference {
     /// Parses the lines of a difference.
-    ///
-    /// # Panics
-    /// If a line has another name.
     fn parse(lines: &'static str) -> Self {
         let mut difference = Self::default();
         for line in lines.lines().filter(|line| !line.starts_with('#')) {

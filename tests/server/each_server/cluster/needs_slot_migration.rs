@@ -11,9 +11,6 @@ use crate::support::server::Server;
 use crate::workload::{Command, Workload, show, words};
 
 /// The command that migrates slots.
-///
-/// # Panics
-/// If the server has none.
 fn migration(nodes: &Nodes) -> Migration {
     Migration::of(nodes.servers[0].version()).expect("a server with atomic slot migration")
 }

@@ -31,10 +31,7 @@ const NEVER_SUCCESSFUL: [(&str, &str); 6] = [
     ("cf-window", "sketch.between"),
 ];
 
-/// Runs the sweep of a type with these settings.
-///
-/// # Panics
-/// With all findings.
+/// Runs the sweep of a type with these settings. Panics with all findings.
 pub fn run(name: &str, settings: &[(&str, &str)]) {
     let family = super::family(name);
     let mut sweep = Sweep::start(family);
