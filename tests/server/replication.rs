@@ -19,22 +19,14 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Waits until the replicas have applied all that the primary sent, and compares the data.
 fn assert_same(primary: &Server, replicas: &[&Server], when: &str) {
-    let start = Instant::now();
     for replica in replicas {
-        loop {
+        let has_all = time::becomes_true(TIMEOUT, Duration::from_millis(10), || {
             // Pings increase the offset, so both offsets are read until they are equal.
             let sent = primary.info_number("master_repl_offset");
             let linked = replica.info("master_link_status").as_deref() == Some("up");
-            if linked && replica.info_number("slave_repl_offset") >= sent {
-                break;
-            }
-            assert!(
-                start.elapsed() < time::limit(TIMEOUT),
-                "{when}\n{}",
-                replica.log_tail()
-            );
-            thread::sleep(Duration::from_millis(10));
-        }
+            linked && replica.info_number("slave_repl_offset") >= sent
+        });
+        assert!(has_all, "{when}\n{}", replica.log_tail());
     }
     let wanted = State::of(&mut primary.resp2());
     assert!(wanted.len() > 10, "{when}: {} keys", wanted.len());

@@ -537,28 +537,15 @@ impl Server {
     /// Waits until the append-only file has the commands before this call: a server with I/O threads can reply before it writes them
     /// (findings/redis-replies-before-it-logs.sh).
     pub fn wait_until_logged(&self) {
-        let start = Instant::now();
-        while self.info_number("aof_buffer_length") > 0 {
-            assert!(
-                start.elapsed() < time::limit(CHANGE_TIMEOUT),
-                "timeout: waited for the append-only file\n{}",
-                self.log_tail()
-            );
-            std::thread::sleep(POLL_INTERVAL);
-        }
+        let is_logged = || self.info_number("aof_buffer_length") == 0;
+        let is_logged = time::becomes_true(CHANGE_TIMEOUT, POLL_INTERVAL, is_logged);
+        assert!(is_logged, "timeout: no log\n{}", self.log_tail());
     }
 
     /// Waits until a condition is true.
     pub fn wait_until(&mut self, what: &str, mut condition: impl FnMut(&mut Self) -> bool) {
-        let start = Instant::now();
-        while !condition(self) {
-            assert!(
-                start.elapsed() < time::limit(CHANGE_TIMEOUT),
-                "timeout: waited for {what}\n{}",
-                self.log_tail()
-            );
-            std::thread::sleep(POLL_INTERVAL);
-        }
+        let is_true = time::becomes_true(CHANGE_TIMEOUT, POLL_INTERVAL, || condition(self));
+        assert!(is_true, "timeout: waited for {what}\n{}", self.log_tail());
     }
 
     /// The complete log since the first start in this directory.
@@ -702,9 +689,8 @@ impl Drop for Server {
             // A memory checker reports leaks only if the process exits normally.
             let stopping = Connection::open(self.port, Protocol::Resp2)
                 .and_then(|mut connection| connection.try_send(&["SHUTDOWN", "NOSAVE", "FORCE"]));
-            let end = Instant::now() + time::limit(CHANGE_TIMEOUT);
-            while stopping.is_err() && self.is_running() && Instant::now() < end {
-                std::thread::sleep(POLL_INTERVAL);
+            if stopping.is_err() {
+                time::becomes_true(CHANGE_TIMEOUT, POLL_INTERVAL, || !self.is_running());
             }
         }
         self.kill();

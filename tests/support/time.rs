@@ -1,7 +1,8 @@
 //! Time limits of tests, CPU time of processes, and numbers of repeated cases.
 
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The value of `ROUGHLY_TIME_FACTOR` (default: 1): how many times longer a command takes than on a processor of its own, for
 /// servers in an emulator or under a memory checker.
@@ -18,6 +19,25 @@ fn factor() -> u32 {
 /// The time limit for an operation that may take `time` on a processor of its own.
 pub fn limit(time: Duration) -> Duration {
     time * factor()
+}
+
+/// The longest time between two tests of a condition.
+const MAX_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Tests a condition at this interval until it is true. Returns whether it became true in the time of [`limit`].
+pub fn becomes_true(
+    max: Duration,
+    interval: Duration,
+    mut condition: impl FnMut() -> bool,
+) -> bool {
+    let start = Instant::now();
+    while !condition() {
+        if start.elapsed() >= limit(max) {
+            return false;
+        }
+        thread::sleep(interval.min(MAX_INTERVAL));
+    }
+    true
 }
 
 /// The CPU time that a process has used, in units of 10 ms; 0 if it has ended, or without /proc.

@@ -16,8 +16,7 @@ use roughly_dump::{Value, Values, type_id};
 use std::io::Write;
 use std::net::TcpListener;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Debian's Python, which has the library redis.
 const PYTHON: &str = "/usr/bin/python3";
@@ -178,15 +177,9 @@ fn build_all(connection: &mut Connection, suffix: &str) {
     assert!(connection.call(&format!("SET text{suffix} x")).is_ok());
 }
 
-fn wait(what: &str, mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(
-            start.elapsed() < time::limit(TIMEOUT),
-            "waited too long for {what}"
-        );
-        thread::sleep(Duration::from_millis(1));
-    }
+fn wait(what: &str, condition: impl FnMut() -> bool) {
+    let is_true = time::becomes_true(TIMEOUT, Duration::from_millis(1), condition);
+    assert!(is_true, "waited too long for {what}");
 }
 
 fn size(connection: &mut Connection) -> i64 {

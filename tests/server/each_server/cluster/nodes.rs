@@ -4,8 +4,7 @@ use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
 use crate::support::time;
 use crc::{CRC_16_XMODEM, Crc};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Number of slots in a cluster.
 pub const SLOTS: u16 = 16384;
@@ -123,14 +122,8 @@ impl Nodes {
 
     /// Waits until a condition is true.
     pub fn wait(&self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
-        let start = Instant::now();
-        while !condition(self) {
-            assert!(
-                start.elapsed() < time::limit(TIMEOUT),
-                "waited too long for {what}"
-            );
-            thread::sleep(Duration::from_millis(20));
-        }
+        let is_true = time::becomes_true(TIMEOUT, Duration::from_millis(20), || condition(self));
+        assert!(is_true, "waited too long for {what}");
     }
 
     /// The indexes of the primaries, according to a node.

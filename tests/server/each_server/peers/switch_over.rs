@@ -11,7 +11,7 @@ use crate::support::time;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Acknowledged writes before and after the migration.
 const WRITES: u64 = 2000;
@@ -128,11 +128,9 @@ fn migrate(peer: &Peer, new: Options, without_failover: bool) {
         .collect();
     let acknowledged = || writers.iter().map(Writer::acknowledged).sum::<u64>();
     let wait_for_writes = |wanted: u64| {
-        let start = Instant::now();
-        while acknowledged() < wanted {
-            assert!(start.elapsed() < time::limit(TIMEOUT), "too few writes");
-            thread::sleep(Duration::from_millis(5));
-        }
+        let is_written = || acknowledged() >= wanted;
+        let is_written = time::becomes_true(TIMEOUT, Duration::from_millis(5), is_written);
+        assert!(is_written, "too few writes");
     };
     let run = |environment: &mut Environment, blocks: &[Block]| {
         for block in blocks {
