@@ -224,12 +224,9 @@ impl Server {
     /// difference to the server's time.
     pub fn set_clock(&self, clock: &str) {
         // A server must not read an incomplete file.
-        let (new, file) = (
-            self.dir().join("new-clock"),
-            self.dir().join("roughly-clock"),
-        );
-        std::fs::write(&new, clock).expect("a written file");
-        std::fs::rename(new, file).expect("a renamed file");
+        let file = |name: &str| self.dir().join(name);
+        fs::write(file("new-clock"), clock).expect("a written file");
+        fs::rename(file("new-clock"), file("roughly-clock")).expect("a renamed file");
     }
 
     /// Moves the clock of a server with [`Options::debug_module`] to another second and stops it there. Rate limits of the log
@@ -295,9 +292,8 @@ impl Server {
     pub fn info(&self, field: &str) -> Option<String> {
         let reply = self.call("INFO everything");
         let text = String::from_utf8_lossy(reply.text().expect("a string from INFO")).into_owned();
-        text.lines()
-            .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
-            .map(str::to_owned)
+        let mut lines = text.lines();
+        lines.find_map(|line| Some(line.strip_prefix(field)?.strip_prefix(':')?.to_owned()))
     }
 
     /// The value of a numeric field of INFO.
@@ -346,22 +342,16 @@ impl Server {
     /// Resident memory of the process (VmRSS) in bytes.
     pub fn resident_bytes(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("a status");
-        let kilobytes = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next());
-        kilobytes
-            .and_then(|n| n.parse::<u64>().ok())
-            .expect("a number")
-            << 10
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        kilobytes.expect("a number") << 10
     }
 
     /// Kind and version of the server.
     pub fn version(&self) -> Version {
         let valkey = self.info("valkey_version");
-        let numbers = valkey
-            .clone()
-            .or_else(|| self.info("redis_version"))
-            .expect("INFO has a version");
+        let numbers = valkey.clone().or_else(|| self.info("redis_version"));
+        let numbers = numbers.expect("INFO has a version");
         let mut numbers = numbers.split('.').map(|part| part.parse().unwrap_or(0));
         Version {
             is_valkey: valkey.is_some(),
@@ -422,15 +412,12 @@ impl Server {
 
     /// The server's child processes, which save or rewrite; after its end, all that are left. Without /proc, none.
     fn children(&self) -> Vec<String> {
-        let server = self
-            .process
-            .as_ref()
-            .map(|process| process.id().to_string());
+        let server = self.process.as_ref().map(Child::id);
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         entries
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .filter(|id| id.bytes().all(|digit| digit.is_ascii_digit()))
-            .filter(|id| Some(id) != server.as_ref() && self.works_here(id))
+            .filter(|id| id.parse::<u32>().is_ok_and(|id| Some(id) != server))
+            .filter(|id| self.works_here(id))
             .collect()
     }
 
@@ -467,10 +454,8 @@ impl Server {
                 Ok(()) => return,
                 // An outgoing connection of another process may use the port temporarily.
                 Err(log) if IN_USE.iter().any(|text| log.contains(text)) => {
-                    assert!(
-                        start.elapsed() < time::limit(CHANGE_TIMEOUT),
-                        "the port is still in use"
-                    );
+                    let is_late = start.elapsed() >= time::limit(CHANGE_TIMEOUT);
+                    assert!(!is_late, "the port is still in use");
                     std::thread::sleep(POLL_INTERVAL);
                     fs::remove_file(self.log_path()).expect("a log");
                 }
@@ -502,8 +487,7 @@ impl Server {
 
     /// Makes this server a replica of `primary` and waits until the initial synchronization is complete.
     pub fn replicate(&mut self, primary: &Server) {
-        let reply = self.call(&format!("REPLICAOF 127.0.0.1 {}", primary.port));
-        assert!(reply.is_ok(), "REPLICAOF replied {reply}");
+        self.ok(&format!("REPLICAOF 127.0.0.1 {}", primary.port));
         self.wait_until("the initial synchronization", |server| {
             server.info("master_link_status").as_deref() == Some("up")
         });
@@ -550,22 +534,17 @@ impl Server {
 
     /// The complete log since the first start in this directory.
     pub fn log(&self) -> String {
-        fs::read(self.log_path()).map_or_else(
-            |_| String::new(),
-            |log| String::from_utf8_lossy(&log).into_owned(),
-        )
+        let log = fs::read(self.log_path()).unwrap_or_default();
+        String::from_utf8_lossy(&log).into_owned()
     }
 
     /// The last lines of the log, and all lines of a crash report.
     pub fn log_tail(&self) -> String {
         let log = self.log();
         let lines: Vec<_> = log.lines().collect();
-        let report = lines
-            .iter()
-            .position(|line| line.contains("BUG REPORT START"));
-        let first = report
-            .unwrap_or(lines.len())
-            .min(lines.len().saturating_sub(LOG_LINES));
+        let is_report = |line: &&str| line.contains("BUG REPORT START");
+        let tail = lines.len().saturating_sub(LOG_LINES);
+        let first = lines.iter().position(is_report).unwrap_or(tail).min(tail);
         lines[first..].join("\n")
     }
 
@@ -583,10 +562,8 @@ impl Server {
         let mut command = Command::new("sh");
         let address_space = self.options.address_space;
         let address_space = address_space.map(|bytes| format!("ulimit -v {}; ", bytes >> 10));
-        let ignore = match self.options.tolerates_file_limit {
-            true => "trap '' XFSZ; ",
-            false => "",
-        };
+        let tolerates = self.options.tolerates_file_limit;
+        let ignore = if tolerates { "trap '' XFSZ; " } else { "" };
         let limits = format!("{}{ignore}", address_space.unwrap_or_default());
         command
             .arg("-c")
@@ -628,13 +605,12 @@ impl Server {
                 .arg(module)
                 .args(&self.options.module_arguments);
         }
-        let process = command
-            .envs(self.options.environment.iter().copied())
+        command.envs(self.options.environment.iter().copied());
+        command
             .stdin(Stdio::null())
-            .stdout(log.try_clone().expect("the log file again"))
-            .stderr(log)
-            .spawn()
-            .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+            .stderr(log.try_clone().expect("the log file again"));
+        let process = command.stdout(log).spawn();
+        let process = process.unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
         self.process = Some(process);
         let (mut start, mut cpu) = (Instant::now(), Duration::ZERO);
         while !self.replies() {
@@ -658,26 +634,15 @@ impl Server {
     /// Whether this process replies to commands. PING replies with an error while the server loads its data. Another
     /// server may use the port, so the process id must match as well.
     fn replies(&self) -> bool {
-        let Ok(mut connection) = Connection::open(self.port, Protocol::Resp2) else {
-            return false;
-        };
-        let pong = Reply::Simple(b"PONG".to_vec());
-        connection
-            .try_send(&["PING"])
-            .is_ok_and(|reply| reply == pong)
-            && connection
-                .try_send(&["INFO", "server"])
-                .is_ok_and(|info| self.sent_info(&info))
-    }
-
-    /// Whether an INFO reply is from this process.
-    fn sent_info(&self, info: &Reply) -> bool {
-        let Reply::Bulk(text) = info else {
-            return false;
-        };
-        let line = format!("process_id:{}\r", self.pid());
-        text.split(|&byte| byte == b'\n')
-            .any(|found| found == line.as_bytes())
+        let replies = Connection::open(self.port, Protocol::Resp2).and_then(|mut connection| {
+            let pong = connection.try_send(&["PING"])?;
+            Ok((pong, connection.try_send(&["INFO", "server"])?))
+        });
+        let process = format!("process_id:{}", self.pid());
+        replies.is_ok_and(|(pong, info)| {
+            let info = String::from_utf8_lossy(info.text().unwrap_or_default());
+            pong.to_string() == "+PONG" && info.lines().any(|line| line == process)
+        })
     }
 }
 
@@ -807,14 +772,12 @@ pub fn debug_module_path() -> PathBuf {
 
 /// The module file to test.
 pub fn module_path() -> PathBuf {
-    let path = std::env::var_os("ROUGHLY_MODULE").map_or_else(
-        || {
-            let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-            let profile = std::env::var_os("ROUGHLY_PROFILE").unwrap_or_else(|| "checks".into());
-            PathBuf::from(target).join(profile).join("libroughly.so")
-        },
-        PathBuf::from,
-    );
+    let path = std::env::var_os("ROUGHLY_MODULE").map(PathBuf::from);
+    let path = path.unwrap_or_else(|| {
+        let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+        let profile = std::env::var_os("ROUGHLY_PROFILE").unwrap_or_else(|| "checks".into());
+        PathBuf::from(target).join(profile).join("libroughly.so")
+    });
     let path = path.canonicalize().unwrap_or_else(|error| {
         panic!(
             "cannot find the module {} ({error}). scripts/build-module.sh builds it, or select one with \
