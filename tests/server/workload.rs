@@ -153,10 +153,7 @@ impl Unit {
         commands.join("; ")
     }
 
-    /// Sends the unit. The reply is that of the command, of EXEC, or of the script.
-    ///
-    /// # Errors
-    /// The error of the connection; the commands may or may not have run.
+    /// Sends the unit. The reply is that of the command, of EXEC, or of the script. After an error, the commands may have run.
     pub fn send(&self, connection: &mut Connection) -> io::Result<Reply> {
         let sent = self.sent();
         for command in &sent {

@@ -4,28 +4,25 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The path of handler.c: runs commands from inside keyspace events.
-pub fn handler() -> &'static str {
-    static MODULE: OnceLock<String> = OnceLock::new();
-    MODULE.get_or_init(|| compile("handler"))
+/// Functions that return the paths of compiled modules.
+macro_rules! modules {
+    ($($(#[$doc:meta])* $name:ident;)*) => {
+        $($(#[$doc])* pub fn $name() -> &'static str {
+            static MODULE: OnceLock<String> = OnceLock::new();
+            MODULE.get_or_init(|| compile(stringify!($name)))
+        })*
+    };
 }
 
-/// The path of contexts.c: runs commands in each kind of context.
-pub fn contexts() -> &'static str {
-    static MODULE: OnceLock<String> = OnceLock::new();
-    MODULE.get_or_init(|| compile("contexts"))
-}
-
-/// The path of names.c: registers the names of its arguments.
-pub fn names() -> &'static str {
-    static MODULE: OnceLock<String> = OnceLock::new();
-    MODULE.get_or_init(|| compile("names"))
-}
-
-/// The path of no_fork.c, a library for `LD_PRELOAD`: lets fork fail.
-pub fn no_fork() -> &'static str {
-    static LIBRARY: OnceLock<String> = OnceLock::new();
-    LIBRARY.get_or_init(|| compile("no_fork"))
+modules! {
+    /// handler.c: runs commands from inside keyspace events.
+    handler;
+    /// contexts.c: runs commands in each kind of context.
+    contexts;
+    /// names.c: registers the names of its arguments.
+    names;
+    /// no_fork.c, a library for `LD_PRELOAD`: lets fork fail.
+    no_fork;
 }
 
 /// Compiles a module, once per run, with the C compiler in `ROUGHLY_CC` (default: `cc`, which
@@ -38,19 +35,12 @@ fn compile(name: &str) -> String {
     let partial = directory.join(format!("{name}-{}.so", std::process::id()));
     let compiler = std::env::var_os("ROUGHLY_CC").unwrap_or_else(|| "cc".into());
     let status = Command::new(&compiler)
-        .args([
-            "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", "-o",
-        ])
+        .args("-Wall -Wextra -Werror -O1 -shared -fPIC -o".split(' '))
         .args([&partial, &source])
         .arg("-ldl")
         .status()
         .unwrap_or_else(|error| panic!("cannot run {}: {error}", compiler.display()));
-    assert!(
-        status.success(),
-        "{} {}",
-        compiler.display(),
-        source.display()
-    );
+    assert!(status.success(), "{compiler:?} {source:?}");
     let module = directory.join(format!("{name}.so"));
     std::fs::rename(&partial, &module).expect("the compiled module");
     let module = super::server::without_spaces(module);

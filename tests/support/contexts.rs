@@ -1,7 +1,7 @@
 //! Commands that another module runs in each kind of context that a module can get (tests/server/modules/contexts.c).
 
 use super::c_modules;
-use super::resp::{Connection, Reply};
+use super::resp::Connection;
 use super::server::{Options, Server, Version};
 
 /// Options of a server with the module. Its cron runs often, because some kinds wait for it.
@@ -16,25 +16,22 @@ pub const KEY: &str = "{k}contexts";
 
 /// Creates what the kinds need.
 pub fn prepare(server: &Server) {
-    let reply = server.call(&format!("CMS.INITBYDIM {KEY} 1 1"));
-    assert!(reply.is_ok(), "{reply}");
+    server.ok(&format!("CMS.INITBYDIM {KEY} 1 1"));
 }
 
 /// The kinds of the server in which [`run`] can run any command, if the server has a sender, which is another node of its cluster,
 /// or none. Replicas have no jobs after notifications.
 #[must_use]
 pub fn kinds(server: &Server, has_sender: bool) -> Vec<String> {
-    let reply = server.call("CONTEXTS.KINDS");
-    let names = reply.items().expect("kinds").iter();
-    let names = names.map(|name| String::from_utf8_lossy(name.text().expect("a name")).into());
     let is_replica = server.info("role").as_deref() == Some("slave");
-    let has = |kind: &String| match kind.as_str() {
+    let mut kinds = server.call("CONTEXTS.KINDS").strings();
+    kinds.retain(|kind| match kind.as_str() {
         "cluster" => has_sender,
         "unnamed" => false,
         "job" => !is_replica,
         _ => true,
-    };
-    names.filter(has).collect()
+    });
+    kinds
 }
 
 /// Whether a command of a primary can get a context of this kind on a replica: its connection does not end, and sends no AUTH.
@@ -68,11 +65,9 @@ pub fn run(
         });
         drop(connection);
     } else {
-        let reply = connection.send(&words);
-        assert!(reply.is_ok(), "{kind}: {reply}");
+        connection.send_ok(&words);
         if kind == "auth" {
-            let reply = connection.call("AUTH nobody x");
-            assert!(matches!(reply, Reply::Error(_)), "{reply}");
+            connection.check("AUTH nobody x", "-...");
         }
         open = Some(connection);
     }
@@ -89,8 +84,7 @@ fn wait(server: &mut Server, what: &str, sender: Option<&Server>) -> String {
     let mut text = None;
     server.wait_until(what, |server| {
         if let Some(sender) = sender {
-            let sent = sender.call("CONTEXTS.SEND");
-            assert!(sent.is_ok(), "{sent}");
+            sender.ok("CONTEXTS.SEND");
         }
         let reply = server.call("CONTEXTS.REPLY");
         text = reply.text().map(|text| text.escape_ascii().to_string());

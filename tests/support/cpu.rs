@@ -6,8 +6,7 @@ use std::time::Duration;
 
 /// CPU time of the server's main thread since its start. Includes a part of this INFO command.
 pub fn of_main_thread(connection: &mut Connection) -> Duration {
-    let reply = connection.call("INFO cpu");
-    let text = String::from_utf8_lossy(reply.text().expect("a text")).into_owned();
+    let text = connection.call("INFO cpu").string();
     let seconds = ["used_cpu_sys_main_thread:", "used_cpu_user_main_thread:"].map(|field| {
         let seconds = text.lines().find_map(|line| line.strip_prefix(field));
         let seconds = seconds.and_then(|seconds| seconds.trim().parse::<f64>().ok());

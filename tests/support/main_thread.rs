@@ -32,10 +32,8 @@ pub struct MainThread {
 impl MainThread {
     /// That of the server of a connection.
     pub fn of(connection: &mut Connection) -> Self {
-        let info = connection.call("INFO server");
-        let info = String::from_utf8_lossy(info.text().expect("a text")).into_owned();
-        let mut lines = info.lines();
-        let process = lines.find_map(|line| line.strip_prefix("process_id:")?.parse().ok());
+        let process = connection.info("server", "process_id");
+        let process = process.and_then(|id| id.parse().ok());
         Self {
             process: process.expect("a process id"),
         }

@@ -71,6 +71,25 @@ impl Reply {
         }
     }
 
+    /// Whether it is an error.
+    pub fn is_error(&self) -> bool {
+        matches!(self, Self::Error(_))
+    }
+
+    /// A string, with replacement characters for what is not UTF-8.
+    #[track_caller]
+    pub fn string(&self) -> String {
+        let text = self.text().unwrap_or_else(|| panic!("no string: {self}"));
+        String::from_utf8_lossy(text).into_owned()
+    }
+
+    /// The strings of an array.
+    #[track_caller]
+    pub fn strings(&self) -> Vec<String> {
+        let items = self.items().unwrap_or_else(|| panic!("no array: {self}"));
+        items.iter().map(Self::string).collect()
+    }
+
     /// The integers of an array.
     pub fn integers(&self) -> Vec<i64> {
         let items = self.items().unwrap_or_else(|| panic!("no array: {self}"));
@@ -92,9 +111,8 @@ impl Reply {
     pub fn field(&self, name: &str) -> Option<&Reply> {
         if let Self::Map(pairs) = self {
             let mut pairs = pairs.iter();
-            return pairs
-                .find(|(key, _)| key.text() == Some(name.as_bytes()))
-                .map(|(_, value)| value);
+            let pair = pairs.find(|(key, _)| key.text() == Some(name.as_bytes()));
+            return pair.map(|(_, value)| value);
         }
         let mut pairs = self.items()?.chunks_exact(2);
         let pair = pairs.find(|pair| pair[0].text() == Some(name.as_bytes()))?;
@@ -148,15 +166,12 @@ impl fmt::Display for Reply {
             Self::Bulk(text) => write!(f, "${}", Text(text)),
             Self::Null('_') => write!(f, "_"),
             Self::Null(form) => write!(f, "{form}-1"),
-            Self::Array(items) => write!(f, "*[{}]", Joined(items)),
-            Self::Set(items) => write!(f, "~[{}]", Joined(items)),
-            Self::Push(items) => write!(f, ">[{}]", Joined(items)),
+            Self::Array(items) => write!(f, "*[{}]", joined(items)),
+            Self::Set(items) => write!(f, "~[{}]", joined(items)),
+            Self::Push(items) => write!(f, ">[{}]", joined(items)),
             Self::Map(pairs) => {
-                write!(f, "%{{")?;
-                for (i, (key, value)) in pairs.iter().enumerate() {
-                    write!(f, "{}{key} {value}", if i > 0 { " " } else { "" })?;
-                }
-                write!(f, "}}")
+                let pairs = pairs.iter().map(|(key, value)| format!("{key} {value}"));
+                write!(f, "%{{{}}}", pairs.collect::<Vec<_>>().join(" "))
             }
             Self::Boolean(value) => write!(f, "#{}", if *value { "t" } else { "f" }),
             Self::Double(text) => write!(f, ",{text}"),
@@ -182,18 +197,13 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-struct Joined<'a>(&'a [Reply]);
-
-impl fmt::Display for Joined<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, item) in self.0.iter().enumerate() {
-            write!(f, "{}{item}", if i > 0 { " " } else { "" })?;
-        }
-        Ok(())
-    }
+fn joined(items: &[Reply]) -> String {
+    let items: Vec<_> = items.iter().map(Reply::to_string).collect();
+    items.join(" ")
 }
 
-/// A connection to a server.
+/// A connection to a server. Errors are those of the socket, and [`io::ErrorKind::InvalidData`] if a reply is not RESP, or the server
+/// refuses the protocol.
 #[derive(Debug)]
 pub struct Connection {
     stream: BufReader<TcpStream>,
@@ -201,9 +211,6 @@ pub struct Connection {
 
 impl Connection {
     /// Connects to a local port. For RESP3, sends `HELLO 3`.
-    ///
-    /// # Errors
-    /// Any error of the socket, or [`io::ErrorKind::InvalidData`] if the server refuses the protocol.
     pub fn open(port: u16, protocol: Protocol) -> io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
@@ -222,9 +229,6 @@ impl Connection {
     }
 
     /// Wraps an accepted connection, for tests that act as a server.
-    ///
-    /// # Errors
-    /// Any error of the socket.
     pub fn accepted(stream: TcpStream) -> io::Result<Self> {
         // A client sends several commands at once, and would otherwise wait 40 ms for some replies.
         stream.set_nodelay(true)?;
@@ -234,9 +238,6 @@ impl Connection {
     }
 
     /// Sends raw bytes.
-    ///
-    /// # Errors
-    /// Any error of the socket.
     pub fn write_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.get_mut().write_all(bytes)
     }
@@ -285,17 +286,52 @@ impl Connection {
         }
     }
 
+    /// Sends a command as [`Connection::send`]; the reply must not be an error.
+    #[track_caller]
+    pub fn send_run(&mut self, arguments: &[impl AsRef<[u8]>]) -> Reply {
+        let reply = self.send(arguments);
+        assert!(!reply.is_error(), "{}: {reply}", start_of(arguments));
+        reply
+    }
+
+    /// Sends a command as [`Connection::send`]; the reply must be `OK`.
+    #[track_caller]
+    pub fn send_ok(&mut self, arguments: &[impl AsRef<[u8]>]) {
+        let reply = self.send(arguments);
+        assert!(reply.is_ok(), "{}: {reply}", start_of(arguments));
+    }
+
     /// Sends RESTORE for a missing key, without a time to live.
-    pub fn restore(&mut self, key: &str, payload: &[u8]) -> Reply {
-        self.send(&[b"RESTORE", key.as_bytes(), b"0", payload])
+    pub fn restore(&mut self, key: impl AsRef<[u8]>, payload: &[u8]) -> Reply {
+        self.send(&[b"RESTORE", key.as_ref(), b"0", payload])
+    }
+
+    /// As [`Connection::restore`], for a key that may exist.
+    pub fn replace(&mut self, key: impl AsRef<[u8]>, payload: &[u8]) -> Reply {
+        self.send(&[b"RESTORE", key.as_ref(), b"0", payload, b"REPLACE"])
     }
 
     /// The payload that DUMP replies.
-    pub fn payload(&mut self, key: &str) -> Vec<u8> {
-        match self.send(&["DUMP", key]) {
+    #[track_caller]
+    pub fn payload(&mut self, key: impl AsRef<[u8]>) -> Vec<u8> {
+        match self.send(&[b"DUMP", key.as_ref()]) {
             Reply::Bulk(payload) => payload,
-            other => panic!("DUMP {key}: {other}"),
+            other => panic!("DUMP {}: {other}", Text(key.as_ref())),
         }
+    }
+
+    /// The value of a field in a section of INFO; `None` if there is no such field.
+    pub fn info(&mut self, section: &str, field: &str) -> Option<String> {
+        let text = self.call(&format!("INFO {section}")).string();
+        let mut lines = text.lines();
+        lines.find_map(|line| Some(line.strip_prefix(field)?.strip_prefix(':')?.to_owned()))
+    }
+
+    /// The names of the keys of the selected database.
+    pub fn keys(&mut self) -> Vec<Vec<u8>> {
+        let reply = self.call("KEYS *");
+        let names = reply.items().expect("the keys").iter();
+        names.filter_map(Reply::text).map(<[u8]>::to_vec).collect()
     }
 
     /// The keyspace events until that of the key `end`, as `KEY NAME`. The connection is subscribed to those of all keys.
@@ -313,33 +349,22 @@ impl Connection {
 
     /// Sends a command with arbitrary bytes as arguments and waits for its reply.
     pub fn send(&mut self, arguments: &[impl AsRef<[u8]>]) -> Reply {
-        self.try_send(arguments).unwrap_or_else(|error| {
-            let name = arguments.first().map_or(&b""[..], AsRef::as_ref);
-            panic!("no reply to {}: {error}", Text(name))
-        })
+        let reply = self.try_send(arguments);
+        reply.unwrap_or_else(|error| panic!("no reply to {}: {error}", start_of(arguments)))
     }
 
     /// Like [`Connection::send`], for commands that may stop the server.
-    ///
-    /// # Errors
-    /// Any error of the socket, or [`io::ErrorKind::InvalidData`] if the reply is not RESP.
     pub fn try_send(&mut self, arguments: &[impl AsRef<[u8]>]) -> io::Result<Reply> {
         self.write(arguments)?;
         self.read()
     }
 
     /// Sends a command without waiting for its reply.
-    ///
-    /// # Errors
-    /// Any error of the socket.
     pub fn write(&mut self, arguments: &[impl AsRef<[u8]>]) -> io::Result<()> {
         self.write_raw(&request(arguments))
     }
 
     /// Waits for the next reply.
-    ///
-    /// # Errors
-    /// As [`Connection::try_send`].
     pub fn read(&mut self) -> io::Result<Reply> {
         let line = self.line()?;
         let Some((kind, rest)) = line.split_first() else {
@@ -370,9 +395,6 @@ impl Connection {
     }
 
     /// Skips newlines, which a replica sends to its primary while it loads.
-    ///
-    /// # Errors
-    /// Any error of the socket.
     pub fn skip_newlines(&mut self) -> io::Result<()> {
         while self.stream.fill_buf()?.first() == Some(&b'\n') {
             self.stream.consume(1);
@@ -389,10 +411,8 @@ impl Connection {
         let mut line = Vec::new();
         self.stream.read_until(b'\n', &mut line)?;
         if !line.ends_with(b"\r\n") {
-            return Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "the server closed the connection",
-            ));
+            let kind = io::ErrorKind::UnexpectedEof;
+            return Err(io::Error::new(kind, "the server closed the connection"));
         }
         line.truncate(line.len() - 2);
         Ok(line)
@@ -404,6 +424,12 @@ impl Connection {
         bytes.truncate(len);
         Ok(bytes)
     }
+}
+
+/// The name and the first argument of a command, for messages.
+fn start_of(arguments: &[impl AsRef<[u8]>]) -> String {
+    let start: Vec<&[u8]> = arguments.iter().take(2).map(AsRef::as_ref).collect();
+    Text(&start.join(&b' ')).to_string()
 }
 
 /// Encodes a command in RESP, the format of requests and of append-only files.
@@ -419,10 +445,10 @@ pub fn request(arguments: &[impl AsRef<[u8]>]) -> Vec<u8> {
 }
 
 fn number<N: std::str::FromStr>(digits: &[u8]) -> io::Result<N> {
-    std::str::from_utf8(digits)
+    let number = std::str::from_utf8(digits)
         .ok()
-        .and_then(|digits| digits.parse().ok())
-        .ok_or_else(|| invalid(&format!("expected a number: {}", digits.escape_ascii())))
+        .and_then(|text| text.parse().ok());
+    number.ok_or_else(|| invalid(&format!("expected a number: {}", digits.escape_ascii())))
 }
 
 fn invalid(what: &str) -> io::Error {

@@ -138,10 +138,7 @@ impl Options {
             .unwrap_or_else(|log| panic!("the server did not start; its log ends:\n{log}"))
     }
 
-    /// Like [`Options::start`], for servers that are expected to fail.
-    ///
-    /// # Errors
-    /// The end of the log if the server stops.
+    /// Like [`Options::start`]. Returns the end of the log if the server stops.
     pub fn try_start(self) -> Result<Server, String> {
         let dir = tempfile::Builder::new()
             .prefix("roughly-test-")
@@ -290,10 +287,7 @@ impl Server {
 
     /// The value of a field in any section of INFO; `None` if there is no such field.
     pub fn info(&self, field: &str) -> Option<String> {
-        let reply = self.call("INFO everything");
-        let text = String::from_utf8_lossy(reply.text().expect("a string from INFO")).into_owned();
-        let mut lines = text.lines();
-        lines.find_map(|line| Some(line.strip_prefix(field)?.strip_prefix(':')?.to_owned()))
+        self.resp2().info("everything", field)
     }
 
     /// The value of a numeric field of INFO.
@@ -378,10 +372,7 @@ impl Server {
         self.relaunch();
     }
 
-    /// Starts a server that was killed or shut down, with other options, in the same directory and on the same port.
-    ///
-    /// # Errors
-    /// The end of the log if the server stops.
+    /// Like [`Server::relaunch_with`]. Returns the end of the log if the server stops.
     pub fn try_relaunch_with(&mut self, options: Options) -> Result<(), String> {
         self.options = options;
         self.launch()

@@ -42,27 +42,16 @@ impl State {
     }
 
     fn add(&mut self, connection: &mut Connection, db: u32) {
-        let reply = connection.call("KEYS *");
-        let keys: Vec<_> = reply
-            .items()
-            .expect("the keys")
-            .iter()
-            .map(|key| key.text().expect("a key").to_vec())
-            .collect();
-        for batch in keys.chunks(BATCH) {
+        for batch in connection.keys().chunks(BATCH) {
             for key in batch {
-                connection.write(&[b"DUMP", &key[..]]).expect("DUMP");
-                connection
-                    .write(&[b"PEXPIRETIME", &key[..]])
-                    .expect("PEXPIRETIME");
+                for name in [&b"DUMP"[..], b"PEXPIRETIME"] {
+                    connection.write(&[name, key]).expect("a connection");
+                }
             }
             for key in batch {
                 let payload = connection.read().expect("a payload");
-                let expires = connection
-                    .read()
-                    .expect("a time")
-                    .integer()
-                    .expect("a time");
+                let expires = connection.read().expect("a time").integer();
+                let expires = expires.expect("a time");
                 // The key may have expired since KEYS.
                 let Reply::Bulk(payload) = payload else {
                     continue;
@@ -137,14 +126,12 @@ impl State {
 
 /// Selects a database.
 pub fn select(connection: &mut Connection, db: u32) {
-    let reply = connection.call(&format!("SELECT {db}"));
-    assert!(reply.is_ok(), "SELECT {db}: {reply}");
+    connection.ok(&format!("SELECT {db}"));
 }
 
 /// The numbers of the databases with keys.
 pub fn databases(connection: &mut Connection) -> Vec<u32> {
-    let reply = connection.call("INFO keyspace");
-    let text = String::from_utf8_lossy(reply.text().expect("a string")).into_owned();
+    let text = connection.call("INFO keyspace").string();
     text.lines()
         .filter_map(|line| line.strip_prefix("db")?.split_once(':')?.0.parse().ok())
         .collect()
