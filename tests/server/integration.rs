@@ -1,27 +1,23 @@
 //! Every type is saved, replicated, copied, counted, freed and watched like a built-in type.
 
 use crate::families::valkey_bloom::allow_huge_keys;
-use crate::families::{FAMILIES, run_on};
+use crate::families::{self, FAMILIES, run_on};
 use crate::support::abilities::record;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
+use crate::support::state::select;
 use crate::support::time;
 use std::time::{Duration, Instant};
 
 /// Creates a key of every family in database `db`, named after its type.
 fn build_all(connection: &mut Connection, db: u32) {
-    connection.ok(&format!("SELECT {db}"));
-    for family in FAMILIES {
-        family.build(connection, family.type_name);
-    }
+    select(connection, db);
+    families::build_all(connection);
 }
 
 fn view_all(connection: &mut Connection, db: u32) -> Vec<Vec<Reply>> {
-    connection.ok(&format!("SELECT {db}"));
-    FAMILIES
-        .iter()
-        .map(|family| family.view(connection, family.type_name))
-        .collect()
+    select(connection, db);
+    families::view_all(connection)
 }
 
 #[test]
@@ -247,9 +243,7 @@ fn digests_are_equal_for_equal_values_only() {
             server.ok("DEBUG RELOAD");
             assert_eq!(digest(server, key), before);
         }
-        replica.wait_until("the link", |replica| {
-            replica.info("master_link_status").as_deref() == Some("up")
-        });
+        replica.wait_for_link();
         family.change(&mut connection, key, "digest");
         let after = digest(&primary, key);
         assert_ne!(after, before);

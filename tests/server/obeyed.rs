@@ -48,10 +48,8 @@ pub fn lower(server: &Server, limit: &str) {
 /// Appends commands to the AOF.
 fn append<'a>(server: &Server, commands: impl Iterator<Item = &'a str>) {
     server.wait_until_logged();
-    let folder = fs::read_dir(server.dir().join("appendonlydir")).expect("a folder");
-    let mut files = folder.map(|entry| entry.expect("an entry").path());
-    let file = files.find(|path| path.to_string_lossy().ends_with(".incr.aof"));
-    let log = OpenOptions::new().append(true).open(file.expect("a file"));
+    let file = &server.aof_parts(".incr.aof")[0];
+    let log = OpenOptions::new().append(true).open(file);
     let mut log = BufWriter::new(log.expect("the log"));
     for command in commands {
         log.write_all(&request(&words(command))).expect("the log");

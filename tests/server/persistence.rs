@@ -132,12 +132,7 @@ fn an_append_only_file_of_several_parts_restores_the_same_data() {
         assert_eq!(server.info_number("aof_rewrite_in_progress"), 1);
         let wanted = State::of(&mut connection);
         server.kill_and_restart();
-        let manifest = fs::read_dir(server.dir().join("appendonlydir"))
-            .expect("the directory of the parts")
-            .map(|file| file.expect("a file").path())
-            .find(|path| path.extension().is_some_and(|e| e == "manifest"))
-            .expect("a manifest");
-        let manifest = fs::read_to_string(manifest).expect("a text");
+        let manifest = fs::read_to_string(&server.aof_parts(".manifest")[0]).expect("a text");
         assert!(manifest.matches(" type i").count() >= 2, "{manifest}");
         State::of(&mut server.resp2()).assert_same(&wanted, preamble);
     }
@@ -241,8 +236,8 @@ fn payloads_above_64_mib_are_rewritten_in_chunks() {
     assert!(restored.is_ok(), "{restored}");
     let wanted = State::of(&mut connection);
     assert!(server.rewrite_aof());
-    let parts = fs::read_dir(server.dir().join("appendonlydir")).expect("a directory");
-    let parts = parts.map(|part| fs::read(part.expect("a part").path()).expect("a file"));
+    let parts = server.aof_parts("").into_iter();
+    let parts = parts.map(|part| fs::read(part).expect("a file"));
     let log = parts.collect::<Vec<_>>().concat();
     let log = String::from_utf8_lossy(&log);
     let count = |name: &str| log.matches(name).count();
@@ -338,12 +333,7 @@ fn payloads_in_the_aof_are_compressed_as_dump_does() {
         let dump = connection.payload("sparse");
         assert_eq!(dump.len() < 1000, compression == "yes", "{}", dump.len());
         assert!(server.rewrite_aof());
-        let files = fs::read_dir(server.dir().join("appendonlydir")).expect("a directory");
-        let base = files
-            .map(|file| file.expect("a file").path())
-            .find(|path| path.to_string_lossy().contains(".base."))
-            .expect("a base file");
-        let base = fs::read(base).expect("a file");
+        let base = fs::read(&server.aof_parts(".base.")[0]).expect("a file");
         // Without the footer, which has the version of RDB files.
         let values = &dump[..dump.len() - 10];
         assert!(base.windows(values.len()).any(|window| window == values));

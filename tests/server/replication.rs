@@ -23,8 +23,7 @@ fn assert_same(primary: &Server, replicas: &[&Server], when: &str) {
         let has_all = time::becomes_true(TIMEOUT, Duration::from_millis(10), || {
             // Pings increase the offset, so both offsets are read until they are equal.
             let sent = primary.info_number("master_repl_offset");
-            let linked = replica.info("master_link_status").as_deref() == Some("up");
-            linked && replica.info_number("slave_repl_offset") >= sent
+            replica.is_linked() && replica.info_number("slave_repl_offset") >= sent
         });
         assert!(has_all, "{when}\n{}", replica.log_tail());
     }

@@ -358,9 +358,7 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
         .unwrap_or_else(PoisonError::into_inner);
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 
-    replica.wait_until("the replica's link", |replica| {
-        replica.info("master_link_status").as_deref() == Some("up")
-    });
+    replica.wait_for_link();
     primary.wait_for_replica(&replica);
     let digest = primary.call("DEBUG DIGEST");
     assert!(

@@ -92,7 +92,7 @@ fn a_replica_decays_the_same_buckets_during_and_after_a_full_sync_and_a_fail_ove
             let is_saving = primary.info_number("rdb_bgsave_in_progress") == 1;
             stream.add(&mut connection, 1000);
             added_during_a_save += u32::from(is_saving);
-            replica.info("master_link_status").as_deref() == Some("up")
+            replica.is_linked()
         });
         if added_during_a_save > 0 {
             break;

@@ -69,11 +69,7 @@ const SEED: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
 /// The commands of the part of the append-only file whose name has this end, except for SELECT.
 fn logged_in(server: &Server, end: &str) -> Vec<Words> {
     server.wait_until_logged();
-    let directory = server.dir().join("appendonlydir");
-    let files = std::fs::read_dir(directory).expect("a directory");
-    let mut parts = files.map(|file| file.expect("a file").path());
-    let part = parts.find(|path| path.to_string_lossy().ends_with(end));
-    let log = std::fs::read(part.expect("a part")).expect("a log");
+    let log = std::fs::read(&server.aof_parts(end)[0]).expect("a log");
     let mut commands = Vec::new();
     let mut rest = &log[..];
     while !rest.is_empty() {

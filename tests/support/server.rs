@@ -479,9 +479,35 @@ impl Server {
     /// Makes this server a replica of `primary` and waits until the initial synchronization is complete.
     pub fn replicate(&mut self, primary: &Server) {
         self.ok(&format!("REPLICAOF 127.0.0.1 {}", primary.port));
-        self.wait_until("the initial synchronization", |server| {
-            server.info("master_link_status").as_deref() == Some("up")
+        self.wait_for_link();
+    }
+
+    /// Whether it is a replica with a connection to its primary, after the initial synchronization.
+    pub fn is_linked(&self) -> bool {
+        self.info("master_link_status").as_deref() == Some("up")
+    }
+
+    /// Waits until [`Server::is_linked`].
+    pub fn wait_for_link(&mut self) {
+        self.wait_until("the synchronization", |server| server.is_linked());
+    }
+
+    /// Runs BGSAVE and waits until it ends. Returns whether it succeeded.
+    pub fn save_in_background(&mut self) -> bool {
+        self.run("BGSAVE");
+        self.wait_until("BGSAVE to end", |server| {
+            server.info_number("rdb_bgsave_in_progress") == 0
         });
+        self.info("rdb_last_bgsave_status").as_deref() == Some("ok")
+    }
+
+    /// The files of the append-only file whose names have this text.
+    pub fn aof_parts(&self, name: &str) -> Vec<PathBuf> {
+        let parts = fs::read_dir(self.dir().join("appendonlydir")).expect("a directory");
+        let parts = parts.map(|part| part.expect("a part").path());
+        parts
+            .filter(|part| part.to_string_lossy().contains(name))
+            .collect()
     }
 
     /// Waits until the replica has applied all writes of this server so far.
@@ -504,8 +530,7 @@ impl Server {
             to.info("role").as_deref() == Some("master")
         });
         self.wait_until("the old primary to follow", |from| {
-            from.info("role").as_deref() == Some("slave")
-                && from.info("master_link_status").as_deref() == Some("up")
+            from.info("role").as_deref() == Some("slave") && from.is_linked()
         });
     }
 
@@ -777,6 +802,11 @@ pub fn module_path() -> PathBuf {
         )
     });
     without_spaces(path)
+}
+
+/// [`module_path`] as text.
+pub fn module_file() -> String {
+    module_path().to_str().expect("a UTF-8 path").to_owned()
 }
 
 /// A path of the file without spaces: CONFIG REWRITE writes paths without quotes, and the linker splits `LD_PRELOAD` at spaces. It is

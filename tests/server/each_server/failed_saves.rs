@@ -5,8 +5,8 @@
 
 mod needs_rdb_save;
 
-use crate::families::{FAMILIES, dump, run_on};
-use crate::support::resp::{Connection, Reply};
+use crate::families::{FAMILIES, build_all, dump, run_on};
+use crate::support::resp::Connection;
 use crate::support::server::{Options, Server};
 use crate::support::state::State;
 use std::fs;
@@ -42,20 +42,6 @@ fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     }
     found.sort();
     found
-}
-
-fn is_error(reply: &Reply) -> bool {
-    matches!(reply, Reply::Error(_))
-}
-
-/// Runs BGSAVE and waits until it ends. Returns whether it succeeded.
-fn save_in_background(server: &mut Server) -> bool {
-    let reply = server.call("BGSAVE");
-    assert!(!is_error(&reply), "{reply}");
-    server.wait_until("BGSAVE to end", |server| {
-        server.info("rdb_bgsave_in_progress").as_deref() == Some("0")
-    });
-    server.info("rdb_last_bgsave_status").as_deref() == Some("ok")
 }
 
 /// Runs a check for each type with each fault that affects its values.
@@ -98,17 +84,13 @@ fn a_file_that_lacks_a_value_does_not_replace_the_old_one() {
         };
         let held = state(connection);
         connection.ok("SET marker 1");
-        assert!(is_error(&connection.call("SAVE")), "{name}, {fault}");
-        assert_eq!(files(server.dir()), before, "{name}, {fault}");
-        assert!(
-            is_error(&connection.call("DEBUG RELOAD")),
-            "{name}, {fault}"
-        );
-        assert!(
-            is_error(&connection.call("SHUTDOWN SAVE")),
-            "{name}, {fault}"
-        );
-        assert_eq!(files(server.dir()), before, "{name}, {fault}");
+        for command in ["SAVE", "DEBUG RELOAD", "SHUTDOWN SAVE"] {
+            assert!(
+                connection.call(command).is_error(),
+                "{command}: {name}, {fault}"
+            );
+            assert_eq!(files(server.dir()), before, "{command}: {name}, {fault}");
+        }
         connection.call("DEL marker");
         state(connection).assert_same(&held, fault);
     });
@@ -140,10 +122,10 @@ fn a_child_that_cannot_save_a_value_ends_with_an_error() {
     for_each_fault(&mut server, |server, connection, name, fault| {
         let before = files(server.dir());
         connection.ok("SET marker 1");
-        assert!(!save_in_background(server), "{name}, {fault}");
+        assert!(!server.save_in_background(), "{name}, {fault}");
         assert_eq!(files(server.dir()), before, "{name}, {fault}");
         inject(server, &[]);
-        assert!(save_in_background(server), "{name}, {fault}");
+        assert!(server.save_in_background(), "{name}, {fault}");
     });
 }
 
@@ -154,8 +136,7 @@ fn a_payload_that_lacks_a_value_is_refused() {
     let port = target.port();
     for_each_fault(&mut server, |_, connection, name, fault| {
         let payload = connection.payload("key");
-        let restore: [&[u8]; 4] = [b"RESTORE", b"copy", b"0", &payload];
-        let reply = target.resp2().send(&restore).to_string();
+        let reply = target.resp2().restore("copy", &payload).to_string();
         assert_eq!(reply, "-ERR Bad data format", "{name}, {fault}");
         let reply = connection.call(&format!("MIGRATE 127.0.0.1 {port} key 0 5000"));
         assert!(reply.to_string().contains("Bad data format"), "{reply}");
@@ -168,9 +149,7 @@ fn a_payload_that_lacks_a_value_is_refused() {
 fn a_replica_rejects_a_synchronization_that_lacks_a_value() {
     for diskless in ["yes", "no"] {
         let (primary, mut connection) = start(&["--repl-diskless-sync", diskless]).connected();
-        for family in FAMILIES {
-            run_on(&mut connection, family.type_name, family.build);
-        }
+        build_all(&mut connection);
         let held = State::of(&mut connection);
         inject(&primary, &["rdb_save double"]);
         let mut replica = Server::start();
@@ -180,13 +159,10 @@ fn a_replica_rejects_a_synchronization_that_lacks_a_value() {
         replica.wait_until("two failed synchronizations", |_| {
             primary.log().matches(failed).count() >= 2
         });
-        assert_eq!(replica.info("master_link_status").as_deref(), Some("down"));
-        let found = replica.call("DBSIZE");
-        assert_eq!(found, Reply::Integer(1), "diskless: {diskless}");
+        assert!(!replica.is_linked());
+        replica.check("DBSIZE", ":1");
         inject(&primary, &[]);
-        replica.wait_until("the replica to be in step", |server| {
-            server.info("master_link_status").as_deref() == Some("up")
-        });
+        replica.wait_for_link();
         State::of(&mut replica.resp2()).assert_same(&held, diskless);
     }
 }
@@ -202,9 +178,7 @@ fn a_rewrite_of_the_aof_that_lacks_a_value_is_dropped() {
     for (preamble, faults) in [("no", without_preamble), ("yes", with_preamble)] {
         let arguments = ["--appendonly", "yes", "--aof-use-rdb-preamble", preamble];
         let (mut server, mut connection) = start(&arguments).connected();
-        for family in FAMILIES {
-            run_on(&mut connection, family.type_name, family.build);
-        }
+        build_all(&mut connection);
         let held = State::of(&mut connection);
         for fault in faults {
             inject(&server, &[fault]);
@@ -224,9 +198,7 @@ fn a_rewrite_of_the_aof_that_lacks_a_value_is_dropped() {
 #[test]
 fn saving_allocates_no_memory() {
     let (mut server, mut connection) = start(&[]).connected();
-    for family in FAMILIES {
-        run_on(&mut connection, family.type_name, family.build);
-    }
+    build_all(&mut connection);
     connection.ok("TOPK.RESERVE large 50000");
     for first in (0..2000).step_by(100) {
         let items = (first..first + 100).map(|n: u32| format!(" item:{n}"));
@@ -238,7 +210,7 @@ fn saving_allocates_no_memory() {
     inject(&server, &["rdb_save memory"]);
     State::of(&mut connection).assert_same(&held, "without memory");
     connection.ok("SAVE");
-    assert!(save_in_background(&mut server));
+    assert!(server.save_in_background());
     inject(&server, &[]);
     server.kill_and_restart();
     State::of(&mut server.resp2()).assert_same(&held, "after a restart");

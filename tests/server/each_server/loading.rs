@@ -6,8 +6,8 @@ mod repeated_load;
 
 use super::settings::settings;
 use crate::families::Setting;
-use crate::support::resp::{Connection, Reply};
-use crate::support::server::{Options, Server, module_path};
+use crate::support::resp::Connection;
+use crate::support::server::{Options, Server, module_file, module_path};
 use std::fs;
 use std::path::Path;
 
@@ -27,18 +27,17 @@ struct Loaded {
     settings: &'static [&'static str],
 }
 
-const ALL: &[&str] = &["bf", "cf-", "sketch-"];
+const PLAIN: Loaded = Loaded {
+    arguments: &[],
+    module: "bf",
+    settings: &["bf", "cf-", "sketch-"],
+};
 
 const LOADED: [Loaded; 3] = [
-    Loaded {
-        arguments: &[],
-        module: "bf",
-        settings: ALL,
-    },
+    PLAIN,
     Loaded {
         arguments: &["bf-error-rate", "0.002", "cf-bucket-size", "5"],
-        module: "bf",
-        settings: ALL,
+        ..PLAIN
     },
     Loaded {
         arguments: &["families", "cf,cms,topk,tdigest", "cf-bucket-size", "5"],
@@ -65,13 +64,8 @@ impl Loaded {
 
     /// The line that loads the module.
     fn line(&self) -> String {
-        let path = module_path();
-        let path = path.to_str().expect("a UTF-8 path");
-        ["loadmodule", path]
-            .iter()
-            .chain(self.arguments)
-            .copied()
-            .collect::<Vec<_>>()
+        [&["loadmodule", &module_file()], self.arguments]
+            .concat()
             .join(" ")
     }
 
@@ -94,11 +88,9 @@ impl Loaded {
                 .module_arguments(self.arguments)
                 .start(),
             Way::AtRunTime => {
-                let server = options
-                    .without_module()
-                    .arguments(&["--enable-module-command", "yes"])
-                    .config("maxmemory 1gb\n")
-                    .start();
+                let options = options.without_module().config("maxmemory 1gb\n");
+                let options = options.arguments(&["--enable-module-command", "yes"]);
+                let server = options.start();
                 server.ok(&line.replacen("loadmodule", "MODULE LOAD", 1));
                 server
             }
@@ -109,11 +101,9 @@ impl Loaded {
     fn assert(&self, server: &Server, value: fn(&Setting) -> &'static str) {
         let mut connection = server.resp2();
         let modules = connection.call("MODULE LIST").to_string();
-        let path = module_path();
-        let path = path.to_str().expect("a UTF-8 path");
-        assert_eq!(modules.matches(path).count(), 1, "{modules}");
+        assert_eq!(modules.matches(&module_file()).count(), 1, "{modules}");
         assert!(modules.contains(&format!("${} ", self.module)), "{modules}");
-        let adds_to_bloom = !matches!(connection.call("BF.ADD filter item"), Reply::Error(_));
+        let adds_to_bloom = !connection.call("BF.ADD filter item").is_error();
         assert_eq!(adds_to_bloom, self.module == "bf");
         for setting in self.settings() {
             let name = self.name(server, setting);
@@ -130,11 +120,8 @@ fn rewrite(server: &Server, connection: &mut Connection) {
         connection.ok("CONFIG REWRITE");
     }
     let file = fs::read_to_string(server.config_path()).expect("a file");
-    let lines = file.lines();
-    let loading: Vec<_> = lines
-        .filter(|line| line.starts_with("loadmodule"))
-        .collect();
-    assert_eq!(loading.len(), 1, "{file}");
+    let is_loading = |line: &&str| line.starts_with("loadmodule");
+    assert_eq!(file.lines().filter(is_loading).count(), 1, "{file}");
 }
 
 fn assert_that_settings_survive(way: Way) {
@@ -146,14 +133,9 @@ fn assert_that_settings_survive(way: Way) {
         for value in values {
             let mut connection = server.resp2();
             for setting in loaded.settings() {
-                let set = [
-                    "CONFIG",
-                    "SET",
-                    &loaded.name(&server, setting),
-                    value(setting),
-                ];
-                let reply = connection.send(&set);
-                assert!(reply.is_ok(), "{way:?} {set:?}: {reply}");
+                let name = loaded.name(&server, setting);
+                let reply = connection.send(&["CONFIG", "SET", &name, value(setting)]);
+                assert!(reply.is_ok(), "{way:?} {name}: {reply}");
             }
             // The first restart reads what the server added to the file, the second what it replaced.
             for _ in 0..2 {

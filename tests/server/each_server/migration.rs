@@ -214,12 +214,11 @@ fn redisbloom_can_read_saved_keys_and_logged_commands() {
     workload.run(&mut connection, 2000);
     let wanted = State::of(&mut connection);
     let read_all = |server: &Server| {
-        let dir = fs::read_dir(server.dir().join("appendonlydir")).expect("the parts");
-        let files = dir.map(|file| file.expect("a file").path());
-        let files = files.filter(|path| path.extension().is_some_and(|e| e == "aof"));
-        files
-            .flat_map(|path| names(&fs::read(path).expect("a file")))
-            .collect::<BTreeSet<_>>()
+        let mut parts = server.aof_parts("");
+        parts.retain(|part| part.extension().is_some_and(|kind| kind == "aof"));
+        let texts = parts.iter().map(fs::read);
+        let names = texts.flat_map(|text| names(&text.expect("a file")));
+        names.collect::<BTreeSet<_>>()
     };
     let mut written = read_all(&server);
     // The only write that RedisBloom lacks is logged as sent; a rewrite logs its result.

@@ -488,6 +488,21 @@ pub fn on_key(command: &str, key: &str) -> String {
     }
 }
 
+/// Creates a key of each type, with the name of the type.
+pub fn build_all(connection: &mut Connection) {
+    for family in FAMILIES {
+        family.build(connection, family.type_name);
+    }
+}
+
+/// The [`Family::view`] of all keys of [`build_all`].
+pub fn view_all(connection: &mut Connection) -> Vec<Vec<Reply>> {
+    let views = FAMILIES.iter();
+    views
+        .map(|family| family.view(connection, family.type_name))
+        .collect()
+}
+
 /// Runs commands on a key; none may fail.
 pub fn run_on(connection: &mut Connection, key: &str, commands: &[&str]) -> Vec<Reply> {
     let commands = commands.iter().map(|command| on_key(command, key));

@@ -135,9 +135,7 @@ fn repeated_advances_free_expired_panes_of_a_full_server() {
         let mut connection = primary.resp2();
         let restarted = (dump(&mut connection, "k"), connection.call(digest));
         assert_eq!(restarted, state, "{name}");
-        replica.wait_until("the synchronization", |replica| {
-            replica.info("master_link_status").as_deref() == Some("up")
-        });
+        replica.wait_for_link();
     }
 }
 

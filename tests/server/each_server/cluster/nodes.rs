@@ -148,7 +148,7 @@ impl Nodes {
             let works = |node| nodes.field(node, "cluster_state").as_deref() == Some("ok");
             let linked = |node| match nodes.role(node).as_str() {
                 "master" => true,
-                _ => nodes.servers[node].info("master_link_status").as_deref() == Some("up"),
+                _ => nodes.servers[node].is_linked(),
             };
             (0..nodes.servers.len()).all(|node| works(node) && linked(node) && agrees(node))
         });

@@ -1,44 +1,27 @@
 //! MODULE LOAD that fails: the server keeps running and saving, and a later MODULE LOAD without the error succeeds.
 
-use crate::families::{FAMILIES, Setting, all_commands};
+use crate::families::{FAMILIES, Setting, all_commands, build_all, view_all};
 use crate::support::c_modules;
-use crate::support::resp::{Connection, Reply};
-use crate::support::server::{Options, Server, module_path};
+use crate::support::resp::Connection;
+use crate::support::server::{Options, Server, module_file};
 
 use super::super::settings::settings;
 
 /// A server without the module that permits MODULE LOAD. `stays_mapped`: the library stays in memory when loading fails,
 /// as with musl.
 fn start(stays_mapped: bool) -> (Server, Connection) {
-    let mut options = Options::new()
-        .without_module()
-        .arguments(&["--enable-module-command", "yes"]);
+    let mut options = Options::new().without_module();
+    options = options.arguments(&["--enable-module-command", "yes"]);
     if stays_mapped {
-        let module = module();
-        let keep = [
-            "--loadmodule",
-            c_modules::names(),
-            "keeper",
-            "KEEP",
-            &module,
-        ];
-        options = options.arguments(&keep);
+        options = options.arguments(&["--loadmodule", c_modules::names()]);
+        options = options.arguments(&["keeper", "KEEP", &module_file()]);
     }
-    let server = options.start();
-    let connection = server.resp2();
-    (server, connection)
-}
-
-fn module() -> String {
-    let path = module_path();
-    path.to_str().expect("a UTF-8 path").to_owned()
+    options.start().connected()
 }
 
 /// Loads a module named `module` that has `name`, of this kind (tests/server/modules/names.c).
 fn take_name(connection: &mut Connection, module: &str, kind: &str, name: &str) {
-    let load = ["MODULE", "LOAD", c_modules::names(), module, kind, name];
-    let reply = connection.send(&load);
-    assert!(reply.is_ok(), "{kind} {name}: {reply}");
+    connection.send_ok(&["MODULE", "LOAD", c_modules::names(), module, kind, name]);
 }
 
 /// Runs a MODULE LOAD or LOADEX that must fail with `reason` in the log. Then the server must save, load its file and
@@ -46,7 +29,7 @@ fn take_name(connection: &mut Connection, module: &str, kind: &str, name: &str) 
 fn fail(server: &Server, connection: &mut Connection, load: &[&str], reason: &str) {
     let before = server.log().len();
     let reply = connection.send(load);
-    assert!(matches!(reply, Reply::Error(_)), "{load:?}: {reply}");
+    assert!(reply.is_error(), "{load:?}: {reply}");
     let log = server.log().split_off(before);
     assert!(log.contains(reason), "{load:?}: {log}");
     assert!(!log.contains("internal error"), "{load:?}: {log}");
@@ -56,20 +39,11 @@ fn fail(server: &Server, connection: &mut Connection, load: &[&str], reason: &st
     }
 }
 
-/// Saves in a child process, which must succeed.
-fn save_in_background(server: &mut Server) {
-    assert!(server.call("BGSAVE").to_string().starts_with('+'));
-    server.wait_until("the save", |server| {
-        server.info("rdb_bgsave_in_progress").as_deref() == Some("0")
-    });
-    assert_eq!(server.info("rdb_last_bgsave_status").as_deref(), Some("ok"));
-}
-
 #[test]
 fn a_failed_load_changes_nothing() {
     for stays_mapped in [false, true] {
         let (mut server, mut connection) = start(stays_mapped);
-        let module = module();
+        let module = module_file();
         let mut arguments = vec![
             (vec!["bf-error-rate"], "must be pairs"),
             (vec!["unknown", "1"], "unknown module argument unknown"),
@@ -109,23 +83,15 @@ fn a_failed_load_changes_nothing() {
             fail(&server, &mut connection, &load, &reason);
             connection.ok("MODULE UNLOAD other");
         }
-        save_in_background(&mut server);
-        let reply = connection.send(&["MODULE", "LOAD", &module, "cf-bucket-size", "4"]);
-        assert!(reply.is_ok(), "{reply}");
+        assert!(server.save_in_background());
+        connection.send_ok(&["MODULE", "LOAD", &module, "cf-bucket-size", "4"]);
         let name = server.setting("cf-bucket-size");
         let shown = connection.send(&["CONFIG", "GET", &name]).to_string();
         assert_eq!(shown, format!("*[${name} $4]"));
-        let view = |connection: &mut Connection| {
-            let views = FAMILIES.iter();
-            let views = views.map(|family| family.view(connection, family.type_name));
-            views.collect::<Vec<_>>()
-        };
-        for family in FAMILIES {
-            family.build(&mut connection, family.type_name);
-        }
-        let before = view(&mut connection);
+        build_all(&mut connection);
+        let before = view_all(&mut connection);
         connection.ok("DEBUG RELOAD");
-        assert_eq!(view(&mut connection), before);
+        assert_eq!(view_all(&mut connection), before);
     }
 }
 
@@ -136,10 +102,8 @@ fn taken(command: &str) -> String {
         ": module other ({other}, version 1) has {command}. Remove the other loadmodule line"
     );
     let (prefix, _) = command.split_once('.').expect("a prefix");
-    let families: Vec<_> = ["bf", "cf", "cms", "topk", "tdigest"]
-        .into_iter()
-        .filter(|family| *family != prefix)
-        .collect();
+    let mut families = vec!["bf", "cf", "cms", "topk", "tdigest"];
+    families.retain(|family| *family != prefix);
     match prefix {
         // These are always loaded.
         "sketch" => line + "\n",
@@ -157,27 +121,25 @@ fn the_log_names_the_families_to_leave_out_beside_another_module() {
     let commands = all_commands();
     let of = |prefix: &str| {
         let names = commands.iter().map(|(name, _)| name.as_str());
-        let names: Vec<_> = names.filter(|name| name.starts_with(prefix)).collect();
         names
+            .filter(|name| name.starts_with(prefix))
+            .collect::<Vec<_>>()
     };
-    let module = module();
+    let module = module_file();
     let all = ["MODULE", "LOAD", &module];
     let [bf, topk, cms] = ["bf.", "topk.", "cms."].map(of);
+    let both = [&topk[..], &cms[..]].concat();
     for (names, left, owned) in [
         (&topk[..], "cf,cms,tdigest", "topk.*"),
         (&topk[..1], "cf,cms,tdigest", topk[0]),
-        (
-            &[&topk[..], &cms[..]].concat(),
-            "cf,tdigest",
-            "cms.*, topk.*",
-        ),
+        (&both, "cf,tdigest", "cms.*, topk.*"),
     ] {
         let (server, mut connection) = start(false);
         let mut load = vec!["MODULE", "LOAD", other, "bf"];
         for name in bf.iter().chain(names) {
             load.extend(["COMMAND", name]);
         }
-        assert!(connection.send(&load).is_ok());
+        connection.send_ok(&load);
         let line = format!("or load only the families that no other module has: families {left}\n");
         fail(&server, &mut connection, &all, &line);
         let selected = [&all[..], &["families", "cf,cms,topk,tdigest"]].concat();
@@ -209,9 +171,9 @@ fn a_second_load_of_the_same_file_fails_and_changes_nothing() {
     ];
     for (loaded, second) in cases {
         let (server, mut connection) = start(false);
-        let module = module();
+        let module = module_file();
         let load = |arguments: &[&'static str]| [&["MODULE", "LOAD", &module], arguments].concat();
-        assert!(connection.send(&load(loaded)).is_ok());
+        connection.send_ok(&load(loaded));
         let name = if loaded == OTHERS { "roughly" } else { "bf" };
         let families = FAMILIES.iter().filter(|family| {
             let is_first = family.prefix == "bf";
@@ -229,7 +191,7 @@ fn a_second_load_of_the_same_file_fails_and_changes_nothing() {
                     );
                     let before = server.log().len();
                     let reply = connection.send(&load(arguments));
-                    assert!(matches!(reply, Reply::Error(_)), "{arguments:?}: {reply}");
+                    assert!(reply.is_error(), "{arguments:?}: {reply}");
                     let log = server.log().split_off(before);
                     assert!(log.contains(&reason), "{arguments:?}: {log}");
                 }
@@ -249,7 +211,7 @@ fn a_second_load_of_the_same_file_fails_and_changes_nothing() {
 fn a_load_that_needs_the_type_of_another_module_fails_again() {
     for stays_mapped in [false, true] {
         let (mut server, mut connection) = start(stays_mapped);
-        let module = module();
+        let module = module_file();
         let load = ["MODULE", "LOAD", &module];
         // The types are registered in another order than they have here, so each has a module of its own, and the next
         // failure may be one of those before.
@@ -260,7 +222,7 @@ fn a_load_that_needs_the_type_of_another_module_fails_again() {
                 fail(&server, &mut connection, &load, " was refused");
             }
         }
-        save_in_background(&mut server);
+        assert!(server.save_in_background());
     }
 }
 
@@ -279,17 +241,17 @@ fn a_load_beside_a_module_with_the_same_name_logs_which_one() {
             "another module with the name bf is loaded{description}. Remove its loadmodule line or \
              the one of Roughly ({}), or load only the families that no other module has: families \
              cf,cms,topk,tdigest",
-            module()
+            module_file()
         )
     };
     let named = line(&format!(" ({other}, version 1)"));
     for stays_mapped in [false, true] {
         let (server, mut connection) = start(stays_mapped);
-        let module = module();
+        let module = module_file();
         // The second line is logged after a failure at a later step.
         let load = ["MODULE", "LOAD", &module, "unknown", "1"];
         fail(&server, &mut connection, &load, "unknown module argument");
-        assert!(connection.send(&["MODULE", "LOAD", other, "bf"]).is_ok());
+        connection.send_ok(&["MODULE", "LOAD", other, "bf"]);
         fail(&server, &mut connection, &load[..3], &named);
     }
     // When the server starts, also without the command MODULE.

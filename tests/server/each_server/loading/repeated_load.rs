@@ -2,8 +2,8 @@
 //! file, also if an included file or the command line has one. The server starts with one module.
 
 use crate::families::FAMILIES;
-use crate::support::resp::{Connection, Protocol, Reply};
-use crate::support::server::{Options, Server, module_path};
+use crate::support::resp::{Connection, Protocol};
+use crate::support::server::{Options, Server, module_file, module_path};
 use std::fs;
 use std::thread;
 use std::time::Duration;
@@ -11,8 +11,9 @@ use tempfile::TempDir;
 
 /// The line that loads the module, with arguments.
 fn load_line(arguments: &str) -> String {
-    let line = format!("loadmodule {} {arguments}", module_path().display());
-    line.trim_end().to_owned()
+    format!("loadmodule {} {arguments}", module_file())
+        .trim_end()
+        .to_owned()
 }
 
 /// A server whose main configuration file and a file that it includes have these lines; with more arguments on the command line.
@@ -40,12 +41,11 @@ fn load_lines(server: &Server) -> Vec<String> {
 /// The names of the modules of this file, in any order. Some servers list modules of their own.
 fn loaded(connection: &mut Connection) -> Vec<String> {
     let list = connection.call("MODULE LIST");
-    let names = list.items().expect("a list").iter().map(|module| {
-        let name = module.field("name").and_then(Reply::text);
-        String::from_utf8_lossy(name.expect("a name")).into_owned()
-    });
-    let names = names.filter(|name| name == "bf" || name.starts_with("roughly"));
-    names.collect()
+    let modules = list.items().expect("a list").iter();
+    let names = modules.map(|module| module.field("name").expect("a name").string());
+    names
+        .filter(|name| name == "bf" || name.starts_with("roughly"))
+        .collect()
 }
 
 fn rewrite(connection: &mut Connection) {
@@ -56,62 +56,31 @@ fn rewrite(connection: &mut Connection) {
 
 /// A warning for each line without effect.
 fn warnings(log: &str) -> usize {
-    log.matches(
-        "<bf> a second loadmodule line for this file has no effect: it is loaded already, as bf.",
-    )
-    .count()
-}
-
-/// A way to load the module, also several times.
-struct Way<'a> {
-    /// Lines of the main configuration file, and of a file that it includes.
-    files: [&'a str; 2],
-    command_line: &'a [&'a str],
-    /// Loads without effect: at the first start, and at a start after CONFIG REWRITE.
-    without_effect: [usize; 2],
-    /// Cycles of CONFIG REWRITE and restart.
-    cycles: usize,
-}
-
-impl<'a> Way<'a> {
-    fn new(
-        files: [&'a str; 2],
-        command_line: &'a [&'a str],
-        without_effect: [usize; 2],
-        cycles: usize,
-    ) -> Self {
-        Self {
-            files,
-            command_line,
-            without_effect,
-            cycles,
-        }
-    }
+    let warning =
+        "<bf> a second loadmodule line for this file has no effect: it is loaded already, as bf.";
+    log.matches(warning).count()
 }
 
 #[test]
 fn ten_rewrites_and_restarts_leave_one_line() {
     const ARGUMENTS: &str = "cf-bucket-size 4 families bf,cf,cms,topk,tdigest";
     let line = load_line(ARGUMENTS);
-    let module = module_path();
-    let command_line: Vec<_> = ["--loadmodule", module.to_str().expect("UTF-8")]
-        .into_iter()
-        .chain(ARGUMENTS.split(' '))
-        .collect();
+    let module = module_file();
+    let mut command_line = vec!["--loadmodule", &module];
+    command_line.extend(ARGUMENTS.split(' '));
     let twice = format!("{line}\n{line}");
-    let ways = [
-        Way::new([&line, ""], &[], [0, 0], 2),
-        Way::new(["", &line], &[], [0, 1], 10),
-        Way::new(["", ""], &command_line, [0, 1], 10),
-        Way::new(["", &line], &command_line, [1, 2], 2),
-        Way::new([&twice, &line], &[], [2, 1], 2),
-    ];
-    for way in ways {
-        let [main, included] = way.files;
-        let arguments = [&["--save", "3600 1"], way.command_line].concat();
+    // Lines of the main configuration file, and of a file that it includes; more arguments on the command line; loads without effect at
+    // the first start, and at a start after CONFIG REWRITE; cycles of CONFIG REWRITE and restart.
+    for ([main, included], command_line, [mut expected, later], cycles) in [
+        ([&line[..], ""], &[""; 0][..], [0, 0], 2),
+        (["", &line], &[], [0, 1], 10),
+        (["", ""], &command_line, [0, 1], 10),
+        (["", &line], &command_line, [1, 2], 2),
+        ([&twice, &line], &[], [2, 1], 2),
+    ] {
+        let arguments = [&["--save", "3600 1"], command_line].concat();
         let (mut server, _dir) = start(main, included, &arguments);
-        let [mut expected, later] = way.without_effect;
-        for cycle in 0..way.cycles {
+        for cycle in 0..cycles {
             let mut connection = server.resp2();
             assert_eq!(loaded(&mut connection), ["bf"], "cycle {cycle}");
             assert_eq!(warnings(&server.log()), expected, "cycle {cycle}");
@@ -121,8 +90,8 @@ fn ten_rewrites_and_restarts_leave_one_line() {
                 if cycle == 0 {
                     family.build(&mut connection, family.type_name);
                 }
-                let kind = connection.call(&format!("TYPE {}", family.type_name));
-                assert_eq!(kind.to_string(), format!("+{}", family.type_name));
+                let kind = format!("+{}", family.type_name);
+                connection.check(&format!("TYPE {}", family.type_name), kind);
             }
             rewrite(&mut connection);
             assert_eq!(load_lines(&server), [line.as_str()], "cycle {cycle}");
@@ -135,21 +104,14 @@ fn ten_rewrites_and_restarts_leave_one_line() {
 
 #[test]
 fn the_first_load_line_counts_and_arguments_of_others_are_logged() {
-    let lines = [
-        "families bf",
-        "",
-        "families cf,cms",
-        "unknown 1",
-        "families bf",
-    ]
-    .map(load_line);
+    let lines = "families bf||families cf,cms|unknown 1|families bf".split('|');
+    let lines: Vec<_> = lines.map(load_line).collect();
     let arguments = ["--enable-module-command", "yes"];
     let (server, _dir) = start(&lines.join("\n"), "", &arguments);
     let mut connection = server.resp2();
     assert_eq!(loaded(&mut connection), ["bf"]);
-    assert!(connection.call("BF.ADD seen alice").to_string() == ":1");
-    let missing = connection.call("CF.ADD seen alice").to_string();
-    assert!(missing.contains("unknown command"), "{missing}");
+    connection.check("BF.ADD seen alice", ":1");
+    connection.check("CF.ADD seen alice", "-ERR unknown command...");
     let log = server.log();
     assert_eq!(warnings(&log), 4);
     for ignored in ["none", "families cf,cms", "unknown 1"] {
@@ -160,11 +122,8 @@ fn the_first_load_line_counts_and_arguments_of_others_are_logged() {
     }
     assert_eq!(log.matches("are ignored").count(), 3, "{log}");
     // Later loads are refused.
-    let module = module_path();
-    let module = module.to_str().expect("UTF-8");
     for load in ["LOAD", "LOADEX"] {
-        let reply = connection.send(&["MODULE", load, module]);
-        assert!(matches!(reply, Reply::Error(_)), "{load}: {reply}");
+        connection.check(&format!("MODULE {load} {}", module_file()), "-...");
         connection.check("MODULE UNLOAD roughly-load-2", "-...");
         assert_eq!(loaded(&mut connection), ["bf"]);
     }
@@ -177,25 +136,21 @@ fn the_first_load_line_counts_and_arguments_of_others_are_logged() {
 #[test]
 fn a_rewrite_while_the_data_is_loaded_keeps_no_line_for_long() {
     let line = load_line("");
-    let arguments = [
-        "--save",
-        "3600 1",
-        // The server handles clients after each key that it loads.
-        "--rdbcompression",
-        "no",
-        "--loading-process-events-interval-bytes",
-        "1024",
-        // Overrides the delay that the rewrite writes into the file.
-        "--key-load-delay",
-        "0",
-    ];
+    // The server handles clients after each key that it loads. The last argument overrides the delay that the rewrite writes into the
+    // file.
+    let arguments =
+        "--rdbcompression no --loading-process-events-interval-bytes 1024 --key-load-delay 0";
+    let arguments: Vec<_> = ["--save", "3600 1"]
+        .into_iter()
+        .chain(arguments.split(' '))
+        .collect();
     let (mut server, _dir) = start("", &line, &arguments);
     let options = configured(&arguments);
     let mut connection = server.resp2();
     rewrite(&mut connection);
     for number in 0..200 {
         let key = format!("key{number}");
-        assert!(connection.send(&["SET", &key, &"-".repeat(2000)]).is_ok());
+        connection.send_ok(&["SET", &key, &"-".repeat(2000)]);
     }
     server.shut_down();
     server = {
@@ -212,10 +167,7 @@ fn a_rewrite_while_the_data_is_loaded_keeps_no_line_for_long() {
             };
             let is_loading = |connection: &mut Connection| {
                 let info = connection.try_send(&["INFO", "persistence"]);
-                info.is_ok_and(|info| {
-                    let text = String::from_utf8_lossy(info.text().unwrap_or_default());
-                    text.contains("\nloading:1")
-                })
+                info.is_ok_and(|info| info.to_string().contains("\\nloading:1"))
             };
             if is_loading(&mut connection) {
                 connection.ok("CONFIG REWRITE");
@@ -258,20 +210,18 @@ fn a_copy_of_the_file_is_refused_and_the_log_names_both_files() {
     let dir = tempfile::tempdir().expect("a directory");
     let copy = dir.path().join("copy.so");
     fs::copy(module_path(), &copy).expect("a copy");
-    let (file, copy) = (module_path(), copy.to_str().expect("UTF-8").to_owned());
-    let file = file.to_str().expect("UTF-8");
+    let (file, copy) = (&module_file(), copy.to_str().expect("UTF-8"));
     let expected = format!(
         "not loaded: another module with the name bf is loaded ({file}, version 81200). Remove its loadmodule line or the one of \
          Roughly ({copy})\n"
     );
-    let lines = ["--loadmodule", file, "--loadmodule", &copy];
+    let lines = ["--loadmodule", file, "--loadmodule", copy];
     let log = configured(&lines).try_start();
     let log = log.expect_err("a server that does not start");
     assert!(log.contains(&expected), "{expected}: {log}");
     let lines = ["--loadmodule", file, "--enable-module-command", "yes"];
     let server = configured(&lines).start();
-    let reply = server.resp2().send(&["MODULE", "LOAD", &copy]);
-    assert!(matches!(reply, Reply::Error(_)), "{reply}");
+    server.check(&format!("MODULE LOAD {copy}"), "-...");
     assert_eq!(server.log().matches(&expected).count(), 1);
     server.check("BF.ADD seen alice", ":1");
 }
@@ -307,9 +257,7 @@ fn both_nodes_start_after_a_failover_by_sentinel() {
         connection.check("BF.EXISTS seen alice", ":1");
     }
     let [follower, leader] = &mut nodes;
-    follower.wait_until("the old primary to follow again", |node| {
-        node.info("master_link_status").as_deref() == Some("up")
-    });
+    follower.wait_for_link();
     leader.check("BF.ADD seen bob", ":1");
     leader.wait_for_replica(follower);
     follower.check("BF.EXISTS seen bob", ":1");

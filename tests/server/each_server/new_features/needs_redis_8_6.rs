@@ -1,7 +1,6 @@
 //! HOTKEYS, and statistics of the keyspace.
 
-use super::ok;
-use crate::families::{FAMILIES, Family};
+use crate::families::{FAMILIES, Family, build_all};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
@@ -13,9 +12,7 @@ fn hot_keys(reply: &Reply, list: &str) -> Vec<String> {
         .or_else(|| reply.items()?.first()?.field(list));
     let list = field.unwrap_or_else(|| panic!("no {list}: {reply}"));
     let names = list.items().expect("keys").iter().step_by(2);
-    let names = names.map(|name| name.text().expect("a key").to_vec());
-    let names = names.map(|name| String::from_utf8(name).expect("UTF-8"));
-    names.collect()
+    names.map(Reply::string).collect()
 }
 
 /// HOTKEYS finds the keys of commands of modules by their key specs: with reads, writes and merges.
@@ -23,12 +20,11 @@ fn hot_keys(reply: &Reply, list: &str) -> Vec<String> {
 #[ignore = "needs Redis 8.6"]
 fn hotkeys_lists_keys_of_every_type() {
     let (_server, mut connection) = Server::start().connected();
+    build_all(&mut connection);
     for family in FAMILIES {
-        family.build(&mut connection, family.type_name);
         family.build(&mut connection, &format!("{}:read", family.type_name));
     }
-    let start = "HOTKEYS START METRICS 2 CPU NET COUNT 64";
-    ok(&mut connection, &start.split(' ').collect::<Vec<_>>());
+    connection.ok("HOTKEYS START METRICS 2 CPU NET COUNT 64");
     for family in FAMILIES {
         family.change(&mut connection, family.type_name, "77");
         family.read(&mut connection, &format!("{}:read", family.type_name));
@@ -42,8 +38,8 @@ fn hotkeys_lists_keys_of_every_type() {
             }
         }
     }
-    ok(&mut connection, &["HOTKEYS", "STOP"]);
-    ok(&mut connection, &["HOTKEYS", "RESET"]);
+    connection.ok("HOTKEYS STOP");
+    connection.ok("HOTKEYS RESET");
 }
 
 /// Statistics of the keyspace, which the server itself compares with its keys after every command.
@@ -52,18 +48,16 @@ fn hotkeys_lists_keys_of_every_type() {
 fn statistics_of_the_keyspace_stay_correct() {
     let options = Options::new().arguments(&["--key-memory-histograms", "yes"]);
     let (_server, mut connection) = options.start().connected();
-    ok(&mut connection, &["DEBUG", "KEYSIZES-HIST-ASSERT", "1"]);
+    connection.ok("DEBUG KEYSIZES-HIST-ASSERT 1");
     for family in FAMILIES {
-        let key = family.type_name;
-        run_life(family, &mut connection, key);
+        run_life(family, &mut connection, family.type_name);
     }
-    ok(&mut connection, &["DEBUG", "RELOAD"]);
+    connection.ok("DEBUG RELOAD");
     for family in FAMILIES {
-        let removed = connection.send(&["DEL", family.type_name]);
-        assert_eq!(removed.integer(), Some(1), "{}", family.name);
+        connection.check(&format!("DEL {}", family.type_name), ":1");
     }
-    ok(&mut connection, &["FLUSHALL"]);
-    assert_eq!(connection.call("DBSIZE").integer(), Some(0));
+    connection.ok("FLUSHALL");
+    connection.check("DBSIZE", ":0");
 }
 
 /// What changes the keyspace: creation, writes, copies, names, values and times to live.
@@ -75,10 +69,10 @@ fn run_life(family: &Family, connection: &mut Connection, key: &str) {
     let view = family.view(connection, key);
     let dump = connection.payload(key);
     let (copy, moved) = (format!("{key}:copy"), format!("{key}:moved"));
-    assert_eq!(connection.send(&["COPY", key, &copy]).integer(), Some(1));
-    ok(connection, &["RENAME", &copy, &moved]);
+    connection.check(&format!("COPY {key} {copy}"), ":1");
+    connection.ok(&format!("RENAME {copy} {moved}"));
     let restore: [&[u8]; 5] = [b"RESTORE", moved.as_bytes(), b"60000", &dump, b"REPLACE"];
-    assert!(connection.send(&restore).is_ok());
+    connection.send_ok(&restore);
     assert_eq!(connection.send(&["PERSIST", &moved]).integer(), Some(1));
     assert_eq!(family.view(connection, &moved), view, "{}", family.name);
     assert_eq!(connection.send(&["UNLINK", &moved]).integer(), Some(1));

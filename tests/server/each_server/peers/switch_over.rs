@@ -172,9 +172,7 @@ fn migrate(peer: &Peer, new: Options, without_failover: bool) {
         return;
     }
     // The old server replicates the new one.
-    old.wait_until("the old server to follow", |old| {
-        old.info("master_link_status").as_deref() == Some("up")
-    });
+    old.wait_for_link();
     new.wait_for_replica(&old);
     for writer in &writers {
         writer.assert_complete(&old, "the old server");

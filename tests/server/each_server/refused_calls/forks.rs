@@ -1,7 +1,7 @@
 //! Forks that fail.
 
-use super::{build_all, digest};
-use crate::families::FAMILIES;
+use super::digest;
+use crate::families::{FAMILIES, build_all};
 use crate::support::c_modules;
 use crate::support::server::{Options, Server};
 use std::fs;
@@ -30,15 +30,13 @@ fn a_failed_fork_changes_nothing() {
         });
     }
     for family in FAMILIES {
-        family.change(&mut connection, family.name, "changed");
+        family.change(&mut connection, family.type_name, "changed");
     }
     let expected = digest(&mut connection);
     fs::remove_file(&file).expect("the file");
     assert!(server.rewrite_aof());
     if let Some(replica) = &mut replica {
-        replica.wait_until("the synchronization", |replica| {
-            replica.info("master_link_status").as_deref() == Some("up")
-        });
+        replica.wait_for_link();
         server.wait_for_replica(replica);
         assert_eq!(digest(&mut replica.resp2()), expected);
     }

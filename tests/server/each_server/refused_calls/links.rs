@@ -1,7 +1,7 @@
 //! The connection of a replica that ends inside of a transaction.
 
-use super::{build_all, digest};
-use crate::families::FAMILIES;
+use super::digest;
+use crate::families::{FAMILIES, build_all};
 use crate::support::resp::Reply;
 use crate::support::server::Server;
 use std::io::{Read, Write};
@@ -76,8 +76,7 @@ fn a_replica_executes_no_part_of_a_transaction() {
     let link = Link::to(&primary);
     let mut replica = Server::start();
     replica.call(&format!("REPLICAOF 127.0.0.1 {}", link.port));
-    let is_up = |replica: &mut Server| replica.info("master_link_status").as_deref() == Some("up");
-    replica.wait_until("the synchronization", is_up);
+    replica.wait_for_link();
     let mut transaction = |number: usize| {
         connection.call("MULTI");
         for family in FAMILIES {
@@ -85,13 +84,12 @@ fn a_replica_executes_no_part_of_a_transaction() {
                 "tdigest" => number.to_string(),
                 _ => format!("new:{number:04}"),
             };
-            let change = family.change.0.replace("KEY", family.name);
+            let change = family.change.0.replace("KEY", family.type_name);
             connection.call(&change.replace("NEW", &new));
         }
         let replies = connection.call("EXEC");
         let mut all = replies.items().expect("replies").iter();
-        let is_error = |reply: &Reply| matches!(reply, Reply::Error(_));
-        assert!(!all.any(is_error), "{replies}");
+        assert!(!all.any(Reply::is_error), "{replies}");
     };
     // The lengths of all following transactions are equal.
     transaction(1000);
@@ -106,14 +104,14 @@ fn a_replica_executes_no_part_of_a_transaction() {
         let before = digest(&mut replica.resp2());
         assert_eq!(before, digest(&mut primary.resp2()), "cut {cut}");
         // The last byte is that of EXEC.
-        link.left
-            .store((bytes * cut / cuts).max(1), Ordering::SeqCst);
+        let left = (bytes * cut / cuts).max(1);
+        link.left.store(left, Ordering::SeqCst);
         transaction(1002 + cut as usize);
-        replica.wait_until("the end of the connection", |replica| !is_up(replica));
+        replica.wait_until("the end of the connection", |replica| !replica.is_linked());
         let found = digest(&mut replica.resp2());
         assert_eq!(found, before, "cut {cut} of {bytes} bytes");
         link.left.store(UNLIMITED, Ordering::SeqCst);
-        replica.wait_until("the synchronization", is_up);
+        replica.wait_for_link();
         primary.wait_for_replica(&replica);
     }
 }

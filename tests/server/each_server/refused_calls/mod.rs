@@ -6,15 +6,7 @@ mod files;
 mod forks;
 mod links;
 
-use crate::families::FAMILIES;
 use crate::support::resp::{Connection, Reply};
-
-/// Creates a key of each type.
-fn build_all(connection: &mut Connection) {
-    for family in FAMILIES {
-        family.build(connection, family.name);
-    }
-}
 
 /// DEBUG DIGEST of all keys.
 fn digest(connection: &mut Connection) -> Reply {
