@@ -3,6 +3,7 @@
 use super::nodes::{Nodes, TIMEOUT, slot};
 use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::time;
+use crate::workload::words;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io;
@@ -37,15 +38,11 @@ impl Client {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => entry.insert(Connection::open(port, Protocol::Resp2)?),
         };
-        let reply = (|| {
-            if asking {
-                connection.write(&["ASKING"])?;
-                connection.write(command)?;
-                connection.read()?;
-                return connection.read();
-            }
-            connection.try_send(command)
-        })();
+        let reply = match asking {
+            true => connection.try_send(&["ASKING"]).map(drop),
+            false => Ok(()),
+        };
+        let reply = reply.and_then(|()| connection.try_send(command));
         if reply.is_err() {
             self.connections.remove(&port);
         }
@@ -65,26 +62,17 @@ impl Client {
         let start = Instant::now();
         let mut ask = None;
         loop {
-            assert!(
-                start.elapsed() < time::limit(TIMEOUT),
-                "the cluster does not answer"
-            );
+            let is_late = start.elapsed() >= time::limit(TIMEOUT);
+            assert!(!is_late, "the cluster does not answer");
             let known = self.slots.get(&slot).copied();
-            let (port, asking) = match ask.take() {
-                Some(port) => (port, true),
-                None => (
-                    known.unwrap_or(self.ports[self.next % self.ports.len()]),
-                    false,
-                ),
-            };
-            let reply = match self.try_at(port, command, asking) {
-                Ok(reply) => reply,
-                Err(_) => {
-                    self.slots.remove(&slot);
-                    self.next += 1;
-                    thread::sleep(Duration::from_millis(20));
-                    continue;
-                }
+            let asking = ask.is_some();
+            let port = ask.take().or(known);
+            let port = port.unwrap_or(self.ports[self.next % self.ports.len()]);
+            let Ok(reply) = self.try_at(port, command, asking) else {
+                self.slots.remove(&slot);
+                self.next += 1;
+                thread::sleep(Duration::from_millis(20));
+                continue;
             };
             let Reply::Error(text) = &reply else {
                 return (reply, port);
@@ -114,12 +102,10 @@ impl Client {
     pub fn send_to_both(&mut self, command: &[Vec<u8>]) -> Reply {
         let start = Instant::now();
         loop {
-            assert!(
-                start.elapsed() < time::limit(TIMEOUT),
-                "no replica takes the write"
-            );
+            let is_late = start.elapsed() >= time::limit(TIMEOUT);
+            assert!(!is_late, "no replica takes the write");
             let (reply, port) = self.send_from(command);
-            let wait: Vec<_> = ["WAIT", "1", "1000"].map(|w| w.as_bytes().to_vec()).into();
+            let wait = words("WAIT 1 1000");
             if matches!(self.try_at(port, &wait, false), Ok(Reply::Integer(1..))) {
                 return reply;
             }

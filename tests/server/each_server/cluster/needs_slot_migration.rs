@@ -4,9 +4,8 @@ mod failed_imports;
 mod obeyed;
 
 use super::nodes::{self, Nodes, slot};
-use super::{FAMILIES, Migration, tag_in};
+use super::{FAMILIES, Migration, fill, tag_in};
 use crate::families::{Family, one_per_family};
-use crate::support::resp::Reply;
 use crate::support::server::Server;
 use crate::workload::{Command, Workload, show, words};
 
@@ -74,10 +73,7 @@ fn writes_of_all_types_run_while_their_slot_moves() {
     for command in workload.creations() {
         assert_eq!(client.send(&command), model.send(&command));
     }
-    // The snapshot of the slot takes longer than the first commands after it.
-    let fill = "for i=1,200000 do redis.call('set',KEYS[1]..i,string.rep('x',100)) end";
-    let filled = client.send(&["EVAL", fill, "1", &format!("{tag}fill")]);
-    assert!(!matches!(filled, Reply::Error(_)), "{filled}");
+    fill(&mut client, tag.trim_matches(['{', '}']), 200_000);
     let mut rounds = 0;
     let mut run = |command: &Command| {
         let reply = client.send(command);
@@ -104,11 +100,8 @@ fn writes_of_all_types_run_while_their_slot_moves() {
     }
     assert!(rounds > 20, "{rounds} rounds");
     nodes.wait("the migration", |nodes| {
-        let keys = nodes.servers.iter().map(|server| {
-            let reply = server.call(&format!("CLUSTER COUNTKEYSINSLOT {slot}"));
-            reply.integer() > Some(0)
-        });
-        keys.filter(|has_keys| *has_keys).count() == 1
+        let all = 0..nodes.servers.len();
+        all.filter(|&node| nodes.has_keys(node, slot)).count() == 1
     });
     nodes.wait_until_ok();
     let mut owner = nodes.servers[nodes.owner(slot)].resp2();

@@ -41,24 +41,13 @@ impl Nodes {
     /// As [`Nodes::start`], with further options.
     pub fn start_with(primaries: usize, with_replicas: bool, options: &Options) -> Self {
         let count = primaries * (1 + usize::from(with_replicas));
-        let servers: Vec<_> = (0..count)
-            .map(|_| {
-                options
-                    .clone()
-                    .cluster()
-                    .arguments(&["--cluster-node-timeout", NODE_TIMEOUT])
-                    .arguments(&["--cluster-allow-replica-migration", "no"])
-                    .arguments(&["--cluster-replica-validity-factor", "0"])
-                    .start()
-            })
-            .collect();
-        let ids: Vec<_> = servers
-            .iter()
-            .map(|server| {
-                let id = server.call("CLUSTER MYID");
-                String::from_utf8(id.text().expect("an id").to_vec()).expect("text")
-            })
-            .collect();
+        let options = (options.clone().cluster())
+            .arguments(&["--cluster-node-timeout", NODE_TIMEOUT])
+            .arguments(&["--cluster-allow-replica-migration", "no"])
+            .arguments(&["--cluster-replica-validity-factor", "0"]);
+        let servers: Vec<_> = (0..count).map(|_| options.clone().start()).collect();
+        let id = |server: &Server| server.call("CLUSTER MYID").string();
+        let ids = servers.iter().map(id).collect();
         let nodes = Self {
             servers,
             ids,
@@ -115,9 +104,15 @@ impl Nodes {
 
     fn field(&self, node: usize, name: &str) -> Option<String> {
         let reply = self.servers[node].call("CLUSTER INFO");
-        let text = String::from_utf8_lossy(reply.text()?).into_owned();
+        let text = reply.string();
         let mut lines = text.lines();
         lines.find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.to_owned()))
+    }
+
+    /// Whether a node has keys of a slot.
+    pub fn has_keys(&self, node: usize, slot: u16) -> bool {
+        let keys = self.servers[node].call(&format!("CLUSTER COUNTKEYSINSLOT {slot}"));
+        keys.integer().expect("a number of keys") > 0
     }
 
     /// Waits until a condition is true.
@@ -128,8 +123,7 @@ impl Nodes {
 
     /// The indexes of the primaries, according to a node.
     fn primaries_seen_by(&self, node: usize) -> Vec<usize> {
-        let reply = self.servers[node].call("CLUSTER NODES");
-        let text = String::from_utf8_lossy(reply.text().expect("text")).into_owned();
+        let text = self.servers[node].call("CLUSTER NODES").string();
         let is_primary = |id: &String| {
             let line = text.lines().find(|line| line.starts_with(id));
             let flags = line.and_then(|line| line.split(' ').nth(2));
@@ -189,14 +183,9 @@ impl Nodes {
     pub fn owner(&self, slot: u16) -> usize {
         let owns = |node: &usize| {
             // A node's line has eight fields and then the slot ranges.
-            let reply = self.servers[*node].call("CLUSTER NODES");
-            let text = String::from_utf8_lossy(reply.text().expect("text")).into_owned();
-            let line = text
-                .lines()
-                .find(|line| line.contains("myself"))
-                .expect("itself")
-                .to_owned();
-            line.split(' ').skip(8).any(|range| {
+            let text = self.servers[*node].call("CLUSTER NODES").string();
+            let line = text.lines().find(|line| line.contains("myself"));
+            line.expect("itself").split(' ').skip(8).any(|range| {
                 let (start, end) = range.split_once('-').unwrap_or((range, range));
                 match (start.parse::<u16>(), end.parse::<u16>()) {
                     (Ok(start), Ok(end)) => (start..=end).contains(&slot),
@@ -204,10 +193,8 @@ impl Nodes {
                 }
             })
         };
-        let mut primaries = self.primaries().into_iter();
-        primaries
-            .find(owns)
-            .unwrap_or_else(|| panic!("nobody has slot {slot}"))
+        let owner = self.primaries().into_iter().find(owns);
+        owner.unwrap_or_else(|| panic!("nobody has slot {slot}"))
     }
 
     /// Migrates a slot with all its keys, a few keys at a time, like `--cluster reshard` of the client.
@@ -224,20 +211,14 @@ impl Nodes {
                 break;
             }
             let port = self.servers[to].port().to_string();
-            let mut command: Vec<_> = ["MIGRATE", "127.0.0.1", &port, "", "0", "60000", "KEYS"]
-                .map(|word| word.as_bytes().to_vec())
-                .into();
-            command.extend(keys.iter().map(|key| key.text().expect("a key").to_vec()));
-            let reply = source.send(&command);
-            assert!(!matches!(reply, Reply::Error(_)), "MIGRATE: {reply}");
+            let command = ["MIGRATE", "127.0.0.1", &port, "", "0", "60000", "KEYS"];
+            let mut command = command.map(str::as_bytes).to_vec();
+            command.extend(keys.iter().filter_map(Reply::text));
+            source.send_run(&command);
         }
-        let mut nodes = vec![to, from];
-        nodes.extend(
-            self.primaries()
-                .into_iter()
-                .filter(|n| *n != to && *n != from),
-        );
-        for node in nodes {
+        let mut others = self.primaries();
+        others.retain(|node| ![to, from].contains(node));
+        for node in [to, from].into_iter().chain(others) {
             self.set_slot(node, &format!("{slot} NODE {}", self.ids[to]));
         }
         self.wait("the slot's new owner", |nodes| nodes.owner(slot) == to);

@@ -1,7 +1,8 @@
 //! An import of slots that fails ends: afterwards, the limits apply to clients of the target again.
 
 use super::nodes::{Nodes, slot};
-use super::{FAMILIES, Migration, Reply, migration, tag_in};
+use super::{FAMILIES, Migration, fill, migration, tag_in};
+use crate::support::resp::Reply;
 
 const FROM: usize = 0;
 const TO: usize = 1;
@@ -20,14 +21,12 @@ impl Import {
         let migration = migration(&nodes);
         let tag = tag_in(0..5000);
         let mut source = nodes.servers[FROM].resp2();
-        let fill = "for i=1,500000 do redis.call('set',KEYS[1]..i,string.rep('x',100)) end";
-        let filled = source.send(&["EVAL", fill, "1", &format!("{{{tag}}}fill")]);
-        assert!(!matches!(filled, Reply::Error(_)), "{filled}");
+        fill(&mut source, &tag, 500_000);
         let mut families = FAMILIES.iter();
         let family = families.find(|family| family.type_name == "bloomfltr");
         let key = format!("{{{tag}}}bloom");
         family.expect("a type").build(&mut source, &key);
-        let payload = source.call(&format!("DUMP {key}"));
+        let payload = source.payload(&key);
         nodes.ok(TO, "CONFIG SET bf.bloom-memory-usage-limit 1");
         // The target replies although the source is down.
         nodes.ok(TO, "CONFIG SET cluster-require-full-coverage no");
@@ -35,7 +34,7 @@ impl Import {
             nodes,
             migration,
             slot: slot(tag.as_bytes()),
-            payload: payload.text().expect("a payload").to_vec(),
+            payload,
         };
         assert!(!import.is_running());
         import
@@ -44,8 +43,7 @@ impl Import {
     /// Whether the target obeys RESTORE, which no client but the node of the slots should use during an import.
     fn is_running(&self) -> bool {
         let key = format!("{{{}}}k", tag_in(6000..10_000));
-        let restore: [&[u8]; 5] = [b"RESTORE", key.as_bytes(), b"0", &self.payload, b"REPLACE"];
-        let reply = self.nodes.servers[TO].resp2().send(&restore);
+        let reply = self.nodes.servers[TO].resp2().replace(key, &self.payload);
         let is_refused = reply.to_string() == "-ERR Bad data format";
         assert!(reply.is_ok() || is_refused, "{reply}");
         reply.is_ok()
@@ -61,8 +59,7 @@ impl Import {
             Migration::MigrateSlots => (FROM, "CLUSTER CANCELSLOTMIGRATIONS"),
             Migration::Import => (TO, "CLUSTER MIGRATION CANCEL ALL"),
         };
-        let reply = self.nodes.servers[node].call(command);
-        assert!(!matches!(reply, Reply::Error(_)), "{reply}");
+        self.nodes.servers[node].run(command);
     }
 
     /// How often Redis has tried the import again.
@@ -75,9 +72,9 @@ impl Import {
 
     /// The import is over and has moved nothing.
     fn assert_ended(&self) {
-        self.nodes
-            .wait("the end of the import", |_| !self.is_running());
-        self.nodes.wait("the final state of the import", |nodes| {
+        let nodes = &self.nodes;
+        nodes.wait("the end of the import", |_| !self.is_running());
+        nodes.wait("the final state of the import", |nodes| {
             let command = match self.migration {
                 Migration::MigrateSlots => "CLUSTER GETSLOTMIGRATIONS",
                 Migration::Import => "CLUSTER MIGRATION STATUS ALL",
@@ -91,8 +88,7 @@ impl Import {
         });
         // It does not start again.
         assert!(!self.is_running());
-        let target = &self.nodes.servers[TO];
-        target.check(&format!("CLUSTER COUNTKEYSINSLOT {}", self.slot), ":0");
+        assert!(!nodes.has_keys(TO, self.slot));
     }
 }
 
@@ -104,8 +100,7 @@ fn a_canceled_import_ends() {
         import.start();
         import.cancel();
         import.assert_ended();
-        let owner = import.nodes.owner(import.slot);
-        assert_eq!(owner, FROM);
+        assert_eq!(import.nodes.owner(import.slot), FROM);
     }
 }
 
@@ -119,9 +114,8 @@ fn an_import_from_a_killed_node_ends() {
     ends(&import);
     if matches!(import.migration, Migration::Import) {
         // Redis tries again until the import is canceled. An attempt can end at once.
-        import
-            .nodes
-            .wait("the next import", |_| import.retries() > 0);
+        let nodes = &import.nodes;
+        nodes.wait("the next import", |_| import.retries() > 0);
         ends(&import);
         import.cancel();
     }

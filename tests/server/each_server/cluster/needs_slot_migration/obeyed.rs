@@ -1,7 +1,7 @@
 //! No limit of the target refuses keys of imported slots, neither those of the snapshot nor those of the commands after it.
 
 use super::nodes::{Nodes, slot};
-use super::{FAMILIES, Reply, migration, tag_in};
+use super::{FAMILIES, fill, migration, tag_in};
 use crate::obeyed::{OF_SYSTEM, lower};
 use crate::support::server::Options;
 
@@ -34,30 +34,23 @@ fn limits_of_the_target_refuse_no_key_of_an_imported_slot() {
     let tag = tag_in(0..5000);
     let (from, to) = (0, 1);
     let mut source = nodes.servers[from].resp2();
-    let mut payloads = Vec::new();
+    let (mut keys, mut payloads) = (Vec::new(), Vec::new());
     for family in FAMILIES {
         let key = format!("{{{tag}}}{}", family.name);
         family.build(&mut source, &key);
-        payloads.push((family, source.call(&format!("DUMP {key}"))));
+        payloads.push((family, source.payload(&key)));
+        keys.push(key);
     }
-    // The snapshot takes longer than the first commands after it.
-    let fill = "for i=1,200000 do redis.call('set',KEYS[1]..i,string.rep('x',100)) end";
-    let filled = source.send(&["EVAL", fill, "1", &format!("{{{tag}}}fill")]);
-    assert!(!matches!(filled, Reply::Error(_)), "{filled}");
+    fill(&mut source, &tag, 200_000);
     lower_limits(&nodes, to);
     let slot = slot(tag.as_bytes());
     migration.start(&nodes, slot);
-    let mut keys: Vec<_> = payloads
-        .iter()
-        .map(|(family, _)| format!("{{{tag}}}{}", family.name))
-        .collect();
     // Until the source does not own the slot any more.
     'rounds: for round in 0.. {
         for (family, payload) in &payloads {
             let restored = format!("{{{tag}}}{}:restored{round}", family.name);
-            let payload = payload.text().expect("a payload");
-            let restore: [&[u8]; 4] = [b"RESTORE", restored.as_bytes(), b"0", payload];
-            if source.send(&restore).to_string().starts_with("-MOVED") {
+            let reply = source.restore(&restored, payload);
+            if reply.to_string().starts_with("-MOVED") {
                 break 'rounds;
             }
             keys.push(restored);
@@ -71,9 +64,7 @@ fn limits_of_the_target_refuse_no_key_of_an_imported_slot() {
     }
     assert!(keys.len() > 2 * FAMILIES.len(), "{} keys", keys.len());
     nodes.wait("the migration", |nodes| {
-        let keys = nodes.servers[to].call(&format!("CLUSTER COUNTKEYSINSLOT {slot}"));
-        let left = nodes.servers[from].call(&format!("CLUSTER COUNTKEYSINSLOT {slot}"));
-        keys.integer() > Some(0) && left.integer() == Some(0)
+        nodes.has_keys(to, slot) && !nodes.has_keys(from, slot)
     });
     nodes.wait_until_ok();
     let mut target = nodes.servers[to].resp2();
@@ -83,14 +74,10 @@ fn limits_of_the_target_refuse_no_key_of_an_imported_slot() {
     // The limits apply to clients again.
     for (family, payload) in &payloads {
         let key = format!("{{{tag}}}{}:later", family.name);
-        let command = family.creations[0].replace("KEY", &key);
-        let reply = target.call(&command);
-        assert!(matches!(reply, Reply::Error(_)), "{command}: {reply}");
+        target.check(&family.creations[0].replace("KEY", &key), "-...");
         if family.type_name == "bloomfltr" {
-            let payload = payload.text().expect("a payload");
-            let restore: [&[u8]; 4] = [b"RESTORE", key.as_bytes(), b"0", payload];
-            let reply = target.send(&restore);
-            assert!(matches!(reply, Reply::Error(_)), "{key}: {reply}");
+            let reply = target.restore(&key, payload);
+            assert!(reply.is_error(), "{key}: {reply}");
         }
     }
 }
