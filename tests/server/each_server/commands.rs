@@ -8,7 +8,7 @@ use crate::families::{
 use crate::golden::recorded;
 use crate::support::abilities::record;
 use crate::support::names::assert_same_names;
-use crate::support::resp::{Connection, Reply, Text};
+use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use crate::workload::columns;
 use serde_json::Value;
@@ -23,18 +23,23 @@ fn text<'a>(fields: &'a Reply, name: &str) -> Option<&'a str> {
 }
 
 fn command_info(connection: &mut Connection, name: &str) -> Vec<Reply> {
-    match connection.send(&["COMMAND", "INFO", name]) {
-        Reply::Array(mut infos) => infos.remove(0).items().expect("a command").to_vec(),
-        other => panic!("{other}"),
-    }
+    let infos = connection.send(&["COMMAND", "INFO", name]);
+    infos.items().expect("an array")[0]
+        .items()
+        .expect("a command")
+        .to_vec()
+}
+
+/// COMMAND DOCS of a command.
+fn docs(connection: &mut Connection, name: &str) -> Reply {
+    let docs = connection.send(&["COMMAND", "DOCS", name]);
+    docs.items().expect("docs")[1].clone()
 }
 
 #[test]
 fn the_server_lists_exactly_these_commands() {
     let (_server, mut connection) = Server::start().connected();
-    let listed = connection.call("COMMAND LIST FILTERBY MODULE bf");
-    let listed = listed.items().expect("the names").iter();
-    let listed = listed.map(|name| Text(name.text().expect("a name")));
+    let listed = connection.call("COMMAND LIST FILTERBY MODULE bf").strings();
     let expected = all_commands().into_iter().map(|(name, _)| name);
     assert_same_names(listed, expected, "commands");
 }
@@ -45,10 +50,8 @@ fn check_argument(command: &str, argument: &Reply) {
     let kind = text(argument, "type").unwrap_or_else(|| panic!("{}", what()));
     let has_name = text(argument, "name").is_some_and(|name| !name.is_empty());
     assert!(has_name, "{}", what());
-    let below = argument
-        .field("arguments")
-        .and_then(Reply::items)
-        .unwrap_or(&[]);
+    let below = argument.field("arguments").and_then(Reply::items);
+    let below = below.unwrap_or_default();
     match kind {
         "oneof" | "block" => assert!(!below.is_empty(), "{}", what()),
         "key" => assert!(argument.field("key_spec_index").is_some(), "{}", what()),
@@ -68,8 +71,7 @@ fn check_argument(command: &str, argument: &Reply) {
 fn every_command_is_described() {
     let (_server, mut connection) = Server::start().connected();
     for (name, does) in all_commands() {
-        let docs = connection.send(&["COMMAND", "DOCS", &name]);
-        let docs = &docs.items().expect("docs")[1];
+        let docs = &docs(&mut connection, &name);
         for part in ["summary", "since", "complexity"] {
             let described = text(docs, part).is_some_and(|text| !text.is_empty());
             assert!(described, "{name} lacks {part}: {docs}");
@@ -82,9 +84,9 @@ fn every_command_is_described() {
         // Arguments of the command are numbered from 0 here.
         let first_key = position_of_part(name.as_bytes()).unwrap_or(0);
         assert_eq!(text(&arguments[first_key], "type"), Some("key"), "{name}");
-        arguments
-            .iter()
-            .for_each(|argument| check_argument(&name, argument));
+        for argument in arguments {
+            check_argument(&name, argument);
+        }
 
         // The arity is at least the number of required arguments.
         let info = command_info(&mut connection, &name);
@@ -93,25 +95,14 @@ fn every_command_is_described() {
             let flags = argument.field("flags").map(Reply::to_string);
             flags.is_some_and(|flags| flags.contains("optional"))
         };
-        let needed = arguments
-            .iter()
-            .filter(|argument| !is_optional(argument))
-            .count() as i64;
-        if name != "cf.compact" {
-            // A token and its value are two arguments, and so is a block of two.
-            assert!(
-                needed < arity.abs(),
-                "{name}: {needed} arguments, arity {arity}"
-            );
-        }
+        let optional = arguments.iter().filter(is_optional).count();
+        let needed = (arguments.len() - optional) as i64;
+        // A token and its value are two arguments, and so is a block of two.
+        let is_enough = needed < arity.abs() || name == "cf.compact";
+        assert!(is_enough, "{name}: {needed} arguments, arity {arity}");
         let flags = info[2].to_string();
-        let (kind, other) = if does == READ {
-            ("readonly", "write")
-        } else {
-            ("write", "readonly")
-        };
-        let is_only = flags.contains(kind) && !flags.contains(other);
-        assert!(is_only, "{name}: {flags}");
+        let kinds = ["readonly", "write"].map(|kind| flags.contains(kind));
+        assert_eq!(kinds, [does == READ, does != READ], "{name}: {flags}");
         assert!(!flags.contains("noscript"), "{name}: {flags}");
         // A server at maxmemory refuses commands that allocate memory, but not those that only free it.
         let frees = ["cf.del", "cf.compact", "sketch.advance"].contains(&&name[..]);
@@ -128,17 +119,12 @@ fn every_command_is_described() {
 fn only_topk_count_is_described_as_deprecated() {
     let (_server, mut connection) = Server::start().connected();
     for (name, _) in all_commands() {
-        let docs = connection.send(&["COMMAND", "DOCS", &name]);
-        let docs = &docs.items().expect("docs")[1];
+        let docs = docs(&mut connection, &name);
         let history = docs.field("history").and_then(Reply::items).unwrap_or(&[]);
         let entries = history.iter().map(Reply::to_string);
-        let expected = match &name[..] {
-            "topk.count" => {
-                vec!["*[$2.4.0 $Deprecated by RedisBloom, because the counts are estimates]"]
-            }
-            _ => Vec::new(),
-        };
-        assert_eq!(entries.collect::<Vec<_>>(), expected, "{name}");
+        let deprecated = "*[$2.4.0 $Deprecated by RedisBloom, because the counts are estimates]";
+        let expected = (name == "topk.count").then_some(deprecated);
+        assert!(entries.eq(expected), "{name}: {docs}");
     }
 }
 
@@ -160,8 +146,7 @@ fn described(arguments: &Reply) -> Value {
             }
         }
         if let Some(flags) = argument.field("flags").and_then(Reply::items) {
-            let flags = flags.iter().map(|flag| flag.text().expect("a flag"));
-            let mut flags: Vec<_> = flags.map(String::from_utf8_lossy).collect();
+            let mut flags: Vec<_> = flags.iter().map(Reply::string).collect();
             flags.sort();
             described.insert("flags".to_owned(), flags.into());
         }
@@ -177,10 +162,8 @@ fn described(arguments: &Reply) -> Value {
 /// What Roughly adds: options after those of RedisBloom, and before the items, which end the command.
 fn without_additions(recorded: &[Value], described: &[Value]) -> Option<Vec<Value>> {
     let is_items = |pair: &[Value]| pair[0]["token"] == "ITEMS" && pair[1]["name"] == "item";
-    let end = recorded
-        .windows(2)
-        .position(is_items)
-        .unwrap_or(recorded.len());
+    let end = recorded.windows(2).position(is_items);
+    let end = end.unwrap_or(recorded.len());
     let (options, items) = recorded.split_at(end);
     let start = described.get(..options.len())?;
     let rest = described.get(described.len().checked_sub(items.len())?..)?;
@@ -214,8 +197,7 @@ fn arguments_are_described_as_in_redisbloom() {
         }
         remove_fields(&mut recorded, &["display_text", "key_spec_index"]);
         let recorded = recorded.as_array().expect("arguments");
-        let docs = connection.send(&["COMMAND", "DOCS", name]);
-        let docs = &docs.items().expect("docs")[1];
+        let docs = docs(&mut connection, name);
         let described = described(docs.field("arguments").expect("arguments"));
         let described = described.as_array().expect("arguments");
         if without_additions(recorded, described).as_ref() != Some(recorded) {
@@ -245,9 +227,9 @@ fn since_is_the_version_that_introduced_the_command() {
     let recorded = recorded_commands();
     assert!(recorded.len() > 50);
     let since = |connection: &mut Connection, name: &str| {
-        let docs = connection.send(&["COMMAND", "DOCS", name]);
-        let docs = &docs.items().expect("docs")[1];
-        text(docs, "since").expect("a version").to_owned()
+        text(&docs(connection, name), "since")
+            .expect("a version")
+            .to_owned()
     };
     for (name, _) in SKETCH_COMMANDS {
         let expected = match ["sketch.between", "sketch.series"].contains(&name) {
@@ -285,15 +267,9 @@ fn command_getkeys_finds_the_keys_of_every_command() {
         } else {
             format!("*[*[$k *{does}]]")
         };
-        for (command, wanted) in [
-            ("GETKEYSANDFLAGS", wanted.clone()),
-            ("GETKEYS", keys_only(&wanted)),
-        ] {
-            let mut call = vec!["COMMAND".to_owned(), command.into(), name.clone()];
-            call.extend(words.iter().cloned());
-            let reply = connection.send(&call);
-            assert_eq!(reply.to_string(), wanted, "{name}");
-        }
+        let call = format!("{name} {}", words.join(" "));
+        connection.check(&format!("COMMAND GETKEYS {call}"), keys_only(&wanted));
+        connection.check(&format!("COMMAND GETKEYSANDFLAGS {call}"), wanted);
     }
     for family in FAMILIES {
         if family.merge.is_some() {
@@ -318,9 +294,8 @@ fn arguments(connection: &mut Connection, name: &str, keys: [&str; 3]) -> Vec<St
         return vec![destination, "2".into(), first, second];
     }
     if let Some((_, arguments)) = PARTS.iter().find(|(of, _)| of.eq_ignore_ascii_case(name)) {
-        let words = arguments.split(' ').chain(["tdigest.min"]);
-        let arguments = words.map(str::to_owned);
-        return arguments.chain([destination]).collect();
+        let arguments = format!("{arguments} tdigest.min {destination}");
+        return arguments.split(' ').map(str::to_owned).collect();
     }
     let arity = command_info(connection, name)[1].integer().unwrap();
     let mut arguments = vec!["1".to_owned(); arity.unsigned_abs().max(2) as usize - 1];
@@ -426,8 +401,7 @@ fn every_command_needs_the_key_permissions_of_its_flags() {
             ("%R~k %R~a %R~b", !writes),
             ("%W~k %R~a %R~b", !reads),
         ] {
-            let set = format!("ACL SETUSER u reset on nopass +@all {rules}");
-            assert!(admin.call(set.trim_end()).is_ok(), "{set}");
+            admin.ok(format!("ACL SETUSER u reset on nopass +@all {rules}").trim_end());
             user.ok("AUTH u x");
             let dry_run = [&["ACL", "DRYRUN", "u"].map(str::to_owned), &arguments[..]].concat();
             let dry_run = admin.send(&dry_run);
@@ -513,9 +487,8 @@ fn users_are_limited_by_command_and_by_category() {
 }
 
 fn call_function(connection: &mut Connection, how: &[&str], command: &str) -> String {
-    let mut call = how.to_vec();
-    call.extend(command.split(' '));
-    connection.send(&call).to_string()
+    let call = how.iter().copied().chain(command.split(' '));
+    connection.send(&call.collect::<Vec<_>>()).to_string()
 }
 
 const LIBRARY: &str = "#!lua name=lib\n\
@@ -528,7 +501,7 @@ const LIBRARY: &str = "#!lua name=lib\n\
 fn no_writes_scripts_and_functions_cannot_write() {
     let (_server, mut connection) = Server::start().connected();
     let loaded = connection.send(&["FUNCTION", "LOAD", LIBRARY]);
-    assert_eq!(loaded.text(), Some(&b"lib"[..]), "{loaded}");
+    assert_eq!(loaded.string(), "lib");
     let script = "#!lua flags=no-writes\nreturn redis.call(unpack(ARGV))";
     let plain = "return redis.call(unpack(ARGV))";
     for family in FAMILIES {
@@ -603,11 +576,11 @@ fn at_maxmemory_only_reads_and_allow_oom_scripts_run() {
 /// The log lines about ignored arguments.
 fn ignored_arguments(server: &Server) -> Vec<String> {
     let log = server.log();
-    let lines = log.lines().filter_map(|line| line.split_once("<bf> "));
-    lines
-        .map(|(_, text)| text.to_owned())
-        .filter(|text| text.contains(" ignores the argument "))
-        .collect()
+    let texts = log
+        .lines()
+        .filter_map(|line| Some(line.split_once("<bf> ")?.1));
+    let ignored = texts.filter(|text| text.contains(" ignores the argument "));
+    ignored.map(str::to_owned).collect()
 }
 
 #[test]
@@ -658,11 +631,8 @@ fn surplus_arguments_are_refused_or_logged() {
     }
     for family in one_per_family() {
         let reads = family.read_commands.iter().map(|&name| (name, None));
-        let writes = family
-            .write_commands
-            .iter()
-            .map(|write| (write.name, Some(write)));
-        for (name, write) in reads.chain(writes) {
+        let writes = family.write_commands.iter();
+        for (name, write) in reads.chain(writes.map(|write| (write.name, Some(write)))) {
             let name = format!("{}.{name}", family.prefix);
             connection.call("FLUSHALL");
             family.build(&mut connection, "built");
@@ -670,13 +640,11 @@ fn surplus_arguments_are_refused_or_logged() {
                 Some(write) => write.arguments.replace("SOURCE", "built"),
                 None => arguments(&mut connection, &name, [""; 3])[1..].join(" "),
             };
-            let docs = connection.send(&["COMMAND", "DOCS", &name]);
-            let docs = docs.items().expect("docs")[1].clone();
+            let docs = docs(&mut connection, &name);
             let last = docs.field("arguments").and_then(Reply::items);
-            let last = last.and_then(<[_]>::last).expect("arguments").clone();
-            let is_repeated = last
-                .field("flags")
-                .is_some_and(|flags| flags.to_string().contains("multiple"));
+            let last = last.and_then(<[_]>::last).expect("arguments");
+            let flags = last.field("flags").map(Reply::to_string);
+            let is_repeated = flags.is_some_and(|flags| flags.contains("multiple"));
             // CF.RESERVE accepts further arguments only in pairs. TDIGEST.MERGE ignores unknown arguments after a known
             // one.
             let surplus = format!("surplus-{name}");
@@ -685,7 +653,7 @@ fn surplus_arguments_are_refused_or_logged() {
                 let command = format!("{name} {key} {arguments} {surplus} {more}");
                 let words: Vec<_> = command.split_whitespace().collect();
                 let reply = connection.send(&words);
-                if matches!(reply, Reply::Error(_)) || is_repeated {
+                if reply.is_error() || is_repeated {
                     continue;
                 }
                 connection.call("DEL new");
@@ -707,16 +675,13 @@ fn surplus_arguments_are_refused_or_logged() {
 fn ignored_arguments_are_escaped_in_the_log() {
     let (server, mut connection) = Options::new().debug_module().start().connected();
     let before = server.log().lines().count();
-    let argument = [
-        &b"x\r\n1:M 01 Jan 2030 00:00:00.000 # <bf> forged\x1b[2J\0"[..],
-        &[b'y'; 100_000],
-    ]
-    .concat();
+    let mut argument = b"x\r\n1:M 01 Jan 2030 00:00:00.000 # <bf> forged\x1b[2J\0".to_vec();
+    argument.extend([b'y'; 100_000]);
     server.enter_next_second();
     for number in 0..500 {
         let key = number.to_string();
         let reserve = [b"BF.RESERVE", key.as_bytes(), b"0.01", b"10", &argument];
-        assert!(connection.send(&reserve).is_ok());
+        connection.send_ok(&reserve);
     }
     let log = server.log();
     let lines: Vec<_> = log.lines().skip(before).collect();
@@ -724,9 +689,8 @@ fn ignored_arguments_are_escaped_in_the_log() {
     let [line] = &lines[..] else {
         panic!("{lines:?}");
     };
-    let is_escaped =
-        line.contains(r#"<bf> BF.RESERVE ignores the argument "x\r\n1:M 01 Jan 2030 "#);
-    assert!(is_escaped, "{line}");
+    let escaped = r#"<bf> BF.RESERVE ignores the argument "x\r\n1:M 01 Jan 2030 "#;
+    assert!(line.contains(escaped), "{line}");
     let is_short = line.len() < 300 && line.is_ascii() && !line.contains(char::is_control);
     assert!(is_short, "{line}");
 }
