@@ -20,15 +20,7 @@ const WRITE: &str = "ROUGHLY_WRITE";
 const START: &str = "<!-- commands: generated from the command table by `make pages` -->";
 const END: &str = "<!-- end -->";
 /// The sections of a page, in this order.
-const SECTIONS: [&str; 7] = [
-    "Arguments",
-    "Examples",
-    "Reply",
-    "Errors",
-    "Notes",
-    PEER,
-    "See also",
-];
+const SECTIONS: &str = "Arguments, Examples, Reply, Errors, Notes, valkey-bloom, See also";
 /// The sections that a page may omit.
 const OPTIONAL_SECTIONS: [&str; 2] = ["Notes", PEER];
 /// The section with everything about valkey-bloom's type, in a collapsed block. The rest of the page only links to it.
@@ -38,51 +30,27 @@ const COMMAND_OF_PEER: &str = "BF.LOAD";
 /// The number of characters of a line of syntax that a phone displays.
 const SYNTAX_WIDTH: usize = 40;
 
-fn text(reply: &Reply) -> String {
-    String::from_utf8_lossy(reply.text().expect("a text")).into_owned()
-}
-
-/// The fields of a flat list of names and values.
-fn fields(reply: &Reply) -> BTreeMap<String, &Reply> {
-    let items = reply.items().expect("pairs");
-    items
-        .chunks(2)
-        .map(|pair| (text(&pair[0]), &pair[1]))
-        .collect()
-}
-
-fn texts(reply: &Reply) -> impl Iterator<Item = String> {
-    reply.items().expect("a list").iter().map(text)
-}
-
 /// An argument of COMMAND DOCS.
-struct Argument<'a> {
-    fields: BTreeMap<String, &'a Reply>,
-}
+struct Argument<'a>(&'a Reply);
 
 impl<'a> Argument<'a> {
-    /// The arguments in a list.
-    fn list(reply: &'a Reply) -> Vec<Self> {
-        let items = reply.items().expect("arguments").iter();
-        items
-            .map(|item| Self {
-                fields: fields(item),
-            })
-            .collect()
+    /// The arguments of a command, or the parts of an argument.
+    fn list(of: &'a Reply) -> Vec<Self> {
+        let arguments = of.field("arguments").and_then(Reply::items);
+        arguments.unwrap_or_default().iter().map(Self).collect()
     }
 
     fn field(&self, name: &str) -> Option<String> {
-        self.fields.get(name).map(|value| text(value))
+        self.0.field(name).map(Reply::string)
     }
 
     fn has(&self, flag: &str) -> bool {
-        let flags = self.fields.get("flags");
-        flags.is_some_and(|flags| texts(flags).any(|one| one == flag))
+        let flags = self.0.field("flags").map(Reply::strings);
+        flags.is_some_and(|flags| flags.iter().any(|one| one == flag))
     }
 
     fn parts(&self) -> Vec<Self> {
-        let parts = self.fields.get("arguments");
-        parts.map_or_else(Vec::new, |parts| Self::list(parts))
+        Self::list(self.0)
     }
 
     /// The argument in the notation of a syntax line.
@@ -174,13 +142,13 @@ impl Described {
     fn new(connection: &mut Connection, family: &Family, command: &Command) -> Self {
         let name = command.name.to_str().expect("a name").to_uppercase();
         let reply = connection.send(&["COMMAND", "DOCS", &name]);
-        let docs = fields(&reply.items().expect("a command and its docs")[1]);
-        let field = |name: &str| text(docs[name]);
-        let arguments = docs.get("arguments");
-        let arguments = arguments.map_or_else(Vec::new, |list| Argument::list(list));
+        let docs = &reply.items().expect("a command and its docs")[1];
+        let field = |name: &str| docs.field(name).expect(name).string();
+        let arguments = Argument::list(docs);
         let info = connection.send(&["COMMAND", "INFO", &name]);
         let info = info.items().expect("commands")[0].items().expect("fields");
-        let flags = texts(&info[2]).filter(|flag| flag != "module");
+        let flags = info[2].strings().into_iter();
+        let flags = flags.filter(|flag| flag != "module");
         let categories = family.category.to_bytes().split(|_| false);
         let categories = categories.chain(command.acl.to_bytes().split(|&byte| byte == b' '));
         let categories = categories.map(|name| format!("@{}", String::from_utf8_lossy(name)));
@@ -223,29 +191,25 @@ impl Described {
             }
         }
         // A table of replies is the same for all commands of the page, or begins with the name of a command in each row.
-        let is_meant = |name: &&String| {
-            !command_pages::commands_of(name, std::slice::from_ref(&self.name)).is_empty()
-        };
+        let (name, own) = (&self.name, std::slice::from_ref(&self.name));
         let mut starts = vec!["\n".to_owned()];
-        let names = page.names.iter().filter(is_meant);
+        let names = page.names.iter();
+        let names = names.filter(|name| !command_pages::commands_of(name, own).is_empty());
         starts.extend(names.map(|name| format!("\n| {name} ")));
         for protocol in ["RESP2", "RESP3"] {
             let rows = [protocol, "RESP2, RESP3"].map(|protocol| format!("| {protocol} |"));
-            let mut rows = rows
+            let has =
+                |start: &String, row: &String| section("Reply").contains(&format!("{start}{row}"));
+            if !rows
                 .iter()
-                .flat_map(|row| starts.iter().map(move |start| format!("{start}{row}")));
-            if !rows.any(|row| section("Reply").contains(&row)) {
-                faults.push(format!(
-                    "does not state the reply of {} in {protocol}",
-                    self.name
-                ));
+                .any(|row| starts.iter().any(|start| has(start, row)))
+            {
+                faults.push(format!("does not state the reply of {name} in {protocol}"));
             }
         }
-        let call = format!("\n> {} ", self.name);
-        let script = format!("redis-cli {} ", self.name);
-        let examples = section("Examples");
-        if !examples.contains(&call) && !examples.contains(&script) {
-            faults.push(format!("has no example of {}", self.name));
+        let calls = [format!("\n> {name} "), format!("redis-cli {name} ")];
+        if !calls.iter().any(|call| section("Examples").contains(call)) {
+            faults.push(format!("has no example of {name}"));
         }
         faults
     }
@@ -256,9 +220,8 @@ fn header(page: &CommandPage, commands: &[&Described]) -> String {
     let syntax = commands.iter().map(|command| command.syntax.as_str());
     let syntax = syntax.collect::<Vec<_>>().join("\n");
     // The first lines of a page describe a command of several families, such as SCANDUMP.
-    let summaries = commands
-        .iter()
-        .filter(|command| page.names.contains(&command.name));
+    let is_named = |command: &&&Described| page.names.contains(&command.name);
+    let summaries = commands.iter().filter(is_named);
     let summaries = summaries.map(|command| match commands.len() {
         1 => format!("{}.\n", command.summary),
         _ => format!("- {}: {}.\n", command.name, command.summary),
@@ -290,23 +253,19 @@ fn value(page: &CommandPage, commands: &[&Described], row: usize) -> String {
     if let [(value, _)] = groups[..] {
         return value.to_owned();
     }
-    let all: Vec<_> = commands
-        .iter()
-        .map(|command| command.name.clone())
-        .collect();
+    let all = commands.iter().map(|command| command.name.clone());
+    let all: Vec<_> = all.collect();
     let groups = groups.into_iter().map(|(value, mut names)| {
         // A name of the title replaces the commands that it stands for.
         for name in &page.names {
             let meant = command_pages::commands_of(name, &all);
-            let first = names
-                .iter()
-                .position(|known| meant.contains(&known.as_str()));
+            let is_meant = |known: &String| meant.contains(&known.as_str());
+            let first = names.iter().position(is_meant);
+            let number = names.iter().filter(|known| is_meant(known)).count();
             if let Some(first) = first
-                && meant
-                    .iter()
-                    .all(|one| names.iter().any(|known| known == one))
+                && number == meant.len()
             {
-                names.retain(|known| !meant.contains(&known.as_str()));
+                names.retain(|known| !is_meant(known));
                 names.insert(first, name.clone());
             }
         }
@@ -319,7 +278,7 @@ fn value(page: &CommandPage, commands: &[&Described], row: usize) -> String {
 fn faults_of_sections(page: &Page) -> Vec<String> {
     let lines = page.text.lines();
     let headings: Vec<_> = lines.filter_map(|line| line.strip_prefix("## ")).collect();
-    let mut expected = SECTIONS.to_vec();
+    let mut expected: Vec<_> = SECTIONS.split(", ").collect();
     expected.retain(|section| headings.contains(section) || !OPTIONAL_SECTIONS.contains(section));
     if headings == expected {
         return Vec::new();
@@ -339,9 +298,8 @@ fn faults_of_peer(page: &Page) -> Vec<String> {
     let link = format!("(#{PEER})");
     let rest = page.text.replace(section, "");
     for line in rest.lines().filter(|line| !line.starts_with('#')) {
-        let is_about = [PEER, "bloomfltr", "bf-replies", "bf-new-keys"]
-            .iter()
-            .any(|word| line.contains(word));
+        let mut words = [PEER, "bloomfltr", "bf-replies", "bf-new-keys"].iter();
+        let is_about = words.any(|word| line.contains(word));
         if is_about && !line.contains(&link) {
             faults.push(format!(
                 "does not have this line in the section {PEER}: {line}"
@@ -359,17 +317,21 @@ fn coded(names: impl Iterator<Item = String>) -> String {
 
 /// A key spec in words.
 fn key(reply: &Reply) -> String {
-    let spec = fields(reply);
-    let search = fields(spec["begin_search"]);
-    let Reply::Integer(first) = *fields(search["spec"])["index"] else {
-        panic!("a key spec without a position");
+    let field = |name: &str| {
+        reply
+            .field(name)
+            .unwrap_or_else(|| panic!("no {name}: {reply}"))
     };
-    let place = if text(fields(spec["find_keys"])["type"]) == "keynum" {
-        format!("the keys after argument {first}, which is their number")
-    } else {
-        format!("argument {first}")
+    let first = field("begin_search")
+        .field("spec")
+        .expect("a spec")
+        .number("index");
+    let kind = field("find_keys").field("type").expect("a type").string();
+    let place = match kind.as_str() {
+        "keynum" => format!("the keys after argument {first}, which is their number"),
+        _ => format!("argument {first}"),
     };
-    format!("{place}: {}", coded(texts(spec["flags"])))
+    format!("{place}: {}", coded(field("flags").strings().into_iter()))
 }
 
 /// The commands of each family, in the order of the command table.
@@ -388,10 +350,8 @@ fn described() -> Vec<(&'static str, Vec<Described>)> {
 
 fn list(commands: &[Described], pages: &[CommandPage], folder: &str) -> String {
     let links = commands.iter().map(|command| command.link(pages, folder));
-    format!(
-        "{START}\n\n{}\n\n{END}",
-        links.collect::<Vec<_>>().join(",\n")
-    )
+    let links = links.collect::<Vec<_>>().join(",\n");
+    format!("{START}\n\n{links}\n\n{END}")
 }
 
 /// Compares the generated part of a page, or writes it if [`WRITE`] is set.
@@ -433,9 +393,8 @@ fn every_command_has_a_page_that_matches_the_command_table() {
         check_generated(&mut guide, &generated, &mut faults);
     }
     let all = families.iter().flat_map(|(_, commands)| commands);
-    let all: BTreeMap<_, _> = all
-        .map(|command| (command.name.as_str(), command))
-        .collect();
+    let all = all.map(|command| (command.name.as_str(), command));
+    let all: BTreeMap<_, _> = all.collect();
     for page in &mut pages {
         let commands = page.commands(&known).into_iter();
         let commands: Vec<_> = commands.map(|name| all[name]).collect();

@@ -81,21 +81,18 @@ impl Environment {
                 );
                 // The pages call the installed programs by name.
                 let here = env::current_dir().expect("a directory");
-                let (scripts, monitoring) =
-                    (here.join("scripts"), here.join("packaging/monitoring"));
+                let here = here.display();
                 let path = env::var("PATH").unwrap_or_default();
                 let mut command = Command::new("bash");
-                let installed = format!("{}:{}", scripts.display(), monitoring.display());
+                let installed = format!("{here}/scripts:{here}/packaging/monitoring");
                 command.env("PATH", format!("{programs}:{installed}:{path}"));
                 command.args(["-euo", "pipefail"]);
                 promised(block, &pipe(command, &script)?)
             }
             "python" => {
                 let script = self.with_ports(&text);
-                assert!(
-                    *HAS_CLIENT,
-                    "{PYTHON} has no Redis client: `make test` installs python3-redis"
-                );
+                let missing = "has no Redis client: `make test` installs python3-redis";
+                assert!(*HAS_CLIENT, "{PYTHON} {missing}");
                 let mut start = String::new();
                 if sleeps(block) {
                     let program = self.programs().path().join("sleep");
@@ -120,11 +117,8 @@ impl Environment {
 
     /// Runs the commands of a block in the client, and compares the output with the lines below them.
     fn type_in(&mut self, block: &Block, options: &[&str]) -> Result<(), String> {
-        let (typed, shown): (Vec<_>, Vec<_>) = block
-            .lines
-            .iter()
-            .map(String::as_str)
-            .partition(|line| line.starts_with("> "));
+        let lines = block.lines.iter().map(String::as_str);
+        let (typed, shown): (Vec<_>, Vec<_>) = lines.partition(|line| line.starts_with("> "));
         let typed = typed.iter().map(|line| &line[2..]).collect::<Vec<_>>();
         let typed = self.with_ports(&(typed.join("\n") + "\n"));
         let port = self.port("6379").to_string();
@@ -145,11 +139,10 @@ impl Environment {
         match named {
             "6379" => self.server().port(),
             "6380" => self.second.get_or_insert_with(Server::start).port(),
-            _ => self
-                .cluster
-                .get_or_insert_with(|| Nodes::start(3, false))
-                .servers[0]
-                .port(),
+            _ => {
+                let cluster = self.cluster.get_or_insert_with(|| Nodes::start(3, false));
+                cluster.servers[0].port()
+            }
         }
     }
 
@@ -232,9 +225,8 @@ fn targets_exist<'a>(lines: impl Iterator<Item = &'a String>) -> Result<(), Stri
     let makefile = fs::read_to_string("Makefile").expect("the Makefile");
     let commands = lines.filter_map(|line| line.split('#').next());
     for word in commands.flat_map(str::split_whitespace) {
-        let is_known =
-            word == "make" || word.contains('=') || makefile.contains(&format!("\n{word}: "));
-        if !is_known {
+        let is_target = word == "make" || makefile.contains(&format!("\n{word}: "));
+        if !is_target && !word.contains('=') {
             return Err(format!("make has no target {word}"));
         }
     }
@@ -280,8 +272,8 @@ fn starts_with(text: &str) -> Result<(), String> {
     let text = text.replace(MODULE, &module_path().display().to_string());
     fs::write(&file, text).expect("a file");
     let file = file.display().to_string();
-    Options::new()
-        .without_module()
+    let options = Options::new().without_module();
+    options
         .arguments(&["--include", &file])
         .try_start()
         .map(drop)

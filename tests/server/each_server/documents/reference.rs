@@ -3,13 +3,8 @@
 use crate::families::Family;
 use crate::support::names::assert_same_names;
 use crate::support::page::Page;
-use crate::support::resp::Reply;
 use crate::support::server::Server;
 use std::path::Path;
-
-fn text(reply: &Reply) -> String {
-    String::from_utf8_lossy(reply.text().expect("a text")).into_owned()
-}
 
 /// The fields that docs/monitoring.md explains in one row, which lists the values of the placeholder.
 const PLACEHOLDERS: [(&str, &str); 4] = [
@@ -38,14 +33,14 @@ fn every_field_of_info_is_explained() {
     let server = Server::start();
     let page = Page::read(Path::new("docs/monitoring.md"));
     let fields = page.section("## INFO fields").expect("a section");
-    let explained: Vec<_> = fields
+    let rows = fields
         .lines()
-        .filter_map(|line| line.strip_prefix("| `bf_")?.split('`').next())
-        .map(|name| format!("bf_{name}"))
-        .collect();
+        .filter_map(|line| line.strip_prefix("| `bf_"));
+    let names = rows.filter_map(|row| row.split('`').next());
+    let explained = names.map(|name| format!("bf_{name}"));
     let mut shown = Vec::new();
     for section in ["bf_version", "bf_stats"] {
-        let info = text(&server.call(&format!("INFO {section}")));
+        let info = server.call(&format!("INFO {section}")).string();
         for line in info.lines().filter(|line| !line.starts_with('#')) {
             let Some((name, _)) = line.split_once(':') else {
                 continue;

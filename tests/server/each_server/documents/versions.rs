@@ -1,6 +1,5 @@
 //! The versions that the module reports. tests/documents checks those in the documents.
 
-use crate::support::resp::Reply;
 use crate::support::server::{Options, Server, debug_module_path, server_program};
 use crate::support::tested;
 use std::path::Path;
@@ -19,17 +18,17 @@ fn the_module_reports_its_version_and_that_of_the_command_set() {
     assert!(server.log().contains(&format!("Roughly {VERSION} (")));
     let modules = server.call("MODULE LIST");
     let mut modules = modules.items().expect("modules").iter();
-    let module =
-        modules.find(|module| module.field("name").and_then(|name| name.text()) == Some(b"bf"));
-    let version = module.expect("the module").field("ver").expect("a version");
-    assert_eq!(version.integer(), Some(COMMAND_SET_VERSION));
+    let module = modules.find(|module| module.field("name").expect("a name").string() == "bf");
+    assert_eq!(
+        module.expect("the module").number("ver"),
+        COMMAND_SET_VERSION
+    );
 }
 
 /// Whether the log line about a server that is newer than the tested ones is in the log.
 fn reports_newer(server: &Server) -> bool {
-    server
-        .log()
-        .contains("is newer than every version that this module was tested on")
+    let log = server.log();
+    log.contains("is newer than every version that this module was tested on")
 }
 
 /// docs/versioning.md lists every server of the test matrix (target/servers/NAME/server). Other servers are newer or not, and the log
@@ -59,11 +58,8 @@ fn a_server_that_is_newer_than_the_tested_ones_is_logged_once() {
     let (kind, _) = server.version().kind_and_number();
     let (major, minor) = *tested::listed(kind).last().expect("a version");
     let newer = format!("{major}.{}", minor + 1);
-    std::fs::write(
-        server.dir().join("roughly-server-version"),
-        format!("{newer}.0"),
-    )
-    .expect("a written file");
+    let file = server.dir().join("roughly-server-version");
+    std::fs::write(file, format!("{newer}.0")).expect("a written file");
     server.restart();
     let line = format!(
         "{kind} {newer} is newer than every version that this module was tested on: the newest is {major}.{minor}"
@@ -74,9 +70,8 @@ fn a_server_that_is_newer_than_the_tested_ones_is_logged_once() {
 #[test]
 fn a_server_that_is_too_old_logs_why_the_module_is_not_loaded() {
     let options = Options::new().without_module();
-    let server = options
-        .arguments(&["--enable-module-command", "yes"])
-        .start();
+    let options = options.arguments(&["--enable-module-command", "yes"]);
+    let server = options.start();
     let (kind, oldest, too_old) = match server.version().is_valkey() {
         true => ("Valkey", "7.2", "7.1"),
         false => ("Redis", "7.0", "6.2"),
@@ -86,10 +81,10 @@ fn a_server_that_is_too_old_logs_why_the_module_is_not_loaded() {
     let mut connection = server.resp2();
     let module = debug_module_path();
     let load = ["MODULE", "LOAD", module.to_str().expect("a UTF-8 path")];
-    assert!(matches!(connection.send(&load), Reply::Error(_)));
+    assert!(connection.send(&load).is_error());
     let line =
         format!("not loaded: {kind} {too_old} is too old: the module needs {kind} {oldest}\n");
     assert!(server.log().contains(&line), "{}", server.log());
     std::fs::write(&file, format!("{oldest}.0")).expect("a written file");
-    assert!(connection.send(&load).is_ok());
+    connection.send_ok(&load);
 }
