@@ -6,7 +6,8 @@ mod recorded_source;
 use crate::each_server::cluster::nodes::{Nodes, slot};
 use crate::families::{FAMILIES, Family};
 use crate::golden_dumps::{Golden, Key, recorded_families};
-use crate::support::resp::{Connection, Reply, Text};
+use crate::support::names::assert_same_names;
+use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server, UNUSED_PORT};
 use crate::support::state::{State, select};
 use crate::support::time;
@@ -160,11 +161,7 @@ impl Pair {
 }
 
 fn names(connection: &mut Connection) -> Vec<String> {
-    let reply = connection.call("KEYS *");
-    let keys = reply.items().expect("keys").iter();
-    let mut names: Vec<_> = keys
-        .map(|key| Text(key.text().expect("a key")).to_string())
-        .collect();
+    let mut names = connection.call("KEYS *").strings();
     names.sort();
     names
 }
@@ -174,7 +171,7 @@ fn build_all(connection: &mut Connection, suffix: &str) {
     for family in FAMILIES {
         family.build(connection, &format!("{}{suffix}", family.name));
     }
-    assert!(connection.call(&format!("SET text{suffix} x")).is_ok());
+    connection.ok(&format!("SET text{suffix} x"));
 }
 
 fn wait(what: &str, condition: impl FnMut() -> bool) {
@@ -259,12 +256,8 @@ fn databases_patterns_and_types_select_keys() {
         assert_eq!(names(&mut pair.new).join(" "), copied);
     }
     select(&mut pair.new, 5);
-    let mut wanted: Vec<_> = FAMILIES
-        .iter()
-        .map(|family| format!("{}:b", family.name))
-        .collect();
-    wanted.sort();
-    assert_eq!(names(&mut pair.new), wanted);
+    let wanted = FAMILIES.iter().map(|family| format!("{}:b", family.name));
+    assert_same_names(names(&mut pair.new), wanted, "copied keys");
 }
 
 #[test]
@@ -283,7 +276,7 @@ fn compare_writes_nothing_and_reports_differences() {
         assert_eq!(run.status.code(), Some(0), "{run:?}");
         assert_eq!(run.counts(["found", "equal"]), [all(), all()]);
 
-        assert!(pair.new.call("FLUSHALL").is_ok());
+        pair.new.ok("FLUSHALL");
         let run = pair.copy(&arguments);
         assert_eq!(run.status.code(), Some(1), "{run:?}");
         assert_eq!(run.counts(["missing", "equal"]), [all(), 0]);
@@ -302,7 +295,7 @@ fn compare_writes_nothing_and_reports_differences() {
         State::of(&mut pair.new).assert_same(&before, "--compare");
     }
     // A different time to live.
-    assert!(pair.new.call("FLUSHALL").is_ok());
+    pair.new.ok("FLUSHALL");
     build_all(&mut pair.new, "");
     let run = pair.copy(&["--compare", "--rounds", "0"]);
     assert_eq!(run.count("different"), 1, "{run:?}");
@@ -335,12 +328,12 @@ fn a_second_run_transfers_only_what_changed() {
     let options = Options::new().arguments(&["--rdbcompression", "no"]);
     let mut pair = Pair::of(options.clone(), options);
     for number in 0..50 {
-        let reserve = format!("BF.RESERVE filter:{number} 0.001 20000");
-        assert!(pair.old.call(&reserve).is_ok());
+        pair.old
+            .ok(&format!("BF.RESERVE filter:{number} 0.001 20000"));
         FAMILIES[0].change(&mut pair.old, &format!("filter:{number}"), "x");
     }
     // Above 1 MiB, digests of chunks are compared.
-    assert!(pair.old.call("BF.RESERVE large 0.001 2000000").is_ok());
+    pair.old.ok("BF.RESERVE large 0.001 2000000");
     let run = |pair: &Pair, option: &str| {
         let before = sent([&pair.source, &pair.destination]);
         let run = pair.copy(&[option]);
@@ -397,13 +390,12 @@ fn names_may_have_any_bytes() {
     let mut pair = Pair::start();
     let keys: [&[u8]; 5] = [b"", b"\xff\x00\r\n", b"a b", b"{tag", b"a}b"];
     for key in keys {
-        let reply = pair.old.send(&[b"BF.ADD", key, b"x"]);
-        assert_eq!(reply, Reply::Integer(1));
+        assert_eq!(pair.old.send(&[b"BF.ADD", key, b"x"]), Reply::Integer(1));
     }
     for mode in ["64", "0"] {
         pair.copy(&["--chunks", mode]).assert_all("copied", 5);
         pair.assert_same("copied");
-        assert!(pair.new.call("FLUSHALL").is_ok());
+        pair.new.ok("FLUSHALL");
     }
 }
 
@@ -414,7 +406,7 @@ fn a_key_with_another_value_is_overwritten_only_with_replace() {
         build_all(&mut pair.old, "");
         build_all(&mut pair.new, "");
         FAMILIES[0].change(&mut pair.new, "bf", "other");
-        assert!(pair.new.call("SET cms text").is_ok());
+        pair.new.ok("SET cms text");
         let before = State::of(&mut pair.new);
         let run = pair.copy(&["--chunks", mode]);
         let equal = all() - 2;
@@ -461,10 +453,7 @@ fn a_killed_run_is_continued() {
 fn copy_and_change(options: &[&str], change: impl FnOnce(&mut Connection, &str)) -> (Run, Pair) {
     let mut pair = Pair::with_many(2000);
     let process = pair.begin_and_wait(options, 0);
-    let Reply::Bulk(name) = pair.new.call("RANDOMKEY") else {
-        panic!("no key");
-    };
-    let name = String::from_utf8(name).expect("a name");
+    let name = pair.new.call("RANDOMKEY").string();
     change(&mut pair.old, &name);
     (finish(process), pair)
 }
@@ -480,9 +469,7 @@ fn a_key_that_changes_during_the_copy_is_copied_again() {
     let counts = [("copied", 1999), ("failed", 1), ("verified", 1999)];
     run.assert(1, &counts);
     run.assert_error(1, "changed after each copy");
-    let remove = |old: &mut Connection, key: &str| {
-        assert_eq!(old.send(&["DEL", key]), Reply::Integer(1));
-    };
+    let remove = |old: &mut Connection, key: &str| old.check(&format!("DEL {key}"), ":1");
     let (run, _) = copy_and_change(&[], remove);
     run.assert(1, &counts);
     run.assert_error(1, "was removed from the source after it was copied");
@@ -559,13 +546,12 @@ fn keys_of_types_that_valkey_bloom_lacks_are_reported() {
     for family in FAMILIES.iter().filter(|family| family.name != "bloomfltr") {
         family.build(&mut old, family.name);
         let (prefix, name) = (family.prefix.to_uppercase(), family.name);
-        let reason = if family.has_window {
-            "valkey-bloom has no windows".to_owned()
-        } else {
-            format!("valkey-bloom does not have the type {}", family.type_name)
+        let reason = match family.has_window {
+            true => "has no windows".to_owned(),
+            false => format!("does not have the type {}", family.type_name),
         };
-        let line = format!("failed: {prefix} key \"{name}\" in database 0: {reason}\n");
-        lines.push(line);
+        let key = format!("failed: {prefix} key \"{name}\" in database 0");
+        lines.push(format!("{key}: valkey-bloom {reason}\n"));
     }
     let run = copy(&[&url(&source), &RecordedSource::of_valkey_bloom().url()]);
     run.assert(1, &[("failed", lines.len() as u64)]);
@@ -615,8 +601,7 @@ fn a_key_in_another_encoding_version_is_equal_after_the_copy() {
     let (destination, ends) = assert_recorded(&source, &keys);
     let mut new = destination.resp2();
     FAMILIES[2].build(&mut new, "other");
-    let changed = format!("COPY other {} REPLACE", keys[0].1.name);
-    assert_eq!(new.call(&changed), Reply::Integer(1));
+    new.check(&format!("COPY other {} REPLACE", keys[0].1.name), ":1");
     let counts = [("equal", keys.len() as u64 - 1), ("skipped", 1)];
     copy(&[&ends[0], &ends[1]]).assert(1, &counts);
 }
@@ -626,7 +611,7 @@ fn arguments_above_the_bulk_limit_are_reported() {
     let source = Options::new().arguments(&["--rdbcompression", "no"]);
     let destination = Options::new().arguments(&["--proto-max-bulk-len", "1mb"]);
     let mut pair = Pair::of(source, destination);
-    assert!(pair.old.call("CMS.INITBYDIM large 300000 1").is_ok());
+    pair.old.ok("CMS.INITBYDIM large 300000 1");
     FAMILIES[0].build(&mut pair.old, "small");
     let run = pair.copy(&[]);
     run.assert(1, &[("copied", 1), ("failed", 1), ("verified", 1)]);
@@ -637,10 +622,9 @@ fn arguments_above_the_bulk_limit_are_reported() {
 fn passwords_are_read_from_urls_and_the_environment() {
     let mut pair = Pair::start();
     FAMILIES[0].build(&mut pair.old, "key");
-    let Pair { old, new, .. } = &mut pair;
-    assert!(old.call("CONFIG SET requirepass p@ss/%2f:#").is_ok());
-    assert!(new.call("ACL SETUSER copier on >p@ss ~* &* +@all").is_ok());
-    assert!(new.call("ACL SETUSER default -restore").is_ok());
+    pair.old.ok("CONFIG SET requirepass p@ss/%2f:#");
+    pair.new.ok("ACL SETUSER copier on >p@ss ~* &* +@all");
+    pair.new.ok("ACL SETUSER default -restore");
     let from = url(&pair.source);
     let to = url(&pair.destination).replace("://", "://copier:p%40ss@");
     copy(&[&from, &to]).assert_error(2, "no access to the source");
@@ -657,7 +641,7 @@ fn passwords_are_read_from_urls_and_the_environment() {
     let run = run("p@ss/%2f:#", &url(&pair.destination));
     run.assert(1, &[("failed", 1)]);
     run.assert_error(1, "no permissions");
-    assert!(pair.old.call("CONFIG SET requirepass ").is_ok());
+    pair.old.ok("CONFIG SET requirepass ");
 }
 
 #[test]
@@ -706,7 +690,7 @@ fn clusters_are_copied_as_a_whole() {
         copy(&["--chunks", mode, &node, &url(&back)]).assert_all("copied", count);
         State::of(&mut back.resp2()).assert_same(&wanted, "from a cluster");
         for server in nodes.servers.iter().chain([&back]) {
-            assert!(server.call("FLUSHALL SYNC").is_ok());
+            server.ok("FLUSHALL SYNC");
         }
     }
 }
@@ -738,8 +722,8 @@ fn errors_name_the_server_that_cannot_be_used() {
     let nobody = format!("127.0.0.1:{UNUSED_PORT}");
     let bare = Options::new().without_module().start();
     let replica = Server::start();
-    let primary = format!("REPLICAOF 127.0.0.1 {UNUSED_PORT}");
-    assert!(replica.call(&primary).is_ok());
+    replica.ok(&format!("REPLICAOF 127.0.0.1 {UNUSED_PORT}"));
+    let (numbered, without) = (format!("{good}/1"), format!("{good}/99"));
     let no_module = "has neither Roughly nor RedisBloom";
     for (source, destination, role, text) in [
         (&good, &nobody, "destination", "cannot connect to"),
@@ -748,18 +732,8 @@ fn errors_name_the_server_that_cannot_be_used() {
         (&good, &url(&bare), "destination", no_module),
         (&url(&bare), &good, "source", no_module),
         (&good, &url(&replica), "destination", "refuses commands: "),
-        (
-            &good,
-            &(good.clone() + "/1"),
-            "destination",
-            "requires a database",
-        ),
-        (
-            &(good.clone() + "/99"),
-            &good,
-            "source",
-            "has no database 99",
-        ),
+        (&good, &numbered, "destination", "requires a database"),
+        (&without, &good, "source", "has no database 99"),
     ] {
         let run = copy(&[source, destination]);
         run.assert_error(2, text);
@@ -793,6 +767,8 @@ fn a_server_that_ends_during_the_copy_is_reported() {
 #[test]
 fn wrong_arguments_are_refused() {
     let negative = "--chunks, --rounds and --progress must be at least 0";
+    let database = "a database of the destination requires a database of the source";
+    let certificates = "cannot read the certificates";
     for (arguments, text) in [
         ("", "required: source"),
         ("a", "required: destination"),
@@ -808,14 +784,8 @@ fn wrong_arguments_are_refused() {
         ("a/x b", "the URL of the source: 'x' is no number"),
         ("a:x b", "the URL of the source: "),
         ("a b/-1", "the URL of the destination: '-1' is no number"),
-        (
-            "a b/1",
-            "a database of the destination requires a database of the source",
-        ),
-        (
-            "--cacert /nonexistent rediss://a b",
-            "cannot read the certificates",
-        ),
+        ("a b/1", database),
+        ("--cacert /nonexistent rediss://a b", certificates),
     ] {
         let arguments: Vec<_> = arguments.split_whitespace().collect();
         copy(&arguments).assert_error(2, text);

@@ -10,11 +10,8 @@ use std::process::{Command, Stdio};
 
 /// The lines about keys, sorted.
 fn keys(run: &Run) -> Vec<&str> {
-    let mut lines: Vec<_> = run
-        .output
-        .lines()
-        .filter(|line| line.contains(" key \""))
-        .collect();
+    let lines = run.output.lines();
+    let mut lines: Vec<_> = lines.filter(|line| line.contains(" key \"")).collect();
     lines.sort_unstable();
     lines
 }
@@ -27,15 +24,13 @@ fn check(url: &str, target: &str) -> Run {
 /// The user has exactly the commands of docs/copy-sketches.md.
 #[test]
 fn a_user_who_may_only_read_checks_a_replica() {
-    let (source, mut replica) = (Server::start(), Server::start());
-    replica.replicate(&source);
-    let mut source = source;
+    let (mut source, replica) = Server::with_replica();
     build_all(&mut source.resp2(), "");
     source.wait_for_replica(&replica);
     let access = "+info +select +scan +dump +memory|usage +command|info +bf.scandump +bf.info +cf.info +cms.info +topk.info +topk.list \
                   +topk.query +tdigest.info +tdigest.min +tdigest.max +tdigest.scandump";
     let reader = format!("ACL SETUSER reader on >secret ~* {access}");
-    assert!(replica.call(&reader).is_ok());
+    replica.ok(&reader);
     let login = url(&replica).replace("redis://", "redis://reader:secret@");
     for target in ["redisbloom-2.8", "redisbloom-8", "valkey-bloom", "roughly"] {
         let run = copy(&["--check", "-v", "--for", target, &login]);
@@ -45,7 +40,7 @@ fn a_user_who_may_only_read_checks_a_replica() {
         let status = i32::from(target != "roughly");
         assert_eq!(run.status.code(), Some(status), "{target}: {run:?}");
     }
-    assert!(replica.call("ACL SETUSER reader -cms.info").is_ok());
+    replica.ok("ACL SETUSER reader -cms.info");
     let run = check(&login, "redisbloom-8");
     run.assert_error(2, "the source refused a command: ");
     run.assert_error(2, "no permissions");
@@ -56,10 +51,8 @@ fn a_user_who_may_only_read_checks_a_replica() {
 fn the_module_of_the_other_server_has_a_default_unless_the_source_has_it() {
     let source = Server::start();
     let run = copy(&["--check", &url(&source)]);
-    run.assert_error(
-        2,
-        "specify the other module, for example --for redisbloom-2.8",
-    );
+    let text = "specify the other module, for example --for redisbloom-2.8";
+    run.assert_error(2, text);
     let source = RecordedSource::of_valkey_bloom();
     let count = recorded_keys::keys().len() as u64;
     let run = copy(&["--check", &source.url()]);
@@ -106,8 +99,8 @@ fn keys_of_valkey_bloom_with_too_many_hash_functions_are_listed() {
 #[test]
 fn a_top_k_with_too_many_items_is_not_checked() {
     let (source, mut old) = Server::start().connected();
-    assert!(old.call("TOPK.RESERVE large 1048577 8 7 0.9").is_ok());
-    assert!(old.call("TOPK.RESERVE small 1048576 8 7 0.9").is_ok());
+    old.ok("TOPK.RESERVE large 1048577 8 7 0.9");
+    old.ok("TOPK.RESERVE small 1048576 8 7 0.9");
     let run = check(&url(&source), "redisbloom-8");
     assert_eq!(run.status.code(), Some(1), "{run:?}");
     let reason = "not checked: more than 1048576 items or nodes";
@@ -120,8 +113,7 @@ fn a_top_k_with_too_many_items_is_not_checked() {
 #[test]
 fn filters_that_valkey_bloom_refuses_are_listed() {
     let (source, mut old) = Server::start().connected();
-    let limit = "CONFIG SET bf.bloom-memory-usage-limit 1000000000";
-    assert!(old.call(limit).is_ok());
+    old.ok("CONFIG SET bf.bloom-memory-usage-limit 1000000000");
     for (key, options) in [
         ("large", "CAPACITY 120000000"),
         ("subnormal", "ERROR 1e-310 CAPACITY 10"),
@@ -150,8 +142,7 @@ fn of_the_recorded_keys_of_redisbloom_the_one_with_repeated_values_is_listed() {
     for folder in ["2.8", "8.10"] {
         for (_, key) in recorded(folder) {
             let name = format!("{folder}:{}", key.name);
-            let reply = old.send(&[b"RESTORE", name.as_bytes(), b"0", &key.payload]);
-            assert!(reply.is_ok(), "{name}: {reply}");
+            assert!(old.restore(&name, &key.payload).is_ok(), "{name}");
             count += 1;
         }
     }
@@ -186,13 +177,12 @@ fn the_listed_commands_compress_t_digests_of_any_name() {
     let (source, mut old) = Server::start().connected();
     let names: [&[u8]; 5] = [b"plain", b"a b", b"\"it's\"", b"\\n\n", b"\xff\0"];
     for (name, values) in names.into_iter().zip([100, 2, 5, 25, 60]) {
-        let numbers = (0..100).map(|number| (number % values).to_string());
-        let numbers: Vec<_> = numbers.collect();
-        let create = [b"TDIGEST.CREATE", name, b"COMPRESSION", b"10"];
-        assert!(old.send(&create).is_ok());
-        let samples = numbers.iter().map(String::as_bytes);
-        let add: Vec<_> = [b"TDIGEST.ADD", name].into_iter().chain(samples).collect();
-        assert!(old.send(&add).is_ok());
+        old.send_ok(&[b"TDIGEST.CREATE", name, b"COMPRESSION", b"10"]);
+        let samples = (0..100).map(|number| (number % values).to_string().into_bytes());
+        let add = [b"TDIGEST.ADD".to_vec(), name.to_vec()]
+            .into_iter()
+            .chain(samples);
+        old.send_ok(&add.collect::<Vec<_>>());
     }
     let run = check(&url(&source), "redisbloom-2.8");
     assert_eq!(run.count("different"), names.len() as u64, "{run:?}");

@@ -103,27 +103,19 @@ fn with_footer(payload: &[u8], change: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
 }
 
 fn reply(has_command: fn(&[u8]) -> bool, keys: &[Stored], arguments: &[&[u8]]) -> Vec<u8> {
-    let key = keys
-        .iter()
-        .find(|key| arguments.get(1) == Some(&&*key.name));
+    let name = arguments.get(1).copied().unwrap_or_default();
+    let key = keys.iter().find(|key| key.name == name);
     match (arguments[0], key) {
         (b"INFO", _) => bulk(b"# Keyspace\r\ndb0:keys=1\r\nrun_id:recorded\r\n"),
-        (b"COMMAND", _) => array(arguments[2..].iter().map(|name| {
-            let reply: &[u8] = if has_command(name) {
-                b"*1\r\n:1\r\n"
-            } else {
-                b"*-1\r\n"
-            };
-            reply.to_vec()
+        (b"COMMAND", _) => array(arguments[2..].iter().map(|name| match has_command(name) {
+            true => b"*1\r\n:1\r\n".to_vec(),
+            false => b"*-1\r\n".to_vec(),
         })),
         (b"SCAN", _) => {
             let place = arguments.iter().position(|argument| *argument == b"TYPE");
             let wanted = arguments[place.expect("a type") + 1];
-            let names = keys
-                .iter()
-                .filter(|key| key.type_name.as_bytes() == wanted)
-                .map(|key| bulk(&key.name));
-            array([bulk(b"0"), array(names)].into_iter())
+            let found = keys.iter().filter(|key| key.type_name.as_bytes() == wanted);
+            array([bulk(b"0"), array(found.map(|key| bulk(&key.name)))].into_iter())
         }
         (b"PTTL", _) => b":-1\r\n".to_vec(),
         (b"MEMORY", _) => b":1000\r\n".to_vec(),
