@@ -4,7 +4,7 @@ use crate::support::server::{Options, module_path};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use tempfile::TempDir;
 
 /// The files of the programs that the script installs beside the module.
@@ -32,17 +32,20 @@ struct Run {
 
 impl Run {
     fn of(command: &mut Command) -> Self {
-        let Output {
-            status,
-            stdout,
-            stderr,
-        } = command.output().expect("the script runs");
+        let run = command.output().expect("the script runs");
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         Self {
-            succeeded: status.success(),
-            output: text(stdout),
-            errors: text(stderr),
+            succeeded: run.status.success(),
+            output: text(run.stdout),
+            errors: text(run.stderr),
         }
+    }
+
+    /// The script failed with this text.
+    #[track_caller]
+    fn assert_failed(&self, reason: &str) {
+        assert!(!self.succeeded, "{}", self.output);
+        assert!(self.errors.contains(reason), "{}", self.errors);
     }
 }
 
@@ -58,11 +61,7 @@ impl Installation {
         assert!(run.output.contains(&installation.line()), "{}", run.output);
         assert_eq!(run.errors, "");
         let documents = installation.path("usr/share/doc/roughly");
-        let names = fs::read_dir(documents).expect("a directory");
-        let names: Vec<_> = names
-            .map(|entry| entry.expect("a name").file_name())
-            .collect();
-        assert_eq!(names, ["README.md"]);
+        assert_eq!(names(&documents), ["README.md"]);
         fs::remove_dir_all(unpacked).expect("a removed directory");
         installation
     }
@@ -135,9 +134,7 @@ impl Installation {
 
     /// Configures a text, which must fail with this text and without a change.
     fn assert_refused(&self, text: &str, reason: &str) {
-        let run = self.configure(text);
-        assert!(!run.succeeded, "{text}: {}", run.output);
-        assert!(run.errors.contains(reason), "{text}: {}", run.errors);
+        self.configure(text).assert_failed(reason);
         assert_eq!(self.configured(), text);
         assert_eq!(self.files_beside(), ["server.conf"]);
     }
@@ -158,13 +155,19 @@ impl Installation {
 
     /// The names of the configuration file and of temporary files.
     fn files_beside(&self) -> Vec<String> {
-        let names = fs::read_dir(self.dir.path()).expect("a directory");
-        let names = names.map(|entry| entry.expect("a name").file_name());
-        let names = names.map(|name| name.to_str().expect("UTF-8").to_owned());
+        let mut names = names(self.dir.path());
+        names.retain(|name| name.starts_with("server.conf"));
         names
-            .filter(|name| name.starts_with("server.conf"))
-            .collect()
     }
+}
+
+/// The names in a directory.
+fn names(directory: &Path) -> Vec<String> {
+    let names = fs::read_dir(directory).expect("a directory");
+    let names = names.map(|entry| entry.expect("a name").file_name());
+    names
+        .map(|name| name.into_string().expect("UTF-8"))
+        .collect()
 }
 
 #[test]
@@ -173,22 +176,16 @@ fn the_line_is_added_once_and_the_server_starts() {
     let line = installation.line();
     let added = format!("+{line}");
     installation.assert("", &format!("{line}\n"), &[&added]);
-    installation.assert(
-        "# text\r\nmaxmemory 1gb\r\n",
-        &format!("# text\r\nmaxmemory 1gb\r\n{line}\n"),
-        &[&added],
-    );
-    installation.assert(
-        &format!("# {line}\nmaxmemory 1gb"),
-        &format!("# {line}\nmaxmemory 1gb\n{line}\n"),
-        &["-maxmemory 1gb", "+maxmemory 1gb", &added],
-    );
+    let text = "# text\r\nmaxmemory 1gb\r\n";
+    installation.assert(text, &format!("{text}{line}\n"), &[&added]);
+    let text = format!("# {line}\nmaxmemory 1gb");
+    let changes = ["-maxmemory 1gb", "+maxmemory 1gb", &added];
+    installation.assert(&text, &format!("{text}\n{line}\n"), &changes);
     // The documents name the script of an installation without variables.
     for page in ["README.md", "docs/packages.md"] {
         let page = fs::read_to_string(page).expect("a page");
-        assert!(
-            page.contains("sudo /usr/share/roughly/install.sh --configure /etc/redis/redis.conf")
-        );
+        let script = "sudo /usr/share/roughly/install.sh --configure";
+        assert!(page.contains(&format!("{script} /etc/redis/redis.conf")));
     }
     let text = installation.configured();
     let server = Options::new().without_module().config(&text).start();
@@ -222,47 +219,29 @@ fn lines_that_load_the_module_in_another_notation_are_found() {
 fn an_included_roughly_conf_is_replaced_with_its_lines() {
     let installation = Installation::new();
     let line = installation.line();
+    let added = format!("+{line}");
     let included = installation.path("roughly.conf");
     let include = format!("include {}", included.display());
     let loading = format!("{line} bf-error-rate 0.001");
-    fs::write(
-        &included,
-        format!("# Loads Roughly.\n\n{loading}\nmaxclients 100\n"),
-    )
-    .expect("a written file");
-    let changes = [
-        format!("-{include}"),
-        format!("+{loading}"),
-        "+maxclients 100".to_owned(),
-        format!("-{loading}"),
-    ];
-    let changes: Vec<_> = changes.iter().map(String::as_str).collect();
-    installation.assert(
-        &format!("port 1\n{include}\nport 2\nport 3\nport 4\n"),
-        &format!("port 1\n{loading}\nmaxclients 100\nport 2\nport 3\nport 4\n"),
-        &changes[..3],
-    );
-    installation.assert(
-        &format!("port 1\n{include}\nport 2\nport 3\nport 4\n{loading}\n"),
-        &format!("port 1\n{loading}\nmaxclients 100\nport 2\nport 3\nport 4\n"),
-        &changes,
-    );
+    let text = format!("# Loads Roughly.\n\n{loading}\nmaxclients 100\n");
+    fs::write(&included, text).expect("a written file");
+    let changes = format!("-{include}|+{loading}|+maxclients 100|-{loading}");
+    let changes: Vec<_> = changes.split('|').collect();
+    let text = format!("port 1\n{include}\nport 2\nport 3\nport 4\n");
+    let expected = text.replace(&include, &format!("{loading}\nmaxclients 100"));
+    installation.assert(&text, &expected, &changes[..3]);
+    installation.assert(&format!("{text}{loading}\n"), &expected, &changes);
     // Without the included file, the server does not start.
     fs::remove_file(&included).expect("a removed file");
-    installation.assert(
-        &format!("port 1\n{include}\n"),
-        &format!("port 1\n{line}\n"),
-        &[changes[0], &format!("+{line}")],
-    );
+    let [text, expected] = [include, line].map(|line| format!("port 1\n{line}\n"));
+    installation.assert(&text, &expected, &[changes[0], &added]);
 }
 
 #[test]
 fn a_configuration_that_cannot_work_is_refused() {
     let installation = Installation::new();
-    for path in [
-        "/usr/lib/redis/modules//redisbloom.so",
-        "/opt/libvalkey_bloom.so",
-    ] {
+    let modules = "/usr/lib/redis/modules//redisbloom.so /opt/libvalkey_bloom.so";
+    for path in modules.split(' ') {
         let beside = format!("{} families cf,cms,topk,tdigest", installation.line());
         installation.assert_refused(&format!("loadmodule {path}\n"), &beside);
         let included = installation.path("other modules.conf");
@@ -273,20 +252,13 @@ fn a_configuration_that_cannot_work_is_refused() {
             installation.assert_refused(&text, "other modules.conf, which ");
         }
     }
-    installation.assert_refused(
-        "loadmodule /opt/libroughly.so cf-bucket-size 4\n",
-        "loads /opt/libroughly.so, not ",
-    );
+    let other = "loadmodule /opt/libroughly.so cf-bucket-size 4\n";
+    installation.assert_refused(other, "loads /opt/libroughly.so, not ");
     let run = installation.run_installed(&["--configure", "/no/such.conf"]);
-    let is_named = run.errors.contains("/no/such.conf is not a file");
-    assert!(is_named, "{}", run.errors);
-    assert!(!run.succeeded);
-    assert!(!installation.run_installed(&["--configure"]).succeeded);
-    assert!(
-        !installation
-            .run_installed(&["--reconfigure", "x"])
-            .succeeded
-    );
+    run.assert_failed("/no/such.conf is not a file");
+    for arguments in [&["--configure"][..], &["--reconfigure", "x"]] {
+        assert!(!installation.run_installed(arguments).succeeded);
+    }
 
     // CONFIG REWRITE would write a line that the server cannot read.
     let text = "port 1\n";
@@ -295,13 +267,9 @@ fn a_configuration_that_cannot_work_is_refused() {
     fs::write(&file, text).expect("a written file");
     let mut command = Command::new(installation.path("usr b/share/roughly/install.sh"));
     command.arg("--configure").arg(&file);
-    let run = Run::of(command.env("PREFIX", installation.path("usr b")));
-    assert!(run.errors.contains("usr b"), "{}", run.errors);
-    assert!(!run.succeeded);
+    Run::of(command.env("PREFIX", installation.path("usr b"))).assert_failed("usr b");
     let run = Run::of(command.env("PREFIX", installation.path("usr")));
-    let is_named = run.errors.contains("Install the module first");
-    assert!(is_named, "{}", run.errors);
-    assert!(!run.succeeded);
+    run.assert_failed("Install the module first");
     assert_eq!(installation.configured(), text);
 }
 
@@ -355,7 +323,6 @@ fn uninstall_removes_every_installed_file() {
 #[test]
 fn the_programs_and_their_files_are_installed() {
     let installation = Installation::new();
-    let path = |name| installation.path(name).display().to_string();
     for program in ["copy-sketches", "bf-exporter"] {
         let program = format!("usr/bin/{program}");
         assert_eq!(installation.mode(&program), 0o755);
@@ -371,18 +338,12 @@ fn the_programs_and_their_files_are_installed() {
     let unit = "usr/lib/systemd/system/bf-exporter.service";
     assert_eq!(installation.mode(unit), 0o644);
     let unit = fs::read_to_string(installation.path(unit)).expect("a unit");
-    let lines = [
-        format!(
-            "ExecStart={} $BF_EXPORTER_OPTIONS",
-            path("usr/bin/bf-exporter")
-        ),
-        format!("EnvironmentFile=-{}", path("etc/default/bf-exporter")),
-        format!(
-            "Documentation=file://{}",
-            path("usr/share/doc/roughly/docs/monitoring.md")
-        ),
-    ];
-    for line in lines {
+    let root = installation.dir.path().display();
+    for line in [
+        format!("ExecStart={root}/usr/bin/bf-exporter $BF_EXPORTER_OPTIONS"),
+        format!("EnvironmentFile=-{root}/etc/default/bf-exporter"),
+        format!("Documentation=file://{root}/usr/share/doc/roughly/docs/monitoring.md"),
+    ] {
         assert!(unit.lines().any(|each| each == line), "{line}\n{unit}");
     }
     // It can have a password.
