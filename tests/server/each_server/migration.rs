@@ -55,13 +55,8 @@ fn rewritten(key: &Key) -> Vec<Command> {
     let load = key.command("LOADCHUNK");
     let chunks = chunks.iter().map(|(position, data)| {
         let position = position.to_string();
-        let words = [
-            load.as_bytes(),
-            key.name.as_bytes(),
-            position.as_bytes(),
-            data,
-        ];
-        words.map(<[u8]>::to_vec).to_vec()
+        let [load, name] = [&load, &key.name].map(|word| word.as_bytes().to_vec());
+        vec![load, name, position.into_bytes(), data.clone()]
     });
     chunks.collect()
 }
@@ -69,10 +64,9 @@ fn rewritten(key: &Key) -> Vec<Command> {
 /// The commands in the log for a key that was created after the last rewrite.
 fn logged(key: &Key) -> Vec<Command> {
     // For the other families, the same commands do not give identical states.
-    if key.is_exact() && !key.is_saturated() {
-        key.built.clone()
-    } else {
-        rewritten(key)
+    match key.is_exact() && !key.is_saturated() {
+        true => key.built.clone(),
+        false => rewritten(key),
     }
 }
 
@@ -84,10 +78,8 @@ fn in_three_parts(keys: &[Key]) -> (Vec<u8>, Vec<u8>) {
     let mut commands = vec![words("SELECT 0")];
     commands.extend(third(1).flat_map(rewritten));
     commands.extend(third(2).flat_map(logged));
-    (
-        files::rdb(REDIS_6_2, &[(0, in_file.collect())]),
-        files::commands(&commands),
-    )
+    let file = files::rdb(REDIS_6_2, &[(0, in_file.collect())]);
+    (file, files::commands(&commands))
 }
 
 #[test]
@@ -98,10 +90,8 @@ fn rdb_files_of_redisbloom_load() {
     for folder in ["2.8", "8.10"] {
         let keys = recorded(folder);
         let mut server = Server::start();
-        let databases = [
-            (0, entries(&keys, None)),
-            (3, entries(&keys, Some(expires))),
-        ];
+        let databases = [(0, None), (3, Some(expires))];
+        let databases = databases.map(|(db, expires)| (db, entries(&keys, expires)));
         let file = files::rdb(REDIS_6_2, &databases);
         fs::write(server.dir().join("dump.rdb"), file).expect("a file");
         server.kill_and_restart();
@@ -141,9 +131,8 @@ fn a_replica_of_redisbloom_can_become_the_primary() {
         for load in ["disabled", "swapdb"] {
             let keys = recorded(folder);
             let (rdb, commands) = in_three_parts(&keys);
-            let replica = Options::new()
-                .arguments(&["--repl-diskless-load", load])
-                .start();
+            let options = Options::new().arguments(&["--repl-diskless-load", load]);
+            let replica = options.start();
             let mut primary = Primary::of(&replica, &rdb);
             primary.send(&commands);
             primary.wait();
@@ -199,9 +188,7 @@ fn redisbloom_can_read_saved_keys_and_logged_commands() {
     let mut connection = server.resp2();
     for family in one_per_family() {
         family.build(&mut connection, family.type_name);
-        let Reply::Bulk(payload) = connection.send(&["DUMP", family.type_name]) else {
-            panic!("no DUMP of {}", family.type_name);
-        };
+        let payload = connection.payload(family.type_name);
         let (id, _) = Values::from_dump(&payload).expect("a payload");
         let name = family.type_name.as_bytes().try_into().expect("9 bytes");
         let wanted = type_id(name, family.encoding_version);
@@ -229,19 +216,13 @@ fn redisbloom_can_read_saved_keys_and_logged_commands() {
     State::of(&mut server.resp2()).assert_same(&wanted, "the rewritten file");
     let of_redisbloom = recorded_commands();
     let is_in_redisbloom = |name: &str| {
-        let family = |family: &&Family| {
-            name.to_lowercase()
-                .starts_with(&format!("{}.", family.prefix))
-        };
-        let family = one_per_family().find(family);
+        let (prefix, _) = name.split_once('.').expect("a prefix");
+        let family = one_per_family().find(|family| family.prefix == prefix);
         family.is_none_or(|family| family.recorded.is_some())
     };
-    let strange = written
-        .iter()
-        .filter(|name| name.contains('.') && is_in_redisbloom(name));
-    let strange: Vec<_> = strange
-        .filter(|name| !of_redisbloom.contains(&name.to_lowercase()))
-        .collect();
+    let mut strange: Vec<_> = written.iter().map(|name| name.to_lowercase()).collect();
+    strange.retain(|name| name.contains('.') && is_in_redisbloom(name));
+    strange.retain(|name| !of_redisbloom.contains(name));
     assert!(strange.is_empty(), "{strange:?}");
     let own = written.iter().filter(|name| name.contains('.')).count();
     assert!(own >= 3, "{written:?}");
@@ -258,42 +239,21 @@ fn dump_and_migrate_copy_keys_with_their_time_to_live() {
     }
     workload.run(&mut source, 1000);
     let wanted = State::of(&mut source);
-    let keys = source.call("KEYS *");
-    for (number, key) in keys.items().expect("keys").iter().enumerate() {
-        let key = key.text().expect("a key").to_vec();
+    for (number, key) in source.keys().iter().enumerate() {
+        let expires = source.send(&[b"PEXPIRETIME", &key[..]]);
+        let expires = expires.integer().expect("a time");
         if number % 2 == 0 {
-            let port = to.port().to_string();
-            let migrate = [
-                b"MIGRATE",
-                &b"127.0.0.1"[..],
-                port.as_bytes(),
-                &key,
-                b"0",
-                b"5000",
-                b"COPY",
-            ];
-            let reply = source.send(&migrate);
-            assert!(reply.is_ok(), "{reply}");
+            let mut migrate = words(&format!("MIGRATE 127.0.0.1 {} KEY 0 5000 COPY", to.port()));
+            migrate[3] = key.clone();
+            source.send_ok(&migrate);
             // MIGRATE sends the remaining time to live, so the duration of the transfer is added to it.
-            let expires = source
-                .send(&[b"PEXPIRETIME", &key[..]])
-                .integer()
-                .expect("a time");
             if expires >= 0 {
                 target.send(&[b"PEXPIREAT", &key[..], expires.to_string().as_bytes()]);
             }
             continue;
         }
-        let Reply::Bulk(payload) = source.send(&[b"DUMP", &key[..]]) else {
-            panic!("DUMP");
-        };
-        let expires = source
-            .send(&[b"PEXPIRETIME", &key[..]])
-            .integer()
-            .expect("a time");
-        let time = expires.max(0).to_string();
-        let restore = [b"RESTORE", &key[..], time.as_bytes(), &payload, b"ABSTTL"];
-        assert!(target.send(&restore).is_ok());
+        let (payload, time) = (source.payload(key), expires.max(0).to_string());
+        target.send_ok(&[b"RESTORE", &key[..], time.as_bytes(), &payload, b"ABSTTL"]);
     }
     State::of(&mut target).assert_same(&wanted, "key by key");
     assert_ne!(dump(&mut target, "bf:1"), Reply::Null('$'));

@@ -2,7 +2,7 @@
 //! metrics.
 
 use super::documents::reference::on_page;
-use crate::families::{FAMILIES, Family};
+use crate::families::{FAMILIES, Family, build_all};
 use crate::support::page::Page;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server, UNUSED_PORT};
@@ -31,13 +31,11 @@ impl Exporter {
 
     /// As [`Exporter::start`], with further arguments.
     fn start_with(port: u16, arguments: &[impl AsRef<[u8]>]) -> Self {
-        let arguments = arguments
-            .iter()
-            .map(|each| OsStr::from_bytes(each.as_ref()));
+        let arguments = arguments.iter().map(AsRef::as_ref);
         let mut process = Command::new(format!("{DIRECTORY}/bf-exporter"))
             .args(["--server", &format!("redis://127.0.0.1:{port}")])
             .args(["--listen", "127.0.0.1:0"])
-            .args(arguments)
+            .args(arguments.map(OsStr::from_bytes))
             .stderr(Stdio::piped())
             .spawn()
             .expect("the exporter runs");
@@ -102,17 +100,6 @@ impl Metrics {
     }
 }
 
-/// Creates a filter of each type, with the type as its name. Returns the types.
-fn build(connection: &mut Connection) -> Vec<&'static str> {
-    let types = FAMILIES.iter();
-    types
-        .map(|family| {
-            family.build(connection, family.type_name);
-            family.type_name
-        })
-        .collect()
-}
-
 /// The type of each field in the table of docs/monitoring.md.
 fn documented() -> BTreeMap<String, String> {
     let page = Page::read(Path::new("docs/monitoring.md"));
@@ -152,14 +139,11 @@ fn metric(field: &str, value: &str, kind: &str) -> String {
 #[test]
 fn the_exporter_delivers_every_field_as_documented() {
     let (server, mut connection) = Server::start().connected();
-    for family in FAMILIES {
-        family.build(&mut connection, family.type_name);
-    }
+    build_all(&mut connection);
     let exporter = Exporter::start(server.port());
     let metrics = exporter.metrics();
     let documented = documented();
-    let info = connection.call("INFO bf_version bf_stats");
-    let info = String::from_utf8(info.text().expect("a text").to_vec()).unwrap();
+    let info = connection.call("INFO bf_version bf_stats").string();
     let fields = info.lines().filter_map(|line| line.split_once(':'));
     // bf_up, and bf_maxmemory_bytes, which is a field of the server.
     let mut samples = 2;
@@ -184,7 +168,7 @@ fn the_exporter_delivers_every_field_as_documented() {
     }
     assert_eq!(metrics.values["bf_up"], "1");
     for maxmemory in ["0", "123456789"] {
-        connection.check(&format!("CONFIG SET maxmemory {maxmemory}"), "+OK");
+        connection.ok(&format!("CONFIG SET maxmemory {maxmemory}"));
         let metrics = exporter.metrics();
         assert_eq!(metrics.types["bf_maxmemory_bytes"], "gauge");
         assert_eq!(metrics.values["bf_maxmemory_bytes"], maxmemory);
@@ -226,11 +210,8 @@ fn the_exporter_reports_an_unreachable_server() {
 fn the_first_page_of_the_exporter_has_a_link_and_a_second_exporter_ends() {
     let exporter = Exporter::start(UNUSED_PORT);
     let page = exporter.get("/");
-    let link = page
-        .split("href=\"")
-        .nth(1)
-        .and_then(|rest| rest.split('"').next());
-    exporter.get(link.expect("a link"));
+    let link = page.split("href=\"").nth(1).expect("a link");
+    exporter.get(link.split('"').next().expect("a path"));
     let second = Command::new(format!("{DIRECTORY}/bf-exporter"))
         .args(["--listen", &exporter.address])
         .output()
@@ -250,33 +231,29 @@ fn accuracy(
     kind: &str,
 ) -> BTreeMap<String, String> {
     let reply = connection.send(&[b"SKETCH.ACCURACY", key]);
-    let text = |reply: &Reply| match reply {
-        Reply::Integer(number) => number.to_string(),
-        reply => String::from_utf8_lossy(reply.text().expect("a text")).into_owned(),
-    };
     let fields = reply.items().expect("fields").chunks_exact(2);
-    fields
-        .map(|pair| {
-            let name = match &*text(&pair[0]) {
-                // The suffix _count is reserved.
-                "count" => "increments".to_owned(),
-                field => field.replace(' ', "_"),
-            };
-            let labels = format!("{{key=\"{label}\",type=\"{kind}\"}}");
-            (format!("bf_accuracy_{name}{labels}"), text(&pair[1]))
-        })
-        .collect()
+    let samples = fields.map(|pair| {
+        let name = match &*pair[0].string() {
+            // The suffix _count is reserved.
+            "count" => "increments".to_owned(),
+            field => field.replace(' ', "_"),
+        };
+        let labels = format!("{{key=\"{label}\",type=\"{kind}\"}}");
+        let number = pair[1].integer().map(|number| number.to_string());
+        let value = number.unwrap_or_else(|| pair[1].string());
+        (format!("bf_accuracy_{name}{labels}"), value)
+    });
+    samples.collect()
 }
 
 impl Metrics {
     /// The samples of SKETCH.ACCURACY.
     fn accuracy(&self) -> BTreeMap<String, String> {
-        let samples = self.values.iter().filter(|(name, _)| {
+        let mut samples = self.values.clone();
+        samples.retain(|name, _| {
             name.starts_with("bf_accuracy_") && !name.starts_with("bf_accuracy_keys_skipped")
         });
         samples
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
     }
 
     /// The numbers of keys that were not read: because of the limits of keys and of bytes, and of errors.
@@ -290,8 +267,7 @@ impl Metrics {
 #[test]
 fn the_exporter_delivers_the_accuracy_of_matching_keys() {
     let (server, mut connection) = Server::start().connected();
-    let types = build(&mut connection);
-    assert_eq!(types.len(), FAMILIES.len());
+    build_all(&mut connection);
     let exporter = fs::read_to_string(format!("{DIRECTORY}/bf-exporter")).expect("the exporter");
     for family in FAMILIES {
         let has_type = exporter.contains(&format!("\"{}\"", family.type_name));
@@ -299,7 +275,7 @@ fn the_exporter_delivers_the_accuracy_of_matching_keys() {
     }
     connection.call("SET string x");
     let mut expected = BTreeMap::new();
-    for kind in &types {
+    for kind in FAMILIES.iter().map(|family| family.type_name) {
         expected.extend(accuracy(&mut connection, kind.as_bytes(), kind, kind));
     }
     let metrics = Exporter::start_with(server.port(), &["--accuracy", "*"]).metrics();
@@ -314,11 +290,8 @@ fn the_exporter_delivers_the_accuracy_of_matching_keys() {
     expected.retain(|name, _| name.contains("\"MBbloomCF\"") || name.contains("\"bf-window\""));
     assert_eq!(metrics.accuracy(), expected);
     assert_eq!(metrics.skipped(), ["0", "0", "0"]);
-    assert!(
-        !Exporter::start(server.port())
-            .get("/metrics")
-            .contains("bf_accuracy")
-    );
+    let without = Exporter::start(server.port()).get("/metrics");
+    assert!(!without.contains("bf_accuracy"));
 }
 
 #[test]
@@ -332,8 +305,7 @@ fn the_exporter_escapes_keys() {
         ("\u{e9}\u{3b1}".as_bytes(), "\u{e9}\u{3b1}"),
         (b"\xff", r"\\xff"),
     ] {
-        let added = connection.send(&[b"BF.ADD", key, b"x"]);
-        assert_eq!(added, Reply::Integer(1));
+        assert_eq!(connection.send(&[b"BF.ADD", key, b"x"]), Reply::Integer(1));
         expected.extend(accuracy(&mut connection, key, label, "MBbloom--"));
         // An argument has no null byte, and a backslash is special in patterns.
         if !key.contains(&0) && !key.contains(&b'\\') {
@@ -370,14 +342,11 @@ fn the_exporter_limits_the_accuracy_of_a_scrape() {
     assert_eq!(metrics(&["--accuracy-keys", "3"]), (3, skipped([0, 0, 0])));
     assert_eq!(metrics(&["--accuracy-keys", "2"]), (2, skipped([1, 0, 0])));
     assert_eq!(metrics(&["--accuracy-keys", "0"]), (0, skipped([2, 0, 0])));
-    let size = connection
-        .call("MEMORY USAGE a1")
-        .integer()
-        .expect("a size");
+    let size = connection.call("MEMORY USAGE a1").integer();
+    let size = size.expect("a size");
     for (bytes, read) in [(3 * size, 3), (3 * size - 1, 2), (size, 1), (size - 1, 0)] {
-        let skipped = skipped([0, 3 - read, 0]);
-        let expected = (read as usize, skipped);
-        assert_eq!(metrics(&["--accuracy-bytes", &bytes.to_string()]), expected);
+        let found = metrics(&["--accuracy-bytes", &bytes.to_string()]);
+        assert_eq!(found, (read as usize, skipped([0, 3 - read, 0])));
     }
 }
 
@@ -387,9 +356,10 @@ fn a_scan_of_many_keys_takes_several_scrapes() {
     let (server, mut connection) = Server::start().connected();
     connection.call("BF.ADD seen x");
     for start in (0..150_000).step_by(10_000) {
-        let names = (start..start + 10_000).flat_map(|key| [format!("k{key}"), "x".to_owned()]);
-        let command: Vec<_> = std::iter::once("MSET".to_owned()).chain(names).collect();
-        assert!(connection.send(&command).is_ok());
+        let keys: Vec<_> = (start..start + 10_000)
+            .map(|key| format!("k{key} x"))
+            .collect();
+        connection.ok(&format!("MSET {}", keys.join(" ")));
     }
     let exporter = Exporter::start_with(server.port(), &["--accuracy", "s*"]);
     connection.call("CONFIG RESETSTAT");
@@ -403,15 +373,18 @@ fn a_scan_of_many_keys_takes_several_scrapes() {
     assert_eq!(exporter.metrics().accuracy().len(), 0);
 }
 
+/// The permissions of the exporter in a section of docs/monitoring.md.
+fn permissions(heading: &str) -> String {
+    let page = Page::read(Path::new("docs/monitoring.md"));
+    let mut lines = page.section(heading).expect(heading).lines();
+    let user = lines.find_map(|line| line.strip_prefix("> ACL SETUSER exporter "));
+    user.expect("the permissions").to_owned()
+}
+
 /// The permissions on docs/monitoring.md are sufficient, and an error does not remove other metrics.
 #[test]
 fn the_exporter_tolerates_errors() {
-    let page = Page::read(Path::new("docs/monitoring.md"));
-    let section = page.section("### Accuracy of keys").expect("a section");
-    let user = section
-        .lines()
-        .find_map(|line| line.strip_prefix("> ACL SETUSER exporter "));
-    let user = user.expect("the permissions");
+    let user = permissions("### Accuracy of keys");
     let (server, mut connection) = Server::start().connected();
     for key in ["seen:1", "users", "other"] {
         connection.call(&format!("CF.ADD {key} x"));
@@ -419,43 +392,31 @@ fn the_exporter_tolerates_errors() {
     let mut skipped = |changes: &str| {
         connection.ok(&format!("ACL SETUSER exporter {user}{changes}"));
         let url = format!("redis://exporter:secret@127.0.0.1:{}", server.port());
-        let names = [
-            "--server",
-            &url,
-            "--accuracy",
-            "seen:*",
-            "--accuracy",
-            "users",
-        ];
-        let arguments = [&names[..], &["--accuracy", "other"]].concat();
+        let arguments =
+            format!("--server {url} --accuracy seen:* --accuracy users --accuracy other");
+        let arguments: Vec<_> = arguments.split(' ').collect();
         let all = Exporter::start_with(server.port(), &arguments).metrics();
         assert_eq!(all.values["bf_up"], "1");
         assert_eq!(all.values["bf_keys{family=\"cuckoo\"}"], "3");
-        let permitted = Exporter::start_with(server.port(), &names).metrics();
-        let count = (permitted.accuracy().len(), all.accuracy().len());
-        (
-            count,
-            [&permitted, &all].map(|metrics| metrics.skipped()[2].to_owned()),
-        )
+        let permitted = Exporter::start_with(server.port(), &arguments[..6]).metrics();
+        [permitted, all].map(|metrics| (metrics.accuracy().len(), metrics.skipped()[2].to_owned()))
     };
-    let errors = |numbers: [u32; 2]| numbers.map(|number| number.to_string());
-    assert_eq!(skipped(""), ((4, 4), errors([0, 1])));
-    assert_eq!(skipped(" -scan"), ((0, 0), errors([1, 1])));
+    let [none, one, two, three] = [0, 1, 2, 3].map(|errors: u32| errors.to_string());
+    assert_eq!(skipped(""), [(4, none), (4, one.clone())]);
+    assert_eq!(skipped(" -scan"), [(0, one.clone()), (0, one)]);
     for command in ["type", "memory|usage", "sketch.accuracy"] {
-        assert_eq!(skipped(&format!(" -{command}")), ((0, 0), errors([2, 3])));
+        let expected = [(0, two.clone()), (0, three.clone())];
+        assert_eq!(skipped(&format!(" -{command}")), expected);
     }
 }
 
 /// Of the last period, for a user with the permissions on docs/monitoring.md.
 #[test]
 fn the_exporter_delivers_quantiles_and_top_items_within_limits() {
-    let page = Page::read(Path::new("docs/monitoring.md"));
-    let section = page.section("### Quantiles and top items").expect("it");
-    let mut lines = section.lines();
-    let user = lines.find_map(|line| line.strip_prefix("> ACL SETUSER exporter "));
+    let user = permissions("### Quantiles and top items");
     let (server, mut connection) = Server::start().connected();
     for command in [
-        &format!("ACL SETUSER exporter {}", user.expect("the permissions")),
+        &format!("ACL SETUSER exporter {user}")[..],
         "TDIGEST.CREATE latency:a WINDOW 3600000",
         "TDIGEST.ADD latency:a 1 2 3",
         "TDIGEST.CREATE latency:b WINDOW 3600000",
@@ -466,41 +427,35 @@ fn the_exporter_delivers_quantiles_and_top_items_within_limits() {
         connection.ok(command);
     }
     // The last item has the same label as the one before.
-    let items = [
-        &b"/home"[..],
-        b"a \"b\"\n",
-        "\u{e9}".as_bytes(),
-        b"\xff",
-        br"\xff",
-    ];
+    let accent = "\u{e9}".as_bytes();
+    let items: [&[u8]; 5] = [b"/home", b"a \"b\"\n", accent, b"\xff", br"\xff"];
     for (number, item) in items.into_iter().enumerate() {
         let count = (90 - number).to_string();
         connection.send(&[&b"TOPK.INCRBY"[..], b"pages", item, count.as_bytes()]);
     }
     let url = format!("redis://exporter:secret@127.0.0.1:{}", server.port());
     let samples = |arguments: &str| {
-        let arguments: Vec<_> = ["--server", &url]
-            .into_iter()
-            .chain(arguments.split(' '))
+        let arguments = format!("--server {url} {arguments}");
+        let arguments: Vec<_> = arguments.split(' ').collect();
+        let metrics = Exporter::start_with(server.port(), &arguments).metrics();
+        let samples = metrics.values.into_iter();
+        let mut samples: Vec<_> = samples
+            .map(|(name, value)| format!("{name} {value}"))
             .collect();
-        let values = Exporter::start_with(server.port(), &arguments)
-            .metrics()
-            .values;
-        let is_own = |name: &str| {
-            ["bf_quantile", "bf_top", "bf_query"]
-                .iter()
-                .any(|own| name.starts_with(own))
-        };
-        let own = values.into_iter().filter(|(name, _)| is_own(name));
-        own.map(|(name, value)| format!("{name} {value}"))
-            .collect::<BTreeSet<_>>()
+        let own = ["bf_quantile", "bf_top", "bf_query"];
+        samples.retain(|sample| own.iter().any(|own| sample.starts_with(own)));
+        samples.sort();
+        samples
     };
     let expected = |keys: u32, time: u32, error: u32, others: &[&str]| {
-        let reasons = [("keys", keys), ("time", time), ("error", error)];
-        let reasons = reasons
-            .map(|(reason, count)| format!("bf_query_keys_skipped{{reason=\"{reason}\"}} {count}"));
-        let others = others.iter().map(|&line| line.to_owned());
-        reasons.into_iter().chain(others).collect::<BTreeSet<_>>()
+        let mut samples: Vec<_> = others.iter().map(ToString::to_string).collect();
+        for (reason, count) in [("keys", keys), ("time", time), ("error", error)] {
+            samples.push(format!(
+                "bf_query_keys_skipped{{reason=\"{reason}\"}} {count}"
+            ));
+        }
+        samples.sort();
+        samples
     };
     let latency = [
         r#"bf_quantile{key="latency:a",quantile="0.5"} 2"#,
@@ -515,9 +470,8 @@ fn the_exporter_delivers_quantiles_and_top_items_within_limits() {
         r#"bf_top{key="pages",item="\\xff"} 87"#,
     ];
     // Also a key without a window, others with another type, and a missing key.
-    let found = samples(
-        "--quantiles latency:*=0.5,1@5m --quantiles pages=0.5@5m --top latency:missing=3@5m",
-    );
+    let quantiles = "--quantiles latency:*=0.5,1@5m --quantiles pages=0.5@5m";
+    let found = samples(&format!("{quantiles} --top latency:missing=3@5m"));
     assert_eq!(found, expected(0, 0, 1, &latency));
     // A key without permission, and a part that is shorter than a pane.
     let refused = samples("--top other=3@5m --top pages=9@299999ms");
@@ -544,27 +498,15 @@ fn the_exporter_delivers_quantiles_and_top_items_within_limits() {
 /// Servers that reply as if a key was removed or replaced between two commands, or that fail.
 #[test]
 fn the_exporter_tolerates_keys_that_are_removed() {
-    let info = b"$13\r\nbf_errors:5\r\n\r\n";
-    for (replies, skipped) in [
-        (
-            &[&b"+MBbloom--\r\n"[..], b"$-1\r\n", b"-ERR no such key\r\n"][..],
-            "0",
-        ),
-        (
-            &[b"+MBbloom--\r\n", b":1\r\n", b"-WRONGTYPE Operation\r\n"],
-            "0",
-        ),
-        (
-            &[
-                b"+MBbloom--\r\n",
-                b":1\r\n",
-                b"-ERR Insufficient memory\r\n",
-            ],
-            "1",
-        ),
-        (&[b"+MBbloom--\r\n", b":1\r\n", b"*2\r\n+fill\r\n"], "1"),
-        (&[b"+MBbloom--\r\n", b":1\r\n", b"?\r\n"], "1"),
+    // After the type, the size and the accuracy.
+    for ([size, accuracy], skipped) in [
+        (["$-1", "-ERR no such key"], "0"),
+        ([":1", "-WRONGTYPE Operation"], "0"),
+        ([":1", "-ERR Insufficient memory"], "1"),
+        ([":1", "*2\r\n+fill"], "1"),
+        ([":1", "?"], "1"),
     ] {
+        let replies = ["$13\r\nbf_errors:5\r\n", "+MBbloom--", size, accuracy];
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let exporter = Exporter::start_with(port, &["--accuracy", "k"]);
@@ -572,9 +514,10 @@ fn the_exporter_tolerates_keys_that_are_removed() {
             scope.spawn(|| {
                 let (stream, _) = listener.accept().expect("a connection");
                 let mut connection = Connection::accepted(stream).expect("a connection");
-                for reply in std::iter::once(&info[..]).chain(replies.iter().copied()) {
+                for reply in replies {
                     connection.read().expect("a command");
-                    connection.write_raw(reply).expect("a reply");
+                    let reply = format!("{reply}\r\n");
+                    connection.write_raw(reply.as_bytes()).expect("a reply");
                 }
             });
             exporter.metrics()
@@ -589,7 +532,7 @@ fn the_exporter_tolerates_keys_that_are_removed() {
 #[test]
 fn rules_and_dashboard_use_metrics_of_the_exporter_only() {
     let server = Server::start();
-    build(&mut server.resp2());
+    build_all(&mut server.resp2());
     let arguments = ["--accuracy", "*", "--top", "tk-window=1@1h"];
     let exporter = Exporter::start_with(server.port(), &arguments);
     let delivered = exporter.metrics().types;
@@ -597,27 +540,22 @@ fn rules_and_dashboard_use_metrics_of_the_exporter_only() {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let names = |text: &str| -> BTreeSet<String> {
         let words = text.split(|c| !is_name(c));
-        words
-            .filter(|word| word.starts_with("bf_"))
-            .map(str::to_owned)
-            .collect()
+        let names = words.filter(|word| word.starts_with("bf_"));
+        names.map(str::to_owned).collect()
     };
     let rules = fs::read_to_string(format!("{DIRECTORY}/alerts.yml")).expect("the rules");
-    let expressions: Vec<_> = rules
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("expr: "))
-        .collect();
+    let expressions = rules.lines().map(str::trim);
+    let expressions = expressions.filter_map(|line| line.strip_prefix("expr: "));
+    let expressions: Vec<_> = expressions.collect();
     assert_eq!(expressions.len(), rules.matches("- alert: ").count());
     let dashboard = fs::read_to_string(format!("{DIRECTORY}/dashboard.json")).expect("a dashboard");
     let dashboard: serde_json::Value = serde_json::from_str(&dashboard).expect("valid JSON");
     let panels = dashboard["panels"].as_array().expect("panels");
     let targets = panels
         .iter()
-        .filter_map(|panel| panel["targets"].as_array())
-        .flatten();
-    let queries: Vec<_> = targets
-        .map(|target| target["expr"].as_str().expect("a query"))
-        .collect();
+        .filter_map(|panel| panel["targets"].as_array());
+    let queries = targets.flatten().map(|target| target["expr"].as_str());
+    let queries: Vec<_> = queries.map(|query| query.expect("a query")).collect();
     assert!(queries.len() > FAMILIES.len() * 4);
     for text in expressions.iter().chain(&queries) {
         let used = names(text);
@@ -634,10 +572,8 @@ fn rules_and_dashboard_use_metrics_of_the_exporter_only() {
     assert_eq!(unknown.collect::<Vec<_>>(), ["bf_accuracy_FIELD"]);
     // Every metric has a panel.
     let shown = names(&queries.join(" "));
-    let missing: Vec<_> = delivered
-        .keys()
-        .filter(|name| !shown.contains(*name))
-        .collect();
+    let names = delivered.keys();
+    let missing: Vec<_> = names.filter(|name| !shown.contains(*name)).collect();
     assert!(missing.is_empty(), "{missing:?}");
     // Every type has panels.
     for family in FAMILIES {
@@ -662,9 +598,8 @@ fn every_alert_rule_has_a_unit_test_in_which_it_fires() {
             rest.starts_with("exp_alerts:")
         })
     };
-    let alerts = rules
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("- alert: "));
+    let lines = rules.lines().map(str::trim);
+    let alerts = lines.filter_map(|line| line.strip_prefix("- alert: "));
     let untested: Vec<_> = alerts.filter(|alert| !fires(alert)).collect();
     assert!(untested.is_empty(), "{untested:?}");
 }

@@ -88,10 +88,8 @@ pub fn rdb(writer: Writer, databases: &[(u8, Vec<Entry<'_>>)]) -> Vec<u8> {
 
 /// Commands in the format of an append-only file.
 pub fn commands(commands: &[Command]) -> Vec<u8> {
-    commands
-        .iter()
-        .flat_map(|command| request(command))
-        .collect()
+    let requests = commands.iter().map(|command| request(command));
+    requests.flatten().collect()
 }
 
 /// The append-only file of Redis 7 and later: a directory with a base, an RDB file or commands, and an increment.
@@ -99,15 +97,12 @@ pub fn write_parts(dir: &Path, base: &[u8], increment: &[u8]) {
     let dir = dir.join("appendonlydir");
     fs::create_dir(&dir).expect("a directory");
     let write = |name: &str, bytes: &[u8]| fs::write(dir.join(name), bytes).expect("a file");
-    let kind = if base.starts_with(b"REDIS") {
-        "rdb"
-    } else {
-        "aof"
-    };
-    let (base_name, increment_name) = (
-        format!("appendonly.aof.1.base.{kind}"),
-        "appendonly.aof.1.incr.aof",
+    let is_rdb = base.starts_with(b"REDIS");
+    let base_name = format!(
+        "appendonly.aof.1.base.{}",
+        if is_rdb { "rdb" } else { "aof" }
     );
+    let increment_name = "appendonly.aof.1.incr.aof";
     write(&base_name, base);
     write(increment_name, increment);
     let manifest = format!("file {base_name} seq 1 type b\nfile {increment_name} seq 1 type i\n");

@@ -73,10 +73,8 @@ impl Primary {
         let request = skipped.and_then(|()| self.replica.read());
         let request = request.expect("a command of the replica");
         let arguments = request.items().expect("a command").iter();
-        arguments
-            .filter_map(Reply::text)
-            .map(<[u8]>::to_ascii_uppercase)
-            .collect()
+        let arguments = arguments.filter_map(Reply::text);
+        arguments.map(<[u8]>::to_ascii_uppercase).collect()
     }
 
     fn write(&mut self, bytes: &[u8]) {
