@@ -40,6 +40,12 @@ impl Random {
         from[self.below(from.len() as u64) as usize]
     }
 
+    /// One of some texts, which `|` separates.
+    pub fn pick_text<'a>(&mut self, texts: &'a str) -> &'a str {
+        let texts: Vec<_> = texts.split('|').collect();
+        self.pick(&texts)
+    }
+
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(len + 8);
         while bytes.len() < len {

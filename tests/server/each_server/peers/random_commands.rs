@@ -22,11 +22,11 @@ use super::compare::{Transfer, compare, names};
 use crate::families::one_per_family;
 use crate::golden::compare::is_same;
 use crate::golden::recorded;
-use crate::support::resp::{Connection, Protocol, Reply, Text};
+use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::Server;
 use crate::support::variables::number;
 use crate::workload::{Command, show, words};
-use differences::{Case, DIFFERENCES, VERSION_2_8};
+use differences::{Case, DIFFERENCES, Difference, VERSION_2_8};
 use digests::Digests;
 use generator::{Generator, ends_2_6, name};
 use std::collections::BTreeMap;
@@ -95,9 +95,9 @@ impl Run {
         let mut keys = 0;
         for round in 0..commands.div_ceil(ROUND) {
             keys += self.round(first + round, ROUND.min(commands - round * ROUND));
-            let is_last_or_few =
-                self.unlisted.len() < SHOWN || round + 1 == commands.div_ceil(ROUND);
-            assert!(is_last_or_few, "{}", self.unlisted.join("\n"));
+            let is_last = round + 1 == commands.div_ceil(ROUND);
+            let are_few = self.unlisted.len() < SHOWN;
+            assert!(is_last || are_few, "{}", self.unlisted.join("\n"));
         }
         let sum = |number: fn(&(u64, u64)) -> u64| self.commands.values().map(number).sum::<u64>();
         println!(
@@ -135,7 +135,7 @@ impl Run {
                 continue;
             }
             let before = self.occurrences[i];
-            self.both("FLUSHALL");
+            self.flush();
             let (mut digests, mut steps) = (Digests::default(), Vec::new());
             for command in difference.example {
                 let step = self.step(words(command), 0, &mut digests, &steps);
@@ -154,7 +154,7 @@ impl Run {
 
     /// Runs commands on empty servers and compares the keys. Returns the number of keys.
     fn round(&mut self, seed: u64, commands: u64) -> usize {
-        self.both("FLUSHALL");
+        self.flush();
         let mut generator = Generator::new(seed);
         let mut digests = Digests::default();
         let mut steps: Vec<Step> = Vec::new();
@@ -182,7 +182,7 @@ impl Run {
         let replies = self.send(&command, seed, steps);
         let counts = self.commands.entry(name(&command)).or_default();
         counts.0 += 1;
-        counts.1 += u64::from(!matches!(replies[1], Reply::Error(_)));
+        counts.1 += u64::from(!replies[1].is_error());
         let step = Step { command, replies };
         digests.follow(&step.command, &step.replies[1]);
         self.compare(&step, seed, digests, steps);
@@ -198,19 +198,16 @@ impl Run {
         [0, 1].map(|i: usize| {
             self.connections[i].read().unwrap_or_else(|error| {
                 let log = self.servers[i].log_tail();
-                panic!(
-                    "{}: {error}\n{}\n{log}",
-                    names[i],
-                    self.report(command, seed, steps)
-                )
+                let report = self.report(command, seed, steps);
+                panic!("{}: {error}\n{report}\n{log}", names[i])
             })
         })
     }
 
-    fn both(&mut self, command: &str) -> [Reply; 2] {
-        self.connections
-            .each_mut()
-            .map(|connection| connection.call(command))
+    fn flush(&mut self) {
+        for connection in &mut self.connections {
+            connection.call("FLUSHALL");
+        }
     }
 
     /// Gives Roughly the value of a digest that RedisBloom compressed when it was read: docs/migration.md, "Differences from
@@ -222,29 +219,18 @@ impl Run {
         };
         let expires = roughly.send(&[b"PEXPIRETIME", key]);
         let time = expires.integer().expect("a time").max(0).to_string();
-        let restore: [&[u8]; 6] = [
-            b"RESTORE",
-            key,
-            time.as_bytes(),
-            &payload,
-            b"REPLACE",
-            b"ABSTTL",
-        ];
-        let reply = roughly.send(&restore);
-        assert!(reply.is_ok(), "RESTORE {}: {reply}", Text(key));
+        let [replace, absttl]: [&[u8]; 2] = [b"REPLACE", b"ABSTTL"];
+        let restore = [b"RESTORE", key, time.as_bytes(), &payload, replace, absttl];
+        roughly.send_ok(&restore);
     }
 
     fn compare(&mut self, step: &Step, seed: u64, digests: &mut Digests, steps: &[Step]) {
         let Step { command, replies } = step;
         let [redisbloom, roughly] = replies;
         let mut case = Case::new(command, redisbloom, roughly);
+        let (name, arguments) = (name(command), &command[1..]);
         let is_equal = redisbloom == roughly
-            || is_same(
-                &recorded::json(redisbloom),
-                roughly,
-                &name(command),
-                &command[1..],
-            );
+            || is_same(&recorded::json(redisbloom), roughly, &name, arguments);
         let key = command.get(1).cloned().unwrap_or_default();
         if !is_equal {
             case.is_digest = digests.contains(&key);
@@ -253,10 +239,9 @@ impl Run {
             case.decays = self.decays(&key);
         }
         let version = self.version;
-        let listed = DIFFERENCES
-            .iter()
-            .position(|difference| version < difference.below && difference.explains(&case));
-        match listed {
+        let is_listed =
+            |difference: &Difference| version < difference.below && difference.explains(&case);
+        match DIFFERENCES.iter().position(is_listed) {
             Some(i) => {
                 self.occurrences[i] += 1;
                 for &at in DIFFERENCES[i].deleted {
@@ -266,11 +251,10 @@ impl Run {
             None if is_equal => {}
             None => {
                 let report = self.report(command, seed, steps);
-                self.unlisted.push(format!(
-                    "{report}\n  RedisBloom {}\n  Roughly    {}\n",
-                    short(&redisbloom.to_string()),
-                    short(&roughly.to_string())
-                ));
+                let [redisbloom, roughly] =
+                    [redisbloom, roughly].map(|reply| short(&reply.to_string()));
+                let replies = format!("RedisBloom {redisbloom}\n  Roughly    {roughly}");
+                self.unlisted.push(format!("{report}\n  {replies}\n"));
                 self.delete(&key, digests);
             }
         }
@@ -293,20 +277,12 @@ impl Run {
 
     /// The seed, the last commands on the key of the command, and the command.
     fn report(&self, command: &Command, seed: u64, steps: &[Step]) -> String {
-        let mut text = format!(
-            "{:?}: ROUGHLY_SEED={seed} ROUGHLY_COMMANDS={}",
-            self.protocol,
-            steps.len() + 1
-        );
+        let (protocol, number) = (self.protocol, steps.len() + 1);
+        let mut text = format!("{protocol:?}: ROUGHLY_SEED={seed} ROUGHLY_COMMANDS={number}");
         let key = command.get(1);
-        let mut last: Vec<_> = steps
-            .iter()
-            .rev()
-            .filter(|step| key.is_some_and(|key| step.command[1..].contains(key)))
-            .take(HISTORY)
-            .collect();
-        last.reverse();
-        for step in last {
+        let of_key = |step: &&Step| key.is_some_and(|key| step.command[1..].contains(key));
+        let last: Vec<_> = steps.iter().rev().filter(of_key).take(HISTORY).collect();
+        for step in last.into_iter().rev() {
             let reply = short(&step.replies[1].to_string());
             write!(text, "\n  {} -> {reply}", short(&show(&step.command))).expect("a string");
         }
@@ -316,46 +292,41 @@ impl Run {
 
     /// Compares the keys of both servers. Returns their number.
     fn compare_keys(&mut self, seed: u64, steps: &[Step]) -> usize {
-        let keys = self.connections.each_mut().map(names);
-        assert_eq!(
-            keys[0], keys[1],
-            "ROUGHLY_SEED={seed} over {:?}",
-            self.protocol
-        );
-        let [keys, _] = keys;
+        let [keys, of_roughly] = self.connections.each_mut().map(names);
+        let protocol = self.protocol;
+        assert_eq!(keys, of_roughly, "ROUGHLY_SEED={seed} over {protocol:?}");
         for (number, key) in keys.iter().enumerate() {
             let [redisbloom, roughly] = &mut self.connections;
-            let reply = redisbloom.send(&[b"TYPE", &key[..]]);
-            let type_name = reply.text().expect("a type");
-            let mut families = one_per_family();
-            let Some(family) = families.find(|family| family.type_name.as_bytes() == type_name)
-            else {
+            let Some(name) = new_name(redisbloom, key, number) else {
                 continue;
             };
-            // `compare` derives the type from the name.
-            let name = format!("{}:{number}:renamed", family.name);
             for connection in [&mut *redisbloom, &mut *roughly] {
-                let reply = connection.send(&[b"RENAME", &key[..], name.as_bytes()]);
-                assert!(reply.is_ok(), "RENAME {}: {reply}", Text(key));
+                connection.send_ok(&[b"RENAME", &key[..], name.as_bytes()]);
             }
             if let Err(difference) = compare(redisbloom, roughly, &name, Transfer::Commands) {
                 let command = vec![b"DUMP".to_vec(), key.clone()];
                 let report = self.report(&command, seed, steps);
-                self.unlisted
-                    .push(format!("{report}\n  {}\n", short(&difference)));
+                let difference = short(&difference);
+                self.unlisted.push(format!("{report}\n  {difference}\n"));
             }
         }
         keys.len()
     }
 }
 
+/// A name for a key that begins with that of its type, as [`compare`] needs. `None` if the key is no sketch.
+fn new_name(connection: &mut Connection, key: &[u8], number: usize) -> Option<String> {
+    let type_name = connection.send(&[b"TYPE", key]).string();
+    let family = one_per_family().find(|family| family.type_name == type_name)?;
+    Some(format!("{}:{number}:renamed", family.name))
+}
+
 /// The version of the module in MODULE LIST.
 fn version(server: &Server) -> i64 {
     let modules = server.call("MODULE LIST");
     let mut modules = modules.items().expect("modules").iter();
-    let module = modules.find(|module| module.field("name").and_then(Reply::text) == Some(b"bf"));
-    let version = module.and_then(|module| module.field("ver")?.integer());
-    version.expect("the version of RedisBloom")
+    let module = modules.find(|module| module.field("name").expect("a name").string() == "bf");
+    module.expect("RedisBloom").number("ver")
 }
 
 fn short(text: &str) -> String {

@@ -27,17 +27,14 @@ impl Digests {
 
     /// Whether the digest has equal samples, whose order in RedisBloom is arbitrary.
     pub fn has_equal_samples(&self, key: &[u8]) -> bool {
-        self.0
-            .get(key)
-            .is_some_and(|digest| digest.has_equal_samples)
+        let digest = self.0.get(key);
+        digest.is_some_and(|digest| digest.has_equal_samples)
     }
 
     /// Whether the digest has one sample.
     pub fn has_one_sample(&self, key: &[u8]) -> bool {
-        self.0
-            .get(key)
-            .is_some_and(|digest| digest.samples.len() == 1)
-            && !self.has_equal_samples(key)
+        let digest = self.0.get(key);
+        digest.is_some_and(|digest| digest.samples.len() == 1 && !digest.has_equal_samples)
     }
 
     /// The keys of a command whose digests RedisBloom compressed in a read, if the command depends on that. The caller makes
@@ -57,7 +54,7 @@ impl Digests {
 
     /// Follows a command that both servers executed.
     pub fn follow(&mut self, command: &Command, reply: &Reply) {
-        if matches!(reply, Reply::Error(_)) || command.len() < 2 {
+        if reply.is_error() || command.len() < 2 {
             return;
         }
         let key = &command[1];
@@ -65,27 +62,21 @@ impl Digests {
             "TDIGEST.CREATE" | "TDIGEST.RESET" => {
                 drop(self.0.insert(key.clone(), Digest::default()))
             }
-            "DEL" => {
-                for key in &command[1..] {
-                    self.0.remove(key);
-                }
-            }
+            "DEL" => self.0.retain(|key, _| !command[1..].contains(key)),
             "RENAME" => {
                 let digest = self.0.remove(key);
                 self.0.remove(&command[2]);
-                self.0
-                    .extend(digest.map(|digest| (command[2].clone(), digest)));
+                let renamed = digest.map(|digest| (command[2].clone(), digest));
+                self.0.extend(renamed);
             }
             "TDIGEST.ADD" => {
                 let digest = self.0.entry(key.clone()).or_default();
                 for sample in &command[2..] {
-                    let sample = std::str::from_utf8(sample)
-                        .ok()
-                        .and_then(|text| text.parse().ok());
+                    let sample = String::from_utf8_lossy(sample).parse::<f64>();
                     // -0 equals 0. A sample that only the server can parse counts as an equal one.
-                    let bits = sample.map(|sample: f64| (sample + 0.0).to_bits());
-                    digest.has_equal_samples |=
-                        bits.is_none_or(|bits| !digest.samples.insert(bits));
+                    let is_new =
+                        sample.is_ok_and(|sample| digest.samples.insert((sample + 0.0).to_bits()));
+                    digest.has_equal_samples |= !is_new;
                 }
             }
             "TDIGEST.MERGE" => self.merge(command),

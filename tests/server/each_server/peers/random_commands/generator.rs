@@ -2,7 +2,7 @@
 //!
 //! The commands are a function of the seed and of the chunks that SCANDUMP returned.
 
-use crate::support::resp::Reply;
+use crate::support::resp::{Reply, Text};
 use crate::workload::{Command, Random, with_item, with_items, words};
 use std::collections::VecDeque;
 use std::sync::LazyLock;
@@ -86,10 +86,7 @@ pub fn unusual_parameters() -> Vec<Command> {
         let option = before.rsplit(' ').next().expect("a word");
         let mut forms = vec![(*template).to_owned()];
         if option.len() > 3 && template.split(' ').nth(2) != Some("N") && option != "KEY" {
-            let usual = match option {
-                "ERROR" => "0.1",
-                _ => "8",
-            };
+            let usual = if option == "ERROR" { "0.1" } else { "8" };
             let rest = format!("{usual}{after}");
             forms.push(format!("{before} N {option} {rest}"));
             forms.push(format!("{before} {usual} {option} N{after}"));
@@ -150,10 +147,9 @@ impl Generator {
         loop {
             let command = self.queue.pop_front().unwrap_or_else(|| {
                 let command = self.valid();
-                if self.random.one_in(INVALID_ONE_IN) {
-                    self.unusual(command)
-                } else {
-                    command
+                match self.random.one_in(INVALID_ONE_IN) {
+                    true => self.unusual(command),
+                    false => command,
                 }
             });
             if !is_excluded(&command) {
@@ -211,67 +207,41 @@ impl Generator {
         let random = &mut self.random;
         words(&match family {
             "bf" => {
-                let rate = random.pick(&["0.1", "0.01", "0.001", "0.25", "3e-7", "1e-10"]);
+                let rate = random.pick_text("0.1|0.01|0.001|0.25|3e-7|1e-10");
                 let capacity = random.below(60) + 1;
-                let options = random.pick(&[
-                    "",
-                    "",
-                    " EXPANSION 1",
-                    " expansion 4",
-                    " NONSCALING",
-                    " nonscaling",
-                    " EXPANSION 2 NONSCALING",
-                    " IGNORED",
-                ]);
+                let options = random.pick_text(
+                    "|| EXPANSION 1| expansion 4| NONSCALING| nonscaling| EXPANSION 2 NONSCALING| IGNORED",
+                );
                 format!("BF.RESERVE {key} {rate} {capacity}{options}")
             }
             "cf" => {
                 let capacity = random.below(100) + 10;
-                let options = random.pick(&[
-                    "",
-                    "",
-                    " BUCKETSIZE 1",
-                    " bucketsize 4 EXPANSION 0",
-                    " EXPANSION 0 BUCKETSIZE 1 MAXITERATIONS 3",
-                    " EXPANSION 2",
-                    " EXPANSION 3",
-                    " MAXITERATIONS 1",
-                    " BUCKETSIZE 5 maxiterations 500",
-                    " EXPANSION 1 EXPANSION 2",
-                ]);
+                let options = random.pick_text(
+                    "|| BUCKETSIZE 1| bucketsize 4 EXPANSION 0| EXPANSION 0 BUCKETSIZE 1 MAXITERATIONS 3\
+                     | EXPANSION 2| EXPANSION 3| MAXITERATIONS 1| BUCKETSIZE 5 maxiterations 500\
+                     | EXPANSION 1 EXPANSION 2",
+                );
                 format!("CF.RESERVE {key} {capacity}{options}")
             }
             "cms" if random.one_in(5) => {
-                let error = random.pick(&["0.1", "0.1", "0.01", "0.9", "0.3"]);
-                let probability = random.pick(&["0.03125", "0.04", "0.5", "0.9", "0.001", "1e-30"]);
+                let error = random.pick_text("0.1|0.1|0.01|0.9|0.3");
+                let probability = random.pick_text("0.03125|0.04|0.5|0.9|0.001|1e-30");
                 format!("CMS.INITBYPROB {key} {error} {probability}")
             }
             "cms" => {
                 // Few dimensions, so that sketches can be merged.
-                let dimensions = random.pick(&["20 5", "20 5", "20 5", "1 1", "7 2", "300 3"]);
+                let dimensions = random.pick_text("20 5|20 5|20 5|1 1|7 2|300 3");
                 format!("CMS.INITBYDIM {key} {dimensions}")
             }
             "topk" => {
-                let shape = random.pick(&[
-                    "3 8 7 1",
-                    "5 4 2 1",
-                    "1 1 1 1",
-                    "10 50 4 1",
-                    "10 50 4 1",
-                    "50 8 7 1",
-                    "3",
-                    "10 20 3 0.9",
-                ]);
+                let shape = random.pick_text(
+                    "3 8 7 1|5 4 2 1|1 1 1 1|10 50 4 1|10 50 4 1|50 8 7 1|3|10 20 3 0.9",
+                );
                 format!("TOPK.RESERVE {key} {shape}")
             }
             _ => {
-                let options = random.pick(&[
-                    "",
-                    " COMPRESSION 100",
-                    " compression 10",
-                    " COMPRESSION 1",
-                    " COMPRESSION 37",
-                ]);
+                let options = random
+                    .pick_text("| COMPRESSION 100| compression 10| COMPRESSION 1| COMPRESSION 37");
                 format!("TDIGEST.CREATE {key}{options}")
             }
         })
@@ -305,9 +275,8 @@ impl Generator {
             4 | 5 => {
                 if family == "tdigest" {
                     let merge = format!("TDIGEST.MERGE {key} 1 {other}");
-                    let commands = [merge, format!("PEXPIRETIME {key}")];
-                    self.queue
-                        .extend(commands.iter().map(|command| words(command)));
+                    self.queue.push_back(words(&merge));
+                    self.queue.push_back(words(&format!("PEXPIRETIME {key}")));
                 }
                 format!("EXPIREAT {key} 4102444800")
             }
@@ -323,18 +292,11 @@ impl Generator {
             0..30 => with_item(&format!("BF.ADD {key}"), random),
             30..45 => with_items(&format!("BF.MADD {key}"), random, |_| None),
             45..60 => {
-                let options = random.pick(&[
-                    "",
-                    " CAPACITY 20",
-                    " ERROR 0.003 CAPACITY 40",
-                    " EXPANSION 3 c 5",
-                    " NOCREATE",
-                    " nocreate ERROR 0.1",
-                    " NONSCALING CAPACITY 15",
-                    " error 0.2 nonscaling capacity 3",
-                    " CAPACITY 7 CAPACITY 9",
-                ]);
-                let items = random.pick(&["ITEMS", "items", "i"]);
+                let options = random.pick_text(
+                    "| CAPACITY 20| ERROR 0.003 CAPACITY 40| EXPANSION 3 c 5| NOCREATE| nocreate ERROR 0.1\
+                     | NONSCALING CAPACITY 15| error 0.2 nonscaling capacity 3| CAPACITY 7 CAPACITY 9",
+                );
+                let items = random.pick_text("ITEMS|items|i");
                 let insert = format!("BF.INSERT {key}{options} {items}");
                 with_items(&insert, random, |_| None)
             }
@@ -342,16 +304,7 @@ impl Generator {
             66..74 => with_items(&format!("BF.MEXISTS {key}"), random, |_| None),
             74..78 => words(&format!("BF.CARD {key}")),
             78..88 => {
-                let field = random.pick(&[
-                    "",
-                    "",
-                    " CAPACITY",
-                    " size",
-                    " FILTERS",
-                    " Items",
-                    " EXPANSION",
-                    " OTHER",
-                ]);
+                let field = random.pick_text("|| CAPACITY| size| FILTERS| Items| EXPANSION| OTHER");
                 words(&format!("BF.INFO {key}{field}"))
             }
             88..92 => words(&format!("BF.DEBUG {key}")),
@@ -366,9 +319,8 @@ impl Generator {
             0..22 => with_item(&format!("CF.ADD {key}"), random),
             22..28 => with_item(&format!("CF.ADDNX {key}"), random),
             28..44 => {
-                let insert = random.pick(&["CF.INSERT", "CF.INSERTNX"]);
-                let options =
-                    random.pick(&["", "", " CAPACITY 20", " NOCREATE", " c 8 n", " capacity 9"]);
+                let insert = random.pick_text("CF.INSERT|CF.INSERTNX");
+                let options = random.pick_text("|| CAPACITY 20| NOCREATE| c 8 n| capacity 9");
                 let insert = format!("{insert} {key}{options} ITEMS");
                 with_items(&insert, random, |_| None)
             }
@@ -390,13 +342,13 @@ impl Generator {
     fn many_deletions(&mut self, key: &str) -> Command {
         let count = self.number(100) + 20;
         let items: Vec<_> = (0..count).map(|number| format!(" {number}")).collect();
-        let commands = [
+        for command in [
             format!("DEL {key}"),
             format!("CF.RESERVE {key} 16 BUCKETSIZE 2 EXPANSION 1"),
             format!("CF.INSERT {key} ITEMS{}", items.concat()),
-        ];
-        self.queue
-            .extend(commands.iter().map(|command| words(command)));
+        ] {
+            self.queue.push_back(words(&command));
+        }
         for _ in 0..count / 4 {
             let delete = format!("CF.DEL {key} {}", self.number(count));
             self.queue.push_back(words(&delete));
@@ -442,9 +394,9 @@ impl Generator {
                 let count = random.below(3) as usize + 1;
                 let mut merge = format!("CMS.MERGE {key} {count} {}", others[..count].join(" "));
                 if random.one_in(2) {
-                    merge += random.pick(&[" WEIGHTS", " weights"]);
+                    merge += random.pick_text(" WEIGHTS| weights");
                     for _ in 0..count {
-                        merge += random.pick(&[" 1", " 2", " 0", " 3", " 1", " -1"]);
+                        merge += random.pick_text(" 1| 2| 0| 3| 1| -1");
                     }
                 }
                 words(&merge)
@@ -465,7 +417,7 @@ impl Generator {
             56..66 => with_items(&format!("TOPK.QUERY {key}"), random, |_| None),
             66..76 => with_items(&format!("TOPK.COUNT {key}"), random, |_| None),
             76..90 => {
-                let option = random.pick(&["", " WITHCOUNT", " withcount", " With"]);
+                let option = random.pick_text("| WITHCOUNT| withcount| With");
                 words(&format!("TOPK.LIST {key}{option}"))
             }
             _ => words(&format!("TOPK.INFO {key}")),
@@ -479,13 +431,9 @@ impl Generator {
             44..46 => words(&format!("TDIGEST.RESET {key}")),
             46..52 => {
                 let count = self.random.below(2) as usize + 1;
-                let options = self.random.pick(&[
-                    "",
-                    " OVERRIDE",
-                    " COMPRESSION 20",
-                    " compression 200 override",
-                    " OVERRIDE COMPRESSION 50",
-                ]);
+                let options = self.random.pick_text(
+                    "| OVERRIDE| COMPRESSION 20| compression 200 override| OVERRIDE COMPRESSION 50",
+                );
                 let others = others[..count].join(" ");
                 words(&format!("TDIGEST.MERGE {key} {count} {others}{options}"))
             }
@@ -511,10 +459,9 @@ impl Generator {
         let mut command = words(&format!("TDIGEST.ADD {key}"));
         let count = self.random.pick(&[1, 5, 40, 200]);
         for _ in 0..=self.number(count) {
-            let sample = if is_repeated {
-                self.number(10).to_string()
-            } else {
-                self.new_sample()
+            let sample = match is_repeated {
+                true => self.number(10).to_string(),
+                false => self.new_sample(),
             };
             if self.random.one_in(10) {
                 self.samples.push_back(sample.clone());
@@ -526,7 +473,7 @@ impl Generator {
     }
 
     fn new_sample(&mut self) -> String {
-        let sign = self.random.pick(&["", "", "-"]);
+        let sign = self.random.pick_text("||-");
         let digits = self.random.next() >> 11;
         format!("{sign}{}.{digits:016}", self.number(1000))
     }
@@ -539,10 +486,10 @@ impl Generator {
 
     fn quantile(&mut self) -> String {
         match self.number(2) {
-            0 => self
-                .random
-                .pick(&["0", "1", "0.5", "0.25", "0.999", "0.001", "1e-9"])
-                .to_owned(),
+            0 => {
+                let quantiles = "0|1|0.5|0.25|0.999|0.001|1e-9";
+                self.random.pick_text(quantiles).to_owned()
+            }
             _ => format!("0.{:09}", self.number(1_000_000_000)),
         }
     }
@@ -564,12 +511,10 @@ impl Generator {
         let iterator = match self.random.below(5) {
             0 => self.number(200).to_string(),
             1 => "1".to_owned(),
-            2 => self
-                .chunks
-                .back()
-                .map_or(String::new(), |[_, iterator, _]| {
-                    String::from_utf8_lossy(iterator).into_owned()
-                }),
+            2 => {
+                let last = self.chunks.back();
+                last.map_or(String::new(), |[_, iterator, _]| Text(iterator).to_string())
+            }
             _ => "0".to_owned(),
         };
         words(&format!("{prefix}.SCANDUMP {key} {iterator}"))
@@ -578,22 +523,15 @@ impl Generator {
     /// LOADCHUNK with a chunk of another key.
     fn load(&mut self, prefix: &str, key: &str) -> Command {
         let name = format!("{prefix}.LOADCHUNK").into_bytes();
-        let chunks: Vec<_> = self
-            .chunks
-            .iter()
-            .filter(|chunk| chunk[0] == name)
-            .collect();
+        let chunks = self.chunks.iter();
+        let chunks: Vec<_> = chunks.filter(|chunk| chunk[0] == name).collect();
         if chunks.is_empty() {
             return words(&format!("{prefix}.SCANDUMP {key} 0"));
         }
-        let [name, iterator, chunk] = chunks[self.random.below(chunks.len() as u64) as usize];
-        let load = vec![
-            name.clone(),
-            key.as_bytes().to_vec(),
-            iterator.clone(),
-            chunk.clone(),
-        ];
-        if iterator == b"1" && self.random.one_in(2) {
+        let [name, iterator, chunk] = self.random.pick(&chunks).clone();
+        let is_first = iterator == b"1";
+        let load = vec![name, key.into(), iterator, chunk];
+        if is_first && self.random.one_in(2) {
             self.queue.push_back(load);
             return words(&format!("DEL {key}"));
         }
@@ -641,12 +579,10 @@ impl Generator {
 
     /// A key of any family, of no family, or a missing one.
     fn other_key(&mut self) -> String {
-        let family = self
-            .random
-            .pick(&["bf", "cf", "cms", "topk", "tdigest", "string", "missing"]);
-        match family {
-            "string" | "missing" => format!("{family}:0"),
-            _ => self.key(family),
+        let families = "bf|cf|cms|topk|tdigest|string|missing";
+        match self.random.pick_text(families) {
+            family @ ("string" | "missing") => format!("{family}:0"),
+            family => self.key(family),
         }
     }
 }
@@ -664,10 +600,8 @@ impl<T> KeepLast for VecDeque<T> {
 
 /// Whether a command would end or block RedisBloom 2.8, or request so much memory that the reply depends on the machine.
 fn is_excluded(command: &Command) -> bool {
-    let numbers: Vec<_> = command[1..]
-        .iter()
-        .map(|argument| parse(argument))
-        .collect();
+    let arguments = command[1..].iter();
+    let numbers: Vec<_> = arguments.map(|argument| parse(argument)).collect();
     let number = |at: usize| numbers.get(at).copied().flatten();
     let after = |option: &str| {
         let is_option = |argument: &Vec<u8>| argument.eq_ignore_ascii_case(option.as_bytes());
@@ -709,13 +643,10 @@ fn is_excluded(command: &Command) -> bool {
         // other elements.
         "TOPK.INCRBY" => {
             let is_valid = |text: &Vec<u8>| {
-                let number: Option<u64> = std::str::from_utf8(text)
-                    .ok()
-                    .and_then(|text| text.parse().ok());
                 // The server accepts neither a sign nor leading zeros.
-                number.is_some_and(|number| {
-                    number <= 100_000 && number.to_string().as_bytes() == text
-                })
+                let number = String::from_utf8_lossy(text).parse::<u64>();
+                number
+                    .is_ok_and(|number| number <= 100_000 && number.to_string().as_bytes() == text)
             };
             let mut increments = command.iter().skip(3).step_by(2);
             increments.next_back();

@@ -5,8 +5,7 @@
 use super::super::compare::{Transfer, compare, names};
 use super::super::{Peer, assert_no_refused_command};
 use super::generator::{Generator, ends_2_6, name, parse, unusual_parameters};
-use super::{ROUND, short};
-use crate::families::one_per_family;
+use super::{ROUND, new_name, short};
 use crate::support::resp::{Reply, Text};
 use crate::support::variables::number;
 use crate::workload::{Command, show, words};
@@ -24,11 +23,8 @@ fn is_excluded(command: &Command) -> bool {
         // A key may have the name of an option.
         "BF.RESERVE" | "CF.RESERVE" => {
             let options = ["EXPANSION", "NONSCALING", "BUCKETSIZE", "MAXITERATIONS"];
-            let key = command.get(1);
-            key.is_some_and(|key| {
-                let mut options = options.iter();
-                options.any(|option| key.eq_ignore_ascii_case(option.as_bytes()))
-            })
+            let key = command.get(1).map(|key| key.to_ascii_uppercase());
+            key.is_some_and(|key| options.iter().any(|option| key == option.as_bytes()))
         }
         // Roughly stores items with NUL completely.
         "TOPK.ADD" | "TOPK.INCRBY" => command.iter().any(|argument| argument.contains(&0)),
@@ -59,32 +55,21 @@ pub fn replicas_obey_random_commands(peer: &Peer) {
         }
         let mut keys = Vec::new();
         for (number, key) in names(&mut one).iter().enumerate() {
-            let reply = one.send(&[b"TYPE", &key[..]]);
-            let type_name = reply.text().expect("a type");
-            let mut families = one_per_family();
-            if let Some(family) = families.find(|family| family.type_name.as_bytes() == type_name) {
-                // `compare` derives the type from the name.
-                let name = format!("{}:{number}:renamed", family.name);
-                let reply = one.send(&[b"RENAME", &key[..], name.as_bytes()]);
-                assert!(reply.is_ok(), "RENAME {}: {reply}", Text(key));
+            if let Some(name) = new_name(&mut one, key, number) {
+                one.send_ok(&[b"RENAME", &key[..], name.as_bytes()]);
                 keys.push((key.clone(), name));
             }
         }
         primary.wait_for_replica(&replica);
         for (key, renamed) in &keys {
             if let Err(difference) = compare(&mut one, &mut other, renamed, Transfer::Commands) {
-                let of_key = history
-                    .iter()
-                    .filter(|(command, _)| command[1..].contains(key));
-                let lines = of_key.map(|(command, reply)| {
+                let of_key = |(command, _): &&(Command, Reply)| command[1..].contains(key);
+                let lines = history.iter().filter(of_key).map(|(command, reply)| {
                     let [command, reply] = [show(command), reply.to_string()];
                     format!("{} -> {}\n", short(&command), short(&reply))
                 });
-                let lines: String = lines.collect();
-                panic!(
-                    "ROUGHLY_SEED={seed}\n{lines}{renamed}: {}",
-                    short(&difference)
-                );
+                let (lines, difference) = (lines.collect::<String>(), short(&difference));
+                panic!("ROUGHLY_SEED={seed}\n{lines}{renamed}: {difference}");
             }
         }
         let found = other.call("DBSIZE");
@@ -124,7 +109,7 @@ pub fn replicas_obey_unusual_parameters(peer: &Peer) {
         };
         one.send(&words(&creation));
         let reply = one.send(command);
-        accepted += usize::from(!matches!(reply, Reply::Error(_)));
+        accepted += usize::from(!reply.is_error());
     }
     primary.wait_for_replica(&replica);
     for key in names(&mut one) {
