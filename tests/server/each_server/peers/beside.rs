@@ -2,12 +2,12 @@
 //! beside it.
 
 use super::Peer;
+use super::files::AOF;
 use crate::families::FAMILIES;
 use crate::support::resp::{Connection, Reply};
-use crate::support::server::{Options, Server, module_path};
+use crate::support::server::{Options, Server, module_file};
 
 const FAMILIES_BESIDE: &str = "cf,cms,topk,tdigest";
-const AOF: &[&str] = &["--appendonly", "yes", "--auto-aof-rewrite-percentage", "0"];
 
 fn utf8(path: &std::path::Path) -> &str {
     path.to_str().expect("a UTF-8 path")
@@ -24,65 +24,53 @@ enum Order {
 
 /// A server with both modules.
 fn start(peer: &Peer, order: Order) -> Server {
-    let roughly = module_path();
-    let (roughly, other) = (utf8(&roughly), utf8(&peer.module));
-    let commands = ["--enable-module-command", "yes"];
+    let (roughly, other) = (module_file(), utf8(&peer.module));
+    let families = ["families", FAMILIES_BESIDE];
     let options = match order {
         Order::RoughlyFirst => Options::new()
-            .module_arguments(&["families", FAMILIES_BESIDE])
+            .module_arguments(&families)
             .arguments(&["--loadmodule", other]),
-        Order::RoughlyLast => Options::new().module(&peer.module).arguments(&[
-            "--loadmodule",
-            roughly,
-            "families",
-            FAMILIES_BESIDE,
-        ]),
+        Order::RoughlyLast => beside(peer),
         _ => Options::new().module(&peer.module),
     };
-    let server = options.arguments(&commands).arguments(AOF).start();
-    let load: &[&str] = match order {
-        Order::ModuleLoad => &["MODULE", "LOAD", roughly, "families", FAMILIES_BESIDE],
-        Order::ModuleLoadex => &[
-            "MODULE",
-            "LOADEX",
-            roughly,
-            "CONFIG",
-            "roughly.cf-bucket-size",
-            "4",
-            "ARGS",
-            "families",
-            FAMILIES_BESIDE,
-        ],
+    let options = options.arguments(&["--enable-module-command", "yes"]);
+    let server = options.arguments(AOF).start();
+    let load = match order {
+        Order::ModuleLoad => format!("LOAD {roughly}"),
+        Order::ModuleLoadex => format!("LOADEX {roughly} CONFIG roughly.cf-bucket-size 4 ARGS"),
         _ => return server,
     };
-    let reply = server.resp2().send(load);
-    assert!(reply.is_ok(), "{order:?}: {reply}");
+    server.ok(&format!("MODULE {load} {}", families.join(" ")));
     server
+}
+
+/// Options of a server that loads Roughly without Bloom filters after the other module.
+fn beside(peer: &Peer) -> Options {
+    let options = Options::new().module(&peer.module);
+    options.arguments(&["--loadmodule", &module_file(), "families", FAMILIES_BESIDE])
 }
 
 /// Creates a key of each type of both modules. Returns the replies that show them.
 fn view(connection: &mut Connection) -> Vec<Vec<Reply>> {
     let types = FAMILIES.iter();
     let types = types.filter(|family| family.prefix != "bf" || family.name == "bloomfltr");
-    types
-        .map(|family| {
-            if connection.send(&["EXISTS", family.name]) == Reply::Integer(0) {
-                if family.prefix == "bf" {
-                    connection.ok("BF.RESERVE bloomfltr 0.01 100");
-                    connection.call("BF.MADD bloomfltr a b c");
-                } else {
-                    family.build(connection, family.name);
-                }
+    let views = types.map(|family| {
+        let (name, is_bloom) = (family.name, family.prefix == "bf");
+        match connection.send(&["EXISTS", name]) == Reply::Integer(0) {
+            true if is_bloom => {
+                connection.ok("BF.RESERVE bloomfltr 0.01 100");
+                connection.call("BF.MADD bloomfltr a b c");
             }
-            match family.prefix {
-                "bf" => vec![
-                    connection.call("BF.MEXISTS bloomfltr a b c d"),
-                    connection.call("BF.INFO bloomfltr ITEMS"),
-                ],
-                _ => family.view(connection, family.name),
-            }
-        })
-        .collect()
+            true => family.build(connection, name),
+            false => {}
+        }
+        let reads = ["BF.MEXISTS bloomfltr a b c d", "BF.INFO bloomfltr ITEMS"];
+        match is_bloom {
+            true => reads.map(|read| connection.call(read)).to_vec(),
+            false => family.view(connection, name),
+        }
+    });
+    views.collect()
 }
 
 pub fn both_modules_serve_one_server_in_any_order(peer: &Peer) {
@@ -99,25 +87,21 @@ pub fn both_modules_serve_one_server_in_any_order(peer: &Peer) {
             assert!(modules.contains(name), "{order:?}: {modules}");
         }
         assert_eq!(view(connection).len(), 9);
-        let reply = connection.call("SKETCH.WITHIN 1000 BF.CARD bloomfltr");
-        let expected = "-ERR SKETCH.WITHIN cannot run 'BF.CARD'";
-        assert_eq!(reply.to_string(), expected, "{order:?}");
-        let reply = connection.call("MODULE UNLOAD roughly");
-        assert!(matches!(reply, Reply::Error(_)), "{order:?}: {reply}");
+        let within = "SKETCH.WITHIN 1000 BF.CARD bloomfltr";
+        connection.check(within, "-ERR SKETCH.WITHIN cannot run 'BF.CARD'");
+        connection.check("MODULE UNLOAD roughly", "-...");
         for (category, command, other) in [
             ("bloom", "bf.exists", "cf.exists"),
             ("cuckoo", "cf.exists", "bf.exists"),
             ("sketch", "sketch.age", "cf.exists"),
         ] {
-            let rules = format!("ACL SETUSER u reset on nopass allkeys +@{category}");
-            assert!(connection.call(&rules).is_ok(), "{order:?}: {category}");
-            let mut may_run = |command: &str| {
-                connection
-                    .send(&["ACL", "DRYRUN", "u", command, "key", "item"])
-                    .is_ok()
-            };
-            assert!(may_run(command), "{order:?}: {command}");
-            assert!(!may_run(other), "{order:?}: {other}");
+            connection.ok(&format!(
+                "ACL SETUSER u reset on nopass allkeys +@{category}"
+            ));
+            for (command, is_permitted) in [(command, true), (other, false)] {
+                let reply = connection.call(&format!("ACL DRYRUN u {command} key item"));
+                assert_eq!(reply.is_ok(), is_permitted, "{order:?}: {command}: {reply}");
+            }
         }
         let docs = connection.call("COMMAND DOCS cf.add bf.add").to_string();
         for module in ["$module $roughly", "$module $bf"] {
@@ -140,9 +124,8 @@ pub fn keys_of_both_modules_survive_replication_files_and_dumps(peer: &Peer) {
     }
     let connection = &mut server.resp2();
     for name in ["bloomfltr", "cf", "cms-window"] {
-        let dump = &connection.payload(name);
-        let restore: [&[u8]; 5] = [b"RESTORE", name.as_bytes(), b"0", dump, b"REPLACE"];
-        let reply = connection.send(&restore);
+        let payload = connection.payload(name);
+        let reply = connection.replace(name, &payload);
         assert!(reply.is_ok(), "{name}: {reply}");
     }
     assert_eq!(view(connection), before);
@@ -156,10 +139,7 @@ pub fn a_file_of_all_families_loads_beside_valkey_bloom_if_its_bloom_filters_are
     let connection = &mut all.resp2();
     let before = view(connection);
     connection.ok("SAVE");
-    let roughly = module_path();
-    let beside = ["--loadmodule", utf8(&roughly), "families", FAMILIES_BESIDE];
-    let options = Options::new().module(&peer.module).arguments(&beside);
-    let mut both = options.start();
+    let mut both = beside(peer).start();
     both.kill();
     let file = "dump.rdb";
     std::fs::copy(all.dir().join(file), both.dir().join(file)).expect("a copy");
@@ -170,22 +150,23 @@ pub fn a_file_of_all_families_loads_beside_valkey_bloom_if_its_bloom_filters_are
 pub fn a_load_of_all_families_beside_another_module_logs_what_to_do(peer: &Peer) {
     let other = utf8(&peer.module);
     let options = Options::new().arguments(&["--loadmodule", other]);
-    let log = options
-        .try_start()
-        .expect_err("a server that does not start");
+    let log = options.try_start();
+    let log = log.expect_err("a server that does not start");
     let line = format!("another module with the name bf is loaded ({other}, version ");
     assert!(log.contains(&line), "{log}");
     let has_family = |prefix: &str| {
-        let mut types = crate::families::FAMILIES.iter();
+        let mut types = FAMILIES.iter();
         types.any(|family| family.prefix == prefix && (peer.has_type)(family))
     };
-    let left: Vec<_> = (FAMILIES_BESIDE.split(','))
-        .filter(|prefix| !has_family(prefix))
-        .collect();
+    let mut left: Vec<_> = FAMILIES_BESIDE.split(',').collect();
+    left.retain(|prefix| !has_family(prefix));
     let suggestion = "or load only the families that no other module has: families ";
     let found = log
-        .split_once(suggestion)
-        .and_then(|(_, rest)| rest.lines().next());
+        .split(suggestion)
+        .nth(1)
+        .unwrap_or_default()
+        .lines()
+        .next();
     assert_eq!(found.unwrap_or_default(), left.join(","), "{log}");
     let options = Options::new()
         .module_arguments(&["families", "cf,cms,topk,t-digest"])

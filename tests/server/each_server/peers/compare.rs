@@ -40,8 +40,9 @@ pub fn assert_same(
         count += keys.len();
         for key in keys {
             let text = String::from_utf8(key).expect("a name");
-            let compared = [&mut *one, &mut *other].map(|server| expiration(server, &text));
-            assert_eq!(compared[0], compared[1], "{when}: expiration of {text}");
+            let [found, expected] =
+                [&mut *other, &mut *one].map(|server| server.send(&["PEXPIRETIME", &text]));
+            assert_eq!(found, expected, "{when}: expiration of {text}");
             if let Err(difference) = compare(one, other, &text, transfer) {
                 panic!("{when}: {text}: {difference}");
             }
@@ -54,14 +55,7 @@ pub fn assert_same(
 
 /// The keys of the selected database.
 pub fn names(connection: &mut Connection) -> BTreeSet<Vec<u8>> {
-    let reply = connection.call("KEYS *");
-    let keys = reply.items().expect("keys").iter();
-    keys.map(|key| key.text().expect("a key").to_vec())
-        .collect()
-}
-
-fn expiration(connection: &mut Connection, key: &str) -> Reply {
-    connection.send(&["PEXPIRETIME", key])
+    connection.keys().into_iter().collect()
 }
 
 /// Compares a key, whose name begins with that of its type. The error describes the first difference.
@@ -78,20 +72,23 @@ pub fn compare(
     }
     match (family.recorded, transfer) {
         (Some(Comparison::Close), Transfer::Commands) => {
-            compare_replies(one, other, key, summary_of_t_digest)
+            let [expected, got] = [one, other].map(|server| summary_of_t_digest(server, key));
+            match expected == got {
+                true => Ok(()),
+                false => Err(format!("{got}, expected {expected}")),
+            }
         }
         (comparison, _) => {
             let mut values = [&mut *one, &mut *other].map(|server| stored(server, key));
             if comparison == Some(Comparison::Close) {
-                values
-                    .iter_mut()
-                    .for_each(|(_, digest)| store_sample(digest));
+                for (_, digest) in &mut values {
+                    store_sample(digest);
+                }
             }
             if values[0] == values[1] {
                 return Ok(());
             }
-            let [first, second] = values;
-            let ((id, mut first), (other_id, mut second)) = (first, second);
+            let [(id, mut first), (other_id, mut second)] = values;
             let is_same = match comparison {
                 Some(Comparison::ExactExceptPointers) => {
                     for top_k in [&mut first, &mut second] {
@@ -117,8 +114,7 @@ pub fn compare(
 }
 
 fn stored(connection: &mut Connection, key: &str) -> (u64, Values) {
-    let reply = connection.send(&["DUMP", key]);
-    Values::from_dump(reply.text().expect("a payload")).expect("values")
+    Values::from_dump(&connection.payload(key)).expect("values")
 }
 
 /// Adds the node that RedisBloom 2.x does not store for a t-digest of one sample.
@@ -126,14 +122,10 @@ fn store_sample(digest: &mut Values) {
     let values = &mut digest.values;
     let no_node_of_one = [Value::Integer(0), Value::Integer(1)];
     if values.range(4..6).eq(&no_node_of_one) {
-        values
-            .range_mut(4..6)
-            .zip([1, 0])
-            .for_each(|(value, nodes)| *value = Value::Integer(nodes));
-        values
-            .range_mut(7..9)
-            .zip([1.0, 0.0])
-            .for_each(|(value, weight)| *value = Value::Double(weight));
+        for (at, nodes, weight) in [(0, 1, 1.0), (1, 0, 0.0)] {
+            values[4 + at] = Value::Integer(nodes);
+            values[7 + at] = Value::Double(weight);
+        }
         // The minimum is the sample.
         values.push_back(values[1].clone());
         values.push_back(Value::Double(1.0));
@@ -156,21 +148,6 @@ fn sort_heap(top_k: &mut Values) {
     items.clone_from_slice(&sorted);
 }
 
-/// Both servers reply in the same way.
-fn compare_replies(
-    one: &mut Connection,
-    other: &mut Connection,
-    key: &str,
-    read: impl Fn(&mut Connection, &str) -> String,
-) -> Result<(), String> {
-    let [expected, got] = [one, other].map(|server| read(server, key));
-    if expected == got {
-        Ok(())
-    } else {
-        Err(format!("{got}, expected {expected}"))
-    }
-}
-
 /// What does not depend on when a t-digest was compressed. These commands do not compress it.
 fn summary_of_t_digest(connection: &mut Connection, key: &str) -> String {
     let info = connection.send(&["TDIGEST.INFO", key]);
@@ -189,9 +166,8 @@ fn difference(one: &Values, other: &Values) -> String {
         value => format!("{value:?}"),
     };
     let mut pairs = one.values.iter().zip(&other.values).enumerate();
-    pairs
-        .find(|(_, (one, other))| one != other)
-        .map_or_else(String::new, |(i, (one, other))| {
-            format!("value {i}: {} and {}", show(one), show(other))
-        })
+    let different = pairs.find(|(_, (one, other))| one != other);
+    different.map_or_else(String::new, |(i, (one, other))| {
+        format!("value {i}: {} and {}", show(one), show(other))
+    })
 }

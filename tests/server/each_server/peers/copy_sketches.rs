@@ -3,7 +3,7 @@
 use super::compare::{Transfer, assert_same};
 use super::{Peer, fill};
 use crate::each_server::copy_sketches::{copy, url};
-use crate::families::{Comparison, FAMILIES};
+use crate::families::{Comparison, FAMILIES, numbers};
 use crate::support::resp::Connection;
 use crate::support::server::Server;
 
@@ -14,9 +14,8 @@ fn size(connection: &mut Connection) -> u64 {
 
 /// Removes the times to live: the tool copies the remaining time, so that the expiration times differ by some milliseconds.
 fn persist(connection: &mut Connection) {
-    let keys = connection.call("KEYS *");
-    for key in keys.items().expect("keys") {
-        connection.send(&[b"PERSIST", key.text().expect("a key")]);
+    for key in connection.keys() {
+        connection.send(&[b"PERSIST", &key[..]]);
     }
 }
 
@@ -45,8 +44,8 @@ pub fn compare_reports_what_differs_between_a_server_and_its_replica(peer: &Peer
     let mut from = source.resp2();
     fill(peer, &mut from, &mut peer.workload(131));
     // RedisBloom compresses digests when it is read, also by DUMP.
-    for key in from.call("KEYS tdigest*").items().expect("keys") {
-        from.send(&[b"DEL", key.text().expect("a key")]);
+    for key in from.call("KEYS tdigest*").strings() {
+        from.send(&["DEL", &key]);
     }
     source.wait_for_replica(&destination);
     let ends = [&*url(&source), &url(&destination)];
@@ -56,9 +55,8 @@ pub fn compare_reports_what_differs_between_a_server_and_its_replica(peer: &Peer
     let count = size(&mut from);
     let decayed = run.count("random decay");
     assert_eq!(run.count("equal") + decayed, count, "{run:?}");
-    let has_top_k = peer
-        .types()
-        .any(|family| family.recorded == Some(Comparison::ExactExceptPointers));
+    let top_k = Some(Comparison::ExactExceptPointers);
+    let has_top_k = peer.types().any(|family| family.recorded == top_k);
     assert_eq!(decayed > 0, has_top_k, "{run:?}");
     // The destination no longer receives writes.
     destination.ok("REPLICAOF NO ONE");
@@ -74,34 +72,19 @@ fn run_changed(peer: &Peer, source: &Server, destination: &Server, count: u64) {
     let family = peer.types().next().expect("a type");
     family.build(&mut from, family.name);
     family.change(&mut from, family.name, "changed");
-    let run = copy(&[
-        "--compare",
-        "--rounds",
-        "0",
-        &url(source),
-        &url(destination),
-    ]);
-    assert_eq!(run.status.code(), Some(1), "{run:?}");
-    assert_eq!(run.count("found"), count + 1, "{run:?}");
-    assert_eq!(
-        (run.count("different"), run.count("missing")),
-        (1, 1),
-        "{run:?}"
-    );
-    let is_named = run
-        .errors
-        .contains("missing: BF key \"missing\" in database 0");
-    assert!(is_named, "{run:?}");
+    let ends = [&*url(source), &url(destination)];
+    let run = copy(&[&["--compare", "--rounds", "0"][..], &ends].concat());
+    let counts = run.counts(["found", "different", "missing"]);
+    assert_eq!(counts, [count + 1, 1, 1], "{run:?}");
+    run.assert_error(1, "missing: BF key \"missing\" in database 0");
 }
 
 /// The reason is reported for every type that the other module does not have.
 pub fn keys_of_types_that_the_destination_lacks_are_reported(peer: &Peer) {
     let (source, destination) = (Server::start(), peer.options().start());
     let mut from = source.resp2();
-    let lacking: Vec<_> = FAMILIES
-        .iter()
-        .filter(|family| !(peer.has_type)(family))
-        .collect();
+    let lacking = FAMILIES.iter().filter(|family| !(peer.has_type)(family));
+    let lacking: Vec<_> = lacking.collect();
     for family in &lacking {
         family.build(&mut from, family.name);
     }
@@ -110,10 +93,9 @@ pub fn keys_of_types_that_the_destination_lacks_are_reported(peer: &Peer) {
     for family in lacking {
         let prefix = family.prefix.to_uppercase();
         let line = format!("failed: {prefix} key \"{}\" in database 0: ", family.name);
-        let reason = if family.has_window {
-            "has no windows".to_owned()
-        } else {
-            format!("does not have the type {}", family.type_name)
+        let reason = match family.has_window {
+            true => "has no windows".to_owned(),
+            false => format!("does not have the type {}", family.type_name),
         };
         let mut lines = run.errors.lines();
         let found = lines.find(|found| found.starts_with(&line));
@@ -126,24 +108,19 @@ pub fn keys_of_types_that_the_destination_lacks_are_reported(peer: &Peer) {
 const POINTS: u32 = 200;
 
 fn cdf(connection: &mut Connection, key: &str) -> Vec<f64> {
-    let points = (0..POINTS).map(|point| point.to_string());
-    let mut command = vec!["TDIGEST.CDF".to_owned(), key.to_owned()];
-    command.extend(points);
-    let reply = connection.send(&command);
-    let values = reply.items().expect("values").iter();
-    values
-        .map(|value| {
-            let text = value.text().expect("a double");
-            String::from_utf8_lossy(text).parse().expect("a double")
-        })
-        .collect()
+    let values = connection
+        .call(&format!("TDIGEST.CDF {key} {}", numbers(0, POINTS)))
+        .strings();
+    let values = values.iter().map(|value| value.parse().expect("a double"));
+    values.collect()
 }
 
 fn largest_difference(one: &[f64], other: &[f64]) -> f64 {
-    let pairs = one.iter().zip(other);
-    pairs
-        .map(|(one, other)| (one - other).abs())
-        .fold(0.0, f64::max)
+    let differences = one
+        .iter()
+        .zip(other)
+        .map(|(one, other)| (one - other).abs());
+    differences.fold(0.0, f64::max)
 }
 
 /// The samples of loads with repeated values: of two values, of five, and mostly of one.
@@ -168,19 +145,18 @@ pub fn repeated_values_that_were_copied_to_redisbloom_stay_exact(peer: &Peer) {
                 from.ok(&format!("TDIGEST.ADD {key} {}", batch.join(" ")));
             }
         }
-        from.ok(&format!(
-            "TDIGEST.MERGE {name}-merged 1 {name}-merged OVERRIDE"
-        ));
+        let merged = format!("{name}-merged");
+        from.ok(&format!("TDIGEST.MERGE {merged} 1 {merged} OVERRIDE"));
     }
     copy(&[&url(&source), &url(&destination)]).assert_all("copied", 6);
     let run = copy(&["--compare", &url(&source), &url(&destination)]);
     assert_eq!(run.count("equal"), 6, "{run:?}");
-    for key in from.call("KEYS *").items().expect("keys") {
-        let key = key.text().expect("a key");
-        let quantiles = (0..200).map(|n| (f64::from(n) / 200.0).to_string());
-        let mut command = vec![b"TDIGEST.QUANTILE".to_vec(), key.to_vec()];
-        command.extend(quantiles.map(String::into_bytes));
-        assert_eq!(to.send(&command), from.send(&command), "{key:?}");
+    let quantiles: Vec<_> = (0..200)
+        .map(|n| (f64::from(n) / 200.0).to_string())
+        .collect();
+    for key in from.call("KEYS *").strings() {
+        let command = format!("TDIGEST.QUANTILE {key} {}", quantiles.join(" "));
+        assert_eq!(to.call(&command), from.call(&command), "{key}");
     }
 }
 
@@ -200,10 +176,8 @@ pub fn count_min_sketches_with_other_cells_are_not_copied(peer: &Peer) {
     run.assert(1, &[("copied", 1), ("failed", 3)]);
     assert!(run.errors.contains("four bytes"), "{run:?}");
     for (size, count) in [(1, 77), (2, 77), (4, 3), (8, 77)] {
-        to.check(
-            &format!("CMS.QUERY cells-{size} item"),
-            format!("*[:{count}]"),
-        );
+        let query = format!("CMS.QUERY cells-{size} item");
+        to.check(&query, format!("*[:{count}]"));
     }
 }
 

@@ -8,30 +8,20 @@ use crate::support::state::select;
 use std::fs;
 use std::path::Path;
 
-const AOF: &[&str] = &[
-    "--appendonly",
-    "yes",
-    // The server must not rewrite the file while the test copies it.
-    "--auto-aof-rewrite-percentage",
-    "0",
-];
+/// The server must not rewrite the file while the test copies it.
+pub const AOF: &[&str] = &["--appendonly", "yes", "--auto-aof-rewrite-percentage", "0"];
 
-fn copy_directory(from: &Path, to: &Path) {
+/// Copies the append-only files of a server to the directory of another one, which does not run.
+pub fn copy_log(from: &Server, to: &Path) {
+    let to = to.join("appendonlydir");
     // The server creates an append-only file when it starts.
     if to.exists() {
-        fs::remove_dir_all(to).expect("an empty place");
+        fs::remove_dir_all(&to).expect("an empty place");
     }
-    fs::create_dir(to).expect("a directory");
-    for entry in fs::read_dir(from).expect("a directory") {
-        let entry = entry.expect("an entry");
-        fs::copy(entry.path(), to.join(entry.file_name())).expect("a copy");
+    fs::create_dir(&to).expect("a directory");
+    for part in from.aof_parts("") {
+        fs::copy(&part, to.join(part.file_name().expect("a name"))).expect("a copy");
     }
-}
-
-/// Copies the append-only files of a server to another one, which does not run.
-pub fn copy_log(from: &Server, to: &Server) {
-    let name = "appendonlydir";
-    copy_directory(&from.dir().join(name), &to.dir().join(name));
 }
 
 /// Runs a test with a filled server of each module, in each direction. The test copies its files to the directory of
@@ -70,36 +60,24 @@ pub fn rdb_files_load_in_both_directions(peer: &Peer) {
 
 /// The file has the commands of clients.
 pub fn append_only_files_load_in_both_directions(peer: &Peer) {
-    load_files(
-        peer,
-        AOF,
-        &[0, 3],
-        Transfer::Commands,
-        |source, directory| {
-            // The server writes and flushes the file before it replies.
-            source.ok("CONFIG SET appendfsync always");
-            assert_ne!(source.call("INCR last"), Reply::Integer(0));
-            source.check("DEL last", ":1");
-            let name = "appendonlydir";
-            copy_directory(&source.dir().join(name), &directory.join(name));
-        },
-    );
+    let write = |source: &mut Server, directory: &Path| {
+        // The server writes and flushes the file before it replies.
+        source.ok("CONFIG SET appendfsync always");
+        assert_ne!(source.call("INCR last"), Reply::Integer(0));
+        source.check("DEL last", ":1");
+        copy_log(source, directory);
+    };
+    load_files(peer, AOF, &[0, 3], Transfer::Commands, write);
 }
 
 /// With an RDB preamble, and as commands. RedisBloom writes commands only for keys of database 0 correctly.
 pub fn rewritten_append_only_files_load_in_both_directions(peer: &Peer) {
     for (preamble, databases) in [("yes", &[0, 3][..]), ("no", &[0])] {
         let arguments = [AOF, &["--aof-use-rdb-preamble", preamble]].concat();
-        load_files(
-            peer,
-            &arguments,
-            databases,
-            Transfer::Values,
-            |source, directory| {
-                assert!(source.rewrite_aof());
-                let name = "appendonlydir";
-                copy_directory(&source.dir().join(name), &directory.join(name));
-            },
-        );
+        let write = |source: &mut Server, directory: &Path| {
+            assert!(source.rewrite_aof());
+            copy_log(source, directory);
+        };
+        load_files(peer, &arguments, databases, Transfer::Values, write);
     }
 }

@@ -186,9 +186,8 @@ fn with_items(stage: &str, number: usize) -> Vec<String> {
         ("NUMBERS", |n| format!("{}", (n * 7919) % 1009 + 1)),
     ];
     if let Some(delete) = command.strip_suffix("HALF") {
-        return (0..number / 2)
-            .map(|n| format!("{delete}item{n}"))
-            .collect();
+        let items = 0..number / 2;
+        return items.map(|n| format!("{delete}item{n}")).collect();
     }
     for (part, format) in parts {
         if let Some(start) = command.strip_suffix(part) {
@@ -204,39 +203,30 @@ fn with_items(stage: &str, number: usize) -> Vec<String> {
 /// Runs the commands for the types that both modules have.
 pub fn run(peer: &Peer, connection: &mut Connection) {
     let stages = SIZES.iter().flat_map(|&number| {
-        STAGES
-            .iter()
-            .flat_map(move |stage| with_items(stage, number))
+        let stages = STAGES.iter();
+        stages.flat_map(move |stage| with_items(stage, number))
     });
-    let wrapped = match peer.has_wrapped_sizes {
-        true => WRAPPED,
-        false => &[],
-    };
+    let wrapped = if peer.has_wrapped_sizes { WRAPPED } else { &[] };
     let others = [EXTREMES, wrapped, REFUSED].concat();
     let commands = stages.chain(others.into_iter().map(str::to_owned));
-    let commands: Vec<_> = commands
-        .map(|command| words(&command))
-        .filter(|command| {
-            let key = std::str::from_utf8(&command[1]).expect("a name");
-            (peer.has_type)(Family::of(key))
-        })
-        .collect();
+    let mut commands: Vec<_> = commands.map(|command| words(&command)).collect();
+    commands.retain(|command| {
+        let key = std::str::from_utf8(&command[1]).expect("a name");
+        (peer.has_type)(Family::of(key))
+    });
     for command in &commands {
         connection.write(command).expect("a command");
     }
     let replies = commands.iter().map(|_| connection.read().expect("a reply"));
-    let errors = replies.filter(|reply| matches!(reply, Reply::Error(_)));
+    let errors = replies.filter(Reply::is_error);
     // RedisBloom replies with an error to some of REFUSED, Roughly also to EXTREMES.
     assert!(errors.count() < commands.len() / 4);
 }
 
 /// Adds items to all keys of the selected database, after a replica has loaded them. Some keys refuse them.
 pub fn add_more(connection: &mut Connection) {
-    let reply = connection.call("KEYS *");
-    let keys = reply.items().expect("keys").iter();
-    for key in keys.map(|key| key.text().expect("a key")) {
-        let key = std::str::from_utf8(key).expect("a name");
-        connection.call(&match Family::of(key).name {
+    for key in connection.call("KEYS *").strings() {
+        connection.call(&match Family::of(&key).name {
             "bf" => format!("BF.MADD {key} more1 more2 more3 more4 more5"),
             "cf" => format!("CF.INSERT {key} ITEMS more1 more2 more3 more4 more5"),
             "cms" => format!("CMS.INCRBY {key} more1 1 more2 2"),

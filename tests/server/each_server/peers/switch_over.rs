@@ -34,8 +34,7 @@ impl Writer {
     fn new(family: &Family, client: u64, connection: &mut Connection) -> Option<Self> {
         let (key, numbers) = (format!("{}:{client}", family.name), family.numbers?);
         for command in numbers.creation(&key) {
-            let reply = connection.send(&command);
-            assert!(!matches!(reply, Reply::Error(_)), "{key}: {reply}");
+            connection.send_run(&command);
         }
         let initial = numbers.counted(connection, &key);
         Some(Self {
@@ -95,21 +94,18 @@ fn steps(without_failover: bool) -> Vec<Block> {
         Page::parse(page.path.clone(), section).blocks
     };
     let manual = part("### Without FAILOVER");
-    let mut steps: Vec<_> = part("## Replication")
-        .into_iter()
-        .filter(|block| block.language == "sh")
-        .collect();
+    let mut steps = part("## Replication");
+    steps.retain(|block| block.language == "sh");
     assert_eq!((steps.len(), manual.len()), (3, 2));
     let failover = steps[1].lines.join("\n");
     let is_named = failover.contains("FAILOVER TO 127.0.0.1 6380");
     assert!(is_named, "{failover}");
     if without_failover {
         steps.truncate(1);
-        let manual = manual.into_iter().map(|block| Block {
+        steps.extend(manual.into_iter().map(|block| Block {
             language: "sh".to_owned(),
             ..block
-        });
-        steps.extend(manual);
+        }));
     } else {
         steps.truncate(2);
     }

@@ -2,7 +2,8 @@
 
 use super::Peer;
 use crate::support::repeated_values::{LOADS, quantiles, rank_error};
-use crate::support::resp::{Connection, Reply};
+use crate::support::resp::Connection;
+use crate::workload::Random;
 use std::collections::BTreeSet;
 
 /// Digests of each kind of samples.
@@ -22,15 +23,14 @@ const AFTER_A_LOAD: &[(&[&str], &[f64])] = &[
     (&["TDIGEST.RESET t"], &[]),
     // A merge copies a node without a sample.
     (&["TDIGEST.MERGE t 1 t"], &[]),
-    (
-        &[
-            "TDIGEST.MERGE t 1 t",
-            "TDIGEST.MERGE u 1 t",
-            "TDIGEST.ADD u 7",
-            "RENAME u t",
-        ],
-        &[7.0],
-    ),
+    (MERGES, &[7.0]),
+];
+
+const MERGES: &[&str] = &[
+    "TDIGEST.MERGE t 1 t",
+    "TDIGEST.MERGE u 1 t",
+    "TDIGEST.ADD u 7",
+    "RENAME u t",
 ];
 
 pub fn t_digests_that_lack_their_first_sample_are_restored(peer: &Peer) {
@@ -47,34 +47,20 @@ pub fn t_digests_that_lack_their_first_sample_are_restored(peer: &Peer) {
             other.ok(command);
         }
         let payload = &other.payload("t");
-        let reply = roughly.send(&[b"RESTORE", &b"t"[..], b"0", payload, b"REPLACE"]);
+        let reply = roughly.replace("t", payload);
         assert!(reply.is_ok(), "{commands:?}: {reply}");
-        let mut restored = vec![
-            roughly
-                .call("TDIGEST.INFO t")
-                .field("Observations")
-                .cloned(),
-        ];
-        restored.extend(
-            (0..samples.len()).map(|rank| Some(roughly.call(&format!("TDIGEST.BYRANK t {rank}")))),
-        );
-        let mut wanted = vec![Some(Reply::Integer(samples.len() as i64))];
-        let number =
-            |sample: &f64| Reply::Array(vec![Reply::Bulk(sample.to_string().into_bytes())]);
-        wanted.extend(samples.iter().map(|sample| Some(number(sample))));
-        assert_eq!(restored, wanted, "{commands:?}");
+        let count = roughly.call("TDIGEST.INFO t").number("Observations");
+        assert_eq!(count, samples.len() as i64, "{commands:?}");
+        for (rank, sample) in samples.iter().enumerate() {
+            roughly.check(&format!("TDIGEST.BYRANK t {rank}"), format!("*[${sample}]"));
+        }
     }
 }
 
-/// Pseudo-random numbers: splitmix64.
+/// Pseudo-random numbers.
 fn random(seed: u64) -> impl Iterator<Item = u64> {
-    let mut state = seed;
-    std::iter::repeat_with(move || {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    })
+    let mut random = Random::new(seed);
+    std::iter::repeat_with(move || random.next())
 }
 
 /// The quantiles that are read.
@@ -97,13 +83,10 @@ fn answers(connection: &mut Connection, samples: &[String]) -> (Vec<f64>, Vec<f6
 
 /// The numbers of a reply.
 fn numbers(connection: &mut Connection, command: &str) -> Vec<f64> {
-    let reply = connection.call(command);
-    let numbers = reply.items().expect("an array").iter().map(|value| {
-        let text = value.text().expect("a number");
-        let text = std::str::from_utf8(text).expect("a number");
-        text.parse().expect("a number")
-    });
-    numbers.collect()
+    let numbers = connection.call(command).strings().into_iter();
+    numbers
+        .map(|number| number.parse().expect("a number"))
+        .collect()
 }
 
 /// Quantiles, and the CDF at some samples in ascending order of their texts.
@@ -121,9 +104,8 @@ pub fn t_digests_of_distinct_samples_answer_as_those_of_redisbloom(peer: &Peer) 
     for seed in 0..DIGESTS {
         // Distinct: 53 random bits each.
         let samples = random(seed).take(SAMPLES);
-        let samples: Vec<_> = samples
-            .map(|bits| format!("0.{:016}", bits >> 11))
-            .collect();
+        let samples = samples.map(|bits| format!("0.{:016}", bits >> 11));
+        let samples: Vec<_> = samples.collect();
         let found = answers(&mut other, &samples);
         assert_eq!(found, answers(&mut roughly, &samples));
     }
@@ -184,9 +166,10 @@ pub fn t_digests_of_few_values_are_exact_in_redisbloom_after_a_restore(peer: &Pe
         let samples: Vec<_> = samples.map(|digit| digit.to_string()).collect();
         let answers = answers(&mut roughly, &samples);
         let share = |is_counted: &dyn Fn(f64) -> bool| {
-            let counted = samples
+            let digits = samples
                 .iter()
-                .filter(|text| is_counted(text.parse().expect("a digit")));
+                .map(|text| text.parse::<f64>().expect("a digit"));
+            let counted = digits.filter(|digit| is_counted(*digit));
             counted.count() as f64 / SAMPLES as f64
         };
         for (quantile, answer) in QUANTILES.split(' ').zip(&answers.0) {
@@ -200,8 +183,7 @@ pub fn t_digests_of_few_values_are_exact_in_redisbloom_after_a_restore(peer: &Pe
             assert!((cdf - middle).abs() < 1e-12, "{seed} {digit}: {cdf}");
         }
         let payload = &roughly.payload("digest");
-        let reply = other.send(&[b"RESTORE", &b"digest"[..], b"0", payload, b"REPLACE"]);
-        assert!(reply.is_ok(), "{reply}");
+        assert!(other.replace("digest", payload).is_ok());
         assert_eq!(reads(&mut other, &samples), answers, "{seed}");
     }
 }
