@@ -24,12 +24,11 @@ fn on(connection: &mut Connection, event: &str, handler: &str) {
 
 /// The replies to the handler's commands in RESP2, without the last line terminator.
 fn replies(connection: &mut Connection) -> Vec<String> {
-    let reply = connection.call("HANDLER.OFF");
-    let replies = reply.items().expect("an array").iter();
-    let texts = replies.map(|reply| String::from_utf8_lossy(reply.text().expect("a text")).into());
+    let mut texts = connection.call("HANDLER.OFF").strings();
+    for text in &mut texts {
+        *text = text.trim_end().replace("\r\n", " ");
+    }
     texts
-        .map(|text: String| text.trim_end().replace("\r\n", " "))
-        .collect()
 }
 
 /// A command that creates a key.
@@ -40,6 +39,11 @@ struct Creation {
 }
 
 impl Creation {
+    /// The name of the command.
+    fn name(&self) -> String {
+        String::from_utf8_lossy(&self.arguments[0]).into_owned()
+    }
+
     /// The event is named after the command, except for keys of valkey-bloom's type.
     fn new(arguments: Vec<Vec<u8>>) -> Self {
         let event = String::from_utf8_lossy(&arguments[0]).to_lowercase();
@@ -80,9 +84,8 @@ fn creations(connection: &mut Connection) -> Vec<Creation> {
         creations.push(Creation::new(vec![load, b"KEY".into(), b"1".into(), chunk]));
     }
     let payload = load_payload(connection, "source:bloomfltr");
-    let load = vec![b"BF.LOAD".into(), b"KEY".into(), payload];
     creations.push(Creation {
-        arguments: load,
+        arguments: vec![b"BF.LOAD".into(), b"KEY".into(), payload],
         event: "bloom.reserve".to_owned(),
     });
     creations
@@ -91,8 +94,7 @@ fn creations(connection: &mut Connection) -> Vec<Creation> {
 /// Bytes and keys that INFO counts for each family.
 fn figures(server: &Server) -> Vec<Option<String>> {
     let prefixes = FAMILIES.iter().map(|family| family.info_prefix);
-    let fields =
-        prefixes.flat_map(|prefix| ["keys", "bytes"].map(|field| format!("{prefix}{field}")));
+    let fields = prefixes.flat_map(|prefix| [format!("{prefix}keys"), format!("{prefix}bytes")]);
     fields.map(|field| server.info(&field)).collect()
 }
 
@@ -105,8 +107,9 @@ fn assert_no_internal_error(server: &Server) {
 #[test]
 fn every_command_that_creates_a_key_is_tested() {
     let (_server, mut connection) = Server::start().connected();
-    let tested: Vec<_> = (creations(&mut connection).into_iter())
-        .map(|creation| String::from_utf8_lossy(&creation.arguments[0]).to_lowercase())
+    let tested = creations(&mut connection).into_iter();
+    let tested: Vec<_> = tested
+        .map(|creation| creation.name().to_lowercase())
         .collect();
     let mut creating = 0;
     for family in one_per_family() {
@@ -130,16 +133,14 @@ fn every_command_that_creates_a_key_is_tested() {
 fn commands_run_by_a_handler_reply_as_usual() {
     let (server, mut connection) = start().connected();
     let creations = creations(&mut connection);
-    let handlers: Vec<_> = FAMILIES
-        .iter()
-        .map(|family| {
-            let (command, reply) = family.handler;
-            (command.replace("SOURCE", &source(family)), reply)
-        })
-        .chain([("BF.EXISTS other x".to_owned(), ":0")])
-        .collect();
+    let handlers = FAMILIES.iter().map(|family| {
+        let (command, reply) = family.handler;
+        (command.replace("SOURCE", &source(family)), reply)
+    });
+    let handlers = handlers.chain([("BF.EXISTS other x".to_owned(), ":0")]);
+    let handlers: Vec<_> = handlers.collect();
     for creation in &creations {
-        let command = String::from_utf8_lossy(&creation.arguments[0]).into_owned();
+        let command = creation.name();
         let wanted = creation.run(&mut connection, "plain");
         for (handler, reply) in &handlers {
             for event in ["new", &creation.event] {
@@ -157,10 +158,8 @@ fn commands_run_by_a_handler_reply_as_usual() {
         family.build(&mut connection, "key");
         let (change, event) = family.change;
         on(&mut connection, event, "BF.EXISTS other x");
-        let change = change
-            .replace("KEY", "key")
-            .replace("NEW", &number.to_string());
-        connection.call(&change);
+        let change = change.replace("KEY", "key");
+        connection.call(&change.replace("NEW", &number.to_string()));
         assert_eq!(replies(&mut connection), [":0"], "{change}");
         connection.call("DEL key");
     }
@@ -180,8 +179,7 @@ fn commands_can_run_while_a_merge_opens_its_keys() {
         for handler in ["BF.ADD log KEY", "DEL a", "DEL d"] {
             for event in ["keymiss", "expired"] {
                 for key in ["a", "b", "d"] {
-                    let reply = connection.call(&merge.create.replace("KEY", key));
-                    assert!(reply.is_ok(), "{}: {reply}", merge.create);
+                    connection.ok(&merge.create.replace("KEY", key));
                 }
                 connection.call("DEL b");
                 if event == "expired" {

@@ -15,11 +15,8 @@ fn module_name(prefixes: &[&str]) -> &'static str {
 
 /// The names in a reply, in lower case.
 fn names(reply: &Reply) -> BTreeSet<String> {
-    let items = reply.items().expect("an array");
-    let names = items.iter().filter_map(Reply::text);
-    names
-        .map(|name| String::from_utf8_lossy(name).to_lowercase())
-        .collect()
+    let names = reply.strings().into_iter();
+    names.map(|name| name.to_lowercase()).collect()
 }
 
 /// Whether a server has what belongs to a family.
@@ -60,11 +57,7 @@ fn only_the_selected_families_exist() {
     for prefixes in singles.chain(without_bloom).chain([all.clone()]) {
         let list = prefixes.join(",").to_uppercase();
         let options = Options::new().module_arguments(&["families", &list]);
-        let (server, mut connection) = {
-            let server = options.start();
-            let connection = server.resp2();
-            (server, connection)
-        };
+        let (server, mut connection) = options.start().connected();
         let modules = connection.call("MODULE LIST").to_string();
         let name = module_name(&prefixes);
         assert!(modules.contains(&format!("${name} ")), "{modules}");
@@ -80,9 +73,8 @@ fn only_the_selected_families_exist() {
             } else {
                 let name = family.command("CARD");
                 for (command, arguments) in PARTS {
-                    let reply = connection.call(&format!("{command} {arguments} {name} key"));
                     let expected = format!("-ERR {command} cannot run '{name}'");
-                    assert_eq!(reply.to_string(), expected);
+                    connection.check(&format!("{command} {arguments} {name} key"), expected);
                 }
             }
         }
@@ -94,21 +86,17 @@ fn only_the_selected_families_exist() {
 fn a_value_of_a_family_that_is_not_loaded_is_refused() {
     let all = Options::new().start();
     let connection = &mut all.resp2();
-    let dumps: Vec<_> = FAMILIES
-        .iter()
-        .map(|family| {
-            family.build(connection, family.name);
-            let dump = connection.send(&["DUMP", family.name]);
-            dump.text().expect("a payload").to_vec()
-        })
-        .collect();
+    let dumps = FAMILIES.iter().map(|family| {
+        family.build(connection, family.name);
+        connection.payload(family.name)
+    });
+    let dumps: Vec<_> = dumps.collect();
     for one in one_per_family() {
         let options = Options::new().module_arguments(&["families", one.prefix]);
         let server = options.start();
         let connection = &mut server.resp2();
         for (family, dump) in FAMILIES.iter().zip(&dumps) {
-            let restore: [&[u8]; 4] = [b"RESTORE", family.name.as_bytes(), b"0", dump];
-            let reply = connection.send(&restore);
+            let reply = connection.restore(family.name, dump);
             let is_loaded = family.prefix == one.prefix;
             assert_eq!(reply.is_ok(), is_loaded, "{}: {reply}", family.name);
         }
@@ -173,9 +161,8 @@ fn an_invalid_list_of_families_is_refused() {
         assert!(log.contains(expected), "{arguments:?}: {log}");
     }
     // Of a family that is not loaded, an argument is unknown, and the line does not name it.
-    let log = Options::new()
-        .module_arguments(&["families", "cf", "bf-error-rate", "0.01"])
-        .try_start();
+    let arguments = ["families", "cf", "bf-error-rate", "0.01"];
+    let log = Options::new().module_arguments(&arguments).try_start();
     let log = log.expect_err("a server that does not start");
     let line = "unknown module argument bf-error-rate. Known arguments: cf-";
     assert!(log.contains(line), "{log}");

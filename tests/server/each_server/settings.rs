@@ -1,8 +1,8 @@
 //! All settings of the module: defaults, CONFIG GET, SET and REWRITE, load arguments.
 
-use crate::families::{Setting, one_per_family, setting};
+use crate::families::{Setting, numbers, one_per_family, setting};
 use crate::support::names::assert_same_names;
-use crate::support::resp::{Connection, Text};
+use crate::support::resp::{Connection, Reply};
 use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 
@@ -19,10 +19,10 @@ pub fn settings() -> impl Iterator<Item = &'static Setting> {
 
 fn get(connection: &mut Connection, name: &str) -> String {
     let reply = connection.send(&["CONFIG", "GET", name]);
-    let Some([_, value]) = reply.items() else {
-        panic!("{name}: {reply}");
-    };
-    String::from_utf8(value.text().expect("a text").to_vec()).expect("UTF-8")
+    reply
+        .field(name)
+        .unwrap_or_else(|| panic!("{name}: {reply}"))
+        .string()
 }
 
 /// The server has no other settings of the module.
@@ -33,41 +33,32 @@ fn every_setting_has_its_default_and_refuses_what_is_out_of_range() {
     for pattern in ["bf-*", "cf-*", "sketch-*", "bf.bloom-*"] {
         let reply = connection.send(&["CONFIG", "GET", &server.setting(pattern)]);
         let names = reply.items().unwrap_or_default().iter().step_by(2);
-        known.extend(names.map(|name| Text(name.text().expect("a name")).to_string()));
+        known.extend(names.map(Reply::string));
     }
     let expected = settings().map(|setting| server.setting(setting.name));
     assert_same_names(known, expected, "settings");
-    for Setting {
-        name,
-        default,
-        other,
-        invalid,
-    } in settings()
-    {
-        let full = server.setting(name);
-        assert_eq!(get(&mut connection, &full), *default);
-        let reply = connection
-            .send(&["CONFIG", "SET", &full, invalid])
-            .to_string();
+    for setting in settings() {
+        let (name, full) = (setting.name, server.setting(setting.name));
+        assert_eq!(get(&mut connection, &full), setting.default);
+        let reply = connection.send(&["CONFIG", "SET", &full, setting.invalid]);
+        let reply = reply.to_string();
         assert!(reply.starts_with('-') && reply.contains(name), "{reply}");
-        assert_eq!(get(&mut connection, &full), *default);
-        assert!(connection.send(&["CONFIG", "SET", &full, other]).is_ok());
-        assert_eq!(get(&mut connection, &full), *other);
+        assert_eq!(get(&mut connection, &full), setting.default);
+        connection.send_ok(&["CONFIG", "SET", &full, setting.other]);
+        assert_eq!(get(&mut connection, &full), setting.other);
     }
 }
 
 #[test]
 fn every_setting_can_be_a_load_argument() {
-    let words: Vec<&str> = settings()
-        .flat_map(|setting| [setting.argument(), setting.other])
-        .collect();
+    let words = settings().flat_map(|setting| [setting.argument(), setting.other]);
+    let words: Vec<&str> = words.collect();
     let (server, mut connection) = Options::new().module_arguments(&words).start().connected();
     for setting in settings() {
         let (name, full) = (setting.argument(), server.setting(setting.name));
         assert_eq!(get(&mut connection, &full), setting.other);
-        let log = Options::new()
-            .module_arguments(&[name, setting.invalid])
-            .try_start();
+        let options = Options::new().module_arguments(&[name, setting.invalid]);
+        let log = options.try_start();
         let log = log.expect_err("a server that does not start");
         assert!(log.contains(name), "{name}: {log}");
     }
@@ -98,7 +89,7 @@ fn every_setting_survives_a_rewritten_configuration_file() {
     }
     // The file now loads the module.
     assert!(file.contains("loadmodule "), "{file}");
-    server.restart_with(Options::new().config_file().without_module());
+    server.restart_with(Options::new().config("").without_module());
     let mut connection = server.resp2();
     for Setting { name, other, .. } in settings() {
         assert_eq!(get(&mut connection, &server.setting(name)), *other);
@@ -119,13 +110,11 @@ fn changed_settings_do_not_affect_existing_keys() {
     // `bf-replies` changes the form of BF.INFO.
     let settings = settings().filter(|setting| setting.name != "bf-replies");
     for Setting { name, other, .. } in settings {
-        let reply = connection.send(&["CONFIG", "SET", &server.setting(name), other]);
-        assert!(reply.is_ok(), "{name}: {reply}");
+        connection.send_ok(&["CONFIG", "SET", &server.setting(name), other]);
         assert_eq!(look(&mut connection), before, "{name}");
     }
     // They also grow with the factors of their creation: two, and one.
-    let items: Vec<_> = (0..300).map(|n| n.to_string()).collect();
-    connection.call(&format!("BF.MADD bf {}", items.join(" ")));
+    connection.call(&format!("BF.MADD bf {}", numbers(0, 300)));
     let sizes = connection.call("BF.DEBUG bf").to_string();
     let has_both = sizes.contains("size:100 ") && sizes.contains("size:200 ");
     assert!(has_both, "{sizes}");
@@ -140,13 +129,11 @@ type Values = Vec<(String, String)>;
 fn values(connection: &mut Connection, names: &[String]) -> Values {
     let get = ["CONFIG", "GET"].into_iter();
     let get: Vec<_> = get.chain(names.iter().map(String::as_str)).collect();
-    let reply = connection.send(&get);
-    let texts = reply.items().expect("an array").iter();
-    let mut texts = texts.map(|text| String::from_utf8_lossy(text.text().expect("a text")));
-    let mut values = Values::new();
-    while let (Some(name), Some(value)) = (texts.next(), texts.next()) {
-        values.push((name.into_owned(), value.into_owned()));
-    }
+    let texts = connection.send(&get).strings();
+    let pairs = texts.chunks_exact(2);
+    let mut values: Values = pairs
+        .map(|pair| (pair[0].clone(), pair[1].clone()))
+        .collect();
     assert_eq!(values.len(), names.len());
     values.sort();
     values
@@ -181,10 +168,9 @@ fn a_config_set_changes_all_settings_or_none_in_any_order() {
         let before = values(&mut connection, &names);
         for (number, (first, first_name)) in all.iter().enumerate() {
             for (second, second_name) in &all[number + 1..] {
-                let (_, unrelated) = all
-                    .iter()
-                    .find(|(one, _)| ![first.name, second.name].contains(&one.name))
-                    .expect("a third setting");
+                let is_other = |one: &Setting| ![first.name, second.name].contains(&one.name);
+                let unrelated = all.iter().find(|(one, _)| is_other(one));
+                let (_, unrelated) = unrelated.expect("a third setting");
                 pairs += 1;
                 if !sample.contains(pairs) {
                     continue;

@@ -11,6 +11,8 @@ fn plain() -> Server {
 fn replies_keep_their_types_in_both_protocols() {
     let server = plain();
     let (mut resp2, mut resp3) = (server.resp2(), server.resp3());
+    let bignum = "(1234567999999999999999999999999999999";
+    let verbatim = "=txt:This is a verbatim\\nstring";
     let shown = [
         ("PING", "+PONG", "+PONG"),
         ("NOSUCH", "-ERR unknown command 'NOSUCH'", ""),
@@ -25,16 +27,8 @@ fn replies_keep_their_types_in_both_protocols() {
         ("SMEMBERS s", "*[$m]", "~[$m]"),
         ("BLPOP nothing 0.001", "*-1", "_"),
         ("DEBUG PROTOCOL true", ":1", "#t"),
-        (
-            "DEBUG PROTOCOL bignum",
-            "",
-            "(1234567999999999999999999999999999999",
-        ),
-        (
-            "DEBUG PROTOCOL verbatim",
-            "",
-            "=txt:This is a verbatim\\nstring",
-        ),
+        ("DEBUG PROTOCOL bignum", "", bignum),
+        ("DEBUG PROTOCOL verbatim", "", verbatim),
     ];
     for (command, in_resp2, in_resp3) in shown {
         let (two, three) = (resp2.call(command), resp3.call(command));
@@ -48,23 +42,21 @@ fn replies_keep_their_types_in_both_protocols() {
 fn arguments_and_replies_can_have_any_bytes() {
     let (_server, mut connection) = plain().connected();
     let bytes: Vec<u8> = (0..=255).collect();
-    assert!(connection.send(&[b"SET", &b"k\0\r\n"[..], &bytes]).is_ok());
+    connection.send_ok(&[b"SET", &b"k\0\r\n"[..], &bytes]);
     let found = connection.send(&[b"GET", &b"k\0\r\n"[..]]);
     assert_eq!(found, Reply::Bulk(bytes));
 }
 
 #[test]
 fn a_restart_keeps_the_directory_and_saves_if_there_are_save_points() {
-    let mut server = Options::new()
-        .without_module()
-        .arguments(&["--save", "3600 1"])
-        .start();
+    let options = Options::new().without_module();
+    let mut server = options.arguments(&["--save", "3600 1"]).start();
     server.ok("SET k v");
     server.restart();
-    assert_eq!(server.call("GET k"), Reply::Bulk(b"v".to_vec()));
+    server.check("GET k", "$v");
     server.ok("SET k w");
     server.kill_and_restart();
-    assert_eq!(server.call("GET k"), Reply::Bulk(b"v".to_vec()));
+    server.check("GET k", "$v");
 }
 
 #[test]
@@ -88,11 +80,9 @@ fn a_replica_receives_earlier_and_later_writes() {
 
 #[test]
 fn a_server_that_does_not_start_shows_its_log() {
-    let log = Options::new()
-        .without_module()
-        .arguments(&["--maxmemory-policy", "no-such-policy"])
-        .try_start()
-        .unwrap_err();
+    let options = Options::new().without_module();
+    let options = options.arguments(&["--maxmemory-policy", "no-such-policy"]);
+    let log = options.try_start().unwrap_err();
     assert!(log.contains("no-such-policy"), "{log}");
 }
 

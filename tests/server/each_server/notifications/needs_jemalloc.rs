@@ -28,7 +28,7 @@ fn a_new_key_can_be_deleted_or_replaced_before_its_command_ends() {
             continue;
         }
         for creation in &creations {
-            let command = String::from_utf8_lossy(&creation.arguments[0]).into_owned();
+            let command = creation.name();
             let wanted = creation.run(&mut connection, "plain");
             connection.check("DEL plain", ":1");
             on(&mut connection, "new", handler);
