@@ -44,9 +44,8 @@ const SEED: &str = "00112233445566778899aabbccddeeff";
 
 /// The command that creates a sketch, with a window and a fixed seed if its type has one.
 fn with_window(create: &str, window: &str) -> String {
-    let has_seed = ["BF.RESERVE", "CF.RESERVE", "CMS.INIT", "TOPK.RESERVE"]
-        .iter()
-        .any(|command| create.starts_with(command));
+    let mut types = ["BF.RESERVE", "CF.RESERVE", "CMS.INIT", "TOPK.RESERVE"].iter();
+    let has_seed = types.any(|command| create.starts_with(command));
     match has_seed && window.starts_with("WINDOW") && !window.contains("SEED") {
         true => format!("{create} {window} SEED {SEED}"),
         false => format!("{create} {window}"),
@@ -65,8 +64,8 @@ struct Sketch {
     create: &'static str,
     /// Adds an item to KEY.
     add: &'static str,
-    /// Reads that show the value.
-    reads: &'static [&'static str],
+    /// Reads that show the value, with ` | ` between them.
+    reads: &'static str,
 }
 
 const SKETCHES: [Sketch; 5] = [
@@ -74,53 +73,33 @@ const SKETCHES: [Sketch; 5] = [
         type_name: "bf-window",
         create: "BF.RESERVE KEY 0.001 20",
         add: "BF.ADD KEY ITEM",
-        reads: &[
-            "BF.MEXISTS KEY 1 2 3 4 5 6 7 8 9",
-            "BF.CARD KEY",
-            "BF.INFO KEY",
-            "BF.DEBUG KEY",
-        ],
+        reads: "BF.MEXISTS KEY 1 2 3 4 5 6 7 8 9 | BF.CARD KEY | BF.INFO KEY | BF.DEBUG KEY",
     },
     Sketch {
         type_name: "cf-window",
         create: "CF.RESERVE KEY 500",
         add: "CF.ADD KEY ITEM",
-        reads: &[
-            "CF.INFO KEY",
-            "CF.DEBUG KEY",
-            "CF.MEXISTS KEY 1 2 3 4 5 6 7 8 9",
-            "CF.COUNT KEY 1",
-        ],
+        reads: "CF.INFO KEY | CF.DEBUG KEY | CF.MEXISTS KEY 1 2 3 4 5 6 7 8 9 | CF.COUNT KEY 1",
     },
     Sketch {
         type_name: "cmswindow",
         create: "CMS.INITBYDIM KEY 2000 5",
         add: "CMS.INCRBY KEY ITEM 1",
-        reads: &["CMS.INFO KEY", "CMS.QUERY KEY 1 2 3 4 5 6 7 8 9"],
+        reads: "CMS.INFO KEY | CMS.QUERY KEY 1 2 3 4 5 6 7 8 9",
     },
     Sketch {
         type_name: "tk-window",
         create: "TOPK.RESERVE KEY 5 50 4 0.9",
         add: "TOPK.ADD KEY ITEM",
-        reads: &[
-            "TOPK.LIST KEY WITHCOUNT",
-            "TOPK.QUERY KEY 1 2 3 4 5 6 7 8 9",
-            "TOPK.COUNT KEY 1 2 3 4 5 6 7 8 9",
-            "TOPK.INFO KEY",
-        ],
+        reads: "TOPK.LIST KEY WITHCOUNT | TOPK.QUERY KEY 1 2 3 4 5 6 7 8 9 | \
+                TOPK.COUNT KEY 1 2 3 4 5 6 7 8 9 | TOPK.INFO KEY",
     },
     Sketch {
         type_name: "td-window",
         create: "TDIGEST.CREATE KEY COMPRESSION 50",
         add: "TDIGEST.ADD KEY ITEM",
-        reads: &[
-            "TDIGEST.MIN KEY",
-            "TDIGEST.MAX KEY",
-            "TDIGEST.QUANTILE KEY 0 0.1 0.5 0.9 1",
-            "TDIGEST.TRIMMED_MEAN KEY 0.1 0.8",
-            "TDIGEST.RANK KEY 1 2 3 4",
-            "TDIGEST.INFO KEY",
-        ],
+        reads: "TDIGEST.MIN KEY | TDIGEST.MAX KEY | TDIGEST.QUANTILE KEY 0 0.1 0.5 0.9 1 | \
+                TDIGEST.TRIMMED_MEAN KEY 0.1 0.8 | TDIGEST.RANK KEY 1 2 3 4 | TDIGEST.INFO KEY",
     },
 ];
 
@@ -157,8 +136,11 @@ impl Sketch {
     }
 
     fn reads(&self, connection: &mut Connection, key: &str) -> Vec<Reply> {
-        let reads = self.reads.iter().map(|read| read.replace("KEY", key));
-        reads.map(|read| connection.call(&read)).collect()
+        let reads = self.reads.replace("KEY", key);
+        reads
+            .split(" | ")
+            .map(|read| connection.call(read))
+            .collect()
     }
 }
 
@@ -197,7 +179,15 @@ fn logged_without_seeds(server: &Server) -> Vec<String> {
 /// The commands of the append-only file, except for SELECT, with their arguments separated by spaces.
 pub fn logged_commands(server: &Server) -> Vec<String> {
     let commands = logged_with_transactions(server).into_iter();
+    let commands = commands.map(|command| command.join(&b' '));
     commands
-        .map(|command| String::from_utf8_lossy(&command.join(&b' ')).into_owned())
+        .map(|command| String::from_utf8_lossy(&command).into_owned())
         .collect()
+}
+
+/// [`logged_without_seeds`] without MULTI and EXEC.
+fn logged_writes(server: &Server) -> Vec<String> {
+    let mut commands = logged_without_seeds(server);
+    commands.retain(|command| !["MULTI", "EXEC"].contains(&command.as_str()));
+    commands
 }

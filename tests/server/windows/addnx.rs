@@ -1,7 +1,8 @@
 //! BF.ADDNX.
 
 use super::filter::Filter;
-use super::logged_commands;
+use super::logged_writes;
+use crate::families::dump;
 use crate::support::resp::{Protocol, Reply, error};
 
 #[test]
@@ -31,8 +32,7 @@ fn the_items_that_were_added_are_replicated() {
     filter.call("BF.ADDNX k a e");
     filter.call("BF.ADDNX plain a b a");
     filter.call("BF.ADDNX plain a b");
-    let mut commands = logged_commands(&filter.server);
-    commands.retain(|command| !["MULTI", "EXEC"].contains(&command.as_str()));
+    let mut commands = logged_writes(&filter.server);
     commands.retain(|command| !command.contains("RESERVE"));
     assert_eq!(
         commands,
@@ -45,10 +45,9 @@ fn the_items_that_were_added_are_replicated() {
             "BF.MADD plain a b",
         ]
     );
-    let before = crate::families::dump(&mut filter.connection, "k");
+    let before = dump(&mut filter.connection, "k");
     filter.server.kill_and_restart();
-    let after = crate::families::dump(&mut filter.server.resp2(), "k");
-    assert_eq!(before, after);
+    assert_eq!(dump(&mut filter.server.resp2(), "k"), before);
 }
 
 #[test]
@@ -92,15 +91,15 @@ fn other_filters_behave_as_with_madd() {
             connection.call("DEL one other");
             connection.call(&create.replace("KEY", "one"));
             if let Reply::Bulk(payload) = connection.call("DUMP one") {
-                connection.send(&[b"RESTORE", &b"other"[..], b"0", &payload]);
+                connection.restore("other", &payload);
             }
             for items in ["a b a", "a c d e f g h i j k", "x"] {
                 let one = connection.call(&format!("BF.MADD one {items}"));
                 let other = connection.call(&format!("BF.ADDNX other {items}"));
                 assert_eq!(one, other, "{create}: {items}");
             }
-            let dumps = ["one", "other"].map(|key| crate::families::dump(&mut connection, key));
-            assert_eq!(dumps[0], dumps[1], "{create}");
+            let [one, other] = ["one", "other"].map(|key| dump(&mut connection, key));
+            assert_eq!(one, other, "{create}");
         }
     }
 }

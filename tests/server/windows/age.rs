@@ -63,12 +63,8 @@ fn other_keys_have_no_ages() {
             run_on(&mut connection, "k", family.build);
             let reply = connection.call("SKETCH.AGE k a");
             if family.has_window && ["bf", "cf"].contains(&family.prefix) {
-                assert_eq!(
-                    reply.items().map(<[_]>::len),
-                    Some(1),
-                    "{}: {reply}",
-                    family.name
-                );
+                let ages = reply.items().map(<[_]>::len);
+                assert_eq!(ages, Some(1), "{}: {reply}", family.name);
             } else {
                 let text = "ERR SKETCH.AGE needs a Bloom or cuckoo filter with a window";
                 assert_eq!(reply, error(text), "{}", family.name);

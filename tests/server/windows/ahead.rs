@@ -59,10 +59,8 @@ fn an_advance_is_limited_to_a_pane_and_a_second_ahead() {
             let is = |reply: &str| format!("{} {window}: {reply}", sketch.type_name);
             assert_eq!(advance(newest), is(":0"));
             assert_eq!(advance(furthest + 1), is(IN_THE_FUTURE));
-            assert_eq!(
-                advance(furthest),
-                is(if furthest > newest { ":1" } else { ":0" })
-            );
+            let has_advanced = if furthest > newest { ":1" } else { ":0" };
+            assert_eq!(advance(furthest), is(has_advanced));
         }
     }
 }
@@ -89,8 +87,7 @@ fn a_merge_from_a_source_in_the_future_is_refused() {
     connection.call("CMS.INCRBY b x 1");
     let payload = connection.payload("b");
     set_ms(&server, 10_000_000);
-    let reply = connection.send(&[&b"RESTORE"[..], b"c", b"0", &payload]);
-    assert!(reply.is_ok(), "{reply}");
+    assert!(connection.restore("c", &payload).is_ok());
     let before = dump(&mut connection, "a");
     for command in [
         "CMS.MERGE a 1 b",

@@ -57,12 +57,9 @@ fn colliding_items(
     for first in (0..).step_by(2000) {
         let items: Vec<_> = (first..first + 2000).map(|n| format!("item:{n}")).collect();
         let replies = connection.call(&format!("{query} {}", items.join(" ")));
-        let present = replies.integers();
-        let hits = items
-            .into_iter()
-            .zip(present)
-            .filter(|(_, found)| *found > 0);
-        found.extend(hits.map(|(item, _)| item));
+        let pairs = items.into_iter().zip(replies.integers());
+        let present = pairs.filter(|(_, found)| *found > 0);
+        found.extend(present.map(|(item, _)| item));
         if found.len() >= count {
             break;
         }

@@ -1,6 +1,7 @@
 //! Parameters with too much work per command are refused, and the work does not depend on the number of panes.
 
 use super::SEED;
+use crate::support::cpu;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use crate::workload::columns;
@@ -34,14 +35,11 @@ fn long_items_of_a_top_k_with_a_window_are_refused() {
     let (server, mut replica) = Server::with_replica();
     let mut connection = server.resp2();
     // Items of 1 MiB.
-    let items: Vec<_> = (10..30)
-        .map(|number| number.to_string().repeat(1 << 19))
-        .collect();
+    let items = (10..30).map(|number| number.to_string().repeat(1 << 19));
+    let items: Vec<_> = items.collect();
     let refused = "TopK: the items of a sketch with a window can have at most 16 MiB in total";
-    for (key, window, accepted) in [
-        ("classic", "", 21),
-        ("window", " WINDOW 3600000 PANES 2", 16),
-    ] {
+    let window = " WINDOW 3600000 PANES 2";
+    for (key, window, accepted) in [("classic", "", 21), ("window", window, 16)] {
         connection.ok(&format!("TOPK.RESERVE {key} 100 1000 5 0.9{window}"));
         let mut command = vec!["TOPK.ADD", key];
         command.extend(items.iter().map(String::as_str));
@@ -56,19 +54,11 @@ fn long_items_of_a_top_k_with_a_window_are_refused() {
     assert!(!replica.log().contains("error to its"));
 }
 
-/// The CPU time of the server's main thread so far, in seconds.
-fn cpu_seconds(server: &Server) -> f64 {
-    let fields = ["used_cpu_sys_main_thread", "used_cpu_user_main_thread"];
-    let seconds = fields.map(|field| server.info(field).expect("a field").parse::<f64>());
-    seconds.map(|part| part.expect("a number")).iter().sum()
-}
-
-/// The least CPU time that a command takes in several attempts.
-fn least_seconds(server: &Server, connection: &mut Connection, command: &str) -> f64 {
+/// The least CPU time that a command takes in several attempts, in seconds.
+fn least_seconds(connection: &mut Connection, command: &str) -> f64 {
     let attempts = (0..7).map(|_| {
-        let before = cpu_seconds(server);
-        connection.ok(command);
-        cpu_seconds(server) - before
+        let (time, ()) = cpu::of_main_thread_during(connection, |server| server.ok(command));
+        time.as_secs_f64()
     });
     attempts.fold(f64::INFINITY, f64::min)
 }
@@ -76,7 +66,7 @@ fn least_seconds(server: &Server, connection: &mut Connection, command: &str) ->
 /// Sketches of which one pane has counts.
 #[test]
 fn a_merge_of_one_pane_takes_as_long_with_100_panes_as_with_1() {
-    let (server, mut connection) = Server::start().connected();
+    let (_server, mut connection) = Server::start().connected();
     let mut merge = |panes: u32| {
         for key in ["to", "one", "other"] {
             connection.call(&format!("DEL {key}"));
@@ -84,7 +74,7 @@ fn a_merge_of_one_pane_takes_as_long_with_100_panes_as_with_1() {
             connection.ok(&format!("CMS.INITBYDIM {key} 1000000 4 {window}"));
             connection.call(&format!("CMS.INCRBY {key} a 1"));
         }
-        least_seconds(&server, &mut connection, "CMS.MERGE to 2 one other")
+        least_seconds(&mut connection, "CMS.MERGE to 2 one other")
     };
     let (one, hundred) = (merge(1), merge(100));
     assert!(one > 0.0 && hundred < 4.0 * one, "{one} s, {hundred} s");

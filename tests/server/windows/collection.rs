@@ -43,8 +43,7 @@ fn lists_of_the_collection_of_streams_are_the_true_ones_on_all_copies() {
         set_ms(&replica, first + 1000 * u64::from(number));
         for (stream, events) in streams.iter().zip(&mut events) {
             if number == 0 {
-                let reply = connection.send(&reserve(stream.name, &create));
-                assert!(reply.is_ok(), "{reply}");
+                connection.send_ok(&reserve(stream.name, &create));
             }
             let pane = Pane {
                 number,
@@ -72,10 +71,7 @@ fn lists_of_the_collection_of_streams_are_the_true_ones_on_all_copies() {
     assert_eq!(dumps(&mut connection), expected);
     let mut recalls = Vec::new();
     for (stream, events) in streams.iter().zip(&events) {
-        let reply = connection.send(&["TOPK.LIST", stream.name]);
-        let list: Vec<_> = (reply.items().expect("a list").iter())
-            .map(|item| String::from_utf8_lossy(item.text().expect("an item")).into_owned())
-            .collect();
+        let list = connection.send(&["TOPK.LIST", stream.name]).strings();
         let recall = recall(&list, events);
         assert!(recall >= MIN_RECALL, "{}: {recall}", stream.name);
         recalls.push(recall);

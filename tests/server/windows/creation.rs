@@ -137,9 +137,8 @@ fn a_creation_is_replicated_with_the_panes_that_fill_the_window() {
 
 #[test]
 fn sketch_windows_disables_the_creation_only() {
-    let mut server = Options::new()
-        .module_arguments(&["sketch-windows", "no"])
-        .start();
+    let disabled = ["sketch-windows", "no"];
+    let mut server = Options::new().module_arguments(&disabled).start();
     let name = server.setting("sketch-windows");
     server.check(&format!("CONFIG GET {name}"), format!("*[${name} $no]"));
     for sketch in SKETCHES {
@@ -154,8 +153,7 @@ fn sketch_windows_disables_the_creation_only() {
         let mut connection = server.resp2();
         sketch.add(&mut connection, sketch.type_name, 5);
         let payload = connection.payload(sketch.type_name);
-        let reply = connection.send(&[b"RESTORE", &b"copy"[..], b"0", &payload, b"REPLACE"]);
-        assert!(reply.is_ok(), "{reply}");
+        assert!(connection.replace("copy", &payload).is_ok());
     }
     let mut primary = Server::start();
     server.replicate(&primary);
@@ -164,10 +162,8 @@ fn sketch_windows_disables_the_creation_only() {
     }
     primary.wait_for_replica(&server);
     for sketch in SKETCHES {
-        server.check(
-            &format!("TYPE {0}", sketch.type_name),
-            format!("+{0}", sketch.type_name),
-        );
+        let name = sketch.type_name;
+        server.check(&format!("TYPE {name}"), format!("+{name}"));
     }
     server.check(&format!("CONFIG SET {name} maybe"), "-...");
 }

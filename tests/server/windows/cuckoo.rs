@@ -1,8 +1,8 @@
 //! What CF commands do with the occurrences of items in a window.
 
 use super::filter::Filter;
-use crate::families::{Family, dump};
-use crate::support::resp::Reply;
+use crate::families::{Family, dump, numbers};
+use crate::support::resp::error;
 use crate::support::server::Server;
 
 #[test]
@@ -64,8 +64,7 @@ fn addnx_and_insertnx_do_not_refresh() {
 #[test]
 fn compact_frees_expired_slots_and_empty_sub_filters() {
     let mut filter = Filter::new("CF.RESERVE k 100 EXPANSION 2");
-    let items: Vec<String> = (0..2000).map(|item| item.to_string()).collect();
-    filter.call(&format!("CF.INSERT k ITEMS {}", items.join(" ")));
+    filter.call(&format!("CF.INSERT k ITEMS {}", numbers(0, 2000)));
     assert!(filter.field("CF.INFO k", "Number of filters") > 2);
     assert_eq!(filter.field("CF.INFO k", "Number of items inserted"), 2000);
     let bytes = |server: &Server| server.info_number("bf_cuckoo_window_bytes");
@@ -115,6 +114,6 @@ fn an_empty_filter_has_a_header_and_chunks() {
         (&header[1..], "Invalid header"),
     ] {
         let reply = family.load(&mut filter.connection, "new", 1, chunk);
-        assert_eq!(reply, Reply::Error(text.as_bytes().to_vec()));
+        assert_eq!(reply, error(text));
     }
 }

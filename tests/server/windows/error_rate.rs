@@ -1,7 +1,7 @@
 //! The word ERROR of CF.RESERVE with a window.
 
 use super::{LOG, SEED, dumps, logged_without_seeds, start};
-use crate::families::Family;
+use crate::families::{Family, numbers};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
@@ -24,7 +24,7 @@ fn an_invalid_rate_is_refused_as_that_of_a_bloom_filter() {
         let of_set = ["BF.RESERVE", "k", rate, "100", "WINDOW", "4000"];
         let of_multiset = ["CF.RESERVE", "k", "100", "WINDOW", "4000", "ERROR", rate];
         let reply = connection.send(&of_multiset);
-        assert!(matches!(reply, Reply::Error(_)), "{rate}: {reply}");
+        assert!(reply.is_error(), "{rate}: {reply}");
         assert_eq!(reply, connection.send(&of_set), "{rate}");
     }
     connection.check_all(&format!("
@@ -51,8 +51,8 @@ fn a_rate_above_the_maximum_is_reduced_to_it() {
     server.set_clock("1000000");
     let mut connection = server.resp2();
     let create = format!("CF.RESERVE k 100 BUCKETSIZE 4 WINDOW 4000 SEED {SEED} ERROR");
-    let [largest, above] =
-        ["0.25", "0.3"].map(|rate| dump_of(&mut connection, &format!("{create} {rate}")));
+    let mut dump_of = |rate: &str| dump_of(&mut connection, &format!("{create} {rate}"));
+    let [largest, above] = ["0.25", "0.3"].map(&mut dump_of);
     assert_eq!(largest, above);
     let line = "error rate 0.3 is above the maximum and was set to 0.25";
     assert!(server.log().contains(line), "{}", server.log());
@@ -77,35 +77,24 @@ fn copies_have_the_rate() {
     ] {
         connection.ok(&format!("CF.RESERVE {key} 100 {options} SEED {SEED}"));
     }
-    let creations = logged_without_seeds(&server);
-    let creations = creations
-        .iter()
-        .filter(|command| command.starts_with("CF.RESERVE"));
+    let mut creations = logged_without_seeds(&server);
+    creations.retain(|command| command.starts_with("CF.RESERVE"));
     let parameters = "BUCKETSIZE 2 MAXITERATIONS 20 EXPANSION 1 WINDOW 4000 PANES 4";
-    assert_eq!(
-        creations.collect::<Vec<_>>(),
-        [
-            &format!("CF.RESERVE default 100 {parameters}"),
-            &format!("CF.RESERVE equal 100 {parameters}"),
-            &format!("CF.RESERVE low 100 {parameters} ERROR 1e-4"),
-            &format!("CF.RESERVE capped 100 {parameters} ERROR 2.5e-1"),
-        ]
-    );
-    for key in ["default", "equal", "low", "capped"] {
+    let names = ["default", "equal", "low", "capped"];
+    let errors = ["", "", " ERROR 1e-4", " ERROR 2.5e-1"].into_iter();
+    let expected = names.into_iter().zip(errors);
+    let expected = expected.map(|(key, error)| format!("CF.RESERVE {key} 100 {parameters}{error}"));
+    assert_eq!(creations, expected.collect::<Vec<_>>());
+    for key in names {
         // Before the filter grows.
         connection.call(&format!("COPY {key} copy:{key}"));
         let mut chunks = server.resp2();
         family.copy_in_chunks(&mut connection, key, &mut chunks, &format!("chunks:{key}"));
     }
-    let keys: Vec<_> = ["", "copy:", "chunks:"]
-        .iter()
-        .flat_map(|prefix| {
-            ["default", "equal", "low", "capped"].map(|key| format!("{prefix}{key}"))
-        })
-        .collect();
-    let items: Vec<_> = (0..1000).map(|item| item.to_string()).collect();
+    let keys = ["", "copy:", "chunks:"].map(|prefix| names.map(|key| format!("{prefix}{key}")));
+    let keys = keys.concat();
     for key in &keys {
-        connection.call(&format!("CF.INSERT {key} ITEMS {}", items.join(" ")));
+        connection.call(&format!("CF.INSERT {key} ITEMS {}", numbers(0, 1000)));
     }
     let expected = dumps(&mut connection, &keys);
     let (first, copies) = expected.split_at(4);
@@ -140,8 +129,8 @@ fn a_full_filter_has_the_rate() {
         let create = "CF.RESERVE k 20000 BUCKETSIZE 4 EXPANSION 0 WINDOW 315360000000";
         connection.ok(&format!("{create} ERROR {rate} SEED {SEED}"));
         for first in (0..20_000).step_by(1000) {
-            let items: Vec<_> = (first..first + 1000).map(|item| item.to_string()).collect();
-            let reply = connection.call(&format!("CF.INSERT k ITEMS {}", items.join(" ")));
+            let items = numbers(first, 1000);
+            let reply = connection.call(&format!("CF.INSERT k ITEMS {items}"));
             assert_eq!(reply.integers(), [1; 1000]);
         }
         assert_eq!(found(&mut connection, 0..20_000), 20_000);
