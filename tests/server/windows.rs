@@ -157,9 +157,10 @@ fn set_ms(server: &Server, ms: u64) {
 /// The totals of the live panes.
 fn totals(connection: &mut Connection, key: &str) -> Vec<i64> {
     let reply = connection.call(&format!("SKETCH.WINDOW {key}"));
-    let totals = reply.field("items per pane").and_then(Reply::items);
-    let totals = totals.unwrap_or_else(|| panic!("{key}: {reply}"));
-    totals.iter().filter_map(Reply::integer).collect()
+    let totals = reply.field("items per pane");
+    totals
+        .unwrap_or_else(|| panic!("{key}: {reply}"))
+        .integers()
 }
 
 fn dumps(connection: &mut Connection, keys: &[String]) -> Vec<Reply> {

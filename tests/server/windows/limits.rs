@@ -69,8 +69,7 @@ impl Case {
         let reply = connection.call(&self.add);
         let (last, refused) = match reply.items() {
             Some(items) if self.by_item => {
-                let is_refused = |item: &&Reply| matches!(item, Reply::Error(_));
-                let refused = items.iter().filter(is_refused).count() as i64;
+                let refused = items.iter().filter(|item| item.is_error()).count() as i64;
                 (items.last().expect("an item").clone(), refused)
             }
             _ => (reply, self.items),

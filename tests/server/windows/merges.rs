@@ -3,7 +3,7 @@
 use super::{LOG, SEED, set_ms, start, totals};
 use crate::families::dump;
 use crate::support::main_thread::MainThread;
-use crate::support::resp::{Connection, error};
+use crate::support::resp::Connection;
 use crate::workload::words;
 
 #[test]
@@ -11,9 +11,8 @@ fn a_merge_of_windows_adds_panes_with_equal_numbers() {
     let (server, mut connection) = start(&[]).connected();
     for key in ["a", "b", "c"] {
         set_ms(&server, 1_000_000);
-        connection.run(&format!(
-            "CMS.INITBYDIM {key} 100 3 WINDOW 300 PANES 3 SEED {SEED}"
-        ));
+        let window = format!("WINDOW 300 PANES 3 SEED {SEED}");
+        connection.run(&format!("CMS.INITBYDIM {key} 100 3 {window}"));
     }
     for (at, key, by) in [
         (1_000_000, "a", 1),
@@ -43,8 +42,8 @@ fn a_merge_of_windows_adds_panes_with_equal_numbers() {
         ("x", "CMS: invalid weight value"),
         ("-1", "CMS: a sketch with a window cannot be decremented"),
     ] {
-        let reply = connection.call(&format!("CMS.MERGE c 2 c b WEIGHTS 1 {weight}"));
-        assert_eq!(reply, error(text));
+        let merge = format!("CMS.MERGE c 2 c b WEIGHTS 1 {weight}");
+        connection.check(&merge, format!("-{text}"));
     }
     assert_eq!(dump(&mut connection, "c"), before);
 }

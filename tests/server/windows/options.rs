@@ -3,7 +3,7 @@
 use super::{LOG, SKETCHES, Sketch, dumps, logged_commands, start};
 use crate::support::resp::{Reply, request};
 use crate::support::server::Options;
-use crate::workload::words;
+use crate::workload::{columns, words};
 
 const SEED: &str = "SEED 00112233445566778899aabbccddeeff";
 const MONTH: &str = "WINDOW 2592000000";
@@ -57,9 +57,10 @@ fn the_words_can_be_in_any_order() {
         // The creation is replicated in one order.
         let logged = logged_commands(&server);
         let expected = format!(" WINDOW 4000{}", orders(&words)[0]);
-        let is_creation =
-            |command: &&String| command.contains(sketch.type_name) && command.ends_with(&expected);
-        let creations = logged.iter().filter(is_creation).count();
+        let own = logged
+            .iter()
+            .filter(|command| command.contains(sketch.type_name));
+        let creations = own.filter(|command| command.ends_with(&expected)).count();
         assert_eq!(creations, keys.len() - first, "{expected}: {logged:#?}");
     }
     let before = dumps(&mut connection, &keys);
@@ -73,18 +74,12 @@ fn the_words_can_be_in_any_order() {
 #[test]
 fn other_options_can_be_between_the_words() {
     let (_server, mut connection) = start(&[]).connected();
-    for (create, words, before) in [
-        (
-            "CF.RESERVE KEY 1000",
-            vec!["PANES 4", "ERROR 0.01", SEED, "EXPANSION 2", "BUCKETSIZE 4"],
-            "EXPANSION 2 BUCKETSIZE 4 window 720000 error 0.01 panes 4",
-        ),
-        (
-            "BF.RESERVE KEY 0.01 1000",
-            vec!["PANES 4", SEED, "EXPANSION 4"],
-            "EXPANSION 4 window 720000 panes 4",
-        ),
+    for row in [
+        "CF.RESERVE KEY 1000 | EXPANSION 2 BUCKETSIZE 4 window 720000 error 0.01 panes 4 | PANES 4,ERROR 0.01,EXPANSION 2,BUCKETSIZE 4",
+        "BF.RESERVE KEY 0.01 1000 | EXPANSION 4 window 720000 panes 4 | PANES 4,EXPANSION 4",
     ] {
+        let [create, before, words] = columns(row);
+        let words: Vec<_> = words.split(',').chain([SEED]).collect();
         let orders = orders(&words);
         let mut keys = Vec::new();
         for order in orders {
@@ -101,10 +96,8 @@ fn other_options_can_be_between_the_words() {
         assert!(dumps.iter().all(|dump| *dump == dumps[0]), "{words:?}");
     }
     for create in ["CF.RESERVE k 1000", "BF.RESERVE k 0.01 1000"] {
-        for options in [
-            "PANES 4 WINDOW 720000",
-            "WINDOW 720000 PANES 4 EXPANSION 2 PANES 4",
-        ] {
+        let twice = "WINDOW 720000 PANES 4 EXPANSION 2 PANES 4";
+        for options in ["PANES 4 WINDOW 720000", twice] {
             connection.check(&format!("{create} {options}"), "-ERR...");
         }
         let incomplete = format!("{create} WINDOW 720000 EXPANSION 2 PANES");
@@ -217,9 +210,7 @@ fn sketch_window_describes_the_panes_of_a_month_and_of_an_hour() {
             let covered = reply.number("covered");
             let is_between = (ms..=ms + (ms / 12).max(1000)).contains(&covered);
             assert!(is_between, "{part}: {covered}");
-            let starts = reply.field("pane starts").and_then(Reply::items);
-            let starts = starts.expect("an array").iter();
-            let starts: Vec<_> = starts.filter_map(Reply::integer).collect();
+            let starts = reply.field("pane starts").expect("starts").integers();
             assert_eq!(starts[0], NOW - covered, "{part}");
             let ends = starts[1..].iter().copied().chain([NOW + 1000]);
             let lengths: Vec<_> = ends.zip(&starts).map(|(end, start)| end - start).collect();
@@ -254,18 +245,15 @@ fn an_append_only_file_with_events_of_any_age_fills_a_month() {
         server.kill();
         let directory = server.dir().join("appendonlydir");
         std::fs::remove_dir_all(directory).expect("a directory");
-        let log = lines
-            .iter()
-            .flat_map(|line| request(&words(line.trim_end())));
-        let log: Vec<u8> = log.collect();
+        let log = lines.iter().map(|line| request(&words(line.trim_end())));
+        let log: Vec<u8> = log.flatten().collect();
         std::fs::write(server.dir().join("appendonly.aof"), log).expect("a file");
         server.relaunch();
         let mut connection = server.resp2();
         for ms in ages.into_iter().filter(|&ms| ms > 0) {
             let reply = connection.call(&format!("SKETCH.WITHIN {ms} SKETCH.WINDOW k"));
-            let totals = reply.field("items per pane").and_then(Reply::items);
-            let totals = totals.expect("an array").iter().filter_map(Reply::integer);
-            let total = totals.sum::<i64>().unsigned_abs() as usize;
+            let totals = reply.field("items per pane").expect("totals").integers();
+            let total = totals.iter().sum::<i64>().unsigned_abs() as usize;
             let within = |ms| ages.iter().filter(|&&age| age <= ms).count();
             let counts = within(ms)..=within(ms + SECOND.max(ms / 12));
             assert!(counts.contains(&total), "{ms}: {total}");

@@ -40,12 +40,8 @@ fn the_user_needs_the_permission_for_the_command() {
     let server = Server::start();
     create(&server);
     let mut reader = user(&server, "~* +sketch.within +sketch.age +eval +multi +exec");
-    let script = [
-        "EVAL",
-        "return redis.pcall('SKETCH.WITHIN', '315360000000', 'CMS.QUERY', KEYS[1], 'a')",
-        "1",
-        "k",
-    ];
+    let script = "return redis.pcall('SKETCH.WITHIN', '315360000000', 'CMS.QUERY', KEYS[1], 'a')";
+    let script = ["EVAL", script, "1", "k"];
     reader.check(QUERY, denied("cms.query"));
     // Redis 8.0 checks the number of arguments before the permission.
     let short = reader.call("SKETCH.WITHIN 315360000000 cms.Query k");
@@ -61,19 +57,14 @@ fn the_user_needs_the_permission_for_the_command() {
     reader.check("EXEC", format!("*[{}]", denied("cms.query")));
     // Each refused command is in the log.
     let log = server.call("ACL LOG");
-    let entries = log.items().expect("entries");
-    let of = |command: &str| {
-        let entries = entries.iter();
-        let has = |entry: &&Reply| {
-            let text = |name| entry.field(name).and_then(Reply::text);
-            text("object") == Some(command.as_bytes())
-                && text("username") == Some(b"reader")
-                && text("reason") == Some(b"command")
-        };
-        entries.filter(has).count()
-    };
     for command in ["cms.query", "bf.exists", "cf.exists"] {
-        assert!(of(command) > 0, "{command}: {log}");
+        let mut entries = log.items().expect("entries").iter();
+        let is_logged = entries.any(|entry| {
+            let fields = ["object", "username", "reason"];
+            let texts = fields.map(|name| entry.field(name).expect(name).string());
+            texts == [command, "reader", "command"]
+        });
+        assert!(is_logged, "{command}: {log}");
     }
 
     server.call("ACL SETUSER reader +cms.query +bf.exists");
@@ -109,20 +100,21 @@ fn the_permission_is_that_for_the_key() {
     reader.check(QUERY, "-NOPERM...");
 }
 
+fn with_handler() -> Server {
+    Options::new()
+        .arguments(&["--loadmodule", c_modules::handler()])
+        .start()
+}
+
 /// Another module runs the command without a user.
 #[test]
 fn commands_without_a_user_are_not_checked() {
-    let server = Options::new()
-        .arguments(&["--loadmodule", c_modules::handler()])
-        .start();
+    let server = with_handler();
     create(&server);
     server.call("CMS.INCRBY k a 3");
     server.call(&format!("HANDLER.ON set {QUERY}"));
     server.call("SET x 1");
-    let replies = server.call("HANDLER.OFF");
-    let replies = replies.items().expect("replies");
-    let expected = Some(&b"*1\r\n:3\r\n"[..]);
-    assert_eq!(replies[0].text(), expected, "{}", replies[0]);
+    assert_eq!(server.call("HANDLER.OFF").strings()[0], "*1\r\n:3\r\n");
 }
 
 /// A function that runs the command in its arguments, also on a read-only replica.
@@ -133,16 +125,12 @@ const LIBRARY: &str = "#!lua name=callers\nredis.register_function{function_name
 /// of the command shows whether it has a user.
 #[test]
 fn other_modules_run_the_commands_in_scripts_and_transactions() {
-    let start = || {
-        let handler = ["--loadmodule", c_modules::handler()];
-        Options::new().arguments(&handler).start()
-    };
-    let (mut primary, mut replica) = (start(), start());
+    let (mut primary, mut replica) = (with_handler(), with_handler());
     create(&primary);
     primary.call("BF.ADD bf a");
     primary.call("CMS.INCRBY k a 3");
     let loaded = primary.resp2().send(&["FUNCTION", "LOAD", LIBRARY]);
-    assert_eq!(loaded.text(), Some(&b"callers"[..]), "{loaded}");
+    assert_eq!(loaded.string(), "callers");
     replica.replicate(&primary);
     run_in_every_caller(&mut primary);
     run_in_every_caller(&mut replica);
@@ -167,7 +155,7 @@ fn run_in_every_caller(server: &mut Server) {
             let replies = reply.items().unwrap_or_else(|| panic!("{call}: {reply}"));
             // Inside of MULTI, the flag K is not allowed.
             let in_multi = &replies[0];
-            let is_error = flags.contains('K') && matches!(in_multi, Reply::Error(_));
+            let is_error = flags.contains('K') && in_multi.is_error();
             assert!(is_expected(in_multi) || is_error, "{call}: {reply}");
             let words: Vec<_> = call.split(' ').collect();
             for caller in [
@@ -175,7 +163,7 @@ fn run_in_every_caller(server: &mut Server) {
                 ["FCALL", "run", "0"],
             ] {
                 let reply = connection.send(&[&caller, &words[..]].concat());
-                let is_error = flags.contains('K') && matches!(reply, Reply::Error(_));
+                let is_error = flags.contains('K') && reply.is_error();
                 let is_right = is_expected(&reply) || is_error;
                 assert!(is_right, "{call} in {caller:?}: {reply}");
             }
@@ -184,28 +172,19 @@ fn run_in_every_caller(server: &mut Server) {
 }
 
 /// Kinds in which RedisModule_Call with the flag C runs the command as the user of the client.
-const OF_CLIENT: &[&str] = &[
-    "command",
-    "scan",
-    "notification",
-    "reply",
-    "timeout",
-    "keys",
-];
+const OF_CLIENT: &str = "command scan notification reply timeout keys";
 
 /// Other modules run the commands in every context after every other, as a client that may not read the data. Without the flag C
 /// the command has no user.
 fn run_in_every_context(server: &mut Server, sender: Option<&Server>) {
     server.call("ACL SETUSER reader reset on nopass ~* +@all -cms.query -bf.exists");
     let kinds = contexts::kinds(server, sender.is_some());
-    let has_all = OF_CLIENT
-        .iter()
-        .all(|kind| kinds.iter().any(|other| other == kind));
-    assert!(has_all);
-    let connect = |server: &Server| {
+    let is_kind = |kind: &str| kinds.iter().any(|other| other == kind);
+    assert!(OF_CLIENT.split(' ').all(is_kind), "{kinds:?}");
+    let mut run = |(kind, flags): (&str, &str), command: &str| {
         let mut connection = server.resp2();
         connection.call("AUTH reader x");
-        connection
+        contexts::run(server, sender, connection, (kind, flags), command)
     };
     let sample = Sample::of_run();
     for (number, first) in kinds.iter().enumerate() {
@@ -217,21 +196,15 @@ fn run_in_every_context(server: &mut Server, sender: Option<&Server>) {
                 (QUERY, "*1\\r\\n:3\\r\\n"),
                 ("SKETCH.AGE {k}bf b", "*1\\r\\n$-1\\r\\n"),
             ] {
-                let connection = connect(server);
-                let _open = contexts::run(server, sender, connection, (first, ""), "EXISTS x");
-                let connection = connect(server);
-                let (reply, _open) =
-                    contexts::run(server, sender, connection, (second, ""), command);
-                assert_eq!(reply, expected, "{command}: {first}, then {second}");
-                let connection = connect(server);
-                let (reply, _open) =
-                    contexts::run(server, sender, connection, (second, "C"), command);
+                let _open = run((first, ""), "EXISTS x");
+                let (reply, _open) = run((second, ""), command);
+                let what = format!("{command}: {first}, then {second}");
+                assert_eq!(reply, expected, "{what}");
+                let (reply, _open) = run((second, "C"), command);
                 let is_denied = reply == "refused" || reply.starts_with("-NOPERM");
-                let may_read = !OF_CLIENT.contains(&second.as_str()) && reply == expected;
-                assert!(
-                    is_denied || may_read,
-                    "{command}: {first}, then {second} as a user: {reply}"
-                );
+                let is_of_client = OF_CLIENT.split(' ').any(|kind| kind == second);
+                let may_read = !is_of_client && reply == expected;
+                assert!(is_denied || may_read, "{what} as a user: {reply}");
             }
         }
     }
@@ -255,14 +228,12 @@ fn other_modules_run_the_commands_in_every_context_of_a_cluster() {
     let mut node = contexts::options().cluster().start();
     let sender = contexts::options().cluster().start();
     node.ok("CLUSTER ADDSLOTSRANGE 0 16383");
-    sender.ok(&format!(
-        "CLUSTER MEET 127.0.0.1 {} {}",
-        node.port(),
-        node.bus_port()
-    ));
+    let (port, bus_port) = (node.port(), node.bus_port());
+    sender.ok(&format!("CLUSTER MEET 127.0.0.1 {port} {bus_port}"));
     node.wait_until("the cluster", |node| {
-        let info = node.call("CLUSTER INFO");
-        String::from_utf8_lossy(info.text().unwrap_or_default()).contains("cluster_state:ok")
+        node.call("CLUSTER INFO")
+            .to_string()
+            .contains("cluster_state:ok")
     });
     create(&node);
     contexts::prepare(&node);
@@ -287,16 +258,12 @@ fn commands_can_run_while_the_user_is_looked_up() {
         ] {
             let mut run = vec!["CONTEXTS.RUN", contexts::KEY, "unnamed", ""];
             run.extend(command.split(' '));
-            let started = server.resp2().send(&run);
-            assert!(started.is_ok(), "{started}");
+            server.resp2().send_ok(&run);
             let read_reply = server.resp2().call(read).to_string();
             let got = contexts::wait_for_reply(&mut server, command);
             assert_eq!(got.split("\\r").next(), Some(reply), "{read}, {command}");
-            assert_eq!(
-                read_reply == missing,
-                deletes,
-                "{read}, {command}: {read_reply}"
-            );
+            let is_missing = read_reply == missing;
+            assert_eq!(is_missing, deletes, "{read}, {command}: {read_reply}");
         }
         server.call(&with_window("BF.RESERVE bf 0.01 10", WINDOW));
         server.call("BF.ADD bf a");

@@ -16,9 +16,8 @@ pub fn readers(by: Parts) -> BTreeSet<String> {
     let families = roughly::MODULE.families.iter();
     let commands = families.flat_map(|family| family.commands);
     let readers = commands.filter(|command| command.handler.parts >= by);
-    readers
-        .map(|command| command.name.to_str().expect("ASCII").to_owned())
-        .collect()
+    let names = readers.map(|command| command.name.to_str().expect("ASCII"));
+    names.map(str::to_owned).collect()
 }
 
 /// A call of each of them on KEY, with arguments that the keys of the tests accept.
@@ -31,10 +30,9 @@ pub fn calls(by: Parts) -> Vec<String> {
         "tdigest.trimmed_mean" => "0.1 0.9",
         _ => "1 2 3 4 5 6 7 8 9",
     };
-    let mut calls: Vec<_> = readers(by)
-        .iter()
-        .map(|name| format!("{name} KEY {}", arguments(name)).trim().to_owned())
-        .collect();
+    let calls = readers(by).into_iter();
+    let calls = calls.map(|name| format!("{name} KEY {}", arguments(&name)));
+    let mut calls: Vec<_> = calls.map(|call| call.trim().to_owned()).collect();
     calls.push("TOPK.LIST KEY WITHCOUNT".to_owned());
     calls
 }
@@ -62,7 +60,7 @@ pub fn error_of(call: &str, family: &Family) -> Option<&'static str> {
 pub fn check_error(reply: &Reply, expected: Option<&str>, what: &str) {
     match expected {
         Some(text) => assert_eq!(*reply, error(text), "{what}"),
-        None => assert!(!matches!(reply, Reply::Error(_)), "{what}: {reply}"),
+        None => assert!(!reply.is_error(), "{what}: {reply}"),
     }
 }
 
@@ -150,11 +148,9 @@ fn a_part_begins_with_the_pane_of_its_start() {
                 match &reply {
                     Reply::Integer(count) => *count != 0,
                     Reply::Array(counts) => counts[0] != Reply::Integer(0),
-                    Reply::Bulk(smallest) => {
-                        let smallest = String::from_utf8_lossy(smallest);
-                        smallest
-                            .parse::<f64>()
-                            .is_ok_and(|smallest| item as f64 >= smallest)
+                    Reply::Bulk(_) => {
+                        let smallest = reply.string().parse::<f64>();
+                        smallest.is_ok_and(|smallest| item as f64 >= smallest)
                     }
                     _ => panic!("{command}: {reply}"),
                 }
@@ -209,10 +205,8 @@ fn parts_of_a_list_have_the_items_of_their_panes() {
     assert!(has_both, "{both}");
     // Each read of another part replaces the list that the last one has kept.
     assert_eq!(list(&mut connection, 100), recent);
-    connection.check(
-        "SKETCH.WITHIN 100 TOPK.QUERY k a b c often",
-        "*[:1 :1 :0 :0]",
-    );
+    let query = "SKETCH.WITHIN 100 TOPK.QUERY k a b c often";
+    connection.check(query, "*[:1 :1 :0 :0]");
 }
 
 /// A shorter part than the newest pane would be read as that pane and the one before it.
@@ -249,7 +243,7 @@ fn a_part_is_at_least_as_long_as_a_pane() {
                     }
                     for ms in [pane_ms, pane_ms + 1] {
                         let reply = within(&mut connection, ms, &command);
-                        assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+                        assert!(!reply.is_error(), "{command}: {reply}");
                     }
                     let missing = call.replace("key", "missing");
                     let expected = connection.call(&missing);
@@ -352,18 +346,14 @@ fn calls_are_counted_by_family() {
     }
     // Filters have no periods in the past.
     for (command, calls) in [
-        (
-            "within",
-            [Some(0), Some(0), Some(2), Some(0), Some(1), Some(1)],
-        ),
-        ("between", [None, None, Some(2), Some(0), Some(1), Some(1)]),
-        ("series", [None, None, Some(0), Some(1), Some(0), Some(0)]),
+        ("within", "0 0 2 0 1 1"),
+        ("between", "none none 2 0 1 1"),
+        ("series", "none none 0 1 0 0"),
     ] {
         let families = ["bloom", "cuckoo", "cms", "topk", "tdigest", "sketch"];
         let field = |family| server.info(&format!("bf_{command}_calls_{family}"));
-        let found =
-            families.map(|family| field(family).map(|calls| calls.parse().expect("a number")));
-        assert_eq!(found, calls, "{command}");
+        let found = families.map(|family| field(family).unwrap_or("none".to_owned()));
+        assert_eq!(found.join(" "), calls, "{command}");
     }
 }
 
@@ -376,13 +366,11 @@ fn scripts_functions_and_transactions_read_parts() {
     connection.call("CMS.INCRBY k a 3");
     set_ms(&server, 1_000_500);
     connection.call("CMS.INCRBY k a 4");
+    let series = "SKETCH.SERIES 1000000 1000200 1000";
     for (part, expected) in [
         ("SKETCH.WITHIN 100", "*[:4]"),
         ("SKETCH.BETWEEN - 1000200", "*[:3]"),
-        (
-            "SKETCH.SERIES 1000000 1000200 1000",
-            "*[*[:1000000 :200 *[:3]]]",
-        ),
+        (series, "*[*[:1000000 :200 *[:3]]]"),
     ] {
         let arguments = part.replace(' ', "', '");
         let code = format!("return redis.call('{arguments}', 'CMS.QUERY', KEYS[1], 'a')");
@@ -425,10 +413,8 @@ fn replicas_read_parts_with_their_clocks() {
         (&replica, 450, 4),
         (&replica, 551, 7),
     ] {
-        server.check(
-            &format!("SKETCH.WITHIN {ms} CMS.QUERY k a"),
-            format!("*[:{count}]"),
-        );
+        let query = format!("SKETCH.WITHIN {ms} CMS.QUERY k a");
+        server.check(&query, format!("*[:{count}]"));
     }
     for (server, times, count) in [
         (&primary, "-450 -350", 3),
@@ -437,16 +423,12 @@ fn replicas_read_parts_with_their_clocks() {
         (&replica, "1000000 1000100", 3),
         (&replica, "-100 +", 4),
     ] {
-        server.check(
-            &format!("SKETCH.BETWEEN {times} CMS.QUERY k a"),
-            format!("*[:{count}]"),
-        );
+        let query = format!("SKETCH.BETWEEN {times} CMS.QUERY k a");
+        server.check(&query, format!("*[:{count}]"));
         let series = server.call(&format!("SKETCH.SERIES {times} 100 CMS.QUERY k a"));
         let rows = series.items().expect("rows").iter();
-        let sum: i64 = rows
-            .map(|row| row.items().expect("a row")[2].integers()[0])
-            .sum();
-        assert_eq!(sum, count, "{times}");
+        let counts = rows.map(|row| row.items().expect("a row")[2].integers()[0]);
+        assert_eq!(counts.sum::<i64>(), count, "{times}");
     }
     primary.check("SKETCH.AGE b a", "*[:0]");
     replica.check("SKETCH.AGE b a", "*[:50]");
