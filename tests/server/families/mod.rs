@@ -532,9 +532,14 @@ const fn with_command<const LEN: usize>(
     all
 }
 
-/// The DUMP of a key without its last ten bytes, which depend on the server.
+/// The DUMP of a key without the footer.
 pub fn dump(connection: &mut Connection, key: &str) -> Reply {
-    match connection.send(&["DUMP", key]) {
+    without_footer(connection.send(&["DUMP", key]))
+}
+
+/// A reply to DUMP without its last ten bytes, which depend on the server.
+pub fn without_footer(reply: Reply) -> Reply {
+    match reply {
         Reply::Bulk(mut payload) => {
             payload.truncate(payload.len().saturating_sub(10));
             Reply::Bulk(payload)

@@ -1,33 +1,20 @@
 //! Refused memory in what is not a command of the module: RESTORE, COPY, DUMP, saves, AOF rewrites, settings and loading.
 
 use super::injector::{Refused, Requests};
-use super::states::states;
+use super::states::{State, states};
 use crate::families::{FAMILIES, dump, one_per_family};
 use crate::support::resp::{Connection, Reply};
 use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 
 fn start() -> (Server, Connection) {
-    let server = Options::new().debug_module().start();
-    let connection = server.resp2();
-    (server, connection)
+    Options::new().debug_module().start().connected()
 }
 
 /// Runs a command with refused memory.
-fn with_faults(
-    connection: &mut Connection,
-    faults: Refused,
-    command: &[&[u8]],
-) -> (Reply, Requests) {
-    connection.send(&faults.command());
-    let reply = connection.send(command);
-    let requests = Requests::of(&connection.send(&Refused::NONE.command()));
-    (reply, requests)
-}
-
-/// All ways to refuse memory to a command with this many requests.
-fn faults(count: u64) -> impl Iterator<Item = Refused> {
-    (1..=count).flat_map(|position| [Refused::one(position), Refused::all_from(position)])
+fn with_faults(client: &mut Connection, faults: Refused, command: &[&[u8]]) -> (Reply, Requests) {
+    client.send(&faults.command());
+    (client.send(command), Requests::end(client))
 }
 
 /// RESTORE and COPY either create an equal key or none. A refusal leaves no memory behind.
@@ -37,23 +24,20 @@ fn keys_are_loaded_and_copied_completely_or_not_at_all() {
     let mut runs = 0;
     for family in Sample::of_run().one_in(2).of(FAMILIES) {
         let states = states(&server, &mut connection, family);
-        for (name, payload) in states
-            .iter()
-            .filter_map(|state| Some((&state.name, state.payload.as_ref()?)))
-        {
+        for State { name, payload, .. } in &states {
+            let Some(payload) = payload else { continue };
             let restore = [&b"RESTORE"[..], b"new", b"0", payload];
             let copy = [&b"COPY"[..], b"key", b"new"];
-            connection.send(&[&b"RESTORE"[..], b"key", b"0", payload]);
+            connection.restore("key", payload);
             let expected = dump(&mut connection, "key");
             let bytes = family.info(&server, "bytes");
             for command in [&restore[..], &copy] {
-                let what = String::from_utf8_lossy(command[0]);
-                let what = format!("{}, {name}: {what}", family.name);
+                let what = format!("{}, {name}: {}", family.name, command[0].escape_ascii());
                 let (reply, requests) = with_faults(&mut connection, Refused::NONE, command);
                 let is_accepted = reply.is_ok() || reply == Reply::Integer(1);
                 assert!(is_accepted, "{what}: {reply}");
                 connection.call("DEL new");
-                for fault in faults(requests.count) {
+                for fault in Refused::each(requests.count) {
                     runs += 1;
                     let (reply, requests) = with_faults(&mut connection, fault, command);
                     let what = format!("{what}, {fault:?}: {reply}");
@@ -88,13 +72,13 @@ fn a_save_requests_no_memory() {
                 continue;
             };
             let key = format!("{}{index}", family.name);
-            connection.send(&[&b"RESTORE"[..], key.as_bytes(), b"0", payload]);
+            connection.restore(&key, payload);
             for command in ["DUMP KEY", "DEBUG DIGEST-VALUE KEY", "MEMORY USAGE KEY"] {
                 let command = command.replace("KEY", &key);
                 let command: Vec<_> = command.split(' ').map(str::as_bytes).collect();
                 let faults = Refused::all_from(1);
                 let (reply, requests) = with_faults(&mut connection, faults, &command);
-                assert!(!matches!(reply, Reply::Error(_)), "{key}: {reply}");
+                assert!(!reply.is_error(), "{key}: {reply}");
                 assert_eq!(requests.count, 0, "{key}");
             }
             let (reply, requests) = with_faults(&mut connection, Refused::all_from(1), &[b"SAVE"]);
@@ -123,7 +107,7 @@ fn an_aof_is_rewritten_completely_or_not_at_all() {
     let digest = |connection: &mut Connection| connection.call("DEBUG DIGEST");
     let expected = digest(&mut connection);
     let mut outcomes = [0, 0];
-    for fault in faults(MAX_REWRITE_REQUESTS) {
+    for fault in Refused::each(MAX_REWRITE_REQUESTS) {
         connection.send(&fault.command());
         let rewritten = server.rewrite_aof();
         connection.send(&Refused::NONE.command());
@@ -140,15 +124,14 @@ fn an_aof_is_rewritten_completely_or_not_at_all() {
 #[test]
 fn loading_and_settings_request_no_memory() {
     let (server, mut connection) = start();
-    let loading = Requests::of(&connection.send(&Refused::NONE.command()));
-    assert_eq!(loading.count, 0);
+    assert_eq!(Requests::end(&mut connection).count, 0);
     for setting in one_per_family().flat_map(|family| family.settings) {
         let name = server.setting(setting.name);
         for value in [setting.other, setting.default, setting.invalid] {
             let set = ["CONFIG", "SET", &name, value].map(str::as_bytes);
             let (reply, requests) = with_faults(&mut connection, Refused::all_from(1), &set);
-            let found = reply.is_ok();
-            assert_eq!(found, value != setting.invalid, "{name} {value}: {reply}");
+            let is_valid = value != setting.invalid;
+            assert_eq!(reply.is_ok(), is_valid, "{name} {value}: {reply}");
             assert_eq!(requests.count, 0, "{name}");
         }
     }

@@ -5,6 +5,7 @@ use crate::families::valkey_bloom::load_payload;
 use crate::families::{Family, SKETCH_USES, numbers};
 use crate::support::resp::Connection;
 use crate::workload::{Command, words};
+use std::collections::HashSet;
 
 /// Items of a command at most.
 const MAX_ITEMS: u32 = 40;
@@ -25,10 +26,8 @@ pub fn commands(connection: &mut Connection, family: &Family) -> Vec<Command> {
         (&[family.change.0], "KEY"),
         (family.creations, "KEY"),
     ] {
-        texts.extend(list.iter().map(|text| {
-            let text = shortened(&text.replace("NEW", "new"), MAX_ITEMS);
-            with_key(&text, key)
-        }));
+        let shortened = |text: &&str| shortened(&text.replace("NEW", "new"), MAX_ITEMS);
+        texts.extend(list.iter().map(|text| with_key(&shortened(text), key)));
     }
     for text in family.sizes {
         texts.extend(SIZES.map(|size| with_key(&text.replace('*', size), "K")));
@@ -42,10 +41,7 @@ pub fn commands(connection: &mut Connection, family: &Family) -> Vec<Command> {
         let count = (growth.items as u32).min(MAX_ITEMS);
         let (head, items) = growth.command.rsplit_once(' ').expect("items");
         let items = match items {
-            "PAIRS" => {
-                let pairs = (7000..7000 + count).map(|item| format!("{item} 2"));
-                pairs.collect::<Vec<_>>().join(" ")
-            }
+            "PAIRS" => numbers(7000, count).replace(' ', " 2 ") + " 2",
             _ => numbers(7000, count),
         };
         texts.push(format!("{head} {items}"));
@@ -68,33 +64,26 @@ pub fn commands(connection: &mut Connection, family: &Family) -> Vec<Command> {
     // Chunks of the source.
     let chunks = family.chunks(connection, "SOURCE");
     for (iterator, chunk) in chunks.into_iter().take(3) {
-        let mut command = words(&format!("{} KEY {iterator}", family.command("LOADCHUNK")));
-        command.push(chunk);
-        commands.push(command);
+        let head = format!("{} KEY {iterator}", family.command("LOADCHUNK"));
+        commands.push([words(&head), vec![chunk]].concat());
     }
     if family.name == "bloomfltr" {
-        let mut command = words("BF.LOAD KEY");
-        command.push(load_payload(connection, "SOURCE"));
-        commands.push(command);
+        let payload = load_payload(connection, "SOURCE");
+        commands.push([words("BF.LOAD KEY"), vec![payload]].concat());
     }
-    let mut unique: Vec<Command> = Vec::new();
-    for command in commands {
-        if !unique.contains(&command) {
-            unique.push(command);
-        }
-    }
-    unique
+    let mut seen = HashSet::new();
+    commands.retain(|command| seen.insert(command.clone()));
+    commands
 }
 
 /// The command with the placeholder KEY instead of `key`.
 fn with_key(text: &str, key: &str) -> String {
-    let arguments = text.split(' ').enumerate();
-    let arguments: Vec<_> = arguments
-        .map(|(index, argument)| match argument == key && index > 0 {
-            true => "KEY",
-            false => argument,
-        })
-        .collect();
+    let mut arguments: Vec<_> = text.split(' ').collect();
+    for argument in &mut arguments[1..] {
+        if *argument == key {
+            *argument = "KEY";
+        }
+    }
     arguments.join(" ")
 }
 
@@ -118,15 +107,11 @@ pub fn accepted(command: &Command, refused: &[bool]) -> Command {
         None if is_limited => 3,
         None => 2,
     };
-    let width = match is_limited || command[0].ends_with(b"INCRBY") {
-        true => 2,
-        false => 1,
-    };
+    let width = 1 + usize::from(is_limited || command[0].ends_with(b"INCRBY"));
     let (head, items) = command.split_at(first);
     let refused = refused.iter().chain(std::iter::repeat(&true));
     let kept = items.chunks(width).zip(refused);
-    let kept = kept
-        .filter(|(_, refused)| !**refused)
-        .flat_map(|(item, _)| item);
+    let kept = kept.filter(|(_, refused)| !**refused);
+    let kept = kept.flat_map(|(item, _)| item);
     head.iter().chain(kept).cloned().collect()
 }

@@ -1,6 +1,6 @@
 //! `ROUGHLY.FAULT`: counts requests for memory, and refuses some.
 
-use crate::support::resp::Reply;
+use crate::support::resp::{Connection, Reply};
 use crate::workload::{Command, words};
 
 /// The requests to refuse: from the first to the second number.
@@ -18,6 +18,11 @@ impl Refused {
     /// All requests from number `position` on.
     pub fn all_from(position: u64) -> Self {
         Self(position, i64::MAX as u64)
+    }
+
+    /// All ways to refuse memory to a command with this many requests.
+    pub fn each(count: u64) -> impl Iterator<Item = Self> {
+        (1..=count).flat_map(|position| [Self::one(position), Self::all_from(position)])
     }
 
     /// The command that begins to count and to refuse.
@@ -38,20 +43,15 @@ pub struct Requests {
 }
 
 impl Requests {
+    /// Refuses nothing from now on. Returns what happened until now.
+    pub fn end(connection: &mut Connection) -> Self {
+        Self::of(&connection.send(&Refused::NONE.command()))
+    }
+
     /// The reply to `ROUGHLY.FAULT`.
     pub fn of(reply: &Reply) -> Self {
-        let Some(
-            [
-                Reply::Integer(count),
-                Reply::Integer(refused),
-                Reply::Integer(largest),
-            ],
-        ) = reply.items()
-        else {
-            panic!("ROUGHLY.FAULT: {reply}");
-        };
-        let [count, refused, largest_other] =
-            [count, refused, largest].map(|number| number.unsigned_abs());
+        let numbers: [i64; 3] = reply.integers().try_into().expect("three numbers");
+        let [count, refused, largest_other] = numbers.map(i64::unsigned_abs);
         Self {
             count,
             refused,

@@ -48,10 +48,8 @@ pub fn states(server: &Server, connection: &mut Connection, family: &'static Fam
     };
     let (missing, _) = payload("missing", &[]);
     let (built, bytes) = payload("built", family.build);
-    let creation = family
-        .creations
-        .iter()
-        .find(|command| !command.contains("SOURCE"));
+    let mut creations = family.creations.iter();
+    let creation = creations.find(|command| !command.contains("SOURCE"));
     let (created, _) = payload("created", &[creation.expect("a creation")]);
     let deleted = match family.name {
         "cf" => "CF.RESERVE KEY 16 EXPANSION 1",
@@ -91,15 +89,12 @@ pub fn states(server: &Server, connection: &mut Connection, family: &'static Fam
     }
     // Reads fill a cache in these types.
     if family.memory.after_reads == crate::families::Usage::AtMost {
-        let read: Vec<_> = states
-            .iter()
-            .filter(|state| state.payload.is_some() && state.max_key_bytes == 0)
-            .map(|state| State {
-                name: format!("{}, read", state.name),
-                reads: family.reads,
-                ..state.clone()
-            })
-            .collect();
+        let mut read = states.clone();
+        read.retain(|state| state.payload.is_some() && state.max_key_bytes == 0);
+        for state in &mut read {
+            state.name += ", read";
+            state.reads = family.reads;
+        }
         states.extend(read);
     }
     connection.call("FLUSHALL SYNC");
@@ -141,19 +136,15 @@ fn about_to_grow(
         let mut found = 0;
         for item in 0..MAX_ITEMS {
             let before = taken(connection);
-            let items = match growth.command.ends_with("PAIRS") {
-                true => format!("{} 1", item + 1000),
-                false => (item + 1000).to_string(),
-            };
-            let (head, _) = growth.command.rsplit_once(' ').expect("items");
+            let (head, items) = growth.command.rsplit_once(' ').expect("items");
+            let count = if items == "PAIRS" { " 1" } else { "" };
             let command = on_key(head, "key");
-            connection.call(&format!("{command} {items}"));
+            connection.call(&format!("{command} {}{count}", item + 1000));
             let grown = family.info(server, "bytes");
             if grown > bytes {
                 bytes = grown;
-                let payload = before;
-                if !states.iter().any(|state| state.payload == payload) {
-                    states.push(state(&format!("about to grow at item {item}"), payload));
+                if !states.iter().any(|state| state.payload == before) {
+                    states.push(state(&format!("about to grow at item {item}"), before));
                 }
                 found += 1;
                 if found == 2 {

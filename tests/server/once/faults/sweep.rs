@@ -4,7 +4,7 @@ use super::cases::{accepted, commands, on};
 use super::documented::Documented;
 use super::injector::{Refused, Requests};
 use super::states::{State, states};
-use crate::families::{FAMILIES, Family, SKETCH_COMMANDS};
+use crate::families::{FAMILIES, Family, SKETCH_COMMANDS, without_footer};
 use crate::support::resp::{Connection, Reply, request};
 use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
@@ -87,25 +87,20 @@ struct Counters {
 
 impl Counters {
     fn of(connection: &mut Connection) -> Self {
-        let reply = connection.call("INFO bf_stats");
-        let info = String::from_utf8_lossy(reply.text().expect("a text")).into_owned();
+        let info = connection.call("INFO bf_stats").string();
         let field = |name: &str| {
-            let mut lines = info.lines();
-            let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-            let value = value.and_then(|value| value.parse::<i64>().ok());
+            let value = |line: &str| line.strip_prefix(name)?.strip_prefix(':')?.parse().ok();
+            let value: Option<i64> = info.lines().find_map(value);
             value.unwrap_or_else(|| panic!("no {name} in {info}"))
         };
         // A command can create a key of another type of the family.
-        let sum = |name: &str| {
-            let prefixes = FAMILIES.iter().map(|family| family.info_prefix);
-            prefixes
-                .map(|prefix| field(&format!("{prefix}{name}")))
-                .sum()
+        let sum = |name: &str| -> i64 {
+            let own = |family: &Family| field(&format!("{}{name}", family.info_prefix));
+            FAMILIES.iter().map(own).sum()
         };
-        Self {
-            values: (sum("keys"), sum("bytes")),
-            errors: field("bf_internal_errors"),
-        }
+        let values = (sum("keys"), sum("bytes"));
+        let errors = field("bf_internal_errors");
+        Self { values, errors }
     }
 }
 
@@ -213,8 +208,7 @@ impl Sweep {
         let usage = words(&format!("MEMORY USAGE {name}"));
         let usage = self.connection.send(&usage).integer().expect("a size");
         self.overhead = usage - Counters::of(&mut self.connection).values.1;
-        let source = self.connection.call(&format!("DUMP {name}"));
-        self.source = source.text().expect("a payload").to_vec();
+        self.source = self.connection.payload(name);
         self.connection.call("FLUSHALL SYNC");
         (self.existing, self.usage) = (0, 0);
         self.advanced.clear();
@@ -237,10 +231,10 @@ impl Sweep {
     fn sweep(&mut self, state: &State, command: &Command, text: &str) {
         let plain = self.outcomes(state, command, &[Refused::NONE, Refused::NONE]);
         let [success, again] = &plain[..] else {
-            unreachable!("two runs");
+            unreachable!("two runs")
         };
         let name = String::from_utf8_lossy(&command[0]).to_lowercase();
-        if !matches!(success.reply, Reply::Error(_)) {
+        if !success.reply.is_error() {
             self.succeeded.insert(name);
         }
         // A seed is random.
@@ -254,9 +248,7 @@ impl Sweep {
             self.largest_other = (other, text.to_owned());
         }
         self.positions += count;
-        let faults: Vec<_> = (1..=count)
-            .flat_map(|position| [Refused::one(position), Refused::all_from(position)])
-            .collect();
+        let faults: Vec<_> = Refused::each(count).collect();
         let mut partial: Vec<(Refused, Outcome, Vec<bool>)> = Vec::new();
         for faults in faults.chunks(BATCH) {
             let outcomes = self.outcomes(state, command, faults);
@@ -302,19 +294,15 @@ impl Sweep {
         }
         // Other items may be false positives.
         if is_random && let Some(items) = outcome.reply.items() {
-            let mut items = items.iter();
-            let is_allowed =
-                |item| matches!(item, &Reply::Integer(_)) || self.documented.has(command, item);
-            return match items.all(is_allowed) {
-                true => Ok(None),
-                false => Err("another reply"),
-            };
+            let documented = &mut self.documented;
+            let mut others = items.iter().filter(|item| item.integer().is_none());
+            let are_allowed = others.all(|item| documented.has(command, item));
+            return are_allowed.then_some(None).ok_or("another reply");
         }
         if outcome.reply == success.reply {
-            return match outcome.after == success.after || is_random {
-                true => Ok(None),
-                false => Err("the reply of the successful command, and another key"),
-            };
+            let is_same = outcome.after == success.after || is_random;
+            let why = "the reply of the successful command, and another key";
+            return is_same.then_some(None).ok_or(why);
         }
         if let Reply::Error(_) = outcome.reply {
             if !self.documented.has(command, &outcome.reply) {
@@ -369,16 +357,14 @@ impl Sweep {
             let [key, copy, source] = names(number);
             let mut send = |command: &Command| requests.extend(request(command));
             if let Some(payload) = &state.payload {
-                let restore = [&b"RESTORE"[..], key.as_bytes(), b"0", payload];
-                send(&restore.map(<[u8]>::to_vec).to_vec());
+                send(&restore(&key, payload));
             }
             for read in state.reads {
                 send(&words(&read.replace("KEY", &key)));
             }
             send(&words(&format!("DUMP {key}")));
             if has_source {
-                let restore = [&b"RESTORE"[..], source.as_bytes(), b"0", &self.source];
-                send(&restore.map(<[u8]>::to_vec).to_vec());
+                send(&restore(&source, &self.source));
             }
             send(&fault.command());
             send(&on(command, &key, &source));
@@ -398,17 +384,11 @@ impl Sweep {
         self.connection.write_raw(&requests).expect("a connection");
         self.keys += faults.len() as u64;
         self.runs += faults.len() as u64;
-        let last = format!(
-            "{}, {}, faults {faults:?}",
-            state.name,
-            describe(self.family, state, command)
-        );
+        let last = describe(self.family, state, command);
+        let last = format!("{last}, faults {faults:?}");
         let (server, connection) = (&self.server, &mut self.connection);
-        let mut read = || {
-            connection
-                .read()
-                .unwrap_or_else(|error| panic!("{last}: {error}\n{}", server.log_tail()))
-        };
+        let ended = |error: std::io::Error| panic!("{last}: {error}\n{}", server.log_tail());
+        let mut read = || connection.read().unwrap_or_else(ended);
         let mut outcomes = Vec::new();
         for _ in faults {
             if state.payload.is_some() {
@@ -473,22 +453,19 @@ impl Sweep {
 
     /// Compares the keys with those of the replica and of the AOF.
     fn compare(&mut self, state: &State) {
-        let digest = |connection: &mut Connection| connection.call("DEBUG DIGEST");
         self.server.wait_for_replica(&self.replica);
-        let expected = digest(&mut self.connection);
+        let expected = self.connection.call("DEBUG DIGEST");
         let keys = state::State::of(&mut self.connection);
-        let mut replica = self.replica.resp2();
-        if digest(&mut replica) != expected {
-            let differences = state::State::of(&mut replica).differences(&keys);
-            self.findings
-                .push(format!("{}, replica: {differences:#?}", state.name));
-        }
+        let mut compare = |connection: &mut Connection, what: &str| {
+            if connection.call("DEBUG DIGEST") != expected {
+                let differences = state::State::of(connection).differences(&keys);
+                let finding = format!("{}, {what}: {differences:#?}", state.name);
+                self.findings.push(finding);
+            }
+        };
+        compare(&mut self.replica.resp2(), "replica");
         self.connection.ok("DEBUG LOADAOF");
-        if digest(&mut self.connection) != expected {
-            let differences = state::State::of(&mut self.connection).differences(&keys);
-            self.findings
-                .push(format!("{}, AOF: {differences:#?}", state.name));
-        }
+        compare(&mut self.connection, "AOF");
     }
 
     fn find(&mut self, text: &str, fault: Refused, why: &str, outcome: &Outcome) {
@@ -497,9 +474,8 @@ impl Sweep {
             (_, Reply::Null(_)) => "deleted",
             _ => "changed",
         };
-        let reply = outcome.reply.to_string();
-        let reply: String = reply.chars().take(200).collect();
-        let retried: String = outcome.retried.0.to_string().chars().take(100).collect();
+        let start = |text: &Reply, len| text.to_string().chars().take(len).collect::<String>();
+        let (reply, retried) = (start(&outcome.reply, 200), start(&outcome.retried.0, 100));
         self.findings.push(format!(
             "{text}\n    {fault:?} of {:?}: {why}. Reply {reply}, key {changed}, retried {retried}",
             outcome.requests
@@ -508,55 +484,37 @@ impl Sweep {
 
     /// `has_defaults`: the settings are those for which there is a case that succeeds.
     fn finish(self, has_defaults: bool) {
+        let (runs, positions, (largest, of)) = (self.runs, self.positions, &self.largest_other);
+        let name = self.family.name;
         println!(
-            "{}: {} runs, {} positions, largest other allocation {} bytes: {}",
-            self.family.name, self.runs, self.positions, self.largest_other.0, self.largest_other.1
+            "{name}: {runs} runs, {positions} positions, largest other allocation {largest} bytes: {of}"
         );
         if has_defaults && matches!(self.selection, Selection::Sample(sample) if sample.is_all()) {
             let commands = self.family.commands().into_iter().map(|(name, _)| name);
             let sketch = SKETCH_COMMANDS.map(|(name, _)| name.to_owned());
             let sketch = sketch.into_iter().filter(|_| self.family.has_window);
-            let missing: Vec<_> = commands
-                .chain(sketch)
-                .filter(|name| !self.succeeded.contains(name))
-                .filter(|name| !NEVER_SUCCESSFUL.contains(&(self.family.name, name)))
-                .collect();
+            let mut missing: Vec<_> = commands.chain(sketch).collect();
+            missing.retain(|command| !self.succeeded.contains(command));
+            missing.retain(|command| !NEVER_SUCCESSFUL.contains(&(name, command)));
             assert!(missing.is_empty(), "no successful case: {missing:?}");
         }
-        assert!(
-            self.findings.is_empty(),
-            "{} findings:\n{}",
-            self.findings.len(),
-            self.findings[..self.findings.len().min(400)].join("\n")
-        );
-        assert!(
-            self.largest_other.0 <= MAX_OTHER_BYTES,
-            "{:?}",
-            self.largest_other
-        );
+        let count = self.findings.len();
+        let findings = self.findings[..count.min(400)].join("\n");
+        assert!(count == 0, "{count} findings:\n{findings}");
+        assert!(*largest <= MAX_OTHER_BYTES, "{largest} {of}");
     }
 }
 
 fn describe(family: &Family, state: &State, command: &Command) -> String {
-    let arguments: Vec<_> = command
-        .iter()
-        .map(|argument| {
-            let text: String = String::from_utf8_lossy(argument)
-                .escape_debug()
-                .take(60)
-                .collect();
-            text
-        })
-        .collect();
+    let start = |argument: &Vec<u8>| -> String {
+        let text = String::from_utf8_lossy(argument);
+        text.escape_debug().take(60).collect()
+    };
+    let arguments: Vec<_> = command.iter().map(start).collect();
     format!("{}, {}: {}", family.name, state.name, arguments.join(" "))
 }
 
-fn without_footer(reply: Reply) -> Reply {
-    match reply {
-        Reply::Bulk(mut payload) => {
-            payload.truncate(payload.len().saturating_sub(10));
-            Reply::Bulk(payload)
-        }
-        other => other,
-    }
+fn restore(key: &str, payload: &[u8]) -> Command {
+    let command = [&b"RESTORE"[..], key.as_bytes(), b"0", payload];
+    command.map(<[u8]>::to_vec).to_vec()
 }
