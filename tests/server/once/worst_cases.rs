@@ -119,33 +119,24 @@ impl Keys<'_> {
         let key = match (origin, needs_new_key) {
             (Origin::Copied, false) => state.key,
             (Origin::Copied, true) | (Origin::WrittenBefore, _) => {
-                self.connection
-                    .send(&["COPY", state.key, "copy", "REPLACE"]);
+                let copy = ["COPY", state.key, "copy", "REPLACE"];
+                self.connection.send(&copy);
                 "copy"
             }
             (Origin::Restored, _) => {
                 let exists = self.connection.call("EXISTS restored") == Reply::Integer(1);
                 if needs_new_key || !exists {
-                    let payload = &self.connection.payload(state.key);
-                    let restored = self.connection.send(&[
-                        b"RESTORE",
-                        &b"restored"[..],
-                        b"0",
-                        payload,
-                        b"REPLACE",
-                    ]);
+                    let payload = self.connection.payload(state.key);
+                    let restored = self.connection.replace("restored", &payload);
                     assert!(restored.is_ok(), "{restored}");
                 }
                 "restored"
             }
         };
         self.connection.call("DEL new");
-        let name = |argument: &Vec<u8>| {
-            if argument == b"KEY" {
-                key.as_bytes().to_vec()
-            } else {
-                argument.clone()
-            }
+        let name = |argument: &Vec<u8>| match argument == b"KEY" {
+            true => key.into(),
+            false => argument.clone(),
         };
         let command: Vec<_> = call.command.iter().map(name).collect();
         if origin == Origin::WrittenBefore {
@@ -204,13 +195,14 @@ impl Keys<'_> {
         }
         self.connection.call("DEL new copy");
         let (ns, bound) = best.expect("a time");
+        let key = match call.is_creation {
+            true => "a new key".to_owned(),
+            false => self.describe(state, origin),
+        };
         let row = Row {
             ns,
             bound,
-            key: match call.is_creation {
-                true => "a new key".to_owned(),
-                false => self.describe(state, origin),
-            },
+            key,
             arguments: call.text.clone(),
         };
         if ns > bound {
@@ -224,7 +216,7 @@ impl Keys<'_> {
     /// The memory of a key; 0 if it does not exist.
     fn bytes(&mut self, key: &str) -> u64 {
         let bytes = self.connection.send(&["MEMORY", "USAGE", key]).integer();
-        bytes.map_or(0, |bytes| u64::try_from(bytes).expect("a number"))
+        bytes.map_or(0, i64::unsigned_abs)
     }
 
     /// The number of sub-filters of a key. 0 for other types.
@@ -234,38 +226,36 @@ impl Keys<'_> {
         }
         let info = self.connection.send(&[&self.family.command("INFO"), key]);
         let number = info.field("Number of filters").and_then(Reply::integer);
-        number.map_or(0, |number| u64::try_from(number).expect("a number"))
+        number.map_or(0, i64::unsigned_abs)
     }
 
     fn describe(&self, state: &State, origin: Origin) -> String {
-        let mut parts: Vec<_> = self
-            .sizes
-            .iter()
-            .map(|(name, value)| format!("{name} {}", rows::grouped(*value)))
+        let sizes = self.sizes.iter();
+        let sizes = sizes.map(|(name, value)| format!("{name} {}", rows::grouped(*value)));
+        let filled = match self.filled {
+            Filled::All => "",
+            Filled::Newest => "one pane in use",
+        };
+        let origin = match origin {
+            Origin::Copied => "",
+            Origin::Restored => "after RESTORE",
+            Origin::WrittenBefore => "the second write",
+        };
+        let mut parts: Vec<_> = sizes
+            .chain([filled, state.text, origin].map(str::to_owned))
             .collect();
-        if self.filled == Filled::Newest {
-            parts.push("one pane in use".to_owned());
-        }
-        parts.extend((!state.text.is_empty()).then(|| state.text.to_owned()));
-        parts.extend(match origin {
-            Origin::Copied => None,
-            Origin::Restored => Some("after RESTORE".to_owned()),
-            Origin::WrittenBefore => Some("the second write".to_owned()),
-        });
+        parts.retain(|part| !part.is_empty());
         parts.join(", ")
     }
 }
 
 /// The commands that change keys, in lower case.
 fn writes() -> BTreeSet<String> {
-    let commands = roughly::MODULE
-        .families
-        .iter()
-        .flat_map(|family| family.commands);
+    let families = roughly::MODULE.families.iter();
+    let commands = families.flat_map(|family| family.commands);
     let writes = commands.filter(|command| command.flags.to_bytes().starts_with(b"write"));
-    writes
-        .map(|command| command.name.to_string_lossy().to_lowercase())
-        .collect()
+    let names = writes.map(|command| command.name.to_string_lossy().to_lowercase());
+    names.collect()
 }
 
 /// Measures all commands on the largest keys of one kind.
@@ -275,13 +265,9 @@ fn measure_keys(
     largest: &Largest,
     results: &mut Results,
 ) {
-    let all_sizes = {
-        let server = Server::start();
-        let all_sizes = largest.all_sizes(&mut server.resp2(), max_bytes());
-        // Each kind of key with each of its sizes.
-        Sample::of_run().one_of(all_sizes, of_type.keys.len())
-    };
-    for sizes in &all_sizes {
+    let all_sizes = largest.all_sizes(&mut Server::start().resp2(), max_bytes());
+    // Each kind of key with each of its sizes.
+    for sizes in &Sample::of_run().one_of(all_sizes, of_type.keys.len()) {
         let (server, states) = largest.build(sizes);
         let mut connection = server.resp2();
         let thread = MainThread::of(&mut connection);
@@ -331,10 +317,7 @@ tests! {
 
 /// Every command of a type is within its bound on its largest keys.
 fn check(of_type: &'static Type) {
-    let mut families = FAMILIES.iter();
-    let family = families
-        .find(|family| family.name == of_type.name)
-        .expect("a type in the list of families");
+    let family = Family::of(of_type.name);
     of_type.check_calls(family);
     let mut results = Results::default();
     for largest in Sample::of_run().one_of(of_type.keys.iter().collect(), 1) {
@@ -348,14 +331,9 @@ fn check(of_type: &'static Type) {
     for (command, row) in &results.rows {
         println!("{command}: {}", row.describe());
     }
-    let failures = results.failures;
-    assert!(
-        failures.is_empty(),
-        "{} calls of {} fail:\n{}",
-        failures.len(),
-        of_type.name,
-        failures.join("\n")
-    );
+    let (name, count, failures) = (of_type.name, results.failures.len(), results.failures);
+    let text = failures.join("\n");
+    assert!(count == 0, "{count} calls of {name} fail:\n{text}");
 }
 
 #[test]

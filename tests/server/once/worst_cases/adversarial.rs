@@ -2,10 +2,12 @@
 //! the bound.
 
 use super::ATTEMPTS;
-use super::bounds::{WHOLE_KEY_NS_PER_GIB, Work, bound_ns};
+use super::bounds::{Work, bound_ns};
+use crate::families::numbers;
 use crate::support::main_thread::MainThread;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
+use crate::workload::words;
 
 /// Sends a command, which must be within its bound. Each argument after the key counts as an item.
 fn timed(connection: &mut Connection, words: &[impl AsRef<[u8]>]) -> Reply {
@@ -14,33 +16,15 @@ fn timed(connection: &mut Connection, words: &[impl AsRef<[u8]>]) -> Reply {
 
 /// The work of a command on a key with few sub-filters.
 fn items(words: &[impl AsRef<[u8]>]) -> Work {
-    Work {
-        items: words.len() as u64 - 2,
-        rows: 0,
-        sub_filters: 0,
-        whole_keys: None,
-        ns_per_gib: WHOLE_KEY_NS_PER_GIB,
-    }
+    let items = words.len() as u64 - 2;
+    Work { items, ..Work::ONE }
 }
 
 /// As [`timed`], for a filter with many sub-filters. It is not repeated, because the filter is then another one.
 fn timed_on_chain(connection: &mut Connection, words: &[impl AsRef<[u8]>]) -> Reply {
-    let work = Work {
-        sub_filters: 4097,
-        ..items(words)
-    };
+    let mut work = items(words);
+    work.sub_filters = 4097;
     timed_in(1, connection, words, work)
-}
-
-/// The work of a command that processes keys of this many bytes.
-fn whole_keys(bytes: u64) -> Work {
-    Work {
-        items: 1,
-        rows: 0,
-        sub_filters: 0,
-        whole_keys: Some(bytes),
-        ns_per_gib: WHOLE_KEY_NS_PER_GIB,
-    }
 }
 
 /// Sends a CF.INSERT of this many equal items, which adds sub-filters.
@@ -61,16 +45,14 @@ fn timed_in(
     words: &[impl AsRef<[u8]>],
     work: Work,
 ) -> Reply {
-    let thread = MainThread::of(connection);
+    let (thread, bound) = (MainThread::of(connection), bound_ns(&work));
     let (mut ns, reply) = thread.measured(|| connection.send(words));
     for attempt in 1.. {
         // No machine is four times as fast as the reference machine.
-        if ns as f64 <= bound_ns(&work) / 4.0
-            || ns as f64 / thread.slowness(connection) <= bound_ns(&work)
-        {
+        if ns as f64 <= bound / 4.0 || ns as f64 / thread.slowness(connection) <= bound {
             break;
         }
-        let name = String::from_utf8_lossy(words[0].as_ref());
+        let name = words[0].as_ref().escape_ascii();
         assert!(attempt < attempts, "{name} took {ns} ns of CPU time");
         (ns, _) = thread.measured(|| connection.send(words));
     }
@@ -88,23 +70,14 @@ fn equal_items_fill_one_sub_filter_after_another_in_time() {
     for _ in 0..20 {
         insert_equal_items(&mut connection, 1000);
     }
-    let Reply::Array(info) = connection.call("CF.INFO K") else {
-        panic!("no CF.INFO");
-    };
-    let filters = info
-        .windows(2)
-        .find(|pair| pair[0].text() == Some(b"Number of filters"));
-    let filters = filters.and_then(|pair| pair[1].integer());
-    let is_between = (1..=250).contains(&filters.expect("a number"));
-    assert!(is_between, "{filters:?}");
+    let filters = connection.call("CF.INFO K").number("Number of filters");
+    assert!((1..=250).contains(&filters), "{filters}");
 }
 
 #[test]
 fn one_command_of_equal_items_adds_at_most_4096_sub_filters() {
-    let server = Server::start();
-    let mut replica = Server::start();
+    let (server, mut replica) = Server::with_replica();
     let mut connection = server.resp2();
-    replica.replicate(&server);
     connection.call("CF.RESERVE K 2 BUCKETSIZE 1 EXPANSION 1");
     let reply = insert_equal_items(&mut connection, 10_000);
     let answers = reply.items().expect("an array");
@@ -113,7 +86,11 @@ fn one_command_of_equal_items_adds_at_most_4096_sub_filters() {
     let inserted = answers.iter().filter(|&answer| *answer != refused).count();
     assert!((4097..=2 * 4097).contains(&inserted), "{inserted}");
     // The refused items are not in the filter.
-    replica.wait_until("the same filter", |replica| {
+    wait_for_same_keys(&mut replica, &server);
+}
+
+fn wait_for_same_keys(replica: &mut Server, server: &Server) {
+    replica.wait_until("the same keys", |replica| {
         replica.call("DEBUG DIGEST") == server.call("DEBUG DIGEST")
     });
 }
@@ -122,21 +99,20 @@ fn one_command_of_equal_items_adds_at_most_4096_sub_filters() {
 /// one are set, otherwise none. The seed of filter number n is the n-th of `seeds`, in turn.
 fn valkey_payload(hashes: &[u32], seeds: &[[u8; 32]]) -> Vec<u8> {
     let mut payload = vec![1];
-    payload.extend_from_slice(&1u32.to_le_bytes());
-    payload.extend_from_slice(&0.9f64.to_le_bytes());
-    payload.extend_from_slice(&(1.0 - 1e-9f64).to_le_bytes());
+    payload.extend(1u32.to_le_bytes());
+    payload.extend([0.9, 1.0 - 1e-9f64].map(f64::to_le_bytes).concat());
     payload.push(1);
-    payload.extend_from_slice(&(hashes.len() as u64).to_le_bytes());
+    payload.extend((hashes.len() as u64).to_le_bytes());
     for (hashes, seed) in hashes.iter().zip(seeds.iter().cycle()) {
-        payload.extend_from_slice(&(45u64 + 32).to_le_bytes());
+        payload.extend((45u64 + 32).to_le_bytes());
         payload.push(1);
-        payload.extend_from_slice(&32u64.to_le_bytes());
-        payload.extend_from_slice(&hashes.to_le_bytes());
-        payload.extend_from_slice(seed);
+        payload.extend(32u64.to_le_bytes());
+        payload.extend(hashes.to_le_bytes());
+        payload.extend(seed);
         let byte = if *hashes > 256 { 0xff } else { 0 };
-        payload.extend_from_slice(&[byte; 31]);
+        payload.extend([byte; 31]);
         payload.push(byte & 0x7f);
-        payload.extend_from_slice(&[1u64.to_le_bytes(), 1u64.to_le_bytes()].concat());
+        payload.extend([1u64, 1].map(u64::to_le_bytes).concat());
     }
     payload
 }
@@ -156,11 +132,8 @@ fn lookups_in_the_longest_chain_of_valkey_bloom_end_in_time() {
     for hashes in [vec![2048; 1075], vec![16; (MAX_HASHES / 16) as usize]] {
         let mut load = [b"BF.LOAD".to_vec(), b"K".to_vec(), Vec::new()];
         let with_more = [&hashes[..], &[1]].concat();
-        for refused in [
-            valkey_payload(&with_more, &[seed]),
-            valkey_payload(&hashes, &[seed, other]),
-        ] {
-            load[2] = refused;
+        for (hashes, seeds) in [(&with_more, &[seed][..]), (&hashes, &[seed, other])] {
+            load[2] = valkey_payload(hashes, seeds);
             let reply = timed_on_chain(&mut connection, &load).to_string();
             assert_eq!(reply, "-ERR bloom object decoding failed");
         }
@@ -172,9 +145,8 @@ fn lookups_in_the_longest_chain_of_valkey_bloom_end_in_time() {
         let words = |command: &str| [&[command.to_owned(), "K".to_owned()][..], &items].concat();
         let found = timed_on_chain(&mut connection, &words("BF.MEXISTS"));
         let added = timed_on_chain(&mut connection, &words("BF.MADD"));
-        let absent = (found.items().expect("an array").iter())
-            .position(|found| *found == Reply::Integer(0))
-            .expect("an item that is absent");
+        let absent = found.integers().into_iter().position(|found| found == 0);
+        let absent = absent.expect("an item that is absent");
         let mut expected = vec![Reply::Integer(0); absent];
         expected.push(full.clone());
         assert_eq!(added, Reply::Array(expected));
@@ -192,9 +164,7 @@ fn lookups_in_the_longest_chain_of_valkey_bloom_end_in_time() {
             let new = added.iter().filter(|added| **added == Reply::Integer(1));
             assert_eq!(new.count(), 2);
         }
-        replica.wait_until("the same filter", |replica| {
-            replica.call("DEBUG DIGEST") == server.call("DEBUG DIGEST")
-        });
+        wait_for_same_keys(&mut replica, &server);
         connection.call("DEL K");
     }
     assert!(!replica.log().contains("error to its"));
@@ -218,26 +188,15 @@ fn samples_in_adverse_orders_are_added_in_time() {
         connection.call("DEL K");
         connection.ok("TDIGEST.CREATE K COMPRESSION 100");
         for first in (0..SAMPLES).step_by(1000) {
-            let samples = (first..first + 1000).map(|i| order(i).to_string());
-            let words: Vec<String> = ["TDIGEST.ADD".to_owned(), "K".to_owned()]
-                .into_iter()
-                .chain(samples)
-                .collect();
+            let mut words = vec!["TDIGEST.ADD".to_owned(), "K".to_owned()];
+            words.extend((first..first + 1000).map(|i| order(i).to_string()));
             assert!(timed(&mut connection, &words).is_ok());
         }
         timed(&mut connection, &["TDIGEST.QUANTILE", "K", "0.5"]);
-        let Reply::Array(info) = connection.call("TDIGEST.INFO K") else {
-            panic!("no TDIGEST.INFO");
-        };
-        let number = |field: &[u8]| {
-            info.windows(2)
-                .find(|pair| pair[0].text() == Some(field))
-                .and_then(|pair| pair[1].integer())
-                .unwrap_or_else(|| panic!("no {}", field.escape_ascii()))
-        };
-        let is_small = number(b"Merged nodes") + number(b"Unmerged nodes") <= 610;
-        assert!(is_small, "{name}");
-        assert_eq!(number(b"Observations"), SAMPLES, "{name}");
+        let info = connection.call("TDIGEST.INFO K");
+        let nodes = info.number("Merged nodes") + info.number("Unmerged nodes");
+        assert!(nodes <= 610, "{name}: {nodes}");
+        assert_eq!(info.number("Observations"), SAMPLES, "{name}");
     }
 }
 
@@ -307,11 +266,7 @@ fn long_items_of_one_fingerprint_are_found_in_time() {
             }
         }
         let usage = connection.call("MEMORY USAGE K").integer();
-        let usage = whole_keys(
-            usage
-                .and_then(|bytes| u64::try_from(bytes).ok())
-                .expect("a size"),
-        );
+        let usage = Work::of_keys(usage.expect("a size").unsigned_abs());
         connection.ok("CONFIG SET rdbcompression no");
         let payload = &connection.payload("K");
         let restore = [b"RESTORE", &b"R"[..], b"0", payload, b"REPLACE"];
@@ -325,59 +280,45 @@ fn long_items_of_one_fingerprint_are_found_in_time() {
 /// shorter items.
 #[test]
 fn items_too_long_for_a_deep_sketch_are_refused() {
-    let server = Server::start();
-    let mut replica = Server::start();
+    let (server, mut replica) = Server::with_replica();
     let mut connection = server.resp2();
-    replica.replicate(&server);
     let (long, short) = ("x".repeat(1 << 16), "x".repeat(100));
     connection.ok("CMS.INITBYDIM K 1 1000000");
     connection.ok("TOPK.RESERVE L 1 1 1000000 0.9");
     let digest = server.call("DEBUG DIGEST");
-    let commands: [(&[&str], &str); 5] = [
-        (&["CMS.INCRBY", "K", "I", "5"], "-CMS: "),
-        (&["CMS.QUERY", "K", "I"], "-CMS: "),
-        (&["TOPK.ADD", "L", "I"], "-TopK: "),
-        (&["TOPK.INCRBY", "L", "I", "2"], "-TopK: "),
-        (&["TOPK.COUNT", "L", "I"], "-TopK: "),
+    let commands = [
+        ("CMS.INCRBY K I 5", "-CMS: "),
+        ("CMS.QUERY K I", "-CMS: "),
+        ("TOPK.ADD L I", "-TopK: "),
+        ("TOPK.INCRBY L I 2", "-TopK: "),
+        ("TOPK.COUNT L I", "-TopK: "),
     ];
-    let with = |words: &[&str], item: &str| -> Vec<String> {
-        let fill = |word: &&str| {
-            if *word == "I" {
-                item.to_owned()
-            } else {
-                (*word).to_owned()
-            }
-        };
-        words.iter().map(fill).collect()
-    };
-    for (words, family) in commands {
-        let refused = timed(&mut connection, &with(words, &long)).to_string();
+    let with = |command: &str, item: &str| words(&command.replace(" I", &format!(" {item}")));
+    for (command, family) in commands {
+        let refused = timed(&mut connection, &with(command, &long)).to_string();
         let expected = format!("{family}too much work for the depth of the sketch");
-        assert_eq!(refused, expected, "{words:?}");
+        assert_eq!(refused, expected, "{command}");
     }
     assert_eq!(server.call("DEBUG DIGEST"), digest);
-    for (words, _) in commands {
-        let taken = timed(&mut connection, &with(words, &short));
-        assert!(!matches!(taken, Reply::Error(_)), "{words:?}: {taken}");
+    for (command, _) in commands {
+        let taken = timed(&mut connection, &with(command, &short));
+        assert!(!taken.is_error(), "{command}: {taken}");
     }
-    replica.wait_until("the same sketches", |replica| {
-        replica.call("DEBUG DIGEST") == server.call("DEBUG DIGEST")
-    });
+    wait_for_same_keys(&mut replica, &server);
     // With a decay near 1, an increment takes up to 100,000 random numbers per row.
     connection.ok("TOPK.RESERVE slow 1 1 32 0.999999999");
     for increment in ["100000", "1"] {
-        let mut words = vec!["TOPK.INCRBY".to_owned(), "slow".to_owned()];
-        for item in 0..1000 {
-            words.extend([item.to_string(), increment.to_owned()]);
-        }
-        let reply = timed(&mut connection, &words);
-        let refused = matches!(reply, Reply::Error(_));
-        assert_eq!(refused, increment == "100000", "{reply}");
+        let pairs: Vec<_> = (0..1000)
+            .map(|item| format!("{item} {increment}"))
+            .collect();
+        let command = words(&format!("TOPK.INCRBY slow {}", pairs.join(" ")));
+        let reply = timed(&mut connection, &command);
+        assert_eq!(reply.is_error(), increment == "100000", "{reply}");
     }
     // A sketch with few rows accepts any item.
     connection.ok("CMS.INITBYDIM M 10 32");
     let longest = "x".repeat(64 << 20);
-    let taken = connection.send(&with(&["CMS.INCRBY", "M", "I", "5"], &longest));
+    let taken = connection.send(&with("CMS.INCRBY M I 5", &longest));
     assert_eq!(taken.to_string(), "*[:5]");
 }
 
@@ -393,39 +334,28 @@ fn items_that_use_too_many_new_pages_of_a_deep_sketch_are_refused() {
     let (_server, mut connection) = Server::start().connected();
     // These keys take only address space until their pages are used.
     let keys = [
-        ("CMS.INITBYDIM K 15000000 33", "CMS.INCRBY", true),
-        ("TOPK.RESERVE K 1 7500000 33 1", "TOPK.ADD", false),
+        ("CMS.INITBYDIM K 15000000 33", "CMS.INCRBY K", " 1", 651),
+        // The work of a decrement counts, too, so top-k may accept fewer items.
+        ("TOPK.RESERVE K 1 7500000 33 1", "TOPK.ADD K", "", 100),
     ];
-    for (create, command, increment) in keys {
+    for (create, command, increment, number) in keys {
         connection.call("DEL K");
         connection.ok(create);
-        let words = |items: u64| {
-            let item = |item: u64| {
-                let item = item.to_string();
-                if increment {
-                    vec![item, "1".to_owned()]
-                } else {
-                    vec![item]
-                }
-            };
-            let mut words = vec![command.to_owned(), "K".to_owned()];
-            words.extend((0..items).flat_map(item));
-            words
+        let on_items = |items: u64| {
+            let items: Vec<_> = (0..items)
+                .map(|item| format!("{item}{increment}"))
+                .collect();
+            words(&format!("{command} {}", items.join(" ")))
         };
-        let work = Work {
-            rows: ROWS,
-            ..items(&["command", "K", "item"])
-        };
-        let refused = timed_within(&mut connection, &words(652), work).to_string();
+        let mut work = Work::ONE;
+        work.rows = ROWS;
+        let refused = timed_within(&mut connection, &on_items(652), work).to_string();
         let is_refused = refused.ends_with("too much work for the depth of the sketch");
         assert!(is_refused, "{refused}");
-        // The work of a decrement counts, too, so top-k may accept fewer items.
-        let number = if increment { 651 } else { 100 };
         let thread = MainThread::of(&mut connection);
         let before = thread.page_faults();
-        let accepted = connection.send(&words(number));
+        connection.send_run(&on_items(number));
         let used = thread.page_faults() - before;
-        assert!(!matches!(accepted, Reply::Error(_)), "{accepted}");
         let most = number * ROWS * FAULTS_PER_PAGE + OTHER_PAGES;
         assert!(used > most / 2, "{used} pages");
     }
@@ -436,18 +366,18 @@ fn items_that_use_too_many_new_pages_of_a_deep_sketch_are_refused() {
 #[test]
 fn merges_with_a_source_named_4000_times_end_in_time() {
     let (_server, mut connection) = Server::start().connected();
-    for create in [
-        "CMS.INITBYDIM s 4194304 1",
-        "CMS.INITBYDIM d 4194304 1",
-        "CMS.INCRBY s a 7",
-        "BF.RESERVE f 0.001 9000000",
-        "BF.ADD f a",
-    ] {
-        connection.call(create);
-    }
+    connection.check_all(
+        "
+        CMS.INITBYDIM s 4194304 1 => +OK
+        CMS.INITBYDIM d 4194304 1 => +OK
+        CMS.INCRBY s a 7 => *[:7]
+        BF.RESERVE f 0.001 9000000 => +OK
+        BF.ADD f a => :1
+        ",
+    );
     for (name, destination, source) in [("CMS.MERGE", "d", "s"), ("BF.MERGE", "u", "f")] {
         let words = [&[name, destination, "4000"][..], &[source; 4000]].concat();
-        let reply = timed_within(&mut connection, &words, whole_keys(2 << 24));
+        let reply = timed_within(&mut connection, &words, Work::of_keys(2 << 24));
         assert!(reply.is_ok(), "{name}: {reply}");
     }
     connection.check("CMS.QUERY d a", "*[:28000]");
@@ -466,38 +396,31 @@ fn merges_of_too_many_large_sources_are_refused() {
     }
     connection.ok("TDIGEST.CREATE t COMPRESSION 100000");
     for first in (0..500_000).step_by(10_000) {
-        let samples = (first..first + 10_000).map(|sample| sample.to_string());
-        let head = ["TDIGEST.ADD".to_owned(), "t".to_owned()];
-        let add: Vec<_> = head.into_iter().chain(samples).collect();
+        let add = words(&format!("TDIGEST.ADD t {}", numbers(first, 10_000)));
         assert!(timed(&mut connection, &add).is_ok());
     }
     let digest = connection.call("DEBUG DIGEST-VALUE t");
-    let merge = |name: &str, destination: &str, sources: &[String]| {
-        let head = [name, destination, &sources.len().to_string()].map(str::to_owned);
-        [&head[..], sources].concat()
+    let merge = |head: &str, sources: &[String]| {
+        let count = sources.len();
+        words(&format!("{head} {count} {}", sources.join(" ")))
     };
-    let keys = |prefix: &str| {
-        (0..33)
-            .map(|key| format!("{prefix}{key}"))
-            .collect::<Vec<_>>()
-    };
+    let keys = |prefix: &str| -> Vec<_> { (0..33).map(|key| format!("{prefix}{key}")).collect() };
     let text = "too much work for one merge, merge fewer sources at a time";
-    for (name, destination, sources, prefix) in [
-        ("BF.MERGE", "f0", keys("f"), "ERR"),
-        ("CMS.MERGE", "s0", keys("s"), "CMS:"),
+    for (head, sources, prefix) in [
+        ("BF.MERGE f0", keys("f"), "ERR"),
+        ("CMS.MERGE s0", keys("s"), "CMS:"),
         (
-            "TDIGEST.MERGE",
-            "t",
+            "TDIGEST.MERGE t",
             vec!["t".to_owned(); 1000],
             "ERR T-Digest:",
         ),
     ] {
-        let too_many = merge(name, destination, &sources);
-        let reply = timed_within(&mut connection, &too_many, whole_keys(0));
+        let too_many = merge(head, &sources);
+        let reply = timed_within(&mut connection, &too_many, Work::of_keys(0));
         assert_eq!(reply.to_string(), format!("-{prefix} {text}"));
-        let one = merge(name, destination, &sources[..1]);
-        let reply = timed_within(&mut connection, &one, whole_keys(2 << 27));
-        assert!(reply.is_ok(), "{name}: {reply}");
+        let one = merge(head, &sources[..1]);
+        let reply = timed_within(&mut connection, &one, Work::of_keys(2 << 27));
+        assert!(reply.is_ok(), "{head}: {reply}");
     }
     let merged = connection.call("DEBUG DIGEST-VALUE t");
     assert_ne!(merged, digest);

@@ -76,27 +76,22 @@ pub fn calls(
     base: &str,
     sizes: &Sizes,
 ) -> Vec<Call> {
-    let keys = template
-        .split(' ')
-        .filter(|word| ["KEY", "SOURCE"].contains(word))
-        .count();
-    let of_command = PARTS
-        .iter()
-        .find_map(|(_, before)| template.strip_prefix(before));
+    let is_key = |word: &&str| ["KEY", "SOURCE"].contains(word);
+    let keys = template.split(' ').filter(is_key).count();
+    let mut parts = PARTS.iter();
+    let of_command = parts.find_map(|(_, before)| template.strip_prefix(before));
     let of_command = of_command.unwrap_or(template);
     let part = (units(sizes) * *PANE_MS / 2).max(*PANE_MS);
     let (head, last) = template.rsplit_once(' ').expect("arguments");
-    let head: Command = words(head)
-        .into_iter()
-        .map(|word| match &word[..] {
-            b"SOURCE" => base.as_bytes().to_vec(),
-            b"PART" => part.to_string().into_bytes(),
-            // A window of one pane has no shorter period.
-            b"PAST" if units(sizes) == 1 => b"+".to_vec(),
-            b"PAST" => format!("-{part}").into_bytes(),
-            _ => word,
-        })
-        .collect();
+    let head = head.split(' ').map(|word| match word {
+        "SOURCE" => base.into(),
+        "PART" => part.to_string().into_bytes(),
+        // A window of one pane has no shorter period.
+        "PAST" if units(sizes) == 1 => b"+".to_vec(),
+        "PAST" => format!("-{part}").into_bytes(),
+        word => word.into(),
+    });
+    let head: Command = head.collect();
     let last_word = last;
     let call = |last: Vec<Vec<u8>>, text: &str, items: u64| Call {
         command: [head.clone(), last].concat(),
@@ -110,10 +105,8 @@ pub fn calls(
     let number = |number: f64| vec![number.to_string().into_bytes()];
     let long = |start: &str, digit: u8| vec![[start.as_bytes(), &vec![digit; LONG_BYTES]].concat()];
     let numbers = |long: Vec<Vec<u8>>, number: &dyn Fn(u64) -> Vec<Vec<u8>>| {
-        vec![
-            call(long, "a number of 1 MiB", 1),
-            call(many(number), "100 numbers", SHORT_ITEMS),
-        ]
+        let short = call(many(number), "100 numbers", SHORT_ITEMS);
+        vec![call(long, "a number of 1 MiB", 1), short]
     };
     let present = |number: u64| item(number * 7 % panes, number);
     match last {
@@ -127,71 +120,43 @@ pub fn calls(
                 "ITEMS" => vec![item],
                 _ => vec![item, b"100000".to_vec()],
             };
+            let short = |text: &str, item: &dyn Fn(u64) -> Vec<u8>| {
+                call(many(&|number| of_item(item(number))), text, SHORT_ITEMS)
+            };
             vec![
                 call(of_item(long_item()), "an item of 1 MiB", 1),
-                call(
-                    many(&|number| of_item(present(number))),
-                    "100 items of the key",
-                    SHORT_ITEMS,
-                ),
-                call(
-                    many(&|number| of_item(item(u64::MAX, number))),
-                    "100 other items",
-                    SHORT_ITEMS,
-                ),
-                call(
-                    many(&|_| of_item(item(u64::MAX, 0))),
-                    "100 equal items",
-                    SHORT_ITEMS,
-                ),
+                short("100 items of the key", &present),
+                short("100 other items", &|number| item(u64::MAX, number)),
+                short("100 equal items", &|_| item(u64::MAX, 0)),
             ]
         }
         "VALUES" => numbers(long("0.", b'3'), &|n| number(n as f64 * 42_949_672.95)),
         "RANKS" => numbers(long("", b'0'), &|n| number((n * n) as f64)),
         "FRACTIONS" => numbers(long("0.", b'3'), &|n| number(n as f64 / SHORT_ITEMS as f64)),
         "NOW" => vec![call(vec![current_pane().to_string().into_bytes()], "", 1)],
-        "HEADER" => chunk(connection, family, base, 0)
-            .map(|chunk| call(chunk, "the header", 1))
-            .into_iter()
-            .collect(),
-        "CHUNK" => {
-            let header = chunk(connection, family, base, 0).expect("a header");
-            let iterator = std::str::from_utf8(&header[0])
-                .expect("a number")
-                .parse()
-                .expect("a number");
-            chunk(connection, family, base, iterator)
-                .map(|chunk| call(chunk, "a chunk", 1))
-                .into_iter()
-                .collect()
+        "HEADER" | "CHUNK" => {
+            let header = family.scan(connection, base, 0);
+            let (text, chunk) = match (last, header) {
+                ("CHUNK", header) => {
+                    let (first, _) = header.expect("a header");
+                    ("a chunk", family.scan(connection, base, first))
+                }
+                (_, header) => ("the header", header),
+            };
+            let chunk = chunk.map(|(next, chunk)| vec![next.to_string().into_bytes(), chunk]);
+            let call = chunk.map(|chunk| call(chunk, text, 1));
+            call.into_iter().collect()
         }
         "PAYLOAD" => vec![call(vec![load_payload(connection, base)], "", 1)],
-        "DUMP" => {
-            let reply = connection.send(&["DUMP", base]);
-            vec![call(vec![reply.text().expect("a payload").to_vec()], "", 1)]
-        }
+        "DUMP" => vec![call(vec![connection.payload(base)], "", 1)],
         "KEY" | "SOURCE" if of_command.split(' ').count() == 2 => vec![call(words(last), "", 1)],
         _ => {
             let last = if last == "SOURCE" { base } else { last };
-            let text = of_command.split(' ').skip(1).collect::<Vec<_>>().join(" ");
-            vec![call(
-                words(last),
-                &text.replace("SOURCE", "KEY").replace("KEY", "key"),
-                1,
-            )]
+            let (_, text) = of_command.split_once(' ').unwrap_or_default();
+            let text = text.replace("SOURCE", "KEY").replace("KEY", "key");
+            vec![call(words(last), &text, 1)]
         }
     }
-}
-
-/// The arguments of LOADCHUNK for the chunk that SCANDUMP returns at this iterator.
-fn chunk(
-    connection: &mut Connection,
-    family: &Family,
-    key: &str,
-    iterator: i64,
-) -> Option<Vec<Vec<u8>>> {
-    let (next, chunk) = family.scan(connection, key, iterator)?;
-    Some(vec![next.to_string().into_bytes(), chunk])
 }
 
 /// Whether the type may reply with this error to the command: a refusal, or a number or item that is too long.

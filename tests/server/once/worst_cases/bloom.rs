@@ -1,6 +1,6 @@
 //! Bloom filters: RedisBloom's type, the type with a window, and valkey-bloom's type.
 
-use super::keys::{Axis, Filled, Largest, MAX, Sizes, additions, axis, window};
+use super::keys::{Axis, Filled, Largest, MAX, PANES, Sizes, additions, axis, with_sizes};
 use super::types::Type;
 use crate::workload::{Command, words};
 use roughly_sketch::bloom::{Chain, Parameters};
@@ -29,7 +29,8 @@ const CALLS: &[&str] = &[
     "BF.LOADCHUNK KEY CHUNK",
 ];
 
-const RATE: Axis = axis("digits of the error rate", 1, &[3, MAX]);
+/// The digits of the error rate.
+const RATE: Axis = axis("digits", 1, &[3, MAX]);
 
 /// More items than a sub-filter of [`Type::counted`] has.
 const COUNTED: u64 = 400_000;
@@ -41,23 +42,14 @@ pub const CLASSIC: Type = Type {
     // The error rate of a further sub-filter would be 0.
     refusals: &[("bf.", "ERR problem inserting into filter")],
     keeps_results: false,
-    counted: |window| {
-        let create = format!("BF.RESERVE KEY 0.001 100000 EXPANSION 2{window}");
-        [
-            vec![words(&create)],
-            additions("BF.MADD KEY", 0, COUNTED, |_| None),
-        ]
-        .concat()
-    },
+    create_counted: "BF.RESERVE KEY 0.001 100000 EXPANSION 2",
+    counted: || additions("BF.MADD KEY", 0, COUNTED, |_| None),
     keys: &[
         Largest {
             filled: Filled::All,
             axes: &[RATE, axis("capacity", 1, &[MAX])],
             bytes: |sizes| sizes["capacity"] as f64 * sizes[RATE.name] as f64 * 0.6,
-            create: |sizes| {
-                let (rate, capacity) = (sizes[RATE.name], sizes["capacity"]);
-                words(&format!("BF.RESERVE KEY 1e-{rate} {capacity}"))
-            },
+            create: |sizes| with_sizes("BF.RESERVE KEY 1e-<digits> <capacity>", sizes),
             fill: |sizes, pane| {
                 let items = sizes["capacity"].min(10_000_000 / sizes[RATE.name]);
                 additions("BF.MADD KEY", pane, items.min(200_000), |_| None)
@@ -78,20 +70,15 @@ pub const CLASSIC: Type = Type {
             axes: &[axis("sub-filters", 1, &[FEW, MAX])],
             bytes: |sizes| sizes["sub-filters"] as f64 * 100.0,
             create: |sizes| {
-                vec![
-                    b"BF.LOADCHUNK".to_vec(),
-                    b"KEY".to_vec(),
-                    b"1".to_vec(),
-                    chain_header(sizes["sub-filters"]),
-                ]
+                let header = chain_header(sizes["sub-filters"]);
+                [words("BF.LOADCHUNK KEY 1"), vec![header]].concat()
             },
             fill: |sizes, _| {
                 let chunk = [&[0xff; CHAIN_BYTES - 1][..], &[0x7f]].concat();
                 let load = |filter| {
                     let iterator = 1 + filter * CHAIN_BYTES as u64;
-                    let mut command = words(&format!("BF.LOADCHUNK KEY {iterator}"));
-                    command.push(chunk.clone());
-                    command
+                    let head = words(&format!("BF.LOADCHUNK KEY {iterator}"));
+                    [head, vec![chunk.clone()]].concat()
                 };
                 (1..=sizes["sub-filters"]).map(load).collect()
             },
@@ -129,15 +116,9 @@ pub const WINDOW: Type = Type {
     keys: &[
         Largest {
             filled: Filled::All,
-            axes: &[RATE, axis("panes", 1, &[MAX]), axis("capacity", 1, &[MAX])],
+            axes: &[RATE, PANES, axis("capacity", 1, &[MAX])],
             bytes: |sizes| sizes["capacity"] as f64 * (3.4 * sizes[RATE.name] as f64 + 12.0) / 6.0,
-            create: |sizes| {
-                let (rate, capacity) = (sizes[RATE.name], sizes["capacity"]);
-                words(&format!(
-                    "BF.RESERVE KEY 1e-{rate} {capacity}{}",
-                    window(sizes)
-                ))
-            },
+            create: |sizes| with_sizes("BF.RESERVE KEY 1e-<digits> <capacity><window>", sizes),
             fill: |sizes, pane| {
                 let items = sizes["capacity"].min(200_000) / sizes["panes"];
                 additions("BF.MADD KEY", pane, items.max(1), |_| None)
@@ -145,14 +126,9 @@ pub const WINDOW: Type = Type {
         },
         Largest {
             filled: Filled::All,
-            axes: &[axis("panes", 1, &[MAX]), axis("items", 1, &[FEW, 20_000])],
+            axes: &[PANES, axis("items", 1, &[FEW, 20_000])],
             bytes: |_| 0.0,
-            create: |sizes| {
-                words(&format!(
-                    "BF.RESERVE KEY 0.001 1 EXPANSION 1{}",
-                    window(sizes)
-                ))
-            },
+            create: |sizes| with_sizes("BF.RESERVE KEY 0.001 1 EXPANSION 1<window>", sizes),
             fill: |sizes, pane| {
                 let items = sizes["items"] / sizes["panes"];
                 additions("BF.MADD KEY", pane, items.max(1), |_| None)
@@ -191,24 +167,16 @@ pub const VALKEY: Type = Type {
             "ERR provided VALIDATESCALETO causes bloom object to exceed memory limit",
         ),
     ],
-    counted: |_| {
-        let create = "BF.INSERT KEY SEED 0123456789abcdefghijklmnopqrstuv CAPACITY 100000";
-        [
-            vec![words(create)],
-            additions("BF.MADD KEY", 0, COUNTED, |_| None),
-        ]
-        .concat()
-    },
+    create_counted: "BF.INSERT KEY SEED 0123456789abcdefghijklmnopqrstuv CAPACITY 100000",
     keys: &[
         Largest {
             filled: Filled::All,
             axes: &[RATE, axis("capacity", 1, &[MAX])],
             bytes: CLASSIC.keys[0].bytes,
             create: |sizes| {
-                let (rate, capacity) = (sizes[RATE.name], sizes["capacity"]);
-                words(&format!(
-                    "BF.INSERT KEY SEED 0123456789abcdefghijklmnopqrstuv ERROR 1e-{rate} CAPACITY {capacity}"
-                ))
+                let seed = "SEED 0123456789abcdefghijklmnopqrstuv";
+                let create = format!("BF.INSERT KEY {seed} ERROR 1e-<digits> CAPACITY <capacity>");
+                with_sizes(&create, sizes)
             },
             fill: CLASSIC.keys[0].fill,
         },
@@ -273,11 +241,7 @@ fn load(sizes: &Sizes, several_seeds: bool) -> Command {
         let mut blob = vec![1];
         blob.extend((bits.len() as u64).to_le_bytes());
         blob.extend(u32::try_from(hashes).unwrap_or(u32::MAX).to_le_bytes());
-        let seed = if several_seeds {
-            filter % sizes["seeds"]
-        } else {
-            0
-        };
+        let seed = filter % if several_seeds { sizes["seeds"] } else { 1 };
         // The halves of a seed must differ.
         blob.extend([seed, 1, 2, 3].map(u64::to_le_bytes).concat());
         blob.extend(&bits);

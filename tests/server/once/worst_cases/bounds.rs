@@ -42,6 +42,24 @@ pub struct Work {
     pub ns_per_gib: f64,
 }
 
+impl Work {
+    /// That of a command with one item.
+    pub const ONE: Self = Self {
+        items: 1,
+        rows: 0,
+        sub_filters: 0,
+        whole_keys: None,
+        ns_per_gib: WHOLE_KEY_NS_PER_GIB,
+    };
+
+    /// That of a command that processes keys of this many bytes.
+    pub fn of_keys(bytes: u64) -> Self {
+        let mut work = Self::ONE;
+        work.whole_keys = Some(bytes);
+        work
+    }
+}
+
 /// Whether a t-digest without a window of this compression has other bounds than other keys: its limit on the compression and
 /// its format, in which each double is a value, are RedisBloom's.
 pub fn is_large_digest(of_type: &str, compression: Option<&u64>) -> bool {
@@ -77,18 +95,9 @@ pub fn compaction_bound_ns(bytes: u64, sub_filters: u64) -> f64 {
 pub fn processes_whole_keys(command: &str, is_first_write_after_idle_window: bool) -> bool {
     let command = command.to_lowercase();
     let (family, name) = command.split_once('.').unwrap_or(("", &command));
-    let always = [
-        "accuracy",
-        "merge",
-        "compact",
-        "load",
-        "loadchunk",
-        "scandump",
-        "copy",
-        "restore",
-    ];
+    let always = "accuracy merge compact load loadchunk scandump copy restore";
     is_first_write_after_idle_window
-        || always.contains(&name)
+        || always.split(' ').any(|always| always == name)
         || matches!((family, name), ("topk", "list") | ("cf", "del"))
         // The first read of a t-digest merges and sorts its samples.
         || family == "tdigest" && !["create", "add", "reset", "min", "max", "info"].contains(&name)
@@ -102,43 +111,25 @@ pub fn bound_ns(work: &Work) -> f64 {
     if work.rows > MAX_UNLIMITED_ROWS {
         return ONE_ITEM_NS;
     }
-    let further = if work.sub_filters > FEW_SUB_FILTERS {
-        FURTHER_ITEM_NS
-    } else {
-        FURTHER_ITEM_OF_FEW_NS
+    let further = match work.sub_filters {
+        0..=FEW_SUB_FILTERS => FURTHER_ITEM_OF_FEW_NS,
+        _ => FURTHER_ITEM_NS,
     };
     ONE_ITEM_NS + (work.items - 1) as f64 * further
 }
 
 #[test]
 fn bounds_are_those_of_the_page() {
-    let one = Work {
-        items: 1,
-        rows: 0,
-        sub_filters: 0,
-        whole_keys: None,
-        ns_per_gib: ns_per_gib("COPY", false),
-    };
-    assert_eq!(bound_ns(&one), 0.1e9);
-    assert_eq!(bound_ns(&Work { items: 101, ..one }), 0.11e9);
-    let many = Work {
-        items: 101,
-        sub_filters: 65,
-        ..one
-    };
-    assert_eq!(bound_ns(&many), 2.1e9);
-    let found = bound_ns(&Work {
-        items: 101,
-        rows: 33,
-        ..one
-    });
-    assert_eq!(found, 0.1e9);
-    let whole = |bytes| {
-        bound_ns(&Work {
-            whole_keys: Some(bytes),
-            ..one
-        })
-    };
+    let mut work = Work::ONE;
+    assert_eq!(work.ns_per_gib, ns_per_gib("COPY", false));
+    assert_eq!(bound_ns(&work), 0.1e9);
+    work.items = 101;
+    assert_eq!(bound_ns(&work), 0.11e9);
+    work.sub_filters = 65;
+    assert_eq!(bound_ns(&work), 2.1e9);
+    (work.sub_filters, work.rows) = (0, 33);
+    assert_eq!(bound_ns(&work), 0.1e9);
+    let whole = |bytes| bound_ns(&Work::of_keys(bytes));
     assert_eq!([whole(1 << 20), whole(1 << 30)], [0.1e9, 4e9]);
     let compactions = [(17 << 20, 64), (17 << 20, 65), (1 << 30, 2)];
     let compactions = compactions.map(|(bytes, number)| compaction_bound_ns(bytes, number));

@@ -2,17 +2,15 @@
 
 use super::bounds::MAX_UNLIMITED_ROWS;
 use super::keys::{
-    Axis, Filled, LEVELS, Largest, MAX, MAX_ROWS_OF_LONG_ITEM, Sizes, additions, axis, live_panes,
-    units, window,
+    Axis, Filled, LEVELS, Largest, MAX, MAX_ROWS_OF_LONG_ITEM, PANES, Sizes, additions, axis,
+    live_panes, units, with_sizes,
 };
 use super::types::Type;
-use crate::workload::{Command, words};
+use crate::workload::Command;
 
-const DEPTH: Axis = axis(
-    "depth",
-    1,
-    &[MAX_UNLIMITED_ROWS, MAX_ROWS_OF_LONG_ITEM, MAX],
-);
+const DEPTHS: &[u64] = &[MAX_UNLIMITED_ROWS, MAX_ROWS_OF_LONG_ITEM, MAX];
+pub const DEPTH: Axis = axis("depth", 1, DEPTHS);
+const WIDTH: Axis = axis("width", 1, &[MAX]);
 
 pub const CLASSIC: Type = Type {
     name: "cms",
@@ -33,39 +31,32 @@ pub const CLASSIC: Type = Type {
     not_applicable: &[],
     refusals: &[("cms.", "CMS: too much work for the depth of the sketch")],
     keeps_results: false,
-    counted: |window| {
-        let create = format!("CMS.INITBYDIM KEY 100000 5{window}");
-        [
-            vec![words(&create)],
-            additions("CMS.INCRBY KEY", 0, 100_000, Some),
-        ]
-        .concat()
-    },
+    create_counted: "CMS.INITBYDIM KEY 100000 5",
+    counted: || additions("CMS.INCRBY KEY", 0, 100_000, Some),
     keys: &[Largest {
         filled: Filled::All,
-        axes: &[DEPTH, axis("width", 1, &[MAX])],
+        axes: &[DEPTH, WIDTH],
         bytes: |sizes| sizes["depth"] as f64 * sizes["width"] as f64 * 4.0,
-        create: |sizes| {
-            words(&format!(
-                "CMS.INITBYDIM KEY {} {}",
-                sizes["width"], sizes["depth"]
-            ))
-        },
+        create: |sizes| with_sizes("CMS.INITBYDIM KEY <width> <depth>", sizes),
         fill: |sizes, pane| {
             let items = (20_000_000 / sizes["depth"]).clamp(3, 20_000);
-            additions("CMS.INCRBY KEY", pane, items, |number| Some(number + 1))
+            add(pane, items)
         },
     }],
 };
 
-const WINDOW_AXES: &[Axis] = &[DEPTH, axis("panes", 1, &[MAX]), axis("width", 1, &[MAX])];
+const WINDOW_AXES: &[Axis] = &[DEPTH, PANES, WIDTH];
 
 fn create_window(sizes: &Sizes) -> Command {
-    let (width, depth) = (sizes["width"], sizes["depth"]);
-    let window = window(sizes);
-    words(&format!(
-        "CMS.INITBYDIM KEY {width} {depth} CELL_SIZE 8{window}"
-    ))
+    with_sizes(
+        "CMS.INITBYDIM KEY <width> <depth> CELL_SIZE 8<window>",
+        sizes,
+    )
+}
+
+/// Items with different counts.
+fn add(pane: u64, items: u64) -> Vec<Command> {
+    additions("CMS.INCRBY KEY", pane, items, |number| Some(number + 1))
 }
 
 /// The bytes of this many arrays.
@@ -108,8 +99,7 @@ pub const WINDOW: Type = Type {
             create: create_window,
             fill: |sizes, pane| {
                 let items = (20_000_000 / sizes["depth"]).clamp(3, 20_000) / units(sizes);
-                let items = items.max(3).max(max_exact(sizes) + 1);
-                additions("CMS.INCRBY KEY", pane, items, |number| Some(number + 1))
+                add(pane, items.max(3).max(max_exact(sizes) + 1))
             },
         },
         Largest {
@@ -122,41 +112,26 @@ pub const WINDOW: Type = Type {
         // Full panes without arrays: the next item makes an array of the newest one.
         Largest {
             filled: Filled::All,
-            axes: &[EXACT_WIDTH, axis("panes", 1, &[MAX]), DEPTH],
+            axes: &[EXACT_WIDTH, PANES, DEPTH],
             bytes: |sizes| exact_bytes(sizes, sizes["panes"] + 1),
             create: create_window,
-            fill: |sizes, pane| {
-                additions("CMS.INCRBY KEY", pane, max_exact(sizes), |number| {
-                    Some(number + 1)
-                })
-            },
+            fill: |sizes, pane| add(pane, max_exact(sizes)),
         },
         // Panes without arrays which become arrays when they are merged.
         Largest {
             filled: Filled::All,
-            axes: &[EXACT_WIDTH, axis("panes", 1, &[MAX]), LEVELS, DEPTH],
+            axes: &[EXACT_WIDTH, PANES, LEVELS, DEPTH],
             bytes: |sizes| exact_bytes(sizes, live_panes(sizes)),
             create: create_window,
-            fill: |sizes, unit| {
-                let items = ((2 * max_exact(sizes)) >> sizes[LEVELS.name]) + 1;
-                additions("CMS.INCRBY KEY", unit, items, |number| Some(number + 1))
-            },
+            fill: |sizes, unit| add(unit, ((2 * max_exact(sizes)) >> sizes[LEVELS.name]) + 1),
         },
         // The merge of the largest arrays, and the most panes.
         Largest {
             filled: Filled::All,
-            axes: &[
-                axis("width", 1, &[MAX]),
-                axis("panes", 1, &[MAX]),
-                LEVELS,
-                DEPTH,
-            ],
+            axes: &[WIDTH, PANES, LEVELS, DEPTH],
             bytes: |sizes| arrays(sizes, live_panes(sizes)),
             create: create_window,
-            fill: |sizes, unit| {
-                let items = 20_000 / units(sizes) + 3;
-                additions("CMS.INCRBY KEY", unit, items, |number| Some(number + 1))
-            },
+            fill: |sizes, unit| add(unit, 20_000 / units(sizes) + 3),
         },
     ],
     ..CLASSIC

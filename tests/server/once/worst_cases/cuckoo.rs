@@ -1,6 +1,6 @@
 //! Cuckoo filters.
 
-use super::keys::{Filled, Largest, MAX, Sizes, additions, axis, item, window};
+use super::keys::{Axis, Filled, Largest, MAX, PANES, Sizes, additions, axis, item, with_sizes};
 use super::types::Type;
 use crate::workload::{Command, Random, words};
 
@@ -26,6 +26,8 @@ const CALLS: &[&str] = &[
     "CF.LOADCHUNK KEY CHUNK",
 ];
 
+const CAPACITY: Axis = axis("capacity", 1024, &[MAX]);
+
 /// The buckets of the first sub-filter of [`GROWN`].
 const FIRST_BUCKETS: u64 = 16_384;
 
@@ -34,26 +36,16 @@ fn slots_of_each(sizes: &Sizes) -> impl Iterator<Item = u64> {
     let (first, expansion) = (FIRST_BUCKETS * sizes["bucket size"], sizes["expansion"]);
     let larger = move |slots: &u64| Some(slots.saturating_mul(expansion));
     let all = std::iter::successors(Some(first), larger);
-    all.take(sizes["sub-filters"] as usize)
+    all.take(sizes["filters"] as usize)
 }
 
-/// Creates a filter of empty sub-filters.
-fn load_header(
-    sub_filters: u64,
-    buckets: u64,
-    bucket: u64,
-    expansion: u64,
-    deletes: u64,
-) -> Command {
-    let mut header = [0, buckets, deletes, sub_filters]
-        .map(u64::to_le_bytes)
-        .concat();
+/// Creates a filter of so many empty sub-filters: the first with so many buckets, each of so many slots.
+fn load_header(filters: u64, buckets: u64, slots: u64, expansion: u64, deletes: u64) -> Command {
+    let numbers = [0, buckets, deletes, filters].map(u64::to_le_bytes);
     let short = |number| u16::try_from(number).unwrap_or(u16::MAX);
-    let short = [short(bucket), 20, short(expansion)];
-    header.extend(short.map(u16::to_le_bytes).concat());
-    let mut command = words("CF.LOADCHUNK KEY 1");
-    command.push(header);
-    command
+    let short = [short(slots), 20, short(expansion)].map(u16::to_le_bytes);
+    let header = [numbers.concat(), short.concat()].concat();
+    [words("CF.LOADCHUNK KEY 1"), vec![header]].concat()
 }
 
 /// Fills the sub-filters of [`GROWN`] with random fingerprints.
@@ -65,9 +57,8 @@ fn load_fingerprints(sizes: &Sizes) -> Vec<Command> {
             false => 0,
         };
         end += slots;
-        let mut command = words(&format!("CF.LOADCHUNK KEY {end}"));
-        command.push((0..slots).map(slot).collect());
-        command
+        let chunk = vec![(0..slots).map(slot).collect()];
+        [words(&format!("CF.LOADCHUNK KEY {end}")), chunk].concat()
     };
     slots_of_each(sizes).map(chunk).collect()
 }
@@ -81,9 +72,9 @@ const GROWN: Largest = Largest {
         bytes.sum()
     },
     create: |sizes| {
-        let [sub_filters, bucket, expansion] =
-            ["sub-filters", "bucket size", "expansion"].map(|name| sizes[name]);
-        load_header(sub_filters, FIRST_BUCKETS, bucket, expansion, 1 << 40)
+        let [filters, slots, expansion] =
+            ["filters", "bucket size", "expansion"].map(|name| sizes[name]);
+        load_header(filters, FIRST_BUCKETS, slots, expansion, 1 << 40)
     },
     fill: |sizes, pane| {
         let mut commands = load_fingerprints(sizes);
@@ -110,27 +101,16 @@ pub const CLASSIC: Type = Type {
     ],
     keeps_results: false,
     // Two full sub-filters.
-    counted: |window| {
-        let create = format!("CF.RESERVE KEY 524288 EXPANSION 1{window}");
-        [
-            vec![words(&create)],
-            additions("CF.INSERT KEY ITEMS", 0, 950_000, |_| None),
-        ]
-        .concat()
-    },
+    create_counted: "CF.RESERVE KEY 524288 EXPANSION 1",
+    counted: || additions("CF.INSERT KEY ITEMS", 0, 950_000, |_| None),
     keys: &[
         Largest {
             filled: Filled::All,
-            axes: &[
-                axis("bucket size", 1, &[1, MAX]),
-                axis("capacity", 1024, &[MAX]),
-            ],
+            axes: &[axis("bucket size", 1, &[1, MAX]), CAPACITY],
             bytes: |sizes| sizes["capacity"].next_power_of_two() as f64,
             create: |sizes| {
-                let (bucket, capacity) = (sizes["bucket size"], sizes["capacity"]);
-                words(&format!(
-                    "CF.RESERVE KEY {capacity} BUCKETSIZE {bucket} EXPANSION 1"
-                ))
+                let create = "CF.RESERVE KEY <capacity> BUCKETSIZE <bucket size> EXPANSION 1";
+                with_sizes(create, sizes)
             },
             fill: |_, pane| additions("CF.INSERT KEY ITEMS", pane, 200_000, |_| None),
         },
@@ -140,10 +120,8 @@ pub const CLASSIC: Type = Type {
             axes: &[axis("iterations", 1, &[MAX])],
             bytes: |_| 0.0,
             create: |sizes| {
-                let iterations = sizes["iterations"];
-                words(&format!(
-                    "CF.RESERVE KEY 4096 BUCKETSIZE 1 MAXITERATIONS {iterations} EXPANSION 0"
-                ))
+                let limit = "MAXITERATIONS <iterations> EXPANSION 0";
+                with_sizes(&format!("CF.RESERVE KEY 4096 BUCKETSIZE 1 {limit}"), sizes)
             },
             fill: |_, pane| additions("CF.INSERT KEY ITEMS", pane, 2500, |_| None),
         },
@@ -159,11 +137,11 @@ pub const CLASSIC: Type = Type {
         Largest {
             filled: Filled::All,
             axes: &[
-                axis("sub-filters", 1, &[FEW, MAX]),
+                axis("filters", 1, &[FEW, MAX]),
                 axis("bucket size", 1, &[MAX]),
             ],
-            bytes: |sizes| (sizes["sub-filters"] * (sizes["bucket size"] + 60)) as f64,
-            create: |sizes| load_header(sizes["sub-filters"], 1, sizes["bucket size"], 1, 0),
+            bytes: |sizes| (sizes["filters"] * (sizes["bucket size"] + 60)) as f64,
+            create: |sizes| load_header(sizes["filters"], 1, sizes["bucket size"], 1, 0),
             fill: |_, pane| additions("CF.INSERT KEY ITEMS", pane, 100, |_| None),
         },
         // A compaction moves many fingerprints.
@@ -172,7 +150,7 @@ pub const CLASSIC: Type = Type {
                 axis("expansion", 1, &[2]),
                 axis("bucket size", 1, &[2, 1, 4]),
                 axis("percent in use", 1, &[50]),
-                axis("sub-filters", 1, &[MAX]),
+                axis("filters", 1, &[MAX]),
             ],
             ..GROWN
         },
@@ -182,7 +160,7 @@ pub const CLASSIC: Type = Type {
                 axis("expansion", 1, &[4]),
                 axis("bucket size", 1, &[3]),
                 axis("percent in use", 1, &[95]),
-                axis("sub-filters", 1, &[MAX]),
+                axis("filters", 1, &[MAX]),
             ],
             ..GROWN
         },
@@ -209,20 +187,16 @@ pub const WINDOW: Type = Type {
         Largest {
             filled: Filled::All,
             axes: &[
-                axis("panes", 1, &[MAX]),
+                PANES,
                 axis("bucket size", 1, &[MAX, 4]),
                 axis("iterations", 1, &[MAX]),
-                axis("capacity", 1024, &[MAX]),
+                CAPACITY,
             ],
             bytes: |sizes| sizes["capacity"] as f64 * 4.0,
             create: |sizes| {
-                let [bucket, iterations, capacity] =
-                    ["bucket size", "iterations", "capacity"].map(|name| sizes[name]);
-                let options = format!("BUCKETSIZE {bucket} MAXITERATIONS {iterations} EXPANSION 1");
-                words(&format!(
-                    "CF.RESERVE KEY {capacity} {options}{}",
-                    window(sizes)
-                ))
+                let options =
+                    "BUCKETSIZE <bucket size> MAXITERATIONS <iterations> EXPANSION 1<window>";
+                with_sizes(&format!("CF.RESERVE KEY <capacity> {options}"), sizes)
             },
             fill: |sizes, pane| {
                 let items = sizes["capacity"].min(200_000) / sizes["panes"];
@@ -231,17 +205,12 @@ pub const WINDOW: Type = Type {
         },
         Largest {
             filled: Filled::All,
-            axes: &[
-                axis("panes", 1, &[MAX]),
-                axis("items", 2, &[2 * FEW, 20_000]),
-            ],
+            axes: &[PANES, axis("items", 2, &[2 * FEW, 20_000])],
             bytes: |_| 0.0,
             create: |sizes| {
                 // The error rate of each further sub-filter is smaller, and so its slots are longer.
-                words(&format!(
-                    "CF.RESERVE KEY 4 BUCKETSIZE 1 EXPANSION 1{} ERROR 0.001",
-                    window(sizes)
-                ))
+                let create = "CF.RESERVE KEY 4 BUCKETSIZE 1 EXPANSION 1<window> ERROR 0.001";
+                with_sizes(create, sizes)
             },
             fill: |sizes, pane| {
                 let items = sizes["items"] / sizes["panes"];

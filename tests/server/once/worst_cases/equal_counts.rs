@@ -3,7 +3,9 @@
 //!
 //! After idle time, one command merges up to 254 panes. Their items are ordered once per command, not once per pane.
 
-use super::bounds::{WHOLE_KEY_NS_PER_GIB, Work, bound_ns};
+use super::ATTEMPTS;
+use super::bounds::{Work, bound_ns};
+use super::keys::unix_ms;
 use super::rows::duration;
 use crate::support::main_thread::MainThread;
 use crate::support::resp::{Connection, Reply};
@@ -17,7 +19,6 @@ use roughly_sketch::stored::Stored;
 use roughly_sketch::top_k::TopKWindow;
 use roughly_sketch::window::{Timed, Window};
 use std::ops::Range;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A month in panes that grow from a second: 242 panes.
 const WINDOW_MS: u64 = 2_592_000_000;
@@ -26,8 +27,6 @@ const UNIT_MS: u64 = 1000;
 const K: usize = 164;
 /// The items of a sketch have at most as many bytes.
 const ITEM_BYTES: usize = 16 << 20;
-/// How often a command is measured before it exceeds its bound.
-const ATTEMPTS: usize = 20;
 
 /// Seconds between the last addition and the command: a few; some that merge panes of several levels; a quarter of the window;
 /// almost the whole window; longer than the window.
@@ -35,8 +34,7 @@ const IDLE: [u64; 5] = [5, 1000, 648_000, 2_590_000, 3_000_000];
 
 /// The current unit.
 fn now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("now");
-    u64::try_from(now.as_millis()).expect("a time") / UNIT_MS
+    unix_ms() / UNIT_MS
 }
 
 /// Items of equal length and [`ITEM_BYTES`] in total, the last one in the order of bytes first: the worst order for a search for
@@ -114,17 +112,12 @@ impl<'a> Key<'a> {
             }
             let usage = self.connection.call("MEMORY USAGE C").integer();
             let (ns, reply) = self.thread.measured(|| self.connection.send(command));
-            assert!(!matches!(reply, Reply::Error(_)), "{reply}");
-            let bound = bound_ns(&Work {
-                items: 1,
-                rows: 0,
-                sub_filters: 0,
-                whole_keys: Some(u64::try_from(usage.expect("a size")).expect("a size")),
-                ns_per_gib: WHOLE_KEY_NS_PER_GIB,
-            });
+            assert!(!reply.is_error(), "{reply}");
+            let bound = bound_ns(&Work::of_keys(usage.expect("a size").unsigned_abs()));
             last = reply;
-            if ns as f64 / self.slowness < best.0 {
-                best = (ns as f64 / self.slowness, bound);
+            let ns = ns as f64 / self.slowness;
+            if ns < best.0 {
+                best = (ns, bound);
             }
             if best.0 <= bound || best.0 > 4.0 * bound {
                 break;
@@ -134,11 +127,8 @@ impl<'a> Key<'a> {
         let words = command.iter().filter(|word| word.len() < 30);
         let words: Vec<_> = words.map(|word| String::from_utf8_lossy(word)).collect();
         let (time, bound) = (duration(best.0), duration(best.1));
-        let line = format!(
-            "{} after {} s: {time}, bound {bound}",
-            words.join(" "),
-            self.idle
-        );
+        let (words, idle) = (words.join(" "), self.idle);
+        let line = format!("{words} after {idle} s: {time}, bound {bound}");
         println!("{line}");
         if best.0 > best.1 {
             self.failures.push(line);
@@ -155,13 +145,10 @@ fn check(items: &[Vec<u8>], items_of: impl Fn(usize) -> Range<usize>) {
     let mut failures = Vec::new();
     for idle in Sample::of_run().one_of(IDLE.to_vec(), 1) {
         let payload = payload(now() - idle, items, &items_of);
-        let restore = [b"RESTORE", &b"K"[..], b"0", &payload, b"REPLACE"];
-        assert!(connection.send(&restore).is_ok());
+        assert!(connection.replace("K", &payload).is_ok());
         let mut key = Key::new(&mut connection, idle);
-        let queries: Vec<&[u8]> = items[items.len() - K..]
-            .iter()
-            .map(|item| &item[..])
-            .collect();
+        let queries = items[items.len() - K..].iter().map(Vec::as_slice);
+        let queries: Vec<&[u8]> = queries.collect();
         let query = |name: &'static str| [&[name.as_bytes(), b"C"], &queries[..]].concat();
         let newest = now().to_string();
         let advance: &[&[u8]] = &[b"SKETCH.ADVANCE", b"C", newest.as_bytes()];
@@ -170,15 +157,10 @@ fn check(items: &[Vec<u8>], items_of: impl Fn(usize) -> Range<usize>) {
         let list_of_half: &[&[u8]] = &[b"SKETCH.WITHIN", half, b"TOPK.LIST", b"C", b"WITHCOUNT"];
         let add: &[&[u8]] = &[b"TOPK.ADD", b"C", b"other"];
         let add_present: &[&[u8]] = &[b"TOPK.ADD", b"C", &items[0]];
-        for command in [
-            add,
-            add_present,
-            advance,
-            list_of_half,
-            &query("TOPK.COUNT"),
-        ] {
+        for command in [add, add_present, advance, list_of_half] {
             key.check(&[], command);
         }
+        key.check(&[], &query("TOPK.COUNT"));
         let listed = key.check(&[], list);
         key.check(&[advance], list);
         key.check(&[advance], list_of_half);

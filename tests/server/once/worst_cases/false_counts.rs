@@ -11,10 +11,10 @@ use super::keys::{Sizes, item};
 use super::types::Type;
 use crate::families::{FAMILIES, Family};
 use crate::support::main_thread::MainThread;
-use crate::support::resp::{Connection, Reply};
+use crate::support::resp::Connection;
 use crate::support::sample::Sample;
 use crate::support::server::Server;
-use crate::workload::Command;
+use crate::workload::{Command, words};
 use roughly_dump::{Value, Values};
 use std::collections::BTreeMap;
 
@@ -80,8 +80,7 @@ struct Measured<'a> {
 impl Measured<'_> {
     /// The CPU time of each run of the call on the restored key in nanoseconds, after two others.
     fn ns(&mut self, payload: &[u8], call: &Call) -> Option<f64> {
-        let restore = [b"RESTORE", &b"K"[..], b"0", payload, b"REPLACE"];
-        if !self.connection.send(&restore).is_ok() {
+        if !self.connection.replace("K", payload).is_ok() {
             return None;
         }
         for command in runs(call, 0, 2) {
@@ -107,8 +106,8 @@ fn calls_on_key(connection: &mut Connection, family: &Family, of_type: &Type) ->
     let is_measured = |call: &Call| {
         let name = call.name();
         let is_whole = processes_whole_keys(&name, false);
-        let only_after_changes =
-            ["CF.DEL", "TOPK.LIST"].contains(&&*name) || family.prefix == "tdigest";
+        let only_after_changes = ["CF.DEL", "TOPK.LIST"].contains(&&*name);
+        let only_after_changes = only_after_changes || family.prefix == "tdigest";
         (!is_whole || only_after_changes) && !call.text.contains("1 MiB")
     };
     calls.filter(is_measured).collect()
@@ -122,11 +121,10 @@ fn check(of_type: &'static Type) -> usize {
         true => " WINDOW 315360000000 PANES 4",
         false => "",
     };
-    for mut command in (of_type.counted)(option) {
+    let create = words(&format!("{}{option}", of_type.create_counted));
+    for mut command in [vec![create], (of_type.counted)()].concat() {
         command[1] = b"right".to_vec();
-        let reply = connection.send(&command);
-        let is_accepted = !matches!(reply, Reply::Error(_));
-        assert!(is_accepted, "{}: {reply}", of_type.name);
+        connection.send_run(&command);
     }
     connection.ok("CONFIG SET rdbcompression no");
     let right = connection.payload("right");
@@ -134,14 +132,10 @@ fn check(of_type: &'static Type) -> usize {
     let payloads = with_false_numbers(family, &right);
     let thread = MainThread::of(&mut connection);
     let slowness = thread.slowness(&mut connection);
-    let mut measured = Measured {
-        connection: &mut connection,
-        thread,
-    };
-    let expected: Vec<_> = calls
-        .iter()
-        .map(|call| measured.ns(&right, call).expect("the right counts"))
-        .collect();
+    let connection = &mut connection;
+    let mut measured = Measured { connection, thread };
+    let ns = |call| measured.ns(&right, call).expect("the right counts");
+    let expected: Vec<_> = calls.iter().map(ns).collect();
     let mut restored = 0;
     let mut failures = Vec::new();
     for (text, payload) in &payloads {
@@ -160,25 +154,14 @@ fn check(of_type: &'static Type) -> usize {
                 }
             }
             if best > limit {
-                let (title, of) = (call.title(), &call.text);
-                failures.push(format!(
-                    "{title} {of}: {best} ns, {expected} ns with the right counts, {text}"
-                ));
+                let times = format!("{best} ns, {expected} ns with the right counts");
+                failures.push(format!("{} {}: {times}, {text}", call.title(), call.text));
             }
         }
     }
-    println!(
-        "{}: {} payloads, {} commands, {restored} measured",
-        of_type.name,
-        payloads.len(),
-        calls.len()
-    );
-    assert!(
-        failures.is_empty(),
-        "{}:\n{}",
-        of_type.name,
-        failures.join("\n")
-    );
+    let (name, payloads, calls) = (of_type.name, payloads.len(), calls.len());
+    println!("{name}: {payloads} payloads, {calls} commands, {restored} measured");
+    assert!(failures.is_empty(), "{name}:\n{}", failures.join("\n"));
     restored
 }
 

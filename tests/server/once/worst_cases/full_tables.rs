@@ -1,6 +1,7 @@
 //! A step to a later pane that merges two tables of top-k sketches, of the largest size, without an empty cell.
 
 use super::equal_counts::Key;
+use super::keys::unix_ms;
 use crate::support::resp::Reply;
 use crate::support::server::Server;
 use roughly_dump::{Value, Values, type_id};
@@ -10,7 +11,6 @@ use roughly_sketch::stored::Stored;
 use roughly_sketch::top_k::TopKWindow;
 use roughly_sketch::top_k::window::MAX_MERGED_TABLE_BYTES;
 use roughly_sketch::window::{Timed, Window};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// An hour.
 const UNIT_MS: u64 = 3_600_000;
@@ -19,8 +19,7 @@ const WIDTH: u64 = MAX_MERGED_TABLE_BYTES / 8;
 
 /// The current unit.
 fn now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("now");
-    u64::try_from(now.as_millis()).expect("a time") / UNIT_MS
+    unix_ms() / UNIT_MS
 }
 
 /// Random cells with counts above 0.
@@ -69,9 +68,7 @@ fn two_full_tables_are_merged_in_time() {
     connection.ok("CONFIG SET rdbcompression no");
     // Two siblings with the end e become one when the newest pane is e + 3: three or four units ago, e was the newest one.
     let end = (now() - 3) & !1;
-    let payload = payload(end);
-    let restore = [b"RESTORE", &b"K"[..], b"0", &payload];
-    assert!(connection.send(&restore).is_ok());
+    assert!(connection.restore("K", &payload(end)).is_ok());
     let mut key = Key::new(&mut connection, (now() - end) * UNIT_MS / 1000);
     let newest = now().to_string();
     key.check(&[], &[b"TOPK.ADD", b"C", b"other"]);

@@ -83,6 +83,7 @@ pub fn additions(
     numbers.chunks(1000).map(command).collect()
 }
 
+pub const PANES: Axis = axis("panes", 1, &[MAX]);
 /// The parameter of a window whose panes grow with age.
 pub const LEVELS: Axis = axis("levels", 1, &[MAX]);
 
@@ -102,16 +103,25 @@ pub fn live_panes(sizes: &Sizes) -> u64 {
 }
 
 /// The option `WINDOW` for these sizes.
-pub fn window(sizes: &Sizes) -> String {
-    let window = format!(
-        " WINDOW {} PANES {}",
-        units(sizes) * *PANE_MS,
-        sizes["panes"]
-    );
+fn window(sizes: &Sizes) -> String {
+    let (length, panes) = (units(sizes) * *PANE_MS, sizes["panes"]);
+    let window = format!(" WINDOW {length} PANES {panes}");
     match sizes.contains_key(LEVELS.name) {
         true => format!("{window} FINEST {}", *PANE_MS),
         false => window,
     }
+}
+
+/// A command with a size in place of each name in angle brackets, and the option `WINDOW` in place of `<window>`.
+pub fn with_sizes(template: &str, sizes: &Sizes) -> Command {
+    let mut text = template.to_owned();
+    for (name, size) in sizes {
+        text = text.replace(&format!("<{name}>"), &size.to_string());
+    }
+    if text.contains("<window>") {
+        text = text.replace("<window>", &window(sizes));
+    }
+    words(&text)
 }
 
 /// See [`MAX_ROWS_OF_LONG_ITEM`].
@@ -122,9 +132,8 @@ fn max_rows_of_long_item(max_bytes: f64) -> u64 {
         within_work_limit(work.into_iter(), *rows, max_bytes as u64)
     };
     let rows = (1..).map(|passes| passes * LANES as u64);
-    rows.take_while(is_allowed)
-        .last()
-        .expect("a number of rows")
+    let allowed = rows.take_while(is_allowed).last();
+    allowed.expect("a number of rows")
 }
 
 /// The command for another key.
@@ -193,7 +202,7 @@ impl Largest {
         }
         let reply = connection.send(&for_key((self.create)(sizes), "probe"));
         connection.call("DEL probe");
-        !matches!(reply, Reply::Error(_))
+        !reply.is_error()
     }
 
     /// Appends the commands that create a key and fill its panes up to `newest`.
@@ -203,10 +212,8 @@ impl Largest {
         let last = newest.map_or(0, |_| units(sizes));
         for pane in 0..=last {
             if let Some(newest) = newest {
-                append(words(&format!(
-                    "SKETCH.ADVANCE KEY {}",
-                    newest - (last - pane)
-                )));
+                let current = newest - (last - pane);
+                append(words(&format!("SKETCH.ADVANCE KEY {current}")));
             }
             if self.filled == Filled::All || pane == last {
                 (self.fill)(sizes, pane).into_iter().for_each(&mut append);
@@ -244,8 +251,8 @@ impl Largest {
                 assert_eq!(connection.send(&["EXISTS", state.key]), Reply::Integer(1));
             } else {
                 connection.send(&for_key((self.create)(sizes), "empty"));
-                let digests = ["empty", state.key]
-                    .map(|key| connection.send(&["DEBUG", "DIGEST-VALUE", key]));
+                let keys = ["empty", state.key];
+                let digests = keys.map(|key| connection.send(&["DEBUG", "DIGEST-VALUE", key]));
                 assert_ne!(digests[0], digests[1], "{sizes:?}");
                 connection.call("DEL empty");
             }
@@ -315,7 +322,7 @@ pub fn current_pane() -> u64 {
     unix_ms() / *PANE_MS
 }
 
-fn unix_ms() -> u64 {
+pub fn unix_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("now");
     u64::try_from(now.as_millis()).expect("a time")
 }

@@ -28,12 +28,9 @@ impl Row {
 
 /// A time in a readable unit.
 pub fn duration(ns: f64) -> String {
-    let digits = |value: f64| {
-        if value < 9.95 {
-            format!("{value:.1}")
-        } else {
-            grouped(value.round() as u64)
-        }
+    let digits = |value: f64| match value < 9.95 {
+        true => format!("{value:.1}"),
+        false => grouped(value.round() as u64),
     };
     match ns {
         0.0..999_500.0 => format!("{} µs", grouped((ns / 1e3).ceil() as u64)),
@@ -46,25 +43,13 @@ pub fn duration(ns: f64) -> String {
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups = digits.as_bytes().rchunks(3).rev();
-    let groups: Vec<_> = groups
-        .map(|group| std::str::from_utf8(group).expect("digits"))
-        .collect();
+    let groups: Vec<_> = groups.map(String::from_utf8_lossy).collect();
     groups.join(",")
 }
 
 #[test]
 fn durations_are_readable() {
     let text = [1.0, 12_300.0, 999_400.0, 1.23e6, 12.3e6, 0.1e9, 2.08e9].map(duration);
-    assert_eq!(
-        text,
-        [
-            "1 µs",
-            "13 µs",
-            "1,000 µs",
-            "1.2 ms",
-            "12 ms",
-            "0.10 s",
-            "2.08 s"
-        ]
-    );
+    let expected = "1 µs; 13 µs; 1,000 µs; 1.2 ms; 12 ms; 0.10 s; 2.08 s";
+    assert_eq!(text.join("; "), expected);
 }

@@ -1,11 +1,9 @@
 //! t-digests.
 
 use super::bounds::MAX_COMPRESSION;
-use super::keys::{Axis, Filled, Largest, MAX, Sizes, axis, window};
+use super::keys::{Axis, Filled, Largest, MAX, PANES, Sizes, axis, with_sizes};
 use super::types::Type;
 use crate::workload::{Command, words};
-
-const COMPRESSION: Axis = axis("compression", 1, &[MAX]);
 
 /// Samples in no order, as many as the digest keeps before it compresses them.
 fn samples(sizes: &Sizes, pane: u64) -> Vec<Command> {
@@ -13,11 +11,7 @@ fn samples(sizes: &Sizes, pane: u64) -> Vec<Command> {
     let command = |numbers: &[u64]| {
         let mut command = words("TDIGEST.ADD KEY");
         let sample = |number: &u64| (pane + number) * 2_654_435_761 % (1 << 32);
-        command.extend(
-            numbers
-                .iter()
-                .map(|number| sample(number).to_string().into_bytes()),
-        );
+        command.extend((numbers.iter()).map(|number| sample(number).to_string().into_bytes()));
         command
     };
     samples.chunks(1000).map(command).collect()
@@ -51,33 +45,24 @@ pub const CLASSIC: Type = Type {
     not_applicable: &[],
     refusals: &[],
     keeps_results: true,
-    counted: |window| {
-        let create = format!("TDIGEST.CREATE KEY COMPRESSION 20000{window}");
-        let sizes = Sizes::from([("compression", 20_000)]);
-        [vec![words(&create)], samples(&sizes, 0)].concat()
-    },
+    create_counted: "TDIGEST.CREATE KEY COMPRESSION 20000",
+    counted: || samples(&Sizes::from([("compression", 20_000)]), 0),
     keys: &[Largest {
         filled: Filled::All,
         axes: &[axis("compression", 1, &[MAX_COMPRESSION, MAX])],
         bytes,
-        create: |sizes| {
-            words(&format!(
-                "TDIGEST.CREATE KEY COMPRESSION {}",
-                sizes["compression"]
-            ))
-        },
+        create: |sizes| with_sizes("TDIGEST.CREATE KEY COMPRESSION <compression>", sizes),
         fill: samples,
     }],
 };
 
-const WINDOW_AXES: &[Axis] = &[axis("panes", 1, &[MAX]), COMPRESSION];
+const WINDOW_AXES: &[Axis] = &[PANES, axis("compression", 1, &[MAX])];
 
 fn create_window(sizes: &Sizes) -> Command {
-    let compression = sizes["compression"];
-    let window = window(sizes);
-    words(&format!(
-        "TDIGEST.CREATE KEY COMPRESSION {compression}{window}"
-    ))
+    with_sizes(
+        "TDIGEST.CREATE KEY COMPRESSION <compression><window>",
+        sizes,
+    )
 }
 
 pub const WINDOW: Type = Type {

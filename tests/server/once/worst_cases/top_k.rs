@@ -1,40 +1,37 @@
 //! Top-k sketches.
 
-use super::bounds::MAX_UNLIMITED_ROWS;
+use super::count_min::DEPTH;
 use super::keys::{
-    Axis, Filled, LEVELS, Largest, MAX, MAX_ROWS_OF_LONG_ITEM, Sizes, additions, axis, item,
-    live_panes, units, window,
+    Axis, Filled, LEVELS, Largest, MAX, PANES, Sizes, additions, axis, item, live_panes, units,
+    with_sizes,
 };
 use super::types::Type;
-use crate::workload::{Command, words};
+use crate::workload::Command;
 
-const DEPTH: Axis = axis(
-    "depth",
-    1,
-    &[MAX_UNLIMITED_ROWS, MAX_ROWS_OF_LONG_ITEM, MAX],
-);
-const DECAY: Axis = axis(
-    "decay in millionths",
-    1,
-    &[900_000, 992_000, 999_999, 1_000_000],
-);
+const DECAYS: &[u64] = &[900_000, 992_000, 999_999, 1_000_000];
+const DECAY: Axis = axis("decay in millionths", 1, DECAYS);
 /// Up to this k, a look-up in the list uses fingerprints.
 const MAX_FINGERPRINTS: u64 = 4096;
+const K: Axis = axis("k", 1, &[MAX, MAX_FINGERPRINTS]);
 
-/// A list of k items, which the keys of [`list_bytes`] have room for.
-fn list(sizes: &Sizes) -> String {
-    let (k, depth) = (sizes["k"], sizes["depth"]);
-    format!("TOPK.RESERVE KEY {k} {k} {depth} 0.9")
-}
-
+/// The bytes of a list of k items.
 fn list_bytes(sizes: &Sizes) -> f64 {
     sizes["k"] as f64 * (150.0 + 8.0 * sizes["depth"] as f64)
 }
 
+/// Fills a list of k items.
+fn fill_list(pane: u64, items: u64) -> Vec<Command> {
+    let count = |number| Some(1 + number * 7919 % 1000);
+    additions("TOPK.INCRBY KEY", pane, items, count)
+}
+
 /// Buckets that all items share, so that each increment decrements the counts of others.
-fn shared_buckets(sizes: &Sizes) -> String {
+fn shared_buckets(sizes: &Sizes, window: &str) -> Command {
     let decay = sizes[DECAY.name] as f64 / 1e6;
-    format!("TOPK.RESERVE KEY 10 1 {} {decay}", sizes["depth"])
+    with_sizes(
+        &format!("TOPK.RESERVE KEY 10 1 <depth> {decay}{window}"),
+        sizes,
+    )
 }
 
 pub const CLASSIC: Type = Type {
@@ -55,44 +52,30 @@ pub const CLASSIC: Type = Type {
     not_applicable: &[],
     refusals: &[("topk.", "TopK: too much work for the depth of the sketch")],
     keeps_results: false,
-    counted: |window| {
-        let create = format!("TOPK.RESERVE KEY 1000 50000 5 0.9{window}");
-        [
-            vec![words(&create)],
-            additions("TOPK.ADD KEY", 0, 100_000, |_| None),
-        ]
-        .concat()
-    },
+    create_counted: "TOPK.RESERVE KEY 1000 50000 5 0.9",
+    counted: || additions("TOPK.ADD KEY", 0, 100_000, |_| None),
     keys: &[
         Largest {
             filled: Filled::All,
-            axes: &[DEPTH, axis("k", 1, &[MAX, MAX_FINGERPRINTS])],
+            axes: &[DEPTH, K],
             bytes: list_bytes,
-            create: |sizes| words(&list(sizes)),
-            fill: |sizes, pane| {
-                additions("TOPK.INCRBY KEY", pane, sizes["k"], |number| {
-                    Some(1 + number * 7919 % 1000)
-                })
-            },
+            create: |sizes| with_sizes("TOPK.RESERVE KEY <k> <k> <depth> 0.9", sizes),
+            fill: |sizes, pane| fill_list(pane, sizes["k"]),
         },
         Largest {
             filled: Filled::All,
             axes: &[DECAY, DEPTH],
             bytes: |sizes| 8.0 * sizes["depth"] as f64,
-            create: |sizes| words(&shared_buckets(sizes)),
+            create: |sizes| shared_buckets(sizes, ""),
             fill: |_, pane| additions("TOPK.INCRBY KEY", pane, 3, |_| Some(100_000)),
         },
     ],
 };
 
-const LIST_AXES: &[Axis] = &[
-    DEPTH,
-    axis("panes", 1, &[MAX]),
-    axis("k", 1, &[MAX, MAX_FINGERPRINTS]),
-];
+const LIST_AXES: &[Axis] = &[DEPTH, PANES, K];
 
 fn list_with_window(sizes: &Sizes) -> Command {
-    words(&format!("{}{}", list(sizes), window(sizes)))
+    with_sizes("TOPK.RESERVE KEY <k> <k> <depth> 0.9<window>", sizes)
 }
 
 pub const WINDOW: Type = Type {
@@ -115,9 +98,9 @@ pub const WINDOW: Type = Type {
         },
         Largest {
             filled: Filled::All,
-            axes: &[DECAY, DEPTH, axis("panes", 1, &[MAX])],
+            axes: &[DECAY, DEPTH, PANES],
             bytes: |sizes| 8.0 * sizes["depth"] as f64 * (sizes["panes"] + 1) as f64,
-            create: |sizes| words(&format!("{}{}", shared_buckets(sizes), window(sizes))),
+            create: |sizes| shared_buckets(sizes, "<window>"),
             // Up to four rows are one bucket, in which four of the items do not decay.
             fill: |_, pane| additions("TOPK.INCRBY KEY", pane, 7, |_| Some(100_000)),
         },
@@ -136,9 +119,7 @@ pub const WINDOW: Type = Type {
                 // The merged panes have full lists, too.
                 let is_recent = units(sizes) - unit <= 2 * (sizes["panes"] + 1);
                 let items = sizes["k"].div_ceil(if is_recent { 1 } else { 4 });
-                additions("TOPK.INCRBY KEY", unit, items, |number| {
-                    Some(1 + number * 7919 % 1000)
-                })
+                fill_list(unit, items)
             },
         },
         // The longest items.
@@ -146,13 +127,7 @@ pub const WINDOW: Type = Type {
             filled: Filled::All,
             axes: &[axis("panes", 1, &[15]), DEPTH],
             bytes: |sizes| (1 << 20) as f64 * (sizes["panes"] + 1) as f64,
-            create: |sizes| {
-                let depth = sizes["depth"];
-                words(&format!(
-                    "TOPK.RESERVE KEY 1 1 {depth} 0.9{}",
-                    window(sizes)
-                ))
-            },
+            create: |sizes| with_sizes("TOPK.RESERVE KEY 1 1 <depth> 0.9<window>", sizes),
             fill: |_, pane| {
                 let mut item = item(pane, 0);
                 // Room for an item of 1 MiB.

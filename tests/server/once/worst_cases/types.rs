@@ -18,8 +18,10 @@ pub struct Type {
     pub refusals: &'static [(&'static str, &'static str)],
     /// Whether a read keeps results for later reads. Each measured read then gets its own copy of the key.
     pub keeps_results: bool,
-    /// The commands that create a key of at least a megabyte with 100,000 items and several counts, with this option `WINDOW`.
-    pub counted: fn(&str) -> Vec<Command>,
+    /// The commands that create and fill a key of at least a megabyte with 100,000 items and several counts; the first, without the
+    /// option `WINDOW`.
+    pub create_counted: &'static str,
+    pub counted: fn() -> Vec<Command>,
     /// The largest keys.
     pub keys: &'static [Largest],
 }
@@ -48,9 +50,8 @@ fn parts_of(call: &str) -> Parts {
     let name = call.split(' ').next().unwrap_or(call);
     let families = roughly::MODULE.families.iter();
     let mut commands = families.flat_map(|family| family.commands);
-    let command =
-        commands.find(|command| name.eq_ignore_ascii_case(&command.name.to_string_lossy()));
-    command.map_or(Parts::None, |command| command.handler.parts)
+    let found = commands.find(|found| name.eq_ignore_ascii_case(&found.name.to_string_lossy()));
+    found.map_or(Parts::None, |command| command.handler.parts)
 }
 
 impl Type {
@@ -61,11 +62,7 @@ impl Type {
         let sketch = of_windows(SKETCH_CALLS).iter();
         let sketch = sketch.chain(of_windows(if is_filter { FILTER_CALLS } else { &[] }));
         // SKETCH.ACCURACY runs on filters, too, but not on periods of them.
-        let most = if is_filter {
-            Parts::Within
-        } else {
-            Parts::Series
-        };
+        let most = [Parts::Series, Parts::Within][usize::from(is_filter)];
         let read = [self.calls, ANY_CALLS].into_iter().flat_map(of_windows);
         let parts = read.flat_map(move |call| {
             let of_call = parts_of(call).min(most);
@@ -88,11 +85,10 @@ impl Type {
             assert!(is_listed, "{}: no call of {command}", self.name);
         }
         for command in sketch {
-            assert!(
-                self.all_calls(family).any(|call| name(call) == command)
-                    || ["sketch.age", "sketch.between", "sketch.series"].contains(&&*command),
-                "no call of {command}"
-            );
+            let has_call = self.all_calls(family).any(|call| name(call) == command);
+            let needs_none = ["sketch.age", "sketch.between", "sketch.series"];
+            let is_listed = has_call || needs_none.contains(&&*command);
+            assert!(is_listed, "no call of {command}");
         }
     }
 
