@@ -47,6 +47,7 @@ impl Golden {
         };
         let manifest: Value = serde_json::from_slice(&read("manifest.json")).expect("JSON");
         let list = |value: &Value| value.as_array().expect("a list").clone();
+        let command = |command: &Value| list(command).iter().map(argument).collect();
         let keys = manifest["keys"].as_object().expect("keys");
         let keys: Vec<_> = keys
             .iter()
@@ -56,10 +57,7 @@ impl Golden {
                 family,
                 payload: with_footer(read(key["dump"].as_str().expect("a file"))),
                 chunks: key["chunks"].as_str().map(|file| chunks(&read(file))),
-                built: list(&key["built"])
-                    .iter()
-                    .map(|command| list(command).iter().map(argument).collect())
-                    .collect(),
+                built: list(&key["built"]).iter().map(command).collect(),
                 reads: list(&key["reads"]).iter().map(Step::new).collect(),
             })
             .collect();
@@ -81,7 +79,7 @@ impl Golden {
 
 impl Key {
     fn restore(&self, connection: &mut Connection) {
-        let reply = connection.send(&[b"RESTORE", self.name.as_bytes(), b"0", &self.payload]);
+        let reply = connection.restore(&self.name, &self.payload);
         assert!(reply.is_ok(), "RESTORE {}: {reply}", self.name);
     }
 
@@ -103,11 +101,7 @@ impl Key {
     }
 
     pub fn assert_dump(&self, connection: &mut Connection) {
-        let reply = connection.send(&["DUMP", &self.name]);
-        let Reply::Bulk(payload) = reply else {
-            panic!("DUMP {}: {reply}", self.name);
-        };
-        let (id, mut got) = values(&payload);
+        let (id, mut got) = values(&connection.payload(&self.name));
         let (expected_id, mut expected) = values(&self.payload);
         if self.has_pointers() {
             // RedisBloom stores a pointer where Roughly stores the random state.
@@ -119,12 +113,8 @@ impl Key {
             // Values may take megabytes, so a failure shows only the first difference.
             assert_eq!(got.values.len(), expected.values.len(), "{}", self.name);
             for (i, (got, expected)) in got.values.iter().zip(&expected.values).enumerate() {
-                assert!(
-                    got == expected,
-                    "value {i} of {}: {}",
-                    self.name,
-                    pair(got, expected)
-                );
+                let what = || format!("value {i} of {}: {}", self.name, pair(got, expected));
+                assert!(got == expected, "{}", what());
             }
         } else {
             assert!(are_close(&got, &expected), "{got:?}\n{expected:?}");
@@ -155,36 +145,14 @@ impl Key {
         self.family.command(name)
     }
 
-    fn scan(&self, connection: &mut Connection) -> Vec<(i64, Vec<u8>)> {
-        let mut position = 0;
-        let mut chunks = Vec::new();
-        loop {
-            let words = [&self.command("SCANDUMP"), &self.name, &position.to_string()];
-            let reply = connection.send(&words);
-            match reply.items() {
-                Some([Reply::Integer(0), _]) => return chunks,
-                Some([Reply::Integer(next), Reply::Bulk(data)]) => {
-                    position = *next;
-                    chunks.push((position, data.clone()));
-                }
-                _ => panic!("SCANDUMP {}: {reply}", self.name),
-            }
-        }
-    }
-
     fn assert_chunks(&self, connection: &mut Connection) {
         let Some(chunks) = &self.chunks else { return };
         for (position, data) in chunks {
-            let (command, position) = (self.command("LOADCHUNK"), position.to_string());
-            let reply = connection.send(&[
-                command.as_bytes(),
-                self.name.as_bytes(),
-                position.as_bytes(),
-                data,
-            ]);
+            let reply = self.family.load(connection, &self.name, position, data);
             assert!(reply.is_ok(), "LOADCHUNK {} {position}: {reply}", self.name);
         }
-        assert!(self.scan(connection) == *chunks, "chunks of {}", self.name);
+        let found = self.family.chunks(connection, &self.name);
+        assert!(found == *chunks, "chunks of {}", self.name);
         self.assert_dump(connection);
     }
 }
@@ -211,7 +179,7 @@ fn check(folder: &'static str, family: &'static Family) {
         }
         for command in &key.built {
             let reply = connection.send(command);
-            assert!(!matches!(reply, Reply::Error(_)), "{}: {reply}", key.name);
+            assert!(!reply.is_error(), "{}: {reply}", key.name);
         }
         key.assert_dump(connection);
     });
@@ -243,10 +211,7 @@ fn keys_of_redisbloom_8_10_load_and_save_unchanged() {
 #[test]
 fn every_recorded_family_is_checked() {
     for folder in ["2.8", "8.10"] {
-        let path = recorded::directory()
-            .join("dumps")
-            .join(folder)
-            .join("manifest.json");
+        let path = recorded::directory().join(format!("dumps/{folder}/manifest.json"));
         let manifest: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
         for (name, key) in manifest["keys"].as_object().unwrap() {
             let family = key["family"].as_str().unwrap();
@@ -258,20 +223,15 @@ fn every_recorded_family_is_checked() {
 
 #[test]
 fn servers_accept_payloads_with_a_replaced_footer() {
-    let (server, mut connection) = Server::start().connected();
+    let (_server, mut connection) = Server::start().connected();
     connection.ok("SET k v");
     let dump = connection.payload("k");
     let rewritten = with_footer(dump.clone());
     assert_eq!(rewritten[..rewritten.len() - 10], dump[..dump.len() - 10]);
-    let restore = |payload: &[u8], key: &str| {
-        server
-            .resp2()
-            .send(&[b"RESTORE", key.as_bytes(), b"0", payload])
-    };
-    assert!(restore(&rewritten, "copy").is_ok());
+    assert!(connection.restore("copy", &rewritten).is_ok());
     let mut broken = rewritten;
     broken[1] ^= 1;
-    assert!(matches!(restore(&broken, "broken"), Reply::Error(_)));
+    assert!(connection.restore("broken", &broken).is_error());
 }
 
 /// The payload with another footer: [`RDB_VERSION`] and the CRC64 of all preceding bytes.
@@ -290,16 +250,13 @@ fn values(payload: &[u8]) -> (u64, Values) {
 /// The lines `{"pos": iterator, "data": base64}`.
 fn chunks(lines: &[u8]) -> Vec<(i64, Vec<u8>)> {
     let lines = serde_json::Deserializer::from_slice(lines).into_iter::<Value>();
-    lines
-        .map(|line| {
-            let line = line.expect("JSON");
-            let data = serde_json::json!({"b64": line["data"]});
-            (
-                line["pos"].as_i64().expect("an iterator"),
-                recorded::bytes(&data),
-            )
-        })
-        .collect()
+    let chunks = lines.map(|line| {
+        let line = line.expect("JSON");
+        let data = serde_json::json!({"b64": line["data"]});
+        let iterator = line["pos"].as_i64().expect("an iterator");
+        (iterator, recorded::bytes(&data))
+    });
+    chunks.collect()
 }
 
 /// An argument in a manifest, which does not refer to a reply.

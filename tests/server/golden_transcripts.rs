@@ -12,7 +12,6 @@ use crate::support::resp::{Connection, Protocol, Reply, Text};
 use crate::support::server::{Server, Version};
 use crate::valkey::replacement;
 use std::collections::{HashMap, HashSet};
-use std::fmt::Write;
 
 /// Number of differences in a failure message, and maximum length of each text.
 const SHOWN: usize = 20;
@@ -96,10 +95,8 @@ fn replay(transcript: &str, protocol: Protocol) {
     let mut listed = Listed::of(transcript, version, protocol);
     let mut report = Report::default();
     for (number, step) in steps.iter().enumerate() {
-        let arguments = step.command.iter();
-        let mut command: Vec<_> = arguments
-            .map(|argument| recorded::argument(argument, &replies))
-            .collect();
+        let argument = |argument| recorded::argument(argument, &replies);
+        let mut command: Vec<_> = step.command.iter().map(argument).collect();
         let mut name = step.name();
         let got = if is_valkey_bloom {
             match &*name {
@@ -122,10 +119,7 @@ fn replay(transcript: &str, protocol: Protocol) {
                 assert_eq!(deleted, Reply::Integer(1), "{name}");
             }
             // A command without a key is refused.
-            Some(effect) => command
-                .get(1)
-                .into_iter()
-                .for_each(|key| wanted.follow(key, effect)),
+            Some(effect) => (command.get(1).iter()).for_each(|key| wanted.follow(key, effect)),
             None if is_same(expected, &got, &name, arguments) || is_wanted => {}
             None => report.add(number, &command, &recorded::show(expected), &got),
         }
@@ -133,17 +127,17 @@ fn replay(transcript: &str, protocol: Protocol) {
             replies.insert(number, got);
         }
     }
+    let what = format!("{transcript} over {protocol:?}");
+    let (Report { count, text }, all) = (report, steps.len());
     assert!(
-        report.count == 0,
-        "{transcript} over {protocol:?}: {} of {} replies differ\n{}",
-        report.count,
-        steps.len(),
-        report.text
+        count == 0,
+        "{what}: {count} of {all} replies differ\n{text}"
     );
+    let unmet = listed.unmet();
+    let is_met = unmet.is_empty();
     assert!(
-        listed.unmet().is_empty(),
-        "{transcript} over {protocol:?}: listed differences that did not occur: {:?}",
-        listed.unmet()
+        is_met,
+        "{what}: listed differences that did not occur: {unmet:?}"
     );
 }
 
@@ -161,20 +155,17 @@ fn send(connection: &mut Connection, command: &[Vec<u8>], server: Version) -> Re
 fn without_prefix(reply: Reply) -> Reply {
     let strip = |text: Vec<u8>| {
         let text = String::from_utf8(text).expect("text");
-        text.replace("bf.bf-", "bf-")
-            .replace("bf.cf-", "cf-")
-            .into_bytes()
+        let text = text.replace("bf.bf-", "bf-");
+        text.replace("bf.cf-", "cf-").into_bytes()
     };
     match reply {
         Reply::Bulk(text) => Reply::Bulk(strip(text)),
         Reply::Error(text) => Reply::Error(strip(text)),
         Reply::Array(items) => Reply::Array(items.into_iter().map(without_prefix).collect()),
-        Reply::Map(pairs) => Reply::Map(
-            pairs
-                .into_iter()
-                .map(|(key, value)| (without_prefix(key), without_prefix(value)))
-                .collect(),
-        ),
+        Reply::Map(pairs) => {
+            let both = |(key, value)| (without_prefix(key), without_prefix(value));
+            Reply::Map(pairs.into_iter().map(both).collect())
+        }
         other => other,
     }
 }
@@ -194,13 +185,8 @@ impl Report {
         }
         let words: Vec<_> = command.iter().map(|word| Text(word).to_string()).collect();
         let short = |text: &str| text.chars().take(SHOWN_CHARACTERS).collect::<String>();
-        writeln!(
-            self.text,
-            "#{number} {}\n   recorded {}\n   got      {}",
-            short(&words.join(" ")),
-            short(expected),
-            short(&got.to_string())
-        )
-        .expect("a string takes all");
+        let (command, recorded) = (short(&words.join(" ")), short(expected));
+        let got = short(&got.to_string());
+        self.text += &format!("#{number} {command}\n   recorded {recorded}\n   got      {got}\n");
     }
 }

@@ -59,10 +59,9 @@ use Effect::{KeyDiffers, KeyIsExtra, KeyIsMissing, ReplyOnly};
 /// All intended differences of single replies.
 pub static DIFFERENCES: LazyLock<Vec<Difference>> = LazyLock::new(|| {
     let text = include_str!("../../golden/differences.txt");
-    let blocks = text.split("\n\n").map(Difference::parse);
-    blocks
-        .filter(|difference| !difference.reason.is_empty())
-        .collect()
+    let mut differences: Vec<_> = text.split("\n\n").map(Difference::parse).collect();
+    differences.retain(|difference| !difference.reason.is_empty());
+    differences
 });
 
 impl Difference {
@@ -71,10 +70,8 @@ impl Difference {
         let mut difference = Self::default();
         for line in lines.lines().filter(|line| !line.starts_with('#')) {
             let (name, value) = line.split_once(": ").expect("a name and a value");
-            let quoted = value
-                .strip_prefix('"')
-                .and_then(|value| value.strip_suffix('"'));
-            let value = quoted.unwrap_or(value);
+            let quoted = |value: &'static str| value.strip_prefix('"')?.strip_suffix('"');
+            let value = quoted(value).unwrap_or(value);
             match (name, difference.change) {
                 ("reason", _) => difference.reason = value,
                 ("transcripts", _) => difference.transcripts = value.split(' ').collect(),
@@ -100,16 +97,15 @@ impl Difference {
 
     /// Whether the difference occurs on this server with this protocol.
     fn occurs(&self, server: Version, protocol: Protocol) -> bool {
-        self.occurs
-            .split_whitespace()
-            .all(|condition| match condition {
-                // It has no API for the categories of a module's commands.
-                "redis-7.0" => !server.is_valkey() && !server.is_redis_at_least(7, 2),
-                "valkey-9" => server.is_valkey_at_least(9, 0),
-                "resp2" => protocol == Protocol::Resp2,
-                "resp3" => protocol == Protocol::Resp3,
-                _ => panic!("{condition}"),
-            })
+        let mut conditions = self.occurs.split_whitespace();
+        conditions.all(|condition| match condition {
+            // It has no API for the categories of a module's commands.
+            "redis-7.0" => !server.is_valkey() && !server.is_redis_at_least(7, 2),
+            "valkey-9" => server.is_valkey_at_least(9, 0),
+            "resp2" => protocol == Protocol::Resp2,
+            "resp3" => protocol == Protocol::Resp3,
+            _ => panic!("{condition}"),
+        })
     }
 }
 
@@ -123,15 +119,11 @@ pub struct Listed {
 impl Listed {
     /// The differences of a transcript on this server with this protocol.
     pub fn of(transcript: &str, server: Version, protocol: Protocol) -> Self {
-        let listed: Vec<_> = DIFFERENCES
-            .iter()
-            .filter(|difference| difference.transcripts.contains(&transcript))
-            .filter(|difference| difference.occurs(server, protocol))
-            .collect();
-        Self {
-            unmet: listed.clone(),
-            listed,
-        }
+        let mut listed: Vec<_> = DIFFERENCES.iter().collect();
+        listed.retain(|difference| difference.transcripts.contains(&transcript));
+        listed.retain(|difference| difference.occurs(server, protocol));
+        let unmet = listed.clone();
+        Self { listed, unmet }
     }
 
     /// The consequence of the listed difference between a recorded reply and Roughly's, if there is one. The replies
@@ -177,10 +169,8 @@ impl Listed {
 
     /// The reasons of the differences that have not occurred.
     pub fn unmet(&self) -> Vec<&'static str> {
-        self.unmet
-            .iter()
-            .map(|difference| difference.reason)
-            .collect()
+        let unmet = self.unmet.iter();
+        unmet.map(|difference| difference.reason).collect()
     }
 
     fn meet(&mut self, met: &Difference) {
@@ -195,9 +185,8 @@ pub fn matches(pattern: &str, text: &str) -> bool {
         return pattern == text;
     };
     text.strip_prefix(head).is_some_and(|text| {
-        (0..=text.len())
-            .filter(|&skip| text.is_char_boundary(skip))
-            .any(|skip| matches(rest, &text[skip..]))
+        let mut tails = (0..=text.len()).filter_map(|skip| text.get(skip..));
+        tails.any(|tail| matches(rest, tail))
     })
 }
 
@@ -213,6 +202,7 @@ fn replace(text: &str, pattern: &str, with: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::support::resp::error;
     use serde_json::json;
 
     #[test]
@@ -238,10 +228,8 @@ mod tests {
     }
 
     fn listed(difference: &'static Difference) -> Listed {
-        Listed {
-            listed: vec![difference],
-            unmet: vec![difference],
-        }
+        let (listed, unmet) = (vec![difference], vec![difference]);
+        Listed { listed, unmet }
     }
 
     #[test]
@@ -249,8 +237,8 @@ mod tests {
         let mut copy = listed(&DIFFERENCES[0]);
         let refusal = "ERR not supported for this module key";
         let one = || Reply::Integer(1);
-        let found = explain(&mut copy, "COPY a b", refusal, Reply::Integer(0));
-        assert_eq!(found, None);
+        let zero = Reply::Integer(0);
+        assert_eq!(explain(&mut copy, "COPY a b", refusal, zero), None);
         assert_eq!(explain(&mut copy, "COPY a b", "ERR", one()), None);
         assert_eq!(explain(&mut copy, "RENAME a b", refusal, one()), None);
         assert_eq!(copy.unmet().len(), 1);
@@ -264,7 +252,6 @@ mod tests {
         static PART: LazyLock<Difference> =
             LazyLock::new(|| Difference::parse("command: X\nrecorded part: [*]\npart: ()"));
         let mut part = listed(&PART);
-        let error = |text: &str| Reply::Error(text.into());
         assert_eq!(explain(&mut part, "X", "a [b] c", error("a () d")), None);
         assert_eq!(explain(&mut part, "X", "a c", error("a c")), None);
         assert!(explain(&mut part, "X", "a [b] c", error("a () c")).is_some());

@@ -8,7 +8,7 @@
 
 use super::compare::{is_same_shape, is_same_type};
 use super::differences::Effect;
-use crate::support::resp::Reply;
+use crate::support::resp::{Reply, error};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
@@ -47,7 +47,7 @@ impl Samples {
 }
 
 /// The keys of one transcript.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Wanted {
     read: HashSet<Vec<u8>>,
     off: HashSet<Vec<u8>>,
@@ -111,10 +111,7 @@ impl Wanted {
                 is_same_shape(recorded, got)
             }
             "EVAL" | "EVAL_RO" | "FCALL" | "FCALL_RO" => {
-                if arguments
-                    .first()
-                    .is_some_and(|script| script_reads_digest(script))
-                {
+                if script_reads_digest(&key) {
                     self.read.extend(script_keys(arguments).iter().cloned());
                 }
                 let speaks_of = |family: &[u8]| {
@@ -129,13 +126,9 @@ impl Wanted {
                 for key in arguments {
                     self.set(key, State::default());
                     let samples = self.samples.remove(key);
-                    if let Some(samples) = samples.filter(|_| command == "TDIGEST.RESET") {
-                        let compression = samples.compression;
-                        let empty = Samples {
-                            compression,
-                            ..Samples::default()
-                        };
-                        self.samples.insert(key.clone(), empty);
+                    if let Some(mut samples) = samples.filter(|_| command == "TDIGEST.RESET") {
+                        (samples.distinct, samples.count) = Default::default();
+                        self.samples.insert(key.clone(), samples);
                     }
                     self.missing.remove(key);
                 }
@@ -166,15 +159,14 @@ impl Wanted {
             }
             // Any chunk of a dump may be the one that differs.
             "BF.LOADCHUNK" | "CF.LOADCHUNK" => {
-                let mut sources = references
-                    .iter()
-                    .filter_map(|number| self.dumped.get(number));
+                let references = references.iter();
+                let mut sources = references.filter_map(|number| self.dumped.get(number));
                 if sources.any(|source| source.is_off) {
                     self.off.insert(key.clone());
                 }
                 self.is_follow_up(&key, recorded, got)
             }
-            "TDIGEST.MERGE" => self.merge_digests(&key, arguments, recorded, got),
+            "TDIGEST.MERGE" => self.merge_digests(arguments, recorded, got),
             "CMS.MERGE" if arguments.iter().any(|key| self.off.contains(key)) => {
                 self.off.insert(key);
                 true
@@ -194,7 +186,7 @@ impl Wanted {
             // The numbers of nodes show whether the digest was compressed.
             "TDIGEST.INFO" if state.is_read || state.is_off => is_same_shape(recorded, got),
             "TDIGEST.CREATE" => {
-                if arguments.len() == 3 && *got == Reply::Simple(b"OK".to_vec()) {
+                if arguments.len() == 3 && got.is_ok() {
                     let compression = std::str::from_utf8(&arguments[2]).ok();
                     let samples = self.samples.entry(key.clone()).or_default();
                     samples.compression = compression.and_then(|text| text.parse().ok());
@@ -217,23 +209,19 @@ impl Wanted {
     /// Whether the reply is possible for a tracked key.
     fn is_follow_up(&self, key: &[u8], recorded: &Value, got: &Reply) -> bool {
         self.off.contains(key) && is_same_type(recorded, got)
-            || self.missing.contains(key) && *got == Reply::Error(b"ERR not found".to_vec())
+            || self.missing.contains(key) && *got == error("ERR not found")
     }
 
-    fn merge_digests(
-        &mut self,
-        key: &[u8],
-        arguments: &[Vec<u8>],
-        recorded: &Value,
-        got: &Reply,
-    ) -> bool {
+    /// Tracks a merge, of which the first argument is the key.
+    fn merge_digests(&mut self, arguments: &[Vec<u8>], recorded: &Value, got: &Reply) -> bool {
+        let key = arguments.first().cloned().unwrap_or_default();
         let differs = |key: &Vec<u8>| self.off.contains(key) || self.read.contains(key);
         if !self.merges_agree || arguments.iter().any(differs) {
-            self.off.insert(key.to_vec());
+            self.off.insert(key.clone());
         }
         // RedisBloom compresses the sources of a merge.
         self.read.extend(arguments.iter().cloned());
-        self.off.contains(key) && is_same_type(recorded, got)
+        self.off.contains(&key) && is_same_type(recorded, got)
     }
 
     /// Whether a digest has equal samples after TDIGEST.ADD, and is large enough that they are compressed.
@@ -248,12 +236,10 @@ impl Wanted {
 
     /// Whether a script requests the INFO of a digest that was read.
     fn is_info_of_read_digest(&self, arguments: &[Vec<u8>]) -> bool {
-        let asks = arguments
-            .first()
-            .is_some_and(|script| script.starts_with(b"return redis.call('TDIGEST.INFO'"));
-        asks && script_keys(arguments)
-            .iter()
-            .any(|key| self.read.contains(key))
+        let start = b"return redis.call('TDIGEST.INFO'";
+        let asks = (arguments.first()).is_some_and(|script| script.starts_with(start));
+        let mut keys = script_keys(arguments).iter();
+        asks && keys.any(|key| self.read.contains(key))
     }
 
     fn is_clear(&self) -> bool {
@@ -268,31 +254,18 @@ impl Wanted {
     }
 
     fn set(&mut self, key: &[u8], state: State) {
-        for (set, is_in) in [
-            (&mut self.read, state.is_read),
-            (&mut self.off, state.is_off),
-        ] {
-            if is_in {
-                set.insert(key.to_vec());
-            } else {
-                set.remove(key);
-            }
-        }
+        self.read.remove(key);
+        self.off.remove(key);
+        self.read.extend(state.is_read.then(|| key.to_vec()));
+        self.off.extend(state.is_off.then(|| key.to_vec()));
     }
 }
 
 /// Commands that make RedisBloom compress a digest.
 fn reads_digest(command: &str) -> bool {
-    matches!(
-        command,
-        "TDIGEST.QUANTILE"
-            | "TDIGEST.CDF"
-            | "TDIGEST.RANK"
-            | "TDIGEST.REVRANK"
-            | "TDIGEST.BYRANK"
-            | "TDIGEST.BYREVRANK"
-            | "TDIGEST.TRIMMED_MEAN"
-    )
+    let reads = "QUANTILE CDF RANK REVRANK BYRANK BYREVRANK TRIMMED_MEAN";
+    let name = command.strip_prefix("TDIGEST.");
+    reads.split(' ').any(|read| name == Some(read))
 }
 
 /// Whether a script contains a command that makes RedisBloom compress a digest.
@@ -303,12 +276,10 @@ fn script_reads_digest(script: &[u8]) -> bool {
 
 /// The keys of EVAL, whose arguments are the script, the number of keys, and the keys.
 fn script_keys(arguments: &[Vec<u8>]) -> &[Vec<u8>] {
-    let count = arguments
-        .get(1)
-        .and_then(|count| std::str::from_utf8(count).ok()?.parse::<usize>().ok());
-    count
-        .and_then(|count| arguments.get(2..2 + count))
-        .unwrap_or(&[])
+    let count = arguments.get(1).map(|count| String::from_utf8_lossy(count));
+    let count = count.and_then(|count| count.parse::<usize>().ok());
+    let keys = count.and_then(|count| arguments.get(2..2 + count));
+    keys.unwrap_or(&[])
 }
 
 fn mentions(recorded: &Value, text: &str) -> bool {
@@ -340,10 +311,8 @@ mod tests {
 
     impl Run {
         fn new(family: &str) -> Self {
-            Self {
-                wanted: Wanted::new(family),
-                number: 0,
-            }
+            let (wanted, number) = (Wanted::new(family), 0);
+            Self { wanted, number }
         }
 
         /// Whether a reply of the same type is accepted, and whether one of another type is.
@@ -361,15 +330,7 @@ mod tests {
             let mut words = command.split(' ');
             let name = words.next().unwrap();
             let arguments: Vec<_> = words.map(|word| word.as_bytes().to_vec()).collect();
-            let mut twin = Wanted {
-                samples: self.wanted.samples.clone(),
-                read: self.wanted.read.clone(),
-                off: self.wanted.off.clone(),
-                missing: self.wanted.missing.clone(),
-                dumped: self.wanted.dumped.clone(),
-                merges_agree: self.wanted.merges_agree,
-                has_equal_samples: self.wanted.has_equal_samples,
-            };
+            let mut twin = self.wanted.clone();
             let allows = |wanted: &mut Wanted, got| {
                 wanted.allows(self.number, references, name, &arguments, recorded, &got)
             };
@@ -434,10 +395,8 @@ mod tests {
         };
         let info = "return redis.call('TDIGEST.INFO', KEYS[1])";
         let nodes = |nodes| {
-            Reply::Array(vec![
-                Reply::Simple(b"Merged nodes".to_vec()),
-                Reply::Integer(nodes),
-            ])
+            let name = Reply::Simple(b"Merged nodes".to_vec());
+            Reply::Array(vec![name, Reply::Integer(nodes)])
         };
         assert!(!run(info, nodes(0)));
         run("return redis.call('TDIGEST.CDF', KEYS[1], 1)", nodes(3));
@@ -476,15 +435,8 @@ mod tests {
         let mut wanted = Wanted::new("errors");
         wanted.follow(b"k", Effect::KeyIsMissing);
         let mut allows = |key: &[u8], got: &str| {
-            let got = Reply::Error(got.into());
-            wanted.allows(
-                0,
-                &[],
-                "BF.INFO",
-                &[key.to_vec()],
-                &json!(["arr", []]),
-                &got,
-            )
+            let (key, recorded) = ([key.to_vec()], json!(["arr", []]));
+            wanted.allows(0, &[], "BF.INFO", &key, &recorded, &error(got))
         };
         assert!(allows(b"k", "ERR not found"));
         assert!(!allows(b"k", "ERR"));

@@ -70,39 +70,32 @@ pub fn transcript(name: &str) -> (String, Vec<Step>) {
         .lines()
         .map(|line| -> Value { serde_json::from_str(&line.expect("text")).expect("JSON") });
     let head = lines.next().expect("a first line");
-    let family = head["meta"]["family"]
-        .as_str()
-        .expect("a family")
-        .to_owned();
+    let family = head["meta"]["family"].as_str().expect("a family");
     let steps: Vec<_> = lines.map(|line| Step::new(&line)).collect();
     assert_eq!(Some(steps.len() as u64), head["meta"]["commands"].as_u64());
-    (family, steps)
+    (family.to_owned(), steps)
 }
 
 /// The bytes of a string or of `{"b64": ..}`.
 pub fn bytes(text: &Value) -> Vec<u8> {
-    match text.as_str() {
-        Some(text) => text.as_bytes().to_vec(),
-        None => BASE64_STANDARD
-            .decode(text["b64"].as_str().expect("base64"))
-            .expect("base64"),
-    }
+    let Some(text) = text.as_str() else {
+        let encoded = text["b64"].as_str().expect("base64");
+        return BASE64_STANDARD.decode(encoded).expect("base64");
+    };
+    text.into()
 }
 
 /// The number of the command that an argument refers to, if any.
 fn reference(argument: &Value) -> Option<usize> {
-    let command = argument.get("ref")?[0]
-        .as_u64()
-        .expect("a command's number");
-    Some(usize::try_from(command).expect("a command's number"))
+    let command = argument.get("ref")?[0].as_u64();
+    Some(command.expect("a command's number") as usize)
 }
 
 /// The bytes of an argument: a string, `{"rep": [unit, length]}`, or `{"ref": [command, path..]}`, which is taken
 /// from the replies of this run.
 pub fn argument(argument: &Value, replies: &HashMap<usize, Reply>) -> Vec<u8> {
     if let Some(repeat) = argument.get("rep") {
-        let len = repeat[1].as_u64().expect("a length");
-        let len = usize::try_from(len).expect("a length");
+        let len = repeat[1].as_u64().expect("a length") as usize;
         return bytes(&repeat[0]).into_iter().cycle().take(len).collect();
     }
     let Some(command) = reference(argument) else {
@@ -110,8 +103,7 @@ pub fn argument(argument: &Value, replies: &HashMap<usize, Reply>) -> Vec<u8> {
     };
     let path = &argument["ref"].as_array().expect("a path")[1..];
     let reply = path.iter().try_fold(replies.get(&command), |reply, step| {
-        let step = usize::try_from(step.as_u64()?).ok()?;
-        Some(reply?.items()?.get(step))
+        Some(reply?.items()?.get(step.as_u64()? as usize))
     });
     match reply.flatten() {
         Some(Reply::Bulk(text) | Reply::Simple(text)) => text.clone(),
@@ -136,9 +128,8 @@ pub fn json(reply: &Reply) -> Value {
         Reply::Null(form) => json!(["null", form.to_string()]),
         Reply::Array(items) => json!(["arr", list(items)]),
         Reply::Map(pairs) => {
-            let pairs = pairs
-                .iter()
-                .map(|(key, value)| json!([json(key), json(value)]));
+            let pairs = pairs.iter();
+            let pairs = pairs.map(|(key, value)| json!([json(key), json(value)]));
             json!(["map", pairs.collect::<Vec<_>>()])
         }
         Reply::Set(items) => json!(["set", list(items)]),

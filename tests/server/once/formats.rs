@@ -2,7 +2,6 @@
 
 use crate::families::FAMILIES;
 use crate::support::page::Page;
-use crate::support::resp::Reply;
 use crate::support::server::Options;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,10 +27,8 @@ fn bytes_of(line: &str) -> Vec<u8> {
 /// The texts of the blocks in this language.
 fn blocks(section: &str, language: &str) -> Vec<String> {
     let page = Page::parse("section".into(), section);
-    let blocks = page
-        .blocks
-        .iter()
-        .filter(|block| block.language == language);
+    let blocks = page.blocks.iter();
+    let blocks = blocks.filter(|block| block.language == language);
     blocks.map(|block| block.lines.join("\n")).collect()
 }
 
@@ -48,21 +45,16 @@ fn annotated_dumps_are_those_of_the_server() {
         else {
             continue;
         };
-        let commands: Vec<_> = session
-            .lines()
-            .filter_map(|line| line.strip_prefix("> "))
-            .collect();
+        let commands = session.lines().filter_map(|line| line.strip_prefix("> "));
+        let commands: Vec<_> = commands.collect();
         let key = commands[0].split(' ').nth(1).expect("a key");
         for command in &commands {
             connection.run(command);
         }
-        let Reply::Bulk(payload) = connection.call(&format!("DUMP {key}")) else {
-            panic!("no payload of {key}");
-        };
+        let payload = connection.payload(key);
         let annotated: Vec<_> = dump.lines().flat_map(bytes_of).collect();
         assert_eq!(annotated, payload[..payload.len() - FOOTER_BYTES], "{key}");
-        let name = connection.call(&format!("TYPE {key}")).to_string();
-        let name = name.trim_start_matches('+').to_owned();
+        let name = connection.call(&format!("TYPE {key}")).string();
         // The annotation and the heading of the section name the type and its encoding version.
         let version = payload[TYPE_ID_END - 1] & 63;
         assert!(dump.contains(&format!("type ID: {name}, version {version}\n")));

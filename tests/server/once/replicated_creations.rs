@@ -40,11 +40,7 @@ fn creations_are_replicated_with_all_parameters() {
     let mut expected = Vec::new();
     // Twice, so that each command also follows commands with its parameters and with others.
     for round in ["1", "2"] {
-        for line in COMMANDS
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-        {
+        for line in COMMANDS.trim().lines().map(str::trim) {
             let (command, replicated) = line.split_once(" => ").unwrap_or((line, line));
             let with_round = |command: &str| -> Vec<Vec<u8>> {
                 let words = command.split(' ').enumerate();
