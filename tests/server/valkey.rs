@@ -16,9 +16,7 @@ mod settings;
 
 use crate::support::resp::error;
 use crate::support::server::{Options, Server};
-
-/// The arguments of a command.
-pub type Words = Vec<Vec<u8>>;
+use crate::workload::{Command as Words, words};
 
 /// A server that replaces valkey-bloom: it creates keys of its type and replies as it does.
 fn with_random_seeds() -> Options {
@@ -47,11 +45,6 @@ fn fixed_seed() -> Vec<u8> {
     let hex = "590ff522ea7811daa714d8093b3e7bd91d898a733e988887307f97cd28073383";
     let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal digits");
     (0..hex.len()).step_by(2).map(byte).collect()
-}
-
-/// The arguments of a command that are separated by spaces.
-fn words(command: &str) -> Words {
-    command.split(' ').map(Into::into).collect()
 }
 
 /// [`words`], in which `SEED` is followed by this seed.
@@ -86,8 +79,7 @@ fn logged_in(server: &Server, end: &str) -> Vec<Words> {
             command.push(after[..length].to_vec());
             rest = &after[length + 2..];
         }
-        let name = command[0].to_ascii_uppercase();
-        if name != b"SELECT" {
+        if !command[0].eq_ignore_ascii_case(b"SELECT") {
             commands.push(command);
         }
     }

@@ -554,6 +554,13 @@ impl Server {
         String::from_utf8_lossy(&log).into_owned()
     }
 
+    /// Asserts that it has replied to no command of its primary with an error.
+    #[track_caller]
+    pub fn assert_obeys(&self) {
+        let log = self.log();
+        assert!(!log.contains("error to its"), "{log}");
+    }
+
     /// The last lines of the log, and all lines of a crash report.
     pub fn log_tail(&self) -> String {
         let log = self.log();

@@ -3,7 +3,7 @@
 use super::{AOF, fixed_seed, logged, logged_in, replacement, with_seed};
 use crate::families::valkey_bloom::{allow_huge_keys, load_payload};
 use crate::families::{dump, run_on};
-use crate::support::resp::{Connection, Reply};
+use crate::support::resp::{Connection, Reply, Text};
 use crate::support::server::{Options, Server};
 
 fn with_log() -> Options {
@@ -51,13 +51,12 @@ fn creations_are_logged_with_all_parameters() {
 /// Restarts a server from its AOF, with a memory limit that does not apply.
 fn assert_equal_after_restart(server: &mut Server, keys: &str) {
     let state = |connection: &mut Connection| -> Vec<_> {
-        let keys = keys.split(' ');
-        keys.map(|key| {
+        let state = keys.split(' ').map(|key| {
             let size = connection.send(&["BF.INFO", key, "SIZE"]);
             let digest = connection.send(&["DEBUG", "DIGEST-VALUE", key]);
             [dump(connection, key), size, digest]
-        })
-        .collect()
+        });
+        state.collect()
     };
     let before = state(&mut server.resp2());
     let limited = with_log().module_arguments(&["bloom-memory-usage-limit", "1"]);
@@ -80,7 +79,7 @@ fn load_is_logged_as_it_is() {
     assert!(connection.send(&load).is_ok());
     assert_eq!(&logged(&server)[before..], std::slice::from_ref(&load));
     // It is refused, because the key exists.
-    assert!(matches!(connection.send(&load), Reply::Error(_)));
+    assert!(connection.send(&load).is_error());
     assert_eq!(logged(&server).len(), before + 1);
     let dumps = ["source", "copy"].map(|key| dump(&mut connection, key));
     assert_eq!(dumps[0], dumps[1]);
@@ -95,13 +94,9 @@ fn load_is_logged_as_it_is() {
 fn a_rewrite_emits_large_keys_in_chunks() {
     let (mut server, mut connection) = with_log().start().connected();
     allow_huge_keys(&mut connection);
-    for command in [
-        "BF.RESERVE large 0.001 40000000",
-        "BF.RESERVE small 0.001 4000000",
-        "BF.MADD large 1 2 3",
-        "BF.MADD small 1 2 3",
-    ] {
-        connection.run(command);
+    for (key, capacity) in [("large", 40_000_000), ("small", 4_000_000)] {
+        connection.run(&format!("BF.RESERVE {key} 0.001 {capacity}"));
+        connection.run(&format!("BF.MADD {key} 1 2 3"));
     }
     let digests = |connection: &mut Connection| {
         ["large", "small"].map(|key| connection.send(&["DEBUG", "DIGEST-VALUE", key]))
@@ -109,11 +104,10 @@ fn a_rewrite_emits_large_keys_in_chunks() {
     let before = digests(&mut connection);
     assert!(server.rewrite_aof());
     let names = |key: &str| -> Vec<String> {
-        let commands = logged_in(&server, ".base.aof").into_iter();
-        commands
-            .filter(|command| command[1] == key.as_bytes())
-            .map(|command| String::from_utf8(command[0].clone()).expect("a name"))
-            .collect()
+        let mut commands = logged_in(&server, ".base.aof");
+        commands.retain(|command| command[1] == key.as_bytes());
+        let names = commands.iter().map(|command| Text(&command[0]).to_string());
+        names.collect()
     };
     assert_eq!(names("small"), ["BF.LOAD"]);
     // 69 MiB: the header and 18 chunks.

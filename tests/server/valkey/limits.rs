@@ -3,7 +3,7 @@
 
 use super::{AOF, error, logged, replacement, words};
 use crate::families::valkey_bloom::load_payload;
-use crate::families::{dump, numbers};
+use crate::families::{Family, dump, numbers};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
@@ -15,7 +15,13 @@ fn limit(connection: &mut Connection, bytes: u64) {
 
 fn size(connection: &mut Connection, key: &str) -> u64 {
     let size = connection.send(&["BF.INFO", key, "SIZE"]).integer();
-    size.and_then(|size| size.try_into().ok()).expect("a size")
+    size.expect("a size").unsigned_abs()
+}
+
+/// The header of a key in the form of chunks.
+fn header(connection: &mut Connection, key: &str) -> Vec<u8> {
+    let scanned = Family::of("bf").scan(connection, key, 0);
+    scanned.expect("a header").1
 }
 
 /// If the limit equals the size of the new key, the key is created. If the limit is one byte lower, the key is not
@@ -26,10 +32,7 @@ fn no_command_creates_a_key_above_the_limit() {
     connection.call("BF.INSERT source ERROR 0.001 CAPACITY 10");
     connection.call(&format!("BF.MADD source {}", numbers(0, 100)));
     let payload = load_payload(&mut connection, "source");
-    let chunk = connection.call("BF.SCANDUMP source 0");
-    let Some([_, Reply::Bulk(header)]) = chunk.items() else {
-        panic!("{chunk}");
-    };
+    let header = header(&mut connection, "source");
     let many = format!("BF.MADD KEY {}", numbers(0, 50));
     for command in [
         words("BF.RESERVE KEY 0.01 100"),
@@ -38,17 +41,11 @@ fn no_command_creates_a_key_above_the_limit() {
         words(&many),
         words("BF.INSERT KEY CAPACITY 77"),
         words("BF.INSERT KEY TIGHTENING 0.1 ITEMS a b"),
-        vec![b"BF.LOAD".into(), b"KEY".into(), payload],
-        vec![
-            b"BF.LOADCHUNK".into(),
-            b"KEY".into(),
-            b"1".into(),
-            header.clone(),
-        ],
+        [words("BF.LOAD KEY"), vec![payload]].concat(),
+        [words("BF.LOADCHUNK KEY 1"), vec![header]].concat(),
     ] {
         let name = String::from_utf8_lossy(&command[0]).into_owned();
-        let created = connection.send(&command);
-        assert!(!matches!(created, Reply::Error(_)), "{name}: {created}");
+        let created = connection.send_run(&command);
         let bytes = size(&mut connection, "KEY");
         connection.call("DEL KEY");
         limit(&mut connection, bytes - 1);
@@ -105,13 +102,9 @@ fn chunks_are_limited_as_payloads_of_restore() {
         limit(&mut connection, 128 << 20);
         connection.call("BF.INSERT k CAPACITY 10 EXPANSION 1");
         connection.call(&format!("BF.MADD k {}", numbers(0, 10 * filters)));
-        let info = connection.call("BF.INFO k FILTERS");
-        assert_eq!(info, Reply::Integer(filters.into()));
+        connection.check("BF.INFO k FILTERS", format!(":{filters}"));
         let payload = &connection.payload("k");
-        let chunk = connection.call("BF.SCANDUMP k 0");
-        let Some([_, Reply::Bulk(header)]) = chunk.items() else {
-            panic!("{chunk}");
-        };
+        let header = &header(&mut connection, "k");
         let commands = [
             [b"RESTORE", &b"copy"[..], b"0", payload],
             [b"BF.LOADCHUNK", b"copy", b"1", header],
@@ -138,14 +131,12 @@ fn chunks_are_limited_as_payloads_of_restore() {
 /// Files and replication, also of RESTORE, are not limited.
 #[test]
 fn files_and_replication_are_not_limited() {
+    let with_preamble = ["--appendonly", "yes", "--aof-use-rdb-preamble", "yes"];
     for (arguments, rewrites) in [
         (&["--save", "3600 1"][..], false),
         (AOF, false),
         (AOF, true),
-        (
-            &["--appendonly", "yes", "--aof-use-rdb-preamble", "yes"],
-            true,
-        ),
+        (&with_preamble, true),
     ] {
         let limited = || Options::new().module_arguments(&["bloom-memory-usage-limit", "1"]);
         let (mut server, mut connection) = replacement().arguments(arguments).start().connected();
@@ -183,17 +174,11 @@ fn files_and_replication_are_not_limited() {
 
 #[test]
 fn other_types_are_not_limited() {
-    let server = Options::new()
-        .module_arguments(&["bloom-memory-usage-limit", "1"])
-        .start();
-    let mut connection = server.resp2();
-    for command in [
-        "BF.RESERVE classic 0.01 100",
-        "BF.RESERVE window 0.01 100 WINDOW 1000",
-        "CF.RESERVE cuckoo 1000",
-    ] {
-        connection.ok(command);
-    }
+    let limited = Options::new().module_arguments(&["bloom-memory-usage-limit", "1"]);
+    let (_server, mut connection) = limited.start().connected();
+    connection.ok("BF.RESERVE classic 0.01 100");
+    connection.ok("BF.RESERVE window 0.01 100 WINDOW 1000");
+    connection.ok("CF.RESERVE cuckoo 1000");
     let grown = connection.call(&format!("BF.MADD classic {}", numbers(0, 500)));
     assert!(!grown.to_string().contains("ERR"), "{grown}");
     let payload = &connection.payload("classic");

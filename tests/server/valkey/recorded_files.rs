@@ -5,7 +5,7 @@ use super::replicated::{Parameters, Replicated};
 use super::{AOF, Words, words};
 use crate::each_server::migration::files::{self, VALKEY_8_0};
 use crate::integration::odd_settings;
-use crate::support::resp::{Protocol, Reply};
+use crate::support::resp::Protocol;
 use crate::support::server::{Options, Server};
 use crate::support::state::select;
 use roughly_dump::Values;
@@ -31,16 +31,13 @@ fn options() -> Options {
 pub fn rdb_for(server: &Server) -> Vec<u8> {
     let database = |expires| {
         let keys = keys().iter();
-        keys.map(move |key| (&*key.name, &*key.payload, expires))
-            .collect()
+        let keys = keys.map(move |key| (&*key.name, &*key.payload, expires));
+        keys.collect()
     };
-    files::rdb(
-        VALKEY_8_0.for_reader(server.version()),
-        &[
-            (PERSISTENT, database(None)),
-            (EXPIRING, database(Some(EXPIRES))),
-        ],
-    )
+    let persistent = (PERSISTENT, database(None));
+    let expiring = (EXPIRING, database(Some(EXPIRES)));
+    let writer = VALKEY_8_0.for_reader(server.version());
+    files::rdb(writer, &[persistent, expiring])
 }
 
 /// The same keys as commands of a rewritten append-only file.
@@ -83,7 +80,7 @@ pub fn assert_recorded(server: &Server, db: u8, size: Option<&str>) {
     for protocol in Protocol::BOTH {
         let mut connection = server.connect(protocol);
         select(&mut connection, db.into());
-        assert_eq!(connection.call("DBSIZE"), Reply::Integer(31), "{db}");
+        connection.check("DBSIZE", ":31");
         for key in keys() {
             key.assert_dump(&mut connection);
             key.assert_reads(&mut connection, protocol, size);
@@ -104,12 +101,18 @@ pub fn assert_file(server: &Server, size: &str) {
     }
 }
 
-#[test]
-fn rdb_files_of_valkey_bloom_load() {
+/// A server that has loaded the RDB file.
+fn loaded() -> Server {
     let mut server = options().start();
     let file = rdb_for(&server);
     fs::write(server.dir().join("dump.rdb"), file).expect("a file");
     server.kill_and_restart();
+    server
+}
+
+#[test]
+fn rdb_files_of_valkey_bloom_load() {
+    let server = loaded();
     assert_file(&server, "size_after_restore");
     server.ok("DEBUG RELOAD");
     assert_file(&server, "size_after_restore");
@@ -118,10 +121,7 @@ fn rdb_files_of_valkey_bloom_load() {
 /// valkey-bloom reads neither other encodings nor data of the module outside of its keys.
 #[test]
 fn saved_rdb_files_have_the_recorded_values_and_no_other_data_of_the_module() {
-    let mut server = options().start();
-    let file = rdb_for(&server);
-    fs::write(server.dir().join("dump.rdb"), file).expect("a file");
-    server.kill_and_restart();
+    let server = loaded();
     server.ok("SAVE");
     let mut file = fs::read(server.dir().join("dump.rdb")).expect("a file");
     for expires in [None, Some(EXPIRES)] {

@@ -45,8 +45,8 @@ pub fn keys() -> &'static [Key] {
     static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
         let manifest: Value = serde_json::from_slice(&file("manifest.json")).expect("JSON");
         let keys = manifest["keys"].as_object().expect("keys").iter();
-        keys.map(|(name, manifest)| Key::read(name, manifest))
-            .collect()
+        let keys = keys.map(|(name, manifest)| Key::read(name, manifest));
+        keys.collect()
     });
     assert_eq!(KEYS.len(), 31);
     &KEYS
@@ -111,12 +111,7 @@ impl Key {
 
     /// Checks BF.INFO, the digest and the look-ups. The size depends on how the key was created, so its field of the
     /// manifest is specified.
-    pub fn assert_reads(
-        &self,
-        connection: &mut Connection,
-        protocol: Protocol,
-        size: Option<&str>,
-    ) {
+    pub fn assert_reads(&self, client: &mut Connection, protocol: Protocol, size: Option<&str>) {
         let mut info = match protocol {
             Protocol::Resp2 => self.manifest["info_r2"].clone(),
             Protocol::Resp3 => self.manifest["info_r3"].clone(),
@@ -130,11 +125,11 @@ impl Key {
                 true => assert_eq!(self.manifest["restore"][0], "err", "{}", self.name),
             }
         }
-        let got = connection.send(&["BF.INFO", &self.name]);
+        let got = client.send(&["BF.INFO", &self.name]);
         self.assert_same(&info, VALKEY_BLOOM_INFO, &got);
-        let digest = connection.send(&["DEBUG", "DIGEST-VALUE", &self.name]);
+        let digest = client.send(&["DEBUG", "DIGEST-VALUE", &self.name]);
         self.assert_same(&self.manifest["digest"], "DEBUG", &digest);
-        self.assert_lookups(connection);
+        self.assert_lookups(client);
     }
 
     fn assert_same(&self, recorded: &Value, command: &str, got: &Reply) {
@@ -205,16 +200,12 @@ fn recorded_commands_create_equal_keys_and_are_logged() {
             key.assert_reads(&mut connection, protocol, None);
             connection.call("FLUSHALL SYNC");
             expected.push(words("FLUSHALL SYNC"));
-            for (name, value) in [
-                ("capacity", "100"),
-                ("expansion", "2"),
-                ("fp-rate", "0.01"),
-                ("tightening-ratio", "0.5"),
-                ("memory-usage-limit", "134217728"),
-                ("use-random-seed", "yes"),
-            ] {
-                connection.ok(&format!("CONFIG SET bf.bloom-{name} {value}"));
-            }
+            connection.ok("CONFIG SET bf.bloom-capacity 100");
+            connection.ok("CONFIG SET bf.bloom-expansion 2");
+            connection.ok("CONFIG SET bf.bloom-fp-rate 0.01");
+            connection.ok("CONFIG SET bf.bloom-tightening-ratio 0.5");
+            connection.ok("CONFIG SET bf.bloom-memory-usage-limit 134217728");
+            connection.ok("CONFIG SET bf.bloom-use-random-seed yes");
         }
     }
     let log = logged(&server);
@@ -244,12 +235,9 @@ fn in_two(form: Words, recorded: &Value) -> Vec<Words> {
     let added = items.iter().zip(&replies);
     let added = added.filter(|(_, reply)| **reply == json!(["int", 1]));
     let added: Vec<_> = added.map(|(item, _)| item.clone()).collect();
-    let command = match recorded[0] == "int" {
-        true => "BF.ADD",
-        false => "BF.MADD",
-    };
-    let add = [vec![command.into(), form[1].clone()], added.clone()].concat();
-    let add = (!added.is_empty()).then_some(add);
+    let command = ["BF.MADD", "BF.ADD"][usize::from(recorded[0] == "int")];
+    let add = [vec![command.into(), form[1].clone()], added].concat();
+    let add = (add.len() > 2).then_some(add);
     creation.into_iter().chain(add).collect()
 }
 

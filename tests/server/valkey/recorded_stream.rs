@@ -130,12 +130,9 @@ fn replicate(transcript: &str, protocol: Protocol, replica: &Server, primary: &m
             None => report.add(number, &command, &recorded::show(expected), &got),
         }
     }
-    assert!(
-        report.count == 0,
-        "{transcript} over {protocol:?}: {} replies differ, {compared} are equal\n{}",
-        report.count,
-        report.text
-    );
+    let Report { count, text } = report;
+    let what = format!("{transcript} over {protocol:?}: {count} replies differ");
+    assert!(count == 0, "{what}, {compared} are equal\n{text}");
     assert!(compared > 50, "{transcript}: {compared}");
     primary.wait();
     assert_eq!(errors(), errors_before, "{transcript}");

@@ -9,7 +9,7 @@
 //! supported: valkey-bloom replicates it incorrectly.
 
 use super::recorded_keys::Key;
-use super::{Words, fixed_seed};
+use super::{Words, fixed_seed, words};
 use roughly_dump::{Value as Stored, Values};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -57,23 +57,14 @@ impl Parameters {
 
     /// BF.INSERT with these parameters. Doubles are the shortest decimals, without exponent.
     fn insert(&self, key: &[u8]) -> Words {
-        let mut insert = Words::new();
-        insert.extend([b"BF.INSERT".to_vec(), key.to_vec()]);
-        let numbers = [
-            ("CAPACITY", self.capacity.to_string()),
-            ("ERROR", self.rate.to_string()),
-            ("TIGHTENING", self.tightening.to_string()),
-        ];
-        insert.extend(
-            numbers
-                .into_iter()
-                .flat_map(|(name, value)| [name.into(), value.into()]),
-        );
-        insert.extend([b"SEED".to_vec(), self.seed.clone()]);
-        match self.expansion {
-            0 => insert.push(b"NONSCALING".to_vec()),
-            expansion => insert.extend([b"EXPANSION".to_vec(), expansion.to_string().into()]),
-        }
+        let (capacity, rate, tightening) = (self.capacity, self.rate, self.tightening);
+        let numbers = format!("CAPACITY {capacity} ERROR {rate} TIGHTENING {tightening} SEED");
+        let growth = match self.expansion {
+            0 => "NONSCALING".to_owned(),
+            expansion => format!("EXPANSION {expansion}"),
+        };
+        let mut insert = vec![b"BF.INSERT".to_vec(), key.to_vec()];
+        insert.extend([words(&numbers), vec![self.seed.clone()], words(&growth)].concat());
         insert
     }
 }
@@ -150,9 +141,7 @@ impl Settings {
 }
 
 fn number<N: std::str::FromStr>(text: &[u8]) -> N {
-    let number = std::str::from_utf8(text)
-        .ok()
-        .and_then(|text| text.parse().ok());
+    let number = String::from_utf8_lossy(text).parse().ok();
     number.unwrap_or_else(|| panic!("a number: {text:?}"))
 }
 

@@ -93,11 +93,11 @@ fn settings_apply_to_their_own_type() {
 fn loading_with_settings_of_valkey_bloom_is_logged() {
     let lines = |options: Options| -> Vec<String> {
         let log = options.start().log();
-        let lines = log.lines().filter_map(|line| line.split_once("<bf> "));
-        lines
-            .map(|(_, text)| text.to_owned())
-            .filter(|text| text.starts_with("bf.bloom-"))
-            .collect()
+        let texts = log
+            .lines()
+            .filter_map(|line| Some(line.split_once("<bf> ")?.1));
+        let texts = texts.filter(|text| text.starts_with("bf.bloom-"));
+        texts.map(str::to_owned).collect()
     };
     let with_settings = |options: Options| {
         options
@@ -125,10 +125,8 @@ fn load_arguments_can_have_the_prefix() {
         .module_arguments(&["bf.bloom-capacity", "55"])
         .module_arguments(&["bf.bloom-tightening-ratio", "0.75"])
         .start();
-    for (name, value) in [
-        ("bf.bloom-capacity", "$55"),
-        ("bf.bloom-tightening-ratio", "$0.75"),
-    ] {
+    for (name, value) in [("capacity", "$55"), ("tightening-ratio", "$0.75")] {
+        let name = format!("bf.bloom-{name}");
         server.check(&format!("CONFIG GET {name}"), format!("*[${name} {value}]"));
     }
 }
