@@ -7,27 +7,18 @@ use crate::support::cpu;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
-fn numbered(from: u32, to: u32) -> Vec<String> {
-    (from..to).map(|i| format!("item:{i}")).collect()
+/// The arguments `head`, then one item per number.
+pub fn numbered(head: &[&str], from: u32, to: u32) -> Vec<String> {
+    let head = head.iter().map(ToString::to_string);
+    head.chain((from..to).map(|i| format!("item:{i}")))
+        .collect()
 }
 
-fn madd(connection: &mut Connection, key: &str, from: u32, to: u32) {
-    for start in (from..to).step_by(1000) {
-        let mut command = vec!["BF.MADD".to_owned(), key.to_owned()];
-        command.extend(numbered(start, to.min(start + 1000)));
-        assert!(matches!(connection.send(&command), Reply::Array(_)));
-    }
-}
-
-fn count_present(connection: &mut Connection, key: &str, from: u32, to: u32) -> usize {
-    let mut present = 0;
-    for start in (from..to).step_by(1000) {
-        let mut command = vec!["BF.MEXISTS".to_owned(), key.to_owned()];
-        command.extend(numbered(start, to.min(start + 1000)));
-        let reply = connection.send(&command);
-        present += reply.ones();
-    }
-    present
+/// Runs a command with one item per number, 1,000 at a time. Returns how many replies are 1.
+pub fn count(connection: &mut Connection, head: &[&str], from: u32, to: u32) -> usize {
+    let starts = (from..to).step_by(1000);
+    let words = starts.map(|start| numbered(head, start, to.min(start + 1000)));
+    words.map(|words| connection.send(&words).ones()).sum()
 }
 
 /// If a filter cannot grow, the reply has an error for each refused item, and only the added items are replicated.
@@ -37,14 +28,11 @@ fn items_that_a_filter_cannot_grow_for_are_errors_and_not_replicated() {
     let mut connection = primary.resp2();
     connection.ok("BF.RESERVE k 0.01 3 EXPANSION 32768");
     // The next filter takes 128 KB for 98,304 entries, and the one after it 4 GB.
-    madd(&mut connection, "k", 0, 98_000);
+    count(&mut connection, &["BF.MADD", "k"], 0, 98_000);
     connection.ok("BF.RESERVE accepts 0.01 100000 NONSCALING");
     let add = |connection: &mut Connection, key: &str| {
-        [98_000, 108_000].map(|start| {
-            let mut command = vec!["BF.MADD".to_owned(), key.to_owned()];
-            command.extend(numbered(start, start + 10_000));
-            connection.send(&command)
-        })
+        let add = |start| connection.send(&numbered(&["BF.MADD", key], start, start + 10_000));
+        [98_000, 108_000].map(add)
     };
     let (accepting, _) =
         cpu::of_main_thread_during(&mut connection, |connection| add(connection, "accepts"));
@@ -77,19 +65,19 @@ fn items_that_a_filter_cannot_grow_for_are_errors_and_not_replicated() {
 fn false_positives_stay_within_the_error_rate_after_six_expansions() {
     let (_server, mut connection) = Server::start().connected();
     connection.ok("BF.RESERVE k 0.01 1000");
-    madd(&mut connection, "k", 0, 127_000);
+    count(&mut connection, &["BF.MADD", "k"], 0, 127_000);
     connection.check("BF.INFO k FILTERS", "*[:7]");
-    assert_eq!(count_present(&mut connection, "k", 0, 127_000), 127_000);
-    let found = count_present(&mut connection, "k", 1_000_000, 1_100_000);
+    let mut present = |from, to| count(&mut connection, &["BF.MEXISTS", "k"], from, to);
+    assert_eq!(present(0, 127_000), 127_000);
+    let found = present(1_000_000, 1_100_000);
     assert!(found < 1_200, "{found}");
 }
 
 #[test]
 fn load_arguments_are_applied_and_invalid_ones_stop_the_load() {
-    let server = Options::new()
-        .module_arguments(&["ERROR_RATE", "0.05", "bf-initial-size", "33"])
-        .start();
-    let mut connection = server.resp2();
+    let arguments = ["ERROR_RATE", "0.05", "bf-initial-size", "33"];
+    let options = Options::new().module_arguments(&arguments);
+    let (server, mut connection) = options.start().connected();
     connection.check("BF.ADD k a", ":1");
     connection.check("BF.INFO k CAPACITY", "*[:33]");
     let log = server.log();
@@ -100,10 +88,7 @@ fn load_arguments_are_applied_and_invalid_ones_stop_the_load() {
         (&["bf-initial-size", "0"], "bf-initial-size"),
         (&["bf-error-rate", "x"], "bf-error-rate"),
     ] {
-        let log = Options::new()
-            .module_arguments(arguments)
-            .try_start()
-            .expect_err("a server that does not start");
+        let log = Options::new().module_arguments(arguments).refused();
         assert!(log.contains(named), "{log}");
     }
     // A single empty argument counts as no argument.

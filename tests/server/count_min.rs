@@ -90,10 +90,8 @@ fn counts_stop_at_their_limits() {
     }
     // Six items per cell size are refused and six are counted. After that, one more is refused and one more is counted.
     let figure = |name: &str| primary.info(&format!("bf_cms_{name}")).unwrap();
-    assert_eq!(
-        (figure("refusals"), figure("items_added")),
-        ("25".into(), "25".into())
-    );
+    let figures = [figure("refusals"), figure("items_added")];
+    assert_eq!(figures, ["25", "25"]);
 }
 
 /// Creates `count` sketches of the same shape, named after `names`, with different counts.

@@ -111,7 +111,7 @@ impl Writer {
 
     fn acknowledge(&mut self, write: Write, reply: Reply) {
         if let Write::Add(name, number) = write {
-            assert!(!matches!(reply, Reply::Error(_)), "{reply}");
+            assert!(!reply.is_error(), "{reply}");
             self.added.insert(name, number);
         }
         self.acknowledged.push((write, reply));
@@ -145,10 +145,9 @@ impl Writer {
             }
         }
         for line in found.differences(&wanted) {
-            if line.ends_with("missing") {
-                counts.lost.push(line);
-            } else {
-                counts.invented.push(line);
+            match line.ends_with("missing") {
+                true => counts.lost.push(line),
+                false => counts.invented.push(line),
             }
         }
         self.check_numbers(server, counts);
@@ -169,18 +168,16 @@ impl Writer {
                     let reply = server.read().expect("an answer");
                     let answer = reply.items().map_or(&reply, |items| &items[0]);
                     if answer.integer().is_none_or(|answer| answer <= 0) {
-                        counts
-                            .lost
-                            .push(format!("{} {key}: number {number}: {reply}", self.db));
+                        let lost = format!("{} {key}: number {number}: {reply}", self.db);
+                        counts.lost.push(lost);
                     }
                 }
             }
             counts.asked += last;
             let counted = set.counted(server, &key);
             if counted > last + 1 {
-                counts
-                    .invented
-                    .push(format!("{} {key}: {counted}, not {last}", self.db));
+                let invented = format!("{} {key}: {counted}, not {last}", self.db);
+                counts.invented.push(invented);
             }
         }
     }
@@ -199,20 +196,7 @@ struct Counts {
 
 impl Counts {
     fn report(&self, kills: u64, how: &str) {
-        println!(
-            "{how}: {kills} kills ({} during a rewrite, {} during a save), {} acknowledged writes, {} \
-             answers asked for, {} writes found that were in flight",
-            self.during_rewrite,
-            self.during_save,
-            self.acknowledged,
-            self.asked,
-            self.in_flight_found
-        );
-        println!(
-            "{kills} kills, {} lost, {} invented",
-            self.lost.len(),
-            self.invented.len()
-        );
+        println!("{how}: {kills} kills, {self:#?}");
         let is_exact = self.lost.is_empty() && self.invented.is_empty();
         assert!(is_exact, "{self:#?}");
     }
@@ -240,16 +224,15 @@ fn acknowledged_writes_survive_a_kill() {
         .arguments(&["--appendonly", "yes", "--appendfsync", "always"])
         .arguments(&["--auto-aof-rewrite-percentage", "0"])
         .start();
-    let mut writers: Vec<_> = (0..WRITERS)
-        .map(|db| Writer::new(seed * 100 + u64::from(db), db))
-        .collect();
+    let writer = |db| Writer::new(seed * 100 + u64::from(db), db);
+    let mut writers: Vec<_> = (0..WRITERS).map(writer).collect();
     for writer in &mut writers {
         let mut connection = server.resp2();
         select(&mut connection, writer.db);
-        let sets = sets().map(|(family, set)| (set, set_key(family.name)));
-        let mut commands: Vec<_> = sets
-            .flat_map(|(set, key)| set.creation(&key).collect::<Vec<_>>())
-            .collect();
+        let mut commands = Vec::new();
+        for (family, set) in sets() {
+            commands.extend(set.creation(&set_key(family.name)));
+        }
         commands.extend(writer.workload.creations());
         for command in commands {
             let unit = Unit::Single(command);
@@ -263,14 +246,12 @@ fn acknowledged_writes_survive_a_kill() {
         // Slows rewrites and saves, in microseconds per key.
         let delay = random.pick(&[0, 200, 2000]);
         server.call(&format!("CONFIG SET rdb-key-save-delay {delay}"));
-        let connections: Vec<_> = writers
-            .iter()
-            .map(|writer| {
-                let mut connection = server.resp2();
-                select(&mut connection, writer.db);
-                connection
-            })
-            .collect();
+        let connection = |writer: &Writer| {
+            let mut connection = server.resp2();
+            select(&mut connection, writer.db);
+            connection
+        };
+        let connections: Vec<_> = writers.iter().map(connection).collect();
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             let _end = SetOnDrop(&stop);
@@ -321,10 +302,8 @@ fn a_kill_during_a_save_leaves_the_previous_save() {
         let now = State::of(&mut connection);
         let delay = random.pick(&[0, 50, 500]);
         connection.call(&format!("CONFIG SET rdb-key-save-delay {delay}"));
-        let in_background = random.one_in(2);
-        connection
-            .write(&[if in_background { "BGSAVE" } else { "SAVE" }])
-            .expect("a save");
+        let save = ["SAVE", "BGSAVE"][usize::from(random.one_in(2))];
+        connection.write(&[save]).expect("a save");
         // About the duration of a save, so that some saves are complete at the kill and some are not.
         thread::sleep(Duration::from_micros(random.below(5000 + 600 * delay)));
         server.kill_and_restart();
@@ -332,9 +311,7 @@ fn a_kill_during_a_save_leaves_the_previous_save() {
         let complete = found == now;
         counts.during_save += u64::from(!complete);
         let wanted = if complete { &now } else { &before };
-        for line in found.differences(wanted) {
-            counts.lost.push(line);
-        }
+        counts.lost.extend(found.differences(wanted));
         before = found;
     }
     counts.report(kills, "RDB file");

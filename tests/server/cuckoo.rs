@@ -1,22 +1,9 @@
 //! Cuckoo filters on a real server: behavior that the recordings do not cover.
 
+use crate::bloom::{count, numbered};
 use crate::families::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-
-/// The text `head`, then one item per number.
-fn numbered(head: &[&str], from: u32, to: u32) -> Vec<String> {
-    let head = head.iter().map(ToString::to_string);
-    head.chain((from..to).map(|i| format!("item:{i}")))
-        .collect()
-}
-
-fn insert(connection: &mut Connection, key: &str, from: u32, to: u32) {
-    for start in (from..to).step_by(1000) {
-        let words = numbered(&["CF.INSERT", key, "ITEMS"], start, to.min(start + 1000));
-        assert!(matches!(connection.send(&words), Reply::Array(_)));
-    }
-}
 
 /// The value of a field of CF.INFO.
 fn info(connection: &mut Connection, key: &str, field: &str) -> i64 {
@@ -29,11 +16,9 @@ fn set(server: &Server, name: &str, value: &str) -> Reply {
 }
 
 fn get(server: &Server, name: &str) -> String {
-    let reply = server
-        .resp2()
-        .send(&["CONFIG", "GET", &server.setting(name)]);
-    let value = reply.items().and_then(|items| items.last()?.text());
-    String::from_utf8(value.expect("a value").to_vec()).unwrap()
+    let get = ["CONFIG", "GET", &server.setting(name)];
+    let mut pair = server.resp2().send(&get).strings();
+    pair.pop().expect("a value")
 }
 
 /// `cf-bucket-size` and `cf-initial-size` limit each other, but they load in any order.
@@ -58,12 +43,11 @@ fn valid_bucket_and_initial_sizes_load_in_any_order() {
             });
             let [include, include_half] =
                 (files.each_ref()).map(|file| ["--include", file.path().to_str().unwrap()]);
+            let half = Options::new().arguments(&include_half);
             for options in [
                 Options::new().module_arguments(&line),
                 Options::new().arguments(&include),
-                Options::new()
-                    .arguments(&include_half)
-                    .module_arguments(&line[..2]),
+                half.module_arguments(&line[..2]),
             ] {
                 let (server, mut connection) = options.start().connected();
                 assert_eq!(get(&server, "cf-bucket-size"), bucket);
@@ -85,10 +69,7 @@ fn an_initial_size_too_small_for_the_bucket_size_stops_the_load() {
         &["cf-bucket-size", "256"],
         &["CF_MAX_EXPANSIONS", "0"],
     ] {
-        let log = Options::new()
-            .module_arguments(arguments)
-            .try_start()
-            .expect_err("a server that does not start");
+        let log = Options::new().module_arguments(arguments).refused();
         assert!(log.contains("must be in the range"), "{log}");
     }
 }
@@ -116,12 +97,11 @@ fn config_set_checks_bucket_size_against_initial_size() {
     ];
     for (name, value, range) in steps {
         let reply = set(&server, name, value).to_string();
-        if range.is_empty() {
-            assert_eq!(reply, "+OK", "{name} {value}");
-        } else {
-            let text = format!("Value for `{name}` must be in the range {range}");
-            assert!(reply.contains(&text), "{name} {value}: {reply}");
-        }
+        let text = match range.is_empty() {
+            true => "+OK".to_owned(),
+            false => format!("Value for `{name}` must be in the range {range}"),
+        };
+        assert!(reply.contains(&text), "{name} {value}: {reply}");
     }
     let reply = set(&server, "cf-bucket-size", "x").to_string();
     let is_refused = reply.contains("Invalid value for `cf-bucket-size`");
@@ -131,9 +111,8 @@ fn config_set_checks_bucket_size_against_initial_size() {
 
 #[test]
 fn the_deprecated_load_argument_is_accepted_and_logged() {
-    let server = Options::new()
-        .module_arguments(&["CF_MAX_EXPANSIONS", "7"])
-        .start();
+    let options = Options::new().module_arguments(&["CF_MAX_EXPANSIONS", "7"]);
+    let server = options.start();
     assert_eq!(get(&server, "cf-max-expansions"), "7");
     let log = server.log();
     assert!(log.contains("CF_MAX_EXPANSIONS is a deprecated module argument"));
@@ -162,14 +141,10 @@ fn max_expansions_limits_clients_but_not_replication_and_loading() {
     assert!(sub_filters > 20, "{sub_filters}");
     let reached = "-Maximum expansions reached";
     let offset = primary.info_number("master_repl_offset");
-    for command in [
-        "CF.ADD k a",
-        "CF.ADDNX k a",
-        "CF.INSERT k ITEMS a b",
-        "CF.INSERTNX k ITEMS a",
-        "CF.INSERT k NOCREATE ITEMS a",
-    ] {
-        connection.check(command, reached);
+    let insertions =
+        "ADD k a; ADDNX k a; INSERT k ITEMS a b; INSERTNX k ITEMS a; INSERT k NOCREATE ITEMS a";
+    for command in insertions.split("; ") {
+        connection.check(&format!("CF.{command}"), reached);
     }
     assert_eq!(primary.info_number("master_repl_offset"), offset);
     // A key that was created for a refused item exists on all servers.
@@ -179,16 +154,13 @@ fn max_expansions_limits_clients_but_not_replication_and_loading() {
     }
     assert_eq!(info(&mut connection, "new2", "Number of buckets"), 64);
     primary.wait_for_replica(&replica);
-    let mut on_replica = replica.resp2();
-    let before = ["k", "new", "new2"].map(|key| dump(&mut connection, key));
-    let there = ["k", "new", "new2"].map(|key| dump(&mut on_replica, key));
-    assert_eq!(there, before);
+    let dumps = |from: &mut Connection| ["k", "new", "new2"].map(|key| dump(from, key));
+    let before = dumps(&mut connection);
+    assert_eq!(dumps(&mut replica.resp2()), before);
     let items = info(&mut connection, "k", "Number of items inserted");
     assert_eq!(items, inserted);
     primary.restart_with(log().module_arguments(&limit));
-    let mut connection = primary.resp2();
-    let after = ["k", "new", "new2"].map(|key| dump(&mut connection, key));
-    assert_eq!(after, before);
+    assert_eq!(dumps(&mut primary.resp2()), before);
 }
 
 /// If a filter cannot grow, the reply has -1 for each refused item. These items are not replicated, and the others
@@ -277,15 +249,12 @@ fn growth_beyond_the_limit_is_an_error_and_changes_nothing() {
 fn equal_items_grow_a_filter_up_to_the_limit() {
     let (_server, mut connection) = Server::start().connected();
     let mut inserted = 0;
-    loop {
-        match connection.call("CF.ADD k same") {
-            Reply::Integer(1) => inserted += 1,
-            refusal => {
-                assert_eq!(refusal.to_string(), "-Maximum expansions reached");
-                break;
-            }
-        }
+    let mut reply = connection.call("CF.ADD k same");
+    while reply == Reply::Integer(1) {
+        inserted += 1;
+        reply = connection.call("CF.ADD k same");
     }
+    assert_eq!(reply.to_string(), "-Maximum expansions reached");
     // The first item adds the last sub-filter.
     assert_eq!(inserted, 31 * 4 + 1);
     assert_eq!(info(&mut connection, "k", "Number of filters"), 32);
@@ -305,26 +274,24 @@ fn memory_usage_and_info_follow_growth_and_compaction() {
     let counted = || server.info_number("bf_cuckoo_bytes");
     connection.ok("CF.RESERVE k 10000");
     let empty = connection.call("MEMORY USAGE k").integer().unwrap();
-    insert(&mut connection, "k", 0, 100_000);
+    let added = count(&mut connection, &["CF.INSERT", "k", "ITEMS"], 0, 100_000);
+    assert_eq!(added, 100_000);
     let full = connection.call("MEMORY USAGE k").integer().unwrap();
     assert!(full > 100_000 && full > empty, "{full}");
     assert!((counted() - full).abs() < 1000, "{} {full}", counted());
     assert!(server.info_number("bf_cuckoo_growths") >= 6);
     assert_eq!(server.info_number("bf_cuckoo_items_added"), 100_000);
     for start in (0..100_000).step_by(1000) {
-        for i in start..start + 1000 {
-            let command = ["CF.DEL", "k", &format!("item:{i}")];
-            connection.write(&command).unwrap();
+        for item in numbered(&[], start, start + 1000) {
+            connection.write(&["CF.DEL", "k", &item]).unwrap();
         }
         for _ in 0..1000 {
             assert_eq!(connection.read().unwrap(), Reply::Integer(1));
         }
     }
     let left = connection.call("MEMORY USAGE k").integer().unwrap();
-    assert!(
-        left < empty + 2000,
-        "{left} left of {full}, {empty} at first"
-    );
+    let is_small = left < empty + 2000;
+    assert!(is_small, "{left} left of {full}, {empty} at first");
     assert!((counted() - left).abs() < 1000, "{} {left}", counted());
 }
 

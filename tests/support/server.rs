@@ -138,6 +138,13 @@ impl Options {
             .unwrap_or_else(|log| panic!("the server did not start; its log ends:\n{log}"))
     }
 
+    /// The end of the log of a server that does not start.
+    #[track_caller]
+    pub fn refused(self) -> String {
+        let log = self.try_start();
+        log.expect_err("a server that does not start")
+    }
+
     /// Like [`Options::start`]. Returns the end of the log if the server stops.
     pub fn try_start(self) -> Result<Server, String> {
         let dir = tempfile::Builder::new()
@@ -184,6 +191,14 @@ impl Server {
         let (primary, mut replica) = (Self::start(), Self::start());
         replica.replicate(&primary);
         (primary, replica)
+    }
+
+    /// A connection that receives the keyspace events of database 0 from now on.
+    pub fn listener(&self) -> Connection {
+        self.ok("CONFIG SET notify-keyspace-events KEA");
+        let mut listener = self.resp2();
+        listener.call("PSUBSCRIBE __keyspace@0__:*");
+        listener
     }
 
     /// The server, and a connection with RESP2.

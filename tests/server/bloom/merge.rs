@@ -1,7 +1,7 @@
 //! BF.MERGE on a real server: replies, results, replication, keyspace events.
 
 use crate::families::{dump, numbers};
-use crate::support::server::{Options, Server};
+use crate::support::server::Server;
 
 #[test]
 fn failed_merges_report_errors_and_change_nothing() {
@@ -90,22 +90,13 @@ fn a_merged_filter_has_all_items_also_on_a_replica() {
 
 #[test]
 fn merges_without_effect_send_no_event() {
-    let server = Options::new()
-        .arguments(&["--notify-keyspace-events", "KEA"])
-        .start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
     for command in ["BF.MADD a 1 2 3", "BF.MADD b 3 4", "BF.MADD empty 1"] {
         connection.call(command);
     }
-    let mut listener = server.resp2();
-    listener.call("PSUBSCRIBE __keyspace@0__:*");
-    for command in [
-        "BF.MERGE a 1 b",
-        "BF.MERGE a 1 b",
-        "BF.MERGE a 1 a",
-        "BF.MERGE new 1 empty",
-        "SET end 1",
-    ] {
+    let mut listener = server.listener();
+    let merges = "BF.MERGE a 1 b; BF.MERGE a 1 b; BF.MERGE a 1 a; BF.MERGE new 1 empty; SET end 1";
+    for command in merges.split("; ") {
         connection.ok(command);
     }
     let mut events = listener.events();

@@ -87,20 +87,12 @@ fn increments_above_the_maximum_are_refused() {
 /// The accepted pairs are replicated as CMS.INCRBY. Without any there is neither a command nor an event.
 #[test]
 fn accepted_increments_are_replicated() {
-    let start = || {
-        Options::new()
-            .arguments(&["--appendonly", "yes", "--appendfsync", "always"])
-            .arguments(&["--notify-keyspace-events", "KEA"])
-            .start()
-    };
-    let (mut primary, mut replica) = (start(), start());
+    let log = ["--appendonly", "yes", "--appendfsync", "always"];
+    let [mut primary, mut replica] = [(); 2].map(|()| Options::new().arguments(&log).start());
     replica.replicate(&primary);
     let mut connection = primary.resp2();
     let mut on_replica = replica.resp2();
-    let mut listeners = [primary.resp2(), replica.resp2()];
-    for listener in &mut listeners {
-        listener.call("PSUBSCRIBE __keyspace@0__:*");
-    }
+    let listeners = [primary.listener(), replica.listener()];
     let (mut expected_log, mut expected_events) = (Vec::new(), Vec::new());
     let sizes = [1, 2, 4, 8];
     for size in sizes {
@@ -129,7 +121,7 @@ fn accepted_increments_are_replicated() {
     connection.call("SET end x");
     expected_log.push("SET end x".to_owned());
     primary.wait_for_replica(&replica);
-    for listener in &mut listeners {
+    for mut listener in listeners {
         assert_eq!(listener.events(), expected_events);
     }
     assert_eq!(logged_commands(&primary), expected_log);
@@ -180,10 +172,9 @@ fn murmur2(item: &[u8], seed: u32) -> u32 {
 fn hmac(secret: &[u8], name: &str) -> String {
     let pad = |byte: u8| {
         let mut block = [byte; 64];
-        block
-            .iter_mut()
-            .zip(secret)
-            .for_each(|(pad, key)| *pad ^= key);
+        for (pad, key) in block.iter_mut().zip(secret) {
+            *pad ^= key;
+        }
         block
     };
     let inner = Sha256::new().chain_update(pad(0x36)).chain_update(name);

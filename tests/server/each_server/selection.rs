@@ -156,14 +156,12 @@ fn an_invalid_list_of_families_is_refused() {
         (&["families", "cf,cms,CF"], &duplicate),
         (&["families", "cf", "families", "cms"], &duplicate),
     ] {
-        let log = Options::new().module_arguments(arguments).try_start();
-        let log = log.expect_err("a server that does not start");
+        let log = Options::new().module_arguments(arguments).refused();
         assert!(log.contains(expected), "{arguments:?}: {log}");
     }
     // Of a family that is not loaded, an argument is unknown, and the line does not name it.
     let arguments = ["families", "cf", "bf-error-rate", "0.01"];
-    let log = Options::new().module_arguments(&arguments).try_start();
-    let log = log.expect_err("a server that does not start");
+    let log = Options::new().module_arguments(&arguments).refused();
     let line = "unknown module argument bf-error-rate. Known arguments: cf-";
     assert!(log.contains(line), "{log}");
     assert!(!log.contains("bf-expansion-factor"), "{log}");

@@ -260,8 +260,7 @@ fn a_load_beside_a_module_with_the_same_name_logs_which_one() {
         (&["--rename-command", "MODULE", ""], line("")),
     ] {
         let options = Options::new().arguments(&["--loadmodule", other, "bf"]);
-        let log = options.arguments(arguments).try_start();
-        let log = log.expect_err("a server that does not start");
+        let log = options.arguments(arguments).refused();
         assert_eq!(name_conflict(&log), expected);
     }
 }

@@ -216,8 +216,7 @@ fn a_copy_of_the_file_is_refused_and_the_log_names_both_files() {
          Roughly ({copy})\n"
     );
     let lines = ["--loadmodule", file, "--loadmodule", copy];
-    let log = configured(&lines).try_start();
-    let log = log.expect_err("a server that does not start");
+    let log = configured(&lines).refused();
     assert!(log.contains(&expected), "{expected}: {log}");
     let lines = ["--loadmodule", file, "--enable-module-command", "yes"];
     let server = configured(&lines).start();

@@ -150,8 +150,7 @@ pub fn a_file_of_all_families_loads_beside_valkey_bloom_if_its_bloom_filters_are
 pub fn a_load_of_all_families_beside_another_module_logs_what_to_do(peer: &Peer) {
     let other = utf8(&peer.module);
     let options = Options::new().arguments(&["--loadmodule", other]);
-    let log = options.try_start();
-    let log = log.expect_err("a server that does not start");
+    let log = options.refused();
     let line = format!("another module with the name bf is loaded ({other}, version ");
     assert!(log.contains(&line), "{log}");
     let has_family = |prefix: &str| {
@@ -171,8 +170,7 @@ pub fn a_load_of_all_families_beside_another_module_logs_what_to_do(peer: &Peer)
     let options = Options::new()
         .module_arguments(&["families", "cf,cms,topk,t-digest"])
         .arguments(&["--loadmodule", other]);
-    let log = options.try_start();
-    let log = log.expect_err("a server that does not start");
+    let log = options.refused();
     let line =
         "not loaded: families must be one or more of bf,cf,cms,topk,tdigest, separated by commas";
     assert!(log.contains(line), "{log}");
@@ -184,8 +182,7 @@ pub fn a_load_of_some_families_beside_redisbloom_logs_its_file(peer: &Peer) {
     let options = Options::new()
         .module_arguments(&["families", FAMILIES_BESIDE])
         .arguments(&["--loadmodule", other]);
-    let log = options.try_start();
-    let log = log.expect_err("a server that does not start");
+    let log = options.refused();
     let line = format!("type MBbloomCF was refused by the server: module bf ({other}, version ");
     assert!(log.contains(&line), "{log}");
     // It has no CMS.INCRBYLIMIT.
