@@ -59,7 +59,7 @@ impl Counts {
         let name = String::from_utf8_lossy(&command[0]).to_lowercase();
         let (sent, succeeded) = self.commands.entry(name).or_default();
         *sent += 1;
-        *succeeded += u64::from(!matches!(reply, Reply::Error(_)));
+        *succeeded += u64::from(!reply.is_error());
         // The command that SKETCH.WITHIN runs, for example.
         if let Some(position) = position_of_part(&command[0]) {
             self.add(&command[position..].to_vec(), reply);
@@ -84,18 +84,12 @@ impl Servers {
         let arguments = ["--hz", "100", "--repl-ping-replica-period", "3600"];
         let log = ["--appendonly", "yes", "--appendfsync", "no"];
         let no_preamble = ["--aof-use-rdb-preamble", "no"];
-        let primary = Options::new()
-            .debug_module()
-            .arguments(&[&arguments[..], &log, &no_preamble].concat())
-            .start();
-        let mut replica = Options::new()
-            .debug_module()
-            .arguments(&["--replica-read-only", "no"])
-            .start();
+        let start = |arguments: &[&str]| Options::new().debug_module().arguments(arguments).start();
+        let primary = start(&[&arguments[..], &log, &no_preamble].concat());
+        let mut replica = start(&["--replica-read-only", "no"]);
         replica.replicate(&primary);
         let settings = one_per_family().flat_map(|family| family.settings);
-        let settings =
-            settings.map(|each| (primary.setting(each.name), [each.default, each.other]));
+        let settings = settings.map(|set| (primary.setting(set.name), [set.default, set.other]));
         Self {
             settings: settings.collect(),
             key_limit: primary.setting("sketch-max-key-bytes"),
@@ -177,8 +171,8 @@ impl Servers {
             28..31 => self.copy_in_chunks(random, connection, &workload.key(), &workload.key()),
             31..33 => self.limit(random, connection),
             33 => {
-                let (name, values) =
-                    &self.settings[random.below(self.settings.len() as u64) as usize];
+                let number = random.below(self.settings.len() as u64) as usize;
+                let (name, values) = &self.settings[number];
                 set(connection, &format!("{name} {}", random.pick(values)));
             }
             _ => {}
@@ -236,11 +230,9 @@ impl Servers {
             if random.one_in(20) {
                 continue;
             }
-            let mut load = words(&format!(
-                "{} {to} {iterator} CHUNK",
-                family.command("LOADCHUNK")
-            ));
-            load[3] = chunk;
+            let name = family.command("LOADCHUNK");
+            let mut load = words(&format!("{name} {to} {iterator}"));
+            load.push(chunk);
             let reply = connection.send(&load);
             self.counts.add(&load, &reply);
         }
@@ -313,28 +305,22 @@ fn set(connection: &mut Connection, setting: &str) {
 
 /// The entry of the type of a key, whatever its name; `None` if there is no such key.
 fn family_of(connection: &mut Connection, key: &str) -> Option<&'static Family> {
-    let reply = connection.send(&["TYPE", key]);
-    let name = reply.text().expect("a type").to_vec();
-    FAMILIES
-        .iter()
-        .find(|family| family.type_name.as_bytes() == name)
+    let name = connection.send(&["TYPE", key]).string();
+    FAMILIES.iter().find(|family| family.type_name == name)
 }
 
 /// The state of all keys: what reads show at two times, and the replies and effects of writes to a copy.
 fn view(server: &Server, protocol: Protocol, now: u64, seed: u64) -> View {
     let mut connection = server.connect(protocol);
-    let reply = connection.call("KEYS *");
-    let mut keys: Vec<_> = reply.items().expect("keys").to_vec();
-    keys.sort_by_key(|key| key.to_string());
+    let mut keys = connection.call("KEYS *").strings();
+    keys.sort();
     let mut view = View::new();
     for at in [now + LATER_MS, now] {
         server.set_clock(&at.to_string());
         for key in &keys {
-            let key = std::str::from_utf8(key.text().expect("a key")).expect("UTF-8");
-            let Some(family) = family_of(&mut connection, key) else {
-                panic!("{key} has no type of the module");
-            };
-            let views = view.entry(key.into()).or_default();
+            let family = family_of(&mut connection, key);
+            let family = family.unwrap_or_else(|| panic!("{key} has no type of the module"));
+            let views = view.entry(key.clone().into()).or_default();
             let mut commands: Vec<_> = ["TYPE", "PEXPIRETIME", "DEBUG DIGEST-VALUE"]
                 .map(|command| words(&format!("{command} {key}")))
                 .into();
@@ -393,11 +379,8 @@ fn same(what: &str, expected: &View, found: &View) -> Result<(), String> {
         };
         for ((command, expected), (_, found)) in expected.iter().zip(found) {
             if expected != found {
-                return Err(format!(
-                    "{what}: {}: {}: {found}, expected {expected}",
-                    Text(key),
-                    show(command)
-                ));
+                let command = format!("{}: {}", Text(key), show(command));
+                return Err(format!("{what}: {command}: {found}, expected {expected}"));
             }
         }
     }

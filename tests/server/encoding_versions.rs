@@ -1,7 +1,7 @@
 //! Every encoding version loads: older releases of RedisBloom stored fewer fields. The tests create old payloads from
 //! current ones by removing these fields.
 
-use crate::families::{FAMILIES, dump, run_on};
+use crate::families::{FAMILIES, Family, dump, run_on};
 use crate::golden_dumps::{Golden, recorded_families};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
@@ -9,18 +9,13 @@ use roughly_dump::{Value, Values, type_id};
 
 /// The values of a key and the type id with the encoding version.
 fn values(connection: &mut Connection, key: &str) -> (u64, Vec<Value>) {
-    let Reply::Bulk(payload) = connection.send(&["DUMP", key]) else {
-        panic!("no DUMP of {key}");
-    };
-    let (id, values) = Values::from_dump(&payload).expect("a payload");
+    let (id, values) = Values::from_dump(&connection.payload(key)).expect("a payload");
     (id, values.values.into())
 }
 
 fn restore(connection: &mut Connection, key: &str, id: u64, values: Vec<Value>) -> Reply {
-    let values = Values {
-        values: values.into(),
-    };
-    connection.send(&[b"RESTORE", key.as_bytes(), b"0", &values.to_dump(id)])
+    let values = values.into();
+    connection.restore(key, &Values { values }.to_dump(id))
 }
 
 /// The header of a chain of one filter without growth options, as older releases wrote it.
@@ -150,12 +145,8 @@ fn sketches_with_a_window_have_one_encoding_version_and_others_are_refused() {
         assert_eq!(ours, expected, "{}", family.name);
         for version in [0, 1, 2, 3, 4, 100] {
             let id = type_id(name, version);
-            let reply = restore(
-                &mut connection,
-                &format!("other:{version}"),
-                id,
-                today.clone(),
-            );
+            let key = format!("other:{version}");
+            let reply = restore(&mut connection, &key, id, today.clone());
             let is_ours = version == family.encoding_version;
             let found = reply.is_ok();
             assert_eq!(found, is_ours, "{}, {version}: {reply}", family.name);
@@ -170,15 +161,10 @@ fn sketches_with_a_window_have_one_encoding_version_and_others_are_refused() {
 fn windows_that_are_not_those_of_a_creation_are_refused() {
     let (server, mut connection) = Server::start().connected();
     let mut checked = 0;
-    for (name, max_panes) in roughly::MODULE
-        .data_types()
-        .filter(|each| each.has_window())
-        .map(|each| (each.name, each.max_panes))
-    {
-        let family = FAMILIES
-            .iter()
-            .find(|family| name.to_str() == Ok(family.type_name));
-        let family = family.expect("a family");
+    let types = roughly::MODULE.data_types();
+    for data_type in types.filter(|each| each.has_window()) {
+        let (name, max_panes) = (data_type.name, data_type.max_panes);
+        let family = Family::of_type(name.to_bytes());
         run_on(&mut connection, "built", family.build);
         let (id, values) = values(&mut connection, "built");
         let mut load = |ms: u64, panes: u64| {
@@ -191,16 +177,15 @@ fn windows_that_are_not_those_of_a_creation_are_refused() {
         // 3 panes of 2 ms fill 5 ms.
         for (ms, panes) in [(5, 4), (3_600_000, max_panes + 1), (0, 4), (5, 6)] {
             let reply = load(ms, panes);
-            assert!(matches!(reply, Reply::Error(_)), "{name:?} {ms} {panes}");
+            assert!(reply.is_error(), "{name:?} {ms} {panes}: {reply}");
         }
         connection.call("FLUSHALL SYNC");
         checked += 1;
     }
     assert_eq!(checked, 5);
     let log = server.log();
-    let is_logged =
-        log.contains("value of key \"loaded\" refused: the window has more panes than fill it");
-    assert!(is_logged, "{log}");
+    let line = "value of key \"loaded\" refused: the window has more panes than fill it";
+    assert!(log.contains(line), "{log}");
 }
 
 /// The recorded encoding versions are those that Roughly writes; newer ones are refused.
@@ -219,8 +204,7 @@ fn encoding_versions_equal_the_recorded_ones_and_later_ones_are_refused() {
                 // Version 1 of a count-min sketch has one more number.
                 for later in [1, 2, 100] {
                     let reply = restore(&mut connection, "later", ours + later, today.clone());
-                    let is_refused = matches!(reply, Reply::Error(_));
-                    assert!(is_refused, "{} + {later}", family.prefix);
+                    assert!(reply.is_error(), "{} + {later}", family.prefix);
                 }
                 checked += 1;
             }

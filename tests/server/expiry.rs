@@ -2,7 +2,7 @@
 
 use crate::families::{FAMILIES, run_on};
 use crate::support::expiry::create_expired;
-use crate::support::resp::{Connection, Reply};
+use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
 
 const KEY: &str = "k";
@@ -11,10 +11,8 @@ const LIST: (&str, &[&str]) = ("list", &["RPUSH KEY a b c"]);
 
 /// Every type with the commands that create a value.
 fn types() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
-    let samples = FAMILIES
-        .iter()
-        .map(|family| (family.type_name, family.build));
-    std::iter::once(LIST).chain(samples)
+    let samples = FAMILIES.iter();
+    std::iter::once(LIST).chain(samples.map(|family| (family.type_name, family.build)))
 }
 
 /// A primary with an AOF and a replica. They delete an expired key only when a command accesses it.
@@ -36,18 +34,14 @@ impl Nodes {
 
     /// Accesses the key on the primary, which deletes it if it has expired.
     fn open(&self) {
-        let reply = self.primary.call(&format!("TYPE {KEY}"));
-        assert_eq!(reply.text(), Some(&b"none"[..]));
+        self.primary.check(&format!("TYPE {KEY}"), "+none");
     }
 
     /// The digests of primary and replica.
     fn digests(&mut self) -> (Reply, Reply) {
         self.primary.wait_for_replica(&self.replica);
-        let digest = |connection: &mut Connection| connection.call("DEBUG DIGEST");
-        (
-            digest(&mut self.primary.resp2()),
-            digest(&mut self.replica.resp2()),
-        )
+        let digest = |server: &Server| server.call("DEBUG DIGEST");
+        (digest(&self.primary), digest(&self.replica))
     }
 }
 

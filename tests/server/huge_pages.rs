@@ -88,9 +88,8 @@ pub fn add(connection: &mut Connection, creation: &str, key: &str, numbers: std:
         _ => ("TOPK.ADD", "", ""),
     };
     for first in numbers.step_by(100) {
-        let items: String = (first..first + 100)
-            .map(|n| format!(" {n}{after}"))
-            .collect();
+        let items = (first..first + 100).map(|n| format!(" {n}{after}"));
+        let items: String = items.collect();
         connection.run(&format!("{name} {key}{before}{items}"));
     }
 }

@@ -11,9 +11,7 @@ use roughly_dump::Values;
 use std::time::{Duration, Instant};
 
 fn figures(server: &Server, family: &Family) -> (i64, i64) {
-    ["keys", "bytes"]
-        .map(|field| family.info(server, field))
-        .into()
+    (family.info(server, "keys"), family.info(server, "bytes"))
 }
 
 /// Waits until the server has no key of the family's type.
@@ -28,12 +26,9 @@ fn usage_of_all(server: &Server, family: &Family) -> i64 {
     let mut sum = 0;
     for db in ["0", "1", "2"] {
         connection.send(&["SELECT", db]);
-        let keys = connection.call("KEYS *");
-        for key in keys.items().expect("keys") {
-            let key = key.text().expect("a key");
-            let of_type = connection.send(&[b"TYPE", key]);
-            if of_type.text() == Some(family.type_name.as_bytes()) {
-                let usage = connection.send(&[&b"MEMORY"[..], b"USAGE", key]);
+        for key in connection.keys() {
+            if connection.send(&[b"TYPE", &key[..]]).string() == family.type_name {
+                let usage = connection.send(&[&b"MEMORY"[..], b"USAGE", &key]);
                 sum += usage.integer().expect("a number");
             }
         }
@@ -71,7 +66,7 @@ fn info_counts_keys_and_bytes_exactly() {
         connection.call("SET renamed x");
         expect(&mut server, "an overwritten key", 1);
         let payload = connection.payload(key);
-        connection.send(&[b"RESTORE", &b"renamed"[..], b"0", &payload, b"REPLACE"]);
+        connection.replace("renamed", &payload);
         expect(&mut server, "a restored key", 2);
         connection.send(&["PEXPIRE", "renamed", "1"]);
         let start = Instant::now();
@@ -90,10 +85,8 @@ fn info_counts_keys_and_bytes_exactly() {
 
 #[test]
 fn evicted_keys_are_no_longer_counted() {
-    let mut server = Options::new()
-        .arguments(&["--maxmemory-policy", "allkeys-random"])
-        .start();
-    let mut connection = server.resp2();
+    let (mut server, mut connection) = Server::start().connected();
+    connection.ok("CONFIG SET maxmemory-policy allkeys-random");
     for family in FAMILIES {
         let used = server.info_number("used_memory");
         let limit = (used + (24 << 20)).to_string();
@@ -106,11 +99,8 @@ fn evicted_keys_are_no_longer_counted() {
             }
         }
         let keys = connection.call("DBSIZE").integer().unwrap();
-        assert!(
-            keys < 15,
-            "{}: {keys} keys of 4 MiB in 24 MiB",
-            family.type_name
-        );
+        let name = family.type_name;
+        assert!(keys < 15, "{name}: {keys} keys of 4 MiB in 24 MiB");
         // The server continues to evict keys in the background until it is below its limit.
         server.wait_until("the figures to follow", |server| {
             Some(figures(server, family).0) == server.call("DBSIZE").integer()
@@ -306,14 +296,11 @@ fn info_counts_values_that_cannot_be_loaded() {
         family.build(&mut connection, "k");
         let payload = connection.payload("k");
         let (id, values) = Values::from_dump(&payload).unwrap();
-        let restore = |connection: &mut Connection, payload: &[u8]| {
-            connection.send(&[b"RESTORE", &b"r"[..], b"0", payload, b"REPLACE"])
-        };
-        assert!(restore(&mut connection, &payload).is_ok());
+        assert!(connection.replace("r", &payload).is_ok());
         assert_eq!(family.info(&server, "loads_refused"), 0);
         // An unknown encoding version.
         let damaged = values.to_dump(id | 1023);
-        let reply = restore(&mut connection, &damaged);
+        let reply = connection.replace("r", &damaged);
         assert_eq!(reply.to_string(), "-ERR Bad data format");
         assert_eq!(family.info(&server, "loads_refused"), 1);
         connection.call("FLUSHALL");
@@ -330,11 +317,9 @@ fn info_counts_values_that_cannot_be_loaded() {
 fn info_counts_commands_that_are_refused_memory_by_limit() {
     let (server, mut connection) = Server::start().connected();
     let counts = |server: &Server| {
-        let limits = "machine control_group maxmemory key_limit sub_filters allocator";
-        let fields = limits.split(' ');
-        fields
-            .map(|limit| server.info_number(&format!("bf_memory_refusals_{limit}")))
-            .collect::<Vec<_>>()
+        let limits = "machine control_group maxmemory key_limit sub_filters allocator".split(' ');
+        let counts = limits.map(|limit| server.info_number(&format!("bf_memory_refusals_{limit}")));
+        counts.collect::<Vec<_>>()
     };
     assert_eq!(counts(&server), [0; 6]);
     let reserve = "TOPK.RESERVE k 1 4000000000 400 0.9";
@@ -404,8 +389,7 @@ fn info_counts_bytes_exactly_after_random_commands() {
                 3 => drop(connection.send(&["COPY", key, other, "REPLACE"])),
                 4 => {
                     if let Reply::Bulk(payload) = connection.send(&["DUMP", key]) {
-                        let to = [b"RESTORE", other.as_bytes(), b"0", &payload, b"REPLACE"];
-                        connection.send(&to);
+                        connection.replace(other, &payload);
                     }
                 }
                 5 | 6 => {
@@ -417,9 +401,7 @@ fn info_counts_bytes_exactly_after_random_commands() {
                         }
                     }
                 }
-                7 => {
-                    run_reads(&mut connection, key, family);
-                }
+                7 => run_reads(&mut connection, key, family),
                 8 => {
                     // A read in a later pane may cache what the next write replaces.
                     now += 1500;
@@ -427,14 +409,11 @@ fn info_counts_bytes_exactly_after_random_commands() {
                     run_reads(&mut connection, key, family);
                 }
                 _ => {
-                    let create = match family.has_window {
-                        true => Family::of(family.prefix).random.create,
-                        false => family.random.create,
+                    let (of, options) = match family.has_window {
+                        true => (Family::of(family.prefix), words("WINDOW 3000 PANES 3")),
+                        false => (family, Vec::new()),
                     };
-                    let mut create = create(&mut random, key);
-                    if family.has_window {
-                        create.extend(words("WINDOW 3000 PANES 3"));
-                    }
+                    let create = [(of.random.create)(&mut random, key), options].concat();
                     connection.send(&create);
                     for _ in 0..3 {
                         connection.send(&(family.random.write)(&mut random, key, other));

@@ -7,7 +7,7 @@
 use crate::families::{FAMILIES, Family};
 use crate::golden::recorded;
 use crate::golden_dumps::with_footer;
-use crate::support::resp::{Connection, Reply};
+use crate::support::resp::Connection;
 use crate::support::server::{Options, Server};
 use crate::workload::{Command, Workload};
 use base64::Engine;
@@ -23,9 +23,7 @@ const WRITES: usize = 160;
 const FOOTER_BYTES: usize = 10;
 
 fn path(family: &Family) -> PathBuf {
-    recorded::directory()
-        .join("roughly")
-        .join(format!("{}.json", family.name))
+    recorded::directory().join(format!("roughly/{}.json", family.name))
 }
 
 /// Bytes as text if possible, as in the recordings.
@@ -45,27 +43,21 @@ const RECORDED_AT: &str = "1790000000000";
 
 /// Starts a server without compression, because the recordings are uncompressed, and with a clock that stands still.
 fn start() -> Server {
-    let server = Options::new()
-        .debug_module()
-        .arguments(&["--rdbcompression", "no"])
-        .start();
+    let server = Options::new().debug_module().start();
+    server.ok("CONFIG SET rdbcompression no");
     server.set_clock(RECORDED_AT);
     server
 }
 
 fn body(connection: &mut Connection, key: &str) -> Vec<u8> {
-    let reply = connection.send(&["DUMP", key]);
-    let Reply::Bulk(mut payload) = reply else {
-        panic!("DUMP {key}: {reply}");
-    };
+    let mut payload = connection.payload(key);
     payload.truncate(payload.len() - FOOTER_BYTES);
     payload
 }
 
 fn base64(value: &Value) -> Vec<u8> {
-    BASE64_STANDARD
-        .decode(value.as_str().expect("base64"))
-        .expect("base64")
+    let text = value.as_str().expect("base64");
+    BASE64_STANDARD.decode(text).expect("base64")
 }
 
 fn make(connection: &mut Connection, commands: &[Command]) {
@@ -82,22 +74,17 @@ fn freeze(family: &'static Family) {
     commands.extend((0..WRITES).map(|_| workload.write()));
     let (_server, mut connection) = start().connected();
     make(&mut connection, &commands);
-    let keys: Value = (0..KEYS)
-        .map(|number| {
-            let key = format!("{}:{number}", family.name);
-            let chunks: Vec<_> = family
-                .chunks(&mut connection, &key)
-                .iter()
-                .map(|(position, data)| json!([position, BASE64_STANDARD.encode(data)]))
-                .collect();
-            let dump = BASE64_STANDARD.encode(body(&mut connection, &key));
-            (key, json!({"dump": dump, "chunks": chunks}))
-        })
-        .collect();
-    let commands: Vec<Vec<_>> = commands
-        .iter()
-        .map(|command| command.iter().map(|word| to_json(word)).collect())
-        .collect();
+    let keys = (0..KEYS).map(|number| {
+        let key = format!("{}:{number}", family.name);
+        let chunks = family.chunks(&mut connection, &key).into_iter();
+        let chunks = chunks.map(|(position, data)| json!([position, BASE64_STANDARD.encode(data)]));
+        let chunks: Vec<_> = chunks.collect();
+        let dump = BASE64_STANDARD.encode(body(&mut connection, &key));
+        (key, json!({"dump": dump, "chunks": chunks}))
+    });
+    let keys: Value = keys.collect();
+    let words = |command: &Command| command.iter().map(|word| to_json(word)).collect();
+    let commands: Vec<Vec<_>> = commands.iter().map(words).collect();
     let file = json!({"version": env!("CARGO_PKG_VERSION"), "commands": commands, "keys": keys});
     let path = path(family);
     fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
@@ -120,20 +107,16 @@ fn recorded_keys_load_and_save_unchanged() {
         let file = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let file: Value = serde_json::from_slice(&file).expect("JSON");
         let list = |value: &Value| value.as_array().expect("a list").clone();
-        let commands: Vec<Command> = list(&file["commands"])
-            .iter()
-            .map(|command| list(command).iter().map(from_json).collect())
-            .collect();
+        let command = |command: &Value| list(command).iter().map(from_json).collect();
+        let commands: Vec<Command> = list(&file["commands"]).iter().map(command).collect();
         let keys = file["keys"].as_object().expect("keys");
         assert!(commands.len() > 100 && keys.len() > 5);
         connection.ok("FLUSHALL SYNC");
         make(&mut connection, &commands);
         for (key, recorded) in keys {
             let dump = base64(&recorded["dump"]);
-            let recorded_chunks: Vec<_> = list(&recorded["chunks"])
-                .iter()
-                .map(|chunk| (chunk[0].as_i64().expect("a number"), base64(&chunk[1])))
-                .collect();
+            let chunk = |chunk: &Value| (chunk[0].as_i64().expect("a number"), base64(&chunk[1]));
+            let recorded_chunks: Vec<_> = list(&recorded["chunks"]).iter().map(chunk).collect();
             // Created by the same commands.
             if body(&mut connection, key) == dump {
                 let is_same = family.chunks(&mut connection, key) == recorded_chunks;
@@ -144,9 +127,8 @@ fn recorded_keys_load_and_save_unchanged() {
             // Restored from the payload and from chunks.
             let mut footed = dump.clone();
             footed.extend([0; FOOTER_BYTES]);
-            let restored = with_footer(footed);
-            let restore = [b"RESTORE", &b"restored"[..], b"0", &restored, b"REPLACE"];
-            assert!(connection.send(&restore).is_ok(), "{key}");
+            let restored = connection.replace("restored", &with_footer(footed));
+            assert!(restored.is_ok(), "{key}: {restored}");
             let is_same = body(&mut connection, "restored") == dump;
             assert!(is_same, "{key} after RESTORE");
             connection.call("DEL loaded");

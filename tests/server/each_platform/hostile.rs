@@ -7,6 +7,13 @@ mod payloads;
 use crate::families::valkey_bloom::load_payload;
 use crate::families::{Family, SKETCH_USES};
 use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+
+/// A server with this limit of memory and 4 GiB of address space.
+fn with_memory(maxmemory: &str) -> (Server, Connection) {
+    let options = Options::new().arguments(&["--maxmemory", maxmemory]);
+    options.address_space(4 << 30).start().connected()
+}
 
 /// Sends all commands of the family with key K. Panics if the connection breaks or a reply is malformed.
 fn use_key(connection: &mut Connection, family: &Family) {
@@ -23,8 +30,8 @@ fn use_key(connection: &mut Connection, family: &Family) {
     connection.call("DEL copy");
     // The result can be saved and restored.
     if let Reply::Bulk(payload) = connection.call("DUMP K") {
-        let mut restored = connection.send(&[b"RESTORE", &b"K"[..], b"0", &payload, b"REPLACE"]);
-        if family.name == "bloomfltr" && matches!(restored, Reply::Error(_)) {
+        let mut restored = connection.replace("K", &payload);
+        if family.name == "bloomfltr" && restored.is_error() {
             // The limit of RESTORE applies to the size for the capacity and the rate, which a damaged value can
             // contradict. BF.LOAD uses the size of the value.
             let load = load_payload(connection, "K");

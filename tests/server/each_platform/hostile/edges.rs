@@ -1,6 +1,6 @@
 //! Extreme numbers in commands, payloads and headers, and a server without memory.
 
-use super::use_key;
+use super::{use_key, with_memory};
 use crate::families::valkey_bloom::allow_huge_keys;
 use crate::families::{FAMILIES, SKETCH_USES};
 use crate::support::damage::{DOUBLES, NUMBERS};
@@ -10,18 +10,8 @@ use crate::support::server::{Options, Server};
 use roughly_dump::{Value, Values};
 
 /// Numbers near the limits of sizes.
-const EDGES: [&str; 10] = [
-    "0",
-    "1",
-    "-1",
-    "2147483648",
-    "4294967295",
-    "4294967296",
-    "9223372036854775807",
-    "-9223372036854775808",
-    "9223372036854775808",
-    "inf",
-];
+const EDGES: &str = "0 1 -1 2147483648 4294967295 4294967296 9223372036854775807 -9223372036854775808 \
+    9223372036854775808 inf";
 
 /// Number of leading values of a payload that are mutated: sizes and parameters; the values after them are items.
 const FRONT: usize = 40;
@@ -29,11 +19,7 @@ const FRONT: usize = 40;
 /// With any number replaced, an accepted payload creates a key whose size is in proportion to the payload.
 #[test]
 fn extreme_numbers_in_payloads_are_refused_or_harmless() {
-    let server = Options::new()
-        .arguments(&["--maxmemory", "512mb"])
-        .address_space(4 << 30)
-        .start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = with_memory("512mb");
     for family in Sample::of_run().one_in(2).of(FAMILIES) {
         connection.ok("FLUSHALL SYNC");
         family.build(&mut connection, "built");
@@ -56,8 +42,7 @@ fn extreme_numbers_in_payloads_are_refused_or_harmless() {
                 values.values[at] = edge;
                 let damaged = values.to_dump(id);
                 let most = (64 << 10) + damaged.len() * 16;
-                let reply = connection.send(&[b"RESTORE", &b"K"[..], b"0", &damaged]);
-                if reply.is_ok() {
+                if connection.restore("K", &damaged).is_ok() {
                     let usage = connection.call("MEMORY USAGE K").integer();
                     let is_small = usage.is_some_and(|b| b as usize <= most);
                     assert!(is_small, "{shown}: {usage:?}");
@@ -72,14 +57,17 @@ fn extreme_numbers_in_payloads_are_refused_or_harmless() {
     }
 }
 
+/// A server with 64 MiB.
+fn small() -> Server {
+    let arguments = ["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"];
+    Options::new().arguments(&arguments).start()
+}
+
 /// A header may request as much memory as the server allows. The test replaces every number in it, with a width of
 /// four and of eight bytes.
 #[test]
 fn extreme_numbers_in_headers_are_refused_or_harmless() {
-    let server = Options::new()
-        .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
-        .start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = small().connected();
     // RESTORE checks the size for the capacity and the rate, LOADCHUNK that of the bytes.
     allow_huge_keys(&mut connection);
     for family in Sample::of_run().of(FAMILIES) {
@@ -113,7 +101,7 @@ fn edge_numbers(server: &Server, max_bytes: i64) {
     let mut connection = server.resp2();
     for family in Sample::of_run().one_in(2).of(FAMILIES) {
         for command in family.sizes {
-            for edge in EDGES {
+            for edge in EDGES.split(' ') {
                 connection.ok("FLUSHALL SYNC");
                 let command = command.replace('*', edge);
                 // Runs the command on a missing key, on an existing key, and on the result.
@@ -133,9 +121,7 @@ fn edge_numbers(server: &Server, max_bytes: i64) {
 
 #[test]
 fn extreme_sizes_stay_within_maxmemory() {
-    let server = Options::new()
-        .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
-        .start();
+    let server = small();
     // Requests below 1 MiB are not checked, and the server has its own buffers.
     edge_numbers(&server, 72 << 20);
     // The command reserved only address space and freed it again.
@@ -153,10 +139,7 @@ fn extreme_sizes_are_refused_when_the_system_has_no_memory() {
 /// key, and the reply the same again.
 #[test]
 fn used_memory_counts_against_maxmemory() {
-    let server = Options::new()
-        .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
-        .start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = small().connected();
     // 32 buckets of 2 slots; each further sub-filter has 256 times as many buckets: 16 KiB, 4 MiB, 1 GiB.
     connection.ok("CF.RESERVE grows 64 EXPANSION 256");
     connection.ok("BF.RESERVE half 0.01 30000000");
@@ -168,11 +151,8 @@ fn used_memory_counts_against_maxmemory() {
     // 30 MiB in sub-filters of 2, 4, 8 and 16 MiB that must not grow to 62 MiB: otherwise a header of 38 bytes and
     // some items would create a key whose DUMP exceeds the memory of the server.
     connection.ok("FLUSHALL SYNC");
-    let mut header = Vec::new();
-    for number in [0u64, 1 << 20, 0, 4] {
-        header.extend_from_slice(&number.to_le_bytes());
-    }
-    header.extend_from_slice(&[2, 0, 20, 0, 2, 0]);
+    let mut header = [0u64, 1 << 20, 0, 4].map(u64::to_le_bytes).concat();
+    header.extend([2, 0, 20, 0, 2, 0]);
     let loaded = connection.send(&[b"CF.LOADCHUNK", &b"loaded"[..], b"1", &header]);
     assert!(loaded.is_ok(), "{loaded}");
     connection.send(&[&["CF.INSERT", "loaded", "ITEMS"][..], &["same"; 40]].concat());
@@ -186,10 +166,8 @@ fn used_memory_counts_against_maxmemory() {
 
 #[test]
 fn a_server_at_maxmemory_replies_to_every_command() {
-    let server = Options::new()
-        .arguments(&["--maxmemory-policy", "noeviction"])
-        .start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = Server::start().connected();
+    connection.ok("CONFIG SET maxmemory-policy noeviction");
     for family in FAMILIES {
         family.build(&mut connection, "K");
         connection.ok("CONFIG SET maxmemory 1");
@@ -221,17 +199,14 @@ fn log_lines_about_refused_input_have_a_maximum_rate() {
     server.enter_next_second();
     let before = lines();
     for number in 0..2000 {
-        let refused = connection.send(&[b"RESTORE", &b"r"[..], b"0", &damaged]);
-        assert!(matches!(refused, Reply::Error(_)), "{refused}");
+        let refused = connection.restore("r", &damaged);
+        assert!(refused.is_error(), "{refused}");
         connection.ok(&format!("BF.RESERVE {number} 0.5 10"));
     }
     let log = server.log();
-    let ours = || {
-        log.lines()
-            .skip(before)
-            .filter(|line| line.contains("<bf>"))
-    };
-    assert_eq!(ours().count(), 1);
+    let ours = log.lines().skip(before);
+    let ours = ours.filter(|line| line.contains("<bf>"));
+    assert_eq!(ours.count(), 1);
     // A line in another second reports the number of suppressed lines.
     server.enter_next_second();
     connection.call("BF.RESERVE late 0.5 10");

@@ -1,20 +1,15 @@
 //! Damaged payloads, and chunks in a wrong order or of a wrong size.
 
-use super::use_key;
+use super::{use_key, with_memory};
 use crate::families::valkey_bloom::{allow_huge_keys, load_payload};
 use crate::families::{FAMILIES, Family};
 use crate::support::damage::{Numbers, damage_bytes, damage_values};
-use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
 use roughly_dump::{Value, Values};
 
 #[test]
 fn damaged_payloads_are_refused_or_harmless() {
-    let server = Options::new()
-        .arguments(&["--maxmemory", "512mb"])
-        .address_space(4 << 30)
-        .start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = with_memory("512mb");
     let mut numbers = Numbers(0xbad_5eed);
     for family in FAMILIES {
         connection.ok("FLUSHALL SYNC");
@@ -30,8 +25,7 @@ fn damaged_payloads_are_refused_or_harmless() {
                 _ => id & 1023,
             };
             let damaged = values.to_dump(id & !1023 | version);
-            let reply = connection.send(&[b"RESTORE", &b"K"[..], b"0", &damaged]);
-            if reply.is_ok() {
+            if connection.restore("K", &damaged).is_ok() {
                 accepted += 1;
                 use_key(&mut connection, family);
             } else {
@@ -46,11 +40,7 @@ fn damaged_payloads_are_refused_or_harmless() {
 
 #[test]
 fn damaged_payloads_of_bf_load_are_refused_or_harmless() {
-    let server = Options::new()
-        .arguments(&["--maxmemory", "512mb"])
-        .address_space(4 << 30)
-        .start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = with_memory("512mb");
     allow_huge_keys(&mut connection);
     let mut numbers = Numbers(0x10ad);
     let family = Family::of("bloomfltr");
@@ -86,11 +76,11 @@ fn chunks_of_any_order_and_size_are_refused_or_harmless() {
         // Chunks without their header, and a header at another position.
         for (iterator, chunk) in rest {
             let reply = family.load(&mut connection, "K", iterator, chunk);
-            assert!(matches!(reply, Reply::Error(_)), "{reply}");
+            assert!(reply.is_error(), "{reply}");
         }
         for iterator in ["0", "2", "-1", "9223372036854775807"] {
             let reply = family.load(&mut connection, "K", iterator, &header.1);
-            assert!(matches!(reply, Reply::Error(_)), "{reply}");
+            assert!(reply.is_error(), "{reply}");
         }
         connection.check("EXISTS K", ":0");
         // In reverse order, twice each, with commands in between.
@@ -119,22 +109,14 @@ fn chunks_of_any_order_and_size_are_refused_or_harmless() {
         for (iterator, chunk) in &all {
             assert!(family.load(&mut connection, "K", iterator, chunk).is_ok());
         }
-        assert_eq!(
-            connection.call("DEBUG DIGEST-VALUE K"),
-            connection.call("DEBUG DIGEST-VALUE built"),
-            "{}",
-            family.type_name
-        );
+        let digests = ["K", "built"].map(|key| connection.send(&["DEBUG", "DIGEST-VALUE", key]));
+        assert_eq!(digests[0], digests[1], "{}", family.type_name);
     }
 }
 
 #[test]
 fn damaged_headers_are_refused_or_harmless() {
-    let server = Options::new()
-        .arguments(&["--maxmemory", "512mb"])
-        .address_space(4 << 30)
-        .start();
-    let mut connection = server.resp2();
+    let (_server, mut connection) = with_memory("512mb");
     // RESTORE checks the size for the capacity and the rate, LOADCHUNK that of the bytes.
     allow_huge_keys(&mut connection);
     let mut numbers = Numbers(0xc4a5);
@@ -170,12 +152,9 @@ fn a_nonscaling_chain_of_several_filters_is_refused() {
     let (_server, mut connection) = Server::start().connected();
     connection.ok("BF.RESERVE one 0.01 1 NONSCALING");
     connection.call("BF.ADD one a");
-    let header = connection.call("BF.SCANDUMP one 0");
-    let Some([_, Reply::Bulk(header)]) = header.items() else {
-        panic!("{header}");
-    };
-    let filter = &header[20..];
-    let mut two = [header, filter].concat();
+    let scanned = Family::of("bf").scan(&mut connection, "one", 0);
+    let (_, header) = scanned.expect("a header");
+    let mut two = [&header[..], &header[20..]].concat();
     two[..8].copy_from_slice(&2u64.to_le_bytes());
     two[8..12].copy_from_slice(&2u32.to_le_bytes());
     let payload = connection.payload("one");
@@ -192,14 +171,14 @@ fn a_nonscaling_chain_of_several_filters_is_refused() {
         if scaling {
             // Without NONSCALING, the same chain is valid.
             two[12] &= !8;
-            let Value::Integer(options) = values.values[2] else {
+            let Value::Integer(options) = &mut values.values[2] else {
                 panic!("no options");
             };
-            values.values[2] = Value::Integer(options & !8);
+            *options &= !8;
         }
         let loaded = connection.send(&[b"BF.LOADCHUNK", &b"K"[..], b"1", &two]);
         assert_eq!(loaded.to_string(), header_reply);
-        let restored = connection.send(&[b"RESTORE", &b"L"[..], b"0", &values.to_dump(id)]);
+        let restored = connection.restore("L", &values.to_dump(id));
         assert_eq!(restored.to_string(), dump_reply);
     }
 }
