@@ -20,17 +20,11 @@ fn error(bytes: i64) -> String {
 /// the limit is one byte lower, the key is not created, nothing is replicated, and the refusal is counted.
 #[test]
 fn no_command_creates_a_key_beyond_the_limit() {
-    let (server, mut connection) = Server::start().connected();
+    let (server, _replica) = Server::with_replica();
+    let mut connection = server.resp2();
     let offset = || server.info("master_repl_offset");
-    let mut replica = Server::start();
-    replica.replicate(&server);
     connection.call("CONFIG SET repl-ping-replica-period 3600");
-    let of = |family: &'static Family| {
-        family
-            .creations
-            .iter()
-            .map(move |command| (family, command))
-    };
+    let of = |family: &'static Family| family.creations.iter().map(move |each| (family, each));
     for (family, command) in FAMILIES.iter().flat_map(of) {
         connection.call("FLUSHALL SYNC");
         if command.contains("SOURCE") {
@@ -89,14 +83,7 @@ fn no_command_makes_a_key_grow_beyond_the_limit() {
         let refusals = family.info(&server, "refusals");
         let mut next = 0;
         let (command, refused) = loop {
-            let numbers = next..next + growth.items;
-            let items: Vec<_> = numbers.clone().map(|n| n.to_string()).collect();
-            let pairs: Vec<_> = numbers.map(|n| format!("{n} {}", n + 1)).collect();
-            // The last argument is a placeholder for the items; CF.INSERT has the argument ITEMS before it.
-            let command = match name.strip_suffix("PAIRS") {
-                Some(head) => format!("{head}{}", pairs.join(" ")),
-                None => format!("{}{}", name.strip_suffix("ITEMS").unwrap(), items.join(" ")),
-            };
+            let command = growth.with_items(next..next + growth.items);
             let before = dump(&mut connection, "KEY");
             let reply = connection.call(&command);
             let refused = count_refused(&reply, growth.refusal);
@@ -127,13 +114,10 @@ fn no_command_makes_a_key_grow_beyond_the_limit() {
 
 /// The number of items that a command refused. Errors must have the text of the limit.
 fn count_refused(reply: &Reply, refusal: Refusal) -> usize {
-    let is_refusal = |reply: &Reply| match reply {
-        Reply::Error(_) => {
-            assert_eq!(reply.to_string(), error(LIMIT));
-            true
-        }
-        Reply::Integer(-1) => refusal == Refusal::MinusOne,
-        _ => false,
+    let is_refusal = |reply: &Reply| {
+        let is_error = reply.is_error();
+        assert!(!is_error || reply.to_string() == error(LIMIT), "{reply}");
+        is_error || refusal == Refusal::MinusOne && *reply == Reply::Integer(-1)
     };
     match (refusal, reply.items()) {
         (Refusal::Command, None) => usize::from(is_refusal(reply)),
@@ -240,11 +224,8 @@ fn existing_keys_beyond_the_limit_stay_usable() {
         connection.call("DEL copy restored");
     }
     limit(&server, 1);
-    for command in [
-        "CMS.INCRBY CMSk-TYPE a 1 another 5",
-        "CF.DEL MBbloomCF a",
-        "TDIGEST.RESET TDIS-TYPE",
-    ] {
+    let commands = "CMS.INCRBY CMSk-TYPE a 1 another 5;CF.DEL MBbloomCF a;TDIGEST.RESET TDIS-TYPE";
+    for command in commands.split(';') {
         let reply = connection.call(command);
         assert!(!reply.to_string().contains("ERR"), "{command}: {reply}");
     }

@@ -61,11 +61,8 @@ fn oversized_requests_are_refused_and_change_nothing() {
         ",
     );
     // Headers of such keys.
-    let cuckoo = [
-        &[0u64, 1 << 40, 0, 1].map(u64::to_le_bytes).concat()[..],
-        &[2, 0, 20, 0, 1, 0],
-    ]
-    .concat();
+    let mut cuckoo = [0u64, 1 << 40, 0, 1].map(u64::to_le_bytes).concat();
+    cuckoo.extend([2, 0, 20, 0, 1, 0]);
     let count_min = [1u64 << 40, 1, 0].map(u64::to_le_bytes).concat();
     for (family, header, text) in [
         ("cf", cuckoo, "-Couldn't create filter!"),
@@ -93,12 +90,10 @@ fn oversized_requests_are_refused_and_change_nothing() {
 #[test]
 fn one_insertion_of_equal_items_grows_a_filter_within_maxmemory() {
     for policy in ["noeviction", "allkeys-lru", "volatile-lru"] {
-        let mut primary = Options::new()
-            .arguments(&["--maxmemory", "100mb", "--maxmemory-policy", policy])
-            .start();
-        let mut replica = Server::start();
-        replica.replicate(&primary);
+        let (mut primary, replica) = Server::with_replica();
         let mut connection = primary.resp2();
+        connection.ok(&format!("CONFIG SET maxmemory-policy {policy}"));
+        limit(&mut connection, 100 << 20);
         let value = "x".repeat(10_000);
         for key in 0..2000 {
             assert!(connection.send(&["SET", &key.to_string(), &value]).is_ok());
@@ -213,10 +208,9 @@ fn samples_are_refused_when_the_buffer_cannot_grow() {
 /// The server evicts keys between commands, but not between the commands of a transaction.
 #[test]
 fn a_transaction_takes_at_most_twice_maxmemory_if_keys_are_evicted() {
-    let server = Options::new()
-        .arguments(&["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"])
-        .start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = Server::start().connected();
+    connection.ok("CONFIG SET maxmemory-policy allkeys-lru");
+    limit(&mut connection, 100 << 20);
     connection.ok("MULTI");
     for key in 0..10 {
         connection.call(&format!("BF.RESERVE {key} 0.01 24000000"));
@@ -237,10 +231,10 @@ fn a_header_is_refused_when_its_items_exceed_maxmemory() {
     let family = Family::of("topk");
     let (_, mut header) = family.scan(&mut connection, "k", 0).expect("a header");
     for place in 0..ITEMS {
-        header.extend_from_slice(&place.to_le_bytes());
-        header.extend_from_slice(&1u32.to_le_bytes());
-        header.extend_from_slice(&3u64.to_le_bytes());
-        header.extend_from_slice(&place.to_le_bytes()[..3]);
+        header.extend(place.to_le_bytes());
+        header.extend(1u32.to_le_bytes());
+        header.extend(3u64.to_le_bytes());
+        header.extend(&place.to_le_bytes()[..3]);
     }
     connection.check("DEL k", ":1");
     let load = [b"TOPK.LOADCHUNK", &b"k"[..], b"1", &header];
@@ -279,15 +273,12 @@ fn buffers_of_a_replica_leave_memory_for_a_filter() {
         connection.call("DEL k");
         limit(&mut connection, 50 << 20);
         // The server accepts a string of the same size.
-        let reply = connection.call("SETRANGE k 31457279 x");
-        assert_eq!(reply, Reply::Integer(30 << 20), "{policy}");
+        connection.check("SETRANGE k 31457279 x", format!(":{}", 30 << 20));
         connection.call("DEL k");
-        let reply = connection.call("BF.RESERVE f 0.01 20000000 NONSCALING");
-        assert!(reply.is_ok(), "{policy}: {reply}");
+        connection.ok("BF.RESERVE f 0.01 20000000 NONSCALING");
         let bytes = server.info_number("bf_bloom_bytes");
         assert!((20 << 20..30 << 20).contains(&bytes), "{bytes}");
-        let reply = connection.call("BF.RESERVE g 0.01 50000000").to_string();
-        assert!(reply.starts_with("-ERR"), "{policy}: {reply}");
+        connection.check("BF.RESERVE g 0.01 50000000", "-ERR...");
     }
 }
 
@@ -348,15 +339,11 @@ fn the_log_names_the_limit_that_refused_memory() {
     let is_counted = line.ends_with(" (1 similar lines were suppressed)");
     assert!(is_counted, "{line}");
 
-    let server = options()
-        .module_arguments(&["sketch-max-key-bytes", "500"])
-        .start();
-    let mut connection = server.resp2();
+    let (server, mut connection) = options().start().connected();
+    server.set("sketch-max-key-bytes", 500);
     let line = logged(&server, &mut connection, &["CMS.INITBYDIM c 1000 1"]);
-    let (start, end) = (
-        "CMS.INITBYDIM refused: key \"c\" would hold ",
-        " KB, sketch-max-key-bytes allows 500 bytes",
-    );
+    let start = "CMS.INITBYDIM refused: key \"c\" would hold ";
+    let end = " KB, sketch-max-key-bytes allows 500 bytes";
     assert!(line.starts_with(start) && line.ends_with(end), "{line}");
     connection.ok("BF.RESERVE f 0.01 100");
     let add = format!("BF.MADD f {}", numbers(0, 400));
@@ -370,12 +357,10 @@ fn the_log_names_the_limit_that_refused_memory() {
     let reserve = [b"BF.RESERVE".as_slice(), &key, b"0.01", b"10000"];
     server.enter_next_second();
     let before = server.log().len();
-    assert!(matches!(connection.send(&reserve), Reply::Error(_)));
+    assert!(connection.send(&reserve).is_error());
     let log = server.log().split_off(before);
-    let shown = format!(
-        r#"BF.RESERVE refused: key "a\r\n\x1b\"\xff{}"... would hold "#,
-        "x".repeat(58)
-    );
+    let rest = "x".repeat(58);
+    let shown = format!(r#"BF.RESERVE refused: key "a\r\n\x1b\"\xff{rest}"... would hold "#);
     assert!(log.contains(&shown), "{log}");
 
     let (server, mut connection) = options().address_space(1 << 30).start().connected();

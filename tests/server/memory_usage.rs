@@ -4,7 +4,7 @@ use crate::families::Usage::{AtMost, Equal};
 use crate::families::{self, FAMILIES, Family, MemoryCase, memory_case, on_key, range};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use crate::workload::{Random, Workload};
+use crate::workload::{Random, Workload, words};
 use std::collections::BTreeMap;
 
 /// Memory usage of each key by name.
@@ -36,13 +36,11 @@ fn run(connection: &mut Connection, commands: &[String], key: &str) {
             }
         };
         for command in &commands {
-            connection
-                .write(&command.split(' ').collect::<Vec<_>>())
-                .expect("a command");
+            connection.write(&words(command)).expect("a command");
         }
         for command in &commands {
             let reply = connection.read().expect("a reply");
-            assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+            assert!(!reply.is_error(), "{command}: {reply}");
         }
     }
 }
@@ -53,13 +51,12 @@ fn usage(connection: &mut Connection, key: &[u8]) -> i64 {
 }
 
 fn usage_of_all(connection: &mut Connection) -> Usage {
-    let keys = connection.call("KEYS *");
-    let keys = keys.items().expect("keys").iter();
-    keys.map(|key| {
-        let key = key.text().expect("a key");
-        (key.to_vec(), usage(connection, key))
-    })
-    .collect()
+    let mut usages = Usage::new();
+    for key in connection.keys() {
+        let usage = usage(connection, &key);
+        usages.insert(key, usage);
+    }
+    usages
 }
 
 /// Encodes the expectation in one byte of the name, so that all names have the same length: the server's part of
@@ -76,9 +73,8 @@ fn check(wrong: &mut Vec<String>, what: &str, key: &str, before: i64, after: i64
         _ => after <= before,
     };
     if !expected {
-        wrong.push(format!(
-            "{key}, {what}: {before} bytes before, {after} after"
-        ));
+        let line = format!("{key}, {what}: {before} bytes before, {after} after");
+        wrong.push(line);
     }
 }
 
@@ -104,15 +100,15 @@ fn assert_none(wrong: &[String], cases: &[MemoryCase]) {
 /// Creates a key for each case.
 fn build_all(connection: &mut Connection, cases: &[MemoryCase]) {
     for (number, case) in cases.iter().enumerate() {
-        run(connection, &case.commands, &name('k', number, case.usage));
-        connection.send(&["DEL", &format!("{}{{2}}", name('k', number, case.usage))]);
+        let key = name('k', number, case.usage);
+        run(connection, &case.commands, &key);
+        connection.call(&format!("DEL {key}{{2}}"));
     }
 }
 
 /// The family of a key.
 fn family_of(connection: &mut Connection, key: &str) -> &'static Family {
-    let reply = connection.send(&["TYPE", key]);
-    Family::of_type(reply.text().expect("a type"))
+    Family::of_type(connection.send(&["TYPE", key]).string().as_bytes())
 }
 
 #[test]
@@ -124,20 +120,16 @@ fn a_restored_or_copied_key_takes_no_more_memory_than_the_original() {
     for (number, case) in cases.iter().enumerate() {
         let key = name('k', number, case.usage);
         let before = usage(&mut connection, key.as_bytes());
-        let [restored, copied, chunked] =
-            ['r', 'c', 'l'].map(|prefix| name(prefix, number, case.usage));
+        let copies = ['r', 'c', 'l'].map(|prefix| name(prefix, number, case.usage));
+        let [restored, copied, chunked] = &copies;
         let payload = &connection.payload(&key);
-        let reply = connection.restore(&restored, payload);
+        let reply = connection.restore(restored, payload);
         assert!(reply.is_ok(), "{reply}");
-        assert_eq!(connection.send(&["COPY", &key, &copied]), Reply::Integer(1));
+        connection.check(&format!("COPY {key} {copied}"), ":1");
         let family = family_of(&mut connection, &key);
         let mut other = server.resp2();
-        family.copy_in_chunks(&mut connection, &key, &mut other, &chunked);
-        for (what, copy) in [
-            ("RESTORE", &restored),
-            ("COPY", &copied),
-            ("LOADCHUNK", &chunked),
-        ] {
+        family.copy_in_chunks(&mut connection, &key, &mut other, chunked);
+        for (what, copy) in ["RESTORE", "COPY", "LOADCHUNK"].into_iter().zip(&copies) {
             if connection.send(&["EXISTS", copy]) == Reply::Integer(1) {
                 let after = usage(&mut connection, copy.as_bytes());
                 check(&mut wrong, what, &key, before, after);
@@ -146,24 +138,22 @@ fn a_restored_or_copied_key_takes_no_more_memory_than_the_original() {
                 assert!(is_empty, "{what} {key}");
             }
         }
-        connection.send(&["DEL", &restored, &copied, &chunked]);
+        connection.call(&format!("DEL {restored} {copied} {chunked}"));
     }
     assert_none(&wrong, &cases);
 }
 
 #[test]
 fn a_reload_or_restart_leaves_no_key_with_more_memory() {
-    let mut server = Options::new()
-        .module_arguments(&["cf-max-expansions", "1000"])
-        .start();
-    let mut connection = server.resp2();
+    let options = Options::new().module_arguments(&["cf-max-expansions", "1000"]);
+    let (mut server, mut connection) = options.start().connected();
     let cases = cases();
     build_all(&mut connection, &cases);
     // If a change makes a copy grow, it grows from the size of the copy, not from that of the original.
     for (number, case) in cases.iter().enumerate() {
         let key = name('k', number, case.usage);
         let copy = name('c', number, AtMost);
-        assert_eq!(connection.send(&["COPY", &key, &copy]), Reply::Integer(1));
+        connection.check(&format!("COPY {key} {copy}"), ":1");
         if let Some(change) = family_of(&mut connection, &key).memory.change {
             run(&mut connection, &[change.to_owned()], &copy);
         }
@@ -228,9 +218,10 @@ fn a_reload_adds_no_memory_to_keys_with_a_random_history() {
         for (key, after) in usage_of_all(&mut connection) {
             let before = before[&key];
             let key = String::from_utf8_lossy(&key);
+            let what = format!("round {round}, {key}");
             assert!(
                 after <= before,
-                "round {round}, {key}: {before} bytes before, {after} after"
+                "{what}: {before} bytes before, {after} after"
             );
         }
     }

@@ -9,7 +9,7 @@ mod loading;
 mod numbers;
 
 use crate::families::{FAMILIES, Family, run_on};
-use crate::support::resp::{Connection, Reply, request};
+use crate::support::resp::{Connection, request};
 use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 use crate::support::state::State;
@@ -72,15 +72,9 @@ fn write_all(connection: &mut Connection, families: &[&Family]) {
         for (number, growth) in family.growths.iter().enumerate() {
             let name = key(&format!("grown{number}"));
             run_on(connection, &name, growth.create);
-            let numbers: Vec<_> = (0..300).collect();
-            for numbers in numbers.chunks(growth.items) {
-                let items: Vec<_> = numbers.iter().map(ToString::to_string).collect();
-                let pairs: Vec<_> = numbers.iter().map(|n| format!("{n} {}", n + 1)).collect();
-                let command = growth.command.replace("KEY", &name);
-                connection.call(&match command.strip_suffix("PAIRS") {
-                    Some(head) => format!("{head}{}", pairs.join(" ")),
-                    None => command.replace("ITEMS", &items.join(" ")),
-                });
+            for first in (0..300).step_by(growth.items) {
+                let items = first..(first + growth.items).min(300);
+                connection.call(&growth.with_items(items).replace("KEY", &name));
             }
         }
         let payload = connection.payload(&key("large"));
@@ -166,7 +160,7 @@ fn restore_on_a_writable_replica_is_limited() {
     Family::of("bloomfltr").build(&mut connection, "k");
     let payload = connection.payload("k");
     let refused = writable.resp2().restore("copy", &payload);
-    assert!(matches!(refused, Reply::Error(_)), "{refused}");
+    assert!(refused.is_error(), "{refused}");
     let reply = connection.restore("copy", &payload);
     assert!(reply.is_ok(), "{reply}");
     connection.check("WAIT 2 10000", ":2");
@@ -201,25 +195,19 @@ fn loaded_at_the_limit(connection: &mut Connection) -> Vec<(&'static str, Vec<u8
 
 fn accept_in_every_way(server: &mut Server, replica: &mut Server) {
     let mut connection = server.resp2();
-    let keys = connection.call("KEYS *");
     let digest = |connection: &mut Connection, key: &[u8]| {
-        connection
-            .send(&[&b"DEBUG"[..], b"DIGEST-VALUE", key])
-            .to_string()
+        let digest = connection.send(&[&b"DEBUG"[..], b"DIGEST-VALUE", key]);
+        digest.to_string()
     };
-    for key in keys.items().expect("keys") {
-        let key = key.text().expect("a key");
+    for key in &connection.keys() {
         let wanted = digest(&mut connection, key);
-        let payload = connection.send(&[b"DUMP", key]);
-        let payload = payload.text().expect("a payload").to_vec();
-        for way in [
-            &[&b"RESTORE"[..], b"other", b"0", &payload[..]][..],
-            &[b"COPY", key, b"other"],
-        ] {
-            let reply = connection.send(way);
-            let is_accepted = !matches!(reply, Reply::Error(_));
-            assert!(is_accepted, "{}: {reply}", key.escape_ascii());
-            assert_eq!(digest(&mut connection, b"other"), wanted);
+        let payload = connection.payload(key);
+        let restore = [&b"RESTORE"[..], b"other", b"0", &payload];
+        let copy = [&b"COPY"[..], key, b"other"];
+        for way in [&restore[..], &copy] {
+            connection.send_run(way);
+            let found = digest(&mut connection, b"other");
+            assert_eq!(found, wanted, "{}", key.escape_ascii());
             connection.call("DEL other");
         }
     }

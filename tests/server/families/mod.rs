@@ -308,6 +308,18 @@ pub struct Growth {
     pub refusal: Refusal,
 }
 
+impl Growth {
+    /// The command with these items, in pairs with the next number if it has pairs.
+    pub fn with_items(&self, items: std::ops::Range<usize>) -> String {
+        let (head, last) = self.command.rsplit_once(' ').expect("items");
+        let item = |n: usize| match last {
+            "PAIRS" => format!(" {n} {}", n + 1),
+            _ => format!(" {n}"),
+        };
+        head.to_owned() + &items.map(item).collect::<String>()
+    }
+}
+
 /// How a reply reports a refused item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
