@@ -18,15 +18,14 @@ const EQUAL_ITEMS: usize = 9000;
 /// window have at most 32 rows.
 fn work(type_name: &str) -> Option<(&'static str, &'static str)> {
     match type_name {
-        "MBbloomCF" | "cf-window" => Some((
-            "CF.RESERVE KEY 2 BUCKETSIZE 1 EXPANSION 1",
-            "CF.INSERT KEY ITEMS EQUAL",
-        )),
+        "MBbloomCF" | "cf-window" => Some((CHAIN, "CF.INSERT KEY ITEMS EQUAL")),
         "CMSk-TYPE" => Some(("CMS.INITBYDIM KEY 1 4096", "CMS.INCRBY KEY LONG 1")),
         "TopK-TYPE" => Some(("TOPK.RESERVE KEY 2 1 4096 0.9", "TOPK.ADD KEY LONG")),
         _ => None,
     }
 }
+
+const CHAIN: &str = "CF.RESERVE KEY 2 BUCKETSIZE 1 EXPANSION 1";
 
 fn expanded(template: &str, key: &str) -> Command {
     let mut command = Vec::new();
@@ -75,9 +74,8 @@ fn options() -> Options {
 #[test]
 fn commands_beyond_fixed_limits_are_obeyed() {
     let mut primary = options().start();
-    let mut replica = options()
-        .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
-        .start();
+    let log = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
+    let mut replica = options().arguments(&log).start();
     replica.replicate(&primary);
     let mut connection = primary.resp2();
     let mut found = [0, 0];
@@ -89,15 +87,10 @@ fn commands_beyond_fixed_limits_are_obeyed() {
             if !sample.contains(found[0] + found[1]) {
                 continue;
             }
-            let text = format!(
-                "{} {}",
-                command[0].escape_ascii(),
-                command[1].escape_ascii()
-            );
+            let text = command[..2].join(&b' ').escape_ascii().to_string();
             primary.wait_for_replica(&replica);
             let before = State::of(&mut replica.resp2());
-            let mut sent = words("HANDLER.REPLICATE");
-            sent.extend_from_slice(&command);
+            let sent = [&words("HANDLER.REPLICATE")[..], &command].concat();
             assert!(connection.send(&sent).is_ok(), "{text}");
             primary.wait_for_replica(&replica);
             let after = State::of(&mut replica.resp2());
@@ -106,16 +99,13 @@ fn commands_beyond_fixed_limits_are_obeyed() {
             let reply = connection.send(&command);
             let is_refused = match &reply {
                 Reply::Array(replies) => replies.last() == Some(&Reply::Integer(-1)),
-                other => matches!(other, Reply::Error(_)),
+                other => other.is_error(),
             };
             assert!(is_refused, "{text}: {reply}");
         }
     }
-    assert_eq!(
-        found,
-        [4, 5],
-        "commands with a limit of work, types with a window"
-    );
+    let what = "commands with a limit of work, types with a window";
+    assert_eq!(found, [4, 5], "{what}");
     primary.wait_for_replica(&replica);
     let wanted = State::of(&mut replica.resp2());
     replica.assert_obeys();
@@ -133,21 +123,9 @@ fn obeyed_insertions_ignore_parameters_without_an_effect() {
     replica.replicate(&primary);
     let mut connection = primary.resp2();
     connection.ok("BF.RESERVE bf 0.01 100");
-    let parameters = [
-        "CAPACITY 9223372036854775807",
-        "CAPACITY 0",
-        "CAPACITY -1",
-        "CAPACITY x",
-        "ERROR 0.99",
-        "ERROR 0",
-        "ERROR 1",
-        "ERROR x",
-        "EXPANSION 4294967296",
-        "EXPANSION -1",
-        "EXPANSION x",
-        "CAPACITY 0 ERROR 7 EXPANSION 40000 NONSCALING",
-    ];
-    for (number, parameters) in parameters.iter().enumerate() {
+    let parameters = "CAPACITY 9223372036854775807;CAPACITY 0;CAPACITY -1;CAPACITY x;ERROR 0.99;ERROR 0;ERROR 1;ERROR x;\
+        EXPANSION 4294967296;EXPANSION -1;EXPANSION x;CAPACITY 0 ERROR 7 EXPANSION 40000 NONSCALING";
+    for (number, parameters) in parameters.split(';').enumerate() {
         let command = format!("HANDLER.REPLICATE BF.INSERT bf {parameters} ITEMS {number}");
         connection.ok(&command);
     }
@@ -165,18 +143,13 @@ fn obeyed_insertions_ignore_parameters_without_an_effect() {
     primary.wait_for_replica(&replica);
     replica.assert_obeys();
     let mut connection = replica.resp2();
-    for (number, parameters) in parameters.iter().enumerate() {
+    for (number, parameters) in parameters.split(';').enumerate() {
         let found = connection.call(&format!("BF.EXISTS bf {number}"));
         assert_eq!(found, Reply::Integer(1), "{parameters}");
     }
-    let capacity = |connection: &mut Connection, key: &str| {
-        let info = connection.call(&format!("BF.INFO {key} Capacity"));
-        info.items().and_then(|items| items[0].integer())
-    };
-    assert_eq!(capacity(&mut connection, "bf"), Some(100));
-    for (number, parameters) in last.iter().enumerate() {
-        let found = capacity(&mut connection, &format!("new:{number}"));
-        assert_eq!(found, Some(9), "{parameters}");
+    connection.check("BF.INFO bf Capacity", "*[:100]");
+    for number in 0..last.len() {
+        connection.check(&format!("BF.INFO new:{number} Capacity"), "*[:9]");
     }
     // An invalid last value is refused.
     let mut connection = primary.resp2();

@@ -4,7 +4,7 @@
 use crate::families::{FAMILIES, Family, on_key};
 use crate::support::c_modules;
 use crate::support::contexts;
-use crate::support::resp::{Connection, Reply};
+use crate::support::resp::Reply;
 use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 
@@ -21,6 +21,7 @@ const CONTEXTS: &[&str] = &[
     "HANDLER.ON set",
 ];
 
+const SCRIPT: &str = "return redis.call(unpack(ARGV))";
 const LIBRARY: &str = "#!lua name=callers\nredis.register_function('run', function(keys, arguments) \
                        return redis.call(unpack(arguments)) end)";
 
@@ -30,27 +31,15 @@ fn options() -> Options {
         .arguments(&["--loadmodule", c_modules::handler()])
 }
 
-fn send(connection: &mut Connection, arguments: &[&str]) {
-    let reply = connection.send(arguments);
-    assert!(!matches!(reply, Reply::Error(_)), "{arguments:?}: {reply}");
-}
-
 /// Makes the replica run a command in a context. The primary does not run it.
 fn run(primary: &mut Server, replica: &Server, context: &str, command: &str) {
     let words: Vec<_> = command.split(' ').collect();
-    let in_call: Vec<_> = ["HANDLER.CALL", "!"]
-        .iter()
-        .chain(&words)
-        .copied()
-        .collect();
-    let script = ["EVAL", "return redis.call(unpack(ARGV))", "0"];
+    let in_call = [&["HANDLER.CALL", "!"][..], &words].concat();
+    let script = ["EVAL", SCRIPT, "0"];
     let function = ["FCALL", "run", "0"];
     let mut connection = primary.resp2();
     let mut replicate = |caller: &[&str], command: &[&str]| {
-        send(
-            &mut connection,
-            &[&["HANDLER.REPLICATE"], caller, command].concat(),
-        );
+        connection.send_run(&[&["HANDLER.REPLICATE"], caller, command].concat());
     };
     match context {
         "script" => replicate(&script, &words),
@@ -58,16 +47,14 @@ fn run(primary: &mut Server, replica: &Server, context: &str, command: &str) {
         "HANDLER.CALL ! in a script" => replicate(&script, &in_call),
         "HANDLER.CALL ! in a function" => replicate(&function, &in_call),
         "transaction" => {
-            send(&mut connection, &["MULTI"]);
-            let mut queued = vec!["HANDLER.REPLICATE"];
-            queued.extend(in_call);
-            send(&mut connection, &queued);
-            send(&mut connection, &["SET", "x", "1"]);
-            send(&mut connection, &["EXEC"]);
+            connection.run("MULTI");
+            connection.send_run(&[&["HANDLER.REPLICATE"][..], &in_call].concat());
+            connection.run("SET x 1");
+            connection.run("EXEC");
         }
         "HANDLER.ON set" => {
             replica.ok(&format!("{context} {command}"));
-            send(&mut connection, &["SET", "x", "1"]);
+            connection.run("SET x 1");
         }
         other => {
             let caller: Vec<_> = other.split(' ').collect();
@@ -99,18 +86,21 @@ fn command(family: &Family, template: &str, key: &str, number: usize) -> String 
     on_key(&command.replace("NEW", &number.to_string()), key)
 }
 
-/// The replica has a later clock, and limits that refuse every creation by a client.
+/// A replica with limits that refuse every creation by a client, and a clock three years later.
+fn limited(options: Options, primary: &Server) -> Server {
+    let limits = ["sketch-max-key-bytes", "1", "sketch-windows", "no"];
+    let mut replica = options.module_arguments(&limits).start();
+    replica.replicate(primary);
+    replica.set_clock("+94608000000");
+    replica
+}
+
 #[test]
 fn commands_without_a_client_of_the_primary_are_obeyed_on_a_replica() {
     let mut primary = options().start();
-    let mut replica = options()
-        .module_arguments(&["sketch-max-key-bytes", "1", "sketch-windows", "no"])
-        .start();
-    replica.replicate(&primary);
-    let three_years = 94_608_000_000i64;
-    replica.set_clock(&format!("+{three_years}"));
+    let mut replica = limited(options(), &primary);
     let mut connection = primary.resp2();
-    send(&mut connection, &["FUNCTION", "LOAD", LIBRARY]);
+    connection.send_run(&["FUNCTION", "LOAD", LIBRARY]);
     for family in FAMILIES {
         family.build(&mut connection, family.name);
         family.build(&mut connection, &format!("{}:source", family.name));
@@ -133,9 +123,8 @@ fn commands_without_a_client_of_the_primary_are_obeyed_on_a_replica() {
             let creation = command(family, family.creations[0], &key, number);
             run(&mut primary, &replica, context, &creation);
             let exists = |replica: &Server| replica.call(&format!("EXISTS {key}")).integer();
-            replica.wait_until(&at, |replica| {
-                is_refused(context) || exists(replica) == Some(1)
-            });
+            let is_refused = is_refused(context);
+            replica.wait_until(&at, |replica| is_refused || exists(replica) == Some(1));
             run_contexts += 1;
         }
     }
@@ -151,13 +140,7 @@ fn commands_in_every_context_after_every_other_are_obeyed_on_a_replica() {
     let handler = ["--loadmodule", c_modules::handler()];
     let options = || contexts::options().arguments(&handler);
     let mut primary = options().debug_module().start();
-    let mut replica = options()
-        .debug_module()
-        .module_arguments(&["sketch-max-key-bytes", "1", "sketch-windows", "no"])
-        .start();
-    replica.replicate(&primary);
-    let three_years = 94_608_000_000i64;
-    replica.set_clock(&format!("+{three_years}"));
+    let mut replica = limited(options().debug_module(), &primary);
     contexts::prepare(&primary);
     let mut connection = primary.resp2();
     for family in FAMILIES {
@@ -167,10 +150,8 @@ fn commands_in_every_context_after_every_other_are_obeyed_on_a_replica() {
     primary.wait_for_replica(&replica);
     let version = replica.version();
     let kinds = contexts::kinds(&replica, false);
-    let of_stream: Vec<_> = kinds
-        .iter()
-        .filter(|kind| contexts::is_of_stream(kind, version))
-        .collect();
+    let mut of_stream: Vec<_> = kinds.iter().collect();
+    of_stream.retain(|kind| contexts::is_of_stream(kind, version));
     assert!(of_stream.len() >= 15, "{of_stream:?}");
     // So each kind gets each type.
     assert_ne!(of_stream.len() % FAMILIES.len(), 0);
@@ -192,20 +173,14 @@ fn commands_in_every_context_after_every_other_are_obeyed_on_a_replica() {
                 let pane = newest_pane(&replica, family.name);
                 let command = command(family, template, key, number);
                 let words: Vec<_> = command.split(' ').collect();
-                let caller = [
-                    "HANDLER.REPLICATE",
-                    "CONTEXTS.RUN",
-                    contexts::KEY,
-                    second,
-                    "",
-                ];
-                send(&mut connection, &[&caller, &words[..]].concat());
+                let replicate = ["HANDLER.REPLICATE", "CONTEXTS.RUN"];
+                let context = [contexts::KEY, second, ""];
+                connection.send_run(&[&replicate[..], &context, &words].concat());
                 let reply = contexts::wait_for_reply(&mut replica, &at);
                 let is_obeyed = !reply.starts_with('-') && reply != "refused";
                 assert!(is_obeyed, "{at}: {reply}");
                 assert_eq!(newest_pane(&replica, family.name), pane, "{at}");
-                let exists = replica.call(&format!("EXISTS {key}"));
-                assert_eq!(exists, Reply::Integer(1), "{at}");
+                replica.check(&format!("EXISTS {key}"), ":1");
             }
         }
     }
@@ -219,8 +194,8 @@ fn reads_of_clients_of_a_replica_are_limited() {
     let mut replica = options().start();
     replica.replicate(&primary);
     let mut connection = primary.resp2();
-    send(&mut connection, &["FUNCTION", "LOAD", LIBRARY]);
-    send(&mut connection, &["CMS.INITBYDIM", "k", "1", "1000000"]);
+    connection.send_run(&["FUNCTION", "LOAD", LIBRARY]);
+    connection.ok("CMS.INITBYDIM k 1 1000000");
     primary.wait_for_replica(&replica);
     let item = "a".repeat(100_000);
     let query = ["CMS.QUERY", "k", &item];
@@ -229,14 +204,8 @@ fn reads_of_clients_of_a_replica_are_limited() {
         &[][..],
         &["HANDLER.CALL", "0"],
         &["HANDLER.CALL", "C"],
-        &["EVAL", "return redis.call(unpack(ARGV))", "0"],
-        &[
-            "EVAL",
-            "return redis.call(unpack(ARGV))",
-            "0",
-            "HANDLER.CALL",
-            "0",
-        ],
+        &["EVAL", SCRIPT, "0"],
+        &["EVAL", SCRIPT, "0", "HANDLER.CALL", "0"],
     ] {
         let reply = connection.send(&[caller, &query].concat()).to_string();
         assert!(reply.contains("too much work"), "{caller:?}: {reply}");

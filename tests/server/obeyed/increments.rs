@@ -2,6 +2,7 @@
 
 use super::{append, options};
 use crate::support::cpu;
+use crate::support::resp::Connection;
 use crate::support::sample::Sample;
 use crate::support::streams::{Pane, STREAMS};
 use std::time::Duration;
@@ -20,10 +21,8 @@ fn load(create: &str, commands: &[String], increments: usize) -> Duration {
     let (server, mut connection) = options().start().connected();
     connection.ok(create);
     append(&server, commands.iter().map(String::as_str));
-    let (time, reply) = cpu::of_main_thread_during(&mut connection, |connection| {
-        connection.call("DEBUG LOADAOF")
-    });
-    assert!(reply.is_ok(), "{reply}");
+    let load = |connection: &mut Connection| connection.ok("DEBUG LOADAOF");
+    let (time, ()) = cpu::of_main_thread_during(&mut connection, load);
     let total = connection.call("CMS.INFO k").to_string();
     assert!(total.contains(&format!(":{increments}")), "{total}");
     time
@@ -61,10 +60,10 @@ fn increments_of_a_window_cost_as_much_as_without_one() {
             windowed = windowed.min(load(&create_window, &commands, increments.len()));
             windowed <= 2 * classic
         });
-        let name = stream.name;
+        let what = format!("{}, depth {depth}", stream.name);
         assert!(
             is_as_cheap,
-            "{name}, depth {depth}: {windowed:?} with a window, {classic:?} without"
+            "{what}: {windowed:?} with a window, {classic:?} without"
         );
     }
 }

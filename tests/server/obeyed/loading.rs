@@ -1,8 +1,8 @@
 //! Clients of a writable replica while it loads asynchronously: the server sets the flag of loading for them, too.
 
 use crate::families::{FAMILIES, on_key};
-use crate::support::resp::Reply;
 use crate::support::server::Options;
+use crate::workload::words;
 
 /// Keys of the primary; the replica takes 10 ms for each.
 const KEYS: usize = 500;
@@ -14,12 +14,8 @@ fn clients_are_limited_during_asynchronous_loading() {
         .arguments(&["--rdbcompression", "no"])
         .start();
     let mut replica = Options::new()
-        .arguments(&[
-            "--repl-diskless-load",
-            "swapdb",
-            "--replica-read-only",
-            "no",
-        ])
+        .arguments(&["--repl-diskless-load", "swapdb"])
+        .arguments(&["--replica-read-only", "no"])
         .arguments(&["--loading-process-events-interval-bytes", "1024"])
         .module_arguments(&["sketch-max-key-bytes", "1", "sketch-windows", "no"])
         .start();
@@ -42,25 +38,18 @@ fn clients_are_limited_during_asynchronous_loading() {
     replica.wait_until("asynchronous loading", |replica| {
         replica.info("async_loading").as_deref() == Some("1")
     });
-    let commands: Vec<_> = FAMILIES
-        .iter()
-        .flat_map(|family| {
-            let creations = family.creations.iter().enumerate();
-            creations.map(|(number, creation)| {
-                let command = creation.replace("SOURCE", &format!("{}:source", family.name));
-                on_key(&command, &format!("{}:{number}", family.name))
-            })
-        })
-        .collect();
-    let mut client = replica.resp2();
-    for command in commands
-        .iter()
-        .map(String::as_str)
-        .chain(["INFO persistence"])
-    {
-        let arguments: Vec<_> = command.split(' ').collect();
-        client.write(&arguments).expect("a command");
+    let mut commands = Vec::new();
+    for family in FAMILIES {
+        for (number, creation) in family.creations.iter().enumerate() {
+            let command = creation.replace("SOURCE", &format!("{}:source", family.name));
+            commands.push(on_key(&command, &format!("{}:{number}", family.name)));
+        }
     }
+    let mut client = replica.resp2();
+    for command in &commands {
+        client.write(&words(command)).expect("a command");
+    }
+    client.write(&["INFO", "persistence"]).expect("a command");
     for command in &commands {
         let reply = client.read().expect("a reply").to_string();
         let limits = ["sketch-max-key-bytes", "sketch-windows"];
@@ -73,7 +62,6 @@ fn clients_are_limited_during_asynchronous_loading() {
     primary.wait_for_replica(&replica);
     // The loaded keys are those of the primary.
     for family in FAMILIES {
-        let found = replica.call(&format!("EXISTS {}:source", family.name));
-        assert_eq!(found, Reply::Integer(1), "{}", family.name);
+        replica.check(&format!("EXISTS {}:source", family.name), ":1");
     }
 }

@@ -12,6 +12,8 @@ use crate::workload::{Command, words};
 use std::collections::BTreeMap;
 use std::iter;
 
+const LONG_TENTH: &str = "0.1000000000000000055511151231257827021181583404541015625";
+
 /// Spellings of doubles, and their values if a server accepts them.
 const DOUBLES: &[(&str, Option<f64>)] = &[
     ("0.5", Some(0.5)),
@@ -25,10 +27,7 @@ const DOUBLES: &[(&str, Option<f64>)] = &[
     ("5E-1", Some(0.5)),
     ("+5e+2", Some(500.0)),
     ("-0", Some(-0.0)),
-    (
-        "0.1000000000000000055511151231257827021181583404541015625",
-        Some(0.1),
-    ),
+    (LONG_TENTH, Some(0.1)),
     ("0.01000000000000000020816681711721685", Some(0.01)),
     ("5e-324", Some(5e-324)),
     ("1e-320", Some(1e-320)),
@@ -184,15 +183,12 @@ fn run(connection: &mut Connection, commands: impl IntoIterator<Item = Command>)
         connection.write(&command).expect("a command");
         count += 1;
     }
-    (0..count)
-        .map(|_| connection.read().expect("a reply"))
-        .collect()
+    let replies = (0..count).map(|_| connection.read().expect("a reply"));
+    replies.collect()
 }
 
 fn sent_to_replicas(command: Command) -> Command {
-    let mut sent = words("HANDLER.REPLICATE");
-    sent.extend(command);
-    sent
+    [words("HANDLER.REPLICATE"), command].concat()
 }
 
 /// A command with a spelling of a number, and with the shortest decimal of the same value.
@@ -204,51 +200,44 @@ struct Case {
 }
 
 fn cases() -> Vec<Case> {
-    let doubles = DOUBLES.iter().map(|(spelling, value)| {
-        let decimal = value.map(|value| format!("{value:e}"));
-        (spelling, decimal)
-    });
-    let integers = INTEGERS.iter().map(|(spelling, value)| {
-        let decimal = value.map(|value| value.to_string());
-        (spelling, decimal)
-    });
-    let all = |commands: &'static [(&str, &str)], numbers: Vec<(&&'static str, Option<String>)>| {
-        let all = commands.iter().flat_map(move |&(create, template)| {
-            numbers
-                .clone()
-                .into_iter()
-                .map(move |(spelling, decimal)| Case {
-                    create,
-                    template,
-                    spelling,
-                    decimal,
-                })
-        });
-        all.collect::<Vec<_>>()
+    let case = |&(create, template): &(&'static str, &'static str), spelling, decimal| Case {
+        create,
+        template,
+        spelling,
+        decimal,
     };
-    let mut cases = all(OF_DOUBLES, doubles.collect());
-    cases.extend(all(OF_INTEGERS, integers.collect()));
+    let mut cases = Vec::new();
+    for command in OF_DOUBLES {
+        for &(spelling, value) in DOUBLES {
+            let decimal = value.map(|value| format!("{value:e}"));
+            cases.push(case(command, spelling, decimal));
+        }
+    }
+    for command in OF_INTEGERS {
+        for &(spelling, value) in INTEGERS {
+            let decimal = value.map(|value| value.to_string());
+            cases.push(case(command, spelling, decimal));
+        }
+    }
     cases
 }
 
 #[test]
 fn numbers_that_a_server_accepts_are_obeyed_by_all_servers() {
-    let mut primary = options()
-        .arguments(&["--loadmodule", c_modules::handler()])
-        .start();
+    let handler = ["--loadmodule", c_modules::handler()];
+    let mut primary = options().arguments(&handler).start();
     let mut replica = options().start();
     replica.replicate(&primary);
     let mut connection = primary.resp2();
-    let sources = [
-        "BF.RESERVE bf 0.01 10",
-        "CMS.INITBYDIM cms 2 2",
-        "CMS.INCRBY cms a 5",
-        "TDIGEST.CREATE digest",
-        "TDIGEST.ADD digest 1 2",
-    ];
-    for reply in run(&mut connection, sources.map(words)) {
-        assert!(!matches!(reply, Reply::Error(_)), "{reply}");
-    }
+    connection.check_all(
+        "
+        BF.RESERVE bf 0.01 10
+        CMS.INITBYDIM cms 2 2
+        CMS.INCRBY cms a 5
+        TDIGEST.CREATE digest
+        TDIGEST.ADD digest 1 2
+        ",
+    );
     let cases = cases();
     // Of clients: the key c has the spelling, d the decimal. Obeyed: o and p.
     for (number, case) in cases.iter().enumerate() {
@@ -268,8 +257,8 @@ fn numbers_that_a_server_accepts_are_obeyed_by_all_servers() {
         let replies = run(&mut connection, commands);
         let at = format!("{} with {:?}", case.template, case.spelling);
         let is_error = |reply: &Reply| match reply {
-            Reply::Array(replies) => replies.iter().all(|reply| matches!(reply, Reply::Error(_))),
-            reply => matches!(reply, Reply::Error(_)),
+            Reply::Array(replies) => replies.iter().all(Reply::is_error),
+            reply => reply.is_error(),
         };
         let is_listed = is_error(&replies[0]) || case.decimal.is_some();
         assert!(is_listed, "{at}: {}", replies[0]);
@@ -310,15 +299,14 @@ fn numbers_that_a_server_accepts_are_obeyed_by_all_servers() {
 
 /// The numbers in the description of a command's arguments.
 fn count_numbers(arguments: &Reply) -> usize {
-    let arguments = arguments.items().unwrap_or(&[]).iter();
-    arguments
-        .map(|argument| {
-            let kind = argument.field("type").and_then(Reply::text);
-            let is_number = kind.is_some_and(|kind| kind == b"integer" || kind == b"double");
-            let nested = argument.field("arguments").map_or(0, count_numbers);
-            usize::from(is_number) + nested
-        })
-        .sum()
+    let mut count = 0;
+    for argument in arguments.items().unwrap_or(&[]) {
+        let kind = argument.field("type").and_then(Reply::text);
+        let is_number = kind.is_some_and(|kind| kind == b"integer" || kind == b"double");
+        count += usize::from(is_number);
+        count += argument.field("arguments").map_or(0, count_numbers);
+    }
+    count
 }
 
 #[test]
@@ -339,9 +327,6 @@ fn every_number_of_every_command_that_writes_is_tested() {
     let templates = templates.map(|(_, template)| *template);
     let templates = templates.chain(PARSED_BY_THE_MODULE.iter().copied());
     let name = |template: &str| template.split(' ').next().map(str::to_lowercase);
-    assert_same_names(
-        templates.filter_map(name),
-        described,
-        "commands with a number",
-    );
+    let names = templates.filter_map(name);
+    assert_same_names(names, described, "commands with a number");
 }
