@@ -6,9 +6,9 @@ use crate::families::{FAMILIES, Family, run_on};
 use crate::support::abilities::record;
 use crate::support::cpu;
 use crate::support::expiry::create_expired;
-use crate::support::resp::{Connection, Reply};
+use crate::support::resp::Connection;
 use crate::support::sample::Sample;
-use crate::support::server::Options;
+use crate::support::server::Server;
 use std::time::Duration;
 
 /// Maximum CPU time of a command that removes a large key, as a multiple of the time for a small key.
@@ -28,7 +28,7 @@ fn make(connection: &mut Connection, family: &Family, is_full: bool) -> u64 {
     let Some((reserve, chunks)) = family.reserve_huge else {
         run_on(connection, "large", family.build_large);
         let usage = connection.call("MEMORY USAGE large").integer();
-        return u64::try_from(usage.expect("a number")).expect("a size");
+        return usage.expect("a number").unsigned_abs();
     };
     run_on(connection, "large", &[reserve]);
     let data = vec![0; CHUNK];
@@ -63,10 +63,10 @@ fn create(connection: &mut Connection, command: &str, mut create: impl FnMut(&mu
 /// Runs a command that removes the key, and returns its CPU time.
 fn go(connection: &mut Connection, command: &str, payload: &[u8]) -> Duration {
     let (time, reply) = cpu::of_main_thread_during(connection, |connection| match command {
-        "RESTORE" => connection.send(&[b"RESTORE", &b"large"[..], b"0", payload, b"REPLACE"]),
+        "RESTORE" => connection.replace("large", payload),
         _ => connection.call(command),
     });
-    assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+    assert!(!reply.is_error(), "{command}: {reply}");
     time
 }
 
@@ -92,20 +92,18 @@ fn time_for_a_small_key(connection: &mut Connection, command: &str, payload: &[u
 /// are in use. Keys of the other types, such as t-digest, take more than 4 MiB.
 #[test]
 fn removing_a_large_key_takes_as_long_as_removing_a_small_one() {
-    let mut server = Options::new()
-        .arguments(&["--lazyfree-lazy-server-del", "yes"])
-        .arguments(&["--lazyfree-lazy-expire", "yes"])
-        .start();
-    let mut connection = server.resp2();
+    let (mut server, mut connection) = Server::start().connected();
+    connection.ok("CONFIG SET lazyfree-lazy-server-del yes");
+    connection.ok("CONFIG SET lazyfree-lazy-expire yes");
     allow_huge_keys(&mut connection);
     // Without active expiry, the measured command deletes the expired key.
     connection.call("DEBUG SET-ACTIVE-EXPIRE 0");
     connection.call("SET small x");
     let payload = connection.payload("small");
-    let maxima = WAYS
-        .iter()
-        .map(|(_, command)| time_for_a_small_key(&mut connection, command, &payload) * FACTOR);
-    let maxima: Vec<_> = maxima.collect();
+    let mut small = |command| time_for_a_small_key(&mut connection, command, &payload);
+    let maxima: Vec<_> = (WAYS.iter())
+        .map(|(_, command)| small(command) * FACTOR)
+        .collect();
     for family in Sample::of_run().of(FAMILIES) {
         for (way, (ability, command)) in WAYS.iter().enumerate() {
             let name = format!("{}: {command}", family.type_name);

@@ -46,10 +46,9 @@ fn fill(connection: &mut Connection, seed: u64) -> State {
 
 #[test]
 fn every_kind_of_rdb_save_restores_the_same_data() {
-    let mut server = Options::new()
-        .arguments(&["--save", "3600 1000000"])
-        .start();
-    let wanted = fill(&mut server.resp2(), 1);
+    let options = Options::new().arguments(&["--save", "3600 1000000"]);
+    let (mut server, mut connection) = options.start().connected();
+    let wanted = fill(&mut connection, 1);
     let same = |server: &Server, when: &str| {
         State::of(&mut server.resp2()).assert_same(&wanted, when);
     };
@@ -142,12 +141,11 @@ fn an_append_only_file_of_several_parts_restores_the_same_data() {
 #[test]
 fn large_keys_survive_every_kind_of_file() {
     let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
-    let mut server = Options::new()
+    // Random bits do not compress, but the attempt takes long.
+    let options = Options::new()
         .arguments(&options)
-        // Random bits do not compress, but the attempt takes long.
-        .arguments(&["--rdbcompression", "no"])
-        .start();
-    let mut connection = server.resp2();
+        .arguments(&["--rdbcompression", "no"]);
+    let (mut server, mut connection) = options.start().connected();
     for db in [0, 7] {
         select(&mut connection, db);
         let mut random = Random::new(u64::from(db));
@@ -179,15 +177,13 @@ fn fill_large(connection: &mut Connection, create: &str, add: &str, key: &str) {
 /// Chunks have at most 16 MiB. A cuckoo filter has a chunk of its own for each sub-filter. Replicas receive the chunks.
 #[test]
 fn keys_above_16_mib_are_copied_in_several_chunks() {
+    const SMALL: &str = "cms | CMS.INITBYDIM KEY 9 5 CELL_SIZE 8 | CMS.INCRBY KEY";
     const KEYS: [(&str, usize); 7] = [
         ("bf | BF.RESERVE KEY 0.0001 8000000 | BF.MADD KEY", 3),
         ("cf | CF.RESERVE KEY 20000000 | CF.INSERT KEY ITEMS", 3),
         ("cf | CF.RESERVE KEY 1000 | CF.INSERT KEY ITEMS", 22),
         ("cms | CMS.INITBYDIM KEY 1000000 5 | CMS.INCRBY KEY", 3),
-        (
-            "cms | CMS.INITBYDIM KEY 9 5 CELL_SIZE 8 | CMS.INCRBY KEY",
-            2,
-        ),
+        (SMALL, 2),
         ("topk | TOPK.RESERVE KEY 50 1000000 5 0.9 | TOPK.ADD KEY", 4),
         ("tdigest | TDIGEST.CREATE KEY | TDIGEST.ADD KEY", 1),
     ];

@@ -28,12 +28,10 @@ const PARTS: &[[&str; 3]] = &[
         "DEL other;BF.RESERVE other 0.01 50 EXPANSION 1;BF.MADD other # more:#",
         "BF.MERGE k 1 other",
     ],
-    [
-        "CF.RESERVE k 64 EXPANSION 1;CF.INSERT k ITEMS 0..300",
-        "CF.DEL k #",
-        "CF.COMPACT k",
-    ],
+    [CUCKOO, "CF.DEL k #", "CF.COMPACT k"],
 ];
+
+const CUCKOO: &str = "CF.RESERVE k 64 EXPANSION 1;CF.INSERT k ITEMS 0..300";
 
 /// What a command that changes nothing must not change. The tests set the clock of the server.
 pub struct Observer {
@@ -47,19 +45,13 @@ pub struct Observer {
 
 impl Observer {
     pub fn new() -> Self {
-        let server = Options::new()
-            .debug_module()
-            .arguments(&["--notify-keyspace-events", "KEA"])
-            .arguments(&["--repl-ping-replica-period", "3600"])
-            .start();
-        let mut replica = Options::new().debug_module().start();
+        let [server, mut replica] = [(); 2].map(|()| Options::new().debug_module().start());
+        server.ok("CONFIG SET repl-ping-replica-period 3600");
         replica.replicate(&server);
-        let mut listener = server.resp2();
-        listener.call("PSUBSCRIBE __keyspace@0__:*");
         Self {
             connection: server.resp2(),
             watcher: server.resp2(),
-            listener,
+            listener: server.listener(),
             _replica: replica,
             server,
             changes: 0,
@@ -68,28 +60,19 @@ impl Observer {
 
     /// What a command may change, with names.
     fn observe(&mut self, key: &str) -> [(&'static str, Reply); 4] {
-        let number = |connection: &mut Connection, section: &str, field: &str| {
-            let info = connection.call(section);
-            let info = String::from_utf8_lossy(info.text().expect("a text")).into_owned();
-            let number = info.lines().find_map(|line| line.strip_prefix(field));
-            Reply::Bulk(number.expect(field).into())
-        };
         let connection = &mut self.connection;
+        let mut number = |section, field| {
+            let number = connection.info(section, field).expect(field);
+            Reply::Bulk(number.into())
+        };
+        let offset = number("replication", "master_repl_offset");
+        let changes = number("persistence", "rdb_changes_since_last_save");
+        let digest = connection.send(&["DEBUG", "DIGEST-VALUE", key]);
         [
-            (
-                "replication",
-                number(connection, "INFO replication", "master_repl_offset:"),
-            ),
-            (
-                "dirty",
-                number(
-                    connection,
-                    "INFO persistence",
-                    "rdb_changes_since_last_save:",
-                ),
-            ),
+            ("replication", offset),
+            ("dirty", changes),
             ("value", dump(connection, key)),
-            ("digest", connection.send(&["DEBUG", "DIGEST-VALUE", key])),
+            ("digest", digest),
         ]
     }
 
@@ -138,10 +121,8 @@ impl Observer {
     /// Runs a command whose first argument is the key that it may change: it changes all that shows a change, or nothing. The
     /// last event has the name of the command.
     fn check(&mut self, command: &Command) {
-        let key = command
-            .get(1)
-            .map(|key| String::from_utf8_lossy(key).into_owned());
-        let (reply, changed, events) = self.run(&key.expect("a key"), command);
+        let key = String::from_utf8_lossy(&command[1]);
+        let (reply, changed, events) = self.run(&key, command);
         let shown = show(command);
         let is_all_or_nothing = changed.is_empty() || changed.len() == 6;
         assert!(is_all_or_nothing, "{shown}: {reply}: changed {changed:?}");
@@ -163,15 +144,14 @@ impl Observer {
             for argument in command.split(' ') {
                 match argument.split_once("..") {
                     Some((first, end)) => {
-                        let numbers =
-                            first.parse::<u64>().expect("a number")..end.parse().expect("a number");
-                        arguments.extend(numbers.map(|number| number.to_string()));
+                        let [first, end] =
+                            [first, end].map(|n| n.parse::<u64>().expect("a number"));
+                        arguments.extend((first..end).map(|number| number.to_string()));
                     }
                     None => arguments.push(argument.replace('#', &number.to_string())),
                 }
             }
-            let reply = self.connection.send(&arguments);
-            assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+            self.connection.send_run(&arguments);
         }
     }
 }

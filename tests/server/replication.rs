@@ -1,6 +1,6 @@
 //! Replicas have the same data as their primary after every kind of synchronization.
 
-use crate::families::{Family, dump};
+use crate::families::{Family, dump, numbers};
 use crate::integration::odd_settings;
 use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::{Options, Server};
@@ -33,11 +33,7 @@ fn assert_same(primary: &Server, replicas: &[&Server], when: &str) {
         State::of(&mut replica.resp2()).assert_same(&wanted, when);
         // A primary replicates only commands that succeeded. Some servers can be configured to stop at an error in
         // the replication stream.
-        let log = replica.log();
-        let refused = log
-            .lines()
-            .find(|line| line.contains("sending an error to its master"));
-        assert_eq!(refused, None, "{when}");
+        replica.assert_obeys();
     }
 }
 
@@ -74,9 +70,8 @@ fn a_full_synchronization_during_writes_copies_everything() {
             let when = format!("repl-diskless-sync {diskless}, repl-diskless-load {load}");
             // Slows the transfer.
             primary.call("CONFIG SET rdb-key-save-delay 500");
-            let mut replica = odd_settings()
-                .arguments(&["--repl-diskless-load", load])
-                .start();
+            let load_option = ["--repl-diskless-load", load];
+            let mut replica = odd_settings().arguments(&load_option).start();
             let full = primary.info_number("sync_full");
             let stop = AtomicBool::new(false);
             thread::scope(|scope| {
@@ -107,12 +102,10 @@ fn a_full_synchronization_during_writes_copies_everything() {
 /// The link breaks repeatedly; the primary sends missed writes from its backlog.
 #[test]
 fn a_partial_synchronization_sends_missed_writes() {
-    let mut primary = Options::new()
-        .arguments(&["--repl-backlog-size", "64mb"])
-        .start();
+    let (mut primary, mut connection) = Server::start().connected();
+    connection.ok("CONFIG SET repl-backlog-size 64mb");
     let mut replica = odd_settings().start();
     let mut workload = Workload::new(2, "", KEYS);
-    let mut connection = primary.resp2();
     create(&mut connection, &mut workload);
     replica.replicate(&primary);
     let full = primary.info_number("sync_full");
@@ -170,10 +163,9 @@ fn failovers_lose_no_data() {
     two.replicate(&one);
     three.replicate(&one);
     for round in 0..4 {
-        let (from, to) = if round % 2 == 0 {
-            (&mut one, &mut two)
-        } else {
-            (&mut two, &mut one)
+        let (from, to) = match round % 2 {
+            0 => (&mut one, &mut two),
+            _ => (&mut two, &mut one),
         };
         workload.run(&mut from.resp2(), 300);
         from.fail_over(to);
@@ -231,12 +223,7 @@ fn loaded_chunks_are_replicated_among_other_writes() {
     from.call("BF.RESERVE bf:long 0.01 10000000 EXPANSION 2");
     let mut beside = Workload::new(8, "beside:", KEYS);
     create(&mut to, &mut beside);
-    let names: Vec<_> = {
-        let keys = from.call("KEYS *");
-        let keys = keys.items().expect("keys").iter();
-        keys.map(|key| String::from_utf8(key.text().unwrap().to_vec()).unwrap())
-            .collect()
-    };
+    let names = from.call("KEYS *").strings();
     let mut chunks = 0;
     for key in &names {
         let family = Family::of(key);
@@ -247,11 +234,8 @@ fn loaded_chunks_are_replicated_among_other_writes() {
             beside.run(&mut to, 1);
         }
     }
-    assert!(
-        chunks > names.len(),
-        "{chunks} chunks of {} keys",
-        names.len()
-    );
+    let keys = names.len();
+    assert!(chunks > keys, "{chunks} chunks of {keys} keys");
     assert_same(&primary, &[&replica], "chunks");
     // The copies equal the originals, except for empty cuckoo filters, which have no chunks.
     for key in &names {
@@ -270,8 +254,7 @@ fn transactions_scripts_and_functions_replicate_in_both_protocols() {
     replica.replicate(&primary);
     let library = "#!lua name=workload\n\
         redis.register_function('run', function(keys, words) return redis.pcall(unpack(words)) end)";
-    let loaded = primary.resp2().send(&["FUNCTION", "LOAD", library]);
-    assert_eq!(loaded.text(), Some(&b"workload"[..]));
+    primary.resp2().send_run(&["FUNCTION", "LOAD", library]);
     for (seed, protocol) in Protocol::BOTH.into_iter().enumerate() {
         let mut connection = primary.connect(protocol);
         let mut workload = Workload::new(30 + seed as u64, &format!("{protocol:?}:"), 10);
@@ -310,21 +293,14 @@ fn a_replica_on_a_processor_without_fma_stores_the_same_bytes() {
         for (key, growth) in [("scaling", "EXPANSION 2"), ("fixed", "NONSCALING")] {
             connection.ok(&format!("BF.RESERVE {key}:{rate} {rate} 10 {growth}"));
         }
-        let items: Vec<_> = (0..100).map(|item| item.to_string()).collect();
-        let command = format!("BF.MADD scaling:{rate} {}", items.join(" "));
+        let command = format!("BF.MADD scaling:{rate} {}", numbers(0, 100));
         assert_eq!(connection.call(&command).items().map(<[_]>::len), Some(100));
-        connection.ok(&format!(
-            "BF.RESERVE half:{rate} {} 10",
-            rate.parse::<f64>().unwrap() * 2.0
-        ));
+        let twice = rate.parse::<f64>().unwrap() * 2.0;
+        connection.ok(&format!("BF.RESERVE half:{rate} {twice} 10"));
     }
-    for command in [
-        "CMS.INITBYPROB cms 0.001 0.008194",
-        "TDIGEST.CREATE digest",
-        "TOPK.RESERVE top 3 100 5 0.9",
-    ] {
-        connection.ok(command);
-    }
+    connection.ok("CMS.INITBYPROB cms 0.001 0.008194");
+    connection.ok("TDIGEST.CREATE digest");
+    connection.ok("TOPK.RESERVE top 3 100 5 0.9");
     assert_same(&primary, &[&replica], "without FMA");
     for server in [&primary, &replica] {
         for (rate, bits) in BITS_PER_ENTRY {

@@ -7,16 +7,19 @@ use crate::families::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 
-/// A generator of numbers in [0, 1) (Knuth's MMIX constants).
+/// The next state of a generator of numbers with Knuth's MMIX constants.
+pub fn mmix(state: u64) -> u64 {
+    let product = state.wrapping_mul(6_364_136_223_846_793_005);
+    product.wrapping_add(1_442_695_040_888_963_407)
+}
+
+/// A generator of numbers in [0, 1).
 struct Uniform(u64);
 
 impl Iterator for Uniform {
     type Item = f64;
     fn next(&mut self) -> Option<f64> {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = mmix(self.0);
         Some((self.0 >> 11) as f64 / (1u64 << 53) as f64)
     }
 }
@@ -24,26 +27,20 @@ impl Iterator for Uniform {
 fn add(connection: &mut Connection, key: &str, values: impl IntoIterator<Item = f64>) {
     let mut command = vec!["TDIGEST.ADD".to_owned(), key.to_owned()];
     command.extend(values.into_iter().map(|value| value.to_string()));
-    let reply = connection.send(&command);
-    assert!(reply.is_ok(), "{reply}");
+    connection.send_ok(&command);
 }
 
 /// Replies to a fixed set of queries.
 fn answers(connection: &mut Connection, key: &str) -> Vec<String> {
-    [
-        "QUANTILE KEY 0 0.01 0.1 0.25 0.5 0.75 0.9 0.99 0.999 1",
-        "CDF KEY 0 0.001 0.1 0.3 0.5 0.7 0.9 0.999 1 2",
-        "RANK KEY -1 0.2 0.5 0.8 3",
-        "REVRANK KEY -1 0.2 0.5 0.8 3",
-        "BYRANK KEY 0 1 10 100 1000000",
-        "BYREVRANK KEY 0 1 10 100 1000000",
-        "TRIMMED_MEAN KEY 0.1 0.6",
-        "MIN KEY",
-        "MAX KEY",
-    ]
-    .map(|question| format!("TDIGEST.{}", question.replace("KEY", key)))
-    .map(|command| connection.run(&command).to_string())
-    .into()
+    let questions = "QUANTILE KEY 0 0.01 0.1 0.25 0.5 0.75 0.9 0.99 0.999 1;CDF KEY 0 0.001 0.1 0.3 0.5 0.7 0.9 0.999 1 2;\
+        RANK KEY -1 0.2 0.5 0.8 3;REVRANK KEY -1 0.2 0.5 0.8 3;BYRANK KEY 0 1 10 100 1000000;\
+        BYREVRANK KEY 0 1 10 100 1000000;TRIMMED_MEAN KEY 0.1 0.6;MIN KEY;MAX KEY";
+    let commands = questions
+        .split(';')
+        .map(|each| format!("TDIGEST.{}", each.replace("KEY", key)));
+    commands
+        .map(|command| connection.run(&command).to_string())
+        .collect()
 }
 
 fn digest_value(connection: &mut Connection, key: &str) -> String {
@@ -68,8 +65,7 @@ fn reads_do_not_affect_later_state() {
         }
         dump(&mut connection, "read");
         let payload = connection.payload("saved");
-        let restored = connection.send(&[b"RESTORE", &b"saved"[..], b"0", &payload, b"REPLACE"]);
-        assert!(restored.is_ok());
+        assert!(connection.replace("saved", &payload).is_ok());
         if round % 20 == 0 {
             connection.ok("DEBUG RELOAD");
         }

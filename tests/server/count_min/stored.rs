@@ -13,7 +13,7 @@ fn restore(connection: &mut Connection, version: u16, numbers: &[u64], cells: &[
         payload.write_unsigned(number);
     }
     payload.write_bytes(cells);
-    connection.send(&[b"RESTORE", &b"k"[..], b"0", &payload.finish(), b"REPLACE"])
+    connection.replace("k", &payload.finish())
 }
 
 #[test]
@@ -33,9 +33,7 @@ fn payloads_of_every_version_load_and_invalid_ones_are_refused() {
         assert!(reply.is_ok(), "{numbers:?}: {reply}");
         connection.check("CMS.INFO k", format!("*[+width :3 +depth :2 {info}"));
         // Roughly writes version 0.
-        let Reply::Bulk(payload) = dump(&mut connection, "k") else {
-            panic!("DUMP");
-        };
+        let payload = connection.payload("k");
         let mut expected = Writer::new(type_id(b"CMSk-TYPE", 0)).finish();
         expected.truncate(10);
         assert_eq!(payload[..10], expected);
@@ -61,10 +59,8 @@ fn payloads_of_every_version_load_and_invalid_ones_are_refused() {
 
 #[test]
 fn only_changes_are_written_to_the_aof() {
-    let server = Options::new()
-        .arguments(&["--appendonly", "yes", "--appendfsync", "always"])
-        .start();
-    let mut connection = server.resp2();
+    let log = ["--appendonly", "yes", "--appendfsync", "always"];
+    let (server, mut connection) = Options::new().arguments(&log).start().connected();
     connection.ok("CMS.INITBYPROB k 0.01 0.01 CELL_SIZE 1");
     for command in [
         "CMS.INCRBY k a 0 b -1",
@@ -76,13 +72,9 @@ fn only_changes_are_written_to_the_aof() {
     ] {
         connection.call(command);
     }
-    assert_eq!(
-        logged_commands(&server),
-        [
-            "CMS.INITBYDIM k 200 7 CELL_SIZE 1",
-            "CMS.INCRBY k a 200 b 1",
-            "CMS.INCRBY k b 1 d 3",
-            "CMS.MERGE k 1 k WEIGHTS 0",
-        ]
-    );
+    let expected = "CMS.INITBYDIM k 200 7 CELL_SIZE 1\n\
+        CMS.INCRBY k a 200 b 1\n\
+        CMS.INCRBY k b 1 d 3\n\
+        CMS.MERGE k 1 k WEIGHTS 0";
+    assert_eq!(logged_commands(&server).join("\n"), expected);
 }

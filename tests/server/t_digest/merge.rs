@@ -59,7 +59,7 @@ fn a_replica_has_the_time_to_live_of_its_primary() {
     replica.replicate(&primary);
     let mut connection = primary.resp2();
     for command in commands {
-        assert!(!matches!(connection.call(command), Reply::Error(_)));
+        connection.run(command);
     }
     let kept = Reply::Integer(4_102_444_800_000);
     assert_eq!(connection.call("PEXPIRETIME a"), kept);
