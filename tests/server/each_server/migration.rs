@@ -6,7 +6,7 @@ pub mod files;
 pub mod primary;
 
 use crate::each_server::commands::recorded_commands;
-use crate::families::{Family, dump, one_per_family};
+use crate::families::{dump, one_per_family};
 use crate::golden_dumps::{Golden, Key, recorded_families};
 use crate::support::resp::{Connection, Protocol, Reply, Text};
 use crate::support::server::{Options, Server};
