@@ -1,9 +1,10 @@
 //! Bloom filters.
 
+use super::Refusal::{Command, Element};
 use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge, NumberSet,
-    RandomCommands, Refusal, UPDATE, Usage, equal, first_windowed, growth, numbers, setting,
-    windowed, write,
+    RandomCommands, UPDATE, Usage, equal, first_windowed, growth, numbers, setting, windowed,
+    write,
 };
 use crate::workload::{with_item, with_items, words};
 
@@ -89,12 +90,12 @@ pub const FAMILY: Family = Family {
         "BF.MERGE KEY 2 SOURCE SOURCE",
     ],
     growths: &[
-        growth(FIXED, "BF.ADD KEY ITEMS", 1, Refusal::Command),
-        growth(FIXED, "BF.MADD KEY ITEMS", 150, Refusal::Element),
-        growth(FIXED, "BF.ADDNX KEY ITEMS", 150, Refusal::Element),
-        growth(FIXED, "BF.INSERT KEY ITEMS ITEMS", 150, Refusal::Element),
+        growth(FIXED, "BF.ADD KEY ITEMS", 1, Command),
+        growth(FIXED, "BF.MADD KEY ITEMS", 150, Element),
+        growth(FIXED, "BF.ADDNX KEY ITEMS", 150, Element),
+        growth(FIXED, "BF.INSERT KEY ITEMS ITEMS", 150, Element),
         // Creates the key and makes it grow.
-        growth(&[], "BF.MADD KEY ITEMS", 20_000, Refusal::Element),
+        growth(&[], "BF.MADD KEY ITEMS", 20_000, Element),
     ],
     merge: Some(Merge {
         create: "BF.RESERVE KEY 0.01 100",
@@ -217,20 +218,15 @@ pub const WINDOW: Family = Family {
         "BF.INSERT KEY ERROR 0.002 NONSCALING WINDOW 315360000000 PANES 1 ITEMS a b",
     ],
     growths: &[
-        growth(FIXED_WINDOW, "BF.ADD KEY ITEMS", 1, Refusal::Command),
-        growth(FIXED_WINDOW, "BF.MADD KEY ITEMS", 150, Refusal::Element),
-        growth(FIXED_WINDOW, "BF.ADDNX KEY ITEMS", 150, Refusal::Element),
-        growth(
-            FIXED_WINDOW,
-            "BF.INSERT KEY ITEMS ITEMS",
-            150,
-            Refusal::Element,
-        ),
+        growth(FIXED_WINDOW, "BF.ADD KEY ITEMS", 1, Command),
+        growth(FIXED_WINDOW, "BF.MADD KEY ITEMS", 150, Element),
+        growth(FIXED_WINDOW, "BF.ADDNX KEY ITEMS", 150, Element),
+        growth(FIXED_WINDOW, "BF.INSERT KEY ITEMS ITEMS", 150, Element),
         growth(
             &[],
             "BF.INSERT KEY WINDOW 315360000000 PANES 4 ITEMS ITEMS",
             20_000,
-            Refusal::Element,
+            Element,
         ),
     ],
     merge: None,

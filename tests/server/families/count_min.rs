@@ -1,9 +1,9 @@
 //! Count-min sketches.
 
+use super::Refusal::Element;
 use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge, NumberSet,
-    RandomCommands, Refusal, UPDATE, Usage, equal, first_windowed, growth, windowed, with_command,
-    write,
+    RandomCommands, UPDATE, Usage, equal, first_windowed, growth, windowed, with_command, write,
 };
 use crate::workload::{with_items, words};
 
@@ -209,10 +209,10 @@ pub const WINDOW: Family = Family {
         window!("CMS.INITBYPROB KEY 0.01 0.01 CELL_SIZE 8"),
     ],
     growths: &[
-        growth(CREATE_WINDOW, "CMS.INCRBY KEY PAIRS", 1, Refusal::Element),
-        growth(CREATE_WINDOW, "CMS.INCRBY KEY PAIRS", 100, Refusal::Element),
-        growth(CREATE_WINDOW, LIMITED_GROWTH, 1, Refusal::Element),
-        growth(CREATE_WINDOW, LIMITED_GROWTH, 100, Refusal::Element),
+        growth(CREATE_WINDOW, "CMS.INCRBY KEY PAIRS", 1, Element),
+        growth(CREATE_WINDOW, "CMS.INCRBY KEY PAIRS", 100, Element),
+        growth(CREATE_WINDOW, LIMITED_GROWTH, 1, Element),
+        growth(CREATE_WINDOW, LIMITED_GROWTH, 100, Element),
     ],
     merge: Some(Merge {
         create: window!("CMS.INITBYDIM KEY 10 2"),

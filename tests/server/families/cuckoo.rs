@@ -1,9 +1,9 @@
 //! Cuckoo filters.
 
+use super::Refusal::{Command, MinusOne};
 use super::{
     ACCESS_UPDATE, Comparison, DELETE, Defrag, Family, Fill, INSERT, Memory, MemoryCase, NumberSet,
-    RandomCommands, Refusal, UPDATE, Usage, equal, growth, numbers, setting, windowed,
-    with_command, write,
+    RandomCommands, UPDATE, Usage, equal, growth, numbers, setting, windowed, with_command, write,
 };
 use crate::workload::{with_item, with_items, words};
 
@@ -84,16 +84,11 @@ pub const FAMILY: Family = Family {
         "CF.INSERTNX KEY ITEMS a b c",
     ],
     growths: &[
-        growth(CREATE, "CF.ADD KEY ITEMS", 1, Refusal::Command),
-        growth(CREATE, "CF.ADDNX KEY ITEMS", 1, Refusal::Command),
-        growth(CREATE, "CF.INSERT KEY ITEMS ITEMS", 300, Refusal::MinusOne),
-        growth(
-            CREATE,
-            "CF.INSERTNX KEY ITEMS ITEMS",
-            300,
-            Refusal::MinusOne,
-        ),
-        growth(&[], "CF.INSERT KEY ITEMS ITEMS", 20_000, Refusal::MinusOne),
+        growth(CREATE, "CF.ADD KEY ITEMS", 1, Command),
+        growth(CREATE, "CF.ADDNX KEY ITEMS", 1, Command),
+        growth(CREATE, "CF.INSERT KEY ITEMS ITEMS", 300, MinusOne),
+        growth(CREATE, "CF.INSERTNX KEY ITEMS ITEMS", 300, MinusOne),
+        growth(&[], "CF.INSERT KEY ITEMS ITEMS", 20_000, MinusOne),
     ],
     merge: None,
     stored_kinds: &["integer", "bytes"],
@@ -203,20 +198,10 @@ pub const WINDOW: Family = Family {
         "CF.INSERTNX KEY CAPACITY 5000 WINDOW 315360000000 ITEMS a a",
     ],
     growths: &[
-        growth(CREATE_WINDOW, "CF.ADD KEY ITEMS", 1, Refusal::Command),
-        growth(CREATE_WINDOW, "CF.ADDNX KEY ITEMS", 1, Refusal::Command),
-        growth(
-            CREATE_WINDOW,
-            "CF.INSERT KEY ITEMS ITEMS",
-            300,
-            Refusal::MinusOne,
-        ),
-        growth(
-            CREATE_WINDOW,
-            "CF.INSERTNX KEY ITEMS ITEMS",
-            300,
-            Refusal::MinusOne,
-        ),
+        growth(CREATE_WINDOW, "CF.ADD KEY ITEMS", 1, Command),
+        growth(CREATE_WINDOW, "CF.ADDNX KEY ITEMS", 1, Command),
+        growth(CREATE_WINDOW, "CF.INSERT KEY ITEMS ITEMS", 300, MinusOne),
+        growth(CREATE_WINDOW, "CF.INSERTNX KEY ITEMS ITEMS", 300, MinusOne),
     ],
     stored_kinds: &["integer", "double", "bytes"],
     has_no_chunks_when_empty: false,

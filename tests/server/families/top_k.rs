@@ -1,9 +1,10 @@
 //! Top-k sketches.
 
+use super::Refusal::Element;
 use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, Growth, INSERT, Memory, MemoryCase,
-    RandomCommands, Refusal, UPDATE, Usage, at_most, equal, first_windowed, growth, long_items,
-    memory_case, numbers, windowed, with_command, write,
+    RandomCommands, UPDATE, Usage, at_most, equal, first_windowed, growth, long_items, memory_case,
+    numbers, windowed, with_command, write,
 };
 use crate::workload::{with_items, words};
 
@@ -12,9 +13,9 @@ const CREATE: &[&str] = &["TOPK.RESERVE KEY 1000 10 5 0.9"];
 /// The growths of a key that this command creates.
 const fn growths(create: &'static [&'static str]) -> [Growth; 3] {
     [
-        growth(create, "TOPK.ADD KEY ITEMS", 1, Refusal::Element),
-        growth(create, "TOPK.ADD KEY ITEMS", 100, Refusal::Element),
-        growth(create, "TOPK.INCRBY KEY PAIRS", 10, Refusal::Element),
+        growth(create, "TOPK.ADD KEY ITEMS", 1, Element),
+        growth(create, "TOPK.ADD KEY ITEMS", 100, Element),
+        growth(create, "TOPK.INCRBY KEY PAIRS", 10, Element),
     ]
 }
 
@@ -208,11 +209,7 @@ fn memory_cases() -> Vec<MemoryCase> {
         for items in [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 100] {
             // The second time, the items are present and need no memory. A full list keeps a buffer for the next
             // item.
-            let usage = if items < k {
-                Usage::Equal
-            } else {
-                Usage::AtMost
-            };
+            let usage = [Usage::AtMost, Usage::Equal][usize::from(items < k)];
             let add = format!("TOPK.ADD KEY 0..{items}");
             cases.push(memory_case(usage, &[&create, &add, &add]));
             cases.push(memory_case(usage, &[&create, &format!("each:{add}")]));

@@ -1,8 +1,8 @@
 //! Bloom filters of the type of valkey-bloom. The option SEED creates them on every server, whatever its settings.
 
+use super::Refusal::{Command, Element};
 use super::{
-    Defrag, Family, Memory, MemoryCase, NumberSet, RandomCommands, Refusal, bloom, equal, growth,
-    numbers,
+    Defrag, Family, Memory, MemoryCase, NumberSet, RandomCommands, bloom, equal, growth, numbers,
 };
 use crate::support::resp::Connection;
 use crate::workload::{with_item, with_items, words};
@@ -68,16 +68,11 @@ pub const TYPE: Family = Family {
         "BF.INSERT KEY CAPACITY 5000 VALIDATESCALETO 20000 ITEMS a b",
     ],
     growths: &[
-        growth(FIXED, "BF.ADD KEY ITEMS", 1, Refusal::Command),
-        growth(FIXED, "BF.MADD KEY ITEMS", 150, Refusal::Element),
-        growth(FIXED, "BF.INSERT KEY ITEMS ITEMS", 150, Refusal::Element),
+        growth(FIXED, "BF.ADD KEY ITEMS", 1, Command),
+        growth(FIXED, "BF.MADD KEY ITEMS", 150, Element),
+        growth(FIXED, "BF.INSERT KEY ITEMS ITEMS", 150, Element),
         // Creates the key and makes it grow.
-        growth(
-            &[],
-            seeded!("KEY", " ITEMS ITEMS"),
-            20_000,
-            Refusal::Element,
-        ),
+        growth(&[], seeded!("KEY", " ITEMS ITEMS"), 20_000, Element),
     ],
     merge: None,
     recorded: None,
@@ -152,8 +147,7 @@ pub fn allow_huge_keys(connection: &mut Connection) {
 
 /// The payload of BF.LOAD for a key.
 pub fn load_payload(connection: &mut Connection, key: &str) -> Vec<u8> {
-    let reply = connection.send(&["DUMP", key]);
-    load_payload_of(reply.text().expect("a payload"))
+    load_payload_of(&connection.payload(key))
 }
 
 /// The payload of BF.LOAD for the payload of DUMP.
@@ -191,11 +185,8 @@ pub fn load_payload_of(dump: &[u8]) -> Vec<u8> {
         };
         payload.extend((blob.len() as u64).to_le_bytes());
         payload.extend(blob);
-        payload.extend(
-            [items, capacity]
-                .map(|number| number.to_le_bytes())
-                .concat(),
-        );
+        payload.extend(items.to_le_bytes());
+        payload.extend(capacity.to_le_bytes());
     }
     payload
 }
