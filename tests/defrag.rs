@@ -38,16 +38,16 @@ fn start() -> Server {
 /// Sets activedefrag to `yes` or `no`.
 fn set_defragmentation(server: &Server, to: &str) {
     let reply = server.call(&format!("CONFIG SET activedefrag {to}"));
+    let remedy = "run this test with `scripts/check-release.sh defrag`";
     assert!(
         reply.is_ok(),
-        "this server cannot defragment ({reply}): run this test with `scripts/check-release.sh defrag`"
+        "this server cannot defragment ({reply}): {remedy}"
     );
 }
 
 fn number(server: &Server, field: &str) -> f64 {
-    let text = server.info(field);
-    text.and_then(|text| text.parse().ok())
-        .unwrap_or_else(|| panic!("no number {field} in INFO"))
+    let number = server.info(field).and_then(|text| text.parse().ok());
+    number.unwrap_or_else(|| panic!("no number {field} in INFO"))
 }
 
 /// Ratio of the allocator's active to allocated memory; 1 means no fragmentation. The server updates it every 100 ms.
@@ -67,19 +67,15 @@ fn wait_for_fragmentation(server: &mut Server, min: f64) -> f64 {
     last
 }
 
-fn run(connection: &mut Connection, command: &str) {
-    connection.run(command);
-}
-
 /// Creates keys of a type and deletes three of every four.
 fn fragment(connection: &mut Connection, of: &Family) {
     for n in 0..KEYS {
         for command in (of.defrag.create)(&format!("key:{n}"), n) {
-            run(connection, &command);
+            connection.run(&command);
         }
     }
     for n in (0..KEYS).filter(|n| n % 4 != 0) {
-        run(connection, &format!("DEL key:{n}"));
+        connection.run(&format!("DEL key:{n}"));
     }
 }
 
@@ -112,9 +108,7 @@ impl Progress {
     /// defragments. Between two passes, it does not defragment for a moment.
     fn check(&mut self, server: &Server) {
         let now = Self::of(server);
-        let Reply::Integer(keys) = server.call("DBSIZE") else {
-            panic!("no number of keys")
-        };
+        let keys = server.call("DBSIZE").integer().expect("a number of keys");
         if now.hits != self.hits {
             *self = now;
         } else if number(server, "active_defrag_running") == 0.0 {
@@ -164,18 +158,12 @@ fn defragmentation_moves_keys_of_every_type_without_changing_them() {
         assert_eq!(requests[0], Reply::Integer(0), "{}", of.type_name);
         let hits = number(&server, "active_defrag_hits");
         let keys = number(&server, "active_defrag_key_hits");
-        println!(
-            "{}: fragmentation {fragmented} -> {defragmented}, {hits} blocks of {keys} keys moved",
-            of.type_name
-        );
-        assert!(
-            keys > f64::from(KEYS / 16),
-            "{}: {keys} keys moved",
-            of.type_name
-        );
+        let moved = format!("{}: {hits} blocks of {keys} keys moved", of.type_name);
+        println!("{moved}, fragmentation {fragmented} -> {defragmented}");
+        assert!(keys > f64::from(KEYS / 16), "{moved}");
         State::of(&mut connection).assert_same(&before, of.type_name);
         assert_eq!(server.call("INFO bf_stats"), stats);
-        assert!(connection.call("DEBUG RELOAD").is_ok());
+        connection.ok("DEBUG RELOAD");
         State::of(&mut connection).assert_same(&before, of.type_name);
 
         // Defragmentation while a client writes.
@@ -183,17 +171,14 @@ fn defragmentation_moves_keys_of_every_type_without_changing_them() {
         connection.call("FLUSHALL SYNC");
         fragment(&mut connection, of);
         replica.replicate(&server);
-        assert!(server.call("CONFIG RESETSTAT").is_ok());
+        server.ok("CONFIG RESETSTAT");
         set_defragmentation(&server, "yes");
         let mut progress = Progress::of(&server);
         let mut written = 0;
         while written < 20_000 || number(&server, "active_defrag_hits") == 0.0 {
             for _ in 0..500 {
                 let n = written * 4 % KEYS;
-                run(
-                    &mut connection,
-                    &(of.defrag.write)(&format!("key:{n}"), written),
-                );
+                connection.run(&(of.defrag.write)(&format!("key:{n}"), written));
                 written += 1;
             }
             if written >= 20_000 {
@@ -212,19 +197,16 @@ fn defragmentation_moves_keys_of_every_type_without_changing_them() {
 #[test]
 fn filters_of_valkey_bloom_are_moved_only_if_the_setting_allows_it() {
     let (mut server, mut connection) = start().connected();
-    run(&mut connection, "CONFIG SET bf.bloom-defrag-enabled no");
+    connection.run("CONFIG SET bf.bloom-defrag-enabled no");
     fragment(&mut connection, &valkey_bloom::TYPE);
     let fragmented = wait_for_fragmentation(&mut server, 1.3);
     set_defragmentation(&server, "yes");
-    server.wait_until("two passes over the keys", |server| {
-        visited_keys(server) > f64::from(2 * KEYS / 4)
-    });
+    let are_visited = |server: &mut Server| visited_keys(server) > f64::from(2 * KEYS / 4);
+    server.wait_until("two passes over the keys", are_visited);
     let remaining = fragmentation(&server);
-    assert!(
-        remaining - 1.0 > (fragmented - 1.0) / 2.0,
-        "{fragmented} -> {remaining}"
-    );
-    run(&mut connection, "CONFIG SET bf.bloom-defrag-enabled yes");
+    let is_left = remaining - 1.0 > (fragmented - 1.0) / 2.0;
+    assert!(is_left, "{fragmented} -> {remaining}");
+    connection.run("CONFIG SET bf.bloom-defrag-enabled yes");
     wait_for_defragmentation(&server, fragmented);
 }
 
@@ -238,38 +220,26 @@ fn defragmentation_moves_large_keys_in_steps() {
     let mut connection = server.resp2();
     // Interleaved additions to six keys of each type: deleting five of them leaves sparse slabs.
     for key in 0..6 {
-        run(
-            &mut connection,
-            &format!("TOPK.RESERVE top:{key} {ITEMS} 300000 4 0.9"),
-        );
-        run(
-            &mut connection,
-            &format!("BF.RESERVE chain:{key} 0.01 100 EXPANSION 1"),
-        );
+        connection.run(&format!("TOPK.RESERVE top:{key} {ITEMS} 300000 4 0.9"));
+        connection.run(&format!("BF.RESERVE chain:{key} 0.01 100 EXPANSION 1"));
     }
     for first in (0..ITEMS).step_by(20) {
         for key in 0..6 {
-            run(
-                &mut connection,
-                &format!("TOPK.ADD top:{key} {}", long_items(first, 20)),
-            );
+            connection.run(&format!("TOPK.ADD top:{key} {}", long_items(first, 20)));
             if first < 60_000 {
-                run(
-                    &mut connection,
-                    &format!("BF.MADD chain:{key} {}", numbers(first, 20)),
-                );
+                connection.run(&format!("BF.MADD chain:{key} {}", numbers(first, 20)));
             }
         }
     }
     for key in 1..6 {
-        run(&mut connection, &format!("DEL top:{key} chain:{key}"));
+        connection.run(&format!("DEL top:{key} chain:{key}"));
     }
     let before = State::of(&mut connection);
     replica.replicate(&server);
     let fragmented = wait_for_fragmentation(&mut server, 1.2);
     // Small steps: 1 to 2 % of CPU time.
     for setting in ["active-defrag-cycle-min 1", "active-defrag-cycle-max 2"] {
-        assert!(connection.call(&format!("CONFIG SET {setting}")).is_ok());
+        connection.ok(&format!("CONFIG SET {setting}"));
     }
     set_defragmentation(&server, "yes");
     let mut seen = Vec::new();
@@ -282,23 +252,18 @@ fn defragmentation_moves_large_keys_in_steps() {
     });
     State::of(&mut connection).assert_same(&before, "between steps");
     for n in 0..500 {
-        run(
-            &mut connection,
-            &format!("TOPK.ADD top:0 {}", long_items(ITEMS + n * 10, 10)),
-        );
-        run(
-            &mut connection,
-            &format!("BF.MADD chain:0 {}", numbers(ITEMS + n * 10, 10)),
-        );
+        connection.run(&format!(
+            "TOPK.ADD top:0 {}",
+            long_items(ITEMS + n * 10, 10)
+        ));
+        connection.run(&format!("BF.MADD chain:0 {}", numbers(ITEMS + n * 10, 10)));
     }
     for setting in ["active-defrag-cycle-max 80", "active-defrag-cycle-min 60"] {
-        assert!(connection.call(&format!("CONFIG SET {setting}")).is_ok());
+        connection.ok(&format!("CONFIG SET {setting}"));
     }
     let defragmented = wait_for_defragmentation(&server, fragmented);
-    println!(
-        "large keys: fragmentation {fragmented} -> {defragmented}, {} blocks moved",
-        number(&server, "active_defrag_hits")
-    );
+    let hits = number(&server, "active_defrag_hits");
+    println!("large keys: fragmentation {fragmented} -> {defragmented}, {hits} blocks moved");
     server.wait_for_replica(&replica);
     let wanted = State::of(&mut connection);
     assert_ne!(wanted, before);
@@ -309,12 +274,9 @@ fn defragmentation_moves_large_keys_in_steps() {
 #[test]
 fn large_keys_keep_their_huge_pages() {
     let (mut server, mut connection) = start().connected();
-    run(&mut connection, "BF.RESERVE large 0.001 20000000");
+    connection.run("BF.RESERVE large 0.001 20000000");
     for first in (0..20_000).step_by(100) {
-        run(
-            &mut connection,
-            &format!("BF.MADD large {}", numbers(first, 100)),
-        );
+        connection.run(&format!("BF.MADD large {}", numbers(first, 100)));
     }
     fragment(&mut connection, &FAMILIES[0]);
     let before = State::of(&mut connection);
@@ -329,6 +291,6 @@ fn large_keys_keep_their_huge_pages() {
     wait_for_defragmentation(&server, fragmented);
     assert!(huge(&server) >= bytes);
     State::of(&mut connection).assert_same(&before, "large");
-    run(&mut connection, "DEL large");
+    connection.run("DEL large");
     server.wait_until("the freed array", |server| huge(server) == 0);
 }

@@ -64,10 +64,8 @@ impl Page {
         let level = heading.split(' ').next()?.len();
         let start = self.text.find(&format!("\n{heading}\n"))? + heading.len() + 2;
         let rest = &self.text[start..];
-        let end = (1..=level)
-            .filter_map(|level| rest.find(&format!("\n{} ", "#".repeat(level))))
-            .min();
-        Some(&rest[..end.unwrap_or(rest.len())])
+        let ends = (1..=level).filter_map(|level| rest.find(&format!("\n{} ", "#".repeat(level))));
+        Some(&rest[..ends.min().unwrap_or(rest.len())])
     }
 
     /// The lines where a numbered list continues after text that ends it: the site would number the rest from 1. A paragraph or block
@@ -100,9 +98,8 @@ impl Page {
         let lines = self.text.lines().filter(|line| line.starts_with('#'));
         lines.map(|line| {
             let title = line.trim_start_matches('#').trim().to_lowercase();
-            let kept = title
-                .chars()
-                .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+            let is_kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
+            let kept = title.chars().filter(is_kept);
             kept.map(|c| if c == ' ' { '-' } else { c }).collect()
         })
     }
@@ -110,9 +107,8 @@ impl Page {
     /// Targets of links within the repository.
     pub fn links(&self) -> impl Iterator<Item = &str> {
         let targets = self.text.split("](").skip(1);
-        targets
-            .filter_map(|rest| rest.split(')').next())
-            .filter(|target| !target.contains("://") && !target.contains(' '))
+        let targets = targets.filter_map(|rest| rest.split(')').next());
+        targets.filter(|target| !target.contains("://") && !target.contains(' '))
     }
 }
 

@@ -45,106 +45,62 @@ fn exponential(random: &mut Random) -> f64 {
     -100.0 * (1.0 - random.fraction()).ln()
 }
 
+const fn load(
+    name: &'static str,
+    max_error: f64,
+    redisbloom: f64,
+    samples: fn(&mut Random) -> Vec<f64>,
+) -> Load {
+    Load {
+        name,
+        samples,
+        max_error,
+        redisbloom,
+    }
+}
+
 pub const LOADS: [Load; 14] = [
-    Load {
-        name: "one value",
-        samples: |random| whole(random, 1.0),
-        max_error: 0.0,
-        redisbloom: 0.0,
-    },
-    Load {
-        name: "0 or 1000",
-        samples: |random| drawn(random, |random| 1000.0 * (2.0 * random.fraction()).floor()),
-        max_error: 0.0,
-        redisbloom: 0.15,
-    },
-    Load {
-        name: "status codes: 80 %, 15 %, 5 %",
-        samples: |random| weighted(random, [0.8, 0.15, 0.05].into_iter()),
-        max_error: 0.0,
-        redisbloom: 0.071,
-    },
-    Load {
-        name: "ratings from 0 to 4",
-        samples: |random| weighted(random, [0.05, 0.05, 0.1, 0.3, 0.5].into_iter()),
-        max_error: 0.0,
-        redisbloom: 0.15,
-    },
-    Load {
-        name: "1 to 20",
-        samples: |random| whole(random, 20.0),
-        max_error: 0.0,
-        redisbloom: 0.036,
-    },
-    Load {
-        name: "1 to 90",
-        samples: |random| whole(random, 90.0),
-        max_error: 0.0,
-        redisbloom: 0.011,
-    },
-    Load {
-        name: "1 to 100",
-        samples: |random| whole(random, 100.0),
-        max_error: 0.0,
-        redisbloom: 0.0097,
-    },
-    Load {
-        name: "Zipf of 60 values",
-        samples: |random| weighted(random, (1..=60).map(|rank| 1.0 / f64::from(rank))),
-        max_error: 0.0,
-        redisbloom: 0.062,
-    },
-    Load {
-        name: "1 to 300",
-        samples: |random| whole(random, 300.0),
-        max_error: 0.008,
-        redisbloom: 0.0067,
-    },
-    Load {
-        name: "whole milliseconds, log-normal",
-        samples: |random| drawn(random, |random| (3.5 + 0.8 * random.normal()).exp().round()),
-        max_error: 0.008,
-        redisbloom: 0.015,
-    },
-    Load {
-        name: "85 % zeros, the others exponential",
-        samples: |random| {
-            drawn(random, |random| match random.fraction() < 0.85 {
-                true => 0.0,
-                false => exponential(random),
-            })
-        },
-        max_error: 0.01,
-        redisbloom: 0.14,
-    },
-    Load {
-        name: "half 2.5, half normal",
-        samples: |random| {
-            drawn(random, |random| match random.fraction() < 0.5 {
-                true => 2.5,
-                false => 2.5 + random.normal(),
-            })
-        },
-        max_error: 0.012,
-        redisbloom: 0.21,
-    },
-    Load {
-        name: "prices: 70 % end with .99",
-        samples: |random| {
-            drawn(random, |random| match random.fraction() < 0.7 {
-                true => (40.0 * random.fraction()).ceil() - 0.01,
-                false => 40.0 * random.fraction(),
-            })
-        },
-        max_error: 0.008,
-        redisbloom: 0.013,
-    },
-    Load {
-        name: "Zipf of 2,000 values",
-        samples: |random| weighted(random, (1..=2000).map(|rank| 1.0 / f64::from(rank))),
-        max_error: 0.02,
-        redisbloom: 0.039,
-    },
+    load("one value", 0.0, 0.0, |random| whole(random, 1.0)),
+    load("0 or 1000", 0.0, 0.15, |random| {
+        drawn(random, |random| 1000.0 * (2.0 * random.fraction()).floor())
+    }),
+    load("status codes: 80 %, 15 %, 5 %", 0.0, 0.071, |random| {
+        weighted(random, [0.8, 0.15, 0.05].into_iter())
+    }),
+    load("ratings from 0 to 4", 0.0, 0.15, |random| {
+        weighted(random, [0.05, 0.05, 0.1, 0.3, 0.5].into_iter())
+    }),
+    load("1 to 20", 0.0, 0.036, |random| whole(random, 20.0)),
+    load("1 to 90", 0.0, 0.011, |random| whole(random, 90.0)),
+    load("1 to 100", 0.0, 0.0097, |random| whole(random, 100.0)),
+    load("Zipf of 60 values", 0.0, 0.062, |random| {
+        weighted(random, (1..=60).map(|rank| 1.0 / f64::from(rank)))
+    }),
+    load("1 to 300", 0.008, 0.0067, |random| whole(random, 300.0)),
+    load("whole milliseconds, log-normal", 0.008, 0.015, |random| {
+        drawn(random, |random| (3.5 + 0.8 * random.normal()).exp().round())
+    }),
+    load("85 % zeros, the others exponential", 0.01, 0.14, |random| {
+        drawn(random, |random| match random.fraction() < 0.85 {
+            true => 0.0,
+            false => exponential(random),
+        })
+    }),
+    load("half 2.5, half normal", 0.012, 0.21, |random| {
+        drawn(random, |random| match random.fraction() < 0.5 {
+            true => 2.5,
+            false => 2.5 + random.normal(),
+        })
+    }),
+    load("prices: 70 % end with .99", 0.008, 0.013, |random| {
+        drawn(random, |random| match random.fraction() < 0.7 {
+            true => (40.0 * random.fraction()).ceil() - 0.01,
+            false => 40.0 * random.fraction(),
+        })
+    }),
+    load("Zipf of 2,000 values", 0.02, 0.039, |random| {
+        weighted(random, (1..=2000).map(|rank| 1.0 / f64::from(rank)))
+    }),
 ];
 
 /// The shares of the samples that are below a value, and up to it.

@@ -173,9 +173,8 @@ pub struct Reals {
 impl Reals {
     pub fn samples(&self, count: usize, seed: u64) -> Vec<f64> {
         let mut random = Random(seed);
-        (0..count)
-            .map(|number| (self.sample)(&mut random, number, count))
-            .collect()
+        let sample = |number| (self.sample)(&mut random, number, count);
+        (0..count).map(sample).collect()
     }
 }
 
