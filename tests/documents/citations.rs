@@ -6,27 +6,8 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 /// The sources whose comments are checked, as patterns of git.
-const SOURCES: [&str; 19] = [
-    "*.rs",
-    "*.sh",
-    "*.py",
-    "*.pyi",
-    "*.c",
-    "*.mjs",
-    "*.js",
-    "*.go",
-    "*.toml",
-    "*.yml",
-    "*.yaml",
-    "*.conf",
-    "*Dockerfile",
-    ".dockerignore",
-    "Makefile",
-    ".ci/run",
-    "scripts/copy-sketches",
-    "packaging/monitoring/bf-exporter",
-    "*.service",
-];
+const SOURCES: &str = "*.rs *.sh *.py *.pyi *.c *.mjs *.js *.go *.toml *.yml *.yaml *.conf *Dockerfile .dockerignore Makefile \
+    .ci/run scripts/copy-sketches packaging/monitoring/bf-exporter *.service";
 
 /// The comment in a line of source code.
 fn comment(line: &str) -> Option<&str> {
@@ -95,9 +76,7 @@ fn citations<'a>(text: &'a str, roots: &BTreeSet<String>) -> Vec<(String, &'a st
         }
         let name = word.split([':', '#']).next().unwrap_or_default();
         let name = name.trim_end_matches(['.', '!', '?', '…']);
-        let is_file = [".md", ".rs"]
-            .iter()
-            .any(|end| name.len() > end.len() && name.ends_with(end));
+        let is_file = name.len() > 3 && (name.ends_with(".md") || name.ends_with(".rs"));
         let root = name.split_once('/').map(|(root, _)| root);
         if is_file || root.is_some_and(|root| roots.contains(root)) {
             let names = expand(name).into_iter();
@@ -153,17 +132,10 @@ impl Repository {
             paths.extend(file.ancestors().map(Path::to_owned));
         }
         let folders = files.iter().filter(|file| file.components().count() > 1);
-        let roots = folders.map(|file| {
-            file.iter()
-                .next()
-                .expect("a name")
-                .to_string_lossy()
-                .into_owned()
-        });
-        Self {
-            paths,
-            roots: roots.collect(),
-        }
+        let roots = folders.filter_map(|file| file.iter().next());
+        let roots = roots.map(|root| root.to_string_lossy().into_owned());
+        let roots = roots.collect();
+        Self { paths, roots }
     }
 
     /// The file or folder that a name stands for in a file: below the root, or below a folder that contains the file. A file of Rust may be
@@ -197,11 +169,9 @@ impl Repository {
         }
         let patterns: Vec<_> = parts.iter().map(|part| pattern(part)).collect();
         let fits_all = |path: &&PathBuf| {
+            let mut pairs = path.iter().zip(&patterns);
             path.components().count() == patterns.len()
-                && path
-                    .iter()
-                    .zip(&patterns)
-                    .all(|(name, pattern)| fits(pattern, &name.to_string_lossy()))
+                && pairs.all(|(name, pattern)| fits(pattern, &name.to_string_lossy()))
         };
         self.paths.iter().find(fits_all).map(PathBuf::as_path)
     }
@@ -236,21 +206,14 @@ const RECORD: &str = ".ci/release";
 
 /// Whether git ignores the path, as those that commands create.
 fn is_ignored(path: &str) -> bool {
-    let ignored = Command::new("git")
-        .args(["check-ignore", "--quiet", path])
-        .status();
+    let arguments = ["check-ignore", "--quiet", path];
+    let ignored = Command::new("git").args(arguments).status();
     ignored.expect("git").success()
 }
 
 /// The files of the repository that fit one of these patterns of git.
 pub(crate) fn listed(patterns: &[&str]) -> Vec<PathBuf> {
-    let arguments = [
-        "ls-files",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-        "--",
-    ];
+    let arguments = "ls-files --cached --others --exclude-standard --".split(' ');
     let listed = Command::new("git").args(arguments).args(patterns).output();
     let listed = listed.expect("git");
     let error = String::from_utf8_lossy(&listed.stderr);
@@ -269,7 +232,7 @@ fn cited_paths_and_headings_exist() {
         cited += citations(text, &repository.roots).len();
         missing.extend(repository.missing(path, text));
     };
-    for path in listed(&SOURCES) {
+    for path in listed(&SOURCES.split(' ').collect::<Vec<_>>()) {
         let text = std::fs::read_to_string(&path).expect("a source");
         check(&path, &comments(&text));
     }
@@ -301,21 +264,9 @@ fn missing_paths_and_headings_are_found() {
     let expected = names.map(|name| format!("src/lib.rs: {name}"));
     let text = names.join(" and\n");
     let is_same = |text: &str| repository.missing(path, &comments(text)) == expected;
-    for start in [
-        "// ",
-        "    /// ",
-        "//! ",
-        "# ",
-        "x = 1 # ",
-        "let x = 1; // ",
-    ] {
-        assert!(
-            is_same(&format!(
-                "{start}{}",
-                text.replace('\n', &format!("\n{start}"))
-            )),
-            "{start}"
-        );
+    for start in "// |    /// |//! |# |x = 1 # |let x = 1; // ".split('|') {
+        let commented = text.replace('\n', &format!("\n{start}"));
+        assert!(is_same(&format!("{start}{commented}")), "{start}");
     }
     assert!(is_same(&format!("\"\"\"{text}.\"\"\"\nx = 1")));
     assert_eq!(repository.missing(path, &text), expected);
