@@ -28,7 +28,7 @@ fn make(connection: &mut Connection, family: &Family, is_full: bool) -> u64 {
     let Some((reserve, chunks)) = family.reserve_huge else {
         run_on(connection, "large", family.build_large);
         let usage = connection.call("MEMORY USAGE large").integer();
-        return usage.expect("a number").unsigned_abs();
+        return u64::try_from(usage.expect("a number")).expect("a size");
     };
     run_on(connection, "large", &[reserve]);
     let data = vec![0; CHUNK];

@@ -77,8 +77,8 @@ fn write_all(connection: &mut Connection, families: &[&Family]) {
                 connection.call(&growth.with_items(items).replace("KEY", &name));
             }
         }
-        let payload = connection.payload(&key("large"));
-        let reply = connection.restore(&key("restored"), &payload);
+        let payload = connection.payload(key("large"));
+        let reply = connection.restore(key("restored"), &payload);
         assert!(reply.is_ok(), "{}: {reply}", family.name);
         for (iterator, chunk) in family.chunks(connection, &key("large")) {
             let reply = family.load(connection, &key("loaded"), iterator, &chunk);
@@ -205,7 +205,8 @@ fn accept_in_every_way(server: &mut Server, replica: &mut Server) {
         let restore = [&b"RESTORE"[..], b"other", b"0", &payload];
         let copy = [&b"COPY"[..], key, b"other"];
         for way in [&restore[..], &copy] {
-            connection.send_run(way);
+            let reply = connection.send(way);
+            assert!(!reply.is_error(), "{}: {reply}", key.escape_ascii());
             let found = digest(&mut connection, b"other");
             assert_eq!(found, wanted, "{}", key.escape_ascii());
             connection.call("DEL other");

@@ -65,7 +65,8 @@ pub fn run(
         });
         drop(connection);
     } else {
-        connection.send_ok(&words);
+        let reply = connection.send(&words);
+        assert!(reply.is_ok(), "{kind}: {reply}");
         if kind == "auth" {
             connection.check("AUTH nobody x", "-...");
         }

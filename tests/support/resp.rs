@@ -331,7 +331,8 @@ impl Connection {
     pub fn keys(&mut self) -> Vec<Vec<u8>> {
         let reply = self.call("KEYS *");
         let names = reply.items().expect("the keys").iter();
-        names.filter_map(Reply::text).map(<[u8]>::to_vec).collect()
+        let names = names.map(|name| name.text().expect("a name"));
+        names.map(<[u8]>::to_vec).collect()
     }
 
     /// The keyspace events until that of the key `end`, as `KEY NAME`. The connection is subscribed to those of all keys.
@@ -426,9 +427,9 @@ impl Connection {
     }
 }
 
-/// The name and the first argument of a command, for messages.
+/// The name and the first two arguments of a command, for messages.
 fn start_of(arguments: &[impl AsRef<[u8]>]) -> String {
-    let start: Vec<&[u8]> = arguments.iter().take(2).map(AsRef::as_ref).collect();
+    let start: Vec<&[u8]> = arguments.iter().take(3).map(AsRef::as_ref).collect();
     Text(&start.join(&b' ')).to_string()
 }
 

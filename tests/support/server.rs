@@ -509,7 +509,7 @@ impl Server {
 
     /// Runs BGSAVE and waits until it ends. Returns whether it succeeded.
     pub fn save_in_background(&mut self) -> bool {
-        self.run("BGSAVE");
+        self.check("BGSAVE", "+...");
         self.wait_until("BGSAVE to end", |server| {
             server.info_number("rdb_bgsave_in_progress") == 0
         });

@@ -133,9 +133,9 @@ fn assert_that_settings_survive(way: Way) {
         for value in values {
             let mut connection = server.resp2();
             for setting in loaded.settings() {
-                let name = loaded.name(&server, setting);
-                let reply = connection.send(&["CONFIG", "SET", &name, value(setting)]);
-                assert!(reply.is_ok(), "{way:?} {name}: {reply}");
+                let (name, value) = (loaded.name(&server, setting), value(setting));
+                let reply = connection.send(&["CONFIG", "SET", &name, value]);
+                assert!(reply.is_ok(), "{way:?} {name} {value}: {reply}");
             }
             // The first restart reads what the server added to the file, the second what it replaced.
             for _ in 0..2 {

@@ -24,7 +24,7 @@ fn module_loadex_sets_every_setting() {
         let name = server.setting(setting.name);
         let shown = connection.send(&["CONFIG", "GET", &name]).to_string();
         assert_eq!(shown, format!("*[${name} ${}]", setting.other));
-        connection.send_ok(&["CONFIG", "SET", &name, setting.default]);
+        connection.ok(&format!("CONFIG SET {name} {}", setting.default));
     }
     build_all(&mut connection);
 }

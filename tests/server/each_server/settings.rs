@@ -19,10 +19,10 @@ pub fn settings() -> impl Iterator<Item = &'static Setting> {
 
 fn get(connection: &mut Connection, name: &str) -> String {
     let reply = connection.send(&["CONFIG", "GET", name]);
-    reply
-        .field(name)
-        .unwrap_or_else(|| panic!("{name}: {reply}"))
-        .string()
+    match reply.items() {
+        Some([_, value]) => value.string(),
+        _ => panic!("{name}: {reply}"),
+    }
 }
 
 /// The server has no other settings of the module.
@@ -109,7 +109,7 @@ fn changed_settings_do_not_affect_existing_keys() {
     // `bf-replies` changes the form of BF.INFO.
     let settings = settings().filter(|setting| setting.name != "bf-replies");
     for Setting { name, other, .. } in settings {
-        connection.send_ok(&["CONFIG", "SET", &server.setting(name), other]);
+        server.set(name, other);
         assert_eq!(look(&mut connection), before, "{name}");
     }
     // They also grow with the factors of their creation: two, and one.

@@ -21,7 +21,9 @@ fn send(connection: &mut Connection, key: &[u8], command: &str) -> Reply {
         "KEY" => key,
         word => word.as_bytes(),
     });
-    connection.send_run(&words.collect::<Vec<_>>())
+    let reply = connection.send(&words.collect::<Vec<_>>());
+    assert!(!reply.is_error(), "{command}: {reply}");
+    reply
 }
 
 /// The lines of the log with one of these texts.
@@ -94,7 +96,11 @@ fn sub_filters(connection: &mut Connection, key: &[u8]) -> i64 {
         "+MBbloomCF" | "+cf-window" => {
             send(connection, key, "CF.INFO KEY").number("Number of filters")
         }
-        _ => send(connection, key, "BF.INFO KEY FILTERS").integers()[0],
+        _ => {
+            let reply = send(connection, key, "BF.INFO KEY FILTERS");
+            let number = reply.items().and_then(|items| items[0].integer());
+            number.expect("a number")
+        }
     }
 }
 

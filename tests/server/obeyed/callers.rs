@@ -4,7 +4,7 @@
 use crate::families::{FAMILIES, Family, on_key};
 use crate::support::c_modules;
 use crate::support::contexts;
-use crate::support::resp::Reply;
+use crate::support::resp::{Connection, Reply};
 use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 
@@ -31,6 +31,11 @@ fn options() -> Options {
         .arguments(&["--loadmodule", c_modules::handler()])
 }
 
+fn send(connection: &mut Connection, arguments: &[&str]) {
+    let reply = connection.send(arguments);
+    assert!(!reply.is_error(), "{arguments:?}: {reply}");
+}
+
 /// Makes the replica run a command in a context. The primary does not run it.
 fn run(primary: &mut Server, replica: &Server, context: &str, command: &str) {
     let words: Vec<_> = command.split(' ').collect();
@@ -39,7 +44,8 @@ fn run(primary: &mut Server, replica: &Server, context: &str, command: &str) {
     let function = ["FCALL", "run", "0"];
     let mut connection = primary.resp2();
     let mut replicate = |caller: &[&str], command: &[&str]| {
-        connection.send_run(&[&["HANDLER.REPLICATE"], caller, command].concat());
+        let arguments = [&["HANDLER.REPLICATE"], caller, command].concat();
+        send(&mut connection, &arguments);
     };
     match context {
         "script" => replicate(&script, &words),
@@ -48,7 +54,8 @@ fn run(primary: &mut Server, replica: &Server, context: &str, command: &str) {
         "HANDLER.CALL ! in a function" => replicate(&function, &in_call),
         "transaction" => {
             connection.run("MULTI");
-            connection.send_run(&[&["HANDLER.REPLICATE"][..], &in_call].concat());
+            let queued = [&["HANDLER.REPLICATE"][..], &in_call].concat();
+            send(&mut connection, &queued);
             connection.run("SET x 1");
             connection.run("EXEC");
         }
@@ -175,12 +182,14 @@ fn commands_in_every_context_after_every_other_are_obeyed_on_a_replica() {
                 let words: Vec<_> = command.split(' ').collect();
                 let replicate = ["HANDLER.REPLICATE", "CONTEXTS.RUN"];
                 let context = [contexts::KEY, second, ""];
-                connection.send_run(&[&replicate[..], &context, &words].concat());
+                let arguments = [&replicate[..], &context, &words].concat();
+                send(&mut connection, &arguments);
                 let reply = contexts::wait_for_reply(&mut replica, &at);
                 let is_obeyed = !reply.starts_with('-') && reply != "refused";
                 assert!(is_obeyed, "{at}: {reply}");
                 assert_eq!(newest_pane(&replica, family.name), pane, "{at}");
-                replica.check(&format!("EXISTS {key}"), ":1");
+                let exists = replica.call(&format!("EXISTS {key}"));
+                assert_eq!(exists, Reply::Integer(1), "{at}");
             }
         }
     }

@@ -54,7 +54,8 @@ fn annotated_dumps_are_those_of_the_server() {
         let payload = connection.payload(key);
         let annotated: Vec<_> = dump.lines().flat_map(bytes_of).collect();
         assert_eq!(annotated, payload[..payload.len() - FOOTER_BYTES], "{key}");
-        let name = connection.call(&format!("TYPE {key}")).string();
+        let name = connection.call(&format!("TYPE {key}")).to_string();
+        let name = name.trim_start_matches('+').to_owned();
         // The annotation and the heading of the section name the type and its encoding version.
         let version = payload[TYPE_ID_END - 1] & 63;
         assert!(dump.contains(&format!("type ID: {name}, version {version}\n")));

@@ -216,7 +216,7 @@ impl Keys<'_> {
     /// The memory of a key; 0 if it does not exist.
     fn bytes(&mut self, key: &str) -> u64 {
         let bytes = self.connection.send(&["MEMORY", "USAGE", key]).integer();
-        bytes.map_or(0, i64::unsigned_abs)
+        bytes.map_or(0, |bytes| u64::try_from(bytes).expect("a number"))
     }
 
     /// The number of sub-filters of a key. 0 for other types.
@@ -226,7 +226,7 @@ impl Keys<'_> {
         }
         let info = self.connection.send(&[&self.family.command("INFO"), key]);
         let number = info.field("Number of filters").and_then(Reply::integer);
-        number.map_or(0, i64::unsigned_abs)
+        number.map_or(0, |number| u64::try_from(number).expect("a number"))
     }
 
     fn describe(&self, state: &State, origin: Origin) -> String {

@@ -194,9 +194,10 @@ fn items_are_not_options() {
         let server = start();
         server.set("bf-replies", dialect);
         let mut connection = server.resp2();
-        let insert = "BF.INSERT one ITEMS SEED WINDOW TIGHTENING";
-        connection.check(insert, "*[:1 :1 :1]");
-        connection.check("TYPE one", "+MBbloom--");
+        let reply = connection.call("BF.INSERT one ITEMS SEED WINDOW TIGHTENING");
+        assert_eq!(reply.to_string(), "*[:1 :1 :1]", "{dialect}");
+        let kind = connection.call("TYPE one").to_string();
+        assert_eq!(kind, "+MBbloom--", "{dialect}");
     }
     let server = start();
     server.set("bf-replies", "valkey-bloom");

@@ -15,7 +15,7 @@ fn limit(connection: &mut Connection, bytes: u64) {
 
 fn size(connection: &mut Connection, key: &str) -> u64 {
     let size = connection.send(&["BF.INFO", key, "SIZE"]).integer();
-    size.expect("a size").unsigned_abs()
+    size.and_then(|size| size.try_into().ok()).expect("a size")
 }
 
 /// The header of a key in the form of chunks.

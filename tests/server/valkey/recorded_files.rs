@@ -80,7 +80,7 @@ pub fn assert_recorded(server: &Server, db: u8, size: Option<&str>) {
     for protocol in Protocol::BOTH {
         let mut connection = server.connect(protocol);
         select(&mut connection, db.into());
-        connection.check("DBSIZE", ":31");
+        assert_eq!(connection.call("DBSIZE").to_string(), ":31", "{db}");
         for key in keys() {
             key.assert_dump(&mut connection);
             key.assert_reads(&mut connection, protocol, size);

@@ -122,7 +122,8 @@ fn reads_count_exactly_the_live_panes() {
                     "TOPK.ADD topk N",
                     "TDIGEST.ADD digest N",
                 ] {
-                    connection.run(&command.replace(" N", &format!(" {item}")));
+                    let reply = connection.call(&command.replace(" N", &format!(" {item}")));
+                    assert!(!reply.is_error(), "{when}: {reply}");
                 }
                 check(&mut connection, &events.live(now, newest, panes), &when);
             }

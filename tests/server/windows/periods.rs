@@ -61,6 +61,13 @@ fn cases() -> impl Iterator<Item = (&'static Sketch, &'static str)> {
     sketches().flat_map(|sketch| WINDOWS.map(|window| (sketch, window)))
 }
 
+/// The elements of an array of integers.
+fn integers(reply: &Reply) -> Vec<i64> {
+    let items = reply.items().unwrap_or_else(|| panic!("{reply}")).iter();
+    let integers = items.map(|item| item.integer().expect("an integer"));
+    integers.collect()
+}
+
 /// The elements of a row: start, milliseconds covered, reply.
 fn rows(series: &Reply) -> Vec<(u64, u64, &Reply)> {
     let rows = series.items().unwrap_or_else(|| panic!("{series}"));
@@ -170,7 +177,7 @@ fn rows_are_the_periods_of_their_panes() {
         for (sketch, window) in cases() {
             let now = fill(&server, &mut connection, sketch, window, |_, _| ());
             let shown = connection.call("SKETCH.WINDOW k");
-            let starts = shown.field("pane starts").expect("starts").integers();
+            let starts = integers(shown.field("pane starts").expect("starts"));
             let starts: Vec<_> = starts.into_iter().map(i64::cast_unsigned).collect();
             let length = shown.number("pane length").cast_unsigned();
             let newest_end = starts.last().expect("a pane") + length;
@@ -214,7 +221,7 @@ fn rows_of_counts_add_up_to_the_whole_window() {
             let series = connection.call(&format!("SKETCH.SERIES 0 99999999 {step} {query}"));
             let mut sums = [0; 10];
             for (_, _, counts) in rows(&series) {
-                for (sum, count) in sums.iter_mut().zip(counts.integers()) {
+                for (sum, count) in sums.iter_mut().zip(integers(counts)) {
                     *sum += count;
                 }
             }
@@ -298,7 +305,7 @@ fn a_period_has_the_panes_that_overlap_it() {
         // The whole row of a step has the panes that begin before the end of the period.
         let series = connection.call(&format!("SKETCH.SERIES {times} {query}"));
         let rows = rows(&series).into_iter().map(|(start, covered, counts)| {
-            let sum: i64 = counts.integers().iter().sum();
+            let sum: i64 = integers(counts).iter().sum();
             format!("[{start} {covered} {sum}]")
         });
         assert_eq!(rows.collect::<Vec<_>>().join(" "), expected, "{times}");
@@ -316,7 +323,7 @@ fn old_panes_are_longer() {
         connection.call(&format!("TDIGEST.ADD k {step}"));
     }
     let window = connection.call("SKETCH.WINDOW k");
-    let field = |reply: &Reply, name| reply.field(name).expect(name).integers();
+    let field = |reply: &Reply, name| integers(reply.field(name).expect(name));
     let [starts, items] = ["pane starts", "items per pane"].map(|name| field(&window, name));
     assert!(starts.len() > 20, "{starts:?}");
     for (first, last) in [(0, 1), (1, 4), (3, 9), (8, 20)] {

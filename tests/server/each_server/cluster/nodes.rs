@@ -104,7 +104,8 @@ impl Nodes {
 
     fn field(&self, node: usize, name: &str) -> Option<String> {
         let reply = self.servers[node].call("CLUSTER INFO");
-        let text = reply.string();
+        // A replica that loads the data of its primary replies with an error.
+        let text = String::from_utf8_lossy(reply.text()?);
         let mut lines = text.lines();
         lines.find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.to_owned()))
     }

@@ -134,7 +134,9 @@ impl Installation {
 
     /// Configures a text, which must fail with this text and without a change.
     fn assert_refused(&self, text: &str, reason: &str) {
-        self.configure(text).assert_failed(reason);
+        let run = self.configure(text);
+        assert!(!run.succeeded, "{text}: {}", run.output);
+        assert!(run.errors.contains(reason), "{text}: {}", run.errors);
         assert_eq!(self.configured(), text);
         assert_eq!(self.files_beside(), ["server.conf"]);
     }
@@ -257,7 +259,8 @@ fn a_configuration_that_cannot_work_is_refused() {
     let run = installation.run_installed(&["--configure", "/no/such.conf"]);
     run.assert_failed("/no/such.conf is not a file");
     for arguments in [&["--configure"][..], &["--reconfigure", "x"]] {
-        assert!(!installation.run_installed(arguments).succeeded);
+        let run = installation.run_installed(arguments);
+        assert!(!run.succeeded, "{arguments:?}");
     }
 
     // CONFIG REWRITE would write a line that the server cannot read.

@@ -21,7 +21,8 @@ fn start(stays_mapped: bool) -> (Server, Connection) {
 
 /// Loads a module named `module` that has `name`, of this kind (tests/server/modules/names.c).
 fn take_name(connection: &mut Connection, module: &str, kind: &str, name: &str) {
-    connection.send_ok(&["MODULE", "LOAD", c_modules::names(), module, kind, name]);
+    let reply = connection.send(&["MODULE", "LOAD", c_modules::names(), module, kind, name]);
+    assert!(reply.is_ok(), "{kind} {name}: {reply}");
 }
 
 /// Runs a MODULE LOAD or LOADEX that must fail with `reason` in the log. Then the server must save, load its file and

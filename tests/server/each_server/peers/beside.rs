@@ -80,6 +80,7 @@ pub fn both_modules_serve_one_server_in_any_order(peer: &Peer) {
         Order::ModuleLoad,
         Order::ModuleLoadex,
     ] {
+        println!("{order:?}");
         let server = start(peer, order);
         let connection = &mut server.resp2();
         let modules = connection.call("MODULE LIST").to_string();

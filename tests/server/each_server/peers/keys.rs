@@ -14,7 +14,8 @@ pub fn dumps_are_restored_in_both_directions(peer: &Peer) {
             let payload = from.payload(&key);
             let time = from.send(&[b"PEXPIRETIME", &key[..]]).integer();
             let time = time.expect("a time").max(0).to_string();
-            to.send_ok(&[b"RESTORE", &key[..], time.as_bytes(), &payload, b"ABSTTL"]);
+            let reply = to.send(&[b"RESTORE", &key[..], time.as_bytes(), &payload, b"ABSTTL"]);
+            assert!(reply.is_ok(), "{when}: {}: {reply}", key.escape_ascii());
         }
         let keys = assert_same(&mut from, &mut to, Transfer::Values, when);
         assert!(keys > 5, "{when}: {keys} keys");

@@ -50,7 +50,10 @@ impl Requests {
 
     /// The reply to `ROUGHLY.FAULT`.
     pub fn of(reply: &Reply) -> Self {
-        let numbers: [i64; 3] = reply.integers().try_into().expect("three numbers");
+        let Some([count, refused, largest]) = reply.items() else {
+            panic!("ROUGHLY.FAULT: {reply}");
+        };
+        let numbers = [count, refused, largest].map(|number| number.integer().expect("a number"));
         let [count, refused, largest_other] = numbers.map(i64::unsigned_abs);
         Self {
             count,

@@ -40,7 +40,8 @@ fn a_payload_that_ends_early_is_refused() {
                 assert!(is_expected, "{what}: {reply}");
             }
         }
-        connection.check("DBSIZE", ":0");
+        let keys = connection.call("DBSIZE").to_string();
+        assert_eq!(keys, ":0", "{}", family.name);
         assert_eq!(family.info(&server, "bytes"), 0, "{}", family.name);
         let whole = restore(body.len());
         connection.write_raw(&whole).expect("a connection");

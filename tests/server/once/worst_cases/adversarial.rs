@@ -145,7 +145,8 @@ fn lookups_in_the_longest_chain_of_valkey_bloom_end_in_time() {
         let words = |command: &str| [&[command.to_owned(), "K".to_owned()][..], &items].concat();
         let found = timed_on_chain(&mut connection, &words("BF.MEXISTS"));
         let added = timed_on_chain(&mut connection, &words("BF.MADD"));
-        let absent = found.integers().into_iter().position(|found| found == 0);
+        let mut found = found.items().expect("an array").iter();
+        let absent = found.position(|found| *found == Reply::Integer(0));
         let absent = absent.expect("an item that is absent");
         let mut expected = vec![Reply::Integer(0); absent];
         expected.push(full.clone());
@@ -266,7 +267,8 @@ fn long_items_of_one_fingerprint_are_found_in_time() {
             }
         }
         let usage = connection.call("MEMORY USAGE K").integer();
-        let usage = Work::of_keys(usage.expect("a size").unsigned_abs());
+        let usage = u64::try_from(usage.expect("a size")).expect("a size");
+        let usage = Work::of_keys(usage);
         connection.ok("CONFIG SET rdbcompression no");
         let payload = &connection.payload("K");
         let restore = [b"RESTORE", &b"R"[..], b"0", payload, b"REPLACE"];

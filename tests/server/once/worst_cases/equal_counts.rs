@@ -113,7 +113,8 @@ impl<'a> Key<'a> {
             let usage = self.connection.call("MEMORY USAGE C").integer();
             let (ns, reply) = self.thread.measured(|| self.connection.send(command));
             assert!(!reply.is_error(), "{reply}");
-            let bound = bound_ns(&Work::of_keys(usage.expect("a size").unsigned_abs()));
+            let usage = u64::try_from(usage.expect("a size")).expect("a size");
+            let bound = bound_ns(&Work::of_keys(usage));
             last = reply;
             let ns = ns as f64 / self.slowness;
             if ns < best.0 {
