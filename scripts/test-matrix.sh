@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Runs tests on each server of the test matrix. Fetches missing servers into target/servers.
 #
-#   scripts/test-matrix.sh             after make test-all, without the installed server: all server tests on Redis 7.0, the newest Redis and
-#                                      the newest Valkey, and those whose result may depend on the server (tests/server/main.rs) on the
-#                                      others. Records what each type supports, checks that nothing is missing
+#   scripts/test-matrix.sh             after make test-all, on all servers but the installed one: the server tests whose result may depend on
+#                                      the server (tests/server/main.rs). Records what each type supports, checks that nothing is missing
 #                                      (tests/documents/abilities.rs), and writes the table of tested versions in docs/versioning.md
 #   scripts/test-matrix.sh quick       for .ci/run, after scripts/test.sh: the tests of what has differed between servers (the list is below),
 #                                      without the installed server and the records: on the oldest and the newest servers, and a ninth of
@@ -75,7 +74,6 @@ containing() {
 others() {
     printf '%s\n' "${tests[@]}" | grep -vF "${differing[@]/#/-e}" "${@/#/-e}"
 }
-full_servers=" redis-7.0 ${newest[*]} "
 
 # run NAME TITLE COMMAND...: runs tests on a server, and records whether they passed and how long they took.
 run() {
@@ -114,10 +112,7 @@ for name in $names; do
         echo "test-matrix: $name is the installed server, which make test-all tests"
         continue
     fi
-    skip=()
-    is_full=no
-    [[ $full_servers != *" $name "* ]] || is_full=yes
-    [ "$mode/$is_full" = full/yes ] || mapfile -t skip < <(containing "${independent[@]}")
+    mapfile -t skip < <(containing "${independent[@]}")
     case $mode in
         full)
             export ROUGHLY_ABILITIES=$PWD/target/abilities/$name.txt
@@ -128,7 +123,7 @@ for name in $names; do
         quick)
             number=$((number + 1))
             [ -z "${ROUGHLY_SAMPLE_SEED:-}" ] || export ROUGHLY_SAMPLE="$ROUGHLY_SAMPLE_SEED $((number % parts)) $parts"
-            if [ $is_full = yes ]; then
+            if [[ " redis-7.0 ${newest[*]} " = *" $name "* ]]; then
                 mapfile -t -O ${#skip[@]} skip < <(others)
                 mapfile -t -O ${#skip[@]} skip < <(containing "${slow[@]}")
                 run "$name" "server tests" scripts/server-tests.sh "test --quiet --test server" --skip "${skip[@]}"
