@@ -61,13 +61,12 @@ site() {
 }
 # The wheel for this machine's C library is installed without a network, as a user installs it, and the sources with one.
 python() {
-    local target wheels=target/wheels system suite sources
+    local wheels=target/wheels system suite sources
     scripts/test-matrix.sh python && scripts/install.sh chroot python-engines && rm -rf $wheels || return
     # The package that the tests before have built.
     (cd python && ../target/engines/bin/python -m pytest -q tests/test_documents.py -k engines) || return
-    for target in $(. scripts/targets.sh && wheel_targets); do
-        scripts/cross.sh "$target" wheel $wheels || return
-    done
+    # The check packages builds those of the other targets.
+    scripts/cross.sh "$(. scripts/targets.sh && machine_target)" wheel $wheels || return
     for suite in bookworm trixie; do
         system=$wheels/$suite
         cp -a "$(scripts/fetch.sh chroot $suite python3-pip)" $system || return
