@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # fakeredis 2.41.0 (Python): CMS.MERGE loses the counts of the destination when it is also a source.
 #
-# The sketch "total" has 100 of an item and "new" has 1. CMS.MERGE total 2 total new sets the count to 101 in RedisBloom 2.8.2, and
+# An item has the count 100 in the sketch "total" and 1 in "new". CMS.MERGE total 2 total new sets the count to 101 in RedisBloom 2.8.2, and
 # to 1 in fakeredis, without an error. Code that adds sketches to a total has one result in its tests and another on a server.
 cd "$(dirname "$0")"
 . lib/packages.sh
