@@ -2,7 +2,7 @@
 # Runs the tests on one server.
 #
 #   scripts/test.sh                         all tests, of the large ones a sample of the cases: what guards a merge
-#   scripts/test.sh all                     all tests with all cases
+#   scripts/test.sh all [PART...]           all tests with all cases, but no server tests whose names contain a PART
 #   scripts/test.sh --test server bloom     passes the arguments to cargo test; all cases
 #
 # The tests with many cases are those of worst cases, obeyed commands, hostile headers, refused memory, random damage and sequences, tables
@@ -24,10 +24,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/steps.sh
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(processors)))}
-run=sample
+run=sample without=()
 if [ "${1:-}" = all ]; then
-    run=all
-    shift
+    run=all without=("${@:2}")
+    set --
 elif [ $# -gt 0 ]; then
     run=some
 else
@@ -77,12 +77,19 @@ step "missing programs for the build" scripts/install.sh "${needs[@]}"
 step "module, test programs, and missing programs beside them" build "$@"
 server=$("$(scripts/find-server.sh)" --version)
 tests=(scripts/server-tests.sh test-all)
+# server_tests: prints the names of the server tests.
+server_tests() {
+    cargo test --quiet --test server -- --list | sed -n 's/: test$//p'
+}
 case $run in
     sample)
         long='^(each_server::(cluster|copy_sketches|peers)|once::(faults|worst_cases))::'
         # shellcheck disable=SC2207
-        tests+=(--skip $(cargo test --quiet --test server -- --list | sed -n 's/: test$//p' | grep -E "$long" |
-            awk -v seed="$seed" '(NR + seed) % 3'))
+        tests+=(--skip $(server_tests | grep -E "$long" | awk -v seed="$seed" '(NR + seed) % 3'))
+        ;;
+    all)
+        # shellcheck disable=SC2207
+        [ ${#without[@]} -eq 0 ] || tests+=(--skip $(server_tests | grep -F "${without[@]/#/-e}"))
         ;;
     some) tests=(cargo test-all "$@") ;;
 esac

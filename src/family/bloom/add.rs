@@ -154,7 +154,7 @@ fn many_sub_filters(call: &Call<'_>, filter: &FilterMut<'_>) -> String {
     let (sub_filters, error_rate) = (filter.sub_filters, filter.error_rate);
     let capacity = filters::capacity_for(filter.items, 1..=MAX_CAPACITY);
     format!(
-        "key {key} has grown to {sub_filters} sub-filters: each command tests all of them, and its error rate can exceed the specified one. Reserve it with BF.RESERVE key {error_rate} {capacity}{window}"
+        "key {key} has grown to {sub_filters} sub-filters: each command tests all of them. Reserve it with BF.RESERVE key {error_rate} {capacity}{window}"
     )
 }
 

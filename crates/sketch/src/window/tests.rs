@@ -167,8 +167,7 @@ fn the_number_of_panes_of_level_0_is_exact() {
     }
 }
 
-/// The rows of the table in docs/sliding-windows.md: milliseconds of the window and of a unit, live panes for 4, 6, 12 and 24
-/// panes, and the largest number of panes.
+/// Milliseconds of the window and of a unit, live panes for 4, 6, 12 and 24 panes, and the largest number of panes.
 #[test]
 fn the_number_of_live_panes_is_limited() {
     const DAY: u64 = 86_400_000;
