@@ -176,8 +176,11 @@ done
 [ "${1:-}" != queue ] || exit 0
 wait || true
 cat target/check-release-[23].log
+# In the order of the queue.
+mapfile -t ended < "$results"
+printf '%s\n' "${ended[@]}" | grep -vE ' (passed|failed) [0-9]+$' > "$results" || true
 for check in $(< target/checks.txt); do
-    grep -qE "^$check (passed|failed) " "$results" || echo "$check failed 0" >> "$results"
+    printf '%s\n' "${ended[@]}" | grep -E "^$check (passed|failed) " >> "$results" || echo "$check failed 0" >> "$results"
 done
 [ $# -gt 0 ] || echo "minutes $(((SECONDS + 59) / 60))" >> "$results"
 if [ "$writes" = 1 ]; then
