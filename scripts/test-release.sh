@@ -118,7 +118,7 @@ release || fail "the repeated check has not replaced its result: $(< "$dir/outpu
 sed -i 's/^commit ./commit /' .ci/release
 commit "An unknown commit"
 refuses "the recorded commit $(sed -n 's/^commit \(.\{12\}\).*/\1/p' .ci/release) is no ancestor"
-for path in {src,crates,python,packaging}/changed Cargo.lock; do
+for path in {src,crates,python,packaging}/changed Cargo.lock scripts/copy-sketches; do
     record 0
     echo >> "$path"
     commit "A change of $path"

@@ -6,7 +6,7 @@ script=$(basename "$0" .sh)
 
 # What a release contains, and its dependencies.
 # shellcheck disable=SC2034
-released=(src crates python packaging Cargo.toml Cargo.lock build.rs)
+released=(src crates python packaging scripts/copy-sketches Cargo.toml Cargo.lock build.rs)
 
 fail() {
     echo "$script: FAILED: $*" >&2
