@@ -146,16 +146,36 @@ def test_one_call_and_several_add_the_same_weights():
     assert one.info() == other.info() == mixed.info()
 
 
-def test_a_weighted_sample_is_one_centroid():
+@pytest.mark.parametrize("count, compression", [(1, 1), (2, 2), (62, 100), (100, 100), (200, 200)])
+def test_repeated_samples_with_weights_are_exact(count, compression):
+    numbers = np.random.default_rng(6)
+    values, weights = np.arange(count) * 10.0, numbers.integers(2, 40, count)
+    weights[[0, -1]] = 30_000
+    order = numbers.permutation(count)
+    one, several = roughly.TDigest(compression), roughly.TDigest(compression)
+    one.update(values[order], weights[order])
+    for value, weight in zip(values[order].tolist(), weights[order].tolist()):
+        several.add(value, weight - 1)
+        several.update([value])
+    several.merge(one)
+    exact = repeated(values, weights, compression)
+    q = np.linspace(0, 1, 1001)
+    for digest in (one, several):
+        assert list(digest.quantile(q)) == list(exact.quantile(q))
+        assert list(digest.cdf(values)) == list(exact.cdf(values))
+        assert digest.trimmed_mean(0.1, 0.9) == pytest.approx(exact.trimmed_mean(0.1, 0.9))
+
+
+def test_a_weighted_sample_is_a_repeated_one():
     digest = roughly.TDigest()
     digest.update([3.0, 1.0, 2.0], [5, 1, 2**53])
     means, weights = digest.centroids()
     assert means.dtype == np.float64 and weights.dtype == np.int64
-    assert list(means) == [1, 2, 3] and list(weights) == [1, 2**53, 5]
-    # As in stored digests, larger weights have 53 bits.
+    assert list(means) == [1, 2, 2, 2, 3, 3, 3] and list(weights) == [1, 1, 2**53 - 2, 1, 1, 3, 1]
+    # As in stored digests, larger weights of nodes have 53 bits.
     digest = roughly.TDigest()
-    digest.add(1, 2**53 + 1)
-    assert digest.count == 2**53 and roughly.load(digest.dump()) == digest
+    digest.add(1, 2**53 + 3)
+    assert digest.count == 2**53 + 3 - 2 and roughly.load(digest.dump()) == digest
     empty = roughly.TDigest()
     assert [len(part) for part in empty.centroids()] == [0, 0] and np.isnan(empty.mean())
 

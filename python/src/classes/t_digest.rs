@@ -232,8 +232,8 @@ impl TDigest {
     /// window, or an array with a time for each sample. `allow_future` is that of `add`.
     ///
     /// `weights` are integers of at least 1, or floats such as 5.0: how often each sample counts, or all of them. With `weights`, an
-    /// iterable is read at once. The sum of all weights of a digest is at most 2**63 - 1, and a weight above 2**53 is rounded down to a
-    /// float. A digest with a window takes no weights.
+    /// iterable is read at once. The sum of all weights of a digest is at most 2**63 - 1, and a weight above 2**53 can be rounded down. A
+    /// digest with a window takes no weights.
     ///
     /// >>> latency = TDigest()
     /// >>> latency.update([10.5, 11.5, 250.0])

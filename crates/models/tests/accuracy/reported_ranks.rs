@@ -114,14 +114,13 @@ fn tree_of(compression: i64, samples: &[f64]) -> TDigest {
     digests.swap_remove(0)
 }
 
-/// A digest to which the centroids of one with compression 1,000 are added with their weights.
+/// A digest of the centroids of one with compression 1,000.
 fn imported(compression: i64, samples: &[f64]) -> TDigest {
     let source = digest_of(1000, samples).compressed().expect("memory");
     let centroids: Vec<_> = source.centroids().collect();
-    let mut digest = TDigest::new(compression, Budget::UNLIMITED).expect("a digest");
-    let added = digest.add_weighted(&centroids, Budget::UNLIMITED);
-    added.expect("memory");
-    digest
+    let (min, max) = (centroids[0].mean, centroids[centroids.len() - 1].mean);
+    let digest = TDigest::from_centroids(compression, &centroids, min, max, Budget::UNLIMITED);
+    digest.expect("a digest")
 }
 
 fn sorted(samples: &[f64]) -> Vec<f64> {

@@ -8,7 +8,8 @@ use std::cmp::Ordering;
 
 impl TDigest {
     /// A digest of the centroids of another one, in any order. `min` and `max` are its smallest and largest sample: if they are not
-    /// around the means, those of the means count. The cost is that of [`TDigest::add_weighted`].
+    /// around the means, those of the means count. The samples of a centroid may differ: it is a node like those of a merged digest.
+    /// The cost is that of [`TDigest::add_weighted`].
     ///
     /// # Errors
     /// Those of [`TDigest::new`] and [`TDigest::add_weighted`], and [`DigestError::NotFinite`] for `min` and `max`.
@@ -24,16 +25,18 @@ impl TDigest {
             return Ok(digest);
         }
         refuse_if!(!min.is_finite() || !max.is_finite() => DigestError::NotFinite);
-        digest.add_weighted(centroids, budget)?;
+        digest.check_weighted(centroids)?;
+        digest.add_nodes(centroids, budget)?;
         digest.min = if min < digest.min { min } else { digest.min };
         digest.max = if max > digest.max { max } else { digest.max };
         Ok(digest)
     }
 
-    /// Adds samples with weights, in this order: each is a node like those of a merged digest, and counts as often as its weight. If
-    /// all weights are 1, the digest is that of [`TDigest::add`]. Weights above 2^53 are rounded down to doubles.
+    /// Adds samples with weights, in this order. Each counts as often as its weight, like so many samples: repeated ones are a run
+    /// (runs.rs). If all weights are 1, the digest is that of [`TDigest::add`]. Weights above 2^53 can be rounded down, by less than
+    /// 2^-52 of them.
     ///
-    /// Cost: as [`TDigest::add`], and a pass over all nodes.
+    /// Cost: as [`TDigest::add`] of twice as many samples, and a pass over all nodes.
     ///
     /// # Errors
     /// [`DigestError::NotFinite`], [`DigestError::InvalidWeight`], [`DigestError::Overflow`] if the sum of all weights would exceed
@@ -43,6 +46,26 @@ impl TDigest {
         samples: &[Centroid],
         budget: Budget<'_>,
     ) -> Result<(), DigestError> {
+        self.check_weighted(samples)?;
+        if samples.iter().all(|sample| sample.weight == 1) {
+            let mut values = with_capacity(samples.len())?;
+            values.extend(samples.iter().map(|sample| sample.mean));
+            return self.add_within(&values, budget);
+        }
+        let mut nodes = with_capacity(2 * samples.len())?;
+        for &Centroid { mean, weight } in samples {
+            nodes.push(Centroid { mean, weight: 1 });
+            if weight > 1 {
+                let weight = weight - 1;
+                nodes.push(Centroid { mean, weight });
+            }
+        }
+        self.add_nodes(&nodes, budget)?;
+        Ok(())
+    }
+
+    /// Checks samples with weights before the first of them is added.
+    fn check_weighted(&self, samples: &[Centroid]) -> Result<(), DigestError> {
         refuse_if!(!samples.iter().all(|sample| sample.mean.is_finite()) => DigestError::NotFinite);
         let mut sum = self.observations();
         for sample in samples {
@@ -51,19 +74,13 @@ impl TDigest {
                 .checked_add(sample.weight)
                 .ok_or(DigestError::Overflow)?;
         }
-        if samples.iter().all(|sample| sample.weight == 1) {
-            let mut values = with_capacity(samples.len())?;
-            values.extend(samples.iter().map(|sample| sample.mean));
-            return self.add_within(&values, budget);
-        }
-        self.add_heavy(samples, budget)?;
         Ok(())
     }
 
-    /// Adds checked samples. The new state is built beside the old one, so that a refused allocation changes nothing.
-    pub(super) fn add_heavy(
+    /// Adds checked nodes. The new state is built beside the old one, so that a refused allocation changes nothing.
+    pub(super) fn add_nodes(
         &mut self,
-        mut samples: &[Centroid],
+        mut added: &[Centroid],
         budget: Budget<'_>,
     ) -> Result<(), OutOfMemory> {
         let capacity = self.capacity();
@@ -77,7 +94,7 @@ impl TDigest {
         let mut is_compressed = false;
         let mut weight = self.observations();
         let (mut min, mut max) = (self.min, self.max);
-        for sample in samples {
+        for sample in added {
             // Of two equal extremes (0.0 and -0.0), the first one counts.
             min = if sample.mean < min { sample.mean } else { min };
             max = if sample.mean > max { sample.mean } else { max };
@@ -86,7 +103,7 @@ impl TDigest {
             let free = self.free_nodes(present.len());
             // A compression may leave `capacity - 1` nodes; then one more node is allowed.
             let free = free.max(usize::from(is_compressed));
-            let (now, later) = samples.split_at(free.min(samples.len()));
+            let (now, later) = added.split_at(whole(added, free, is_compressed));
             let mut numbered = with_capacity(now.len())?;
             numbered.extend(now.iter().zip(0usize..));
             // In stable order: 0.0 and -0.0 are equal. No mean is nan.
@@ -101,15 +118,15 @@ impl TDigest {
                 weight: stored_weight(sample.weight),
                 ..*sample
             }));
-            let added: i64 = run.iter().map(|sample| sample.weight).sum();
-            weight += added;
+            let sum: i64 = run.iter().map(|sample| sample.weight).sum();
+            weight += sum;
             unmerged.nodes += run.len();
-            unmerged.weight += added;
+            unmerged.weight += sum;
             let mut nodes = with_capacity(present.len() + run.len())?;
             nodes.extend(in_order(&present, &run));
             present = nodes;
-            samples = later;
-            if samples.is_empty() {
+            added = later;
+            if added.is_empty() {
                 break;
             }
             (present, weight) = compress_within(
@@ -129,5 +146,20 @@ impl TDigest {
         (self.unmerged, self.compressions) = (unmerged, compressions);
         (self.min, self.max) = (min, max);
         Ok(())
+    }
+}
+
+/// The number of nodes to add next, at most `free`: both nodes of a run, unless only the first one of all is allowed.
+fn whole(nodes: &[Centroid], free: usize, is_compressed: bool) -> usize {
+    match nodes.get(free.wrapping_sub(1)..) {
+        Some([one, other, ..])
+            if one.weight == 1
+                && other.weight > 1
+                && one.mean == other.mean
+                && !(is_compressed && free == 1) =>
+        {
+            free - 1
+        }
+        _ => free.min(nodes.len()),
     }
 }

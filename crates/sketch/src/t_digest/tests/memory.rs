@@ -206,7 +206,7 @@ fn a_sample_that_ends_a_run_is_packed_as_in_a_copy() {
             ];
             let nodes = nodes.map(|(mean, weight)| Centroid { mean, weight });
             let mut digest = digest(10);
-            digest.add_weighted(&nodes, ANY).unwrap();
+            digest.add_nodes(&nodes, ANY).unwrap();
             for sample in [7.0, mean, -mean, mean, 7.0, -4.0] {
                 let allows = |_| !refuses;
                 let before = fed(&digest);

@@ -29,18 +29,38 @@ proptest! {
         for values in batches {
             if let Some(heavy) = heavy {
                 one.add_weighted(&samples(&[heavy]), ANY).unwrap();
-                other.add_heavy(&samples(&[heavy]), ANY).unwrap();
+                other.add_weighted(&samples(&[heavy]), ANY).unwrap();
                 weight += heavy.1;
             }
             let ones: Vec<_> = values.iter().map(|&value| (value, 1)).collect();
             one.add(&values).unwrap();
             // Without the short way for these weights.
-            other.add_heavy(&samples(&ones), ANY).unwrap();
+            other.add_nodes(&samples(&ones), ANY).unwrap();
             weight += values.len() as i64;
             prop_assert_eq!(fed(&one), fed(&other));
             prop_assert_eq!(one.info(), other.info());
             prop_assert_eq!(one.observations(), weight);
         }
+    }
+
+    /// Of at most as many different values as the compression.
+    #[test]
+    fn samples_with_weights_are_repeated_samples(
+        added in prop::collection::vec((0..99i64, prop_oneof![1..4i64, 1..500i64]), 1..400),
+        compression in 1..30i64,
+        batch in 1..99usize,
+    ) {
+        let added = added.iter().map(|&(value, weight)| ((value % compression) as f64, weight));
+        let added: Vec<_> = added.collect();
+        let (mut weighted, mut repeated) = (digest(compression), digest(compression));
+        for part in added.chunks(batch) {
+            weighted.add_weighted(&samples(part), ANY).unwrap();
+        }
+        for &(value, weight) in &added {
+            repeated.add(&vec![value; weight as usize]).unwrap();
+        }
+        let (weighted, repeated) = (weighted.compressed().unwrap(), repeated.compressed().unwrap());
+        prop_assert!(weighted.centroids().eq(repeated.centroids()));
     }
 
     #[test]
@@ -107,10 +127,10 @@ fn a_digest_of_centroids_has_their_extent_or_a_larger_one() {
     }
 }
 
-/// A digest to which these samples were added, with another extent.
+/// A digest to which these nodes were added, with another extent.
 fn digest_with_unmerged(nodes: &[(f64, i64)], min: f64, max: f64) -> TDigest {
     let mut digest = digest(100);
-    digest.add_weighted(&samples(nodes), ANY).unwrap();
+    digest.add_nodes(&samples(nodes), ANY).unwrap();
     (digest.min, digest.max) = (min, max);
     digest
 }
