@@ -20,6 +20,7 @@ import pytest
 import roughly
 from conftest import sampled
 from every_type import SKETCHES, add_sketches, save
+from roughly._cli import describe, main
 
 
 def run(*arguments, status=0, **options):
@@ -138,6 +139,26 @@ def test_merge_of_full_filters_needs_allow_rate(lines):
     roughly.TopK(3).save("top")
     _, error = run("merge", "top", "top", "--allow-rate", 0.1, "-o", "both", status=1)
     assert error[-1] == "roughly: --allow-rate is for Bloom filters"
+
+
+def test_counts_that_overflow_are_errors(lines):
+    top = roughly.TopK(3)
+    top.update({"x": 2**32 - 1})
+    top.save("top")
+    _, error = run("merge", "top", "top", "-o", "both", status=1)
+    assert error == ["roughly: TopK: a count would exceed 4,294,967,295"] and not Path("both").exists()
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError, OverflowError, MemoryError, OSError])
+def test_exceptions_of_the_methods_are_messages(error, monkeypatch, capsys):
+    """Of the table of docs/python.md. `KeyError` of `from_redis` has a message of its own."""
+
+    def run(arguments):
+        raise error("the reason")
+
+    monkeypatch.setattr(describe, "run", run)
+    assert main(["inspect", "seen"]) == 1
+    assert capsys.readouterr() == ("", "roughly: the reason\n")
 
 
 def test_a_full_disk_leaves_the_output_as_it_was(lines):

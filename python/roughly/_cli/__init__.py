@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = str(error) or "not enough memory"
     except OSError as error:
         text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    except (Failure, ValueError, TypeError) as error:
+    except (Failure, ValueError, TypeError, OverflowError) as error:
         text = str(error)
     print(f"roughly: {text}", file=sys.stderr)
     return 1
