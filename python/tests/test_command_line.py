@@ -94,6 +94,14 @@ def test_the_other_types(lines):
     assert "  fill: 0.366" in out
 
 
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_default_capacities_of_few_lines(lines, count):
+    Path("few").write_text("".join(f"{number}\n" for number in range(count)))
+    for kind in (["bloom"], ["cuckoo"], ["cuckoo", "--bucket-size", 1], ["cuckoo", "--bucket-size", 255]):
+        run("build", *kind, "few", "-o", "seen")
+        assert len(roughly.open("seen")) == count
+
+
 def rate_in(out):
     """The rate that `inspect` prints."""
     title = "  false positive rate: "

@@ -29,7 +29,7 @@ def register(commands: Any) -> None:
     bloom.add_argument("--capacity", type=int, help="number of items (default: the number of lines)")
     bloom.add_argument("--nonscaling", action="store_true", help="fail above the capacity instead of growing")
     cuckoo = add("cuckoo", _cuckoo, "cuckoo filter")
-    cuckoo.add_argument("--capacity", type=int, help="number of slots (default: twice the number of lines)")
+    cuckoo.add_argument("--capacity", type=int, help="number of slots (default: two per line, at least two buckets)")
     cuckoo.add_argument("--bucket-size", type=int, default=2, help="slots per bucket (default: 2)")
     cms = add("cms", _cms, "count-min sketch")
     cms.add_argument("--error", type=float, default=0.001, help="of an estimate, relative to all counts (default: 0.001)")
@@ -76,14 +76,14 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def _capacity(arguments: argparse.Namespace, per_line: int = 1) -> int:
+def _capacity(arguments: argparse.Namespace, per_line: int, smallest: int) -> int:
     if arguments.capacity is not None:
         return int(arguments.capacity)
-    return per_line * max(count(arguments.files), 1)
+    return max(per_line * count(arguments.files), smallest)
 
 
 def _bloom(arguments: argparse.Namespace) -> Sketch:
-    sketch = BloomFilter(_capacity(arguments), arguments.error, nonscaling=arguments.nonscaling)
+    sketch = BloomFilter(_capacity(arguments, 1, 1), arguments.error, nonscaling=arguments.nonscaling)
     info = sketch.info()
     _say(f"Bloom filter: capacity {quantity(info['Capacity'] or 0)}, error rate {arguments.error:g}, {size(info['Size'] or 0)}")
     return sketch
@@ -91,7 +91,8 @@ def _bloom(arguments: argparse.Namespace) -> Sketch:
 
 def _cuckoo(arguments: argparse.Namespace) -> Sketch:
     # A filter grows when it cannot place an item, which can occur above 55 % of the slots.
-    sketch = CuckooFilter(_capacity(arguments, per_line=2), bucket_size=arguments.bucket_size)
+    bucket_size = arguments.bucket_size
+    sketch = CuckooFilter(_capacity(arguments, 2, 2 * bucket_size), bucket_size=bucket_size)
     info = sketch.info()
     slots = info["Number of buckets"] * info["Bucket size"]
     error = 2 * info["Bucket size"] / 255
