@@ -382,6 +382,29 @@ def test_series(client, tmp_path, monkeypatch):
         run("series", url, *arguments, status=2)
 
 
+def test_closed_standard_streams(client, lines):
+    add_sketches(client)
+    key = [f"redis://127.0.0.1:{client.get_connection_kwargs()['port']}", "tdigest:window"]
+    step = ["TDIGEST.MIN", "--step", "1h"]
+
+    def run_without(*closed, arguments, status=0):
+        return run(*arguments, status=status, preexec_fn=lambda: [os.close(each) for each in closed])
+
+    build = ["build", "topk", "-o", "top"]
+    for arguments in (build, [*build, "a", "-"]):
+        assert run_without(0, arguments=arguments, status=1)[1][-1] == "roughly: standard input is closed"
+        assert not Path("top").exists()
+    for closed in ([0], [1], [2], [0, 1, 2]):
+        for arguments in ([*build, "a"], ["build", "bloom", "a", "-o", "seen"], ["merge", "top", "top", "-o", "both"]):
+            out, error = run_without(*closed, arguments=arguments)
+            assert out == [] and bool(error) == (2 not in closed and arguments[0] == "build")
+        run_without(*closed, arguments=["series", *key, *step, "--csv", "table"])
+    for arguments in (["inspect", "top"], ["rdb", save(client)], ["series", *key, *step]):
+        assert run_without(0, 2, arguments=arguments)[0][0] == run(*arguments)[0][0]
+        assert run_without(1, arguments=arguments, status=1) == ([], ["roughly: standard output is closed"])
+    assert run_without(2, arguments=["merge", "missing", "-o", "x"], status=1) == ([], [])
+
+
 def test_a_chart_needs_matplotlib(tmp_path):
     """Which is no dependency of the package."""
     (tmp_path / "matplotlib.py").write_text("raise ModuleNotFoundError('No module named matplotlib')")

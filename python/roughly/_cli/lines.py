@@ -8,7 +8,6 @@ import lzma
 import os
 import re
 import stat
-import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -16,6 +15,7 @@ from typing import Any
 
 from .._progress import Bar
 from .errors import Failure
+from .streams import standard_input
 
 _BLOCK_BYTES = 1 << 20
 
@@ -40,7 +40,7 @@ class _File:
 
     def __init__(self, name: str, stack: ExitStack) -> None:
         self._name = "standard input" if name == "-" else name
-        raw: Any = sys.stdin.buffer if name == "-" else stack.enter_context(open(name, "rb"))
+        raw: Any = standard_input() if name == "-" else stack.enter_context(open(name, "rb"))
         #: The file as it is stored: its position is the progress.
         self.raw = raw
         start = raw.peek(_START_BYTES)
