@@ -21,6 +21,7 @@ import roughly
 from conftest import sampled
 from every_type import SKETCHES, add_sketches, save
 from roughly._cli import describe, main
+from roughly._cli import lines as file_lines
 
 
 def run(*arguments, status=0, **options):
@@ -277,6 +278,38 @@ def test_text_files_of_other_systems_have_the_same_lines(lines, compression, end
         with open("file", "rb") as file:
             run("build", "bloom", "--capacity", 120_000, "-o", "seen", stdin=file)
         assert roughly.open("seen") == expected
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_bytes_of_a_long_line_are_processed_once(lines, monkeypatch, end):
+    """The number of bytes that methods of `bytes` process is at most a multiple of the length of the line."""
+    monkeypatch.setattr(file_lines, "_BLOCK_BYTES", 100)
+    items = [b"x", b"\xef\xbb\xbf" + bytes(50_001), b"y", bytes(99), bytes(100), b"", bytes(20_000)]
+    content = b"\xef\xbb\xbf" + end.join(items)
+    Path("file").write_bytes(content)
+    processed = 0
+
+    def profile(frame, event, called):
+        nonlocal processed
+        if event == "c_call" and isinstance(getattr(called, "__self__", None), bytes):
+            processed += len(called.__self__)
+
+    sys.setprofile(profile)
+    try:
+        batches = list(file_lines.batches(["file"]))
+    finally:
+        sys.setprofile(None)
+    assert [line for _, _, batch in batches for line in batch] == items
+    assert [number for _, number, _ in batches] == list(itertools.accumulate((len(batch) for *_, batch in batches[:-1]), initial=1))
+    assert len(content) <= processed <= 4 * len(content)
+
+
+def test_a_byte_order_mark_is_no_line(lines):
+    for mark, expected in ((b"\xef\xbb\xbf", []), (b"\xef\xbb", [b"\xef\xbb"]), (2 * b"\xef\xbb\xbf", [b"\xef\xbb\xbf"])):
+        for end in (b"", b"\n"):
+            Path("file").write_bytes(mark + end)
+            found = [line for _, _, batch in file_lines.batches(["file"]) for line in batch if line]
+            assert found == expected
 
 
 def test_a_pipe_is_read_only_once(lines):

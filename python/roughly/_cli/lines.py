@@ -53,10 +53,12 @@ class _File:
                 self._file = stack.enter_context(open_compressed(self.raw))
 
     def blocks(self) -> Iterator[bytes]:
-        """The content, decompressed."""
+        """The content, decompressed, without a byte order mark."""
         try:
-            while block := self._file.read(_BLOCK_BYTES):
+            block = self._file.read(_BLOCK_BYTES).removeprefix(_BYTE_ORDER_MARK)
+            while block:
                 yield block
+                block = self._file.read(_BLOCK_BYTES)
         except (EOFError, zlib.error, lzma.LZMAError) as error:
             raise Failure(f"{self._name}: {error}") from None
         except OSError as error:
@@ -82,20 +84,22 @@ def batches(names: Sequence[str], title: str = "reading") -> Iterator[tuple[str,
         progress = Bar(title, terminal=True)
         stack.callback(progress.close)
         for name, file in zip(names, files):
-            number, rest, read = 1, b"", 0
+            number, read = 1, 0
+            # Of the line that has not ended. Joined once, because a line can consist of many blocks.
+            parts: list[bytes] = []
             for block in file.blocks():
                 if total is not None:
                     progress(done + file.raw.tell(), total)
                 else:
                     progress(read := read + len(block), None)
-                text = rest + block
-                if number == 1 and not rest:
-                    text = text.removeprefix(_BYTE_ORDER_MARK)
-                lines = text.replace(b"\r\n", b"\n").split(b"\n")
-                rest = lines.pop()
+                parts.append(block)
+                if b"\n" not in block:
+                    continue
+                lines = b"".join(parts).replace(b"\r\n", b"\n").split(b"\n")
+                parts = [lines.pop()]
                 yield name, number, lines
                 number += len(lines)
-            if rest:
+            if rest := b"".join(parts):
                 yield name, number, [rest]
             done += file.raw.tell() if total is not None else read
 
