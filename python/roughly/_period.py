@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from ._roughly import TopK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,22 @@ class Period:
         method = None if name.startswith("_") else getattr(self._sketch, name, None)
         if method is None or "within" not in (getattr(method, "__text_signature__", None) or ""):
             raise AttributeError(f"a period has no method '{name}'")
-        return functools.partial(method, within=self._part)
+
+        def read(*arguments: Any, **options: Any) -> object:
+            for option in ("at", "within"):
+                if option in options:
+                    raise TypeError(f"{name}() of a period got an unexpected keyword argument '{option}'")
+            return method(*arguments, **options, within=self._part)
+
+        return read
+
+    def __contains__(self, item: Any) -> bool:
+        if not isinstance(self._sketch, TopK):
+            raise TypeError("a period of this class has no items")
+        # Converts the item to bytes.
+        converted = TopK(1)
+        converted.add(item)
+        return converted.items()[0][0] in dict(self.items())
 
 
 def series(sketch: object, rows: Sequence[tuple[int, int, object]], name: str, arguments: list[Any]) -> list[list[Any]]:

@@ -20,6 +20,8 @@ import pytest
 import roughly
 from conftest import sampled
 from every_type import SKETCHES, add_sketches, save
+from roughly._cli import describe, main
+from roughly._cli import lines as file_lines
 
 
 def run(*arguments, status=0, **options):
@@ -93,6 +95,14 @@ def test_the_other_types(lines):
     assert "  fill: 0.366" in out
 
 
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_default_capacities_of_few_lines(lines, count):
+    Path("few").write_text("".join(f"{number}\n" for number in range(count)))
+    for kind in (["bloom"], ["cuckoo"], ["cuckoo", "--bucket-size", 1], ["cuckoo", "--bucket-size", 255]):
+        run("build", *kind, "few", "-o", "seen")
+        assert len(roughly.open("seen")) == count
+
+
 def rate_in(out):
     """The rate that `inspect` prints."""
     title = "  false positive rate: "
@@ -138,6 +148,26 @@ def test_merge_of_full_filters_needs_allow_rate(lines):
     roughly.TopK(3).save("top")
     _, error = run("merge", "top", "top", "--allow-rate", 0.1, "-o", "both", status=1)
     assert error[-1] == "roughly: --allow-rate is for Bloom filters"
+
+
+def test_counts_that_overflow_are_errors(lines):
+    top = roughly.TopK(3)
+    top.update({"x": 2**32 - 1})
+    top.save("top")
+    _, error = run("merge", "top", "top", "-o", "both", status=1)
+    assert error == ["roughly: TopK: a count would exceed 4,294,967,295"] and not Path("both").exists()
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError, OverflowError, MemoryError, OSError])
+def test_exceptions_of_the_methods_are_messages(error, monkeypatch, capsys):
+    """Of the table of docs/python.md. `KeyError` of `from_redis` has a message of its own."""
+
+    def run(arguments):
+        raise error("the reason")
+
+    monkeypatch.setattr(describe, "run", run)
+    assert main(["inspect", "seen"]) == 1
+    assert capsys.readouterr() == ("", "roughly: the reason\n")
 
 
 def test_a_full_disk_leaves_the_output_as_it_was(lines):
@@ -250,6 +280,38 @@ def test_text_files_of_other_systems_have_the_same_lines(lines, compression, end
         assert roughly.open("seen") == expected
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_bytes_of_a_long_line_are_processed_once(lines, monkeypatch, end):
+    """The number of bytes that methods of `bytes` process is at most a multiple of the length of the line."""
+    monkeypatch.setattr(file_lines, "_BLOCK_BYTES", 100)
+    items = [b"x", b"\xef\xbb\xbf" + bytes(50_001), b"y", bytes(99), bytes(100), b"", bytes(20_000)]
+    content = b"\xef\xbb\xbf" + end.join(items)
+    Path("file").write_bytes(content)
+    processed = 0
+
+    def profile(frame, event, called):
+        nonlocal processed
+        if event == "c_call" and isinstance(getattr(called, "__self__", None), bytes):
+            processed += len(called.__self__)
+
+    sys.setprofile(profile)
+    try:
+        batches = list(file_lines.batches(["file"]))
+    finally:
+        sys.setprofile(None)
+    assert [line for _, _, batch in batches for line in batch] == items
+    assert [number for _, number, _ in batches] == list(itertools.accumulate((len(batch) for *_, batch in batches[:-1]), initial=1))
+    assert len(content) <= processed <= 4 * len(content)
+
+
+def test_a_byte_order_mark_is_no_line(lines):
+    for mark, expected in ((b"\xef\xbb\xbf", []), (b"\xef\xbb", [b"\xef\xbb"]), (2 * b"\xef\xbb\xbf", [b"\xef\xbb\xbf"])):
+        for end in (b"", b"\n"):
+            Path("file").write_bytes(mark + end)
+            found = [line for _, _, batch in file_lines.batches(["file"]) for line in batch if line]
+            assert found == expected
+
+
 def test_a_pipe_is_read_only_once(lines):
     os.mkfifo("pipe")
     for kind in ("bloom", "cuckoo"):
@@ -351,6 +413,29 @@ def test_series(client, tmp_path, monkeypatch):
         assert out == [] and len(error) == 1 and error[0].startswith(f"roughly: {text}"), error
     for arguments in (["t", "TDIGEST.MIN", "--step", "1"], ["t", "TDIGEST.MIN"], ["t", *step]):
         run("series", url, *arguments, status=2)
+
+
+def test_closed_standard_streams(client, lines):
+    add_sketches(client)
+    key = [f"redis://127.0.0.1:{client.get_connection_kwargs()['port']}", "tdigest:window"]
+    step = ["TDIGEST.MIN", "--step", "1h"]
+
+    def run_without(*closed, arguments, status=0):
+        return run(*arguments, status=status, preexec_fn=lambda: [os.close(each) for each in closed])
+
+    build = ["build", "topk", "-o", "top"]
+    for arguments in (build, [*build, "a", "-"]):
+        assert run_without(0, arguments=arguments, status=1)[1][-1] == "roughly: standard input is closed"
+        assert not Path("top").exists()
+    for closed in ([0], [1], [2], [0, 1, 2]):
+        for arguments in ([*build, "a"], ["build", "bloom", "a", "-o", "seen"], ["merge", "top", "top", "-o", "both"]):
+            out, error = run_without(*closed, arguments=arguments)
+            assert out == [] and bool(error) == (2 not in closed and arguments[0] == "build")
+        run_without(*closed, arguments=["series", *key, *step, "--csv", "table"])
+    for arguments in (["inspect", "top"], ["rdb", save(client)], ["series", *key, *step]):
+        assert run_without(0, 2, arguments=arguments)[0][0] == run(*arguments)[0][0]
+        assert run_without(1, arguments=arguments, status=1) == ([], ["roughly: standard output is closed"])
+    assert run_without(2, arguments=["merge", "missing", "-o", "x"], status=1) == ([], [])
 
 
 def test_a_chart_needs_matplotlib(tmp_path):

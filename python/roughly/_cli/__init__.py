@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from .._roughly import __version__  # type: ignore[attr-defined, unused-ignore]
 from . import build, describe, merge, rdb, restore, series
 from .errors import Failure
+from .streams import log
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,11 +29,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         parsed.run(parsed)
         # Now, because an error at the exit of the interpreter is not caught here.
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return 0
     except BrokenPipeError:
         # Of `roughly rdb FILE | head`. Otherwise, the interpreter would write the rest.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except KeyboardInterrupt:
         return 130
@@ -40,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = str(error) or "not enough memory"
     except OSError as error:
         text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    except (Failure, ValueError, TypeError) as error:
+    except (Failure, ValueError, TypeError, OverflowError) as error:
         text = str(error)
-    print(f"roughly: {text}", file=sys.stderr)
+    log(f"roughly: {text}")
     return 1

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any, Callable
 
 from .._progress import quantity, size
 from .._roughly import BloomFilter, CountMinSketch, CuckooFilter, Sketch, TDigest, TopK
 from .errors import Failure
 from .lines import batches, count
+from .streams import log
 
 
 def register(commands: Any) -> None:
@@ -29,7 +29,7 @@ def register(commands: Any) -> None:
     bloom.add_argument("--capacity", type=int, help="number of items (default: the number of lines)")
     bloom.add_argument("--nonscaling", action="store_true", help="fail above the capacity instead of growing")
     cuckoo = add("cuckoo", _cuckoo, "cuckoo filter")
-    cuckoo.add_argument("--capacity", type=int, help="number of slots (default: twice the number of lines)")
+    cuckoo.add_argument("--capacity", type=int, help="number of slots (default: two per line, at least two buckets)")
     cuckoo.add_argument("--bucket-size", type=int, default=2, help="slots per bucket (default: 2)")
     cms = add("cms", _cms, "count-min sketch")
     cms.add_argument("--error", type=float, default=0.001, help="of an estimate, relative to all counts (default: 0.001)")
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
             raise Failure(f"{_place(sketch, name, number, lines)}: {error}") from None
         lines_added += len(lines) - lines.count(b"")
     sketch.save(arguments.output)
-    _say(f"{quantity(lines_added)} lines, {arguments.output}: {size(len(sketch.dump()))}")
+    log(f"{quantity(lines_added)} lines, {arguments.output}: {size(len(sketch.dump()))}")
 
 
 def _place(sketch: Sketch, name: str, number: int, lines: list[bytes]) -> str:
@@ -72,37 +72,34 @@ def _place(sketch: Sketch, name: str, number: int, lines: list[bytes]) -> str:
     return name
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
-
-
-def _capacity(arguments: argparse.Namespace, per_line: int = 1) -> int:
+def _capacity(arguments: argparse.Namespace, per_line: int, smallest: int) -> int:
     if arguments.capacity is not None:
         return int(arguments.capacity)
-    return per_line * max(count(arguments.files), 1)
+    return max(per_line * count(arguments.files), smallest)
 
 
 def _bloom(arguments: argparse.Namespace) -> Sketch:
-    sketch = BloomFilter(_capacity(arguments), arguments.error, nonscaling=arguments.nonscaling)
+    sketch = BloomFilter(_capacity(arguments, 1, 1), arguments.error, nonscaling=arguments.nonscaling)
     info = sketch.info()
-    _say(f"Bloom filter: capacity {quantity(info['Capacity'] or 0)}, error rate {arguments.error:g}, {size(info['Size'] or 0)}")
+    log(f"Bloom filter: capacity {quantity(info['Capacity'] or 0)}, error rate {arguments.error:g}, {size(info['Size'] or 0)}")
     return sketch
 
 
 def _cuckoo(arguments: argparse.Namespace) -> Sketch:
     # A filter grows when it cannot place an item, which can occur above 55 % of the slots.
-    sketch = CuckooFilter(_capacity(arguments, per_line=2), bucket_size=arguments.bucket_size)
+    bucket_size = arguments.bucket_size
+    sketch = CuckooFilter(_capacity(arguments, 2, 2 * bucket_size), bucket_size=bucket_size)
     info = sketch.info()
     slots = info["Number of buckets"] * info["Bucket size"]
     error = 2 * info["Bucket size"] / 255
-    _say(f"cuckoo filter: {quantity(slots)} slots, error rate at most {error:.2g}, {size(info['Size'])}")
+    log(f"cuckoo filter: {quantity(slots)} slots, error rate at most {error:.2g}, {size(info['Size'])}")
     return sketch
 
 
 def _cms(arguments: argparse.Namespace) -> Sketch:
     sketch = CountMinSketch(error=arguments.error, probability=arguments.probability)
     info = sketch.info()
-    _say(
+    log(
         f"count-min sketch: width {quantity(info['width'])}, depth {info['depth']}, estimates too high by at most "
         f"{2 / info['width']:.2g} of all counts with a probability of {1 - 0.5 ** info['depth']:.4g}, {size(len(sketch.dump()))}"
     )
@@ -112,12 +109,12 @@ def _cms(arguments: argparse.Namespace) -> Sketch:
 def _top_k(arguments: argparse.Namespace) -> Sketch:
     width = max(10 * arguments.k, 8) if arguments.width is None else arguments.width
     sketch = TopK(arguments.k, width, arguments.depth)
-    _say(f"top-k: k {arguments.k}, width {width}, depth {arguments.depth}, {size(len(sketch.dump()))}")
+    log(f"top-k: k {arguments.k}, width {width}, depth {arguments.depth}, {size(len(sketch.dump()))}")
     return sketch
 
 
 def _t_digest(arguments: argparse.Namespace) -> Sketch:
     sketch = TDigest(arguments.compression)
     capacity = sketch.info()["Capacity"]
-    _say(f"t-digest: compression {arguments.compression}, at most {size(16 * capacity)}")
+    log(f"t-digest: compression {arguments.compression}, at most {size(16 * capacity)}")
     return sketch

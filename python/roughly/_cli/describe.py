@@ -8,6 +8,7 @@ from typing import Any
 from .._progress import quantity, size
 from .._roughly import Sketch, TopK
 from .places import load
+from .streams import standard_output
 
 
 def register(commands: Any) -> None:
@@ -20,12 +21,13 @@ def register(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Prints a description of each sketch."""
+    output = standard_output()
     for index, place in enumerate(arguments.sketches):
         if index:
-            print()
-        print(f"{place}:")
+            print(file=output)
+        print(f"{place}:", file=output)
         for name, value in describe(load(place)):
-            print(f"  {name}: {value}")
+            print(f"  {name}: {value}", file=output)
 
 
 def describe(sketch: Sketch) -> list[tuple[str, str]]:

@@ -8,7 +8,6 @@ import lzma
 import os
 import re
 import stat
-import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -16,6 +15,7 @@ from typing import Any
 
 from .._progress import Bar
 from .errors import Failure
+from .streams import standard_input
 
 _BLOCK_BYTES = 1 << 20
 
@@ -40,7 +40,7 @@ class _File:
 
     def __init__(self, name: str, stack: ExitStack) -> None:
         self._name = "standard input" if name == "-" else name
-        raw: Any = sys.stdin.buffer if name == "-" else stack.enter_context(open(name, "rb"))
+        raw: Any = standard_input() if name == "-" else stack.enter_context(open(name, "rb"))
         #: The file as it is stored: its position is the progress.
         self.raw = raw
         start = raw.peek(_START_BYTES)
@@ -53,10 +53,12 @@ class _File:
                 self._file = stack.enter_context(open_compressed(self.raw))
 
     def blocks(self) -> Iterator[bytes]:
-        """The content, decompressed."""
+        """The content, decompressed, without a byte order mark."""
         try:
-            while block := self._file.read(_BLOCK_BYTES):
+            block = self._file.read(_BLOCK_BYTES).removeprefix(_BYTE_ORDER_MARK)
+            while block:
                 yield block
+                block = self._file.read(_BLOCK_BYTES)
         except (EOFError, zlib.error, lzma.LZMAError) as error:
             raise Failure(f"{self._name}: {error}") from None
         except OSError as error:
@@ -82,20 +84,22 @@ def batches(names: Sequence[str], title: str = "reading") -> Iterator[tuple[str,
         progress = Bar(title, terminal=True)
         stack.callback(progress.close)
         for name, file in zip(names, files):
-            number, rest, read = 1, b"", 0
+            number, read = 1, 0
+            # Of the line that has not ended. Joined once, because a line can consist of many blocks.
+            parts: list[bytes] = []
             for block in file.blocks():
                 if total is not None:
                     progress(done + file.raw.tell(), total)
                 else:
                     progress(read := read + len(block), None)
-                text = rest + block
-                if number == 1 and not rest:
-                    text = text.removeprefix(_BYTE_ORDER_MARK)
-                lines = text.replace(b"\r\n", b"\n").split(b"\n")
-                rest = lines.pop()
+                parts.append(block)
+                if b"\n" not in block:
+                    continue
+                lines = b"".join(parts).replace(b"\r\n", b"\n").split(b"\n")
+                parts = [lines.pop()]
                 yield name, number, lines
                 number += len(lines)
-            if rest:
+            if rest := b"".join(parts):
                 yield name, number, [rest]
             done += file.raw.tell() if total is not None else read
 

@@ -10,6 +10,7 @@ from .._progress import Bar, quantity
 from .._rdb import load_rdb
 from .describe import fields
 from .errors import Failure
+from .streams import standard_output
 
 
 def register(commands: Any) -> None:
@@ -26,6 +27,7 @@ def register(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Prints a line per sketch."""
+    output = standard_output()
     progress = Bar("reading", terminal=True)
     try:
         for database, key, expires, sketch in load_rdb(arguments.file, progress=progress):
@@ -35,7 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
             # Without quotes: escapes keep a key on its line.
             name = repr(key)[2:-1]
             progress.clear()
-            print(database, name, type(sketch).__name__, _time(expires), described, sep="\t")
+            print(database, name, type(sketch).__name__, _time(expires), described, sep="\t", file=output)
     except ValueError as error:
         raise Failure(f"{arguments.file}: {error}") from None
     finally:

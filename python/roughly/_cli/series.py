@@ -7,12 +7,12 @@ import csv
 import importlib
 import math
 import re
-import sys
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from .errors import Failure
 from .places import connect, is_url
+from .streams import standard_output
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 #: The lines of a chart.
@@ -93,7 +93,7 @@ def _columns(table: list[tuple[int, int, dict[str, float]]]) -> list[str]:
 def _write(table: list[tuple[int, int, dict[str, float]]], file: str | None) -> None:
     """Writes the table as CSV. A value that a row does not have is empty."""
     columns = _columns(table)
-    output = open(file, "w", newline="", encoding="utf-8") if file else sys.stdout
+    output = open(file, "w", newline="", encoding="utf-8") if file else standard_output()
     try:
         writer = csv.writer(output, lineterminator="\n")
         writer.writerow(["start", "covered", *columns])
