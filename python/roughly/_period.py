@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ._roughly import TopK
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Sequence
@@ -30,14 +28,6 @@ class Period:
             return method(*arguments, **options, within=self._part)
 
         return read
-
-    def __contains__(self, item: Any) -> bool:
-        if not isinstance(self._sketch, TopK):
-            raise TypeError("a period of this class has no items")
-        # Converts the item to bytes.
-        converted = TopK(1)
-        converted.add(item)
-        return converted.items()[0][0] in dict(self.items())
 
 
 def series(sketch: object, rows: Sequence[tuple[int, int, object]], name: str, arguments: list[Any]) -> list[list[Any]]:

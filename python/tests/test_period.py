@@ -3,7 +3,6 @@
 import contextlib
 import datetime
 import io
-import itertools
 import random
 import subprocess
 import sys
@@ -175,25 +174,6 @@ def test_reads_of_a_period_take_no_other_period(name):
         for argument, value in (("within", 20_000), ("at", seconds(80_000)), ("within", None), ("at", None)):
             with pytest.raises(TypeError, match=f" got an unexpected keyword argument '{argument}'$"):
                 method(**{argument: value})
-
-
-def test_items_in_a_period():
-    now = seconds(75_000)
-    for name in ("top_k", "top_k with levels"):
-        sketch, answers = live(name), set()
-        items = {*map(str, range(60)), "alice", *(f"time {number}" for number in range(len(LIVE)))}
-        for start, end in itertools.combinations(range(START + 20_000, START + 75_001, 10_000), 2):
-            period = sketch.between(start, end, at=now)
-            found = {item for item in items if item in period}
-            assert found == {item.decode() for item, _ in period.items()}
-            assert (7 in period) == (b"7" in period) == ("7" in found)
-            answers.add(frozenset(found))
-        assert len(answers) > 1
-        with pytest.raises(TypeError, match="^an item must be "):
-            [] in period
-    for name in ("count_min", "t_digest"):
-        with pytest.raises(TypeError, match="^a period of this class has no items$"):
-            "alice" in live(name).between(-20_000, at=now)
 
 
 def test_sketches_without_periods():

@@ -301,11 +301,13 @@ def test_a_file_keeps_its_permissions_and_the_link_to_it(sketch, tmp_path):
         assert os.stat(tmp_path / "new").st_mode & 0o777 == mode
     os.mkdir(tmp_path / "other")
     os.symlink("../new", tmp_path / "other/link")
-    os.remove(tmp_path / "new")
-    (tmp_path / "new").write_bytes(b"old")
-    sketch.save(tmp_path / "other/link")
-    assert os.readlink(tmp_path / "other/link") == "../new"
-    assert roughly.open(tmp_path / "new") == sketch
+    for old in (b"old", None):
+        os.remove(tmp_path / "new")
+        if old is not None:
+            (tmp_path / "new").write_bytes(old)
+        sketch.save(tmp_path / "other/link")
+        assert os.readlink(tmp_path / "other/link") == "../new"
+        assert roughly.open(tmp_path / "new") == sketch
     assert sorted(os.listdir(tmp_path)) == ["new", "other"] and os.listdir(tmp_path / "other") == ["link"]
 
 

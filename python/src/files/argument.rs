@@ -134,14 +134,19 @@ fn is_descriptor(path: &Path) -> bool {
 }
 
 /// Writes a file: as a temporary file in the same directory, which then replaces the file. After an error or a crash, the old file
-/// is unchanged. Keeps its permissions, and a symbolic link to it. Writes other files than regular ones directly.
+/// is unchanged. Keeps its permissions, and a symbolic link to it. Writes other files than regular ones directly, and the missing target of
+/// a link.
 fn replace(path: &Path, payload: &[u8]) -> io::Result<()> {
     let old = match fs::metadata(path) {
         Ok(old) => Some(old),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    if old.as_ref().is_some_and(|old| !old.is_file()) || is_descriptor(path) {
+    let is_direct = match &old {
+        Some(old) => !old.is_file(),
+        None => path.is_symlink(),
+    };
+    if is_direct || is_descriptor(path) {
         return fs::write(path, payload);
     }
     let path = match old {
