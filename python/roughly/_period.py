@@ -16,12 +16,12 @@ class Period:
         self._sketch = sketch
         self._part = part
 
-    def __getattr__(self, name: str) -> Callable[..., object]:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         method = None if name.startswith("_") else getattr(self._sketch, name, None)
         if method is None or "within" not in (getattr(method, "__text_signature__", None) or ""):
             raise AttributeError(f"a period has no method '{name}'")
 
-        def read(*arguments: Any, **options: Any) -> object:
+        def read(*arguments: Any, **options: Any) -> Any:
             for option in ("at", "within"):
                 if option in options:
                     raise TypeError(f"{name}() of a period got an unexpected keyword argument '{option}'")
