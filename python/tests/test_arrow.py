@@ -607,6 +607,21 @@ def test_times_of_additions_may_be_columns(times):
     assert one == other
 
 
+@pytest.mark.parametrize("name", ["timestamp", "total_seconds", "utcoffset", "dtype", "at"])
+def test_a_column_of_times_has_any_name(name):
+    times = pd.to_datetime([1500, 70_000], unit="ms", utc=True)
+    frame = pd.DataFrame({name: times})
+    relation = duckdb.sql(f"select to_timestamp(unnest([1.5, 70])) as {name}")
+    expected = roughly.CountMinSketch(100, 4, window=60_000, seed=bytes(16))
+    expected.update(["a", "b"], at=[1.5, 70])
+    for at in (frame, relation, pl.DataFrame(frame), pa.Table.from_pandas(frame)):
+        sketch = roughly.CountMinSketch(100, 4, window=60_000, seed=bytes(16))
+        sketch.update(["a", "b"], at=at)
+        assert sketch == expected
+        with pytest.raises(TypeError, match="^the time must be Unix seconds or a datetime"):
+            sketch.add("a", at=at)
+
+
 def test_threads_share_columns():
     column = chunked(pa.array([f"item {number}" for number in range(100_000)]))
     sketch = roughly.CountMinSketch(50_000, 5)
