@@ -425,9 +425,11 @@ fn for_each_element<T: Sync>(
         py.detach(|| {
             for part in part.chunks(BATCH_ITEMS * elements_per_item) {
                 batch.clear();
-                part.chunks(elements_per_item)
-                    .try_for_each(|item| push(&mut batch, item))?;
+                let mut items = part.chunks(elements_per_item);
+                let pushed = items.try_for_each(|item| push(&mut batch, item));
+                // After an error, the items before it are processed.
                 read(&batch, None)?;
+                pushed?;
             }
             Ok::<_, Error>(())
         })?;
