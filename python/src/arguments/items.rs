@@ -227,17 +227,17 @@ fn for_each_of(items: &Bound<'_, PyAny>, chunk: usize, read: &mut Read<'_>) -> P
     }
     let py = items.py();
     warn_of_counts(items)?;
-    if let Some(mut column) = arrow::of(items)? {
+    if let Some(mut column) = arrow::of(items, "item")? {
         if !column.has_doubles() {
             return for_each_in_column(py, column, read);
         }
         let is_sized = items.hasattr(intern!(py, "__len__"))?;
         return for_each_double(py, &mut column, is_sized, Objects::new(py, chunk, read));
     }
-    let Some(array) = numpy_array::of(items)? else {
+    let Some(array) = numpy_array::before_null(items)? else {
         return for_each_object(items, chunk, read);
     };
-    match array.kind {
+    let added = match array.kind {
         'i' => {
             let array = array.to::<i64>("int64")?;
             for_each_element(py, array.as_slice()?, 1, read, |batch, number| {
@@ -284,7 +284,9 @@ fn for_each_of(items: &Bound<'_, PyAny>, chunk: usize, read: &mut Read<'_>) -> P
         kind => Err(PyTypeError::new_err(format!(
             "an array of items must have integers or strings, not elements of kind {kind:?}"
         ))),
-    }
+    };
+    added?;
+    Ok(array.check_end("item")?)
 }
 
 fn for_each_object(items: &Bound<'_, PyAny>, chunk: usize, read: &mut Read<'_>) -> PyResult<()> {

@@ -43,10 +43,20 @@ impl<'py, T: Element + FromPyObjectOwned<'py> + arrow::Number> Numbers<'py, T> {
     /// The numbers of an iterable. `dtype` is NumPy's name of the type. Numbers of other types are converted without loss of
     /// integers.
     pub fn of(numbers: &Bound<'py, PyAny>, dtype: &str, kinds: &[char]) -> PyResult<Self> {
-        if let Some(mut column) = arrow::of(numbers)? {
+        Self::named(numbers, "item", dtype, kinds)
+    }
+
+    /// As [`Numbers::of`], with the name of a number in errors.
+    fn named(
+        numbers: &Bound<'py, PyAny>,
+        name: &'static str,
+        dtype: &str,
+        kinds: &[char],
+    ) -> PyResult<Self> {
+        if let Some(mut column) = arrow::of(numbers, name)? {
             return Ok(Self::Column(numbers.py().detach(|| column.numbers())?));
         }
-        if let Some(array) = numpy_array::of(numbers)?
+        if let Some(array) = numpy_array::of(numbers, name)?
             && kinds.contains(&array.kind)
         {
             return Ok(Self::Array(array.to(dtype)?));
@@ -166,7 +176,12 @@ impl<'py> Counts<'py> {
     pub fn of(counts: &Bound<'py, PyAny>) -> PyResult<Self> {
         match one(counts)? {
             Some(count) => Ok(Self::All(count)),
-            None => Ok(Self::Each(Numbers::of(counts, "int64", &['i'])?)),
+            None => Ok(Self::Each(Numbers::named(
+                counts,
+                "count",
+                "int64",
+                &['i'],
+            )?)),
         }
     }
 
@@ -179,13 +194,13 @@ impl<'py> Counts<'py> {
         if let Some(weight) = one(weights)? {
             return Ok(Self::All(weight));
         }
-        if let Some(mut column) = arrow::of(weights)? {
+        if let Some(mut column) = arrow::of(weights, "weight")? {
             return Ok(Self::Each(match column.has_floats() {
                 true => weights_of(py.detach(|| column.numbers())?.as_slice())?,
                 false => Numbers::Column(py.detach(|| column.numbers())?),
             }));
         }
-        if let Some(array) = numpy_array::of(weights)?
+        if let Some(array) = numpy_array::of(weights, "weight")?
             && array.kind != 'O'
         {
             return match array.kind {
@@ -274,7 +289,7 @@ where
     let py = numbers.py();
     let is_number =
         numbers.is_exact_instance_of::<PyFloat>() || numbers.is_exact_instance_of::<PyInt>();
-    if (is_number || numpy_array::of(numbers).is_ok_and(|array| array.is_none()))
+    if (is_number || numpy_array::of(numbers, "item").is_ok_and(|array| array.is_none()))
         && let Some(number) = one(numbers)?
     {
         let answers = py.detach(|| answer(&[number]))?;

@@ -254,7 +254,7 @@ impl TDigest {
         let mut additions = Additions::of(at, allow_future, timeline)?;
         let weights = weights.map(Counts::of_weights).transpose()?;
         if weights.is_none()
-            && let Some(column) = arrow::of(values)?
+            && let Some(column) = arrow::of(values, "item")?
         {
             let is_sized = values.hasattr(intern!(py, "__len__"))?;
             return self.update_from_column(py, column, is_sized, additions);

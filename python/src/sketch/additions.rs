@@ -36,7 +36,7 @@ impl Times {
         if timestamp(at)?.is_some() {
             return Ok(Self::All(at.extract()?));
         }
-        if let Some(mut column) = arrow::of(at)? {
+        if let Some(mut column) = arrow::of(at, "time")? {
             let has_zone = column.has_time_zone();
             if has_zone == Some(false) {
                 return Err(NO_TIME_ZONE.into());
@@ -48,7 +48,7 @@ impl Times {
             return Ok(Self::Each(times?));
         }
         let mut times = Vec::new();
-        if let Some(array) = numpy_array::of(at)? {
+        if let Some(array) = numpy_array::of(at, "time")? {
             match array.kind {
                 'M' if array.is_column => return Err(NO_TIME_ZONE.into()),
                 // From datetime64 of any unit. The value for "not a time" is negative.
