@@ -196,6 +196,22 @@ def test_queries_take_columns():
     assert seen.contains(chunked(pa.array(STRINGS))).all()
 
 
+@pytest.mark.parametrize("column", [pl.Series([]), pa.nulls(0), pa.chunked_array([pa.nulls(0)]), pa.chunked_array([], pa.null()), pd.Series([])])
+@pytest.mark.parametrize("items", [[], pl.Series([], dtype=pl.String)], ids=["list", "column"])
+def test_empty_columns_have_any_type(column, items):
+    digest, window, counts = roughly.TDigest(), roughly.TDigest(window=60_000), roughly.CountMinSketch(9, 3)
+    before = window.copy()
+    digest.update(column)
+    digest.update(column, column)
+    window.update([], at=column)
+    counts.update(items, column)
+    counts.update(column, column)
+    assert (digest, window, counts) == (roughly.TDigest(), before, roughly.CountMinSketch(9, 3))
+    for query in (digest.quantile, digest.cdf, digest.rank, digest.byrank, counts.query):
+        assert len(query(column)) == 0
+    assert roughly.TDigest.from_centroids(column, column) == digest
+
+
 @pytest.mark.parametrize(
     "values",
     [

@@ -495,6 +495,8 @@ macro_rules! append_all {
                 }
                 return Ok(());
             })+
+            // It has no elements, as they would be nulls.
+            DataType::Null => return Ok(()),
             _ => {}
         }
     };
