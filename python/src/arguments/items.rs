@@ -234,7 +234,7 @@ fn for_each_of(items: &Bound<'_, PyAny>, chunk: usize, read: &mut Read<'_>) -> P
         let is_sized = items.hasattr(intern!(py, "__len__"))?;
         return for_each_double(py, &mut column, is_sized, Objects::new(py, chunk, read));
     }
-    let Some(array) = numpy_array::before_null(items)? else {
+    let Some(array) = numpy_array::of(items, None)? else {
         return for_each_object(items, chunk, read);
     };
     let added = match array.kind {
@@ -286,7 +286,7 @@ fn for_each_of(items: &Bound<'_, PyAny>, chunk: usize, read: &mut Read<'_>) -> P
         ))),
     };
     added?;
-    Ok(array.check_end("item")?)
+    (array.null).map_or(Ok(()), |null| Err(Error::null("item", null).into()))
 }
 
 fn for_each_object(items: &Bound<'_, PyAny>, chunk: usize, read: &mut Read<'_>) -> PyResult<()> {

@@ -50,19 +50,8 @@ pub fn has_numpy_elements(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// The array of an argument: a NumPy array, or an object that has one (a column of a data frame). `None` for other objects.
-///
-/// # Errors
-/// A null of a column, whose elements have this name.
-pub fn of<'py>(argument: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Array<'py>>> {
-    let array = before_null(argument)?;
-    if let Some(array) = &array {
-        array.check_end(name)?;
-    }
-    Ok(array)
-}
-
-/// As [`of`], with the elements of a column before its first null.
-pub fn before_null<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Array<'py>>> {
+/// A column with a null ends before it, or is refused if its elements have a name.
+pub fn of<'py>(argument: &Bound<'py, PyAny>, name: Option<&str>) -> PyResult<Option<Array<'py>>> {
     let py = argument.py();
     if is_builtin(argument) {
         return Ok(None);
@@ -76,11 +65,12 @@ pub fn before_null<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Array<'
         argument.clone()
     } else if argument.hasattr(intern!(py, "to_numpy"))? {
         null = null_of(&numpy, argument)?;
-        let column = match null {
-            Some(null) => {
-                argument.call_method1("take", (numpy.call_method1("arange", (null,))?,))?
+        let column = match (null, name) {
+            (Some(null), Some(name)) => return Err(Error::null(name, null).into()),
+            (Some(null), _) => {
+                argument.call_method1("take", (PyRange::new(py, 0, null as isize)?,))?
             }
-            None => argument.clone(),
+            (None, _) => argument.clone(),
         };
         column.call_method0(intern!(py, "to_numpy"))?
     } else {
@@ -147,20 +137,11 @@ pub struct Array<'py> {
     pub kind: char,
     /// Whether it is the array of a column of a data frame.
     pub is_column: bool,
-    /// The position of a null, at which the elements end.
-    null: Option<usize>,
+    /// The position of the null after the last element.
+    pub null: Option<usize>,
 }
 
 impl<'py> Array<'py> {
-    /// Checks that the elements do not end at a null.
-    ///
-    /// # Errors
-    /// A null, with the name of the elements.
-    pub fn check_end(&self, name: &str) -> Result<(), Error> {
-        self.null
-            .map_or(Ok(()), |position| Err(Error::null(name, position)))
-    }
-
     /// The elements as a contiguous, aligned array of this type, converted if it is another one.
     pub fn to<T: Element>(&self, dtype: &str) -> PyResult<PyReadonlyArray1<'py, T>> {
         match is_aligned::<T>(&self.array) {

@@ -232,8 +232,8 @@ impl TDigest {
     /// window, or an array with a time for each sample. `allow_future` is that of `add`.
     ///
     /// `weights` are integers of at least 1, or floats such as 5.0: how often each sample counts, or all of them. Of a mapping, the values
-    /// are the weights; `TypeError` for a mapping and `weights`. With weights, an iterable is read at once. The sum of all weights of a digest is at most 2**63 - 1, and a weight above 2**53 is rounded down to a
-    /// float. A digest with a window takes no weights.
+    /// are the weights; `TypeError` for a mapping and `weights`. With weights, an iterable is read at once. The sum of all weights of a
+    /// digest is at most 2**63 - 1, and a weight above 2**53 is rounded down to a float. A digest with a window takes no weights.
     ///
     /// >>> latency = TDigest()
     /// >>> latency.update([10.5, 11.5, 250.0])
@@ -270,7 +270,7 @@ impl TDigest {
             return self.update_from_column(py, column, is_sized, additions);
         }
         let sized = match weights {
-            Some(_) => Some(Numbers::<f64>::of(values, SAMPLES.0, SAMPLES.1)?),
+            Some(_) => Some(Numbers::<f64>::of(values, "item", SAMPLES.0, SAMPLES.1)?),
             None => Numbers::<f64>::of_sized(values, SAMPLES.0, SAMPLES.1)?,
         };
         let Some(values) = sized else {
@@ -522,7 +522,7 @@ impl TDigest {
         max: Option<Real>,
         #[pyo3(from_py_with = integer)] compression: i64,
     ) -> PyResult<Self> {
-        let numbers = Numbers::<f64>::of(means, SAMPLES.0, SAMPLES.1)?;
+        let numbers = Numbers::<f64>::of(means, "item", SAMPLES.0, SAMPLES.1)?;
         let numbers = numbers.as_slice()?;
         let weights = Counts::of_weights(weights)?;
         let mut weights = weights.reader()?;

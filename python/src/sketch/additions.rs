@@ -48,7 +48,7 @@ impl Times {
             return Ok(Self::Each(times?));
         }
         let mut times = Vec::new();
-        if let Some(array) = numpy_array::of(at, "time")? {
+        if let Some(array) = numpy_array::of(at, Some("time"))? {
             match array.kind {
                 'M' if array.is_column => return Err(NO_TIME_ZONE.into()),
                 // From datetime64 of any unit. The value for "not a time" is negative.
