@@ -29,9 +29,9 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error for a null in a column.
-    pub fn null(position: usize) -> Self {
-        Self::Value(format!("the item at position {position} is null").into())
+    /// The error for a null in a column, whose elements have this name.
+    pub fn null(name: &str, position: usize) -> Self {
+        Self::Value(format!("the {name} at position {position} is null").into())
     }
 
     /// The error for NaN as an item: of an array with its position.

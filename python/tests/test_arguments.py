@@ -309,6 +309,23 @@ def test_items_before_an_error_were_added():
     assert len(full) == 10
 
 
+@pytest.mark.parametrize("before", [0, 2, 4095, 4096, 5000])
+@pytest.mark.parametrize("create", [roughly.BloomFilter, roughly.CuckooFilter, lambda: roughly.CountMinSketch(2000, 5), lambda: roughly.TopK(100)])
+def test_strings_of_an_array_before_an_error_were_added(create, before):
+    strings = [f"é {n}" for n in range(before)]
+    expected = create()
+    expected.update(strings)
+    sketch = create()
+    with pytest.raises(ValueError, match=f"^the string at position {before} is not valid Unicode$"):
+        sketch.update(np.array([*strings, "a\ud800", "after"]))
+    assert sketch == expected
+    for array in (np.array([*strings, "a\ud800", "after"], dtype=object), np.array([*strings, None, "after"], dtype=object)):
+        sketch = create()
+        with pytest.raises((TypeError, UnicodeEncodeError)):
+            sketch.update(array)
+        assert sketch == expected
+
+
 def test_counts_belong_to_items():
     one, other = roughly.CountMinSketch(2000, 5), roughly.CountMinSketch(2000, 5)
     one.update(np.arange(5000), np.arange(5000))

@@ -196,6 +196,22 @@ def test_queries_take_columns():
     assert seen.contains(chunked(pa.array(STRINGS))).all()
 
 
+@pytest.mark.parametrize("column", [pl.Series([]), pa.nulls(0), pa.chunked_array([pa.nulls(0)]), pa.chunked_array([], pa.null()), pd.Series([])])
+@pytest.mark.parametrize("items", [[], pl.Series([], dtype=pl.String)], ids=["list", "column"])
+def test_empty_columns_have_any_type(column, items):
+    digest, window, counts = roughly.TDigest(), roughly.TDigest(window=60_000), roughly.CountMinSketch(9, 3)
+    before = window.copy()
+    digest.update(column)
+    digest.update(column, column)
+    window.update([], at=column)
+    counts.update(items, column)
+    counts.update(column, column)
+    assert (digest, window, counts) == (roughly.TDigest(), before, roughly.CountMinSketch(9, 3))
+    for query in (digest.quantile, digest.cdf, digest.rank, digest.byrank, counts.query):
+        assert len(query(column)) == 0
+    assert roughly.TDigest.from_centroids(column, column) == digest
+
+
 @pytest.mark.parametrize(
     "values",
     [
@@ -605,6 +621,21 @@ def test_times_of_additions_may_be_columns(times):
     one.update(pa.array(["a", "b", "c"]), at=times)
     other.update(["a", "b", "c"], at=[1.5, 2.5, 70])
     assert one == other
+
+
+@pytest.mark.parametrize("name", ["timestamp", "total_seconds", "utcoffset", "dtype", "at"])
+def test_a_column_of_times_has_any_name(name):
+    times = pd.to_datetime([1500, 70_000], unit="ms", utc=True)
+    frame = pd.DataFrame({name: times})
+    relation = duckdb.sql(f"select to_timestamp(unnest([1.5, 70])) as {name}")
+    expected = roughly.CountMinSketch(100, 4, window=60_000, seed=bytes(16))
+    expected.update(["a", "b"], at=[1.5, 70])
+    for at in (frame, relation, pl.DataFrame(frame), pa.Table.from_pandas(frame)):
+        sketch = roughly.CountMinSketch(100, 4, window=60_000, seed=bytes(16))
+        sketch.update(["a", "b"], at=at)
+        assert sketch == expected
+        with pytest.raises(TypeError, match="^the time must be Unix seconds or a datetime"):
+            sketch.add("a", at=at)
 
 
 def test_threads_share_columns():

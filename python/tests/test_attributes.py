@@ -2,6 +2,7 @@
 
 import collections
 import importlib.metadata
+import math
 
 import numpy as np
 import pytest
@@ -150,6 +151,35 @@ def test_capacities_of_loaded_filters_are_those_of_their_creation(client):
     valkey = roughly.load(client.dump("v"))
     assert (valkey.capacity, valkey.error_rate, valkey.expansion) == (300, 0.02, 3)
     assert valkey == valkey.copy() and valkey != sketch
+
+
+def test_mappings_have_weights():
+    class Weights(collections.abc.Mapping):
+        def __getitem__(self, value):
+            return {1.5: 1, 9: 99}[value]
+
+        def __iter__(self):
+            return iter([1.5, 9])
+
+        def __len__(self):
+            return 2
+
+    expected = roughly.TDigest()
+    expected.update([1.5, 9], [1, 99])
+    for mapping in ({1.5: 1, 9: 99}, collections.Counter({1.5: 1, 9.0: 99}), {1.5: 1.0, np.int64(9): 99}, Weights()):
+        digest = roughly.TDigest()
+        digest.update(mapping)
+        digest.update({})
+        assert digest == expected and digest.count == 100
+        for weights in (1, [1, 2]):
+            with pytest.raises(TypeError, match="^a mapping has weights of its own: update takes no others$"):
+                digest.update(mapping, weights)
+        with pytest.raises(ValueError, match="^T-Digest: samples of a digest with a window have no weights$"):
+            roughly.TDigest(window=60_000).update(mapping)
+    for mapping, error in (({1: 0}, ValueError), ({1: 1, math.nan: 2}, ValueError), ({"a": 1}, TypeError), ({1: "a"}, TypeError)):
+        with pytest.raises(error):
+            digest.update(mapping)
+    assert digest == expected
 
 
 def test_mappings_have_counts():

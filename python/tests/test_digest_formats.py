@@ -126,6 +126,19 @@ def test_bytes_of_the_reference_implementation(encode):
         assert [each.tolist() for each in digest.centroids()] == [[1, 2, 5.5], [1, 3, 1]]
 
 
+@pytest.mark.parametrize("extent", [{"min": 9.5}, {"max": 41.5}, {"min": 9.5, "max": 41.5}, {}], ids=str)
+@pytest.mark.parametrize("format", FORMATS)
+def test_one_sample_keeps_minimum_and_maximum(format, extent):
+    digest = roughly.TDigest.from_centroids([20.0], [1], **extent)
+    written = digest.to_bytes(format)
+    read = datasketches.tdigest_double.deserialize(written)
+    expected = (1, extent.get("min", 20), extent.get("max", 20))
+    assert (read.get_total_weight(), read.get_min_value(), read.get_max_value()) == expected
+    same = roughly.TDigest.from_bytes(written, format)
+    assert (same.count, same.min(), same.max()) == expected and same == digest
+    assert format != "datasketches" or roughly.TDigest.from_bytes(read.serialize(), format).count == 1
+
+
 def test_buffered_samples_of_datasketches():
     """Of which its Python package writes none."""
     data = doubles(100, 1, 9, CENTROIDS, [9.0, 3.0, 2.5], flags=4)

@@ -216,6 +216,18 @@ def test_top_k_sketches_with_a_window_are_not_merged():
         one.merge(roughly.BloomFilter())
 
 
+def test_objects_of_other_classes_are_not_merged():
+    sketches = [roughly.BloomFilter(), roughly.CountMinSketch(9, 3), roughly.TopK(3), roughly.TDigest()]
+    for one in sketches:
+        for other in sketches:
+            if type(one) is not type(other):
+                for others in ([other], [one, other], [other, one]):
+                    with pytest.raises(TypeError, match=f"'(roughly.)?{type(other).__name__}' object .*{type(one).__name__}"):
+                        one.merge(*others)
+    with pytest.raises(TypeError, match="integer"):
+        sketches[1].merge(sketches[1], "3")
+
+
 def test_a_merged_digest_keeps_its_compression(client):
     """As an existing destination of the command."""
     sources = [roughly.TDigest(1000), roughly.TDigest(500)]

@@ -19,7 +19,10 @@ COLUMNS = {
     "index, NaN": "pd.Index(['a', 'b', float('nan')])",
     "array": "pd.array([1, 2, None])",
     "categorical": "pd.Categorical(['a', 'b', None])",
+    "categorical of integers": "pd.Categorical([1, 2, None])",
 }
+#: The items before the null of the other columns are "a" and "b".
+BEFORE = {"nullable floats": ["1.5", "2.0"], "objects, NaN": ["a", "2.0"], "objects, NA": ["a", "2"]}
 
 
 def run(code, pyarrow):
@@ -33,32 +36,56 @@ def run(code, pyarrow):
 @pytest.mark.parametrize("pyarrow", [True, False], ids=["pyarrow", "no pyarrow"])
 def test_nulls_are_errors_with_their_position(pyarrow):
     code = f"""
+before = {BEFORE}
 for name, column in {{{", ".join(f"{name!r}: {column}" for name, column in COLUMNS.items())}}}.items():
-    for sketch in (roughly.BloomFilter(), roughly.CuckooFilter(), roughly.CountMinSketch(100, 3), roughly.TopK(3)):
+    for create, *arguments in ((roughly.BloomFilter,), (roughly.CuckooFilter,), (roughly.CountMinSketch, 100, 3), (roughly.TopK, 3)):
         for method in ("update", "contains", "query"):
-            if hasattr(sketch, method):
+            if hasattr(create, method):
+                sketch = create(*arguments)
                 try:
                     getattr(sketch, method)(column)
                 except ValueError as error:
                     assert str(error) == "the item at position 2 is null", (name, error)
                 else:
                     raise AssertionError((name, type(sketch), method))
+                if method == "update":
+                    expected = type(sketch)(*arguments)
+                    # All floats of an Arrow column are checked first.
+                    if name != "nullable floats" or not {pyarrow}:
+                        expected.update(before.get(name, ["1", "2"] if "integers" in name or name == "array" else ["a", "b"]))
+                    assert sketch == expected, (name, type(sketch))
     if "integers" in name or "floats" in name or name == "array":
-        for update in (
-            lambda: roughly.TDigest().update(column),
-            lambda: roughly.CountMinSketch(100, 3).update(['a', 'b', 'c'], column),
+        for update, element in (
+            (lambda: roughly.TDigest().update(column), "item"),
+            (lambda: roughly.CountMinSketch(100, 3).update(['a', 'b', 'c'], column), "count"),
+            (lambda: roughly.TDigest().update([1, 2, 3], column), "weight"),
+            (lambda: roughly.TDigest(window=60_000).update([1, 2, 3], at=column), "time"),
         ):
             try:
                 update()
             except ValueError as error:
-                assert str(error) == "the item at position 2 is null", (name, error)
+                # 1.5 is no weight.
+                assert str(error) == f"the {{element}} at position 2 is null" or element == "weight" and "must be" in str(error), (name, error)
             except TypeError as error:
-                assert "floats" in name or "categories" in name, (name, error)
+                assert "floats" in name or "categor" in name, (name, error)
             else:
                 raise AssertionError(name)
 print("tested")
 """
     assert run(code, pyarrow) == ["tested"]
+
+
+@pytest.mark.parametrize("pyarrow", [True, False], ids=["pyarrow", "no pyarrow"])
+def test_an_index_of_tuples_is_a_type_error(pyarrow):
+    code = """
+index = pd.MultiIndex.from_tuples([("a", 1), ("b", 2)])
+for call in (roughly.TopK(3).update, roughly.BloomFilter().update, roughly.TDigest().update, roughly.TDigest().quantile):
+    try:
+        call(index)
+    except TypeError as error:
+        print(error)
+"""
+    assert run(code, pyarrow) == ["an item must be str, bytes, int or float, not tuple"] * 2 + ["must be real number, not tuple"] * 2
 
 
 @pytest.mark.parametrize("pyarrow", [True, False], ids=["pyarrow", "no pyarrow"])

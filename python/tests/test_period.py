@@ -121,7 +121,7 @@ def test_times_of_a_period(name):
         (pd.Timedelta(-50, "s"), pd.Timedelta(-10, "s")),
         tuple(datetime.datetime.fromtimestamp(each / 1000, utc) for each in (start, end)),
         tuple(pd.Timestamp(each, unit="ms", tz="UTC") for each in (start, end)),
-        (np.datetime64(start, "ms"), np.datetime64(end, "ms")),
+        *((np.datetime64(start, "ms").astype(kind), np.datetime64(end, "ms").astype(kind)) for kind in ("M8[s]", "M8[ms]", "M8[us]", "M8[ns]")),
         (np.int64(start), np.int64(end)),
     ):
         assert sketch.between(*times, at=now).accuracy() == expected, times
@@ -149,6 +149,59 @@ def test_times_of_a_period(name):
             sketch.series(step, **options)
     with pytest.raises(ValueError, match="^at is before the newest pane of the sketch$"):
         sketch.between(0, at=seconds(0))
+
+
+@pytest.mark.parametrize("unit", ["D", "h", "m", "s", "ms", "us", "ns"])
+def test_times_of_numpy_have_any_unit(unit):
+    day = np.datetime64("2026-01-02")
+    at, time = day.astype(f"M8[{unit}]"), datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
+    reads = []
+    for now in (at, time):
+        sketch = roughly.TDigest(window=864_000_000, panes=10)
+        sketch.add(5, at=now)
+        sketch.update([6, 7], at=now)
+        sketch.update([7, 8], at=np.array([now, now]) if now is at else [now, now])
+        start = at - np.timedelta64(1, "D") if now is at else now - datetime.timedelta(1)
+        reads.append((sketch.dump(), sketch.between(start, now, at=now).accuracy(), repr(sketch.series(86_400_000, start, now, q=0.5, at=now))))
+        reads[-1] += (sketch.max(at=now),)
+    assert reads[0] == reads[1]
+    for read in (sketch.between, lambda each: sketch.between(0, each), lambda each: sketch.series(each, q=0.5), lambda each: sketch.max(within=each)):
+        with pytest.raises(TypeError):
+            read(np.timedelta64(1, "D").astype(f"m8[{unit}]"))
+
+
+MISSING = [pd.NaT, np.datetime64("NaT"), np.datetime64("NaT", "ns"), np.timedelta64("NaT"), np.timedelta64("NaT", "ns"), float("nan"), np.float64("nan")]
+
+
+@pytest.mark.parametrize("missing", MISSING, ids=lambda missing: f"{type(missing).__name__} {missing!r}")
+def test_a_missing_time_is_an_error(missing):
+    sketch, now = live("t_digest"), seconds(80_000)
+    before = sketch.dump()
+    for call in (
+        *(lambda position=position: sketch.between(*[-1000, -1, now][:position], missing, at=now) for position in (0, 1)),
+        lambda: sketch.between(-1000, at=missing),
+        lambda: sketch.series(missing, q=0.5, at=now),
+        lambda: sketch.series(1000, missing, q=0.5, at=now),
+        lambda: sketch.series(1000, None, missing, q=0.5, at=now),
+        lambda: sketch.series(1000, q=0.5, at=missing),
+        lambda: sketch.max(at=missing),
+        lambda: sketch.max(within=missing, at=now),
+        lambda: sketch.add(1, at=missing),
+        lambda: sketch.update([1], at=missing),
+        lambda: sketch.update([1, 2], at=[now, missing]),
+        lambda: sketch.update([1, 2], at=np.array([now, missing], dtype=object)),
+        lambda: sketch.update([1, 2], at=pd.Series([pd.Timestamp(now, unit="s", tz="UTC"), missing], dtype=object)),
+        lambda: roughly.TDigest().merge(sketch, at=missing),
+    ):
+        with pytest.raises((TypeError, ValueError)) as error:
+            call()
+        assert "support" not in str(error.value)
+    if missing is pd.NaT:
+        with pytest.raises(ValueError, match="^NaT is neither a time nor a duration"):
+            sketch.between(-1000, missing)
+        with pytest.raises(ValueError, match="^NaT is neither a time nor a duration"):
+            sketch.max(at=missing)
+    assert sketch.dump() == before
 
 
 def test_a_period_has_the_methods_that_read():

@@ -250,7 +250,7 @@ def test_arguments_of_a_window_are_required_together():
     assert roughly.BloomFilter(window=60).seed != roughly.BloomFilter(window=60).seed
 
 
-@pytest.mark.parametrize("kind_of_times", ["list", "float64", "int64", "M8[ms]", "M8[us]", "datetime"])
+@pytest.mark.parametrize("kind_of_times", ["list", "float64", "int64", "M8[ms]", "M8[us]", "M8[ns]", "datetime"])
 def test_times_may_be_arrays(kind_of_times):
     times = [START + 7777 * number for number in range(6000)]
     at = [ms / 1000 for ms in times]

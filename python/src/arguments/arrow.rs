@@ -17,6 +17,8 @@ pub const SIGNAL_TIME: Duration = Duration::from_millis(20);
 
 /// The elements of a column: chunk after chunk.
 pub struct Column {
+    /// The name of an element in errors.
+    name: &'static str,
     chunks: Chunks,
     is_ended: bool,
     /// Chunks that were read ahead, and how many of them have been returned.
@@ -60,8 +62,8 @@ pub fn is_column(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// The column of an argument with the PyCapsule interface; `None` for other objects, and for those whose elements are in a NumPy
-/// array.
-pub fn of(argument: &Bound<'_, PyAny>) -> PyResult<Option<Column>> {
+/// array. `name` is that of the elements in errors.
+pub fn of(argument: &Bound<'_, PyAny>, name: &'static str) -> PyResult<Option<Column>> {
     if !is_column(argument)? || has_numpy_elements(argument)? {
         return Ok(None);
     }
@@ -101,9 +103,10 @@ pub fn of(argument: &Bound<'_, PyAny>) -> PyResult<Option<Column>> {
     }
     // Polars exports such columns in a form that the reader refuses.
     if data_type == DataType::Null && argument.len().is_ok_and(|len| len > 0) {
-        return Err(Error::null(0).into());
+        return Err(Error::null(name, 0).into());
     }
     Ok(Some(Column {
+        name,
         chunks,
         is_ended: false,
         ahead: Vec::new(),
@@ -236,7 +239,7 @@ impl Column {
     pub fn milliseconds(&mut self) -> Result<Vec<i64>, Error> {
         let mut times = Vec::new();
         while let Some(chunk) = self.next_chunk()? {
-            check_nulls(&chunk.array, chunk.before)?;
+            check_nulls(&chunk.array, chunk.before, self.name)?;
             append_milliseconds(&chunk.array, &mut times)?;
         }
         Ok(times)
@@ -250,7 +253,7 @@ impl Column {
         let mut next = self.next_chunk()?;
         let mut numbers = Vec::new();
         while let Some(Chunk { array, before, .. }) = next {
-            check_nulls(&array, before)?;
+            check_nulls(&array, before, self.name)?;
             next = self.next_chunk()?;
             if next.is_none() && numbers.is_empty() && array.aligned::<T>().is_some() {
                 return Ok(ColumnNumbers::Chunk(array));
@@ -300,7 +303,7 @@ impl Chunk {
         let part = self.array.range(self.next..end);
         if let Some(position) = null_of(&part)? {
             T::append(&part.range(0..position), numbers)?;
-            return Err(Error::null(self.before + self.next + position));
+            return Err(Error::null("item", self.before + self.next + position));
         }
         T::append(&part, numbers)?;
         self.next = end;
@@ -417,7 +420,8 @@ impl Elements<'_> {
         push: impl Fn(&mut Batch, usize) -> Result<(), Error>,
     ) -> Result<(), Error> {
         while *self.next < self.len && !self.batch.is_full() {
-            let at = position(*self.next).ok_or_else(|| Error::null(self.before + *self.next))?;
+            let at = position(*self.next)
+                .ok_or_else(|| Error::null("item", self.before + *self.next))?;
             push(self.batch, at)?;
             *self.next += 1;
         }
@@ -437,9 +441,9 @@ fn null_of(array: &Array) -> Result<Option<usize>, Error> {
 }
 
 /// Checks that no element is null. `before` are the elements before the array.
-fn check_nulls(array: &Array, before: usize) -> Result<(), Error> {
+fn check_nulls(array: &Array, before: usize, name: &str) -> Result<(), Error> {
     let position = null_of(array)?;
-    position.map_or(Ok(()), |position| Err(Error::null(before + position)))
+    position.map_or(Ok(()), |position| Err(Error::null(name, before + position)))
 }
 
 /// The positions in a dictionary of so many elements from the first one on, or of all that are left. `None` is a null.
@@ -491,6 +495,8 @@ macro_rules! append_all {
                 }
                 return Ok(());
             })+
+            // It has no elements, as they would be nulls.
+            DataType::Null => return Ok(()),
             _ => {}
         }
     };

@@ -111,7 +111,11 @@ impl Batch {
         let len = code_points.iter().rposition(|&code_point| code_point != 0);
         for &code_point in &code_points[..len.map_or(0, |last| last + 1)] {
             let character = char::from_u32(code_point);
-            let character = character.ok_or(Error::value("a string is not valid Unicode"))?;
+            let character = character.ok_or_else(|| {
+                let position = self.position();
+                let text = format!("the string at position {position} is not valid Unicode");
+                Error::Value(text.into())
+            })?;
             let mut utf8 = [0; 4];
             self.append(character.encode_utf8(&mut utf8).as_bytes())?;
         }

@@ -227,17 +227,17 @@ fn for_each_of(items: &Bound<'_, PyAny>, chunk: usize, read: &mut Read<'_>) -> P
     }
     let py = items.py();
     warn_of_counts(items)?;
-    if let Some(mut column) = arrow::of(items)? {
+    if let Some(mut column) = arrow::of(items, "item")? {
         if !column.has_doubles() {
             return for_each_in_column(py, column, read);
         }
         let is_sized = items.hasattr(intern!(py, "__len__"))?;
         return for_each_double(py, &mut column, is_sized, Objects::new(py, chunk, read));
     }
-    let Some(array) = numpy_array::of(items)? else {
+    let Some(array) = numpy_array::of(items, None)? else {
         return for_each_object(items, chunk, read);
     };
-    match array.kind {
+    let added = match array.kind {
         'i' => {
             let array = array.to::<i64>("int64")?;
             for_each_element(py, array.as_slice()?, 1, read, |batch, number| {
@@ -284,7 +284,9 @@ fn for_each_of(items: &Bound<'_, PyAny>, chunk: usize, read: &mut Read<'_>) -> P
         kind => Err(PyTypeError::new_err(format!(
             "an array of items must have integers or strings, not elements of kind {kind:?}"
         ))),
-    }
+    };
+    added?;
+    (array.null).map_or(Ok(()), |null| Err(Error::null("item", null).into()))
 }
 
 fn for_each_object(items: &Bound<'_, PyAny>, chunk: usize, read: &mut Read<'_>) -> PyResult<()> {
@@ -425,9 +427,11 @@ fn for_each_element<T: Sync>(
         py.detach(|| {
             for part in part.chunks(BATCH_ITEMS * elements_per_item) {
                 batch.clear();
-                part.chunks(elements_per_item)
-                    .try_for_each(|item| push(&mut batch, item))?;
+                let mut items = part.chunks(elements_per_item);
+                let pushed = items.try_for_each(|item| push(&mut batch, item));
+                // After an error, the items before it are processed.
                 read(&batch, None)?;
+                pushed?;
             }
             Ok::<_, Error>(())
         })?;

@@ -40,13 +40,18 @@ pub enum Numbers<'py, T: Element + arrow::Number> {
 }
 
 impl<'py, T: Element + FromPyObjectOwned<'py> + arrow::Number> Numbers<'py, T> {
-    /// The numbers of an iterable. `dtype` is NumPy's name of the type. Numbers of other types are converted without loss of
-    /// integers.
-    pub fn of(numbers: &Bound<'py, PyAny>, dtype: &str, kinds: &[char]) -> PyResult<Self> {
-        if let Some(mut column) = arrow::of(numbers)? {
+    /// The numbers of an iterable. `name` is that of a number in errors, and `dtype` NumPy's name of the type. Numbers of other types are
+    /// converted without loss of integers.
+    pub fn of(
+        numbers: &Bound<'py, PyAny>,
+        name: &'static str,
+        dtype: &str,
+        kinds: &[char],
+    ) -> PyResult<Self> {
+        if let Some(mut column) = arrow::of(numbers, name)? {
             return Ok(Self::Column(numbers.py().detach(|| column.numbers())?));
         }
-        if let Some(array) = numpy_array::of(numbers)?
+        if let Some(array) = numpy_array::of(numbers, Some(name))?
             && kinds.contains(&array.kind)
         {
             return Ok(Self::Array(array.to(dtype)?));
@@ -74,7 +79,7 @@ impl<'py, T: Element + FromPyObjectOwned<'py> + arrow::Number> Numbers<'py, T> {
             || numbers.hasattr(intern!(py, "to_numpy"))?
             || numbers.hasattr(intern!(py, "dtype"))?;
         match is_column || numbers.len().is_ok() {
-            true => Self::of(numbers, dtype, kinds).map(Some),
+            true => Self::of(numbers, "item", dtype, kinds).map(Some),
             false => Ok(None),
         }
     }
@@ -166,7 +171,7 @@ impl<'py> Counts<'py> {
     pub fn of(counts: &Bound<'py, PyAny>) -> PyResult<Self> {
         match one(counts)? {
             Some(count) => Ok(Self::All(count)),
-            None => Ok(Self::Each(Numbers::of(counts, "int64", &['i'])?)),
+            None => Ok(Self::Each(Numbers::of(counts, "count", "int64", &['i'])?)),
         }
     }
 
@@ -179,13 +184,13 @@ impl<'py> Counts<'py> {
         if let Some(weight) = one(weights)? {
             return Ok(Self::All(weight));
         }
-        if let Some(mut column) = arrow::of(weights)? {
+        if let Some(mut column) = arrow::of(weights, "weight")? {
             return Ok(Self::Each(match column.has_floats() {
                 true => weights_of(py.detach(|| column.numbers())?.as_slice())?,
                 false => Numbers::Column(py.detach(|| column.numbers())?),
             }));
         }
-        if let Some(array) = numpy_array::of(weights)?
+        if let Some(array) = numpy_array::of(weights, Some("weight"))?
             && array.kind != 'O'
         {
             return match array.kind {
@@ -274,7 +279,7 @@ where
     let py = numbers.py();
     let is_number =
         numbers.is_exact_instance_of::<PyFloat>() || numbers.is_exact_instance_of::<PyInt>();
-    if (is_number || numpy_array::of(numbers).is_ok_and(|array| array.is_none()))
+    if (is_number || numpy_array::of(numbers, None).is_ok_and(|array| array.is_none()))
         && let Some(number) = one(numbers)?
     {
         let answers = py.detach(|| answer(&[number]))?;
@@ -283,7 +288,7 @@ where
             None => Ok(py.None().into_bound(py)),
         };
     }
-    let numbers = Numbers::<N>::of(numbers, dtype, kinds)?;
+    let numbers = Numbers::<N>::of(numbers, "item", dtype, kinds)?;
     let numbers = numbers.as_slice()?;
     let found = py.detach(|| {
         // Another thread may write to the array, also between the checks and the use.

@@ -5,7 +5,7 @@ use numpy::{
     Element, PyArray1, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray1, PyUntypedArray,
     PyUntypedArrayMethods,
 };
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
@@ -50,7 +50,8 @@ pub fn has_numpy_elements(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// The array of an argument: a NumPy array, or an object that has one (a column of a data frame). `None` for other objects.
-pub fn of<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Array<'py>>> {
+/// A column with a null ends before it, or is refused if its elements have a name.
+pub fn of<'py>(argument: &Bound<'py, PyAny>, name: Option<&str>) -> PyResult<Option<Array<'py>>> {
     let py = argument.py();
     if is_builtin(argument) {
         return Ok(None);
@@ -59,11 +60,19 @@ pub fn of<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Array<'py>>> {
         return Ok(None);
     };
     let ndarray = numpy.getattr(intern!(py, "ndarray"))?;
+    let mut null = None;
     let array = if argument.is_instance(&ndarray)? {
         argument.clone()
-    } else if let Some(to_numpy) = argument.getattr_opt(intern!(py, "to_numpy"))? {
-        check_nulls(&numpy, argument)?;
-        to_numpy.call0()?
+    } else if argument.hasattr(intern!(py, "to_numpy"))? {
+        null = null_of(&numpy, argument)?;
+        let column = match (null, name) {
+            (Some(null), Some(name)) => return Err(Error::null(name, null).into()),
+            (Some(null), _) => {
+                argument.call_method1("take", (PyRange::new(py, 0, null as isize)?,))?
+            }
+            (None, _) => argument.clone(),
+        };
+        column.call_method0(intern!(py, "to_numpy"))?
     } else {
         return Ok(None);
     };
@@ -86,24 +95,31 @@ pub fn of<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Array<'py>>> {
         array,
         kind,
         is_column,
+        null,
     }))
 }
 
-/// Refuses nulls of a column of pandas, which are NaN or other objects in its NumPy array. In a column of floats of NumPy, NaN is a
-/// number.
-fn check_nulls(numpy: &Bound<'_, PyAny>, column: &Bound<'_, PyAny>) -> PyResult<()> {
+/// The position of the first null of a column of pandas. In its NumPy array, nulls are NaN or other objects. In a column of floats of NumPy,
+/// NaN is a number.
+fn null_of(numpy: &Bound<'_, PyAny>, column: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     let (Some(dtype), Some(is_null)) = (column.getattr_opt("dtype")?, column.getattr_opt("isna")?)
     else {
-        return Ok(());
+        return Ok(None);
     };
     if has_numpy_elements(column)? && dtype.getattr("kind")?.extract::<char>()? != 'O' {
-        return Ok(());
+        return Ok(None);
     }
-    let nulls = numpy.call_method1("asarray", (is_null.call0()?,))?;
+    let nulls = match is_null.call0() {
+        // A `MultiIndex`, whose elements are tuples.
+        Err(error) if error.is_instance_of::<PyNotImplementedError>(column.py()) => {
+            return Ok(None);
+        }
+        nulls => numpy.call_method1("asarray", (nulls?,))?,
+    };
     let positions = numpy.call_method1("flatnonzero", (nulls,))?;
     match positions.len()? {
-        0 => Ok(()),
-        _ => Err(Error::null(positions.get_item(0)?.extract()?).into()),
+        0 => Ok(None),
+        _ => positions.get_item(0)?.extract().map(Some),
     }
 }
 
@@ -121,6 +137,8 @@ pub struct Array<'py> {
     pub kind: char,
     /// Whether it is the array of a column of a data frame.
     pub is_column: bool,
+    /// The position of the null after the last element.
+    pub null: Option<usize>,
 }
 
 impl<'py> Array<'py> {

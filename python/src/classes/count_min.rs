@@ -87,7 +87,7 @@ fn weighted<'py>(
     weight: i64,
 ) -> PyResult<(Vec<Bound<'py, CountMinSketch>>, i64)> {
     let mut others: Vec<_> = others.iter().collect();
-    let last = others.pop_if(|last| !last.is_instance_of::<CountMinSketch>());
+    let last = others.pop_if(|last| !last.is_instance_of::<Base>());
     let weight = last.map_or(Ok(weight), |last| integer(&last))?;
     let others = others.into_iter().map(|other| Ok(other.cast_into()?));
     Ok((others.collect::<PyResult<_>>()?, weight))

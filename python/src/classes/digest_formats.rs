@@ -317,7 +317,8 @@ const MAX_K: i64 = u16::MAX as i64;
 fn encode_datasketches(parts: &Parts, bytes: &mut Vec<u8>) {
     let (preamble, flags) = match parts.centroids[..] {
         [] => (1, IS_EMPTY),
-        [Centroid { weight: 1, .. }] => (1, IS_SINGLE),
+        // The form of one sample has no minimum and maximum.
+        [Centroid { mean, weight: 1 }] if [parts.min, parts.max] == [mean; 2] => (1, IS_SINGLE),
         _ => (2, 0),
     };
     let k = parts.compression.clamp(MIN_K, MAX_K) as u16;

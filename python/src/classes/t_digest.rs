@@ -4,7 +4,7 @@ use crate::arguments::arrow::{self, Number};
 use crate::arguments::batch::{SHORT_BATCH, chunk_items, reserve};
 use crate::arguments::bytes::{bytes, bytes_of};
 use crate::arguments::numbers::{Counts, CountsReader, Numbers, answers, for_each_numbers, weight};
-use crate::arguments::numpy_array::results;
+use crate::arguments::numpy_array::{is_plain, results};
 use crate::arguments::scalars::{Integer, Real, integer, number};
 use crate::classes::digest_formats::{Format, Parts, decode, encode};
 use crate::error::Error;
@@ -16,7 +16,7 @@ use crate::sketch::variants::{Variants, either, variants};
 use crate::sketch::window::{At, When, Within, new_window};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyTuple, PyType};
+use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyMapping, PyTuple, PyType};
 use roughly_sketch::memory::{Budget, with_capacity};
 use roughly_sketch::t_digest::{
     Centroid, Compressed, DigestError, TDigest as Classic, TDigestWindow,
@@ -231,9 +231,9 @@ impl TDigest {
     /// 4,096; of a stream of columns, at most a chunk of it or 65,536 samples. `at` is the time of the additions to a digest with a
     /// window, or an array with a time for each sample. `allow_future` is that of `add`.
     ///
-    /// `weights` are integers of at least 1, or floats such as 5.0: how often each sample counts, or all of them. With `weights`, an
-    /// iterable is read at once. The sum of all weights of a digest is at most 2**63 - 1, and a weight above 2**53 can be rounded down. A
-    /// digest with a window takes no weights.
+    /// `weights` are integers of at least 1, or floats such as 5.0: how often each sample counts, or all of them. Of a mapping, the values
+    /// are the weights; `TypeError` for a mapping and `weights`. With weights, an iterable is read at once. The sum of all weights of a
+    /// digest is at most 2**63 - 1, and a weight above 2**53 can be rounded down. A digest with a window takes no weights.
     ///
     /// >>> latency = TDigest()
     /// >>> latency.update([10.5, 11.5, 250.0])
@@ -249,18 +249,28 @@ impl TDigest {
         allow_future: bool,
         #[pyo3(from_py_with = chunk_items)] chunk: usize,
     ) -> PyResult<()> {
+        if !is_plain(values)
+            && let Ok(mapping) = values.cast::<PyMapping>()
+        {
+            if weights.is_some() {
+                let text = "a mapping has weights of its own: update takes no others";
+                return Err(Error::Type(text.into()).into());
+            }
+            let (values, weights) = (mapping.keys()?, mapping.values()?);
+            return self.update(&values, Some(&weights), at, allow_future, chunk);
+        }
         let py = values.py();
         let timeline = self.sketch.peek(py, |digest| digest.timeline().copied());
         let mut additions = Additions::of(at, allow_future, timeline)?;
         let weights = weights.map(Counts::of_weights).transpose()?;
         if weights.is_none()
-            && let Some(column) = arrow::of(values)?
+            && let Some(column) = arrow::of(values, "item")?
         {
             let is_sized = values.hasattr(intern!(py, "__len__"))?;
             return self.update_from_column(py, column, is_sized, additions);
         }
         let sized = match weights {
-            Some(_) => Some(Numbers::<f64>::of(values, SAMPLES.0, SAMPLES.1)?),
+            Some(_) => Some(Numbers::<f64>::of(values, "item", SAMPLES.0, SAMPLES.1)?),
             None => Numbers::<f64>::of_sized(values, SAMPLES.0, SAMPLES.1)?,
         };
         let Some(values) = sized else {
@@ -333,7 +343,8 @@ impl TDigest {
         series(this, step, (start, end, at), ("quantile", &[q]))
     }
 
-    /// The fractions of samples that are at most these values, a number or several (TDIGEST.CDF).
+    /// The fractions of samples that are smaller than these values, plus half of those that are equal: a number or several (TDIGEST.CDF).
+    /// nan if there are no samples.
     ///
     /// >>> latency = TDigest()
     /// >>> latency.update(range(1, 1001))
@@ -351,7 +362,8 @@ impl TDigest {
         self.answers(value, SAMPLES, (at, within), check, Compressed::cdf)
     }
 
-    /// The numbers of samples below these values, a number or several (TDIGEST.RANK).
+    /// The numbers of samples that are smaller than these values, plus half of those that are equal: a number or several (TDIGEST.RANK).
+    /// -1 for a value below the smallest sample, and -2 if there are no samples.
     ///
     /// >>> latency = TDigest()
     /// >>> latency.update(range(1, 1001))
@@ -368,7 +380,8 @@ impl TDigest {
         self.answers(value, SAMPLES, (at, within), check, Compressed::rank)
     }
 
-    /// The numbers of samples above these values, a number or several (TDIGEST.REVRANK).
+    /// The numbers of samples that are larger than these values, plus half of those that are equal: a number or several
+    /// (TDIGEST.REVRANK). -1 for a value above the largest sample, and -2 if there are no samples.
     ///
     /// >>> latency = TDigest()
     /// >>> latency.update(range(1, 1001))
@@ -509,7 +522,7 @@ impl TDigest {
         max: Option<Real>,
         #[pyo3(from_py_with = integer)] compression: i64,
     ) -> PyResult<Self> {
-        let numbers = Numbers::<f64>::of(means, SAMPLES.0, SAMPLES.1)?;
+        let numbers = Numbers::<f64>::of(means, "item", SAMPLES.0, SAMPLES.1)?;
         let numbers = numbers.as_slice()?;
         let weights = Counts::of_weights(weights)?;
         let mut weights = weights.reader()?;

@@ -8,7 +8,7 @@ use crate::arguments::numpy_array;
 use crate::error::Error;
 use crate::sketch::lock::Shared;
 use crate::sketch::variants::Variants;
-use crate::sketch::window::{At, BEFORE_NEWEST, NO_TIME_ZONE, NO_WINDOW};
+use crate::sketch::window::{At, BEFORE_NEWEST, NO_TIME_ZONE, NO_WINDOW, timestamp};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
@@ -33,10 +33,10 @@ impl Times {
             return Ok(Self::Now);
         };
         // The time of pandas has `to_numpy`, too.
-        if at.hasattr("timestamp")? {
+        if timestamp(at)?.is_some() {
             return Ok(Self::All(at.extract()?));
         }
-        if let Some(mut column) = arrow::of(at)? {
+        if let Some(mut column) = arrow::of(at, "time")? {
             let has_zone = column.has_time_zone();
             if has_zone == Some(false) {
                 return Err(NO_TIME_ZONE.into());
@@ -48,7 +48,7 @@ impl Times {
             return Ok(Self::Each(times?));
         }
         let mut times = Vec::new();
-        if let Some(array) = numpy_array::of(at)? {
+        if let Some(array) = numpy_array::of(at, Some("time"))? {
             match array.kind {
                 'M' if array.is_column => return Err(NO_TIME_ZONE.into()),
                 // From datetime64 of any unit. The value for "not a time" is negative.

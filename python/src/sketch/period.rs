@@ -1,10 +1,10 @@
 //! Periods of a window: the methods `between` and `series` (SKETCH.BETWEEN, SKETCH.SERIES).
 
-use crate::arguments::scalars::Integer;
+use crate::arguments::scalars::{Integer, Real};
 use crate::error::Error;
 use crate::sketch::class::Class;
 use crate::sketch::variants::Variants;
-use crate::sketch::window::{At, NO_WINDOW, Part, When, Within};
+use crate::sketch::window::{At, NO_WINDOW, NOT_A_TIME, Part, When, Within};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use roughly_sketch::window::{Period, Row, Timeline, Window};
@@ -30,7 +30,7 @@ impl<'py> FromPyObject<'_, 'py> for Time {
             return Ok(Self(ms));
         }
         // Elsewhere, a float is in seconds.
-        if time.extract::<f64>().is_ok() {
+        if time.extract::<Real>().is_ok() {
             let text = "the time must be a datetime, a timedelta or an integer of milliseconds";
             return Err(PyTypeError::new_err(text));
         }
@@ -44,6 +44,9 @@ fn milliseconds(time: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
         return Ok(None);
     };
     let seconds: f64 = seconds.call0()?.extract()?;
+    if seconds.is_nan() {
+        return Err(NOT_A_TIME.into());
+    }
     Ok(Some(((seconds * 1e6).round() / 1000.0).floor() as i64))
 }
 

@@ -4,6 +4,7 @@ use crate::arguments::numpy_array::{self, check_real};
 use crate::arguments::scalars::Integer;
 use crate::error::Error;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use roughly_sketch::seed::Seed;
@@ -97,6 +98,8 @@ pub const NO_TIME_ZONE: Error = Error::value(
     "the time has no time zone: use datetime.now(timezone.utc), astimezone() for local time or, for a column, dt.tz_localize",
 );
 
+pub const NOT_A_TIME: Error = Error::value("NaT is neither a time nor a duration");
+
 const OUT_OF_RANGE: Error =
     Error::value("the time must be Unix seconds between the years 1970 and 9999");
 
@@ -126,13 +129,21 @@ impl At {
     }
 }
 
+/// The method `timestamp` of a time. A table can have a column of this name.
+pub fn timestamp<'py>(time: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let timestamp = time.getattr_opt(intern!(time.py(), "timestamp"))?;
+    Ok(timestamp.filter(|timestamp| timestamp.is_callable()))
+}
+
 impl<'py> FromPyObject<'_, 'py> for At {
     type Error = PyErr;
 
     /// Takes seconds as a number, a `datetime` with a time zone, or a `datetime64` of NumPy, which is in UTC.
     fn extract(time: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let py = time.py();
-        let seconds: PyResult<f64> = match time.getattr_opt("timestamp")? {
+        let seconds: PyResult<f64> = match timestamp(&time)? {
+            // `pandas.NaT` differs from itself.
+            Some(_) if time.ne(time)? => return Err(NOT_A_TIME.into()),
             Some(timestamp) => {
                 if let Some(offset) = time.getattr_opt("utcoffset")?
                     && offset.call0()?.is_none()
