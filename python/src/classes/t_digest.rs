@@ -233,7 +233,7 @@ impl TDigest {
     ///
     /// `weights` are integers of at least 1, or floats such as 5.0: how often each sample counts, or all of them. Of a mapping, the values
     /// are the weights; `TypeError` for a mapping and `weights`. With weights, an iterable is read at once. The sum of all weights of a
-    /// digest is at most 2**63 - 1, and a weight above 2**53 can be rounded down. A digest with a window takes no weights.
+    /// digest is at most 2**63 - 1, and a weight above 2**53 is rounded down to a float. A digest with a window takes no weights.
     ///
     /// >>> latency = TDigest()
     /// >>> latency.update([10.5, 11.5, 250.0])

@@ -33,8 +33,8 @@ impl TDigest {
     }
 
     /// Adds samples with weights, in this order. Each counts as often as its weight, like so many samples: repeated ones are a run
-    /// (runs.rs). If all weights are 1, the digest is that of [`TDigest::add`]. Weights above 2^53 can be rounded down, by less than
-    /// 2^-52 of them.
+    /// (runs.rs). If all weights are 1, the digest is that of [`TDigest::add`]. A weight above 2^53 is rounded down to a double, and
+    /// makes a node as those of a merged digest.
     ///
     /// Cost: as [`TDigest::add`] of twice as many samples, and a pass over all nodes.
     ///
@@ -53,12 +53,12 @@ impl TDigest {
             return self.add_within(&values, budget);
         }
         let mut nodes = with_capacity(2 * samples.len())?;
-        for &Centroid { mean, weight } in samples {
-            nodes.push(Centroid { mean, weight: 1 });
-            if weight > 1 {
-                let weight = weight - 1;
-                nodes.push(Centroid { mean, weight });
+        for &Centroid { mean, mut weight } in samples {
+            if (2..=1 << 53).contains(&weight) {
+                nodes.push(mean.into());
+                weight -= 1;
             }
+            nodes.push(Centroid { mean, weight });
         }
         self.add_nodes(&nodes, budget)?;
         Ok(())
