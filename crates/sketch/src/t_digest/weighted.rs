@@ -6,6 +6,9 @@ use super::{Centroid, DigestError, Nodes, TDigest, Unmerged};
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use std::cmp::Ordering;
 
+/// The largest weight of a run.
+const EXACT: i64 = 1 << 53;
+
 impl TDigest {
     /// A digest of the centroids of another one, in any order. `min` and `max` are its smallest and largest sample: if they are not
     /// around the means, those of the means count. The samples of a centroid may differ: it is a node like those of a merged digest.
@@ -26,7 +29,7 @@ impl TDigest {
         }
         refuse_if!(!min.is_finite() || !max.is_finite() => DigestError::NotFinite);
         digest.check_weighted(centroids)?;
-        digest.add_nodes(centroids, budget)?;
+        digest.add_as(centroids, one_node, budget)?;
         digest.min = if min < digest.min { min } else { digest.min };
         digest.max = if max > digest.max { max } else { digest.max };
         Ok(digest)
@@ -36,7 +39,7 @@ impl TDigest {
     /// (runs.rs). If all weights are 1, the digest is that of [`TDigest::add`]. A weight above 2^53 is rounded down to a double, and
     /// makes a node as those of a merged digest.
     ///
-    /// Cost: as [`TDigest::add`] of twice as many samples, and a pass over all nodes.
+    /// Cost: as [`TDigest::add`] of three times as many samples, and a pass over all nodes.
     ///
     /// # Errors
     /// [`DigestError::NotFinite`], [`DigestError::InvalidWeight`], [`DigestError::Overflow`] if the sum of all weights would exceed
@@ -52,15 +55,7 @@ impl TDigest {
             values.extend(samples.iter().map(|sample| sample.mean));
             return self.add_within(&values, budget);
         }
-        let mut nodes = with_capacity(2 * samples.len())?;
-        for &Centroid { mean, mut weight } in samples {
-            if (2..=1 << 53).contains(&weight) {
-                nodes.push(mean.into());
-                weight -= 1;
-            }
-            nodes.push(Centroid { mean, weight });
-        }
-        self.add_nodes(&nodes, budget)?;
+        self.add_as(samples, run, budget)?;
         Ok(())
     }
 
@@ -77,12 +72,15 @@ impl TDigest {
         Ok(())
     }
 
-    /// Adds checked nodes. The new state is built beside the old one, so that a refused allocation changes nothing.
-    pub(super) fn add_nodes(
+    /// Adds checked samples, as nodes with the weights that `nodes_of` returns for the weight of a sample; 0 is no node. The new state is built
+    /// beside the old one, so that a refused allocation changes nothing.
+    pub(super) fn add_as(
         &mut self,
         mut added: &[Centroid],
+        nodes_of: fn(i64) -> [i64; 3],
         budget: Budget<'_>,
     ) -> Result<(), OutOfMemory> {
+        let nodes_of = |weight| nodes_of(weight).into_iter().filter(|&weight| weight > 0);
         let capacity = self.capacity();
         let mut present = self.samples.with_sorted(|sorted| {
             let mut nodes = with_capacity(self.nodes())?;
@@ -100,10 +98,15 @@ impl TDigest {
             max = if sample.mean > max { sample.mean } else { max };
         }
         loop {
-            let free = self.free_nodes(present.len());
-            // A compression may leave `capacity - 1` nodes; then one more node is allowed.
-            let free = free.max(usize::from(is_compressed));
-            let (now, later) = added.split_at(whole(added, free, is_compressed));
+            let mut free = self.free_nodes(present.len());
+            let fitting = added.iter().take_while(|sample| {
+                let left = free.checked_sub(nodes_of(sample.weight).count());
+                free = left.unwrap_or(0);
+                left.is_some()
+            });
+            // A compression of a tiny digest may leave too few free nodes. Another one follows if there are too many then.
+            let count = fitting.count().max(usize::from(is_compressed));
+            let (now, later) = added.split_at(count.min(added.len()));
             let mut numbered = with_capacity(now.len())?;
             numbered.extend(now.iter().zip(0usize..));
             // In stable order: 0.0 and -0.0 are equal. No mean is nan.
@@ -113,11 +116,11 @@ impl TDigest {
                     .unwrap_or(Ordering::Equal)
                     .then(number.cmp(other_number))
             });
-            let mut run = with_capacity(now.len())?;
-            run.extend(numbered.into_iter().map(|(sample, _)| Centroid {
-                weight: stored_weight(sample.weight),
-                ..*sample
-            }));
+            let mut run = with_capacity(3 * now.len())?;
+            for (&Centroid { mean, weight }, _) in numbered {
+                let weights = nodes_of(stored_weight(weight));
+                run.extend(weights.map(|weight| Centroid { mean, weight }));
+            }
             let sum: i64 = run.iter().map(|sample| sample.weight).sum();
             weight += sum;
             unmerged.nodes += run.len();
@@ -126,7 +129,7 @@ impl TDigest {
             nodes.extend(in_order(&present, &run));
             present = nodes;
             added = later;
-            if added.is_empty() {
+            if added.is_empty() && present.len() <= capacity {
                 break;
             }
             (present, weight) = compress_within(
@@ -149,17 +152,16 @@ impl TDigest {
     }
 }
 
-/// The number of nodes to add next, at most `free`: both nodes of a run, unless only the first one of all is allowed.
-fn whole(nodes: &[Centroid], free: usize, is_compressed: bool) -> usize {
-    match nodes.get(free.wrapping_sub(1)..) {
-        Some([one, other, ..])
-            if one.weight == 1
-                && other.weight > 1
-                && one.mean == other.mean
-                && !(is_compressed && free == 1) =>
-        {
-            free - 1
-        }
-        _ => free.min(nodes.len()),
+/// The node of a centroid, whose samples may differ.
+pub(super) fn one_node(weight: i64) -> [i64; 3] {
+    [weight, 0, 0]
+}
+
+/// The nodes of equal samples.
+fn run(weight: i64) -> [i64; 3] {
+    match weight {
+        2 => [1, 1, 0],
+        3..=EXACT => [1, weight - 2, 1],
+        _ => one_node(weight),
     }
 }

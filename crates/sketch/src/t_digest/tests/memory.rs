@@ -1,5 +1,6 @@
 //! Blocks, their bytes, and budgets.
 
+use super::super::weighted::one_node;
 use super::*;
 use crate::blocks::{Addresses, MovesAll};
 use crate::cache::Cache;
@@ -206,7 +207,7 @@ fn a_sample_that_ends_a_run_is_packed_as_in_a_copy() {
             ];
             let nodes = nodes.map(|(mean, weight)| Centroid { mean, weight });
             let mut digest = digest(10);
-            digest.add_nodes(&nodes, ANY).unwrap();
+            digest.add_as(&nodes, one_node, ANY).unwrap();
             for sample in [7.0, mean, -mean, mean, 7.0, -4.0] {
                 let allows = |_| !refuses;
                 let before = fed(&digest);

@@ -1,5 +1,6 @@
 //! Additions of samples with weights.
 
+use super::super::weighted::one_node;
 use super::*;
 use proptest::prelude::*;
 
@@ -35,7 +36,7 @@ proptest! {
             let ones: Vec<_> = values.iter().map(|&value| (value, 1)).collect();
             one.add(&values).unwrap();
             // Without the short way for these weights.
-            other.add_nodes(&samples(&ones), ANY).unwrap();
+            other.add_as(&samples(&ones), one_node, ANY).unwrap();
             weight += values.len() as i64;
             prop_assert_eq!(fed(&one), fed(&other));
             prop_assert_eq!(one.info(), other.info());
@@ -60,7 +61,15 @@ proptest! {
             repeated.add(&vec![value; weight as usize]).unwrap();
         }
         let (weighted, repeated) = (weighted.compressed().unwrap(), repeated.compressed().unwrap());
-        prop_assert!(weighted.centroids().eq(repeated.centroids()));
+        for part in 0..=100 {
+            let q = f64::from(part) / 100.0;
+            prop_assert_eq!(weighted.quantile(q), repeated.quantile(q));
+        }
+        for value in 0..compression {
+            let value = value as f64;
+            prop_assert_eq!(weighted.cdf(value), repeated.cdf(value));
+            prop_assert_eq!(weighted.rank(value), repeated.rank(value));
+        }
     }
 
     #[test]
@@ -130,7 +139,7 @@ fn a_digest_of_centroids_has_their_extent_or_a_larger_one() {
 /// A digest to which these nodes were added, with another extent.
 fn digest_with_unmerged(nodes: &[(f64, i64)], min: f64, max: f64) -> TDigest {
     let mut digest = digest(100);
-    digest.add_nodes(&samples(nodes), ANY).unwrap();
+    digest.add_as(&samples(nodes), one_node, ANY).unwrap();
     (digest.min, digest.max) = (min, max);
     digest
 }
