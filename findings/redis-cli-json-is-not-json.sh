@@ -5,12 +5,7 @@
 # TDIGEST.BYRANK of RedisBloom, which is inf for a rank above the last sample, has the same output.
 cd "$(dirname "$0")"
 . lib/packages.sh
-redis-server --port 0 --unixsocket "$PWD/socket" --save "" > server.log &
-server=$!
-until redis-cli -s socket ping > pong 2> /dev/null && grep -q PONG pong; do
-    kill -0 "$server"
-    sleep 0.05
-done
+installed_server
 redis-cli --version
 redis-cli -s socket zadd z 1 a +inf b
 redis-cli -s socket --json zrange z 0 0 withscores | tee finite

@@ -5,12 +5,7 @@
 # 99.9 at 1,002,438.655 µs: the server records a longer call as one second. Redis 8.6.3 and Valkey 9.1.2 do the same.
 cd "$(dirname "$0")"
 . lib/packages.sh
-redis-server --port 0 --unixsocket "$PWD/socket" --save "" --enable-debug-command yes > server.log &
-server=$!
-until redis-cli -s socket ping > pong 2> /dev/null && grep -q PONG pong; do
-    kill -0 "$server"
-    sleep 0.05
-done
+installed_server
 redis-server --version
 redis-cli -s socket debug sleep 3
 redis-cli -s socket debug sleep 3

