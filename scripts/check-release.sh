@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs the checks of a release that CONTRIBUTING.md lists, three at a time. Continues after a failed check. Prints at the end the result and the
+# Runs the checks of a release that CONTRIBUTING.md lists, two at a time. Continues after a failed check. Prints at the end the result and the
 # minutes of each.
 #
 #   scripts/check-release.sh            all checks; writes their record to .ci/release and their minutes to CONTRIBUTING.md
 #   scripts/check-release.sh CHECK...   only these checks
-#   scripts/check-release.sh queue      used by this script: runs the checks that no other process has begun
+#   scripts/check-release.sh queue      used by this script: runs the checks that another process has not begun
 #
 # Environment:
 #   ROUGHLY_WRITE  with 1 and CHECK: replaces the results of these checks in the record, if the sources and dependencies are those of the
@@ -128,7 +128,7 @@ run() {
     echo "$check $result $(((step_seconds + 59) / 60))" >> "$results"
 }
 
-# next: sets `checks` to the next line of the queue, which all processes read at the descriptor 7.
+# next: sets `checks` to the next line of the queue, which both processes read at the descriptor 7.
 next() {
     exec 9> target/checks.lock
     flock 9
@@ -159,11 +159,8 @@ start() {
 
 if [ "${1:-}" != queue ]; then
     exec 7< target/checks.txt
-    # Three, because a check does not use two cores all the time.
     set -m
-    for number in 2 3; do
-        RESULTS=$results scripts/check-release.sh queue > target/check-release-$number.log 2>&1 &
-    done
+    RESULTS=$results scripts/check-release.sh queue > target/check-release.log 2>&1 &
     set +m
     trap end_jobs EXIT
 fi
@@ -175,7 +172,7 @@ while next; do
 done
 [ "${1:-}" != queue ] || exit 0
 wait || true
-cat target/check-release-[23].log
+cat target/check-release.log
 # In the order of the queue.
 mapfile -t ended < "$results"
 printf '%s\n' "${ended[@]}" | grep -vE ' (passed|failed) [0-9]+$' > "$results" || true
