@@ -94,11 +94,11 @@ worst_cases() {
     build server && ROUGHLY_WORST_CASE_MIB=64 cargo test --quiet --test server -- once::worst_cases --test-threads 1
 }
 
-# Those of a line run one after the other, because they share what they compile or need the results of each other. The longest lines are
-# first.
-all="test servers io-threads clients
+# Those of a line run one after the other, because they share what they compile or need the results of each other. The first line needs
+# nothing that is installed beside it; of the others, the longest are first.
+all="first-page image
+test servers io-threads clients
 release reproducible packages arm64 musl
-first-page image
 worst-cases
 python
 kills faults differential defrag sizing site"
@@ -114,8 +114,7 @@ if [ $# -eq 0 ]; then
     [ -z "$(git status --porcelain)" ] || fail "there are uncommitted changes; commit or remove them"
     printf 'commit %s\ndate %s\nmachine %s, %s cores, %s of memory\n' "$(git rev-parse HEAD)" "$(date -u +%F)" \
         "$(lscpu | sed -n 's/^Model name: *//p')" "$(nproc)" "$(awk '/^MemTotal:/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo)" > "$results"
-    scripts/install.sh build server source musl lint browser python-tests python-engines clients zig advzip sbom chroot lintian image
-    scripts/fetch.sh server
+    scripts/install.sh build chroot sbom
 elif [ "$writes" = 1 ]; then
     commit=$(sed -n 's/^commit //p' .ci/release)
     git diff --quiet "$commit" -- "${released[@]}" || fail "sources or dependencies have changed since the recorded commit $commit; run all checks"
@@ -163,6 +162,11 @@ if [ "${1:-}" != queue ]; then
     RESULTS=$results scripts/check-release.sh queue > target/check-release.log 2>&1 &
     set +m
     trap end_jobs EXIT
+    # Beside the first check of a whole run.
+    [ $# -gt 0 ] || {
+        scripts/install.sh server source musl lint browser python-tests python-engines clients zig advzip lintian image
+        scripts/fetch.sh server
+    }
 fi
 steps "$(wc -w < target/checks.txt)"
 while next; do

@@ -2,16 +2,18 @@
 # Runs tests on each server of the test matrix. Fetches missing servers into target/servers.
 #
 #   scripts/test-matrix.sh             after make test-all, on all servers but the installed one: the server tests whose result may depend on
-#                                      the server (tests/server/main.rs). Records what each type supports, checks that nothing is missing
-#                                      (tests/documents/abilities.rs), and writes the table of tested versions in docs/versioning.md
+#                                      the server (tests/server/main.rs). On the oldest and the newest servers all cases run, on the
+#                                      others, of large tests, a part (tests/support/sample.rs). Records what each type supports, checks
+#                                      that nothing is missing (tests/documents/abilities.rs), and writes the table of tested versions in
+#                                      docs/versioning.md
 #   scripts/test-matrix.sh quick       for .ci/run, after scripts/test.sh: the tests of what has differed between servers (the list is below),
 #                                      without the installed server and the records: on the oldest and the newest servers, and a ninth of
 #                                      the groups on each of three other servers. Then random commands and a mixed workload on one of the
 #                                      newest servers with I/O threads. The sample selects the groups and the server
 #   scripts/test-matrix.sh io-threads  the tests of what has differed between servers, random commands, a mixed workload and the clients on
-#                                      the newest Redis and the newest Valkey with an I/O thread
+#                                      the newest Redis and the newest Valkey with an I/O thread: of large tests, a part of the cases
 #   scripts/test-matrix.sh clients     scripts/test-clients.sh
-#   scripts/test-matrix.sh python      make test-python; on all servers but one, only the files of tests that use a server
+#   scripts/test-matrix.sh python      make test-python on Redis 7.0; on the newest servers, only the files of tests that use a server
 #
 # Environment:
 #   RUST_TEST_THREADS  as in scripts/test.sh; with quick, four times the number of processors by default
@@ -66,6 +68,9 @@ differing=(golden_transcripts:: integration:: persistence:: replication:: obeyed
 # Of these, what quick leaves out because it takes long.
 slow=(large_keys_survive payloads_above_64_mib slot_migration_during failover_after_a_kill)
 newest=(redis-newest valkey-newest)
+oldest_and_newest=(redis-7.0 "${newest[@]}")
+# Of these files of server tests, which take long, a third of the tests runs where the cases of large tests are divided.
+long='^each_server::(cluster|copy_sketches|peers)::'
 # The server tests whose names contain one of the arguments.
 containing() {
     printf '%s\n' "${tests[@]}" | grep -F "${@/#/-e}"
@@ -103,8 +108,12 @@ case $mode in
         installed=$(release "$(scripts/find-server.sh)")
         ;;
 esac
-names=$(scripts/fetch.sh list)
-[ "$mode" != io-threads ] || names=${newest[*]}
+case $mode in
+    io-threads) names=${newest[*]} ;;
+    # The package uses what is equal on all servers: commands, replies and dumps.
+    python) names=${oldest_and_newest[*]} ;;
+    *) names=$(scripts/fetch.sh list) ;;
+esac
 for name in $names; do
     export ROUGHLY_SERVER=$PWD/target/servers/$name/server
     [ "$mode" != full ] || "$ROUGHLY_SERVER" --version | sed -E 's/^(Redis|Valkey) server v=([0-9.]+).*/\1 \2/' >> target/tested.txt
@@ -117,13 +126,19 @@ for name in $names; do
         full)
             export ROUGHLY_ABILITIES=$PWD/target/abilities/$name.txt
             rm -f "$ROUGHLY_ABILITIES"
+            unset ROUGHLY_SAMPLE
+            if [[ " ${oldest_and_newest[*]} " != *" $name "* ]]; then
+                export ROUGHLY_SAMPLE="0 $between 3"
+                mapfile -t -O ${#skip[@]} skip < <(printf '%s\n' "${tests[@]}" | grep -E "$long" | awk -v part=$between '(NR + part) % 3')
+                between=$((between + 1))
+            fi
             run "$name" "server tests" scripts/server-tests.sh "test --quiet --test server" --skip "${skip[@]}"
             [ -s "$ROUGHLY_ABILITIES" ] || failed+=("$name: no records")
             ;;
         quick)
             number=$((number + 1))
             [ -z "${ROUGHLY_SAMPLE_SEED:-}" ] || export ROUGHLY_SAMPLE="$ROUGHLY_SAMPLE_SEED $((number % parts)) $parts"
-            if [[ " redis-7.0 ${newest[*]} " = *" $name "* ]]; then
+            if [[ " ${oldest_and_newest[*]} " = *" $name "* ]]; then
                 mapfile -t -O ${#skip[@]} skip < <(others)
                 mapfile -t -O ${#skip[@]} skip < <(containing "${slow[@]}")
                 run "$name" "server tests" scripts/server-tests.sh "test --quiet --test server" --skip "${skip[@]}"
@@ -143,6 +158,8 @@ for name in $names; do
                 others differential:: soak::
                 containing a_failed_load_changes_nothing every_command_is_routed slot_migration_during
             )
+            export ROUGHLY_SAMPLE="0 $number 2"
+            number=$((number + 1))
             run "$name" "server tests with I/O threads" with_io_threads scripts/server-tests.sh "test --quiet --test server" --skip "${skip[@]}"
             run "$name" "clients with I/O threads" with_io_threads scripts/test-clients.sh
             ;;

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Tests the module for TARGET (scripts/targets.sh): unit tests as programs of TARGET, and server tests on a
-# server of TARGET. If this machine has another processor, servers and tests run in an emulator (scripts/fetch.sh emulator), and only
-# tests run whose result depends on the processor: each_platform of the server tests, and the unit tests of hashes, numbers and stored
-# bytes.
+# Tests the module for TARGET (scripts/targets.sh): the unit tests of hashes, numbers and stored bytes as programs of TARGET, and server
+# tests on a server of TARGET. If this machine has another processor, both run in an emulator (scripts/fetch.sh emulator), and only the
+# server tests of each_platform run, whose result depends on the processor.
 #
 #   scripts/test-platform.sh TARGET                 all of these
 #   scripts/test-platform.sh TARGET ARGUMENT...     only server tests; the arguments are those of the test program, for
@@ -18,7 +17,7 @@ cd "$(dirname "$0")/.."
 . scripts/targets.sh
 target=${1:?the first argument is a target}
 shift
-unit_tests=(test-all --quiet --lib)
+unit_tests=(test --quiet --lib -p roughly-sketch -- golden:: stored:: format:: hash:: math:: prefetch::)
 server_tests=(--skip once:: --skip each_server::)
 say() {
     echo "test-platform: $*" >&2
@@ -44,7 +43,6 @@ case $target in
         server=$PWD/target/servers/$(debian_architecture "$target")-redis-8.0
         # Without the directory, because Cargo splits this at spaces.
         export "CARGO_TARGET_$(tr a-z- A-Z_ <<< "$target")_RUNNER=run" PATH="$server:$PATH"
-        unit_tests=(test --quiet --lib -p roughly-sketch -- golden:: stored:: format:: hash:: math:: prefetch::)
         server_tests=(each_platform::)
         # Programs are several times slower in the emulator. Fewer random cases run; make test runs all of them.
         export ROUGHLY_TIME_FACTOR=10 PROPTEST_CASES=50

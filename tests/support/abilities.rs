@@ -19,6 +19,12 @@ pub fn listed(heading: &str) -> impl Iterator<Item = &'static str> {
 /// The headings of both tables: all servers, and the server of the defragmentation tests.
 pub const HEADINGS: [&str; 2] = ["## On every server", "## Active defragmentation"];
 
+/// Whether this run records abilities. Then each type must have all of them, also in a sample.
+#[allow(dead_code)] // Not all test programs use it.
+pub fn are_recorded() -> bool {
+    std::env::var_os("ROUGHLY_ABILITIES").is_some()
+}
+
 /// Records that a type has an ability on the server under test. Call it after all checks of the ability.
 pub fn record(ability: &str, type_name: &str) {
     let mut names = HEADINGS.into_iter().flat_map(listed);

@@ -1,6 +1,6 @@
 //! Samples of the cases of large tests.
 //!
-//! Without the environment variable `ROUGHLY_SAMPLE`, all cases run, as in scripts/check-release.sh. With `ROUGHLY_SAMPLE=SEED
+//! Without the environment variable `ROUGHLY_SAMPLE`, all cases run, as in `make test-all`. With `ROUGHLY_SAMPLE=SEED
 //! PART PARTS`, one of `PARTS` parts of them runs. .ci/run uses the date as the seed and prints it, and the number of the server in
 //! the test matrix as the part: on the servers together, every case runs, except for the samples of [`Sample::thinned`] and
 //! [`Sample::one_in`], whose cases run on successive days.
