@@ -23,6 +23,8 @@ const PREFETCHED: u64 = 8;
 pub struct SearchBudget {
     slots: u64,
     max_evictions: u16,
+    /// Whether the last search left out buckets, because it had visited the most.
+    is_cut: bool,
 }
 
 impl SearchBudget {
@@ -31,6 +33,7 @@ impl SearchBudget {
         Self {
             slots: MAX_SLOTS,
             max_evictions,
+            is_cut: false,
         }
     }
 
@@ -88,8 +91,8 @@ impl SubFilter {
         if budget.slots == 0 {
             return false;
         }
-        let few = self.find_path::<FEW_BUCKETS>(ticks, place, budget);
-        few.is_some() || (self.find_path::<MAX_BUCKETS>(ticks, place, budget)).is_some()
+        (self.find_path::<FEW_BUCKETS>(ticks, place, budget)).is_some()
+            || budget.is_cut && (self.find_path::<MAX_BUCKETS>(ticks, place, budget)).is_some()
     }
 
     #[inline(never)]
@@ -99,8 +102,10 @@ impl SubFilter {
         place: &Place,
         budget: &mut SearchBudget,
     ) -> Option<u64> {
-        self.evict_within::<FEW_BUCKETS>(ticks, place, budget)
-            .or_else(|| self.evict_within::<MAX_BUCKETS>(ticks, place, budget))
+        match self.evict_within::<FEW_BUCKETS>(ticks, place, budget) {
+            None if budget.is_cut => self.evict_within::<MAX_BUCKETS>(ticks, place, budget),
+            slot => slot,
+        }
     }
 
     /// Moves entries along the shortest path among the first `N` buckets, and returns the slot that is then free.
@@ -128,6 +133,9 @@ impl SubFilter {
         place: &Place,
         budget: &mut SearchBudget,
     ) -> Option<([u64; N], usize)> {
+        #[cfg(test)]
+        searches::count();
+        budget.is_cut = false;
         let mut nodes = [Node::default(); N];
         for (node, bucket) in nodes.iter_mut().zip(place.buckets) {
             node.bucket = bucket;
@@ -161,7 +169,7 @@ impl SubFilter {
                         return None;
                     }
                     #[cfg(test)]
-                    reads::count();
+                    searches::count_bucket();
                     if let Some(free) = self.free_slot(ticks, other) {
                         return Some(Self::path(&nodes, number, slot, free));
                     }
@@ -173,6 +181,8 @@ impl SubFilter {
                             moves: node.moves + 1,
                         };
                         len += 1;
+                    } else {
+                        budget.is_cut = true;
                     }
                 }
             }
@@ -201,22 +211,29 @@ impl SubFilter {
 }
 
 #[cfg(test)]
-pub mod reads {
-    //! Counts the buckets that searches read.
+pub mod searches {
+    //! Counts searches and the buckets that they read.
 
     use std::cell::Cell;
 
     thread_local! {
-        static BUCKETS: Cell<u64> = const { Cell::new(0) };
+        static COUNTS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+    }
+
+    /// Counts a search.
+    pub fn count() {
+        let (searches, buckets) = COUNTS.get();
+        COUNTS.set((searches + 1, buckets));
     }
 
     /// Counts a bucket.
-    pub fn count() {
-        BUCKETS.set(BUCKETS.get() + 1);
+    pub fn count_bucket() {
+        let (searches, buckets) = COUNTS.get();
+        COUNTS.set((searches, buckets + 1));
     }
 
-    /// The buckets since the last call.
-    pub fn take() -> u64 {
-        BUCKETS.take()
+    /// The searches and the buckets since the last call.
+    pub fn take() -> (u64, u64) {
+        COUNTS.take()
     }
 }

@@ -5,7 +5,7 @@ use crate::bloom::Chain;
 use crate::cuckoo::CuckooFilter;
 use crate::format::FormatError;
 use crate::testing::{check_header_rules, check_rules, with};
-use crate::window_filter::evict::{MAX_SLOTS, reads};
+use crate::window_filter::evict::{MAX_SLOTS, searches};
 use roughly_dump::Value::{self, Bytes, Double, Integer};
 
 /// A filter with two sub-filters, live and expired entries.
@@ -207,11 +207,11 @@ fn an_insertion_reads_a_limited_number_of_slots_whatever_the_counts() {
         let mut filter = reloaded(&filter);
         assert_eq!(filter.items(Panes::ALL), MAX_SUB_FILTERS as u64 - 1);
         let bucket_size = u64::from(filter.parameters.bucket_size);
-        reads::take();
+        searches::take();
         let mut largest = 0;
         for number in 1..20 {
             add(&mut filter, number);
-            largest = reads::take().max(largest);
+            largest = searches::take().1.max(largest);
         }
         // Some searches used the whole budget.
         assert_eq!(largest, MAX_SLOTS / bucket_size, "{bucket_size}");
@@ -224,4 +224,18 @@ fn an_insertion_reads_a_limited_number_of_slots_whatever_the_counts() {
             let _ = filter.insert_item(&number.to_le_bytes(), ANY);
         });
     }
+}
+
+/// A search that visited all buckets which it can reach is not repeated with a higher limit, so equal items take one search of each
+/// sub-filter.
+#[test]
+fn a_complete_search_is_not_repeated() {
+    let mut filter = multiset(2, 1, 1, 5);
+    for _ in 0..100 {
+        let sub_filters = filter.sub_filters.len() as u64;
+        searches::take();
+        filter.insert_item(b"same", ANY).expect("a sub-filter");
+        assert!(searches::take().0 <= sub_filters, "{sub_filters}");
+    }
+    assert!(filter.sub_filters.len() >= 50);
 }
