@@ -70,7 +70,8 @@ apt_install() {
         policy=/usr/sbin/policy-rc.d line="# Temporary, of the installation of packages for Roughly."
         if [ ! -e $policy ] || grep -xF "$line" $policy > /dev/null; then
             trap "rm -f $policy" EXIT
-            trap "exit 1" HUP INT TERM
+            # A second signal would end the removal.
+            trap "trap \"\" HUP INT TERM; exit 1" HUP INT TERM
             printf "#!/bin/sh\n%s\nexit 101\n" "$line" > $policy && chmod 755 $policy
         fi
         DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "$@"

@@ -50,7 +50,6 @@ print_examples &
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-run-XXXXXX")
 pid=""
 stop() {
-    # make repeats the signal.
     trap '' HUP INT TERM
     if [ -n "$pid" ]; then
         kill "$pid" 2> /dev/null || true
@@ -59,9 +58,10 @@ stop() {
     rm -rf "$dir"
 }
 trap stop EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
+# make repeats the signal, which would end the function.
+trap 'trap "" HUP INT TERM; exit 129' HUP
+trap 'trap "" HUP INT TERM; exit 130' INT
+trap 'trap "" HUP INT TERM; exit 143' TERM
 echo "run: starting $server with $module in $dir" >&2
 # In the background, because bash runs no trap while it waits for a command in the foreground.
 "$server" --port "$port" --bind 127.0.0.1 --save "" --appendonly no --daemonize no \
