@@ -99,7 +99,7 @@ case $what in
         CARGO=$cargo CARGO_PROFILE_RELEASE_STRIP=symbols target/python/bin/maturin build --quiet --release \
             --manifest-path python/Cargo.toml "${options[@]}" "${compatibility[@]}" --out "$directory/wheel" >&2
         # Zopfli: 3 % smaller than zlib's highest level.
-        advzip --quiet --recompress --shrink-insane "$directory"/wheel/*.whl >&2
+        advzip --quiet --recompress --shrink-extra "$directory"/wheel/*.whl >&2
         mkdir -p "$1"
         mv "$directory"/wheel/*.whl "$1"
         ;;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks that the crates can be published and what the modules require, and installs, uses and removes the release
-# tarballs and the Debian packages. Builds all of them first.
+# tarballs and the Debian packages. Builds all of them first. `make release` also builds the wheels for other machines.
 #
 # The package for this machine's architecture is installed on Debian systems that scripts/fetch.sh chroot creates, with the
 # servers of those releases. The package for another architecture is installed next to a server of that architecture,
@@ -143,7 +143,7 @@ owners() {
 scripts/install.sh build chroot lintian examples
 if [ "${1:-}" != built ]; then
     check_crates
-    scripts/dist.sh
+    scripts/dist.sh tarball deb
     # A single package is built without the others, and has the same bytes.
     package=$(deb_of "$machine")
     mv "$package" "$dir/release.deb"
