@@ -13,7 +13,7 @@ const REFERENCE_EXISTS_NS: f64 = 300.0;
 const REFERENCE_PAGE_NS: f64 = 2000.0;
 /// A read of memory at a random address, which is known only after the read before, takes this long on the reference machine.
 const REFERENCE_READ_NS: f64 = 150.0;
-/// CMS.QUERY of an item of 1 MiB in a sketch of 64 rows, which is two passes over the item, takes this long on the reference machine.
+/// To hash 1 MiB for 64 rows (CMS.QUERY) takes this long on the reference machine: two passes.
 const REFERENCE_HASH_NS: f64 = 1.8e6;
 /// EXISTS commands per round.
 const EXISTS: usize = 4000;
