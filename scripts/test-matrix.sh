@@ -69,8 +69,6 @@ differing=(golden_transcripts:: integration:: persistence:: replication:: obeyed
 slow=(large_keys_survive payloads_above_64_mib slot_migration_during failover_after_a_kill)
 newest=(redis-newest valkey-newest)
 oldest_and_newest=(redis-7.0 "${newest[@]}")
-# Of these files of server tests, which take long, a third of the tests runs where the cases of large tests are divided.
-long='^each_server::(cluster|copy_sketches|peers)::'
 # The server tests whose names contain one of the arguments.
 containing() {
     printf '%s\n' "${tests[@]}" | grep -F "${@/#/-e}"
@@ -127,12 +125,13 @@ for name in $names; do
             export ROUGHLY_ABILITIES=$PWD/target/abilities/$name.txt
             rm -f "$ROUGHLY_ABILITIES"
             unset ROUGHLY_SAMPLE
+            third=()
             if [[ " ${oldest_and_newest[*]} " != *" $name "* ]]; then
                 export ROUGHLY_SAMPLE="0 $between 3"
-                mapfile -t -O ${#skip[@]} skip < <(printf '%s\n' "${tests[@]}" | grep -E "$long" | awk -v part=$between '(NR + part) % 3')
+                third=(--third $between)
                 between=$((between + 1))
             fi
-            run "$name" "server tests" scripts/server-tests.sh "test --quiet --test server" --skip "${skip[@]}"
+            run "$name" "server tests" scripts/server-tests.sh "test --quiet --test server" "${third[@]}" --skip "${skip[@]}"
             [ -s "$ROUGHLY_ABILITIES" ] || failed+=("$name: no records")
             ;;
         quick)

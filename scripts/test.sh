@@ -6,8 +6,8 @@
 #   scripts/test.sh --test server bloom     passes the arguments to cargo test; all cases
 #
 # The tests with many cases are those of worst cases, obeyed commands, hostile headers, refused memory, random damage and sequences, tables
-# of accuracy, and programs of recipes. The date selects the sample (tests/support/sample.rs). Of the longest files of server tests, which
-# are listed below, a third of the tests runs.
+# of accuracy, and programs of recipes. The date selects the sample (tests/support/sample.rs). Of the longest files of server tests, a third
+# of the tests runs (scripts/server-tests.sh).
 #
 # A test that needs what this server or machine lacks is ignored: the reason is beside its name. Prints the processor time of each
 # test program.
@@ -77,19 +77,11 @@ step "missing programs for the build" scripts/install.sh "${needs[@]}"
 step "module, test programs, and missing programs beside them" build "$@"
 server=$("$(scripts/find-server.sh)" --version)
 tests=(scripts/server-tests.sh test-all)
-# server_tests: prints the names of the server tests.
-server_tests() {
-    cargo test --quiet --test server -- --list | sed -n 's/: test$//p'
-}
 case $run in
-    sample)
-        long='^(each_server::(cluster|copy_sketches|peers)|once::(faults|worst_cases))::'
-        # shellcheck disable=SC2207
-        tests+=(--skip $(server_tests | grep -E "$long" | awk -v seed="$seed" '(NR + seed) % 3'))
-        ;;
+    sample) tests+=(--third "$seed") ;;
     all)
         # shellcheck disable=SC2207
-        [ ${#without[@]} -eq 0 ] || tests+=(--skip $(server_tests | grep -F "${without[@]/#/-e}"))
+        [ ${#without[@]} -eq 0 ] || tests+=(--skip $(cargo test --quiet --test server -- --list | sed -n 's/: test$//p' | grep -F "${without[@]/#/-e}"))
         ;;
     some) tests=(cargo test-all "$@") ;;
 esac
