@@ -95,9 +95,8 @@ impl Group {
         let first =
             (is_alone || !others.is_empty()).then(|| group(others, server_program(), false));
         let second = valkey_bloom.map(|module| {
-            let program = valkey_program().expect(
-                "a Valkey server for ROUGHLY_VALKEY_BLOOM: ROUGHLY_VALKEY_SERVER=/path/to/valkey-server",
-            );
+            let program = std::env::var_os("ROUGHLY_VALKEY_SERVER");
+            let program = program.unwrap_or_else(|| "target/servers/valkey-8.1/server".into());
             group(vec![module], program, true)
         });
         first.into_iter().chain(second).collect()
@@ -310,18 +309,4 @@ fn module_version(server: &Server) -> String {
     let number = number.expect("a version");
     let (major, minor, patch) = (number / 10_000, number / 100 % 100, number % 100);
     format!("{major}.{minor}.{patch}")
-}
-
-/// The Valkey server, if there is one.
-fn valkey_program() -> Option<OsString> {
-    if let Some(program) = std::env::var_os("ROUGHLY_VALKEY_SERVER") {
-        return Some(program);
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let on_path = std::env::split_paths(&path).map(|dir| dir.join("valkey-server"));
-    let fetched = PathBuf::from("target/servers/valkey-8.1/server");
-    on_path
-        .chain([fetched])
-        .find(|program| program.is_file())
-        .map(PathBuf::into_os_string)
 }
