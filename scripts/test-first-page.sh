@@ -138,7 +138,7 @@ LINES
     exit
 fi
 
-[ "$(id -u)" -eq 0 ] || fail "the Debian systems need root"
+needs_root
 for suite in "$@"; do
     system=$(mktemp -d "${TMPDIR:-/tmp}/roughly-$suite-XXXXXX") port=6379 programs=$system/usr/local/bin
     new_system "$system" "$suite" git make sudo ca-certificates
