@@ -62,7 +62,7 @@ site() {
 # The wheel for this machine's C library is installed without a network, as a user installs it, and the sources with one.
 python() {
     local wheels=target/wheels system suite sources java
-    scripts/test-matrix.sh python && scripts/install.sh chroot python-engines && rm -rf $wheels || return
+    scripts/test-matrix.sh python && scripts/install.sh debootstrap python-engines && rm -rf $wheels || return
     # If Debian's package musl is installed, snappy-java of Spark selects its library for musl, which Java cannot load.
     target/engines/bin/python -m zipfile -e "$(find target/engines -name 'snappy-java-*.jar')" target/snappy || return
     java="\"-Dorg.xerial.snappy.lib.path=$PWD/target/snappy/org/xerial/snappy/native/Linux/$(uname -m)\" -Dorg.xerial.snappy.lib.name=libsnappyjava.so"
@@ -114,7 +114,7 @@ if [ $# -eq 0 ]; then
     [ -z "$(git status --porcelain)" ] || fail "there are uncommitted changes; commit or remove them"
     printf 'commit %s\ndate %s\nmachine %s, %s cores, %s of memory\n' "$(git rev-parse HEAD)" "$(date -u +%F)" \
         "$(lscpu | sed -n 's/^Model name: *//p')" "$(nproc)" "$(awk '/^MemTotal:/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo)" > "$results"
-    scripts/install.sh build chroot sbom
+    scripts/install.sh build debootstrap sbom
 elif [ "$writes" = 1 ]; then
     commit=$(sed -n 's/^commit //p' .ci/release)
     git diff --quiet "$commit" -- "${released[@]}" || fail "sources or dependencies have changed since the recorded commit $commit; run all checks"
@@ -164,7 +164,7 @@ if [ "${1:-}" != queue ]; then
     trap end_jobs EXIT
     # Beside the first check of a whole run.
     [ $# -gt 0 ] || {
-        scripts/install.sh server source musl lint browser python-tests python-engines clients zig advzip lintian image
+        scripts/install.sh server source musl lint browser python-tests python-engines clients zig advzip lintian buildah docker-compose
         scripts/fetch.sh server
     }
 fi

@@ -318,7 +318,7 @@ get_chroot() {
     dir=$root/target/chroots/$(IFS=- && echo "$*")
     shift
     if [ ! -e "$dir/made" ]; then
-        scripts/install.sh chroot >&2
+        scripts/install.sh debootstrap >&2
         for archive in $(archives); do
             rm -rf "$dir"
             mkdir -p "$dir"

@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 . scripts/testing.sh
 needs_root
 
-scripts/install.sh build tools chroot image
+scripts/install.sh build tools debootstrap buildah docker-compose
 store=$PWD/target/image
 mkdir -p "$store/tmp"
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-image-XXXXXX")

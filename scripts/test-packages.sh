@@ -137,7 +137,7 @@ owners() {
     (cd "$1" && find . -printf '%U %p\n' | LC_ALL=C sort)
 }
 
-scripts/install.sh build chroot lintian examples
+scripts/install.sh build debootstrap lintian examples
 check_crates
 scripts/dist.sh tarball deb
 # A single package is built without the others, and has the same bytes.
