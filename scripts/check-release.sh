@@ -9,10 +9,6 @@
 # Environment:
 #   ROUGHLY_WRITE  with 1 and CHECK: replaces the results of these checks in the record, if the sources and dependencies are those of the
 #                  recorded commit
-#   KILLS          number of kills of the check kills (default: 200)
-#   COMMANDS       number of commands of the check differential (default: 200,000)
-#   RESULTS        file for the results (default: target/check-release.txt)
-#   SEED           selects the random choices of kills (default: 8) and the commands of differential (default: the time)
 #
 # Exit status: 1 if a check failed or is unknown, or the record cannot be written.
 set -euo pipefail
@@ -34,11 +30,10 @@ clients() {
     scripts/test-matrix.sh clients && scripts/lint.sh clients
 }
 kills() {
-    build server && ROUGHLY_KILLS=${KILLS:-200} ROUGHLY_SEED=${SEED:-8} \
-        cargo test --quiet --test server crash_recovery:: -- --nocapture --test-threads 1
+    build server && ROUGHLY_KILLS=200 cargo test --quiet --test server crash_recovery:: -- --nocapture --test-threads 1
 }
 differential() {
-    build server && scripts/fetch.sh redisbloom && ROUGHLY_COMMANDS=${COMMANDS:-200000} ROUGHLY_SEED=${SEED:-$(date +%s)} \
+    build server && scripts/fetch.sh redisbloom && ROUGHLY_COMMANDS=200000 ROUGHLY_SEED=$(date +%s) \
         cargo test --quiet --test server -- differential:: redisbloom::random_commands --nocapture
 }
 # recorded SERVER COMMAND...: runs tests that record what each type supports, and checks that nothing is missing.
@@ -102,7 +97,7 @@ release reproducible packages arm64 musl
 worst-cases
 python
 kills faults differential defrag sizing site"
-results=${RESULTS:-target/check-release.txt}
+results=target/check-release.txt
 mkdir -p target
 if [ "${1:-}" != queue ]; then
     : > "$results"
@@ -159,7 +154,7 @@ start() {
 if [ "${1:-}" != queue ]; then
     exec 7< target/checks.txt
     set -m
-    RESULTS=$results scripts/check-release.sh queue > target/check-release.log 2>&1 &
+    scripts/check-release.sh queue > target/check-release.log 2>&1 &
     set +m
     trap end_jobs EXIT
     # Beside the first check of a whole run.
