@@ -105,23 +105,13 @@ need_build() {
     has_libclang || install "libclang is missing" libclang-dev
 }
 
-has_package() {
-    apt-cache show "$1" > /dev/null 2>&1
-}
-
 need_server() {
     if [ -n "${ROUGHLY_SERVER:-}" ] || on_path redis-server || on_path valkey-server; then
         return 0
     fi
     # Each Debian release has redis-server, valkey-server or both.
-    if on_path apt-cache && ! has_package redis-server && ! has_package valkey-server; then
-        apt_update
-    fi
-    if has_package redis-server || ! has_package valkey-server; then
-        install "no Redis or Valkey server on the PATH" redis-server redis-tools
-    else
-        install "no Redis or Valkey server on the PATH" valkey-server valkey-tools
-    fi
+    install "no Redis or Valkey server on the PATH" redis-server redis-tools \
+        || install "no Redis or Valkey server on the PATH" valkey-server valkey-tools
 }
 
 need_lint() {

@@ -52,7 +52,7 @@ end_jobs() {
     done
 }
 
-step_number=0 step_count=0 step_times=()
+step_number=0 step_count=0
 
 # steps COUNT [MINUTES]: sets the number of steps.
 steps() {
@@ -67,32 +67,22 @@ minutes() {
 
 # step TITLE COMMAND...: runs a command, and returns its status. Sets step_seconds to the time that it took.
 step() {
-    local title=$1 start=$SECONDS status=0 label processor took
+    local title=$1 start=$SECONDS status=0 result="passed in" label processor
     shift
     processor=$(processor_seconds)
     step_number=$((step_number + 1))
     label="$(basename "$0" .sh): [$step_number/$step_count] $title"
     echo "$label"
-    "$@" || status=$?
+    "$@" || status=$? result="FAILED after"
     step_seconds=$((SECONDS - start))
-    took="$(duration $step_seconds) (processor time: $(duration $(($(processor_seconds) - processor))))"
-    step_times+=("$took  $title")
-    if [ "$status" -ne 0 ]; then
-        echo "$label: FAILED after $took"
-        return "$status"
-    fi
-    echo "$label: passed in $took"
+    echo "$label: $result $(duration $step_seconds) (processor time: $(duration $(($(processor_seconds) - processor))))"
+    return "$status"
 }
 
 # processor_seconds: prints the processor time of all commands of the script that have ended so far.
 processor_seconds() {
     # The fields cutime and cstime (proc_pid_stat(5)).
     awk -v ticks="$(getconf CLK_TCK)" '{ sub(/.*[)] /, ""); printf "%d", ($14 + $15) / ticks }' "/proc/$$/stat"
-}
-
-# print_times: prints the time that each step took.
-print_times() {
-    [ ${#step_times[@]} -eq 0 ] || printf '%s\n' "${step_times[@]}"
 }
 
 # duration SECONDS: prints a duration.
