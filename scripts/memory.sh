@@ -7,9 +7,6 @@
 #                                            $filters), with every server under valgrind, which also finds jumps that depend on
 #                                            uninitialized values
 #
-# Environment:
-#   ROUGHLY_SERVER  server program for valgrind (default: redis-server or valkey-server on the PATH)
-#
 # Exit status: 1 if there is an error or a definite leak, for valgrind only one with a frame of the module in its stack; otherwise
 # that of the tests.
 set -euo pipefail
