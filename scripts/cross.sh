@@ -20,16 +20,7 @@ cd "$(dirname "$0")/.."
 . scripts/targets.sh
 target=$1 what=$2
 shift 2
-case $target in
-    *-apple-darwin)
-        if [ "$what" != wheel ] || ! wheel_targets | grep -xF "$target" > /dev/null; then
-            echo "cross: unknown target: $target; the targets are $(wheel_targets | paste -s -d ' '), on macOS for wheels" >&2
-            exit 2
-        fi
-        zig_target=
-        ;;
-    *) zig_target=$(zig_target "$target") ;;
-esac
+zig_target=$(zig_target "$target")
 directory=$PWD/target/portable/$target
 scripts/install.sh build zig >&2
 

@@ -140,9 +140,8 @@ if [ ${#targets[@]} -eq 0 ]; then
         *) mapfile -t targets < <(debian_targets) ;;
     esac
 fi
-known=$(wheel_targets)
 for target in "${targets[@]}"; do
-    grep -qxF -e "$target" <<< "$known" || target_field "$target" 1
+    target_field "$target" 1 > /dev/null
     # Without kinds, targets have the packages that exist for them.
     if [ "$kinds" = " deb" ] && ! debian_targets | grep -xF -e "$target" > /dev/null; then
         echo "dist: $target has no Debian package; these targets have one: $(debian_targets | paste -s -d ' ')" >&2

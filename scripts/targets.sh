@@ -3,38 +3,37 @@
 # an architecture.
 
 # Per line: Rust's name, name in file names, Debian's architecture (- if there is no Debian package), and the name for
-# the C compiler and linker, which specifies the oldest glibc that the module supports. docs/packages.md states it too.
+# the C compiler and linker, which specifies the oldest glibc that the module supports. docs/packages.md states it too. macOS has only wheels.
 target_table() {
     cat << 'LIST'
 x86_64-unknown-linux-gnu linux-x86_64 amd64 x86_64-linux-gnu.2.17
 aarch64-unknown-linux-gnu linux-aarch64 arm64 aarch64-linux-gnu.2.17
 x86_64-unknown-linux-musl linux-x86_64-musl - x86_64-linux-musl
 aarch64-unknown-linux-musl linux-aarch64-musl - aarch64-linux-musl
+aarch64-apple-darwin - - -
+x86_64-apple-darwin - - -
 LIST
 }
 
-# all_targets and debian_targets: print the names of all targets, and of those that have Debian packages.
-all_targets() {
+# wheel_targets, all_targets and debian_targets: print the names of the targets with a wheel, with a module, and with a Debian package.
+wheel_targets() {
     target_table | cut -d ' ' -f 1
+}
+all_targets() {
+    target_table | awk '$2 != "-" { print $1 }'
 }
 debian_targets() {
     target_table | awk '$3 != "-" { print $1 }'
 }
 
-# wheel_targets: prints the names of all targets for which the Python package is built. macOS has no module.
-wheel_targets() {
-    all_targets
-    printf '%s\n' aarch64-apple-darwin x86_64-apple-darwin
-}
-
-# target_field TARGET NUMBER: prints a column of the table. Exits with status 2 if the target is unknown.
+# target_field TARGET NUMBER: prints a column of the table, nothing for a -. Exits with status 2 if the target is unknown.
 target_field() {
     local line
     line=$(target_table | grep "^$1 ") || {
-        echo "targets: unknown target: $1; the targets are" "$(all_targets | paste -s -d ' ')" >&2
+        echo "targets: unknown target: $1; the targets are" "$(wheel_targets | paste -s -d ' ')" >&2
         exit 2
     }
-    cut -d ' ' -f "$2" <<< "$line"
+    cut -d ' ' -f "$2" <<< "$line" | sed '/^-$/d'
 }
 
 # platform TARGET: prints the name of the target in file names, for example linux-x86_64.
@@ -44,7 +43,7 @@ platform() {
 
 # debian_architecture TARGET: prints Debian's name, for example amd64, or nothing if there is no Debian package.
 debian_architecture() {
-    target_field "$1" 3 | sed '/^-$/d'
+    target_field "$1" 3
 }
 
 # wheel_platform TARGET: prints the platform in the name of a wheel, without the architecture: the oldest C library.
@@ -63,7 +62,7 @@ macos_version() {
     esac
 }
 
-# zig_target TARGET: prints the target for the C compiler and linker.
+# zig_target TARGET: prints the target for the C compiler and linker, or nothing for macOS.
 zig_target() {
     target_field "$1" 4
 }
