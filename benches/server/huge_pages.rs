@@ -116,7 +116,8 @@ pub fn run(selects: impl Fn(&str) -> bool, is_part: bool, load_before: f64) {
     );
     println!("{server}: CPU time and pauses with huge pages, and divided by those without");
     let mut results = Map::new();
-    for case in cases::large().iter().filter(|case| selects(case.name)) {
+    let cases = cases::parse(cases::LARGE);
+    for case in cases.iter().filter(|case| selects(case.name)) {
         let times = measure(&group, case, false);
         let ns = [0, 1].map(|i| fastest(&times[i]));
         let ratios = ratio_of_passes(&times[0], &times[1]);

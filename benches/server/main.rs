@@ -7,7 +7,7 @@
 //! | `ROUGHLY_VALKEY_BLOOM` | valkey-bloom, only cases of Bloom filters | `ROUGHLY_VALKEY_SERVER` | valkey-bloom.json |
 //! | `ROUGHLY_BASELINE` | another build of Roughly | `ROUGHLY_SERVER` | baseline.json |
 //!
-//! Without other modules, the results are in server.json. The replies of the modules to the same commands must be similar.
+//! Without other modules, the benchmark writes no file. The replies of the modules to the same commands must be similar.
 //!
 //! A pass of a case starts one server per module, and sends the load in [`BURSTS`] parts, each to one server after the other: other
 //! work on the machine slows down neighboring bursts similarly. The ratio of two modules is the median of the ratios of their
@@ -109,7 +109,8 @@ fn quartiles(ours: &[f64], theirs: &[f64]) -> [f64; 3] {
 /// Measures the cases of a group that `selects` accepts. Returns the results of each module, by name of the case.
 fn run(group: &Group, selects: impl Fn(&str) -> bool, is_quick: bool) -> Vec<Map<String, Value>> {
     let mut results = vec![Map::new(); group.modules.len()];
-    for case in cases::all().iter().filter(|case| selects(case.name)) {
+    let cases = cases::parse(cases::CASES);
+    for case in cases.iter().filter(|case| selects(case.name)) {
         if !group.compares(case) {
             println!("{:<36} not a command of the other module", case.name);
             continue;
@@ -117,7 +118,6 @@ fn run(group: &Group, selects: impl Fn(&str) -> bool, is_quick: bool) -> Vec<Map
         let times = measure(group, case, is_quick);
         let roughly = fastest(&times[0]);
         print!("{:<36} {roughly:>9.0} ns", case.name);
-        results[0].insert(case.name.to_owned(), json!({"roughly": roughly.round()}));
         for (i, module) in group.modules.iter().enumerate().skip(1) {
             let (name, peer) = (module.name, fastest(&times[i]));
             let [low, ratio, high] = quartiles(&times[0], &times[i]);
@@ -162,23 +162,16 @@ fn main() {
         if is_quick || !arguments.is_empty() {
             continue;
         }
-        // Beside other modules, the results of Roughly are in the files of these modules.
-        let first = usize::from(group.modules.len() > 1);
-        for (i, cases) in results.into_iter().enumerate().skip(first) {
-            let mut results = json!({
+        // The results of Roughly are in the files of the other modules.
+        for (i, cases) in results.into_iter().enumerate().skip(1) {
+            let results = json!({
                 "server": server,
                 "unit": "ns of server CPU per command, fastest of interleaved passes; median ratio of bursts",
                 "roughly": versions[0],
+                "peer": versions[i],
                 "cases": cases,
             });
-            if i > 0 {
-                results["peer"] = versions[i].as_str().into();
-            }
-            let name = if i > 0 {
-                group.modules[i].name
-            } else {
-                "server"
-            };
+            let name = group.modules[i].name;
             record::write(&format!("{name}.json"), results, load_before);
         }
     }

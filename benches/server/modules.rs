@@ -185,7 +185,7 @@ impl Group {
     /// If a server does not start or a reply is an error.
     pub fn prepare(&self, case: &Case, is_reversed: bool, divisor: usize) -> Vec<Prepared> {
         self.start_all(is_reversed, |module, prepared| {
-            prepared.send(case.setup);
+            send(&prepared.server, case.setup);
             if let Some(prefill) = &case.prefill {
                 let mut prefill = prefill.clone();
                 prefill.commands = prefill.commands.div_ceil(divisor);
@@ -206,14 +206,6 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Runs a command, unless it is empty.
-    ///
-    /// # Panics
-    /// If the reply is an error.
-    pub fn send(&self, command: &str) {
-        send(&self.server, command);
-    }
-
     /// Sends a load. Its sequence of numbers begins with 0.
     ///
     /// # Panics
