@@ -14,17 +14,6 @@ cd "$(dirname "$0")/.."
 tool=${1:-}
 [ $# -eq 0 ] || shift
 
-# The sanitizers are part of the Rust toolchain, but need an unstable compiler flag: RUSTC_BOOTSTRAP=1 makes a stable
-# compiler accept it.
-asan() {
-    scripts/install.sh build
-    export RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=target/asan
-    export RUSTFLAGS="-Zsanitizer=address -Cforce-frame-pointers=yes"
-    export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1
-    # With --target, cargo builds build scripts and procedural macros without the sanitizer.
-    exec cargo test-all --target "$(rustc -vV | sed -n 's/^host: //p')" --lib --test models
-}
-
 # Valgrind replaces the server's allocator and is slow, so the tests of time, of memory limits, and of active
 # defragmentation, which needs jemalloc, are skipped.
 skip=()
@@ -72,7 +61,16 @@ STARTER
 }
 
 case $tool in
-    asan) asan ;;
+    asan)
+        scripts/install.sh build
+        # The sanitizers are part of the Rust toolchain, but need an unstable compiler flag: RUSTC_BOOTSTRAP=1 makes a stable
+        # compiler accept it.
+        export RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=target/asan
+        export RUSTFLAGS="-Zsanitizer=address -Cforce-frame-pointers=yes"
+        export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1
+        # With --target, cargo builds build scripts and procedural macros without the sanitizer.
+        cargo test-all --target "$(rustc -vV | sed -n 's/^host: //p')" --lib --test models
+        ;;
     valgrind) run_valgrind "$@" ;;
     *)
         echo "memory: unknown tool: $tool" >&2

@@ -1,15 +1,6 @@
 # shellcheck shell=bash
 # Reports the progress of a script with several steps: before each step its number, and after it the time that it took. Other scripts
 # source this file.
-#
-#   steps 7 12                        the script has seven steps, and takes 12 minutes on two cores in a new clone
-#   step "server tests" make test     runs a step
-#
-# prints, for example:
-#
-#   run: 7 steps, about 12 minutes on two cores in a new clone
-#   run: [3/7] server tests
-#   run: [3/7] server tests: passed in 3 min 50 s (processor time: 6 min 2 s)
 
 # Also ends the effect of settings of the user's shell on where Cargo builds, what other programs print, and whether Python
 # checks assertions. The Makefile has the same list.
