@@ -13,11 +13,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 port=${PORT:-6379}
 
-is_listening() {
-    (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null
-}
 # Before the build, which takes minutes.
-if is_listening; then
+if (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; then
     echo "run: port $port is in use; choose another one: make run PORT=6380" >&2
     exit 1
 fi
@@ -28,24 +25,6 @@ cargo build --release --lib
 module=$(realpath "${CARGO_TARGET_DIR:-target}/release/libroughly.so")
 server=$(scripts/find-server.sh)
 client=$(basename "$(scripts/find-server.sh cli 2> /dev/null || echo redis-cli)")
-
-# Runs in the background and prints examples as soon as the server accepts connections.
-print_examples() {
-    until is_listening; do
-        kill -0 $$ 2> /dev/null || return 0
-        sleep 0.05
-    done
-    cat << LINES
-
-The server listens on port $port. Ctrl-C stops it. In another terminal, try:
-
-    $client -p $port BF.RESERVE words 0.01 1000
-    $client -p $port BF.MADD words apple banana cherry
-    $client -p $port BF.MEXISTS words apple durian
-
-LINES
-}
-print_examples &
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-run-XXXXXX")
 pid=""
@@ -62,6 +41,7 @@ trap stop EXIT
 trap 'trap "" HUP INT TERM; exit 129' HUP
 trap 'trap "" HUP INT TERM; exit 130' INT
 trap 'trap "" HUP INT TERM; exit 143' TERM
+echo "run: Ctrl-C stops the server. In another terminal, try: $client -p $port BF.MADD words apple banana cherry" >&2
 echo "run: starting $server with $module in $dir" >&2
 # In the background, because bash runs no trap while it waits for a command in the foreground.
 "$server" --port "$port" --bind 127.0.0.1 --save "" --appendonly no --daemonize no \
