@@ -7,7 +7,8 @@
 //! | `ROUGHLY_VALKEY_BLOOM` | valkey-bloom, only cases of Bloom filters | `ROUGHLY_VALKEY_SERVER` | valkey-bloom.json |
 //! | `ROUGHLY_BASELINE` | another build of Roughly | `ROUGHLY_SERVER` | baseline.json |
 //!
-//! Without other modules, the benchmark writes no file. The replies of the modules to the same commands must be similar.
+//! Without other modules, the benchmark writes no file. The replies of the modules to the same commands must be similar. An error ends
+//! the benchmark.
 //!
 //! A pass of a case starts one server per module, and sends the load in [`BURSTS`] parts, each to one server after the other: other
 //! work on the machine slows down neighboring bursts similarly. The ratio of two modules is the median of the ratios of their
@@ -81,10 +82,10 @@ fn alternate(servers: &mut [Prepared], load: &Load, bursts: usize, times: &mut T
     }
 }
 
-/// # Panics
-/// If the servers have replied differently.
+/// Panics if the servers have replied differently.
 fn check_replies(name: &str, servers: &[Prepared]) {
-    let replies: Vec<_> = servers.iter().map(Prepared::replies).collect();
+    let replies = servers.iter().map(|server| server.connections.replies);
+    let replies: Vec<_> = replies.collect();
     assert!(
         replies.iter().all(|other| replies[0].are_similar(*other)),
         "{name}: the modules reply differently: {replies:?}"

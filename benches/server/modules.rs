@@ -1,7 +1,7 @@
 //! The modules to compare, and the servers on which they run. Environment variables select them.
 
 use crate::cases::Case;
-use crate::load::{Connections, Load, Replies};
+use crate::load::{Connections, Load};
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server, module_path, server_program};
 use std::ffi::OsString;
@@ -71,9 +71,6 @@ const VALKEY_BLOOM_SETTING: &str = "CONFIG SET bf.bloom-memory-usage-limit 85899
 
 impl Group {
     /// The groups that the environment variables select; Roughly alone if they select no other module.
-    ///
-    /// # Panics
-    /// If a module or a server does not exist.
     pub fn all() -> Vec<Self> {
         let of_variable = Module::of_variable;
         let others = [
@@ -149,9 +146,6 @@ impl Group {
 
     /// Starts a server for each module, and prepares each before the next one is started. With `is_reversed`, begins with the last
     /// module.
-    ///
-    /// # Panics
-    /// If a server does not start.
     pub fn start_all(
         &self,
         is_reversed: bool,
@@ -180,16 +174,13 @@ impl Group {
 
     /// Starts a server for each module and prepares it for a case; see [`Group::start_all`]. The load before the measurement is
     /// divided by `divisor`.
-    ///
-    /// # Panics
-    /// If a server does not start or a reply is an error.
     pub fn prepare(&self, case: &Case, is_reversed: bool, divisor: usize) -> Vec<Prepared> {
         self.start_all(is_reversed, |module, prepared| {
             send(&prepared.server, case.setup);
             if let Some(prefill) = &case.prefill {
                 let mut prefill = prefill.clone();
                 prefill.commands = prefill.commands.div_ceil(divisor);
-                prepared.run(&prefill);
+                prepared.connections.run(&prefill);
                 if module.arguments == WITH_HUGE_PAGES {
                     wait_for_huge_pages(&prepared.server);
                 }
@@ -202,28 +193,11 @@ impl Group {
 #[derive(Debug)]
 pub struct Prepared {
     server: Server,
-    connections: Connections,
+    pub connections: Connections,
 }
 
 impl Prepared {
-    /// Sends a load. Its sequence of numbers begins with 0.
-    ///
-    /// # Panics
-    /// If a connection breaks or a reply is an error.
-    pub fn run(&mut self, load: &Load) {
-        self.restart_sequence();
-        self.connections.run(load);
-    }
-
-    /// Begins the sequence of numbers again.
-    pub fn restart_sequence(&mut self) {
-        self.connections.restart_sequence();
-    }
-
     /// Sends a part of a load. Returns the server's CPU time per command, in ns.
-    ///
-    /// # Panics
-    /// If a connection breaks or a reply is an error.
     pub fn ns_per_command(&mut self, load: &Load) -> f64 {
         let before = self.cpu_seconds();
         self.connections.run(load);
@@ -233,11 +207,6 @@ impl Prepared {
     /// The bytes that the server has allocated.
     pub fn used_memory(&self) -> f64 {
         self.info("memory", "used_memory")
-    }
-
-    /// The replies to all loads since the server started.
-    pub fn replies(&self) -> Replies {
-        self.connections.replies
     }
 
     /// User and system CPU time of the server process, in seconds.
@@ -283,9 +252,6 @@ pub fn wait_for_huge_pages(server: &Server) {
 }
 
 /// Runs a command, unless it is empty.
-///
-/// # Panics
-/// If the reply is an error.
 pub fn send(server: &Server, command: &str) {
     if !command.is_empty() {
         let reply = server.call(command);

@@ -8,17 +8,11 @@ use std::process::Command;
 
 /// Makes the repository the working directory, for relative paths such as that in `ROUGHLY_SERVER`. Cargo starts a benchmark in
 /// the directory of its package.
-///
-/// # Panics
-/// If the directory does not exist.
 pub fn enter_repository() {
     std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).expect("the repository");
 }
 
 /// Writes the results of one benchmark together with a description of the machine to the target directory.
-///
-/// # Panics
-/// If the file cannot be written.
 pub fn write(name: &str, mut results: Value, load_before: f64) {
     results["machine"] = machine(load_before);
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
