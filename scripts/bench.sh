@@ -18,9 +18,8 @@
 #   ROUGHLY_REDISBLOOM     module file of RedisBloom, which must load on ROUGHLY_SERVER (default: the one that
 #                          scripts/fetch.sh fetches, for x86-64 with glibc); none: without RedisBloom, also cases that only
 #                          Roughly has
-#   ROUGHLY_VALKEY_BLOOM   module file of valkey-bloom, which must load on ROUGHLY_VALKEY_SERVER
+#   ROUGHLY_VALKEY_BLOOM   module file of valkey-bloom, which must load on ROUGHLY_SERVER; only cases of Bloom filters
 #   ROUGHLY_BASELINE       module file of another commit of Roughly
-#   ROUGHLY_VALKEY_SERVER  Valkey server program (default: the one of scripts/fetch.sh server valkey-8.1)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export ROUGHLY_PROFILE=release

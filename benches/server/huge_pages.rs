@@ -86,7 +86,7 @@ fn pauses(group: &Group) -> Map<String, Value> {
     let mut measured = [const { Vec::new() }; 2];
     for round in 0..ROUNDS {
         for i in [round % 2, 1 - round % 2] {
-            measured[i].push(of_saves(&mut group.start(&group.modules[i])));
+            measured[i].push(of_saves(&mut group.modules[i].start()));
         }
     }
     let results = SAVES.iter().enumerate().map(|(at, &(name, unit))| {
@@ -108,7 +108,7 @@ fn pauses(group: &Group) -> Map<String, Value> {
 pub fn run(selects: impl Fn(&str) -> bool, is_part: bool, load_before: f64) {
     let group = Group::of_huge_pages();
     let (server, versions) = group.versions();
-    let active = group.start(&group.modules[0]).info("bf_huge_pages");
+    let active = group.modules[0].start().info("bf_huge_pages");
     assert_eq!(
         active.as_deref(),
         Some("active"),

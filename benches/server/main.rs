@@ -1,11 +1,11 @@
 //! CPU time of the server per command under pipelined load, with Roughly and other modules in turn. Environment variables name
-//! the files of the other modules:
+//! the files of the other modules, which must load on `ROUGHLY_SERVER`:
 //!
-//! | variable | module | server | results in target/bench |
-//! |---|---|---|---|
-//! | `ROUGHLY_REDISBLOOM` | RedisBloom; `make bench` sets it to the one that it fetches | `ROUGHLY_SERVER` | redisbloom.json |
-//! | `ROUGHLY_VALKEY_BLOOM` | valkey-bloom, only cases of Bloom filters | `ROUGHLY_VALKEY_SERVER` | valkey-bloom.json |
-//! | `ROUGHLY_BASELINE` | another build of Roughly | `ROUGHLY_SERVER` | baseline.json |
+//! | variable | module | results in target/bench |
+//! |---|---|---|
+//! | `ROUGHLY_REDISBLOOM` | RedisBloom; `make bench` sets it to the one that it fetches | redisbloom.json |
+//! | `ROUGHLY_VALKEY_BLOOM` | valkey-bloom, only cases of Bloom filters | valkey-bloom.json |
+//! | `ROUGHLY_BASELINE` | another build of Roughly | baseline.json |
 //!
 //! Without other modules, the benchmark writes no file. The replies of the modules to the same commands must be similar. An error ends
 //! the benchmark.
@@ -152,28 +152,27 @@ fn main() {
             _ => {}
         }
     }
-    for group in Group::all() {
-        let (server, versions) = group.versions();
-        println!(
-            "{server}, Roughly {}: ns of server CPU time per command in the fastest pass; ratio of Roughly to the other module: \
-             median of the bursts (quartiles)",
-            versions.join(", ")
-        );
-        let results = run(&group, selects, is_quick);
-        if is_quick || !arguments.is_empty() {
-            continue;
-        }
-        // The results of Roughly are in the files of the other modules.
-        for (i, cases) in results.into_iter().enumerate().skip(1) {
-            let results = json!({
-                "server": server,
-                "unit": "ns of server CPU per command, fastest of interleaved passes; median ratio of bursts",
-                "roughly": versions[0],
-                "peer": versions[i],
-                "cases": cases,
-            });
-            let name = group.modules[i].name;
-            record::write(&format!("{name}.json"), results, load_before);
-        }
+    let group = Group::of_environment();
+    let (server, versions) = group.versions();
+    println!(
+        "{server}, Roughly {}: ns of server CPU time per command in the fastest pass; ratio of Roughly to the other module: \
+         median of the bursts (quartiles)",
+        versions.join(", ")
+    );
+    let results = run(&group, selects, is_quick);
+    if is_quick || !arguments.is_empty() {
+        return;
+    }
+    // The results of Roughly are in the files of the other modules.
+    for (i, cases) in results.into_iter().enumerate().skip(1) {
+        let results = json!({
+            "server": server,
+            "unit": "ns of server CPU per command, fastest of interleaved passes; median ratio of bursts",
+            "roughly": versions[0],
+            "peer": versions[i],
+            "cases": cases,
+        });
+        let name = group.modules[i].name;
+        record::write(&format!("{name}.json"), results, load_before);
     }
 }

@@ -56,7 +56,7 @@ fn measure(group: &Group, kind: &[&str]) -> ([Times; 4], Vec<f64>) {
 /// Measures the kinds of keys that `selects` accepts, and prints the results. With `is_complete`, also writes them to
 /// target/bench/small-keys.json.
 pub fn run(selects: impl Fn(&str) -> bool, is_complete: bool, load_before: f64) {
-    let group = Group::all().swap_remove(0);
+    let group = Group::of_environment();
     let (server, versions) = group.versions();
     println!(
         "{server}, Roughly {}: per key or command",
