@@ -20,7 +20,7 @@
 #   scripts/fetch.sh chroot SUITE [PACKAGE...]
 #                                           a minimal Debian system with these packages; needs root
 #
-# Exit status: 1 if something is not available, 2 if an argument is unknown.
+# Exit status: 1 if something is not available or a target is unknown, 2 if another argument is unknown.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/targets.sh
@@ -340,7 +340,7 @@ if [ "$what" != list ]; then
     flock 8
 fi
 case $what in
-    emulator | libc | server-for) target_field "${1:-}" 1 > /dev/null ;;
+    emulator | libc | server-for) all_targets | grep -xF -e "${1:-}" > /dev/null || fail "unknown target: ${1:-}" ;;
 esac
 case $what in
     list) matrix | cut -d ' ' -f 1 ;;
