@@ -78,11 +78,11 @@ case $what in
             # maturin changes the arguments of the linker for macOS to those of Zig. Rust looks for an SDK, which only a Mac has.
             printf '#!/bin/sh\nexec "%s" -m ziglang "$@"\n' "$PWD/target/zig/bin/python" > "$directory/zig"
             chmod +x "$directory/zig"
-            MACOSX_DEPLOYMENT_TARGET=$(macos_version "$target")
+            MACOSX_DEPLOYMENT_TARGET=$(wheel_requirement "$target")
             export CARGO_ZIGBUILD_ZIG_PATH=$directory/zig MACOSX_DEPLOYMENT_TARGET
             compatibility=(--zig)
         else
-            compatibility=(--compatibility "$(wheel_platform "$target")")
+            compatibility=(--compatibility "$(wheel_requirement "$target")")
         fi
         scripts/install.sh advzip >&2
         rm -rf "$directory/wheel"
