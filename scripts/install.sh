@@ -172,17 +172,6 @@ python_packages() {
     fi
 }
 
-# Keeps the installed package, so `make python` before and after the tests builds only what changed.
-need_python_tests() {
-    local requirements=python/tests/requirements.txt installed=target/python/tests.txt
-    python_packages target/python python/requirements.txt
-    if ! cmp -s "$requirements" "$installed"; then
-        say "installing the Python packages of $requirements into target/python"
-        target/python/bin/pip install --quiet --disable-pip-version-check -r "$requirements"
-        cp "$requirements" "$installed"
-    fi
-}
-
 need_clients() {
     local go_client=/usr/share/gocode/src/github.com/gomodule/redigo
     local lock=tests/clients/node/package-lock.json node=target/clients/node
@@ -230,7 +219,11 @@ for need in "$@"; do
         valgrind | lintian | git | debootstrap | buildah | docker-compose) program "$need" "$need" ;;
         # The build tool of the Python package.
         python) python_packages target/python python/requirements.txt ;;
-        python-tests) need_python_tests ;;
+        python-tests)
+            # In the same environment, so that `make python` before and after the tests builds only what changed.
+            python_packages target/python python/requirements.txt
+            target/python/bin/pip install --quiet --disable-pip-version-check -r python/tests/requirements.txt
+            ;;
         python-engines)
             python_packages target/engines python/tests/engines.txt
             # Debian's Java runs Spark.
