@@ -252,30 +252,22 @@ fn memory_table(curves: &[Series]) -> String {
 fn memory_chart(mut curves: Vec<Series>) -> String {
     // The curve of a Valkey set would cover that of a Redis set.
     curves.retain(|curve| curve.name != "Set of Valkey");
-    let items = (3..=7).map(|power| 10f64.powi(power));
+    let scale = Scale::Logarithmic;
+    let numbers = (3..=7).map(|power| 10f64.powi(power));
+    let number = |items: f64| match items {
+        1e6.. => format!("{}M", items / 1e6),
+        _ => grouped(items),
+    };
+    let label = "memory usage (logarithmic)";
     let sizes = (0..=5).map(|step| f64::from(1024 << (4 * step)));
+    let size = |bytes: f64| match bytes {
+        1048576.0.. => format!("{} MiB", bytes / 1048576.0),
+        _ => format!("{} KiB", bytes / 1024.0),
+    };
     let chart = LineChart {
         title: "Memory by number of items of 20 bytes".to_owned(),
-        x: Axis::new(
-            "items",
-            Scale::Logarithmic,
-            (1e3, 1e7),
-            items,
-            |items| match items {
-                1e6.. => format!("{}M", items / 1e6),
-                _ => grouped(items),
-            },
-        ),
-        y: Axis::new(
-            "memory usage (logarithmic)",
-            Scale::Logarithmic,
-            (1024.0, f64::from(1 << 30)),
-            sizes,
-            |bytes| match bytes {
-                1048576.0.. => format!("{} MiB", bytes / 1048576.0),
-                _ => format!("{} KiB", bytes / 1024.0),
-            },
-        ),
+        x: Axis::new("items", scale, (1e3, 1e7), numbers, number),
+        y: Axis::new(label, scale, (1024.0, f64::from(1 << 30)), sizes, size),
         series: curves,
     };
     chart.svg()
