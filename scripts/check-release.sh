@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the checks of a release that CONTRIBUTING.md lists, two at a time. Continues after a failed check. Prints at the end the result and the
-# minutes of each.
+# minutes of each. Some checks need root.
 #
 #   scripts/check-release.sh            all checks; writes their record to .ci/release and their minutes to CONTRIBUTING.md
 #   scripts/check-release.sh CHECK...   only these checks
