@@ -2,7 +2,7 @@
 
 .PHONY: help run build install deb uninstall python test test-all test-python lint fmt pages docs bench fuzz faults soak asan valgrind check-release dist release
 .DEFAULT_GOAL := help
-export PORT SEED MINUTES PREFIX LIBDIR DESTDIR SYSCONFDIR REPOSITORY
+export PORT MINUTES PREFIX LIBDIR DESTDIR SYSCONFDIR REPOSITORY
 # Settings of the user's shell that change where Cargo builds, what other programs print, or whether Python checks assertions.
 unexport CDPATH CARGO_TARGET_DIR CARGO_BUILD_TARGET CARGO_BUILD_TARGET_DIR REDISCLI_AUTH VALKEYCLI_AUTH FORCE_COLOR CLICOLOR_FORCE PYTHONOPTIMIZE
 export LC_ALL = C.UTF-8

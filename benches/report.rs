@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Reads recorded results.
 fn recorded(name: &str) -> Value {
-    let file = path("benches/record").join(name);
+    let file = path(&format!("benches/record/{name}.json"));
     let text =
         fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     serde_json::from_str(&text).expect("JSON")
@@ -122,10 +122,8 @@ fn summary(peers: Peers<'_>) -> String {
 /// All cases: times beside the second module, whose measurement was the quietest, and ratios.
 fn table(peers: Peers<'_>) -> String {
     let names = peers.map(|peer| format!("ratio to {}", peer.peer()));
-    let mut table = format!(
-        "| command | Roughly, ns | {} |\n|---|---:|---:|---:|---:|\n",
-        names.join(" | ")
-    );
+    let names = names.join(" | ");
+    let mut table = format!("| command | Roughly, ns | {names} |\n|---|---:|---:|---:|---:|\n");
     for (name, case) in peers[1].cases() {
         let roughly = grouped(number(&case["roughly"]));
         let ratios = peers.map(|peer| peer.ratio(name).map_or("–".to_owned(), shown));
@@ -151,24 +149,17 @@ fn chart_of_ratios(
             .filter_map(|(row, name)| Some(Point::from((comparison.ratio(name)?, *row))))
             .collect(),
     });
+    let ticks = [0.0, 0.25, 0.5, 0.75, 1.0];
+    let names = rows.iter().map(|(row, name)| (*row, (*name).to_owned()));
     let chart = LineChart {
         title: title.to_owned(),
-        x: Axis::new(
-            label,
-            Scale::Linear,
-            (0.0, 1.05),
-            [0.0, 0.25, 0.5, 0.75, 1.0],
-            |x| x.to_string(),
-        ),
+        x: Axis::new(label, Scale::Linear, (0.0, 1.05), ticks, |x| x.to_string()),
         y: Axis {
             label: String::new(),
             scale: Scale::Linear,
             from: 0.0,
             to: rows.len() as f64,
-            ticks: rows
-                .iter()
-                .map(|(row, name)| (*row, (*name).to_owned()))
-                .collect(),
+            ticks: names.collect(),
         },
         series: series.collect(),
     };
@@ -202,17 +193,11 @@ fn huge_pages(results: &Comparison) -> String {
                 (value @ ..100.0, unit) => format!("{value:.1} {unit}"),
                 (value, unit) => format!("{} {unit}", grouped(value)),
             });
-        let _ = writeln!(
-            table,
-            "| {name} | {yes} | {no} | {} |",
-            shown(number(&row["ratio"]))
-        );
+        let ratio = shown(number(&row["ratio"]));
+        let _ = writeln!(table, "| {name} | {yes} | {no} | {ratio} |");
     }
-    assert_eq!(
-        table.lines().count(),
-        2 + HUGE_PAGE_ROWS.len(),
-        "a missing case"
-    );
+    let rows = table.lines().count() - 2;
+    assert_eq!(rows, HUGE_PAGE_ROWS.len(), "a missing case");
     table
 }
 
@@ -228,12 +213,8 @@ fn small_keys(results: &Value) -> String {
         let [ours, theirs] = [0, 1].map(|i| number(&kind["memory"]["bytes"][i]));
         let ratios = MEASURES.map(|measure| shown(number(&kind[measure]["ratios"][0])));
         let (keys, bytes) = (grouped(number(&kind["keys"])), grouped(ours));
-        let ratio = shown(ours / theirs);
-        let _ = writeln!(
-            table,
-            "| {name} | {keys} | {bytes} | {ratio} | {} |",
-            ratios.join(" | ")
-        );
+        let (ratio, ratios) = (shown(ours / theirs), ratios.join(" | "));
+        let _ = writeln!(table, "| {name} | {keys} | {bytes} | {ratio} | {ratios} |");
     }
     table
 }
@@ -271,30 +252,22 @@ fn memory_table(curves: &[Series]) -> String {
 fn memory_chart(mut curves: Vec<Series>) -> String {
     // The curve of a Valkey set would cover that of a Redis set.
     curves.retain(|curve| curve.name != "Set of Valkey");
-    let items = (3..=7).map(|power| 10f64.powi(power));
+    let scale = Scale::Logarithmic;
+    let numbers = (3..=7).map(|power| 10f64.powi(power));
+    let number = |items: f64| match items {
+        1e6.. => format!("{}M", items / 1e6),
+        _ => grouped(items),
+    };
+    let label = "memory usage (logarithmic)";
     let sizes = (0..=5).map(|step| f64::from(1024 << (4 * step)));
+    let size = |bytes: f64| match bytes {
+        1048576.0.. => format!("{} MiB", bytes / 1048576.0),
+        _ => format!("{} KiB", bytes / 1024.0),
+    };
     let chart = LineChart {
         title: "Memory by number of items of 20 bytes".to_owned(),
-        x: Axis::new(
-            "items",
-            Scale::Logarithmic,
-            (1e3, 1e7),
-            items,
-            |items| match items {
-                1e6.. => format!("{}M", items / 1e6),
-                _ => grouped(items),
-            },
-        ),
-        y: Axis::new(
-            "memory usage (logarithmic)",
-            Scale::Logarithmic,
-            (1024.0, f64::from(1 << 30)),
-            sizes,
-            |bytes| match bytes {
-                1048576.0.. => format!("{} MiB", bytes / 1048576.0),
-                _ => format!("{} KiB", bytes / 1024.0),
-            },
-        ),
+        x: Axis::new("items", scale, (1e3, 1e7), numbers, number),
+        y: Axis::new(label, scale, (1024.0, f64::from(1 << 30)), sizes, size),
         series: curves,
     };
     chart.svg()
@@ -304,10 +277,8 @@ fn memory_chart(mut curves: Vec<Series>) -> String {
 fn replace(file: &str, texts: &[(&str, String)]) {
     let mut document = fs::read_to_string(path(file)).expect("a document");
     for (name, text) in texts {
-        let (begin, end) = (
-            format!("<!-- begin: {name} -->\n"),
-            format!("<!-- end: {name} -->"),
-        );
+        let begin = format!("<!-- begin: {name} -->\n");
+        let end = format!("<!-- end: {name} -->");
         let (before, rest) = document.split_once(&begin).expect("a marker");
         let (_, after) = rest.split_once(&end).expect("a marker");
         document = format!("{before}{begin}{text}{end}{after}");
@@ -316,21 +287,17 @@ fn replace(file: &str, texts: &[(&str, String)]) {
 }
 
 fn main() {
-    let names = [
-        "redisbloom-2.8.2.json",
-        "redisbloom-8.10.json",
-        "valkey-bloom.json",
-    ];
+    let names = ["redisbloom-2.8.2", "redisbloom-8.10", "valkey-bloom"];
     let peers = names.map(|name| Comparison(recorded(name)));
     let peers = peers.each_ref();
-    let results_of_huge_pages = Comparison(recorded("huge-pages.json"));
-    let curves = memory_curves(&recorded("memory.json"));
+    let results_of_huge_pages = Comparison(recorded("huge-pages"));
+    let curves = memory_curves(&recorded("memory"));
     replace("README.md", &[("peers", summary(peers))]);
     let page = [
         ("peers", table(peers)),
         ("huge pages", huge_pages(&results_of_huge_pages)),
         ("memory", memory_table(&curves)),
-        ("small keys", small_keys(&recorded("small-keys.json"))),
+        ("small keys", small_keys(&recorded("small-keys"))),
     ];
     replace("docs/performance.md", &page);
 

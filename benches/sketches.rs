@@ -93,15 +93,6 @@ fn events(stream: &Stream, k: usize) -> impl FnMut() -> Item {
     move || events.next().expect("an item")
 }
 
-/// The samples of a stream, without end.
-fn samples(stream: &Stream) -> impl Iterator<Item = f64> {
-    stream.samples(120_000, 1).into_iter().cycle()
-}
-
-fn with_samples() -> impl Iterator<Item = &'static Stream> {
-    STREAMS.iter().filter(|stream| stream.has_samples)
-}
-
 fn bloom(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("bloom");
     for mebibytes in MEBIBYTES {
@@ -239,20 +230,20 @@ fn top_k(criterion: &mut Criterion) {
 
 fn t_digest(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("t-digest");
-    let cases = with_samples().flat_map(|stream| [(100, stream), (1_000, stream)]);
+    let streams = STREAMS.iter().filter(|stream| stream.has_samples);
+    let cases = streams.flat_map(|stream| [(100, stream), (1_000, stream)]);
     for (compression, stream) in
         cases.filter(|(compression, stream)| *compression == 100 || stream.name == "uniform")
     {
         let case = &*format!("compression {compression}, {}", stream.name);
         let mut digest = TDigest::new(compression, UNLIMITED).expect("enough memory");
-        let mut samples = samples(stream);
+        let mut samples = stream.samples(120_000, 1).into_iter().cycle();
         let mut values =
             || -> [f64; BATCH] { std::array::from_fn(|_| samples.next().expect("a sample")) };
         let middle = values()[BATCH / 2];
         for _ in 0..10_000 {
-            digest
-                .add(&values())
-                .expect("the digest accepts the values");
+            let added = digest.add(&values());
+            added.expect("the digest accepts the values");
         }
         let mut cache = DigestCache::default();
         group.throughput(Throughput::Elements(BATCH as u64));

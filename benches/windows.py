@@ -73,15 +73,11 @@ def month():
             yield request("CMS.INCRBY", f"month{key}", *words)
 
 
-def month_case(name, number, words):
-    return name, number, lambda key: [name.split(" ")[0], f"month{key}", *words()]
-
-
 MONTH_CASES = (
-    month_case("CMS.QUERY", 60_000, lambda: items(1, ITEMS)),
-    month_case("CMS.QUERY ×20", 20_000, lambda: items(20, ITEMS)),
-    month_case("CMS.INCRBY", 60_000, lambda: pairs(1, ITEMS)),
-    month_case("CMS.INCRBY ×20", 20_000, lambda: pairs(20, ITEMS)),
+    ("CMS.QUERY", 60_000, lambda key: ["CMS.QUERY", f"month{key}", *items(1, ITEMS)]),
+    ("CMS.QUERY ×20", 20_000, lambda key: ["CMS.QUERY", f"month{key}", *items(20, ITEMS)]),
+    ("CMS.INCRBY", 60_000, lambda key: ["CMS.INCRBY", f"month{key}", *pairs(1, ITEMS)]),
+    ("CMS.INCRBY ×20", 20_000, lambda key: ["CMS.INCRBY", f"month{key}", *pairs(20, ITEMS)]),
 )
 
 CASES = (

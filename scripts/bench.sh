@@ -7,10 +7,8 @@
 #                                                  million small keys, beside the same modules
 #   scripts/bench.sh huge-pages [CASE...] [pauses]  CPU time and pauses of large keys with and without huge pages
 #   scripts/bench.sh sketches [NAME]               the sketches without a server (benches/sketches.rs)
-#   scripts/bench.sh pauses                        latency of BF.ADD without and during BGSAVE, and the time to load, of
-#                                                  filters of 1 GiB, with the server's own tools
 #   scripts/bench.sh rate-limits                   memory of the rate limiters of docs/recipes/rate-limiting.md, and CPU time
-#                                                  per request, as a table; the last columns are ratios to CMS.INCRBYLIMIT
+#                                                  per request, as a table; the last column is the ratio to CMS.INCRBYLIMIT
 #   scripts/bench.sh set-memory SERVER...          memory of sets on each server, for README.md and docs/choosing.md
 #   scripts/bench.sh instructions [CASE...]        instructions per command (scripts/instructions.sh)
 #   scripts/bench.sh report                        writes the tables and charts of docs/performance.md and README.md
@@ -21,9 +19,8 @@
 #   ROUGHLY_REDISBLOOM     module file of RedisBloom, which must load on ROUGHLY_SERVER (default: the one that
 #                          scripts/fetch.sh fetches, for x86-64 with glibc); none: without RedisBloom, also cases that only
 #                          Roughly has
-#   ROUGHLY_VALKEY_BLOOM   module file of valkey-bloom, which must load on ROUGHLY_VALKEY_SERVER
+#   ROUGHLY_VALKEY_BLOOM   module file of valkey-bloom, which must load on ROUGHLY_SERVER; only cases of Bloom filters
 #   ROUGHLY_BASELINE       module file of another commit of Roughly
-#   ROUGHLY_VALKEY_SERVER  Valkey server program (default: valkey-server on the PATH, or the one that test-matrix fetches)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export ROUGHLY_PROFILE=release
@@ -35,7 +32,7 @@ case $part in
     sketches) exec cargo bench -p benches --bench sketches -- "$@" ;;
     report) exec cargo bench -p benches --bench report ;;
     instructions) exec scripts/instructions.sh "$@" ;;
-    server | small-keys | huge-pages | pauses | rate-limits | set-memory) ;;
+    server | small-keys | huge-pages | rate-limits | set-memory) ;;
     *)
         echo "bench: unknown part: $part" >&2
         exit 2
@@ -64,11 +61,6 @@ call() {
     "$(scripts/find-server.sh cli)" -p "$ROUGHLY_PORT" "$@"
 }
 
-# benchmark ARGUMENT...: runs the server's benchmark program with four clients.
-benchmark() {
-    "$(scripts/find-server.sh benchmark)" -p "$ROUGHLY_PORT" -c 4 "$@"
-}
-
 # field SECTION NAME: prints a field of INFO.
 field() {
     call info "$1" | tr -d '\r' | sed -n "s/^$2://p"
@@ -79,43 +71,14 @@ version() {
     call info server | tr -d '\r' | sed -n 's/^\(redis\|valkey\)_version:/\1 /p' | tail -1
 }
 
-# latency NAME: percentiles of single additions.
-latency() {
-    echo "BF.ADD, $1:"
-    benchmark -n 200000 -r 1000000000 BF.ADD k item:__rand_int__ | tr '\r' '\n' | sed -n '/latency summary/,$p'
-}
-
-pauses() {
-    call bf.reserve k 0.001 597000000 > /dev/null
-    # 100 items per command write to every page.
-    # shellcheck disable=SC2046
-    benchmark -q -P 16 -n 30000 -r 1000000000 BF.MADD k $(printf 'item:__rand_int__ %.0s' {1..100}) > /dev/null
-    latency "no save"
-    call bgsave > /dev/null
-    latency "during BGSAVE"
-    while [ "$(field persistence rdb_bgsave_in_progress)" = 1 ]; do
-        sleep 0.05
-    done
-    echo "fork: $(field stats latest_fork_usec) µs; copied on write: $(field persistence rdb_last_cow_size) bytes"
-}
-
-# load_time: waits until the server has loaded its file.
-load_time() {
-    local log
-    log=$(call config get logfile | tail -n 1)
-    until grep -o 'DB loaded from disk.*' "$log"; do
-        sleep 0.05
-    done
-}
-
 cpu_ns() {
     call info cpu | tr -d '\r' | awk -F : '/^used_cpu_(user|sys):/ { sum += $2 } END { printf "%.0f", sum * 1e9 }'
 }
 
-# limiter NAME SETUP ARGUMENT...: prints the fastest of two runs. A request is a call of these arguments, or of several calls that are
-# separated by ";". SETUP is a command that creates the key, or is empty.
+# limiter NAME SETUP ARGUMENT...: prints the memory of a limiter, and the CPU time of the faster of two runs. A request is a call of these
+# arguments. SETUP is a command that creates the key, or is empty.
 limiter() {
-    local name=$1 setup=$2 best=0 before memory start ns command=()
+    local name=$1 setup=$2 best=0 before memory start ns
     shift 2
     for _ in 1 2; do
         call flushall > /dev/null
@@ -123,30 +86,21 @@ limiter() {
         # shellcheck disable=SC2086
         [ -z "$setup" ] || call $setup > /dev/null
         start=$(cpu_ns)
-        for argument in "$@" ';'; do
-            if [ "$argument" = ';' ]; then
-                benchmark -q -P 32 -n "$requests" -r "$clients" "${command[@]}" > /dev/null
-                command=()
-            else
-                command+=("$argument")
-            fi
-        done
+        "$(scripts/find-server.sh benchmark)" -p "$ROUGHLY_PORT" -c 4 -q -P 32 -n "$requests" -r "$clients" "$@" > /dev/null
         ns=$((($(cpu_ns) - start) / requests))
         memory=$(($(field memory used_memory) - before))
         if [ "$best" -eq 0 ] || [ "$ns" -lt "$best" ]; then
             best=$ns
         fi
     done
-    : "${first_ns:=$best}" "${first_memory:=$memory}"
-    awk -v name="$name" -v ns="$best" -v memory="$memory" -v clients="$clients" \
-        -v first_ns="$first_ns" -v first_memory="$first_memory" 'BEGIN {
-            printf "| %s | %.1f MB | %.0f bytes | %.2f µs | %.1f | %.1f |\n", name, memory / 1e6, memory / clients, ns / 1e3,
-                memory / first_memory, ns / first_ns }'
+    : "${first:=$best}"
+    awk -v name="$name" -v ns="$best" -v memory="$memory" -v first="$first" \
+        'BEGIN { printf "| %s | %.1f MB | %.2f µs | %.1f |\n", name, memory / 1e6, ns / 1e3, ns / first }'
 }
 
 # rate_limits: clients within a limit of 1,000 requests. The sketches are too high by more than 100 with a probability of at most 2^-7.
 rate_limits() {
-    local requests=2000000 clients=200000 first_ns first_memory counter log name=client:__rand_int__
+    local requests=2000000 clients=200000 first counter log name=client:__rand_int__
     # A fixed window: the client's counter expires a minute after its first request.
     counter=$(call script load 'local n = tonumber(redis.call("GET", KEYS[1]) or 0)
 if n >= 1000 then return 0 end
@@ -161,14 +115,13 @@ redis.call("ZADD", KEYS[1], now, now)
 redis.call("EXPIRE", KEYS[1], 60)
 return 1')
     echo "$(version), $clients clients, $requests requests"
-    echo "| limiter | memory | per client | CPU time per request | memory, ratio | CPU time, ratio |"
-    echo "|---|---|---|---|---|---|"
+    echo "| limiter | memory | CPU time per request | CPU time, ratio |"
+    echo "|---|---|---|---|"
     limiter "CMS.INCRBYLIMIT" "CMS.INITBYDIM limit 40000 7 CELL_SIZE 2" CMS.INCRBYLIMIT limit 1000 "$name" 1
     # So short that all panes are in use during the run.
     limiter "CMS.INCRBYLIMIT, sliding window" "CMS.INITBYDIM limit 40000 7 CELL_SIZE 2 WINDOW 2400" \
         CMS.INCRBYLIMIT limit 1000 "$name" 1
     limiter "HINCRBY, one hash" "" HINCRBY limit "$name" 1
-    limiter "INCR and EXPIRE" "" INCR "$name" ';' EXPIRE "$name" 60 NX
     limiter "Lua: GET, INCR, EXPIRE" "" EVALSHA "$counter" 1 "$name"
     limiter "Lua: a sorted set per client, sliding window" "" EVALSHA "$log" 1 "$name"
 }
@@ -205,15 +158,8 @@ set_memory() {
         END { printf "  least %.0f, most %.0f bytes per item; 50 million items %.1f GiB\n", least, most, million50 }'
 }
 
-export -f call benchmark field version latency pauses load_time cpu_ns limiter rate_limits settled_memory set_memory
+export -f call field version cpu_ns limiter rate_limits settled_memory set_memory
 case $part in
-    pauses)
-        work=$(mktemp -d)
-        trap 'rm -rf "$work"' EXIT
-        export ROUGHLY_SERVER_ARGUMENTS="--rdbcompression no --dir $work"
-        on_server pauses
-        on_server load_time
-        ;;
     rate-limits) on_server rate_limits ;;
     set-memory)
         for server in "$@"; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the checks of a release that CONTRIBUTING.md lists, two at a time. Continues after a failed check. Prints at the end the result and the
-# minutes of each.
+# minutes of each. Some checks need root.
 #
 #   scripts/check-release.sh            all checks; writes their record to .ci/release and their minutes to CONTRIBUTING.md
 #   scripts/check-release.sh CHECK...   only these checks
@@ -9,10 +9,6 @@
 # Environment:
 #   ROUGHLY_WRITE  with 1 and CHECK: replaces the results of these checks in the record, if the sources and dependencies are those of the
 #                  recorded commit
-#   KILLS          number of kills of the check kills (default: 200)
-#   COMMANDS       number of commands of the check differential (default: 200,000)
-#   RESULTS        file for the results (default: target/check-release.txt)
-#   SEED           selects the random choices of kills (default: 8) and the commands of differential (default: the time)
 #
 # Exit status: 1 if a check failed or is unknown, or the record cannot be written.
 set -euo pipefail
@@ -34,11 +30,10 @@ clients() {
     scripts/test-matrix.sh clients && scripts/lint.sh clients
 }
 kills() {
-    build server && ROUGHLY_KILLS=${KILLS:-200} ROUGHLY_SEED=${SEED:-8} \
-        cargo test --quiet --test server crash_recovery:: -- --nocapture --test-threads 1
+    build server && ROUGHLY_KILLS=200 cargo test --quiet --test server crash_recovery:: -- --nocapture --test-threads 1
 }
 differential() {
-    build server && scripts/fetch.sh redisbloom && ROUGHLY_COMMANDS=${COMMANDS:-200000} ROUGHLY_SEED=${SEED:-$(date +%s)} \
+    build server && scripts/fetch.sh redisbloom && ROUGHLY_COMMANDS=200000 ROUGHLY_SEED=$(date +%s) \
         cargo test --quiet --test server -- differential:: redisbloom::random_commands --nocapture
 }
 # recorded SERVER COMMAND...: runs tests that record what each type supports, and checks that nothing is missing.
@@ -62,7 +57,7 @@ site() {
 # The wheel for this machine's C library is installed without a network, as a user installs it, and the sources with one.
 python() {
     local wheels=target/wheels system suite sources java
-    scripts/test-matrix.sh python && scripts/install.sh chroot python-engines && rm -rf $wheels || return
+    scripts/test-matrix.sh python && scripts/install.sh debootstrap python-engines && rm -rf $wheels || return
     # If Debian's package musl is installed, snappy-java of Spark selects its library for musl, which Java cannot load.
     target/engines/bin/python -m zipfile -e "$(find target/engines -name 'snappy-java-*.jar')" target/snappy || return
     java="\"-Dorg.xerial.snappy.lib.path=$PWD/target/snappy/org/xerial/snappy/native/Linux/$(uname -m)\" -Dorg.xerial.snappy.lib.name=libsnappyjava.so"
@@ -102,7 +97,7 @@ release reproducible packages arm64 musl
 worst-cases
 python
 kills faults differential defrag sizing site"
-results=${RESULTS:-target/check-release.txt}
+results=target/check-release.txt
 mkdir -p target
 if [ "${1:-}" != queue ]; then
     : > "$results"
@@ -114,7 +109,7 @@ if [ $# -eq 0 ]; then
     [ -z "$(git status --porcelain)" ] || fail "there are uncommitted changes; commit or remove them"
     printf 'commit %s\ndate %s\nmachine %s, %s cores, %s of memory\n' "$(git rev-parse HEAD)" "$(date -u +%F)" \
         "$(lscpu | sed -n 's/^Model name: *//p')" "$(nproc)" "$(awk '/^MemTotal:/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo)" > "$results"
-    scripts/install.sh build chroot sbom
+    scripts/install.sh build debootstrap sbom
 elif [ "$writes" = 1 ]; then
     commit=$(sed -n 's/^commit //p' .ci/release)
     git diff --quiet "$commit" -- "${released[@]}" || fail "sources or dependencies have changed since the recorded commit $commit; run all checks"
@@ -159,12 +154,12 @@ start() {
 if [ "${1:-}" != queue ]; then
     exec 7< target/checks.txt
     set -m
-    RESULTS=$results scripts/check-release.sh queue > target/check-release.log 2>&1 &
+    scripts/check-release.sh queue > target/check-release.log 2>&1 &
     set +m
     trap end_jobs EXIT
     # Beside the first check of a whole run.
     [ $# -gt 0 ] || {
-        scripts/install.sh server source musl lint browser python-tests python-engines clients zig advzip lintian image
+        scripts/install.sh server source musl lint browser python-tests python-engines clients zig advzip lintian buildah docker-compose
         scripts/fetch.sh server
     }
 fi

@@ -20,16 +20,7 @@ cd "$(dirname "$0")/.."
 . scripts/targets.sh
 target=$1 what=$2
 shift 2
-case $target in
-    *-apple-darwin)
-        if [ "$what" != wheel ] || ! wheel_targets | grep -xF "$target" > /dev/null; then
-            echo "cross: unknown target: $target; the targets are $(wheel_targets | paste -s -d ' '), on macOS for wheels" >&2
-            exit 2
-        fi
-        zig_target=
-        ;;
-    *) zig_target=$(zig_target "$target") ;;
-esac
+zig_target=$(zig_target "$target")
 directory=$PWD/target/portable/$target
 scripts/install.sh build zig >&2
 
@@ -87,11 +78,11 @@ case $what in
             # maturin changes the arguments of the linker for macOS to those of Zig. Rust looks for an SDK, which only a Mac has.
             printf '#!/bin/sh\nexec "%s" -m ziglang "$@"\n' "$PWD/target/zig/bin/python" > "$directory/zig"
             chmod +x "$directory/zig"
-            MACOSX_DEPLOYMENT_TARGET=$(macos_version "$target")
+            MACOSX_DEPLOYMENT_TARGET=$(wheel_requirement "$target")
             export CARGO_ZIGBUILD_ZIG_PATH=$directory/zig MACOSX_DEPLOYMENT_TARGET
             compatibility=(--zig)
         else
-            compatibility=(--compatibility "$(wheel_platform "$target")")
+            compatibility=(--compatibility "$(wheel_requirement "$target")")
         fi
         scripts/install.sh advzip >&2
         rm -rf "$directory/wheel"

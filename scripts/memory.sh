@@ -7,26 +7,12 @@
 #                                            $filters), with every server under valgrind, which also finds jumps that depend on
 #                                            uninitialized values
 #
-# Environment:
-#   ROUGHLY_SERVER  server program for valgrind (default: redis-server or valkey-server on the PATH)
-#
 # Exit status: 1 if there is an error or a definite leak, for valgrind only one with a frame of the module in its stack; otherwise
 # that of the tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tool=${1:-}
 [ $# -eq 0 ] || shift
-
-# The sanitizers are part of the Rust toolchain, but need an unstable compiler flag: RUSTC_BOOTSTRAP=1 makes a stable
-# compiler accept it.
-asan() {
-    scripts/install.sh build
-    export RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=target/asan
-    export RUSTFLAGS="-Zsanitizer=address -Cforce-frame-pointers=yes"
-    export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1
-    # With --target, cargo builds build scripts and procedural macros without the sanitizer.
-    exec cargo test-all --target "$(rustc -vV | sed -n 's/^host: //p')" --lib --test models
-}
 
 # Valgrind replaces the server's allocator and is slow, so the tests of time, of memory limits, and of active
 # defragmentation, which needs jemalloc, are skipped.
@@ -75,7 +61,16 @@ STARTER
 }
 
 case $tool in
-    asan) asan ;;
+    asan)
+        scripts/install.sh build
+        # The sanitizers are part of the Rust toolchain, but need an unstable compiler flag: RUSTC_BOOTSTRAP=1 makes a stable
+        # compiler accept it.
+        export RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=target/asan
+        export RUSTFLAGS="-Zsanitizer=address -Cforce-frame-pointers=yes"
+        export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1
+        # With --target, cargo builds build scripts and procedural macros without the sanitizer.
+        cargo test-all --target "$(rustc -vV | sed -n 's/^host: //p')" --lib --test models
+        ;;
     valgrind) run_valgrind "$@" ;;
     *)
         echo "memory: unknown tool: $tool" >&2

@@ -142,19 +142,14 @@ wheels=$(cd target/dist && find . -name "roughly-$version-cp310-abi3-*.whl" | wc
 section "[$version] - " > target/dist/release-notes.md
 check_clean
 
-uploads=$(cd target/dist && find . -maxdepth 1 -type f ! -name release-notes.md -printf '%f\n' | LC_ALL=C sort)
 platforms=$(for target in $(debian_targets); do debian_architecture "$target"; done | sed 's|^|linux/|' | paste -s -d ,)
 cat << LINES
 
 Roughly $version, commit $revision, $date
 
-Files to upload, in target/dist:
+Files to upload, in target/dist: SHA256SUMS, and the files in it:
 
-LINES
-while read -r file; do
-    printf '%10d  %s  %s\n' "$(stat -c %s "target/dist/$file")" "$(sha256sum "target/dist/$file" | cut -d ' ' -f 1)" "$file"
-done <<< "$uploads"
-cat << LINES
+$(< target/dist/SHA256SUMS)
 
 The checks in .ci/run: $([ "$checks" = yes ] && echo passed || echo "not run (--no-checks)")
 The checks in scripts/check-release.sh: passed, $(sed -n 's/^commit \(.\{12\}\).*/commit \1/p; s/^date //p' .ci/release | paste -s -d ' ')

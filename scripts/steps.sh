@@ -1,15 +1,6 @@
 # shellcheck shell=bash
 # Reports the progress of a script with several steps: before each step its number, and after it the time that it took. Other scripts
 # source this file.
-#
-#   steps 7 12                        the script has seven steps, and takes 12 minutes on two cores in a new clone
-#   step "server tests" make test     runs a step
-#
-# prints, for example:
-#
-#   run: 7 steps, about 12 minutes on two cores in a new clone
-#   run: [3/7] server tests
-#   run: [3/7] server tests: passed in 3 min 50 s (processor time: 6 min 2 s)
 
 # Also ends the effect of settings of the user's shell on where Cargo builds, what other programs print, and whether Python
 # checks assertions. The Makefile has the same list.
@@ -52,7 +43,7 @@ end_jobs() {
     done
 }
 
-step_number=0 step_count=0 step_times=()
+step_number=0 step_count=0
 
 # steps COUNT [MINUTES]: sets the number of steps.
 steps() {
@@ -67,32 +58,22 @@ minutes() {
 
 # step TITLE COMMAND...: runs a command, and returns its status. Sets step_seconds to the time that it took.
 step() {
-    local title=$1 start=$SECONDS status=0 label processor took
+    local title=$1 start=$SECONDS status=0 result="passed in" label processor
     shift
     processor=$(processor_seconds)
     step_number=$((step_number + 1))
     label="$(basename "$0" .sh): [$step_number/$step_count] $title"
     echo "$label"
-    "$@" || status=$?
+    "$@" || status=$? result="FAILED after"
     step_seconds=$((SECONDS - start))
-    took="$(duration $step_seconds) (processor time: $(duration $(($(processor_seconds) - processor))))"
-    step_times+=("$took  $title")
-    if [ "$status" -ne 0 ]; then
-        echo "$label: FAILED after $took"
-        return "$status"
-    fi
-    echo "$label: passed in $took"
+    echo "$label: $result $(duration $step_seconds) (processor time: $(duration $(($(processor_seconds) - processor))))"
+    return "$status"
 }
 
 # processor_seconds: prints the processor time of all commands of the script that have ended so far.
 processor_seconds() {
     # The fields cutime and cstime (proc_pid_stat(5)).
     awk -v ticks="$(getconf CLK_TCK)" '{ sub(/.*[)] /, ""); printf "%d", ($14 + $15) / ticks }' "/proc/$$/stat"
-}
-
-# print_times: prints the time that each step took.
-print_times() {
-    [ ${#step_times[@]} -eq 0 ] || printf '%s\n' "${step_times[@]}"
 }
 
 # duration SECONDS: prints a duration.

@@ -2,9 +2,6 @@
 # Calls every command of the module through client libraries (tests/clients) and runs the programs of examples/, on one
 # server. Installs the clients in their pinned versions under target/clients. Takes no arguments; scripts/with-server.sh runs it
 # again with the argument on-server.
-#
-# Environment:
-#   ROUGHLY_SERVER  server program (default: redis-server or valkey-server on the PATH)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/testing.sh

@@ -47,25 +47,6 @@ program() {
     chmod +x "$programs/$1"
 }
 
-# wait_until MESSAGE COMMAND...: waits until the command succeeds.
-wait_until() {
-    local message=$1
-    shift
-    until "$@" > /dev/null 2>&1; do
-        kill -0 "$server" 2> /dev/null || fail "$message: $(tail -n 20 "$dir/output")"
-        sleep 0.05
-    done
-}
-
-# wait_until_removed DIRECTORY: waits until `make run`, which was stopped, has removed its directory.
-wait_until_removed() {
-    for _ in {1..1200}; do
-        [ -e "$1" ] || return 0
-        sleep 0.05
-    done
-    fail "make run leaves $1 behind"
-}
-
 # first_page: runs the commands.
 first_page() {
     local line directory conf=/etc/redis/redis.conf
@@ -74,7 +55,10 @@ first_page() {
     in_clone "exec make run" > "$dir/output" 2>&1 &
     server=$!
     set +m
-    wait_until "make run ended" in_clone "redis-cli -p $port PING | grep -x PONG"
+    until in_clone "redis-cli -p $port PING | grep -x PONG" > /dev/null 2>&1; do
+        kill -0 "$server" 2> /dev/null || fail "make run ended: $(tail -n 20 "$dir/output")"
+        sleep 0.05
+    done
     blocks redis | sed -n 's/^> //p' > "$dir/session"
     [ -s "$dir/session" ] || fail "README.md has no session"
     in_clone "redis-cli -p $port" < "$dir/session" > "$dir/replies" || fail "the session: $(< "$dir/replies")"
@@ -85,7 +69,11 @@ first_page() {
     for _ in {1..20}; do
         kill -- "-$server" 2> /dev/null || break
     done
-    wait_until_removed "$directory"
+    for _ in {1..1200}; do
+        [ -e "$directory" ] || break
+        sleep 0.05
+    done
+    [ ! -e "$directory" ] || fail "make run leaves $directory behind"
     wait "$server" 2> /dev/null || true
     server=""
 
@@ -138,7 +126,7 @@ LINES
     exit
 fi
 
-[ "$(id -u)" -eq 0 ] || fail "the Debian systems need root"
+needs_root
 for suite in "$@"; do
     system=$(mktemp -d "${TMPDIR:-/tmp}/roughly-$suite-XXXXXX") port=6379 programs=$system/usr/local/bin
     new_system "$system" "$suite" git make sudo ca-certificates

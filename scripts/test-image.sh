@@ -6,13 +6,13 @@
 # and Debian trixie with its Valkey, from the systems that scripts/fetch.sh chroot creates. Therefore the entry point of the
 # server's image is not tested.
 #
-# Needs root: for other users the script continues with sudo.
+# Needs root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-
-scripts/install.sh build tools chroot image
 . scripts/testing.sh
-continue_as_root "$@"
+needs_root
+
+scripts/install.sh build tools debootstrap buildah docker-compose
 store=$PWD/target/image
 mkdir -p "$store/tmp"
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-image-XXXXXX")

@@ -1,20 +1,17 @@
 #!/usr/bin/env bash
 # Checks that the crates can be published and what the modules require, and installs, uses and removes the release
-# tarballs and the Debian packages. Builds all of them first. `make release` also builds the wheels for other machines.
+# tarballs and the Debian packages. Builds all of them first. `make release` also builds the wheels for other machines. Takes no arguments.
 #
 # The package for this machine's architecture is installed on Debian systems that scripts/fetch.sh chroot creates, with the
 # servers of those releases. The package for another architecture is installed next to a server of that architecture,
 # which runs in an emulator. A server with musl loads the module of the tarball for musl.
 #
-#   scripts/test-packages.sh          builds the packages and tests them
-#   scripts/test-packages.sh built    tests the packages in target/dist; not the crates and what the modules require
-#
-# On this machine it installs only build tools, debootstrap and lintian. chroot needs root: for other users the
-# script builds the packages and continues with sudo.
+# On this machine it installs only build tools, debootstrap and lintian. Needs root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/targets.sh
 . scripts/testing.sh
+needs_root
 machine=$(machine_target)
 version=$(package_version)
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-packages-XXXXXX")
@@ -140,28 +137,23 @@ owners() {
     (cd "$1" && find . -printf '%U %p\n' | LC_ALL=C sort)
 }
 
-scripts/install.sh build chroot lintian examples
-if [ "${1:-}" != built ]; then
-    check_crates
-    scripts/dist.sh tarball deb
-    # A single package is built without the others, and has the same bytes.
-    package=$(deb_of "$machine")
-    mv "$package" "$dir/release.deb"
-    scripts/dist.sh machine deb > "$dir/dist"
-    cmp "$package" "$dir/release.deb" || fail "scripts/dist.sh machine deb builds another package than scripts/dist.sh"
-    [ "$(wc -l < "$dir/dist")" -eq 1 ] || fail "scripts/dist.sh machine deb also builds: $(< "$dir/dist")"
-    passed "a single Debian package is built without the other packages"
-fi
+scripts/install.sh build debootstrap lintian examples
+check_crates
+scripts/dist.sh tarball deb
+# A single package is built without the others, and has the same bytes.
+package=$(deb_of "$machine")
+mv "$package" "$dir/release.deb"
+scripts/dist.sh machine deb > "$dir/dist"
+cmp "$package" "$dir/release.deb" || fail "scripts/dist.sh machine deb builds another package than scripts/dist.sh"
+[ "$(wc -l < "$dir/dist")" -eq 1 ] || fail "scripts/dist.sh machine deb also builds: $(< "$dir/dist")"
+passed "a single Debian package is built without the other packages"
 (cd target/dist && sha256sum --quiet -c SHA256SUMS) || fail "checksums of the packages"
 for target in $(all_targets); do
     tar -xzf "target/dist/roughly-$version-$(platform "$target").tar.gz" -C "$dir"
     (cd "$dir/roughly-$version-$(platform "$target")" && sha256sum --quiet -c SHA256SUMS) \
         || fail "checksums in the tarball for $target"
-    [ "${1:-}" = built ] || check_module "$target"
+    check_module "$target"
 done
-# Without the directory of this user.
-[ "$(id -u)" -eq 0 ] || rm -rf "$dir"
-continue_as_root built
 release=$dir/roughly-$version-$(platform "$machine")
 grep -q '^redis-module ' "$release/THIRD-PARTY.txt" || fail "THIRD-PARTY.txt lists no redis-module"
 mkdir "$dir/root"

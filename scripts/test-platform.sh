@@ -9,35 +9,25 @@
 #
 # The server is Redis 8.0 of Debian, or for musl, Redis 7.0 that scripts/fetch.sh builds. The test program of the server
 # tests always runs on this machine.
-#
-# Exit status: 2 if the target is unknown or that of this machine, or there is no server for it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/steps.sh
 . scripts/targets.sh
+. scripts/testing.sh
 target=${1:?the first argument is a target}
 shift
 unit_tests=(test --quiet --lib -p roughly-sketch -- golden:: stored:: format:: hash:: math:: prefetch::)
 server_tests=(--skip once:: --skip each_server::)
-say() {
-    echo "test-platform: $*" >&2
-}
 
 scripts/install.sh build examples
 host=$(machine_target)
 case $target in
-    "$host")
-        say "$target is the target of this machine: run make test"
-        exit 2
-        ;;
+    "$host") fail "$target is the target of this machine: run make test" ;;
     "${host%%-*}"-*-musl)
         scripts/fetch.sh server redis-musl
         server=$PWD/target/servers/redis-musl
         ;;
-    *-musl)
-        say "there is no server for $target on this machine"
-        exit 2
-        ;;
+    *-musl) fail "there is no server for $target on this machine" ;;
     *)
         scripts/fetch.sh server-for "$target" redis-8.0
         server=$PWD/target/servers/$(debian_architecture "$target")-redis-8.0
@@ -53,7 +43,7 @@ build_once
 ROUGHLY_MODULE=$(scripts/cross.sh "$target" module)
 export ROUGHLY_MODULE
 if [ $# -eq 0 ]; then
-    say "unit tests for $target"
+    passed "unit tests for $target"
     scripts/cross.sh "$target" cargo "${unit_tests[@]}"
 fi
 # The module with debug assertions, which some server tests need. With the profile of the unit tests, to compile the standard library once.
@@ -63,6 +53,6 @@ ROUGHLY_CC=$(scripts/cross.sh "$target" cc)
 export ROUGHLY_CC ROUGHLY_SERVER=$server/server
 export ROUGHLY_DEBUG_MODULE=$PWD/target/portable/$target/$target/debug/deps/libroughly.so
 cargo test --no-run --test server
-say "server tests for $target on $("$ROUGHLY_SERVER" --version)"
+passed "server tests for $target on $("$ROUGHLY_SERVER" --version)"
 [ $# -gt 0 ] || set -- "${server_tests[@]}"
 cargo test --quiet --test server -- "$@"

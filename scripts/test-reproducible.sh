@@ -21,9 +21,6 @@ trap '[ -z "$other" ] || kill "$other" 2> /dev/null || true; rm -rf "$dir"' EXIT
 # The path has a space and another length and depth, so that a build path in the module changes its bytes.
 clone="$dir/another one/much deeper/down"
 git clone --quiet . "$clone"
-mkdir "$clone/target"
-cp -r target/zig "$clone/target/zig"
-[ ! -e target/rust ] || cp -r target/rust "$clone/target/rust"
 # At the same time: to link with optimization uses one core.
 "$clone/scripts/dist.sh" "$target" > "$dir/log" 2>&1 &
 other=$!

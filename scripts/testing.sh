@@ -17,12 +17,9 @@ passed() {
     echo "$script: $*"
 }
 
-# continue_as_root ARGUMENT...: runs the script again as root, if another user runs it.
-continue_as_root() {
-    if [ "$(id -u)" -ne 0 ]; then
-        echo "$script: continuing with sudo, because chroot needs root" >&2
-        exec sudo env "PATH=$PATH" "HOME=$HOME" "$PWD/scripts/$script.sh" "$@"
-    fi
+# needs_root: fails if another user runs the script.
+needs_root() {
+    [ "$(id -u)" -eq 0 ] || fail "chroot needs root"
 }
 
 # new_system DIRECTORY SUITE PACKAGE...: copies a Debian system with these packages into DIRECTORY.

@@ -30,7 +30,7 @@ impl Case {
 
 /// Name, setup, load before the measurement, and measured load (see [`Load::parse`]) of each case, in the order in which they are measured. Few numbers
 /// below 1,000,000,000 are repeated within a case. A window of a day does not end during a benchmark. Its panes have two hours.
-const CASES: &str = "\
+pub const CASES: &str = "\
 EXISTS | | | 1000000 10 EXISTS nokey
 GET | SET k value | | 1000000 1 GET k
 SET | | | 1000000 1000000000 SET k item:#
@@ -86,7 +86,7 @@ TDIGEST.QUANTILE, last two hours | TDIGEST.CREATE k COMPRESSION 100 WINDOW 86400
 
 /// Cases on large arrays, for the comparison of huge pages with ordinary ones. The load of a case without a load before it
 /// is the first that writes to the array.
-const LARGE: &str = "\
+pub const LARGE: &str = "\
 BF.ADD | BF.RESERVE k 0.001 200000000 | 30000 1000000000 BF.MADD k 100× item:# | 1000000 1000000000 BF.ADD k item:#
 BF.EXISTS | BF.RESERVE k 0.001 200000000 | 30000 1000000000 BF.MADD k 100× item:# | 1000000 1000000000 BF.EXISTS k item:#
 BF.MADD ×100 | BF.RESERVE k 0.001 200000000 | 30000 1000000000 BF.MADD k 100× item:# | 20000 1000000000 BF.MADD k 100× item:#
@@ -108,17 +108,8 @@ CF.INSERT ×100, first fill | CF.RESERVE k 200000000 | | 30000 1000000000 CF.INS
 CMS.INCRBY ×50, first fill | CMS.INITBYPROB k 0.000001 0.001 | | 30000 1000000000 CMS.INCRBY k 50× item:# 3
 BF.MADD ×100, window, first fill | BF.RESERVE k 0.001 200000000 WINDOW 86400000 | | 30000 1000000000 BF.MADD k 100× item:#";
 
-/// All cases of the comparison with other modules.
-pub fn all() -> Vec<Case> {
-    parse(CASES)
-}
-
-/// All cases of the comparison of huge pages.
-pub fn large() -> Vec<Case> {
-    parse(LARGE)
-}
-
-fn parse(cases: &'static str) -> Vec<Case> {
+/// The cases of a list.
+pub fn parse(cases: &'static str) -> Vec<Case> {
     let cases = cases.lines().map(|line| {
         let mut columns = line.split('|').map(str::trim);
         let mut next = || columns.next().expect("four columns");

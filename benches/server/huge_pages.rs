@@ -86,7 +86,7 @@ fn pauses(group: &Group) -> Map<String, Value> {
     let mut measured = [const { Vec::new() }; 2];
     for round in 0..ROUNDS {
         for i in [round % 2, 1 - round % 2] {
-            measured[i].push(of_saves(&mut group.start(&group.modules[i])));
+            measured[i].push(of_saves(&mut group.modules[i].start()));
         }
     }
     let results = SAVES.iter().enumerate().map(|(at, &(name, unit))| {
@@ -108,15 +108,13 @@ fn pauses(group: &Group) -> Map<String, Value> {
 pub fn run(selects: impl Fn(&str) -> bool, is_part: bool, load_before: f64) {
     let group = Group::of_huge_pages();
     let (server, versions) = group.versions();
-    let active = group.start(&group.modules[0]).info("bf_huge_pages");
-    assert_eq!(
-        active.as_deref(),
-        Some("active"),
-        "this machine has no huge pages"
-    );
+    let active = group.modules[0].start().info("bf_huge_pages");
+    let is_active = active.as_deref() == Some("active");
+    assert!(is_active, "this machine has no huge pages");
     println!("{server}: CPU time and pauses with huge pages, and divided by those without");
     let mut results = Map::new();
-    for case in cases::large().iter().filter(|case| selects(case.name)) {
+    let cases = cases::parse(cases::LARGE);
+    for case in cases.iter().filter(|case| selects(case.name)) {
         let times = measure(&group, case, false);
         let ns = [0, 1].map(|i| fastest(&times[i]));
         let ratios = ratio_of_passes(&times[0], &times[1]);

@@ -47,9 +47,6 @@ pub struct Load {
 impl Load {
     /// Parses a load such as `30000 1000000 CMS.INCRBY k 50× item:# 3`: 30,000 commands with random numbers below 1,000,000. The arguments after
     /// `50×` are repeated. Each `#` is replaced by a random number, each `@` by the next number from 0 on; both have twelve digits.
-    ///
-    /// # Panics
-    /// If the text is no load.
     pub fn parse(text: &str) -> Self {
         let mut words = text.split(' ');
         let mut number = || {
@@ -178,9 +175,6 @@ pub struct Connections {
 
 impl Connections {
     /// Connects to a local server. The seed selects the items to send.
-    ///
-    /// # Panics
-    /// If the server refuses a connection.
     pub fn open(port: u16, seed: u64) -> Self {
         let streams = (0..CONNECTIONS).map(|_| {
             let stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
@@ -201,9 +195,6 @@ impl Connections {
     }
 
     /// Sends the whole load and waits for the last reply.
-    ///
-    /// # Panics
-    /// If a connection breaks or a reply is an error.
     pub fn run(&mut self, load: &Load) {
         let mut batch = Batch::new(load);
         let mut pending = [0; CONNECTIONS];

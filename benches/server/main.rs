@@ -1,13 +1,14 @@
 //! CPU time of the server per command under pipelined load, with Roughly and other modules in turn. Environment variables name
-//! the files of the other modules:
+//! the files of the other modules, which must load on `ROUGHLY_SERVER`:
 //!
-//! | variable | module | server | results in target/bench |
-//! |---|---|---|---|
-//! | `ROUGHLY_REDISBLOOM` | RedisBloom; `make bench` sets it to the one that it fetches | `ROUGHLY_SERVER` | redisbloom.json |
-//! | `ROUGHLY_VALKEY_BLOOM` | valkey-bloom, only cases of Bloom filters | `ROUGHLY_VALKEY_SERVER` | valkey-bloom.json |
-//! | `ROUGHLY_BASELINE` | another build of Roughly | `ROUGHLY_SERVER` | baseline.json |
+//! | variable | module | results in target/bench |
+//! |---|---|---|
+//! | `ROUGHLY_REDISBLOOM` | RedisBloom; `make bench` sets it to the one that it fetches | redisbloom.json |
+//! | `ROUGHLY_VALKEY_BLOOM` | valkey-bloom, only cases of Bloom filters | valkey-bloom.json |
+//! | `ROUGHLY_BASELINE` | another build of Roughly | baseline.json |
 //!
-//! Without other modules, the results are in server.json. The replies of the modules to the same commands must be similar.
+//! Without other modules, the benchmark writes no file. The replies of the modules to the same commands must be similar. An error ends
+//! the benchmark.
 //!
 //! A pass of a case starts one server per module, and sends the load in [`BURSTS`] parts, each to one server after the other: other
 //! work on the machine slows down neighboring bursts similarly. The ratio of two modules is the median of the ratios of their
@@ -81,10 +82,10 @@ fn alternate(servers: &mut [Prepared], load: &Load, bursts: usize, times: &mut T
     }
 }
 
-/// # Panics
-/// If the servers have replied differently.
+/// Panics if the servers have replied differently.
 fn check_replies(name: &str, servers: &[Prepared]) {
-    let replies: Vec<_> = servers.iter().map(Prepared::replies).collect();
+    let replies = servers.iter().map(|server| server.connections.replies);
+    let replies: Vec<_> = replies.collect();
     assert!(
         replies.iter().all(|other| replies[0].are_similar(*other)),
         "{name}: the modules reply differently: {replies:?}"
@@ -109,7 +110,8 @@ fn quartiles(ours: &[f64], theirs: &[f64]) -> [f64; 3] {
 /// Measures the cases of a group that `selects` accepts. Returns the results of each module, by name of the case.
 fn run(group: &Group, selects: impl Fn(&str) -> bool, is_quick: bool) -> Vec<Map<String, Value>> {
     let mut results = vec![Map::new(); group.modules.len()];
-    for case in cases::all().iter().filter(|case| selects(case.name)) {
+    let cases = cases::parse(cases::CASES);
+    for case in cases.iter().filter(|case| selects(case.name)) {
         if !group.compares(case) {
             println!("{:<36} not a command of the other module", case.name);
             continue;
@@ -117,7 +119,6 @@ fn run(group: &Group, selects: impl Fn(&str) -> bool, is_quick: bool) -> Vec<Map
         let times = measure(group, case, is_quick);
         let roughly = fastest(&times[0]);
         print!("{:<36} {roughly:>9.0} ns", case.name);
-        results[0].insert(case.name.to_owned(), json!({"roughly": roughly.round()}));
         for (i, module) in group.modules.iter().enumerate().skip(1) {
             let (name, peer) = (module.name, fastest(&times[i]));
             let [low, ratio, high] = quartiles(&times[0], &times[i]);
@@ -151,35 +152,27 @@ fn main() {
             _ => {}
         }
     }
-    for group in Group::all() {
-        let (server, versions) = group.versions();
-        println!(
-            "{server}, Roughly {}: ns of server CPU time per command in the fastest pass; ratio of Roughly to the other module: \
-             median of the bursts (quartiles)",
-            versions.join(", ")
-        );
-        let results = run(&group, selects, is_quick);
-        if is_quick || !arguments.is_empty() {
-            continue;
-        }
-        // Beside other modules, the results of Roughly are in the files of these modules.
-        let first = usize::from(group.modules.len() > 1);
-        for (i, cases) in results.into_iter().enumerate().skip(first) {
-            let mut results = json!({
-                "server": server,
-                "unit": "ns of server CPU per command, fastest of interleaved passes; median ratio of bursts",
-                "roughly": versions[0],
-                "cases": cases,
-            });
-            if i > 0 {
-                results["peer"] = versions[i].as_str().into();
-            }
-            let name = if i > 0 {
-                group.modules[i].name
-            } else {
-                "server"
-            };
-            record::write(&format!("{name}.json"), results, load_before);
-        }
+    let group = Group::of_environment();
+    let (server, versions) = group.versions();
+    println!(
+        "{server}, Roughly {}: ns of server CPU time per command in the fastest pass; ratio of Roughly to the other module: \
+         median of the bursts (quartiles)",
+        versions.join(", ")
+    );
+    let results = run(&group, selects, is_quick);
+    if is_quick || !arguments.is_empty() {
+        return;
+    }
+    // The results of Roughly are in the files of the other modules.
+    for (i, cases) in results.into_iter().enumerate().skip(1) {
+        let results = json!({
+            "server": server,
+            "unit": "ns of server CPU per command, fastest of interleaved passes; median ratio of bursts",
+            "roughly": versions[0],
+            "peer": versions[i],
+            "cases": cases,
+        });
+        let name = group.modules[i].name;
+        record::write(&format!("{name}.json"), results, load_before);
     }
 }

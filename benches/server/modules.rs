@@ -1,10 +1,9 @@
-//! The modules to compare, and the servers on which they run. Environment variables select them.
+//! The modules to compare. Environment variables select them.
 
 use crate::cases::Case;
-use crate::load::{Connections, Load, Replies};
+use crate::load::{Connections, Load};
 use crate::support::resp::Reply;
-use crate::support::server::{Options, Server, module_path, server_program};
-use std::ffi::OsString;
+use crate::support::server::{Options, Server, module_path};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -53,54 +52,43 @@ impl Module {
             setting,
         })
     }
+
+    /// Starts a server with the module.
+    pub fn start(&self) -> Server {
+        let server = Options::new()
+            .arguments(&["--hz", "1"])
+            .module(&self.file)
+            .module_arguments(self.arguments)
+            .start();
+        send(&server, self.setting);
+        server
+    }
 }
 
 const WITH_HUGE_PAGES: &[&str] = &["sketch-huge-pages", "yes"];
 
-/// A server program, and the modules to compare on it. The first module is Roughly.
+/// The modules to compare on a server. The first module is Roughly.
 #[derive(Debug)]
 pub struct Group {
     pub modules: Vec<Module>,
-    program: OsString,
-    /// Whether only commands of Bloom filters are compared.
-    only_bloom: bool,
 }
 
 /// valkey-bloom's default limit of 128 MiB is less than a filter for 200 million items.
 const VALKEY_BLOOM_SETTING: &str = "CONFIG SET bf.bloom-memory-usage-limit 8589934592";
 
 impl Group {
-    /// The groups that the environment variables select; Roughly alone if they select no other module.
-    ///
-    /// # Panics
-    /// If a module or a server does not exist.
-    pub fn all() -> Vec<Self> {
+    /// Roughly, and the modules that the environment variables select.
+    pub fn of_environment() -> Self {
         let of_variable = Module::of_variable;
+        let name = "valkey-bloom";
         let others = [
             of_variable("ROUGHLY_REDISBLOOM", "redisbloom", "RedisBloom", ""),
+            of_variable("ROUGHLY_VALKEY_BLOOM", name, name, VALKEY_BLOOM_SETTING),
             of_variable("ROUGHLY_BASELINE", "baseline", "Roughly", ""),
         ];
-        let others: Vec<_> = others.into_iter().flatten().collect();
-        let name = "valkey-bloom";
-        let valkey_bloom = of_variable("ROUGHLY_VALKEY_BLOOM", name, name, VALKEY_BLOOM_SETTING);
-        let group = |others: Vec<Module>, program, only_bloom| Self {
-            modules: [Module::roughly("roughly", &[])]
-                .into_iter()
-                .chain(others)
-                .collect(),
-            program,
-            only_bloom,
-        };
-        let is_alone = others.is_empty() && valkey_bloom.is_none();
-        let first =
-            (is_alone || !others.is_empty()).then(|| group(others, server_program(), false));
-        let second = valkey_bloom.map(|module| {
-            let program = valkey_program().expect(
-                "a Valkey server for ROUGHLY_VALKEY_BLOOM: ROUGHLY_VALKEY_SERVER=/path/to/valkey-server",
-            );
-            group(vec![module], program, true)
-        });
-        first.into_iter().chain(second).collect()
+        let mut modules = vec![Module::roughly("roughly", &[])];
+        modules.extend(others.into_iter().flatten());
+        Self { modules }
     }
 
     /// Roughly with `sketch-huge-pages yes` and `no`.
@@ -110,28 +98,16 @@ impl Group {
                 Module::roughly("yes", WITH_HUGE_PAGES),
                 Module::roughly("no", &["sketch-huge-pages", "no"]),
             ],
-            program: server_program(),
-            only_bloom: false,
         }
     }
 
     /// Whether the modules of the group have the command of a case.
     pub fn compares(&self, case: &Case) -> bool {
-        let is_roughly = |module: &Module| module.title == "Roughly";
-        (case.is_bloom() || !self.only_bloom)
-            && (!case.is_added() || self.modules.iter().all(is_roughly))
-    }
-
-    /// Starts a server with a module.
-    pub fn start(&self, module: &Module) -> Server {
-        let server = Options::new()
-            .arguments(&["--hz", "1"])
-            .program(self.program.clone().into())
-            .module(&module.file)
-            .module_arguments(module.arguments)
-            .start();
-        send(&server, module.setting);
-        server
+        self.modules.iter().all(|module| match module.title {
+            "Roughly" => true,
+            "valkey-bloom" => case.is_bloom(),
+            _ => !case.is_added(),
+        })
     }
 
     /// Name and version of the server, and the version of each module: the commit of Roughly, or name and version of
@@ -139,7 +115,7 @@ impl Group {
     pub fn versions(&self) -> (String, Vec<String>) {
         let mut server_version = String::new();
         let of_modules = self.modules.iter().map(|module| {
-            let server = self.start(module);
+            let server = module.start();
             server_version = version(&server);
             (server.info("bf_roughly_revision"))
                 .unwrap_or_else(|| format!("{} {}", module.title, module_version(&server)))
@@ -150,9 +126,6 @@ impl Group {
 
     /// Starts a server for each module, and prepares each before the next one is started. With `is_reversed`, begins with the last
     /// module.
-    ///
-    /// # Panics
-    /// If a server does not start.
     pub fn start_all(
         &self,
         is_reversed: bool,
@@ -163,7 +136,7 @@ impl Group {
             modules.reverse();
         }
         let prepared = modules.into_iter().map(|module| {
-            let server = self.start(module);
+            let server = module.start();
             let connections = Connections::open(server.port(), 1);
             let mut prepared = Prepared {
                 server,
@@ -181,16 +154,13 @@ impl Group {
 
     /// Starts a server for each module and prepares it for a case; see [`Group::start_all`]. The load before the measurement is
     /// divided by `divisor`.
-    ///
-    /// # Panics
-    /// If a server does not start or a reply is an error.
     pub fn prepare(&self, case: &Case, is_reversed: bool, divisor: usize) -> Vec<Prepared> {
         self.start_all(is_reversed, |module, prepared| {
-            prepared.send(case.setup);
+            send(&prepared.server, case.setup);
             if let Some(prefill) = &case.prefill {
                 let mut prefill = prefill.clone();
                 prefill.commands = prefill.commands.div_ceil(divisor);
-                prepared.run(&prefill);
+                prepared.connections.run(&prefill);
                 if module.arguments == WITH_HUGE_PAGES {
                     wait_for_huge_pages(&prepared.server);
                 }
@@ -203,36 +173,11 @@ impl Group {
 #[derive(Debug)]
 pub struct Prepared {
     server: Server,
-    connections: Connections,
+    pub connections: Connections,
 }
 
 impl Prepared {
-    /// Runs a command, unless it is empty.
-    ///
-    /// # Panics
-    /// If the reply is an error.
-    pub fn send(&self, command: &str) {
-        send(&self.server, command);
-    }
-
-    /// Sends a load. Its sequence of numbers begins with 0.
-    ///
-    /// # Panics
-    /// If a connection breaks or a reply is an error.
-    pub fn run(&mut self, load: &Load) {
-        self.restart_sequence();
-        self.connections.run(load);
-    }
-
-    /// Begins the sequence of numbers again.
-    pub fn restart_sequence(&mut self) {
-        self.connections.restart_sequence();
-    }
-
     /// Sends a part of a load. Returns the server's CPU time per command, in ns.
-    ///
-    /// # Panics
-    /// If a connection breaks or a reply is an error.
     pub fn ns_per_command(&mut self, load: &Load) -> f64 {
         let before = self.cpu_seconds();
         self.connections.run(load);
@@ -242,11 +187,6 @@ impl Prepared {
     /// The bytes that the server has allocated.
     pub fn used_memory(&self) -> f64 {
         self.info("memory", "used_memory")
-    }
-
-    /// The replies to all loads since the server started.
-    pub fn replies(&self) -> Replies {
-        self.connections.replies
     }
 
     /// User and system CPU time of the server process, in seconds.
@@ -292,9 +232,6 @@ pub fn wait_for_huge_pages(server: &Server) {
 }
 
 /// Runs a command, unless it is empty.
-///
-/// # Panics
-/// If the reply is an error.
 pub fn send(server: &Server, command: &str) {
     if !command.is_empty() {
         let reply = server.call(command);
@@ -310,18 +247,4 @@ fn module_version(server: &Server) -> String {
     let number = number.expect("a version");
     let (major, minor, patch) = (number / 10_000, number / 100 % 100, number % 100);
     format!("{major}.{minor}.{patch}")
-}
-
-/// The Valkey server, if there is one.
-fn valkey_program() -> Option<OsString> {
-    if let Some(program) = std::env::var_os("ROUGHLY_VALKEY_SERVER") {
-        return Some(program);
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let on_path = std::env::split_paths(&path).map(|dir| dir.join("valkey-server"));
-    let fetched = PathBuf::from("target/servers/valkey-8.1/server");
-    on_path
-        .chain([fetched])
-        .find(|program| program.is_file())
-        .map(PathBuf::into_os_string)
 }

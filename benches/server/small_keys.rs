@@ -37,7 +37,9 @@ fn measure(group: &Group, kind: &[&str]) -> ([Times; 4], Vec<f64>) {
         let mut servers = group.start_all(pass % 2 == 1, |_, _| {});
         let before: Vec<_> = servers.iter().map(Prepared::used_memory).collect();
         for (i, (load, times)) in loads.iter().zip(&mut times).enumerate() {
-            servers.iter_mut().for_each(Prepared::restart_sequence);
+            for server in &mut servers {
+                server.connections.restart_sequence();
+            }
             alternate(&mut servers, load, BURSTS, times);
             if i == 0 {
                 for ((server, bytes), before) in servers.iter().zip(&mut bytes).zip(&before) {
@@ -54,7 +56,7 @@ fn measure(group: &Group, kind: &[&str]) -> ([Times; 4], Vec<f64>) {
 /// Measures the kinds of keys that `selects` accepts, and prints the results. With `is_complete`, also writes them to
 /// target/bench/small-keys.json.
 pub fn run(selects: impl Fn(&str) -> bool, is_complete: bool, load_before: f64) {
-    let group = Group::all().swap_remove(0);
+    let group = Group::of_environment();
     let (server, versions) = group.versions();
     println!(
         "{server}, Roughly {}: per key or command",

@@ -60,13 +60,17 @@ function brightness(element) {
   }
   return 255;
 }
-async function measure(page) {
+async function load(page) {
   const frame = document.createElement("iframe");
   frame.style = `width:${width}px;height:900px;border:0`;
   frame.src = "/" + page;
   const loaded = new Promise(done => frame.onload = done);
   document.body.append(frame);
   await loaded;
+  return frame;
+}
+async function measure(page) {
+  const frame = await load(page);
   await sleep(30);
   const doc = frame.contentDocument;
   for (const image of doc.images) await Promise.race([image.decode().catch(() => {}), sleep(3000)]);
@@ -85,12 +89,7 @@ async function measure(page) {
 }
 // Types the texts into the search of one page, and reads the links of the results.
 async function search(texts) {
-  const frame = document.createElement("iframe");
-  frame.style = `width:${width}px;height:900px;border:0`;
-  frame.src = "/index.html";
-  const loaded = new Promise(done => frame.onload = done);
-  document.body.append(frame);
-  await loaded;
+  const frame = await load("index.html");
   const doc = frame.contentDocument, input = doc.querySelector(".md-search__input");
   const links = () => [...doc.querySelectorAll(".md-search-result__list > li > a")];
   const type = async (text, isDone) => {
@@ -167,16 +166,8 @@ def measure(server, profile, scheme, width, pages, searches):
     server.config = {"pages": pages, "searches": searches, "width": width}
     server.results = None
     server.done = threading.Event()
-    options = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--hide-scrollbars",
-        f"--user-data-dir={profile}",
-        f"--blink-settings=preferredColorScheme={scheme}",
-        f"--window-size={width},900",
-        "--remote-debugging-port=0",
-    ]
+    options = "--headless --no-sandbox --disable-gpu --hide-scrollbars --remote-debugging-port=0".split()
+    options += [f"--user-data-dir={profile}", f"--blink-settings=preferredColorScheme={scheme}", f"--window-size={width},900"]
     url = f"http://127.0.0.1:{server.server_port}/frame"
     browser = subprocess.Popen(
         ["chromium", *options, url], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -1,4 +1,4 @@
-"""Hooks of the documentation site (mkdocs.yml) for the glossary and the FAQ.
+"""Hooks of the documentation site (mkdocs.yml) for the glossary.
 
 The pages of commands share their terms with the page of their family. So only the site links the first use of each term on these
 pages to the glossary; the other pages have the links in their text.
@@ -54,10 +54,3 @@ def on_page_markdown(markdown, page, config, files):
     for start, end, anchor in sorted(uses, reverse=True):
         markdown = f"{markdown[:start]}[{markdown[start:end]}](../glossary.md#{anchor}){markdown[end:]}"
     return markdown
-
-
-def on_page_content(html, page, config, files):
-    """Ranks both pages low in searches, so that they do not displace the pages that they summarize."""
-    if page.file.src_uri in ("faq.md", "glossary.md"):
-        page.meta["search"] = {"boost": 0.3}
-    return html

@@ -26,9 +26,9 @@ KEYWORDS = {
 }
 # An exact text ranks above the titles of pages that have some of its words.
 BOOST = 2
-# A page that would displace others, because it has many short headings about filters, and one that the texts of errors about
-# expired items would displace.
-RANKS = {"performance.md": 0.2, "sliding-windows.md": 1.42}
+# A page that would displace others, because it has many short headings about filters, two that would displace the pages that they
+# summarize, and one that the texts of errors about expired items would displace.
+RANKS = {"performance.md": 0.2, "faq.md": 0.3, "glossary.md": 0.3, "sliding-windows.md": 1.42}
 # The rows of troubleshooting: texts and location.
 rows = []
 

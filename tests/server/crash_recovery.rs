@@ -5,7 +5,7 @@
 //! `appendfsync always` the server also syncs it to disk before it replies.
 //!
 //! `ROUGHLY_KILLS` sets the number of kills in the first test (half as many in the second), and `ROUGHLY_SEED` the
-//! seed. `scripts/check-release.sh kills` sets them to 200 and 8 by default.
+//! seed. In `scripts/check-release.sh kills`, the first test kills 200 times.
 
 use crate::families::{FAMILIES, Family, NumberSet};
 use crate::support::resp::{Connection, Reply};

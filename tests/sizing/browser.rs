@@ -3,7 +3,6 @@
 use crate::Figures;
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 /// The results on the page.
@@ -45,45 +44,27 @@ addEventListener("load", () => document.querySelector("pre").textContent = JSON.
   .replace(/[&<>\u00a0]/g, letter => "\\u" + letter.charCodeAt().toString(16).padStart(4, "0")));
 </script>"##;
 
+const OPTIONS: &str = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
+    --disable-component-update --disable-sync --allow-file-access-from-files --dump-dom";
+
 /// Opens the page with each of these texts of input values.
 pub fn open_pages(values: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<Shown> {
-    let page = Path::new("docs/sizing.html")
-        .canonicalize()
-        .expect("the page");
+    let page = fs::canonicalize("docs/sizing.html").expect("the page");
+    let page = page.display();
     let directory = tempfile::tempdir().expect("a directory");
     let frames = values.into_iter().map(|values| {
         let values = values.as_ref().replace('&', "&amp;");
-        format!(
-            "<iframe src=\"file://{}#{values}\"></iframe>",
-            page.display()
-        )
+        format!("<iframe src=\"file://{page}#{values}\"></iframe>")
     });
     let frames: String = frames.collect();
     let document = directory.path().join("frames.html");
-    fs::write(
-        &document,
-        format!("<!doctype html><meta charset=utf-8>{frames}{READ}"),
-    )
-    .expect("a written file");
+    let html = format!("<!doctype html><meta charset=utf-8>{frames}{READ}");
+    fs::write(&document, html).expect("a written file");
+    let profile = directory.path().join("profile");
     let output = Command::new("chromium")
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-        ])
-        .args([
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-        ])
-        .arg("--allow-file-access-from-files")
-        .arg(format!(
-            "--user-data-dir={}",
-            directory.path().join("profile").display()
-        ))
-        .args(["--dump-dom", &format!("file://{}", document.display())])
+        .args(OPTIONS.split(' '))
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!("file://{}", document.display()))
         .output()
         .unwrap_or_else(|error| {
             panic!("cannot run chromium ({error}); `scripts/check-release.sh sizing` installs it")

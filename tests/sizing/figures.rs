@@ -86,15 +86,8 @@ fn bloom(row: &Row) -> Figures {
         ("error-full", error(items)),
     ]);
     let points = [items / 2.0, items, 2.0 * items, 4.0 * items];
-    with_points(
-        figures,
-        if expansion == 0 {
-            &points[..2]
-        } else {
-            &points
-        },
-        error,
-    )
+    let count = if expansion == 0 { 2 } else { 4 };
+    with_points(figures, &points[..count], error)
 }
 
 fn bloom_window(row: &Row, window: Window) -> Figures {
@@ -175,13 +168,11 @@ fn count_min(row: &Row) -> Figures {
     let error = row.argument(2);
     let (width, depth) = dimensions_for(error, row.argument(3)).expect("dimensions");
     let total = row.field("total").expect("a total");
+    let cell_size = row.option("CELL_SIZE").unwrap_or(4.0);
     let figures = named([
         ("width", width as f64),
         ("depth", depth as f64),
-        (
-            "bytes",
-            (width * depth) as f64 * row.option("CELL_SIZE").unwrap_or(4.0),
-        ),
+        ("bytes", (width * depth) as f64 * cell_size),
         ("bound", error * total),
     ]);
     let points = [total / 2.0, total, 2.0 * total];
@@ -241,16 +232,12 @@ fn t_digest(row: &Row) -> Figures {
         serde_json::from_str(line.trim_end_matches(',')).expect("numbers")
     };
     let compressions = values(after("compressions: "));
-    let measured = compressions
-        .iter()
-        .rposition(|measured| measured.as_f64() <= Some(compression));
-    let Some(at) = measured else {
+    let is_below = |measured: &Value| number(measured) <= compression;
+    let Some(at) = compressions.iter().rposition(is_below) else {
         return figures;
     };
-    figures.insert(
-        "compression of the table".to_owned(),
-        number(&compressions[at]),
-    );
+    let measured = number(&compressions[at]);
+    figures.insert("compression of the table".to_owned(), measured);
     for kind in ["uniform", "exponential"] {
         let errors = &values(after(&format!("    \"{kind}\": ")))[at];
         for (quantile, errors) in errors.as_array().expect("errors").iter().enumerate() {

@@ -80,11 +80,8 @@ fn filter(row: &Row, figures: &Figures) -> (&'static str, f64) {
         let inserted = field(connection, info, "Number of items inserted");
         assert_eq!(inserted, items, "{}", row.command);
     }
-    let name = if filters < expected {
-        MORE_MEMORY
-    } else {
-        MEMORY
-    };
+    let has_more = filters < expected;
+    let name = if has_more { MORE_MEMORY } else { MEMORY };
     (name, usage)
 }
 

@@ -80,7 +80,7 @@ fn the_questions_of_the_first_page_have_answers() {
     assert!(count >= 15, "{count} commands");
 }
 
-/// The terminal session in docs/plots, which scripts/site/session.py recorded: the server gives the same replies. The clock
+/// The terminal session docs/plots/session.svg, which is not generated: the server gives the same replies. The clock
 /// of the server stands still, except for the pauses of the session.
 #[test]
 fn the_recorded_session_has_the_replies_of_the_server() {
