@@ -6,7 +6,6 @@
 #   scripts/bench.sh small-keys [KIND...]          memory per key, and CPU time of creation, random access and deletion of a
 #                                                  million small keys, beside the same modules
 #   scripts/bench.sh huge-pages [CASE...] [pauses]  CPU time and pauses of large keys with and without huge pages
-#   scripts/bench.sh sketches [NAME]               the sketches without a server (benches/sketches.rs)
 #   scripts/bench.sh rate-limits                   memory of the rate limiters of docs/recipes/rate-limiting.md, and CPU time
 #                                                  per request, as a table; the last column is the ratio to CMS.INCRBYLIMIT
 #   scripts/bench.sh set-memory SERVER...          memory of sets on each server, for README.md and docs/choosing.md
@@ -29,7 +28,6 @@ part=${1:-server}
 [ $# -eq 0 ] || shift
 scripts/install.sh build server
 case $part in
-    sketches) exec cargo bench -p benches --bench sketches -- "$@" ;;
     report) exec cargo bench -p benches --bench report ;;
     instructions) exec scripts/instructions.sh "$@" ;;
     server | small-keys | huge-pages | rate-limits | set-memory) ;;
