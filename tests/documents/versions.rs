@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-/// The version of the module.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Texts that precede the current version: names of packages and images, the log line about loading, and the address of a release.

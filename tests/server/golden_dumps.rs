@@ -185,7 +185,6 @@ fn check(folder: &'static str, family: &'static Family) {
     });
 }
 
-/// The families with recorded keys.
 pub fn recorded_families() -> impl Iterator<Item = &'static Family> {
     FAMILIES.iter().filter(|family| family.recorded.is_some())
 }

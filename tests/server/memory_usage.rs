@@ -106,7 +106,6 @@ fn build_all(connection: &mut Connection, cases: &[MemoryCase]) {
     }
 }
 
-/// The family of a key.
 fn family_of(connection: &mut Connection, key: &str) -> &'static Family {
     Family::of_type(connection.send(&["TYPE", key]).string().as_bytes())
 }

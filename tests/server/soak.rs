@@ -130,7 +130,6 @@ impl Latencies {
     }
 }
 
-/// The errors in a reply.
 fn errors(reply: &Reply) -> Vec<String> {
     match reply {
         Reply::Error(text) => vec![text.escape_ascii().to_string()],

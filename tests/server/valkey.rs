@@ -56,7 +56,6 @@ fn with_seed(command: &str, seed: &[u8]) -> Words {
     words
 }
 
-/// A seed in commands.
 const SEED: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
 
 /// The commands of the part of the append-only file whose name has this end, except for SELECT.

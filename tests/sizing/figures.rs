@@ -16,7 +16,6 @@ use serde_json::Value;
 
 pub const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
 
-/// The figures of a row.
 pub fn of(row: &Row) -> Figures {
     if row.is_error() {
         return Figures::new();

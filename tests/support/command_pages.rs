@@ -50,7 +50,6 @@ impl CommandPage {
         name.to_string_lossy().into_owned()
     }
 
-    /// The section of its errors.
     pub fn errors(&self) -> &str {
         self.page.section("## Errors").unwrap_or_default()
     }
@@ -95,7 +94,6 @@ pub fn all() -> Vec<CommandPage> {
     pages.collect()
 }
 
-/// The page of a command.
 pub fn find<'a>(pages: &'a [CommandPage], command: &str) -> &'a CommandPage {
     let known = [command.to_owned()];
     let mut pages = pages.iter();

@@ -14,7 +14,6 @@ pub struct Block {
     pub lines: Vec<String>,
 }
 
-/// A page.
 #[derive(Debug)]
 pub struct Page {
     pub path: PathBuf,
@@ -52,7 +51,6 @@ impl Page {
         }
     }
 
-    /// Reads a page.
     pub fn read(path: &Path) -> Self {
         let text =
             fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -39,7 +39,6 @@ struct Creation {
 }
 
 impl Creation {
-    /// The name of the command.
     fn name(&self) -> String {
         String::from_utf8_lossy(&self.arguments[0]).into_owned()
     }

@@ -277,7 +277,6 @@ fn fill(peer: &Peer, connection: &mut Connection, workload: &mut Workload) {
     workload.run(connection, 1000);
 }
 
-/// Asserts that a replica has refused no command of its primary.
 fn assert_no_refused_command(replica: &Server) {
     let log = replica.log();
     let mut lines = log.lines();

@@ -182,7 +182,6 @@ pub const FAMILY: Family = Family {
     },
 };
 
-/// Adds random samples.
 fn random_samples(random: &mut Random, key: &str) -> Command {
     let mut command = words(&format!("TDIGEST.ADD {key}"));
     for _ in 0..=random.below(30) {

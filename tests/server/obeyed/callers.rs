@@ -86,7 +86,6 @@ fn digest(server: &Server, key: &str) -> Reply {
     server.call(&format!("DEBUG DIGEST-VALUE {key}"))
 }
 
-/// A family's command on a key.
 fn command(family: &Family, template: &str, key: &str, number: usize) -> String {
     let source = format!("{}:source", family.name);
     let command = template.replace("SOURCE", &source);

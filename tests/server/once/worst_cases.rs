@@ -39,7 +39,6 @@ use types::Type;
 
 /// How often a command is measured before it exceeds its bound.
 const ATTEMPTS: u32 = 20;
-/// The bytes of the largest keys.
 fn max_bytes() -> f64 {
     let mib = match std::env::var("ROUGHLY_WORST_CASE_MIB") {
         Ok(text) => text.parse(),

@@ -14,7 +14,6 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::LazyLock;
 
-/// A recorded key.
 pub struct Key {
     pub name: String,
     manifest: Value,
@@ -40,7 +39,6 @@ fn lines(name: &str) -> Vec<Value> {
     lines.map(|line| line.expect("JSON")).collect()
 }
 
-/// All recorded keys.
 pub fn keys() -> &'static [Key] {
     static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
         let manifest: Value = serde_json::from_slice(&file("manifest.json")).expect("JSON");

@@ -4,7 +4,6 @@ use crate::support::server::{Options, Server, debug_module_path, server_program}
 use crate::support::tested;
 use std::path::Path;
 
-/// The version of the module.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Clients test for this version of RedisBloom in MODULE LIST.

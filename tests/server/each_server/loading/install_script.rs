@@ -102,7 +102,6 @@ impl Installation {
         Run::of(command.args(arguments))
     }
 
-    /// Runs the installed script.
     fn run_installed(&self, arguments: &[&str]) -> Run {
         self.run(&self.path("usr/share/roughly"), arguments)
     }
@@ -163,7 +162,6 @@ impl Installation {
     }
 }
 
-/// The names in a directory.
 fn names(directory: &Path) -> Vec<String> {
     let names = fs::read_dir(directory).expect("a directory");
     let names = names.map(|entry| entry.expect("a name").file_name());

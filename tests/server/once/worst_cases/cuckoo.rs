@@ -84,7 +84,6 @@ const GROWN: Largest = Largest {
     },
 };
 
-/// Equal items, in one command.
 fn equal_items(pane: u64, items: u64) -> Command {
     let mut command = words("CF.INSERT KEY ITEMS");
     command.resize(3 + usize::try_from(items).expect("a number"), item(pane, 0));

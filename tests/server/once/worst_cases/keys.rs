@@ -31,14 +31,12 @@ pub type Sizes = BTreeMap<&'static str, u64>;
 pub struct Axis {
     /// Its name, as the page shows it.
     pub name: &'static str,
-    /// Its smallest value.
     pub min: u64,
     /// The test uses the largest values that creation accepts up to these limits. The bounds of commands change at the limits
     /// other than [`MAX`].
     pub limits: &'static [u64],
 }
 
-/// Shorthand for an [`Axis`].
 pub const fn axis(name: &'static str, min: u64, limits: &'static [u64]) -> Axis {
     Axis { name, min, limits }
 }
@@ -46,7 +44,6 @@ pub const fn axis(name: &'static str, min: u64, limits: &'static [u64]) -> Axis 
 /// Keys of a type whose parameters are as large as creation accepts. The parameter `panes` is that of a window, and `levels` the
 /// highest level of a pane in a window whose panes grow with age.
 pub struct Largest {
-    /// Which panes have items.
     pub filled: Filled,
     /// The parameters. One at a time is made as large as possible, then the others in this order.
     pub axes: &'static [Axis],
@@ -59,7 +56,6 @@ pub struct Largest {
     pub fill: fn(&Sizes, u64) -> Vec<Command>,
 }
 
-/// An item of a pane.
 pub fn item(pane: u64, number: u64) -> Vec<u8> {
     format!("{pane}:{number}").into_bytes()
 }
@@ -136,7 +132,6 @@ fn max_rows_of_long_item(max_bytes: f64) -> u64 {
     allowed.expect("a number of rows")
 }
 
-/// The command for another key.
 fn for_key(mut command: Command, key: &str) -> Command {
     command[1] = key.as_bytes().to_vec();
     command
@@ -279,13 +274,11 @@ pub enum Filled {
 /// How long ago a key was written.
 #[derive(Debug, Clone, Copy)]
 pub struct State {
-    /// The name of the key.
     pub key: &'static str,
     /// How many panes before the current one the newest pane of the key is. `None` for a key without a window.
     pub idle_panes: Option<u64>,
     /// The text on the page.
     pub text: &'static str,
-    /// Whether all panes have expired.
     pub is_expired: bool,
 }
 

@@ -19,7 +19,6 @@ fn list_bytes(sizes: &Sizes) -> f64 {
     sizes["k"] as f64 * (150.0 + 8.0 * sizes["depth"] as f64)
 }
 
-/// Fills a list of k items.
 fn fill_list(pane: u64, items: u64) -> Vec<Command> {
     let count = |number| Some(1 + number * 7919 % 1000);
     additions("TOPK.INCRBY KEY", pane, items, count)

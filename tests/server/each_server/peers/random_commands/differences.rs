@@ -86,7 +86,6 @@ impl<'a> Case<'a> {
 
 /// A wanted difference. Patterns are texts in which `*` stands for any text.
 pub struct Difference {
-    /// The reason.
     pub reason: &'static str,
     /// The page that states it.
     pub page: &'static str,
@@ -150,13 +149,11 @@ const fn of_version_2(reason: &'static str) -> Difference {
     }
 }
 
-/// A difference from all versions of RedisBloom.
 const fn of_any_version(reason: &'static str) -> Difference {
     let difference = of_version_2(reason);
     difference.page(DIFFERENCES_OF_ROUGHLY).below(NO_VERSION)
 }
 
-/// All wanted differences.
 pub const DIFFERENCES: &[Difference] = &[
     of_any_version("COPY works for all types")
         .commands(&["COPY * *"])
