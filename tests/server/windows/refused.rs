@@ -176,6 +176,7 @@ const CASES: &[Case] = &[
             CMS.INCRBY k a 1 b x c 1 => -CMS: Cannot parse number
             CMS.INCRBY k a 1 b 1 c x => -CMS: Cannot parse number
             CMS.INCRBY k a -1 => -CMS: a sketch with a window cannot be decremented
+            CMS.INCRBY k a -9223372036854775808 => -CMS: a sketch with a window cannot be decremented
             CMS.INCRBY k a -1 b 1 c 1 => -CMS: a sketch with a window cannot be decremented
             CMS.INCRBY k a 1 b -1 c 1 => -CMS: a sketch with a window cannot be decremented
             CMS.INCRBY k a 1 b 1 c -1 => -CMS: a sketch with a window cannot be decremented
