@@ -223,7 +223,7 @@ pub const WINDOW: Family = Family {
     merge: None,
     recorded: None,
     memory: Memory {
-        cases: window_memory_cases,
+        cases: || cases_with(seedless_window!("")),
         ..FAMILY.memory
     },
 
@@ -276,10 +276,6 @@ pub const WINDOW: Family = Family {
 const NUMBERS_OF_SAMPLES: [u64; 20] = [
     1, 2, 3, 4, 5, 100, 127, 128, 129, 500, 608, 609, 610, 611, 650, 700, 1217, 1218, 1219, 5000,
 ];
-
-fn window_memory_cases() -> Vec<MemoryCase> {
-    cases_with(seedless_window!(""))
-}
 
 fn memory_cases() -> Vec<MemoryCase> {
     let mut cases = cases_with("");
