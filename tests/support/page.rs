@@ -122,15 +122,9 @@ pub fn all() -> Vec<Page> {
             }
         }
     }
-    let outside = [
-        "README.md",
-        "SECURITY.md",
-        "CONTRIBUTING.md",
-        "CODE_OF_CONDUCT.md",
-        "CHANGELOG.md",
-        "examples/README.md",
-    ];
-    let mut paths: Vec<PathBuf> = outside.map(PathBuf::from).to_vec();
+    let outside =
+        "README.md SECURITY.md CONTRIBUTING.md CODE_OF_CONDUCT.md CHANGELOG.md examples/README.md";
+    let mut paths: Vec<_> = outside.split(' ').map(PathBuf::from).collect();
     walk(Path::new("docs"), &mut paths);
     paths.sort();
     paths.iter().map(|path| Page::read(path)).collect()

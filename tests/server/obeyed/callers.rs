@@ -26,9 +26,7 @@ const LIBRARY: &str = "#!lua name=callers\nredis.register_function('run', functi
                        return redis.call(unpack(arguments)) end)";
 
 fn options() -> Options {
-    Options::new()
-        .debug_module()
-        .arguments(&["--loadmodule", c_modules::handler()])
+    c_modules::with_handler().debug_module()
 }
 
 fn send(connection: &mut Connection, arguments: &[&str]) {
@@ -183,7 +181,7 @@ fn commands_in_every_context_after_every_other_are_obeyed_on_a_replica() {
                 let context = [contexts::KEY, second, ""];
                 let arguments = [&replicate[..], &context, &words].concat();
                 send(&mut connection, &arguments);
-                let reply = contexts::wait_for_reply(&mut replica, &at);
+                let reply = contexts::wait(&mut replica, &at, None);
                 let is_obeyed = !reply.starts_with('-') && reply != "refused";
                 assert!(is_obeyed, "{at}: {reply}");
                 assert_eq!(newest_pane(&replica, family.name), pane, "{at}");
