@@ -66,18 +66,10 @@ pub fn open_pages(values: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<Show
     )
     .expect("a written file");
     let output = Command::new("chromium")
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-        ])
-        .args([
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-        ])
+        .args("--headless --no-sandbox --disable-gpu --disable-quic --no-first-run".split(' '))
+        .args(
+            "--disable-background-networking --disable-component-update --disable-sync".split(' '),
+        )
         .arg("--allow-file-access-from-files")
         .arg(format!(
             "--user-data-dir={}",

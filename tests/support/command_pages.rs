@@ -107,6 +107,15 @@ pub fn shared_errors(heading: &str) -> String {
     index.section(heading).expect(heading).to_owned()
 }
 
+/// The errors in the first column of the tables of a section.
+pub fn listed_errors(section: &str) -> Vec<String> {
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    let columns = rows.filter_map(|row| row.split(" | ").next());
+    let texts = columns.flat_map(|column| column.split('`').step_by(2));
+    let texts = texts.filter(|text| !text.is_empty());
+    texts.map(str::to_owned).collect()
+}
+
 /// The errors in the titles: each command is in exactly one title, and the first name of a title is the name of the file.
 pub fn faults_of_titles(pages: &[CommandPage], known: &[String]) -> Vec<String> {
     let mut faults = Vec::new();
