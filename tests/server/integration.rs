@@ -352,7 +352,6 @@ fn an_expired_key_can_be_created_again() {
     }
 }
 
-/// A change of an existing value keeps its time to live.
 #[test]
 fn a_change_keeps_the_time_to_live() {
     let (_server, mut connection) = Server::start().connected();

@@ -67,17 +67,6 @@ fn a_full_filter_ends_the_array_with_an_error() {
     }
 }
 
-#[test]
-fn a_missing_key_is_not_created() {
-    let mut filter = Filter::new("BF.RESERVE k 1e-9 100");
-    filter.check("BF.ADDNX missing a", "-ERR not found");
-    filter.check("EXISTS missing", ":0");
-    filter.call("SET string x");
-    let wrong = "WRONGTYPE Operation against a key holding the wrong kind of value";
-    filter.check("BF.ADDNX string a", format!("-{wrong}"));
-    filter.check("BF.ADDNX k", "-ERR wrong number of arguments...");
-}
-
 /// On filters without a window, the replies and effects are those of BF.MADD.
 #[test]
 fn other_filters_behave_as_with_madd() {

@@ -47,6 +47,7 @@ const CASES: &[Case] = &[
         at: ALWAYS,
         commands: "
             BF.MADD k => -ERR wrong number of arguments
+            BF.ADDNX k => -ERR wrong number of arguments
             BF.INSERT k ITEMS => -ERR wrong number of arguments
             BF.INSERT k CAPACITY x ITEMS a => -
             BF.INSERT k ERROR 2 ITEMS a => -
@@ -57,7 +58,15 @@ const CASES: &[Case] = &[
             BF.ADDNX missing a => -ERR not found
             BF.RESERVE k 0.001 100 => -ERR item exists
             BF.RESERVE k x 100 WINDOW 1000 => -
-            BF.MERGE k 1 other => -ERR filters with a window
+            BF.MERGE k 1 other => -ERR filters with a window cannot be merged
+            BF.MERGE k 1 k => -ERR filters with a window cannot be merged
+            BF.MERGE k 1 missing => -ERR filters with a window cannot be merged
+            BF.MERGE other 1 k => -ERR filters with a window cannot be merged
+            BF.MERGE other 2 other k => -ERR filters with a window cannot be merged
+            BF.MERGE new 1 k => -ERR filters with a window cannot be merged
+            BF.MERGE new 2 other k => -ERR filters with a window cannot be merged
+            BF.MERGE new 2 missing k => -ERR not found
+            BF.MERGE other 2 missing k => -ERR not found
             BF.LOADCHUNK k x abc => -ERR Second argument
             BF.LOADCHUNK k 1 abc => -ERR
             BF.LOADCHUNK k 999999999 abc => -ERR

@@ -47,6 +47,7 @@ fn a_failed_load_changes_nothing() {
         let module = module_file();
         let mut arguments = vec![
             (vec!["bf-error-rate"], "must be pairs"),
+            (vec!["bf-error-rate", "x"], "bf-error-rate"),
             (vec!["unknown", "1"], "unknown module argument unknown"),
             (
                 vec!["cf-bucket-size", "100", "cf-initial-size", "100"],
