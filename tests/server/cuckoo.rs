@@ -10,20 +10,13 @@ fn info(connection: &mut Connection, key: &str, field: &str) -> i64 {
     connection.send(&["CF.INFO", key]).number(field)
 }
 
-fn set(server: &Server, name: &str, value: &str) -> Reply {
-    let set = ["CONFIG", "SET", &server.setting(name), value];
-    server.resp2().send(&set)
-}
-
-fn get(server: &Server, name: &str) -> String {
-    let get = ["CONFIG", "GET", &server.setting(name)];
-    let mut pair = server.resp2().send(&get).strings();
-    pair.pop().expect("a value")
-}
-
 #[test]
 fn config_set_checks_bucket_size_against_initial_size() {
-    let server = Server::start();
+    let (server, mut connection) = Server::start().connected();
+    let mut set = |name: &str, value: &str| {
+        let set = ["CONFIG", "SET", &server.setting(name), value];
+        connection.send(&set).to_string()
+    };
     let steps = [
         ("cf-initial-size", "10", ""),
         ("cf-bucket-size", "6", "[1, 5]"),
@@ -43,7 +36,7 @@ fn config_set_checks_bucket_size_against_initial_size() {
         ("cf-bucket-size", "255", ""),
     ];
     for (name, value, range) in steps {
-        let reply = set(&server, name, value).to_string();
+        let reply = set(name, value);
         let text = format!("Value for `{name}` must be in the range {range}");
         let is_wanted = match range.is_empty() {
             true => reply == "+OK",
@@ -51,10 +44,11 @@ fn config_set_checks_bucket_size_against_initial_size() {
         };
         assert!(is_wanted, "{name} {value}: {reply}");
     }
-    let reply = set(&server, "cf-bucket-size", "x").to_string();
+    let reply = set("cf-bucket-size", "x");
     let is_refused = reply.contains("Invalid value for `cf-bucket-size`");
     assert!(is_refused, "{reply}");
-    assert_eq!(get(&server, "cf-bucket-size"), "255");
+    let name = server.setting("cf-bucket-size");
+    connection.check(&format!("CONFIG GET {name}"), format!("*[${name} $255]"));
 }
 
 /// The limit is checked once per command. Replicas and the AOF are not limited.

@@ -134,21 +134,6 @@ fn accepted_increments_are_replicated() {
     assert_eq!(dumps(&mut primary.resp2()), expected);
 }
 
-/// The command returns counts and changes them: permission to only write, or only read, is not enough.
-#[test]
-fn permission_to_read_and_write_is_needed() {
-    let (server, mut connection) = Server::start().connected();
-    connection.ok("CMS.INITBYDIM k 100 5");
-    for (permission, is_allowed) in [("%R~k", false), ("%W~k", false), ("%RW~k", true)] {
-        let rule = format!("ACL SETUSER u on nopass resetkeys +@all {permission}");
-        connection.ok(&rule);
-        let mut user = server.resp2();
-        user.ok("AUTH u x");
-        let reply = user.call("CMS.INCRBYLIMIT k 5 a 1").to_string();
-        assert_eq!(reply.starts_with("-NOPERM"), !is_allowed, "{reply}");
-    }
-}
-
 /// HMAC-SHA-256 in hexadecimal (RFC 2104).
 fn hmac(secret: &[u8], name: &str) -> String {
     let pad = |byte: u8| {

@@ -100,17 +100,6 @@ fn the_permission_is_that_for_the_key() {
     reader.check(QUERY, "-NOPERM...");
 }
 
-/// Another module runs the command without a user.
-#[test]
-fn commands_without_a_user_are_not_checked() {
-    let server = with_handler().start();
-    create(&server);
-    server.call("CMS.INCRBY k a 3");
-    server.call(&format!("HANDLER.ON set {QUERY}"));
-    server.call("SET x 1");
-    assert_eq!(server.call("HANDLER.OFF").strings()[0], "*1\r\n:3\r\n");
-}
-
 /// A function that runs the command in its arguments, also on a read-only replica.
 const LIBRARY: &str = "#!lua name=callers\nredis.register_function{function_name='run', flags={'no-writes'}, \
                        callback=function(keys, arguments) return redis.call(unpack(arguments)) end}";
