@@ -178,8 +178,7 @@ fn check(folder: &'static str, family: &'static Family) {
             return;
         }
         for command in &key.built {
-            let reply = connection.send(command);
-            assert!(!reply.is_error(), "{}: {reply}", key.name);
+            connection.send_run(command);
         }
         key.assert_dump(connection);
     });

@@ -559,7 +559,8 @@ impl Server {
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// Asserts that it has replied to no command of its primary with an error.
+    /// Asserts that it has replied to no command of its primary with an error: a primary replicates only commands that succeeded,
+    /// and some servers can be configured to stop at an error.
     #[track_caller]
     pub fn assert_obeys(&self) {
         let log = self.log();

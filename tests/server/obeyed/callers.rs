@@ -4,7 +4,7 @@
 use crate::families::{FAMILIES, Family, on_key};
 use crate::support::c_modules;
 use crate::support::contexts;
-use crate::support::resp::{Connection, Reply};
+use crate::support::resp::Reply;
 use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 
@@ -29,11 +29,6 @@ fn options() -> Options {
     c_modules::with_handler().debug_module()
 }
 
-fn send(connection: &mut Connection, arguments: &[&str]) {
-    let reply = connection.send(arguments);
-    assert!(!reply.is_error(), "{arguments:?}: {reply}");
-}
-
 /// Makes the replica run a command in a context. The primary does not run it.
 fn run(primary: &mut Server, replica: &Server, context: &str, command: &str) {
     let words: Vec<_> = command.split(' ').collect();
@@ -43,7 +38,7 @@ fn run(primary: &mut Server, replica: &Server, context: &str, command: &str) {
     let mut connection = primary.resp2();
     let mut replicate = |caller: &[&str], command: &[&str]| {
         let arguments = [&["HANDLER.REPLICATE"], caller, command].concat();
-        send(&mut connection, &arguments);
+        connection.send_run(&arguments);
     };
     match context {
         "script" => replicate(&script, &words),
@@ -53,7 +48,7 @@ fn run(primary: &mut Server, replica: &Server, context: &str, command: &str) {
         "transaction" => {
             connection.run("MULTI");
             let queued = [&["HANDLER.REPLICATE"][..], &in_call].concat();
-            send(&mut connection, &queued);
+            connection.send_run(&queued);
             connection.run("SET x 1");
             connection.run("EXEC");
         }
@@ -180,7 +175,7 @@ fn commands_in_every_context_after_every_other_are_obeyed_on_a_replica() {
                 let replicate = ["HANDLER.REPLICATE", "CONTEXTS.RUN"];
                 let context = [contexts::KEY, second, ""];
                 let arguments = [&replicate[..], &context, &words].concat();
-                send(&mut connection, &arguments);
+                connection.send_run(&arguments);
                 let reply = contexts::wait(&mut replica, &at, None);
                 let is_obeyed = !reply.starts_with('-') && reply != "refused";
                 assert!(is_obeyed, "{at}: {reply}");

@@ -85,8 +85,7 @@ impl Nodes {
 
     /// Sends a command that must reply OK.
     pub fn ok(&self, node: usize, command: &str) {
-        let reply = self.servers[node].call(command);
-        assert!(reply.is_ok(), "node {node}: {command}: {reply}");
+        self.servers[node].ok(command);
     }
 
     /// Assigns a slot on a node. Valkey first waits for the replicas of the node and fails if one of them lags behind;

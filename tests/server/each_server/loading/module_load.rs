@@ -21,8 +21,7 @@ fn start(stays_mapped: bool) -> (Server, Connection) {
 
 /// Loads a module named `module` that has `name`, of this kind (tests/server/modules/names.c).
 fn take_name(connection: &mut Connection, module: &str, kind: &str, name: &str) {
-    let reply = connection.send(&["MODULE", "LOAD", c_modules::names(), module, kind, name]);
-    assert!(reply.is_ok(), "{kind} {name}: {reply}");
+    connection.send_ok(&["MODULE", "LOAD", c_modules::names(), module, kind, name]);
 }
 
 /// Runs a MODULE LOAD or LOADEX that must fail with `reason` in the log. Then the server must save, load its file and
