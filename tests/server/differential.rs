@@ -114,9 +114,7 @@ impl Servers {
         self.set_clock(START_MS + random.below(1000));
         self.replica
             .set_clock(random.pick(&["+7000", "-7000", "1", "1900000000000"]));
-        for create in workload.creations() {
-            connection.send(&create);
-        }
+        workload.create(&mut connection);
         for _ in 0..commands {
             self.step(&mut random, &mut workload, &mut connection);
         }

@@ -349,6 +349,14 @@ impl Server {
         kilobytes.expect("a number") << 10
     }
 
+    /// The version of the module `bf` in MODULE LIST.
+    pub fn module_version(&self) -> i64 {
+        let modules = self.call("MODULE LIST");
+        let mut modules = modules.items().expect("modules").iter();
+        let module = modules.find(|module| module.field("name").expect("a name").string() == "bf");
+        module.expect("the module").number("ver")
+    }
+
     pub fn version(&self) -> Version {
         let valkey = self.info("valkey_version");
         let numbers = valkey.clone().or_else(|| self.info("redis_version"));

@@ -271,9 +271,7 @@ fn fill(peer: &Peer, connection: &mut Connection, workload: &mut Workload) {
         }
     }
     stages::run(peer, connection);
-    for command in workload.creations() {
-        connection.send(&command);
-    }
+    workload.create(connection);
     workload.run(connection, 1000);
 }
 

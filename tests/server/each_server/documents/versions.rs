@@ -15,13 +15,7 @@ fn the_module_reports_its_version_and_that_of_the_command_set() {
     let reported = server.info("bf_roughly_version");
     assert_eq!(reported.as_deref(), Some(VERSION));
     assert!(server.log().contains(&format!("Roughly {VERSION} (")));
-    let modules = server.call("MODULE LIST");
-    let mut modules = modules.items().expect("modules").iter();
-    let module = modules.find(|module| module.field("name").expect("a name").string() == "bf");
-    assert_eq!(
-        module.expect("the module").number("ver"),
-        COMMAND_SET_VERSION
-    );
+    assert_eq!(server.module_version(), COMMAND_SET_VERSION);
 }
 
 /// Whether the log line about a server that is newer than the tested ones is in the log.
