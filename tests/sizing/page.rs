@@ -129,15 +129,7 @@ fn assert_allocated(shown: f64, items: u64, write: &str, after: &str, read: &str
 #[test]
 fn the_comparison_has_the_memory_of_set_bloom_and_cuckoo() {
     let pages = open_pages(["family=bloom&capacity=20000&error=0.001", "family=topk"]);
-    let items = [
-        1000,
-        10_000,
-        20_000,
-        100_000,
-        1_000_000,
-        10_000_000,
-        100_000_000,
-    ];
+    let items = [1, 10, 20, 100, 1000, 10_000, 100_000].map(|thousands: u64| 1000 * thousands);
     let cells = |shown: &Shown, column| {
         items.map(|items: u64| shown.figures.get(&format!("{items} {column}")).copied())
     };
@@ -148,13 +140,8 @@ fn the_comparison_has_the_memory_of_set_bloom_and_cuckoo() {
         let filters = open_pages(filters.map(|family| format!("{family}&capacity={items}")));
         let memory = filters.iter().map(|shown| shown.figure(MEMORY));
         assert!(memory.eq([blooms[at], cuckoos[at]].map(|cell| cell.expect("a cell"))));
-        assert_allocated(
-            sets[at].expect("a cell"),
-            items,
-            "SADD key",
-            "",
-            "SMISMEMBER key",
-        );
+        let set = sets[at].expect("a cell");
+        assert_allocated(set, items, "SADD key", "", "SMISMEMBER key");
     }
 }
 
@@ -174,13 +161,8 @@ fn rate_limits_are_beside_the_memory_of_exact_counters() {
         assert_eq!(advice, is_exact_better, "{shown:?}");
         assert_eq!(exact <= shown.figure(MEMORY), is_exact_better, "{shown:?}");
         let clients = clients.split('&').next().and_then(|n| n.parse().ok());
-        assert_allocated(
-            exact,
-            clients.expect("a number"),
-            "HSET key",
-            " 1234",
-            "HMGET key",
-        );
+        let clients = clients.expect("a number");
+        assert_allocated(exact, clients, "HSET key", " 1234", "HMGET key");
     }
 }
 

@@ -20,7 +20,7 @@ pub const FAMILY: Family = Family {
     info_prefix: "bf_bloom_",
     page: "docs/families/bloom.md",
 
-    read_commands: &["exists", "mexists", "card", "info", "debug", "scandump"],
+    read_commands: "exists mexists card info debug scandump",
     write_commands: &[
         write("reserve", INSERT, "hsetnx", "0.01 100"),
         write("add", INSERT, "sadd", "NEW"),

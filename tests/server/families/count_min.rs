@@ -24,7 +24,7 @@ pub const FAMILY: Family = Family {
     info_prefix: "bf_cms_",
     page: "docs/families/count-min-sketch.md",
 
-    read_commands: &["query", "info", "scandump"],
+    read_commands: "query info scandump",
     write_commands: &[
         write("initbydim", INSERT, "hsetnx", "10 2"),
         write("initbyprob", INSERT, "hsetnx", "0.1 0.1"),

@@ -159,8 +159,8 @@ pub struct Family {
     pub info_prefix: &'static str,
     pub page: &'static str,
 
-    /// Names of the read commands, without the prefix.
-    pub read_commands: &'static [&'static str],
+    /// Names of the read commands, without the prefix, separated by spaces.
+    pub read_commands: &'static str,
     pub write_commands: &'static [Write],
     /// Version of RedisBloom that introduced the commands, except for those in [`Family::since_exceptions`].
     pub since: &'static str,
@@ -576,7 +576,7 @@ impl Family {
 
     /// Every command in lower case, with the flags of its first key.
     pub fn commands(&self) -> Vec<(String, &'static str)> {
-        let reads = self.read_commands.iter().map(|&name| (name, READ));
+        let reads = self.read_commands.split(' ').map(|name| (name, READ));
         let writes = self.write_commands.iter();
         let all = reads.chain(writes.map(|write| (write.name, write.flags)));
         let all = all.map(|(name, flags)| (format!("{}.{name}", self.prefix), flags));

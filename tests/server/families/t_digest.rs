@@ -42,19 +42,7 @@ pub const FAMILY: Family = Family {
     info_prefix: "bf_tdigest_",
     page: "docs/families/t-digest.md",
 
-    read_commands: &[
-        "min",
-        "max",
-        "quantile",
-        "cdf",
-        "rank",
-        "revrank",
-        "byrank",
-        "byrevrank",
-        "trimmed_mean",
-        "info",
-        "scandump",
-    ],
+    read_commands: "min max quantile cdf rank revrank byrank byrevrank trimmed_mean info scandump",
     write_commands: &[
         write("create", INSERT, "hsetnx", ""),
         write("add", INSERT, "rpush", "6.25"),

@@ -29,7 +29,7 @@ pub const FAMILY: Family = Family {
     info_prefix: "bf_topk_",
     page: "docs/families/top-k.md",
 
-    read_commands: &["query", "count", "list", "info", "scandump"],
+    read_commands: "query count list info scandump",
     write_commands: &[
         write("reserve", INSERT, "hsetnx", "5"),
         write("loadchunk", UPDATE, "setrange", "1 x"),
