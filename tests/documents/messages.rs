@@ -93,11 +93,8 @@ fn c_strings(code: &str) -> impl Iterator<Item = &str> {
         let mut last = before.chars().rev();
         last.next() == Some('c') && !last.next().is_some_and(char::is_alphanumeric)
     };
-    let strings: Vec<_> = pieces
-        .chunks_exact(2)
-        .filter(|pair| marked(pair[0]))
-        .map(|pair| pair[1])
-        .collect();
+    let pairs = pieces.chunks_exact(2).filter(|pair| marked(pair[0]));
+    let strings: Vec<_> = pairs.map(|pair| pair[1]).collect();
     strings.into_iter()
 }
 

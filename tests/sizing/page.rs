@@ -205,10 +205,8 @@ fn results_for_a_memory_limit_are_the_best_that_fit() {
         inputs.map(|input| format!("{values}&{input}"))
     }));
     for ((values, found), others) in cases.iter().zip(&found).zip(others.chunks(2)) {
-        let mib = values
-            .split(['=', '&'])
-            .nth(1)
-            .and_then(|mib| mib.parse::<f64>().ok());
+        let mib = values.split(['=', '&']).nth(1);
+        let mib = mib.and_then(|mib| mib.parse::<f64>().ok());
         let limit = mib.expect("a number") * MIB;
         let [same, better] = [0, 1].map(|at| others[at].figure(MEMORY));
         assert_eq!(others[0].command, found.command);

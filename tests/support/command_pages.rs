@@ -33,11 +33,8 @@ pub struct CommandPage {
 
 impl CommandPage {
     pub fn new(page: Page) -> Self {
-        let title = page
-            .text
-            .lines()
-            .next()
-            .and_then(|line| line.strip_prefix("# "));
+        let line = page.text.lines().next();
+        let title = line.and_then(|line| line.strip_prefix("# "));
         let names = title.map_or_else(Vec::new, |title| {
             title.split(", ").map(str::to_owned).collect()
         });

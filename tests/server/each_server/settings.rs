@@ -102,11 +102,9 @@ fn every_setting_survives_a_rewritten_configuration_file() {
         let name = name.strip_prefix("bf.").unwrap_or(name);
         format!("bf.{name} {other}\n")
     });
-    let mut server = Options::new()
-        .config(&lines.collect::<String>())
-        .module_arguments(&["bf-initial-size", "55"])
-        .start();
-    let mut connection = server.resp2();
+    let options = Options::new().config(&lines.collect::<String>());
+    let options = options.module_arguments(&["bf-initial-size", "55"]);
+    let (mut server, mut connection) = options.start().connected();
     for Setting { name, other, .. } in settings() {
         assert_eq!(get(&mut connection, &server.setting(name)), *other);
     }

@@ -116,10 +116,8 @@ fn cdf(connection: &mut Connection, key: &str) -> Vec<f64> {
 }
 
 fn largest_difference(one: &[f64], other: &[f64]) -> f64 {
-    let differences = one
-        .iter()
-        .zip(other)
-        .map(|(one, other)| (one - other).abs());
+    let pairs = one.iter().zip(other);
+    let differences = pairs.map(|(one, other)| (one - other).abs());
     differences.fold(0.0, f64::max)
 }
 
