@@ -125,7 +125,6 @@ fn a_creation_is_replicated_with_the_seed() {
     assert_eq!(dumps(&mut replica.resp2(), &keys), expected);
     server.kill_and_restart();
     assert_eq!(dumps(&mut server.resp2(), &keys), expected);
-    drop(replica);
 }
 
 /// The option creates a key. On an existing key it is ignored, so only an invalid one is refused, and replicated to no server.
