@@ -44,7 +44,6 @@ pub const fn axis(name: &'static str, min: u64, limits: &'static [u64]) -> Axis 
 /// Keys of a type whose parameters are as large as creation accepts. The parameter `panes` is that of a window, and `levels` the
 /// highest level of a pane in a window whose panes grow with age.
 pub struct Largest {
-    pub filled: Filled,
     /// The parameters. One at a time is made as large as possible, then the others in this order.
     pub axes: &'static [Axis],
     /// The bytes of a key with these parameters and items.
@@ -52,7 +51,7 @@ pub struct Largest {
     /// The command that creates the key `KEY`, its first argument.
     pub create: fn(&Sizes) -> Command,
     /// The commands that fill a unit of the window, from 0 to [`units`]. A type without a window has unit 0. None if the creation
-    /// fills the key.
+    /// fills the key, or for all units but the newest: [`in_newest`].
     pub fill: fn(&Sizes, u64) -> Vec<Command>,
 }
 
@@ -137,7 +136,21 @@ fn for_key(mut command: Command, key: &str) -> Command {
     command
 }
 
+/// The commands of `fill` if the unit is the newest one.
+pub fn in_newest(fill: fn(&Sizes, u64) -> Vec<Command>, sizes: &Sizes, unit: u64) -> Vec<Command> {
+    match unit == units(sizes) {
+        true => fill(sizes, unit),
+        false => Vec::new(),
+    }
+}
+
 impl Largest {
+    /// Whether only the newest pane of a window has items.
+    pub fn has_one_pane(&self, sizes: &Sizes) -> bool {
+        let [first, newest] = [0, units(sizes)].map(|unit| (self.fill)(sizes, unit).is_empty());
+        first && !newest
+    }
+
     /// The parameters of the largest keys of at most `max_bytes` bytes.
     pub fn all_sizes(&self, connection: &mut Connection, max_bytes: f64) -> Vec<Sizes> {
         let mut found = Vec::new();
@@ -210,9 +223,7 @@ impl Largest {
                 let current = newest - (last - pane);
                 append(words(&format!("SKETCH.ADVANCE KEY {current}")));
             }
-            if self.filled == Filled::All || pane == last {
-                (self.fill)(sizes, pane).into_iter().for_each(&mut append);
-            }
+            (self.fill)(sizes, pane).into_iter().for_each(&mut append);
         }
     }
 
@@ -242,7 +253,7 @@ impl Largest {
         }
         for state in &states {
             // The log has no replies, so this shows that its commands were accepted.
-            if (self.fill)(sizes, 0).is_empty() {
+            if (self.fill)(sizes, units(sizes)).is_empty() {
                 assert_eq!(connection.send(&["EXISTS", state.key]), Reply::Integer(1));
             } else {
                 connection.send(&for_key((self.create)(sizes), "empty"));
@@ -260,15 +271,6 @@ impl Largest {
         }
         (server, states)
     }
-}
-
-/// Which panes of a window have items.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Filled {
-    /// All of them, or the key has no window.
-    All,
-    /// Only the newest.
-    Newest,
 }
 
 /// How long ago a key was written.
