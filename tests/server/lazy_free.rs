@@ -104,11 +104,9 @@ fn removing_a_large_key_takes_as_long_as_removing_a_small_one() {
     let maxima: Vec<_> = (WAYS.iter())
         .map(|(_, command)| small(command) * FACTOR)
         .collect();
-    let all = Sample::new(0, 0, 1);
-    let sample = if are_recorded() {
-        all
-    } else {
-        Sample::of_run()
+    let sample = match are_recorded() {
+        true => Sample::new(0, 0, 1),
+        false => Sample::of_run(),
     };
     for family in sample.of(FAMILIES) {
         for (way, (ability, command)) in WAYS.iter().enumerate() {

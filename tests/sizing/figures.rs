@@ -85,15 +85,8 @@ fn bloom(row: &Row) -> Figures {
         ("error-full", error(items)),
     ]);
     let points = [items / 2.0, items, 2.0 * items, 4.0 * items];
-    with_points(
-        figures,
-        if expansion == 0 {
-            &points[..2]
-        } else {
-            &points
-        },
-        error,
-    )
+    let number = if expansion == 0 { 2 } else { 4 };
+    with_points(figures, &points[..number], error)
 }
 
 fn bloom_window(row: &Row, window: Window) -> Figures {
