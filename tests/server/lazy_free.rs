@@ -70,14 +70,9 @@ fn go(connection: &mut Connection, command: &str, payload: &[u8]) -> Duration {
     time
 }
 
-fn median(mut times: [Duration; SMALL_ROUNDS]) -> Duration {
-    times.sort();
-    times[SMALL_ROUNDS / 2]
-}
-
 /// The median CPU time of a command that removes a small key.
 fn time_for_a_small_key(connection: &mut Connection, command: &str, payload: &[u8]) -> Duration {
-    let times = [(); SMALL_ROUNDS].map(|()| {
+    let mut times = [(); SMALL_ROUNDS].map(|()| {
         connection.call("SET other x");
         create(connection, command, |connection| {
             connection.call("SET large x");
@@ -85,7 +80,8 @@ fn time_for_a_small_key(connection: &mut Connection, command: &str, payload: &[u
         go(connection, command, payload)
     });
     connection.call("FLUSHALL SYNC");
-    median(times)
+    times.sort();
+    times[SMALL_ROUNDS / 2]
 }
 
 /// For UNLINK, keys of 1 GiB (BF without a window, CMS) or 128 MiB (CF, top-k). For other commands, 64 MiB of these keys

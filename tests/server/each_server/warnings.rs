@@ -212,12 +212,6 @@ fn recommended(line: &str) -> String {
     command.replace(" key ", " KEY ")
 }
 
-fn false_positive_rate(connection: &mut Connection, key: &[u8]) -> f64 {
-    let reply = send(connection, key, "SKETCH.ACCURACY KEY");
-    let rate = reply.field("false positive rate").expect("a rate");
-    rate.string().parse().expect("a number")
-}
-
 /// The reservation in the line would have avoided the growth, also for a quarter more items.
 #[test]
 fn the_log_recommends_a_sufficient_reservation() {
@@ -258,7 +252,9 @@ fn the_log_recommends_a_sufficient_reservation() {
         let (head, rest) = line.split_once(" % of look-ups").unwrap_or_default();
         if !rest.is_empty() {
             let percent: f64 = head.rsplit(' ').next().unwrap_or_default().parse().unwrap();
-            let rate = 100.0 * false_positive_rate(&mut connection, b"k");
+            let accuracy = send(&mut connection, b"k", "SKETCH.ACCURACY KEY");
+            let rate = accuracy.field("false positive rate").expect("a rate");
+            let rate = 100.0 * rate.string().parse::<f64>().expect("a number");
             let is_close = (percent - rate).abs() <= 0.05 + rate / 20.0;
             assert!(is_close, "{create}: {percent} {rate}");
         }

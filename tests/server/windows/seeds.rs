@@ -1,7 +1,7 @@
 //! The secret seeds of filters with a window.
 
 use super::{DISABLED, LOG, SEED, dumps, logged_commands, logged_without_seeds, start};
-use crate::support::resp::{Connection, Reply, error};
+use crate::support::resp::error;
 use crate::support::server::Options;
 
 /// Commands that create KEY with a window and add items, after which an option can follow, and the items.
@@ -10,20 +10,17 @@ const FILTERS: [(&str, &str); 2] = [
     ("CF.RESERVE KEY 100", "CF.INSERT KEY ITEMS a b c d"),
 ];
 
-/// Creates a filter with this window and items, and returns its DUMP.
-fn filled(connection: &mut Connection, key: &str, create: &str, add: &str, window: &str) -> Reply {
-    connection.ok(&format!("{} {window}", create.replace("KEY", key)));
-    connection.call(&add.replace("KEY", key));
-    dumps(connection, &[key.to_owned()]).remove(0)
-}
-
 #[test]
 fn each_key_has_a_seed_of_its_own_unless_one_is_specified() {
     let server = start(&[]);
     server.set_clock("1000000");
     let mut connection = server.resp2();
     for (create, add) in FILTERS {
-        let mut fill = |key: &str, window: &str| filled(&mut connection, key, create, add, window);
+        let mut fill = |key: &str, window: &str| {
+            connection.ok(&format!("{} {window}", create.replace("KEY", key)));
+            connection.call(&add.replace("KEY", key));
+            dumps(&mut connection, &[key.to_owned()]).remove(0)
+        };
         let drawn = [fill("a", "WINDOW 4000"), fill("b", "WINDOW 4000")];
         assert_ne!(drawn[0], drawn[1]);
         let seed = format!("WINDOW 4000 SEED {SEED}");
