@@ -119,12 +119,8 @@ fn loading_with_settings_of_valkey_bloom_is_logged() {
 /// A load argument can have the name that CONFIG GET shows.
 #[test]
 fn load_arguments_can_have_the_prefix() {
-    let arguments = [
-        "bf.bloom-capacity",
-        "55",
-        "bf.bloom-tightening-ratio",
-        "0.75",
-    ];
+    let arguments = "bf.bloom-capacity 55 bf.bloom-tightening-ratio 0.75".split(' ');
+    let arguments: Vec<_> = arguments.collect();
     let server = Options::new().module_arguments(&arguments).start();
     for (name, value) in [("capacity", "$55"), ("tightening-ratio", "$0.75")] {
         let name = format!("bf.bloom-{name}");

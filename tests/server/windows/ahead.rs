@@ -88,11 +88,8 @@ fn a_merge_from_a_source_in_the_future_is_refused() {
     set_ms(&server, 10_000_000);
     assert!(connection.restore("c", &payload).is_ok());
     let before = dump(&mut connection, "a");
-    for command in [
-        "CMS.MERGE a 1 b",
-        "CMS.MERGE a 2 a c WEIGHTS 1 2",
-        "CMS.MERGE a 3 a a c",
-    ] {
+    let merges = "CMS.MERGE a 1 b;CMS.MERGE a 2 a c WEIGHTS 1 2;CMS.MERGE a 3 a a c";
+    for command in merges.split(';') {
         connection.check(command, IN_THE_FUTURE);
         assert_eq!(dump(&mut connection, "a"), before, "{command}");
     }

@@ -19,13 +19,9 @@ fn user(server: &Server, rules: &str) -> Connection {
 }
 
 fn create(server: &Server) {
-    for create in [
-        "CMS.INITBYDIM k 1000 5",
-        "CMS.INITBYDIM other 1000 5",
-        "BF.RESERVE bf 0.01 10",
-        "CF.RESERVE cf 10",
-        "BF.RESERVE {k}bf 0.01 10",
-    ] {
+    let creations = "CMS.INITBYDIM k 1000 5;CMS.INITBYDIM other 1000 5;\
+        BF.RESERVE bf 0.01 10;CF.RESERVE cf 10;BF.RESERVE {k}bf 0.01 10";
+    for create in creations.split(';') {
         server.ok(&with_window(create, WINDOW));
     }
 }
