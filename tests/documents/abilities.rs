@@ -10,7 +10,6 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The names of the types.
 fn types() -> Vec<&'static str> {
     let types = roughly::MODULE.families.iter();
     let types = types.flat_map(|family| family.data_types);

@@ -57,10 +57,8 @@ fn uses(code: &str) -> Vec<Name> {
 /// Adds the paths of a tree like `a::{b, c::d}` after a prefix.
 fn expand(prefix: &Name, tree: &str, paths: &mut Vec<Name>) {
     let (head, group) = tree.split_once('{').unwrap_or((tree, ""));
-    let names = head
-        .split("::")
-        .map(str::trim)
-        .filter(|name| !name.is_empty());
+    let names = head.split("::").map(str::trim);
+    let names = names.filter(|name| !name.is_empty());
     let names = names.map(|name| name.split(' ').next().unwrap_or(name).to_owned());
     let path: Name = prefix.iter().cloned().chain(names).collect();
     let (mut depth, mut start) = (0, 0);
@@ -85,10 +83,8 @@ fn check(root: &str, may_import_from_parents: bool) -> usize {
     let mut files = Vec::new();
     sources(Path::new(root), &mut files);
     let name_of = |path: &PathBuf| -> Name {
-        let path = path
-            .strip_prefix(root)
-            .expect("below the root")
-            .with_extension("");
+        let path = path.strip_prefix(root).expect("below the root");
+        let path = path.with_extension("");
         let names = path.iter().map(|name| name.to_string_lossy().into_owned());
         names
             .filter(|name| name != "mod" && name != "lib")
@@ -124,11 +120,8 @@ fn check(root: &str, may_import_from_parents: bool) -> usize {
                 target.pop();
             }
             imports += usize::from(is_use);
-            let common = module
-                .iter()
-                .zip(&target)
-                .take_while(|(a, b)| a == b)
-                .count();
+            let common = module.iter().zip(&target);
+            let common = common.take_while(|(a, b)| a == b).count();
             let is_above = common == target.len() && target != module;
             assert!(
                 may_import_from_parents || !is_use || !is_above,

@@ -8,13 +8,7 @@ use std::fs;
 use std::path::Path;
 
 /// The functions that every server defines for a key that is open for writing and missing.
-const ALLOW_MISSING: [&str; 5] = [
-    "CloseKey",
-    "KeyType",
-    "ModuleTypeGetType",
-    "ModuleTypeSetValue",
-    "OpenKey",
-];
+const ALLOW_MISSING: &str = "CloseKey KeyType ModuleTypeGetType ModuleTypeSetValue OpenKey";
 
 #[test]
 fn functions_that_need_a_value_are_called_only_with_proof_of_one() {
@@ -33,5 +27,5 @@ fn functions_that_need_a_value_are_called_only_with_proof_of_one() {
     let text = read(&folder.join("opened.rs"));
     let called = text.split("api!(RedisModule_").skip(1);
     let called: BTreeSet<_> = called.filter_map(|rest| rest.split(')').next()).collect();
-    assert_same_names(called, ALLOW_MISSING, "called functions");
+    assert_same_names(called, ALLOW_MISSING.split(' '), "called functions");
 }

@@ -93,11 +93,8 @@ fn c_strings(code: &str) -> impl Iterator<Item = &str> {
         let mut last = before.chars().rev();
         last.next() == Some('c') && !last.next().is_some_and(char::is_alphanumeric)
     };
-    let strings: Vec<_> = pieces
-        .chunks_exact(2)
-        .filter(|pair| marked(pair[0]))
-        .map(|pair| pair[1])
-        .collect();
+    let pairs = pieces.chunks_exact(2).filter(|pair| marked(pair[0]));
+    let strings: Vec<_> = pairs.map(|pair| pair[1]).collect();
     strings.into_iter()
 }
 
@@ -240,12 +237,7 @@ fn errors_of_the_window_options_are_in_the_index_and_in_troubleshooting() {
 
 /// The errors in the first column of a section of the index.
 fn shared_errors(heading: &str) -> Vec<String> {
-    let section = command_pages::shared_errors(heading);
-    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
-    let columns = rows.filter_map(|row| row.split(" | ").next());
-    let texts = columns.flat_map(|column| column.split('`').step_by(2));
-    let texts = texts.filter(|text| !text.is_empty());
-    texts.map(str::to_owned).collect()
+    command_pages::listed_errors(&command_pages::shared_errors(heading))
 }
 
 /// Whether the page has the parts of a text between its placeholders. The placeholders on the page may differ.

@@ -7,18 +7,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-/// The version of the module.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Texts that precede the current version: names of packages and images, the log line about loading, and the address of a release.
-const PREFIXES: [&str; 6] = [
-    "roughly-",
-    "roughly_",
-    "roughly:",
-    "roughly-module:",
-    "`Roughly ",
-    "download/v",
-];
+const PREFIXES: &str = "roughly-|roughly_|roughly:|roughly-module:|`Roughly |download/v";
 
 /// Files outside of the documents that name the current version.
 const OTHER_FILES: [&str; 3] = [
@@ -35,9 +27,8 @@ fn is_version(text: &str) -> bool {
 
 /// The version numbers that follow one of [`PREFIXES`].
 fn current_versions(text: &str) -> Vec<&str> {
-    let rests = PREFIXES
-        .iter()
-        .flat_map(|prefix| text.split(prefix).skip(1));
+    let rests = PREFIXES.split('|');
+    let rests = rests.flat_map(|prefix| text.split(prefix).skip(1));
     let starts = rests.map(|rest| {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
         rest[..end.unwrap_or(rest.len())].trim_end_matches('.')

@@ -5,7 +5,7 @@ mod merge;
 use crate::families::dump;
 use crate::support::cpu;
 use crate::support::resp::{Connection, Reply};
-use crate::support::server::{Options, Server};
+use crate::support::server::Server;
 
 /// The arguments `head`, then one item per number.
 pub fn numbered(head: &[&str], from: u32, to: u32) -> Vec<String> {
@@ -71,26 +71,4 @@ fn false_positives_stay_within_the_error_rate_after_six_expansions() {
     assert_eq!(present(0, 127_000), 127_000);
     let found = present(1_000_000, 1_100_000);
     assert!(found < 1_200, "{found}");
-}
-
-#[test]
-fn load_arguments_are_applied_and_invalid_ones_stop_the_load() {
-    let arguments = ["ERROR_RATE", "0.05", "bf-initial-size", "33"];
-    let options = Options::new().module_arguments(&arguments);
-    let (server, mut connection) = options.start().connected();
-    connection.check("BF.ADD k a", ":1");
-    connection.check("BF.INFO k CAPACITY", "*[:33]");
-    let log = server.log();
-    assert!(log.contains("ERROR_RATE is a deprecated module argument"));
-    for (arguments, named) in [
-        (&["bf-error-rate"][..], "pairs of a name and a value"),
-        (&["no-such-name", "1"], "no-such-name"),
-        (&["bf-initial-size", "0"], "bf-initial-size"),
-        (&["bf-error-rate", "x"], "bf-error-rate"),
-    ] {
-        let log = Options::new().module_arguments(arguments).refused();
-        assert!(log.contains(named), "{log}");
-    }
-    // A single empty argument counts as no argument.
-    Options::new().module_arguments(&[""]).start();
 }

@@ -288,9 +288,7 @@ fn a_kill_during_a_save_leaves_the_previous_save() {
     let mut server = Server::start();
     let mut workload = Workload::new(seed, "", 30);
     let mut connection = server.resp2();
-    for command in workload.creations() {
-        connection.send(&command);
-    }
+    workload.create(&mut connection);
     connection.ok("SAVE");
     let mut before = State::of(&mut connection);
     for kill in 0..kills {

@@ -10,73 +10,13 @@ fn info(connection: &mut Connection, key: &str, field: &str) -> i64 {
     connection.send(&["CF.INFO", key]).number(field)
 }
 
-fn set(server: &Server, name: &str, value: &str) -> Reply {
-    let set = ["CONFIG", "SET", &server.setting(name), value];
-    server.resp2().send(&set)
-}
-
-fn get(server: &Server, name: &str) -> String {
-    let get = ["CONFIG", "GET", &server.setting(name)];
-    let mut pair = server.resp2().send(&get).strings();
-    pair.pop().expect("a value")
-}
-
-/// `cf-bucket-size` and `cf-initial-size` limit each other, but they load in any order.
-#[test]
-fn valid_bucket_and_initial_sizes_load_in_any_order() {
-    let probe = Server::start();
-    let bucket_size = probe.setting("cf-bucket-size");
-    let initial_size = probe.setting("cf-initial-size");
-    // The smallest valid initial size for each bucket size.
-    for (bucket, size) in [("1", "4"), ("100", "200"), ("255", "510"), ("2", "4")] {
-        let by_name = [("cf-bucket-size", bucket), ("cf-initial-size", size)];
-        let in_file = [(&bucket_size, bucket), (&initial_size, size)];
-        for first in [0, 1] {
-            let order = [first, 1 - first];
-            let line = order.map(|i| <[&str; 2]>::from(by_name[i])).concat();
-            let lines = order.map(|i| format!("{} {}\n", in_file[i].0, in_file[i].1));
-            // Both settings in the file, or one in the load arguments and the other in the file.
-            let files = [lines.concat(), lines[1].clone()].map(|lines| {
-                let file = tempfile::NamedTempFile::new().unwrap();
-                std::fs::write(file.path(), lines).unwrap();
-                file
-            });
-            let [include, include_half] =
-                (files.each_ref()).map(|file| ["--include", file.path().to_str().unwrap()]);
-            let half = Options::new().arguments(&include_half);
-            for options in [
-                Options::new().module_arguments(&line),
-                Options::new().arguments(&include),
-                half.module_arguments(&line[..2]),
-            ] {
-                let (server, mut connection) = options.start().connected();
-                assert_eq!(get(&server, "cf-bucket-size"), bucket);
-                assert_eq!(get(&server, "cf-initial-size"), size);
-                connection.check("CF.ADD k a", ":1");
-            }
-        }
-    }
-}
-
-#[test]
-fn an_initial_size_too_small_for_the_bucket_size_stops_the_load() {
-    for arguments in [
-        &["cf-bucket-size", "3", "cf-initial-size", "5"][..],
-        &["cf-initial-size", "5", "cf-bucket-size", "3"],
-        &["cf-initial-size", "3"],
-        &["cf-bucket-size", "1", "cf-initial-size", "3"],
-        &["cf-bucket-size", "1", "cf-initial-size", "2"],
-        &["cf-bucket-size", "256"],
-        &["CF_MAX_EXPANSIONS", "0"],
-    ] {
-        let log = Options::new().module_arguments(arguments).refused();
-        assert!(log.contains("must be in the range"), "{log}");
-    }
-}
-
 #[test]
 fn config_set_checks_bucket_size_against_initial_size() {
-    let server = Server::start();
+    let (server, mut connection) = Server::start().connected();
+    let mut set = |name: &str, value: &str| {
+        let set = ["CONFIG", "SET", &server.setting(name), value];
+        connection.send(&set).to_string()
+    };
     let steps = [
         ("cf-initial-size", "10", ""),
         ("cf-bucket-size", "6", "[1, 5]"),
@@ -96,7 +36,7 @@ fn config_set_checks_bucket_size_against_initial_size() {
         ("cf-bucket-size", "255", ""),
     ];
     for (name, value, range) in steps {
-        let reply = set(&server, name, value).to_string();
+        let reply = set(name, value);
         let text = format!("Value for `{name}` must be in the range {range}");
         let is_wanted = match range.is_empty() {
             true => reply == "+OK",
@@ -104,19 +44,11 @@ fn config_set_checks_bucket_size_against_initial_size() {
         };
         assert!(is_wanted, "{name} {value}: {reply}");
     }
-    let reply = set(&server, "cf-bucket-size", "x").to_string();
+    let reply = set("cf-bucket-size", "x");
     let is_refused = reply.contains("Invalid value for `cf-bucket-size`");
     assert!(is_refused, "{reply}");
-    assert_eq!(get(&server, "cf-bucket-size"), "255");
-}
-
-#[test]
-fn the_deprecated_load_argument_is_accepted_and_logged() {
-    let options = Options::new().module_arguments(&["CF_MAX_EXPANSIONS", "7"]);
-    let server = options.start();
-    assert_eq!(get(&server, "cf-max-expansions"), "7");
-    let log = server.log();
-    assert!(log.contains("CF_MAX_EXPANSIONS is a deprecated module argument"));
+    let name = server.setting("cf-bucket-size");
+    connection.check(&format!("CONFIG GET {name}"), format!("*[${name} $255]"));
 }
 
 /// The limit is checked once per command. Replicas and the AOF are not limited.

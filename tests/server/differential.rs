@@ -103,10 +103,8 @@ impl Servers {
     /// Runs a round of this many commands. Returns what differs.
     fn round(&mut self, seed: u64, commands: u64) -> Result<(), String> {
         let mut random = Random::new(!seed);
-        let mut workload = Workload::new(seed, "", KEYS)
-            .with_windows(WINDOWS)
-            .with_levels(LEVELS)
-            .with_all_commands(4);
+        let workload = Workload::new(seed, "", KEYS).with_windows(WINDOWS);
+        let mut workload = workload.with_levels(LEVELS).with_all_commands(4);
         let mut connection = self.primary.connect(random.pick(&Protocol::BOTH));
         self.reset_settings(&mut connection);
         self.change_settings(&mut self.replica.resp2(), |values| random.pick(&values));
@@ -114,9 +112,7 @@ impl Servers {
         self.set_clock(START_MS + random.below(1000));
         self.replica
             .set_clock(random.pick(&["+7000", "-7000", "1", "1900000000000"]));
-        for create in workload.creations() {
-            connection.send(&create);
-        }
+        workload.create(&mut connection);
         for _ in 0..commands {
             self.step(&mut random, &mut workload, &mut connection);
         }

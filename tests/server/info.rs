@@ -5,10 +5,8 @@ use crate::support::abilities::record;
 use crate::support::resp::{Connection, Reply};
 use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
-use crate::support::time;
 use crate::workload::{Random, columns, words};
 use roughly_dump::Values;
-use std::time::{Duration, Instant};
 
 fn figures(server: &Server, family: &Family) -> (i64, i64) {
     (family.info(server, "keys"), family.info(server, "bytes"))
@@ -69,10 +67,9 @@ fn info_counts_keys_and_bytes_exactly() {
         connection.replace("renamed", &payload);
         expect(&mut server, "a restored key", 2);
         connection.send(&["PEXPIRE", "renamed", "1"]);
-        let start = Instant::now();
-        while connection.call("EXISTS renamed") != Reply::Integer(0) {
-            assert!(start.elapsed() < time::limit(Duration::from_secs(10)));
-        }
+        server.wait_until("the key to expire", |_| {
+            connection.call("EXISTS renamed") == Reply::Integer(0)
+        });
         expect(&mut server, "an expired key", 1);
         connection.call("MOVE nothing 2");
         connection.send(&["MOVE", key, "2"]);

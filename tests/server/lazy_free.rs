@@ -70,14 +70,9 @@ fn go(connection: &mut Connection, command: &str, payload: &[u8]) -> Duration {
     time
 }
 
-fn median(mut times: [Duration; SMALL_ROUNDS]) -> Duration {
-    times.sort();
-    times[SMALL_ROUNDS / 2]
-}
-
 /// The median CPU time of a command that removes a small key.
 fn time_for_a_small_key(connection: &mut Connection, command: &str, payload: &[u8]) -> Duration {
-    let times = [(); SMALL_ROUNDS].map(|()| {
+    let mut times = [(); SMALL_ROUNDS].map(|()| {
         connection.call("SET other x");
         create(connection, command, |connection| {
             connection.call("SET large x");
@@ -85,7 +80,8 @@ fn time_for_a_small_key(connection: &mut Connection, command: &str, payload: &[u
         go(connection, command, payload)
     });
     connection.call("FLUSHALL SYNC");
-    median(times)
+    times.sort();
+    times[SMALL_ROUNDS / 2]
 }
 
 /// For UNLINK, keys of 1 GiB (BF without a window, CMS) or 128 MiB (CF, top-k). For other commands, 64 MiB of these keys
@@ -104,11 +100,9 @@ fn removing_a_large_key_takes_as_long_as_removing_a_small_one() {
     let maxima: Vec<_> = (WAYS.iter())
         .map(|(_, command)| small(command) * FACTOR)
         .collect();
-    let all = Sample::new(0, 0, 1);
-    let sample = if are_recorded() {
-        all
-    } else {
-        Sample::of_run()
+    let sample = match are_recorded() {
+        true => Sample::new(0, 0, 1),
+        false => Sample::of_run(),
     };
     for family in sample.of(FAMILIES) {
         for (way, (ability, command)) in WAYS.iter().enumerate() {

@@ -244,8 +244,7 @@ fn a_header_is_refused_when_its_items_exceed_maxmemory() {
     assert_eq!(reply.to_string(), "-ERR received bad data");
     connection.check("EXISTS k", ":0");
     limit(&mut connection, used + (160 << 20));
-    let reply = connection.send(&load);
-    assert!(reply.is_ok(), "{reply}");
+    connection.send_ok(&load);
     assert!(server.info_number("used_memory_peak") < used + (160 << 20));
 }
 
@@ -276,8 +275,7 @@ fn buffers_of_a_replica_leave_memory_for_a_filter() {
         let reply = connection.call("SETRANGE k 31457279 x");
         assert_eq!(reply, Reply::Integer(30 << 20), "{policy}");
         connection.call("DEL k");
-        let reply = connection.call("BF.RESERVE f 0.01 20000000 NONSCALING");
-        assert!(reply.is_ok(), "{policy}: {reply}");
+        connection.ok("BF.RESERVE f 0.01 20000000 NONSCALING");
         let bytes = server.info_number("bf_bloom_bytes");
         assert!((20 << 20..30 << 20).contains(&bytes), "{bytes}");
         let reply = connection.call("BF.RESERVE g 0.01 50000000").to_string();

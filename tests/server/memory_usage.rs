@@ -106,7 +106,6 @@ fn build_all(connection: &mut Connection, cases: &[MemoryCase]) {
     }
 }
 
-/// The family of a key.
 fn family_of(connection: &mut Connection, key: &str) -> &'static Family {
     Family::of_type(connection.send(&["TYPE", key]).string().as_bytes())
 }
@@ -200,9 +199,7 @@ fn a_restart_from_aof_leaves_no_key_with_more_memory() {
 fn a_reload_adds_no_memory_to_keys_with_a_random_history() {
     let (mut server, mut connection) = Server::start().connected();
     let mut workload = Workload::new(15, "", 40);
-    for command in workload.creations() {
-        connection.send(&command);
-    }
+    workload.create(&mut connection);
     let mut random = Random::new(15);
     for round in 0..4 {
         workload.run(&mut connection, 4000);

@@ -75,12 +75,11 @@ fn ignored() -> impl Iterator<Item = (String, Vec<&'static Need>)> {
         .output()
         .expect("a list");
     let listed = String::from_utf8(listed.stdout).expect("names");
-    let names: Vec<_> = listed
+    let names = listed
         .lines()
-        .filter_map(|line| line.strip_suffix(": test"))
-        .filter(|name| *name != LIST)
-        .map(str::to_owned)
-        .collect();
+        .filter_map(|line| line.strip_suffix(": test"));
+    let names = names.filter(|name| *name != LIST).map(str::to_owned);
+    let names: Vec<_> = names.collect();
     names.into_iter().map(|name| {
         let modules = name.split("::");
         let needs = modules.filter_map(|part| NEEDS.iter().find(|need| need.module == part));

@@ -115,11 +115,9 @@ fn every_kind_of_append_only_file_restores_the_same_data() {
 fn an_append_only_file_of_several_parts_restores_the_same_data() {
     for preamble in ["yes", "no"] {
         let options = ["--appendonly", "yes", "--appendfsync", "always"];
-        let mut server = Options::new()
-            .arguments(&options)
-            .arguments(&["--aof-use-rdb-preamble", preamble])
-            .start();
-        let mut connection = server.resp2();
+        let options = Options::new().arguments(&options);
+        let options = options.arguments(&["--aof-use-rdb-preamble", preamble]);
+        let (mut server, mut connection) = options.start().connected();
         fill(&mut connection, 20);
         assert!(server.rewrite_aof());
         let mut workload = Workload::new(21, "", 20);
@@ -316,11 +314,10 @@ fn invalid_chunks_are_refused() {
 #[test]
 fn payloads_in_the_aof_are_compressed_as_dump_does() {
     for compression in ["yes", "no"] {
-        let mut server = Options::new()
-            .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
-            .arguments(&["--rdbcompression", compression])
-            .start();
-        let mut connection = server.resp2();
+        let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
+        let options = Options::new().arguments(&options);
+        let options = options.arguments(&["--rdbcompression", compression]);
+        let (mut server, mut connection) = options.start().connected();
         fill(&mut connection, 30);
         // Counters of 20 KB, nearly all of them 0.
         connection.ok("CMS.INITBYDIM sparse 1000 5");

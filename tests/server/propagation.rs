@@ -161,10 +161,8 @@ fn random_commands_are_propagated_if_they_change_the_value() {
     let mut observer = Observer::new();
     for (seed, family) in (0..).zip(FAMILIES) {
         let mut random = Random::new(!seed);
-        let mut workload = Workload::new(seed, "", 2)
-            .of(family)
-            .with_windows(WINDOWS)
-            .with_levels(LEVELS);
+        let workload = Workload::new(seed, "", 2).of(family);
+        let mut workload = workload.with_windows(WINDOWS).with_levels(LEVELS);
         let mut now = 1_700_000_000_000;
         observer.changes = 0;
         observer.server.set_clock(&now.to_string());

@@ -29,16 +29,8 @@ pub fn replacement() -> Options {
     with_random_seeds().module_arguments(&["bloom-use-random-seed", "no"])
 }
 
-/// Logs commands without a preamble. The server then writes the file before it replies, which it may postpone while it
-/// synchronizes the file.
-pub const AOF: &[&str] = &[
-    "--appendonly",
-    "yes",
-    "--appendfsync",
-    "no",
-    "--aof-use-rdb-preamble",
-    "no",
-];
+/// Logs commands without a preamble. Test servers do not synchronize the file, so they write it before they reply.
+pub const AOF: &[&str] = &["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
 
 /// The seed of new keys if `bf.bloom-use-random-seed` is `no`.
 fn fixed_seed() -> Vec<u8> {
@@ -56,7 +48,6 @@ fn with_seed(command: &str, seed: &[u8]) -> Words {
     words
 }
 
-/// A seed in commands.
 const SEED: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
 
 /// The commands of the part of the append-only file whose name has this end, except for SELECT.

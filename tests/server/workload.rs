@@ -351,6 +351,13 @@ impl Workload {
         }
     }
 
+    /// Runs [`Self::creations`] and ignores their replies.
+    pub fn create(&mut self, connection: &mut Connection) {
+        for command in self.creations() {
+            connection.send(&command);
+        }
+    }
+
     /// Runs the next `units` units and ignores their replies.
     pub fn run(&mut self, connection: &mut Connection, units: usize) {
         for _ in 0..units {

@@ -27,7 +27,6 @@ const MIB: f64 = 1048576.0;
 /// Numbers by their names on the page.
 type Figures = BTreeMap<String, f64>;
 
-/// A row of the table.
 #[derive(Debug)]
 struct Row {
     fields: String,
@@ -83,7 +82,6 @@ impl Row {
         Some(self.argument(at + 1))
     }
 
-    /// The value of a field.
     fn field(&self, name: &str) -> Option<f64> {
         let mut fields = self.fields.split('&');
         fields.find_map(|field| field.strip_prefix(name)?.strip_prefix('=')?.parse().ok())

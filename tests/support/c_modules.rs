@@ -1,5 +1,6 @@
 //! Compiles the modules in tests/server/modules, which simulate the effects of other modules on the server.
 
+use super::server::{self, Options};
 use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -25,6 +26,11 @@ modules! {
     no_fork;
 }
 
+/// Options of a server with the module [`handler`].
+pub fn with_handler() -> Options {
+    Options::new().arguments(&["--loadmodule", handler()])
+}
+
 /// Compiles a module, once per run, with the C compiler in `ROUGHLY_CC` (default: `cc`, which
 /// `scripts/install.sh build` installs). Returns its path.
 fn compile(name: &str) -> String {
@@ -43,6 +49,6 @@ fn compile(name: &str) -> String {
     assert!(status.success(), "{compiler:?} {source:?}");
     let module = directory.join(format!("{name}.so"));
     std::fs::rename(&partial, &module).expect("the compiled module");
-    let module = super::server::without_spaces(module);
+    let module = server::without_spaces(module);
     module.to_str().expect("a UTF-8 path").to_owned()
 }

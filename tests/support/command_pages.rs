@@ -33,11 +33,8 @@ pub struct CommandPage {
 
 impl CommandPage {
     pub fn new(page: Page) -> Self {
-        let title = page
-            .text
-            .lines()
-            .next()
-            .and_then(|line| line.strip_prefix("# "));
+        let line = page.text.lines().next();
+        let title = line.and_then(|line| line.strip_prefix("# "));
         let names = title.map_or_else(Vec::new, |title| {
             title.split(", ").map(str::to_owned).collect()
         });
@@ -50,7 +47,6 @@ impl CommandPage {
         name.to_string_lossy().into_owned()
     }
 
-    /// The section of its errors.
     pub fn errors(&self) -> &str {
         self.page.section("## Errors").unwrap_or_default()
     }
@@ -95,7 +91,6 @@ pub fn all() -> Vec<CommandPage> {
     pages.collect()
 }
 
-/// The page of a command.
 pub fn find<'a>(pages: &'a [CommandPage], command: &str) -> &'a CommandPage {
     let known = [command.to_owned()];
     let mut pages = pages.iter();
@@ -107,6 +102,15 @@ pub fn find<'a>(pages: &'a [CommandPage], command: &str) -> &'a CommandPage {
 pub fn shared_errors(heading: &str) -> String {
     let index = Page::read(Path::new(INDEX));
     index.section(heading).expect(heading).to_owned()
+}
+
+/// The errors in the first column of the tables of a section.
+pub fn listed_errors(section: &str) -> Vec<String> {
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    let columns = rows.filter_map(|row| row.split(" | ").next());
+    let texts = columns.flat_map(|column| column.split('`').step_by(2));
+    let texts = texts.filter(|text| !text.is_empty());
+    texts.map(str::to_owned).collect()
 }
 
 /// The errors in the titles: each command is in exactly one title, and the first name of a title is the name of the file.

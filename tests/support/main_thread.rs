@@ -25,7 +25,6 @@ const READS: usize = 20_000;
 /// Rounds of each; the median counts.
 const ROUNDS: usize = 5;
 
-/// The main thread of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct MainThread {
     process: u32,

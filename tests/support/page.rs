@@ -14,7 +14,6 @@ pub struct Block {
     pub lines: Vec<String>,
 }
 
-/// A page.
 #[derive(Debug)]
 pub struct Page {
     pub path: PathBuf,
@@ -52,7 +51,6 @@ impl Page {
         }
     }
 
-    /// Reads a page.
     pub fn read(path: &Path) -> Self {
         let text =
             fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -124,15 +122,9 @@ pub fn all() -> Vec<Page> {
             }
         }
     }
-    let outside = [
-        "README.md",
-        "SECURITY.md",
-        "CONTRIBUTING.md",
-        "CODE_OF_CONDUCT.md",
-        "CHANGELOG.md",
-        "examples/README.md",
-    ];
-    let mut paths: Vec<PathBuf> = outside.map(PathBuf::from).to_vec();
+    let outside =
+        "README.md SECURITY.md CONTRIBUTING.md CODE_OF_CONDUCT.md CHANGELOG.md examples/README.md";
+    let mut paths: Vec<_> = outside.split(' ').map(PathBuf::from).collect();
     walk(Path::new("docs"), &mut paths);
     paths.sort();
     paths.iter().map(|path| Page::read(path)).collect()

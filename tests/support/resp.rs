@@ -12,7 +12,6 @@ use std::time::Duration;
 /// Timeout for a reply. Long, because a server with a sanitizer is slow.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Protocol version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// The default of a new connection.
@@ -58,7 +57,6 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// The simple string `OK`.
     pub fn is_ok(&self) -> bool {
         *self == Self::Simple(b"OK".to_vec())
     }
@@ -71,7 +69,6 @@ impl Reply {
         }
     }
 
-    /// Whether it is an error.
     pub fn is_error(&self) -> bool {
         matches!(self, Self::Error(_))
     }
@@ -83,14 +80,12 @@ impl Reply {
         String::from_utf8_lossy(text).into_owned()
     }
 
-    /// The strings of an array.
     #[track_caller]
     pub fn strings(&self) -> Vec<String> {
         let items = self.items().unwrap_or_else(|| panic!("no array: {self}"));
         items.iter().map(Self::string).collect()
     }
 
-    /// The integers of an array.
     pub fn integers(&self) -> Vec<i64> {
         let items = self.items().unwrap_or_else(|| panic!("no array: {self}"));
         items.iter().filter_map(Self::integer).collect()
@@ -141,7 +136,6 @@ impl Reply {
         }
     }
 
-    /// The value of an integer reply.
     pub fn integer(&self) -> Option<i64> {
         match self {
             Self::Integer(value) => Some(*value),
@@ -150,7 +144,6 @@ impl Reply {
     }
 }
 
-/// An error with this text.
 pub fn error(text: &str) -> Reply {
     Reply::Error(text.as_bytes().to_vec())
 }
@@ -237,7 +230,6 @@ impl Connection {
         })
     }
 
-    /// Sends raw bytes.
     pub fn write_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.get_mut().write_all(bytes)
     }
@@ -365,7 +357,6 @@ impl Connection {
         self.write_raw(&request(arguments))
     }
 
-    /// Waits for the next reply.
     pub fn read(&mut self) -> io::Result<Reply> {
         let line = self.line()?;
         let Some((kind, rest)) = line.split_first() else {

@@ -17,12 +17,10 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Part number `part` of `parts` parts.
     pub fn new(seed: usize, part: usize, parts: usize) -> Self {
         Self { seed, part, parts }
     }
 
-    /// The sample of this run.
     pub fn of_run() -> Self {
         let Ok(text) = env::var("ROUGHLY_SAMPLE") else {
             return Self::new(0, 0, 1);

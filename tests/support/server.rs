@@ -77,7 +77,6 @@ impl Options {
         self
     }
 
-    /// Starts the server without the module.
     pub fn without_module(mut self) -> Self {
         self.without_module = true;
         self
@@ -170,7 +169,6 @@ impl Options {
     }
 }
 
-/// A running server.
 #[derive(Debug)]
 pub struct Server {
     options: Options,
@@ -207,7 +205,6 @@ impl Server {
         (self, connection)
     }
 
-    /// The port it listens on.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -217,7 +214,6 @@ impl Server {
         self.bus_port
     }
 
-    /// The process id.
     pub fn pid(&self) -> u32 {
         self.process.as_ref().expect("a running server").id()
     }
@@ -267,12 +263,10 @@ impl Server {
             .unwrap_or_else(|error| panic!("no connection: {error}\n{}", self.log_tail()))
     }
 
-    /// Opens a connection with RESP2.
     pub fn resp2(&self) -> Connection {
         self.connect(Protocol::Resp2)
     }
 
-    /// Opens a connection with RESP3.
     pub fn resp3(&self) -> Connection {
         self.connect(Protocol::Resp3)
     }
@@ -305,7 +299,6 @@ impl Server {
         self.resp2().info("everything", field)
     }
 
-    /// The value of a numeric field of INFO.
     pub fn info_number(&self, field: &str) -> i64 {
         let text = self.info(field);
         text.and_then(|text| text.parse().ok())
@@ -356,7 +349,14 @@ impl Server {
         kilobytes.expect("a number") << 10
     }
 
-    /// Kind and version of the server.
+    /// The version of the module `bf` in MODULE LIST.
+    pub fn module_version(&self) -> i64 {
+        let modules = self.call("MODULE LIST");
+        let mut modules = modules.items().expect("modules").iter();
+        let module = modules.find(|module| module.field("name").expect("a name").string() == "bf");
+        module.expect("the module").number("ver")
+    }
+
     pub fn version(&self) -> Version {
         let valkey = self.info("valkey_version");
         let numbers = valkey.clone().or_else(|| self.info("redis_version"));
@@ -484,7 +484,6 @@ impl Server {
         self.process = None;
     }
 
-    /// Whether the process is running.
     pub fn is_running(&mut self) -> bool {
         self.process
             .as_mut()
@@ -557,7 +556,6 @@ impl Server {
         assert!(is_logged, "timeout: no log\n{}", self.log_tail());
     }
 
-    /// Waits until a condition is true.
     pub fn wait_until(&mut self, what: &str, mut condition: impl FnMut(&mut Self) -> bool) {
         let is_true = time::becomes_true(CHANGE_TIMEOUT, POLL_INTERVAL, || condition(self));
         assert!(is_true, "timeout: waited for {what}\n{}", self.log_tail());
@@ -569,7 +567,8 @@ impl Server {
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// Asserts that it has replied to no command of its primary with an error.
+    /// Asserts that it has replied to no command of its primary with an error: a primary replicates only commands that succeeded,
+    /// and some servers can be configured to stop at an error.
     #[track_caller]
     pub fn assert_obeys(&self) {
         let log = self.log();
@@ -758,7 +757,6 @@ pub fn fetched(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("target/servers/{name}/server"))
 }
 
-/// The server program to test with.
 pub fn server_program() -> OsString {
     if let Some(program) = std::env::var_os("ROUGHLY_SERVER") {
         // Cargo runs tests in the package directory, so a relative path starts there.

@@ -112,7 +112,6 @@ impl State {
         lines
     }
 
-    /// Asserts that the states are equal.
     pub fn assert_same(&self, expected: &Self, when: &str) {
         let lines = self.differences(expected);
         let shown = &lines[..lines.len().min(10)];
@@ -124,7 +123,6 @@ impl State {
     }
 }
 
-/// Selects a database.
 pub fn select(connection: &mut Connection, db: u32) {
     connection.ok(&format!("SELECT {db}"));
 }

@@ -80,7 +80,6 @@ pub struct Pane {
     pub k: usize,
 }
 
-/// A stream of events.
 #[derive(Debug, Clone, Copy)]
 pub struct Stream {
     pub name: &'static str,
@@ -92,7 +91,6 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The events of a pane.
     pub fn events(&self, pane: Pane, seed: u64) -> Vec<u32> {
         let mut random = Random(seed);
         let mut random = Random(random.next_u64() ^ u64::from(pane.number));
@@ -136,7 +134,6 @@ const fn samples(name: &'static str, events: fn(Pane, &mut Random) -> Vec<u32>) 
     }
 }
 
-/// The collection.
 pub const STREAMS: [Stream; 22] = [
     samples("uniform", uniform),
     items("Zipf(0.6)", |pane, random| zipf_events(0.6, pane, random)),

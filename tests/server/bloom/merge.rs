@@ -39,7 +39,6 @@ fn failed_merges_report_errors_and_change_nothing() {
         BF.MERGE a 1 factor => -ERR cannot merge: expansion differs: 2 and 4
         BF.MERGE a 1 fixed => -ERR cannot merge: scaling differs: yes and no
         EXISTS new nothing => :0
-        COMMAND GETKEYS BF.MERGE d 2 s t => *[$d $s $t]
     "
     ));
     assert_eq!(dump(&mut connection, "a"), before);

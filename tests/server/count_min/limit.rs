@@ -4,6 +4,7 @@ use crate::families::dump;
 use crate::support::resp::Connection;
 use crate::support::server::{Options, Server};
 use crate::windows::logged_commands;
+use roughly_sketch::hash::murmur2;
 use sha2::{Digest, Sha256};
 
 const WRONG_TYPE: &str = "-WRONGTYPE Operation against a key holding the wrong kind of value";
@@ -131,41 +132,6 @@ fn accepted_increments_are_replicated() {
     assert_eq!(dumps(&mut on_replica), expected);
     primary.kill_and_restart();
     assert_eq!(dumps(&mut primary.resp2()), expected);
-}
-
-/// The command returns counts and changes them: permission to only write, or only read, is not enough.
-#[test]
-fn permission_to_read_and_write_is_needed() {
-    let (server, mut connection) = Server::start().connected();
-    connection.ok("CMS.INITBYDIM k 100 5");
-    for (permission, is_allowed) in [("%R~k", false), ("%W~k", false), ("%RW~k", true)] {
-        let rule = format!("ACL SETUSER u on nopass resetkeys +@all {permission}");
-        connection.ok(&rule);
-        let mut user = server.resp2();
-        user.ok("AUTH u x");
-        let reply = user.call("CMS.INCRBYLIMIT k 5 a 1").to_string();
-        assert_eq!(reply.starts_with("-NOPERM"), !is_allowed, "{reply}");
-    }
-}
-
-/// 32-bit MurmurHash2, as everyone can compute it.
-fn murmur2(item: &[u8], seed: u32) -> u32 {
-    const M: u32 = 0x5bd1_e995;
-    let mut hash = seed ^ item.len() as u32;
-    let (words, rest) = item.as_chunks();
-    for word in words {
-        let word = u32::from_le_bytes(*word).wrapping_mul(M);
-        let word = (word ^ (word >> 24)).wrapping_mul(M);
-        hash = hash.wrapping_mul(M) ^ word;
-    }
-    if !rest.is_empty() {
-        for (n, byte) in rest.iter().enumerate() {
-            hash ^= u32::from(*byte) << (8 * n);
-        }
-        hash = hash.wrapping_mul(M);
-    }
-    hash = (hash ^ (hash >> 13)).wrapping_mul(M);
-    hash ^ (hash >> 15)
 }
 
 /// HMAC-SHA-256 in hexadecimal (RFC 2104).

@@ -630,7 +630,7 @@ fn surplus_arguments_are_refused_or_logged() {
         connection.run(&command);
     }
     for family in one_per_family() {
-        let reads = family.read_commands.iter().map(|&name| (name, None));
+        let reads = family.read_commands.split(' ').map(|name| (name, None));
         let writes = family.write_commands.iter();
         for (name, write) in reads.chain(writes.map(|write| (write.name, Some(write)))) {
             let name = format!("{}.{name}", family.prefix);

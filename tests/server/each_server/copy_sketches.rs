@@ -96,7 +96,6 @@ pub fn copy(arguments: &[&str]) -> Run {
     finish(start_with(arguments, &[]))
 }
 
-/// The URL of a server.
 pub fn url(server: &Server) -> String {
     format!("redis://127.0.0.1:{}", server.port())
 }

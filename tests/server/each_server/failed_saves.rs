@@ -170,23 +170,20 @@ fn a_replica_rejects_a_synchronization_that_lacks_a_value() {
 
 #[test]
 fn a_rewrite_of_the_aof_that_lacks_a_value_is_dropped() {
-    let without_preamble: &[&str] = &[
-        "aof_rewrite first",
-        "aof_rewrite second",
-        "aof_rewrite memory",
-    ];
-    let with_preamble: &[&str] = &["rdb_save integer", "rdb_save double", "rdb_save bytes"];
-    for (preamble, faults) in [("no", without_preamble), ("yes", with_preamble)] {
+    for (preamble, place, parts) in [
+        ("no", "aof_rewrite", ["first", "second", "memory"]),
+        ("yes", "rdb_save", KINDS),
+    ] {
         let arguments = ["--appendonly", "yes", "--aof-use-rdb-preamble", preamble];
         let (mut server, mut connection) = start(&arguments).connected();
         build_all(&mut connection);
         let held = State::of(&mut connection);
-        for fault in faults {
-            inject(&server, &[fault]);
+        for fault in parts.map(|part| format!("{place} {part}")) {
+            inject(&server, &[&fault]);
             assert!(!server.rewrite_aof(), "preamble {preamble}, {fault}");
             inject(&server, &[]);
             server.kill_and_restart();
-            State::of(&mut server.resp2()).assert_same(&held, fault);
+            State::of(&mut server.resp2()).assert_same(&held, &fault);
         }
         assert!(server.rewrite_aof(), "preamble {preamble}");
         server.kill_and_restart();

@@ -194,9 +194,7 @@ fn redisbloom_can_read_saved_keys_and_logged_commands() {
         assert_eq!(id, wanted, "{}", family.type_name);
     }
     let mut workload = Workload::new(60, "", 20).one_per_family();
-    for command in workload.creations() {
-        connection.send(&command);
-    }
+    workload.create(&mut connection);
     workload.run(&mut connection, 2000);
     let wanted = State::of(&mut connection);
     let read_all = |server: &Server| {
@@ -233,9 +231,7 @@ fn dump_and_migrate_copy_keys_with_their_time_to_live() {
     let (from, to) = (Server::start(), Server::start());
     let (mut source, mut target) = (from.resp2(), to.resp2());
     let mut workload = Workload::new(61, "", 10);
-    for command in workload.creations() {
-        source.send(&command);
-    }
+    workload.create(&mut source);
     workload.run(&mut source, 1000);
     let wanted = State::of(&mut source);
     for (number, key) in source.keys().iter().enumerate() {

@@ -17,7 +17,6 @@ use std::process::{Child, Command, Stdio};
 
 const DIRECTORY: &str = "packaging/monitoring";
 
-/// A running exporter.
 struct Exporter {
     process: Child,
     address: String,

@@ -8,13 +8,11 @@ use crate::families::{FAMILIES, Family, one_per_family};
 use crate::support::c_modules;
 use crate::support::expiry::create_expired;
 use crate::support::resp::{Connection, Reply};
-use crate::support::server::{Options, Server};
+use crate::support::server::Server;
 use crate::workload::words;
 
 fn start() -> Server {
-    Options::new()
-        .arguments(&["--loadmodule", c_modules::handler()])
-        .start()
+    c_modules::with_handler().start()
 }
 
 /// Runs `handler` on every event with this name until [`replies`] is called.
@@ -39,7 +37,6 @@ struct Creation {
 }
 
 impl Creation {
-    /// The name of the command.
     fn name(&self) -> String {
         String::from_utf8_lossy(&self.arguments[0]).into_owned()
     }

@@ -271,13 +271,10 @@ fn fill(peer: &Peer, connection: &mut Connection, workload: &mut Workload) {
         }
     }
     stages::run(peer, connection);
-    for command in workload.creations() {
-        connection.send(&command);
-    }
+    workload.create(connection);
     workload.run(connection, 1000);
 }
 
-/// Asserts that a replica has refused no command of its primary.
 fn assert_no_refused_command(replica: &Server) {
     let log = replica.log();
     let mut lines = log.lines();

@@ -63,6 +63,37 @@ fn every_setting_can_be_a_load_argument() {
     }
 }
 
+/// The old names, in RedisBloom's spelling.
+#[test]
+fn deprecated_load_arguments_are_accepted_and_logged() {
+    let old_names = [
+        ("ERROR_RATE", "bf-error-rate", "0.05"),
+        ("INITIAL_SIZE", "bf-initial-size", "33"),
+        ("CF_MAX_EXPANSIONS", "cf-max-expansions", "7"),
+    ];
+    let line = old_names.map(|(old, _, value)| [old, value]).concat();
+    let (server, mut connection) = Options::new().module_arguments(&line).start().connected();
+    let log = server.log();
+    for (old, name, value) in old_names {
+        let text = format!("{old} is a deprecated module argument, use {name}");
+        assert!(log.contains(&text), "{log}");
+        assert_eq!(get(&mut connection, &server.setting(name)), value);
+    }
+    connection.check("BF.ADD k a", ":1");
+    connection.check("BF.INFO k CAPACITY", "*[:33]");
+    // The least capacity is 4, also if two buckets have fewer slots.
+    for line in [
+        &["CF_MAX_EXPANSIONS", "0"][..],
+        &["cf-bucket-size", "1", "cf-initial-size", "3"],
+        &["cf-bucket-size", "1", "cf-initial-size", "2"],
+    ] {
+        let log = Options::new().module_arguments(line).refused();
+        assert!(log.contains("must be in the range"), "{log}");
+    }
+    // A single empty argument counts as no argument.
+    Options::new().module_arguments(&[""]).start();
+}
+
 /// Every server reads a file in which the names have a prefix, as CONFIG REWRITE of some servers writes it. The file takes
 /// precedence over the load arguments. The next start reads the file that CONFIG REWRITE of this server wrote.
 #[test]
@@ -71,11 +102,9 @@ fn every_setting_survives_a_rewritten_configuration_file() {
         let name = name.strip_prefix("bf.").unwrap_or(name);
         format!("bf.{name} {other}\n")
     });
-    let mut server = Options::new()
-        .config(&lines.collect::<String>())
-        .module_arguments(&["bf-initial-size", "55"])
-        .start();
-    let mut connection = server.resp2();
+    let options = Options::new().config(&lines.collect::<String>());
+    let options = options.module_arguments(&["bf-initial-size", "55"]);
+    let (mut server, mut connection) = options.start().connected();
     for Setting { name, other, .. } in settings() {
         assert_eq!(get(&mut connection, &server.setting(name)), *other);
     }
@@ -95,7 +124,6 @@ fn every_setting_survives_a_rewritten_configuration_file() {
     }
 }
 
-/// A changed setting does not affect existing keys.
 #[test]
 fn changed_settings_do_not_affect_existing_keys() {
     let (server, mut connection) = Server::start().connected();
@@ -215,13 +243,18 @@ fn pairs_of_values(
     pairs.into_iter().flatten()
 }
 
-/// The load line and the configuration file accept a pair of settings if CONFIG SET accepts it, in any order.
+/// The load line and the configuration file accept a pair of settings if CONFIG SET accepts it, in any order. One of the settings
+/// can be in each.
 #[test]
 fn settings_that_limit_each_other_are_loaded_in_any_order() {
     for (bucket, capacity, is_accepted) in [
         ("50", "100", true),
         ("1", "4", true),
+        ("2", "4", true),
+        ("100", "200", true),
+        ("255", "510", true),
         ("50", "99", false),
+        ("3", "5", false),
         ("3", "4", false),
     ] {
         let server = Server::start();
@@ -237,9 +270,11 @@ fn settings_that_limit_each_other_are_loaded_in_any_order() {
             let named = named.iter().map(|(name, value)| (name.as_str(), *value));
             let found = set_all(&mut server.resp2(), named);
             assert_eq!(found, is_accepted, "{pairs:?}");
+            let half = Options::new().module_arguments(&line[..2]);
             for options in [
                 Options::new().module_arguments(&line),
                 Options::new().arguments(&file),
+                half.arguments(&file[2..]),
             ] {
                 match options.try_start() {
                     Ok(server) => {
@@ -248,6 +283,7 @@ fn settings_that_limit_each_other_are_loaded_in_any_order() {
                             let name = server.setting(name);
                             assert_eq!(get(&mut server.resp2(), &name), value);
                         }
+                        server.resp2().check("CF.ADD k a", ":1");
                     }
                     Err(log) => {
                         assert!(!is_accepted, "{pairs:?}: {log}");

@@ -1,6 +1,5 @@
 //! Tests of tests/support itself, on servers without the module.
 
-use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
 
 fn plain() -> Server {
@@ -39,15 +38,6 @@ fn replies_keep_their_types_in_both_protocols() {
 }
 
 #[test]
-fn arguments_and_replies_can_have_any_bytes() {
-    let (_server, mut connection) = plain().connected();
-    let bytes: Vec<u8> = (0..=255).collect();
-    connection.send_ok(&[b"SET", &b"k\0\r\n"[..], &bytes]);
-    let found = connection.send(&[b"GET", &b"k\0\r\n"[..]]);
-    assert_eq!(found, Reply::Bulk(bytes));
-}
-
-#[test]
 fn a_restart_keeps_the_directory_and_saves_if_there_are_save_points() {
     let options = Options::new().without_module();
     let mut server = options.arguments(&["--save", "3600 1"]).start();
@@ -65,25 +55,6 @@ fn without_save_points_a_restart_is_empty() {
     server.ok("SET k v");
     server.restart();
     server.check("GET k", "$-1");
-}
-
-#[test]
-fn a_replica_receives_earlier_and_later_writes() {
-    let mut primary = plain();
-    let mut replica = plain();
-    primary.ok("SET before 1");
-    replica.replicate(&primary);
-    primary.ok("SET after 2");
-    primary.wait_for_replica(&replica);
-    replica.check("MGET before after", "*[$1 $2]");
-}
-
-#[test]
-fn a_server_that_does_not_start_shows_its_log() {
-    let options = Options::new().without_module();
-    let options = options.arguments(&["--maxmemory-policy", "no-such-policy"]);
-    let log = options.try_start().unwrap_err();
-    assert!(log.contains("no-such-policy"), "{log}");
 }
 
 #[test]

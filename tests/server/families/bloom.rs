@@ -4,9 +4,9 @@ use super::Refusal::{Command, Element};
 use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge, NumberSet,
     RandomCommands, UPDATE, Usage, equal, first_windowed, growth, numbers, setting, windowed,
-    write,
+    with_command, write,
 };
-use crate::workload::{with_item, with_items, words};
+use crate::workload::{self, Random, with_item, with_items, words};
 
 const FIXED: &[&str] = &["BF.RESERVE KEY 0.01 100 EXPANSION 1"];
 
@@ -20,7 +20,7 @@ pub const FAMILY: Family = Family {
     info_prefix: "bf_bloom_",
     page: "docs/families/bloom.md",
 
-    read_commands: &["exists", "mexists", "card", "info", "debug", "scandump"],
+    read_commands: "exists mexists card info debug scandump",
     write_commands: &[
         write("reserve", INSERT, "hsetnx", "0.01 100"),
         write("add", INSERT, "sadd", "NEW"),
@@ -63,6 +63,7 @@ pub const FAMILY: Family = Family {
         "BF.DEBUG KEY",
         "BF.MEXISTS KEY a b z nothing 1 2 3",
         "BF.CARD KEY",
+        "BF.SCANDUMP KEY 0",
         "BF.SCANDUMP KEY 1",
         "SKETCH.ACCURACY KEY",
     ],
@@ -120,16 +121,7 @@ pub const FAMILY: Family = Family {
         },
         write: |random, key, other| match random.below(9) {
             8 => words(&format!("BF.MERGE {key} 1 {other}")),
-            0..3 => with_item(&format!("BF.ADD {key}"), random),
-            3..6 => with_items(&format!("BF.MADD {key}"), random, |_| None),
-            6 => {
-                let insert = format!("BF.INSERT {key} ERROR 0.003 CAPACITY 40 ITEMS");
-                with_items(&insert, random, |_| None)
-            }
-            _ => {
-                let insert = format!("BF.INSERT {key} NONSCALING ITEMS");
-                with_items(&insert, random, |_| None)
-            }
+            number => addition(number, random, key, ""),
         },
     },
     numbers: Some(NUMBERS),
@@ -183,18 +175,9 @@ pub const WINDOW: Family = Family {
 
     build: &[
         window!("BF.RESERVE KEY 0.001 4 EXPANSION 3"),
-        "BF.MADD KEY a b c d e f g h i j k l m n o p q r s t u v w x y z",
+        FAMILY.build[1],
     ],
-    reads: &[
-        "BF.INFO KEY",
-        "BF.DEBUG KEY",
-        "BF.MEXISTS KEY a b z nothing 1 2 3",
-        "BF.CARD KEY",
-        "BF.SCANDUMP KEY 0",
-        "BF.SCANDUMP KEY 1",
-        "SKETCH.WINDOW KEY",
-        "SKETCH.ACCURACY KEY",
-    ],
+    reads: &with_command::<{ FAMILY.reads.len() + 1 }>(FAMILY.reads, "SKETCH.WINDOW KEY"),
     idle: &[
         "BF.ADD KEY a",
         "BF.MADD KEY a b c",
@@ -240,17 +223,7 @@ pub const WINDOW: Family = Family {
         create: |random, key| windowed((FAMILY.random.create)(random, key)),
         write: |random, key, _| match random.below(9) {
             8 => with_items(&format!("BF.ADDNX {key}"), random, |_| None),
-            0..3 => with_item(&format!("BF.ADD {key}"), random),
-            3..6 => with_items(&format!("BF.MADD {key}"), random, |_| None),
-            6 => {
-                let insert = format!("BF.INSERT {key} ERROR 0.003 CAPACITY 40 ITEMS");
-                with_items(&insert, random, |_| None)
-            }
-            _ => {
-                let window = seedless_window!("");
-                let insert = format!("BF.INSERT {key} NONSCALING{window} ITEMS");
-                with_items(&insert, random, |_| None)
-            }
+            number => addition(number, random, key, seedless_window!("")),
         },
     },
     numbers: Some(NumberSet {
@@ -281,6 +254,17 @@ pub const WINDOW: Family = Family {
     },
     ..FAMILY
 };
+
+/// One of eight additions. An insertion has this window.
+fn addition(number: u64, random: &mut Random, key: &str, window: &str) -> workload::Command {
+    let add = match number {
+        0..3 => return with_item(&format!("BF.ADD {key}"), random),
+        3..6 => format!("BF.MADD {key}"),
+        6 => format!("BF.INSERT {key} ERROR 0.003 CAPACITY 40 ITEMS"),
+        _ => format!("BF.INSERT {key} NONSCALING{window} ITEMS"),
+    };
+    with_items(&add, random, |_| None)
+}
 
 const NUMBERS: NumberSet = NumberSet {
     create: &["BF.RESERVE KEY 1e-9 1000"],

@@ -5,7 +5,7 @@ use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge, NumberSet,
     RandomCommands, UPDATE, Usage, equal, first_windowed, growth, windowed, with_command, write,
 };
-use crate::workload::{with_items, words};
+use crate::workload::{Command, Random, with_items, words};
 
 const NUMBERS: NumberSet = NumberSet {
     create: &["CMS.INITBYDIM KEY 2000 5"],
@@ -24,7 +24,7 @@ pub const FAMILY: Family = Family {
     info_prefix: "bf_cms_",
     page: "docs/families/count-min-sketch.md",
 
-    read_commands: &["query", "info", "scandump"],
+    read_commands: "query info scandump",
     write_commands: &[
         write("initbydim", INSERT, "hsetnx", "10 2"),
         write("initbyprob", INSERT, "hsetnx", "0.1 0.1"),
@@ -80,7 +80,7 @@ pub const FAMILY: Family = Family {
     memory: Memory {
         after_build: Usage::Equal,
         after_reads: Usage::Equal,
-        cases: memory_cases,
+        cases: || cases_with(""),
         change: Some("each:CMS.INCRBY KEY a 1..30"),
     },
 
@@ -93,16 +93,7 @@ pub const FAMILY: Family = Family {
             ]);
             words(&format!("CMS.{}", shape.replace("KEY", key)))
         },
-        write: |random, key, other| match random.below(8) {
-            0 => words(&format!("CMS.MERGE {key} 2 {key} {other} WEIGHTS 1 2")),
-            1 => words(&format!("CMS.MERGE {key} 1 {other}")),
-            2..4 => with_items(&format!("CMS.INCRBYLIMIT {key} 500"), random, |random| {
-                Some(random.below(100).to_string())
-            }),
-            _ => with_items(&format!("CMS.INCRBY {key}"), random, |random| {
-                Some((random.below(1000) as i64 - 100).to_string())
-            }),
-        },
+        write: |random, key, other| random_write(random, key, other, -100),
     },
     numbers: Some(NUMBERS),
     uses: &[
@@ -143,6 +134,20 @@ pub const FAMILY: Family = Family {
         write: |key, n| format!("CMS.INCRBY {key} {n} 5 a 1"),
     },
 };
+
+/// A random write whose increments are at least `least`.
+fn random_write(random: &mut Random, key: &str, other: &str, least: i64) -> Command {
+    match random.below(8) {
+        0 => words(&format!("CMS.MERGE {key} 2 {key} {other} WEIGHTS 1 2")),
+        1 => words(&format!("CMS.MERGE {key} 1 {other}")),
+        2..4 => with_items(&format!("CMS.INCRBYLIMIT {key} 500"), random, |random| {
+            Some(random.below(100).to_string())
+        }),
+        _ => with_items(&format!("CMS.INCRBY {key}"), random, |random| {
+            Some((random.below(1000) as i64 + least).to_string())
+        }),
+    }
+}
 
 /// Increments of 4,097 items: more than a pane can have without an array.
 const MANY_INCREMENTS: &str = {
@@ -226,16 +231,7 @@ pub const WINDOW: Family = Family {
 
     random: RandomCommands {
         create: |random, key| windowed((FAMILY.random.create)(random, key)),
-        write: |random, key, other| match random.below(8) {
-            0 => words(&format!("CMS.MERGE {key} 2 {key} {other} WEIGHTS 1 2")),
-            1 => words(&format!("CMS.MERGE {key} 1 {other}")),
-            2..4 => with_items(&format!("CMS.INCRBYLIMIT {key} 500"), random, |random| {
-                Some(random.below(100).to_string())
-            }),
-            _ => with_items(&format!("CMS.INCRBY {key}"), random, |random| {
-                Some(random.below(1000).to_string())
-            }),
-        },
+        write: |random, key, other| random_write(random, key, other, 0),
     },
     numbers: Some(NumberSet {
         create: &[window!("CMS.INITBYDIM KEY 2000 5")],
@@ -280,10 +276,6 @@ fn window_memory_cases() -> Vec<MemoryCase> {
         "CMS.MERGE KEY 1 KEY WEIGHTS 0",
     ]));
     cases
-}
-
-fn memory_cases() -> Vec<MemoryCase> {
-    cases_with("")
 }
 
 /// The keys of both types, with this window.

@@ -25,7 +25,7 @@ pub const FAMILY: Family = Family {
     info_prefix: "bf_cuckoo_",
     page: "docs/families/cuckoo.md",
 
-    read_commands: &["exists", "mexists", "count", "info", "debug", "scandump"],
+    read_commands: "exists mexists count info debug scandump",
     write_commands: &[
         write("reserve", INSERT, "hsetnx", "100"),
         write("add", INSERT, "sadd", "NEW"),

@@ -147,7 +147,6 @@ pub struct Family {
     /// The name of this entry, in names of keys and files: the prefix for RedisBloom's type, followed by `-window` for a
     /// type with a window, and the name of the type for other types.
     pub name: &'static str,
-    /// Whether the type has a window.
     pub has_window: bool,
     /// The type, as TYPE reports it.
     pub type_name: &'static str,
@@ -157,14 +156,11 @@ pub struct Family {
     pub prefix: &'static str,
     /// ACL category.
     pub category: &'static str,
-    /// Prefix of the fields in INFO.
     pub info_prefix: &'static str,
-    /// Page of the documentation.
     pub page: &'static str,
 
-    /// Names of the read commands, without the prefix.
-    pub read_commands: &'static [&'static str],
-    /// The write commands.
+    /// Names of the read commands, without the prefix, separated by spaces.
+    pub read_commands: &'static str,
     pub write_commands: &'static [Write],
     /// Version of RedisBloom that introduced the commands, except for those in [`Family::since_exceptions`].
     pub since: &'static str,
@@ -172,7 +168,6 @@ pub struct Family {
     pub since_exceptions: &'static [(&'static str, &'static str)],
     /// Commands that RedisBloom does not have.
     pub added_commands: &'static [&'static str],
-    /// Settings of the family.
     pub settings: &'static [Setting],
 
     /// Creates a missing key with several items.
@@ -208,7 +203,6 @@ pub struct Family {
     /// Keys whose memory usage is measured.
     pub memory: Memory,
 
-    /// Random commands.
     pub random: RandomCommands,
     /// Commands that store a set of numbers. `None` for top-k, which does not keep all items.
     pub numbers: Option<NumberSet>,
@@ -223,7 +217,6 @@ pub struct Family {
     pub defrag: Defrag,
 }
 
-/// A write command.
 pub struct Write {
     /// Name without the prefix.
     pub name: &'static str,
@@ -256,12 +249,10 @@ const DELETE: &str = "[+RW +delete]";
 /// The flags of the key of a read command.
 pub const READ: &str = "[+RO +access]";
 
-/// A setting.
 #[derive(Clone, Copy)]
 pub struct Setting {
     /// Name. With the prefix `bf.` if it has the prefix on all servers, and not only on some.
     pub name: &'static str,
-    /// Default value.
     pub default: &'static str,
     /// Another valid value.
     pub other: &'static str,
@@ -269,7 +260,6 @@ pub struct Setting {
     pub invalid: &'static str,
 }
 
-/// Shorthand for a [`Setting`].
 pub const fn setting(
     name: &'static str,
     default: &'static str,
@@ -294,7 +284,6 @@ pub enum Fill {
 
 /// A command that makes a key grow.
 pub struct Growth {
-    /// Creates the key.
     pub create: &'static [&'static str],
     /// The command. Its last argument, `ITEMS` or `PAIRS`, is replaced by new items each time.
     pub command: &'static str,
@@ -341,11 +330,9 @@ const fn growth(
     }
 }
 
-/// A MERGE command.
 pub struct Merge {
     /// Creates a key that can be source or destination.
     pub create: &'static str,
-    /// The error for a missing source.
     pub missing_source: &'static str,
 }
 
@@ -362,7 +349,6 @@ pub enum Comparison {
 
 /// Keys whose MEMORY USAGE is compared before and after loading.
 pub struct Memory {
-    /// After [`Family::build`].
     pub after_build: Usage,
     /// After [`Family::build`] and [`Family::reads`].
     pub after_reads: Usage,
@@ -396,7 +382,6 @@ fn at_most(commands: &[&str]) -> MemoryCase {
     memory_case(Usage::AtMost, commands)
 }
 
-/// Shorthand for a [`MemoryCase`].
 pub fn memory_case(usage: Usage, commands: &[&str]) -> MemoryCase {
     MemoryCase {
         usage,
@@ -404,9 +389,7 @@ pub fn memory_case(usage: Usage, commands: &[&str]) -> MemoryCase {
     }
 }
 
-/// Random commands on keys of a family.
 pub struct RandomCommands {
-    /// Creates a key.
     pub create: fn(&mut Random, &str) -> Command,
     /// Writes to a key; the second name is that of another key of the family.
     pub write: fn(&mut Random, &str, &str) -> Command,
@@ -415,9 +398,7 @@ pub struct RandomCommands {
 /// Commands that store a set of numbers in a key, one number per command. `N` is the number.
 #[derive(Clone, Copy)]
 pub struct NumberSet {
-    /// Creates the key.
     pub create: &'static [&'static str],
-    /// Adds a number.
     pub add: &'static str,
     /// Replies with a positive integer for a number that was added.
     pub test: &'static str,
@@ -426,7 +407,6 @@ pub struct NumberSet {
 }
 
 impl NumberSet {
-    /// The command for a key and a number.
     pub fn command(template: &str, key: &str, number: u64) -> Command {
         let number = number.to_string();
         let argument = |argument: &str| match argument {
@@ -440,7 +420,6 @@ impl NumberSet {
             .collect()
     }
 
-    /// The commands that create the key.
     pub fn creation(&self, key: &str) -> impl Iterator<Item = Command> {
         let create = self.create.iter();
         create.map(move |template| Self::command(template, key, 0))
@@ -460,9 +439,7 @@ impl NumberSet {
 /// slabs, so the blocks of these keys are smaller than that.
 #[allow(dead_code)] // Only tests/defrag.rs reads it.
 pub struct Defrag {
-    /// Creates a key.
     pub create: fn(&str, u32) -> Vec<String>,
-    /// A write that changes the key.
     pub write: fn(&str, u32) -> String,
 }
 
@@ -599,7 +576,7 @@ impl Family {
 
     /// Every command in lower case, with the flags of its first key.
     pub fn commands(&self) -> Vec<(String, &'static str)> {
-        let reads = self.read_commands.iter().map(|&name| (name, READ));
+        let reads = self.read_commands.split(' ').map(|name| (name, READ));
         let writes = self.write_commands.iter();
         let all = reads.chain(writes.map(|write| (write.name, write.flags)));
         let all = all.map(|(name, flags)| (format!("{}.{name}", self.prefix), flags));

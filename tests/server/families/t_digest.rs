@@ -42,19 +42,7 @@ pub const FAMILY: Family = Family {
     info_prefix: "bf_tdigest_",
     page: "docs/families/t-digest.md",
 
-    read_commands: &[
-        "min",
-        "max",
-        "quantile",
-        "cdf",
-        "rank",
-        "revrank",
-        "byrank",
-        "byrevrank",
-        "trimmed_mean",
-        "info",
-        "scandump",
-    ],
+    read_commands: "min max quantile cdf rank revrank byrank byrevrank trimmed_mean info scandump",
     write_commands: &[
         write("create", INSERT, "hsetnx", ""),
         write("add", INSERT, "rpush", "6.25"),
@@ -182,7 +170,6 @@ pub const FAMILY: Family = Family {
     },
 };
 
-/// Adds random samples.
 fn random_samples(random: &mut Random, key: &str) -> Command {
     let mut command = words(&format!("TDIGEST.ADD {key}"));
     for _ in 0..=random.below(30) {
@@ -224,7 +211,7 @@ pub const WINDOW: Family = Family {
     merge: None,
     recorded: None,
     memory: Memory {
-        cases: window_memory_cases,
+        cases: || cases_with(seedless_window!("")),
         ..FAMILY.memory
     },
 
@@ -277,10 +264,6 @@ pub const WINDOW: Family = Family {
 const NUMBERS_OF_SAMPLES: [u64; 20] = [
     1, 2, 3, 4, 5, 100, 127, 128, 129, 500, 608, 609, 610, 611, 650, 700, 1217, 1218, 1219, 5000,
 ];
-
-fn window_memory_cases() -> Vec<MemoryCase> {
-    cases_with(seedless_window!(""))
-}
 
 fn memory_cases() -> Vec<MemoryCase> {
     let mut cases = cases_with("");

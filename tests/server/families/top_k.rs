@@ -29,7 +29,7 @@ pub const FAMILY: Family = Family {
     info_prefix: "bf_topk_",
     page: "docs/families/top-k.md",
 
-    read_commands: &["query", "count", "list", "info", "scandump"],
+    read_commands: "query count list info scandump",
     write_commands: &[
         write("reserve", INSERT, "hsetnx", "5"),
         write("loadchunk", UPDATE, "setrange", "1 x"),
@@ -182,15 +182,7 @@ pub const WINDOW: Family = Family {
 };
 
 fn window_memory_cases() -> Vec<MemoryCase> {
-    let mut cases = vec![equal(&[window!("TOPK.RESERVE KEY 10")])];
-    for k in [1, 3, 4, 6, 50, 500] {
-        let create = format!(window!("TOPK.RESERVE KEY {} 200 4 0.9"), k);
-        for items in [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 100] {
-            let add = format!("TOPK.ADD KEY 0..{items}");
-            cases.push(at_most(&[&create, &add, &add]));
-            cases.push(at_most(&[&create, &format!("each:{add}")]));
-        }
-    }
+    let mut cases = cases_with(window!(""), 500, Usage::AtMost);
     let long = format!("TOPK.INCRBY KEY {} 5 short 3", "x".repeat(3000));
     cases.push(at_most(&[
         window!("TOPK.RESERVE KEY 2 50 4 0.9"),
@@ -203,18 +195,7 @@ fn window_memory_cases() -> Vec<MemoryCase> {
 }
 
 fn memory_cases() -> Vec<MemoryCase> {
-    let mut cases = vec![equal(&["TOPK.RESERVE KEY 10"])];
-    for k in [1, 3, 4, 6, 50, 5000] {
-        let create = format!("TOPK.RESERVE KEY {k} 200 4 0.9");
-        for items in [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 100] {
-            // The second time, the items are present and need no memory. A full list keeps a buffer for the next
-            // item.
-            let usage = [Usage::AtMost, Usage::Equal][usize::from(items < k)];
-            let add = format!("TOPK.ADD KEY 0..{items}");
-            cases.push(memory_case(usage, &[&create, &add, &add]));
-            cases.push(memory_case(usage, &[&create, &format!("each:{add}")]));
-        }
-    }
+    let mut cases = cases_with("", 5000, Usage::Equal);
     let long = format!("TOPK.INCRBY KEY {} 5 short 3", "x".repeat(3000));
     cases.push(at_most(&[
         "TOPK.RESERVE KEY 3 50 4 0.9",
@@ -228,5 +209,22 @@ fn memory_cases() -> Vec<MemoryCase> {
         "TOPK.LIST KEY WITHCOUNT",
         "TOPK.QUERY KEY short",
     ]));
+    cases
+}
+
+/// The keys of both types, with this window and up to this k. A list that is not full has this usage.
+fn cases_with(window: &str, largest: u64, not_full: Usage) -> Vec<MemoryCase> {
+    let mut cases = vec![equal(&[&format!("TOPK.RESERVE KEY 10{window}")])];
+    for k in [1, 3, 4, 6, 50, largest] {
+        let create = format!("TOPK.RESERVE KEY {k} 200 4 0.9{window}");
+        for items in [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 100] {
+            // The second time, the items are present and need no memory. A full list keeps a buffer for the next
+            // item.
+            let usage = if items < k { not_full } else { Usage::AtMost };
+            let add = format!("TOPK.ADD KEY 0..{items}");
+            cases.push(memory_case(usage, &[&create, &add, &add]));
+            cases.push(memory_case(usage, &[&create, &format!("each:{add}")]));
+        }
+    }
     cases
 }

@@ -11,9 +11,7 @@ use std::sync::LazyLock;
 /// An intended difference. In patterns `*` stands for any text.
 #[derive(Debug, Default)]
 pub struct Difference {
-    /// The reason.
     pub reason: &'static str,
-    /// The transcripts with the difference.
     pub transcripts: Vec<&'static str>,
     /// Servers and protocols. The difference occurs if all are those of the replay.
     occurs: &'static str,
@@ -65,7 +63,6 @@ pub static DIFFERENCES: LazyLock<Vec<Difference>> = LazyLock::new(|| {
 });
 
 impl Difference {
-    /// Parses the lines of a difference.
     fn parse(lines: &'static str) -> Self {
         let mut difference = Self::default();
         for line in lines.lines().filter(|line| !line.starts_with('#')) {
@@ -95,7 +92,6 @@ impl Difference {
         difference
     }
 
-    /// Whether the difference occurs on this server with this protocol.
     fn occurs(&self, server: Version, protocol: Protocol) -> bool {
         let mut conditions = self.occurs.split_whitespace();
         conditions.all(|condition| match condition {

@@ -63,7 +63,6 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Starts a transcript of this family.
     pub fn new(family: &str) -> Self {
         Self {
             merges_agree: family == "tdfresh",

@@ -2,10 +2,9 @@
 //! refuses them to clients, so another module sends them.
 
 use crate::families::{FAMILIES, Family};
-use crate::support::c_modules;
+use crate::support::c_modules::with_handler;
 use crate::support::resp::{Connection, Reply};
 use crate::support::sample::Sample;
-use crate::support::server::Options;
 use crate::support::state::State;
 use crate::workload::{Command, words};
 
@@ -67,15 +66,11 @@ fn commands(connection: &mut Connection, family: &Family) -> Vec<Command> {
     commands
 }
 
-fn options() -> Options {
-    Options::new().arguments(&["--loadmodule", c_modules::handler()])
-}
-
 #[test]
 fn commands_beyond_fixed_limits_are_obeyed() {
-    let mut primary = options().start();
+    let mut primary = with_handler().start();
     let log = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
-    let mut replica = options().arguments(&log).start();
+    let mut replica = with_handler().arguments(&log).start();
     replica.replicate(&primary);
     let mut connection = primary.resp2();
     let mut found = [0, 0];
@@ -118,8 +113,8 @@ fn commands_beyond_fixed_limits_are_obeyed() {
 /// obeyed command can have any others.
 #[test]
 fn obeyed_insertions_ignore_parameters_without_an_effect() {
-    let mut primary = options().start();
-    let mut replica = options().start();
+    let mut primary = with_handler().start();
+    let mut replica = with_handler().start();
     replica.replicate(&primary);
     let mut connection = primary.resp2();
     connection.ok("BF.RESERVE bf 0.01 100");

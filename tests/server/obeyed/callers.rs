@@ -4,7 +4,7 @@
 use crate::families::{FAMILIES, Family, on_key};
 use crate::support::c_modules;
 use crate::support::contexts;
-use crate::support::resp::{Connection, Reply};
+use crate::support::resp::Reply;
 use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
 
@@ -26,14 +26,7 @@ const LIBRARY: &str = "#!lua name=callers\nredis.register_function('run', functi
                        return redis.call(unpack(arguments)) end)";
 
 fn options() -> Options {
-    Options::new()
-        .debug_module()
-        .arguments(&["--loadmodule", c_modules::handler()])
-}
-
-fn send(connection: &mut Connection, arguments: &[&str]) {
-    let reply = connection.send(arguments);
-    assert!(!reply.is_error(), "{arguments:?}: {reply}");
+    c_modules::with_handler().debug_module()
 }
 
 /// Makes the replica run a command in a context. The primary does not run it.
@@ -45,7 +38,7 @@ fn run(primary: &mut Server, replica: &Server, context: &str, command: &str) {
     let mut connection = primary.resp2();
     let mut replicate = |caller: &[&str], command: &[&str]| {
         let arguments = [&["HANDLER.REPLICATE"], caller, command].concat();
-        send(&mut connection, &arguments);
+        connection.send_run(&arguments);
     };
     match context {
         "script" => replicate(&script, &words),
@@ -55,7 +48,7 @@ fn run(primary: &mut Server, replica: &Server, context: &str, command: &str) {
         "transaction" => {
             connection.run("MULTI");
             let queued = [&["HANDLER.REPLICATE"][..], &in_call].concat();
-            send(&mut connection, &queued);
+            connection.send_run(&queued);
             connection.run("SET x 1");
             connection.run("EXEC");
         }
@@ -86,7 +79,6 @@ fn digest(server: &Server, key: &str) -> Reply {
     server.call(&format!("DEBUG DIGEST-VALUE {key}"))
 }
 
-/// A family's command on a key.
 fn command(family: &Family, template: &str, key: &str, number: usize) -> String {
     let source = format!("{}:source", family.name);
     let command = template.replace("SOURCE", &source);
@@ -183,8 +175,8 @@ fn commands_in_every_context_after_every_other_are_obeyed_on_a_replica() {
                 let replicate = ["HANDLER.REPLICATE", "CONTEXTS.RUN"];
                 let context = [contexts::KEY, second, ""];
                 let arguments = [&replicate[..], &context, &words].concat();
-                send(&mut connection, &arguments);
-                let reply = contexts::wait_for_reply(&mut replica, &at);
+                connection.send_run(&arguments);
+                let reply = contexts::wait(&mut replica, &at, None);
                 let is_obeyed = !reply.starts_with('-') && reply != "refused";
                 assert!(is_obeyed, "{at}: {reply}");
                 assert_eq!(newest_pane(&replica, family.name), pane, "{at}");

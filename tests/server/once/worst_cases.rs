@@ -32,14 +32,13 @@ use bounds::{
     Work, bound_ns, compaction_bound_ns, compacts, is_large_digest, ns_per_gib,
     processes_whole_keys,
 };
-use keys::{Filled, LEVELS, Largest, Sizes, State};
+use keys::{LEVELS, Largest, Sizes, State};
 use rows::Row;
 use std::collections::BTreeSet;
 use types::Type;
 
 /// How often a command is measured before it exceeds its bound.
 const ATTEMPTS: u32 = 20;
-/// The bytes of the largest keys.
 fn max_bytes() -> f64 {
     let mib = match std::env::var("ROUGHLY_WORST_CASE_MIB") {
         Ok(text) => text.parse(),
@@ -66,7 +65,7 @@ struct Keys<'a> {
     family: &'static Family,
     of_type: &'static Type,
     sizes: &'a Sizes,
-    filled: Filled,
+    has_one_pane: bool,
     /// Runs until the keys are dropped.
     _server: Server,
     thread: MainThread,
@@ -232,10 +231,7 @@ impl Keys<'_> {
     fn describe(&self, state: &State, origin: Origin) -> String {
         let sizes = self.sizes.iter();
         let sizes = sizes.map(|(name, value)| format!("{name} {}", rows::grouped(*value)));
-        let filled = match self.filled {
-            Filled::All => "",
-            Filled::Newest => "one pane in use",
-        };
+        let filled = ["", "one pane in use"][usize::from(self.has_one_pane)];
         let origin = match origin {
             Origin::Copied => "",
             Origin::Restored => "after RESTORE",
@@ -276,7 +272,7 @@ fn measure_keys(
             family,
             of_type,
             sizes,
-            filled: largest.filled,
+            has_one_pane: largest.has_one_pane(sizes),
             _server: server,
             thread,
             connection,

@@ -54,7 +54,6 @@ fn commands() -> Vec<Words> {
     commands.map(|command| with_seed(command, SEED)).collect()
 }
 
-/// The command with `key` instead of `KEY`.
 fn for_key(command: &[Vec<u8>], key: &str) -> Words {
     let mut command = command.to_vec();
     command[1] = key.into();

@@ -3,6 +3,7 @@
 
 use super::replicated::{Parameters, Replicated, position};
 use super::{AOF, Words, logged, logged_in, replacement, words};
+use crate::families::{Family, Setting};
 use crate::golden::compare::{VALKEY_BLOOM_INFO, is_same};
 use crate::golden::recorded;
 use crate::golden_dumps::with_footer;
@@ -14,7 +15,6 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::LazyLock;
 
-/// A recorded key.
 pub struct Key {
     pub name: String,
     manifest: Value,
@@ -40,7 +40,6 @@ fn lines(name: &str) -> Vec<Value> {
     lines.map(|line| line.expect("JSON")).collect()
 }
 
-/// All recorded keys.
 pub fn keys() -> &'static [Key] {
     static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
         let manifest: Value = serde_json::from_slice(&file("manifest.json")).expect("JSON");
@@ -200,12 +199,11 @@ fn recorded_commands_create_equal_keys_and_are_logged() {
             key.assert_reads(&mut connection, protocol, None);
             connection.call("FLUSHALL SYNC");
             expected.push(words("FLUSHALL SYNC"));
-            connection.ok("CONFIG SET bf.bloom-capacity 100");
-            connection.ok("CONFIG SET bf.bloom-expansion 2");
-            connection.ok("CONFIG SET bf.bloom-fp-rate 0.01");
-            connection.ok("CONFIG SET bf.bloom-tightening-ratio 0.5");
-            connection.ok("CONFIG SET bf.bloom-memory-usage-limit 134217728");
-            connection.ok("CONFIG SET bf.bloom-use-random-seed yes");
+            let settings = Family::of("bf").settings.iter();
+            for Setting { name, default, .. } in settings.filter(|one| one.name.starts_with("bf."))
+            {
+                server.set(name, default);
+            }
         }
     }
     let log = logged(&server);

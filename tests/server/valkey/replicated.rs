@@ -14,7 +14,6 @@ use roughly_dump::{Value as Stored, Values};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
-/// The parameters of a key.
 #[derive(Debug, Clone)]
 pub struct Parameters {
     /// Capacity of the first filter.
@@ -149,7 +148,6 @@ fn name(command: &[Vec<u8>]) -> String {
     String::from_utf8_lossy(&command[0]).to_uppercase()
 }
 
-/// The position of a keyword.
 pub fn position(command: &[Vec<u8>], keyword: &str) -> Option<usize> {
     let mut arguments = command.iter();
     arguments.position(|argument| argument.eq_ignore_ascii_case(keyword.as_bytes()))
@@ -163,7 +161,6 @@ pub struct Replicated {
 }
 
 impl Replicated {
-    /// Number of keys that exist.
     pub fn keys(&self) -> usize {
         self.keys.len()
     }

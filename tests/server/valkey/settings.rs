@@ -54,13 +54,11 @@ fn new_keys_have_the_configured_type() {
 /// Each module's settings apply to keys of its type only.
 #[test]
 fn settings_apply_to_their_own_type() {
-    let server = Options::new()
-        .module_arguments(&["bf-initial-size", "50", "bf-expansion-factor", "3"])
-        .module_arguments(&["bf-error-rate", "0.125", "bloom-capacity", "60"])
-        .module_arguments(&["bloom-expansion", "4", "bloom-fp-rate", "0.375"])
-        .module_arguments(&["bloom-tightening-ratio", "0.75"])
-        .start();
-    let mut connection = server.resp2();
+    let settings = "bf-initial-size 50 bf-expansion-factor 3 bf-error-rate 0.125 bloom-capacity 60 \
+        bloom-expansion 4 bloom-fp-rate 0.375 bloom-tightening-ratio 0.75";
+    let settings: Vec<_> = settings.split(' ').collect();
+    let options = Options::new().module_arguments(&settings);
+    let (server, mut connection) = options.start().connected();
     server.set("bf-replies", "valkey-bloom");
     let info = |connection: &mut Connection, key: &str| -> Vec<String> {
         let fields = ["CAPACITY", "ERROR", "EXPANSION", "TIGHTENING"];
@@ -121,10 +119,9 @@ fn loading_with_settings_of_valkey_bloom_is_logged() {
 /// A load argument can have the name that CONFIG GET shows.
 #[test]
 fn load_arguments_can_have_the_prefix() {
-    let server = Options::new()
-        .module_arguments(&["bf.bloom-capacity", "55"])
-        .module_arguments(&["bf.bloom-tightening-ratio", "0.75"])
-        .start();
+    let arguments = "bf.bloom-capacity 55 bf.bloom-tightening-ratio 0.75".split(' ');
+    let arguments: Vec<_> = arguments.collect();
+    let server = Options::new().module_arguments(&arguments).start();
     for (name, value) in [("capacity", "$55"), ("tightening-ratio", "$0.75")] {
         let name = format!("bf.bloom-{name}");
         server.check(&format!("CONFIG GET {name}"), format!("*[${name} {value}]"));

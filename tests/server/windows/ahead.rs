@@ -44,7 +44,6 @@ fn an_advance_is_limited_to_a_pane_and_a_second_ahead() {
     set_ms(&server, 36_000_000);
     for (window, newest, furthest) in [
         ("WINDOW 10 PANES 10", 36_000_000, 36_001_001),
-        ("WINDOW 10000 PANES 10", 36_000, 36_002),
         ("WINDOW 590000 PANES 10", 610, 611),
         ("WINDOW 36000000 PANES 10", 10, 10),
     ] {
@@ -89,11 +88,8 @@ fn a_merge_from_a_source_in_the_future_is_refused() {
     set_ms(&server, 10_000_000);
     assert!(connection.restore("c", &payload).is_ok());
     let before = dump(&mut connection, "a");
-    for command in [
-        "CMS.MERGE a 1 b",
-        "CMS.MERGE a 2 a c WEIGHTS 1 2",
-        "CMS.MERGE a 3 a a c",
-    ] {
+    let merges = "CMS.MERGE a 1 b;CMS.MERGE a 2 a c WEIGHTS 1 2;CMS.MERGE a 3 a a c";
+    for command in merges.split(';') {
         connection.check(command, IN_THE_FUTURE);
         assert_eq!(dump(&mut connection, "a"), before, "{command}");
     }

@@ -3,7 +3,6 @@
 use super::filter::Filter;
 use super::logged_writes;
 use crate::families::numbers;
-use crate::support::resp::error;
 
 #[test]
 fn an_addition_refreshes_the_item() {
@@ -45,28 +44,6 @@ fn additions_are_replicated_if_they_change_the_filter() {
             "BF.MADD k a",
         ]
     );
-}
-
-#[test]
-fn filters_with_a_window_cannot_be_merged() {
-    let mut filter = Filter::new("BF.RESERVE k 0.01 100");
-    filter.call("BF.RESERVE plain 0.01 100");
-    let refused = error("ERR filters with a window cannot be merged");
-    for merge in [
-        "BF.MERGE k 1 plain",
-        "BF.MERGE k 1 k",
-        "BF.MERGE k 1 missing",
-        "BF.MERGE plain 1 k",
-        "BF.MERGE plain 2 plain k",
-        "BF.MERGE new 1 k",
-        "BF.MERGE new 2 plain k",
-    ] {
-        assert_eq!(filter.call(merge), refused, "{merge}");
-    }
-    for merge in ["BF.MERGE new 2 missing k", "BF.MERGE plain 2 missing k"] {
-        filter.check(merge, "-ERR not found");
-    }
-    filter.check("EXISTS new missing", ":0");
 }
 
 /// A write that removes a large sub-filter does not free it at once: each later write frees a part.

@@ -7,6 +7,12 @@ use crate::workload::Random;
 
 const MS: u64 = 60_000;
 
+const CREATIONS: &str = "BF.RESERVE set 1e-9 100;CF.RESERVE cf 5000;CMS.INITBYDIM cms 5000 3;\
+    TOPK.RESERVE topk 10 500 4 1;TDIGEST.CREATE digest";
+/// The commands that add an item N.
+const ADDITIONS: &str =
+    "BF.ADD set N;CF.ADD cf N;CMS.INCRBY cms N 1;TOPK.ADD topk N;TDIGEST.ADD digest N";
+
 /// The events of a sketch: time and item.
 #[derive(Default)]
 struct Events(Vec<(u64, u64)>);
@@ -87,13 +93,7 @@ fn reads_count_exactly_the_live_panes() {
         set_ms(&server, now);
         server.call("FLUSHALL");
         let window = format!("WINDOW {MS} PANES {panes}");
-        for command in [
-            "BF.RESERVE set 1e-9 100",
-            "CF.RESERVE cf 5000",
-            "CMS.INITBYDIM cms 5000 3",
-            "TOPK.RESERVE topk 10 500 4 1",
-            "TDIGEST.CREATE digest",
-        ] {
+        for command in CREATIONS.split(';') {
             connection.ok(&with_window(command, &window));
         }
         let (mut events, mut newest) = (Events::default(), now / pane);
@@ -115,13 +115,7 @@ fn reads_count_exactly_the_live_panes() {
                 let item = random.below(10);
                 newest = newest.max(now / pane);
                 events.0.push((newest, item));
-                for command in [
-                    "BF.ADD set N",
-                    "CF.ADD cf N",
-                    "CMS.INCRBY cms N 1",
-                    "TOPK.ADD topk N",
-                    "TDIGEST.ADD digest N",
-                ] {
+                for command in ADDITIONS.split(';') {
                     let reply = connection.call(&command.replace(" N", &format!(" {item}")));
                     assert!(!reply.is_error(), "{when}: {reply}");
                 }

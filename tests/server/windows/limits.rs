@@ -59,13 +59,8 @@ impl Case {
         Family::of_type(self.type_name.as_bytes())
     }
 
-    /// Adds to the newest pane. Returns the error of the last item if it was refused.
-    fn add(&self, connection: &mut Connection) -> Option<String> {
-        self.add_counted(connection).0
-    }
-
-    /// As [`Case::add`]; also returns the number of items that were refused.
-    fn add_counted(&self, connection: &mut Connection) -> (Option<String>, i64) {
+    /// Adds to the newest pane. Returns the error of the last item if it was refused, and the number of items that were refused.
+    fn add(&self, connection: &mut Connection) -> (Option<String>, i64) {
         let reply = connection.call(&self.add);
         let (last, refused) = match reply.items() {
             Some(items) if self.by_item => {
@@ -94,12 +89,12 @@ fn check(
     connection.call("FLUSHALL SYNC");
     set_ms(server, 1_000_000);
     connection.ok(&format!("{} WINDOW 4000 PANES 4", case.create));
-    assert_eq!(case.add(&mut connection), None, "{name}");
+    assert_eq!(case.add(&mut connection).0, None, "{name}");
     let refusals = case.family().info(server, "refusals");
     limit(server, true);
     set_ms(server, 1_003_000);
     let bytes = case.family().info(server, "bytes");
-    let (error, refused) = case.add_counted(&mut connection);
+    let (error, refused) = case.add(&mut connection);
     assert_eq!(error, Some(expected(case)), "{name}");
     let counted = case.family().info(server, "refusals") - refusals;
     assert_eq!(counted, refused, "{name}");
@@ -112,7 +107,7 @@ fn check(
     let found = totals(&mut connection, "k");
     assert_eq!(found, [0, items, 0, 0, added], "{name}");
     limit(server, false);
-    assert_eq!(case.add(&mut connection), None, "{name}");
+    assert_eq!(case.add(&mut connection).0, None, "{name}");
     let found = totals(&mut connection, "k");
     assert_eq!(found, [0, items, 0, 0, added + items], "{name}");
 }
@@ -146,17 +141,17 @@ fn expired_panes_do_not_count_for_the_limit_of_the_key() {
         connection.ok(&format!("{} WINDOW 4000 PANES 4", case.create));
         for pane in 0..5 {
             set_ms(&server, 1_000_000 + pane * 1000);
-            assert_eq!(case.add(&mut connection), None, "{name}");
+            assert_eq!(case.add(&mut connection).0, None, "{name}");
         }
         set_limit(case.family().info(&server, "bytes") + 10_000);
         for round in 1..4 {
             set_ms(&server, 2_000_000 * round);
-            assert_eq!(case.add(&mut connection), None, "{name}, round {round}");
+            assert_eq!(case.add(&mut connection).0, None, "{name}, round {round}");
         }
         // A live pane counts.
         set_limit(case.family().info(&server, "bytes") / 2);
         set_ms(&server, 6_001_000);
-        assert!(case.add(&mut connection).is_some(), "{name}");
+        assert!(case.add(&mut connection).0.is_some(), "{name}");
     }
 }
 

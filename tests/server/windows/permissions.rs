@@ -1,11 +1,11 @@
 //! SKETCH.WITHIN and SKETCH.AGE need the permission for the command whose data they show.
 
 use super::with_window;
-use crate::support::c_modules;
+use crate::support::c_modules::with_handler;
 use crate::support::contexts;
 use crate::support::resp::{Connection, Reply, error};
 use crate::support::sample::Sample;
-use crate::support::server::{Options, Server};
+use crate::support::server::Server;
 
 fn denied(command: &str) -> String {
     format!("-NOPERM User reader has no permissions to run the '{command}' command")
@@ -19,13 +19,9 @@ fn user(server: &Server, rules: &str) -> Connection {
 }
 
 fn create(server: &Server) {
-    for create in [
-        "CMS.INITBYDIM k 1000 5",
-        "CMS.INITBYDIM other 1000 5",
-        "BF.RESERVE bf 0.01 10",
-        "CF.RESERVE cf 10",
-        "BF.RESERVE {k}bf 0.01 10",
-    ] {
+    let creations = "CMS.INITBYDIM k 1000 5;CMS.INITBYDIM other 1000 5;\
+        BF.RESERVE bf 0.01 10;CF.RESERVE cf 10;BF.RESERVE {k}bf 0.01 10";
+    for create in creations.split(';') {
         server.ok(&with_window(create, WINDOW));
     }
 }
@@ -100,23 +96,6 @@ fn the_permission_is_that_for_the_key() {
     reader.check(QUERY, "-NOPERM...");
 }
 
-fn with_handler() -> Server {
-    Options::new()
-        .arguments(&["--loadmodule", c_modules::handler()])
-        .start()
-}
-
-/// Another module runs the command without a user.
-#[test]
-fn commands_without_a_user_are_not_checked() {
-    let server = with_handler();
-    create(&server);
-    server.call("CMS.INCRBY k a 3");
-    server.call(&format!("HANDLER.ON set {QUERY}"));
-    server.call("SET x 1");
-    assert_eq!(server.call("HANDLER.OFF").strings()[0], "*1\r\n:3\r\n");
-}
-
 /// A function that runs the command in its arguments, also on a read-only replica.
 const LIBRARY: &str = "#!lua name=callers\nredis.register_function{function_name='run', flags={'no-writes'}, \
                        callback=function(keys, arguments) return redis.call(unpack(arguments)) end}";
@@ -125,7 +104,7 @@ const LIBRARY: &str = "#!lua name=callers\nredis.register_function{function_name
 /// of the command shows whether it has a user.
 #[test]
 fn other_modules_run_the_commands_in_scripts_and_transactions() {
-    let (mut primary, mut replica) = (with_handler(), with_handler());
+    let (mut primary, mut replica) = (with_handler().start(), with_handler().start());
     create(&primary);
     primary.call("BF.ADD bf a");
     primary.call("CMS.INCRBY k a 3");
@@ -260,7 +239,7 @@ fn commands_can_run_while_the_user_is_looked_up() {
             run.extend(command.split(' '));
             server.resp2().send_ok(&run);
             let read_reply = server.resp2().call(read).to_string();
-            let got = contexts::wait_for_reply(&mut server, command);
+            let got = contexts::wait(&mut server, command, None);
             assert_eq!(got.split("\\r").next(), Some(reply), "{read}, {command}");
             let is_missing = read_reply == missing;
             assert_eq!(is_missing, deletes, "{read}, {command}: {read_reply}");

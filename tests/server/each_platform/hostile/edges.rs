@@ -153,8 +153,7 @@ fn used_memory_counts_against_maxmemory() {
     connection.ok("FLUSHALL SYNC");
     let mut header = [0u64, 1 << 20, 0, 4].map(u64::to_le_bytes).concat();
     header.extend([2, 0, 20, 0, 2, 0]);
-    let loaded = connection.send(&[b"CF.LOADCHUNK", &b"loaded"[..], b"1", &header]);
-    assert!(loaded.is_ok(), "{loaded}");
+    connection.send_ok(&[b"CF.LOADCHUNK", &b"loaded"[..], b"1", &header]);
     connection.send(&[&["CF.INSERT", "loaded", "ITEMS"][..], &["same"; 40]].concat());
     assert!(server.info_number("used_memory") < 40 << 20);
     assert!(matches!(connection.call("DUMP loaded"), Reply::Bulk(_)));

@@ -18,7 +18,6 @@ pub struct Client {
     slots: HashMap<u16, u16>,
     /// Port of the node to ask if the owner is unknown.
     next: usize,
-    /// Number of redirections.
     pub redirections: u64,
 }
 

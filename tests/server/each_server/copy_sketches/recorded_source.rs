@@ -87,7 +87,6 @@ impl RecordedSource {
         Self { port }
     }
 
-    /// URL of the server.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
@@ -126,7 +125,6 @@ fn reply(has_command: fn(&[u8]) -> bool, keys: &[Stored], arguments: &[&[u8]]) -
     }
 }
 
-/// A recorded reply, encoded.
 fn encoded(reply: &Value) -> Vec<u8> {
     let value = &reply[1];
     match reply[0].as_str() {

@@ -69,7 +69,8 @@ impl Environment {
         let text = block.lines.join("\n");
         match block.language.as_str() {
             "redis" => self.type_in(block, &["--no-raw"]),
-            "redis redis-8" if !self.is_redis_8() => Ok(()),
+            // Settings have no prefix there.
+            "redis redis-8" if !self.server().version().is_redis_at_least(8, 0) => Ok(()),
             "redis redis-8" => self.type_in(block, &["--no-raw"]),
             "redis resp3" => self.type_in(block, &["--no-raw", "-3"]),
             "sh" => {
@@ -127,11 +128,6 @@ impl Environment {
         let came = pipe(client, &typed)?;
         let lines: Vec<_> = came.lines().filter(|line| !is_duration(line)).collect();
         compare(&shown.join("\n"), lines.join("\n").trim_end())
-    }
-
-    /// Whether the page's server is Redis 8 or above, where settings have no prefix.
-    fn is_redis_8(&mut self) -> bool {
-        self.server().version().is_redis_at_least(8, 0)
     }
 
     /// The real port of the server that has this port on the page.

@@ -4,7 +4,6 @@ use crate::support::server::{Options, Server, debug_module_path, server_program}
 use crate::support::tested;
 use std::path::Path;
 
-/// The version of the module.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Clients test for this version of RedisBloom in MODULE LIST.
@@ -16,19 +15,7 @@ fn the_module_reports_its_version_and_that_of_the_command_set() {
     let reported = server.info("bf_roughly_version");
     assert_eq!(reported.as_deref(), Some(VERSION));
     assert!(server.log().contains(&format!("Roughly {VERSION} (")));
-    let modules = server.call("MODULE LIST");
-    let mut modules = modules.items().expect("modules").iter();
-    let module = modules.find(|module| module.field("name").expect("a name").string() == "bf");
-    assert_eq!(
-        module.expect("the module").number("ver"),
-        COMMAND_SET_VERSION
-    );
-}
-
-/// Whether the log line about a server that is newer than the tested ones is in the log.
-fn reports_newer(server: &Server) -> bool {
-    let log = server.log();
-    log.contains("is newer than every version that this module was tested on")
+    assert_eq!(server.module_version(), COMMAND_SET_VERSION);
 }
 
 /// docs/versioning.md lists every server of the test matrix (target/servers/NAME/server). Other servers are newer or not, and the log
@@ -48,7 +35,8 @@ fn the_servers_of_the_matrix_are_listed_as_tested() {
             number.1
         );
     }
-    let found = reports_newer(&server);
+    let line = "is newer than every version that this module was tested on";
+    let found = server.log().contains(line);
     assert_eq!(found, listed.iter().all(|old| *old < number));
 }
 

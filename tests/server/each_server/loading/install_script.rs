@@ -8,15 +8,9 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// The files of the programs that the script installs beside the module.
-const PROGRAM_FILES: [&str; 7] = [
-    "scripts/copy-sketches",
-    "packaging/monitoring/bf-exporter",
-    "packaging/monitoring/bf-exporter.default",
-    "packaging/monitoring/bf-exporter.service",
-    "packaging/monitoring/alerts.yml",
-    "packaging/monitoring/bf-stats.lua",
-    "packaging/monitoring/dashboard.json",
-];
+const PROGRAM_FILES: &str = "scripts/copy-sketches packaging/monitoring/bf-exporter \
+    packaging/monitoring/bf-exporter.default packaging/monitoring/bf-exporter.service \
+    packaging/monitoring/alerts.yml packaging/monitoring/bf-stats.lua packaging/monitoring/dashboard.json";
 
 /// An installation in a directory of its own, and a configuration file.
 struct Installation {
@@ -73,7 +67,7 @@ impl Installation {
         fs::copy("packaging/install.sh", unpacked.join("install.sh")).expect("a copy");
         fs::copy("README.md", unpacked.join("README.md")).expect("a copy");
         fs::copy(module_path(), unpacked.join("libroughly.so")).expect("a copy");
-        for name in PROGRAM_FILES {
+        for name in PROGRAM_FILES.split(' ') {
             let copy = unpacked.join(name);
             fs::create_dir_all(copy.parent().expect("a directory")).expect("a directory");
             fs::copy(name, copy).expect("a copy");
@@ -102,7 +96,6 @@ impl Installation {
         Run::of(command.args(arguments))
     }
 
-    /// Runs the installed script.
     fn run_installed(&self, arguments: &[&str]) -> Run {
         self.run(&self.path("usr/share/roughly"), arguments)
     }
@@ -163,7 +156,6 @@ impl Installation {
     }
 }
 
-/// The names in a directory.
 fn names(directory: &Path) -> Vec<String> {
     let names = fs::read_dir(directory).expect("a directory");
     let names = names.map(|entry| entry.expect("a name").file_name());

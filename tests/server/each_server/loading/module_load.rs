@@ -21,8 +21,7 @@ fn start(stays_mapped: bool) -> (Server, Connection) {
 
 /// Loads a module named `module` that has `name`, of this kind (tests/server/modules/names.c).
 fn take_name(connection: &mut Connection, module: &str, kind: &str, name: &str) {
-    let reply = connection.send(&["MODULE", "LOAD", c_modules::names(), module, kind, name]);
-    assert!(reply.is_ok(), "{kind} {name}: {reply}");
+    connection.send_ok(&["MODULE", "LOAD", c_modules::names(), module, kind, name]);
 }
 
 /// Runs a MODULE LOAD or LOADEX that must fail with `reason` in the log. Then the server must save, load its file and
@@ -47,6 +46,7 @@ fn a_failed_load_changes_nothing() {
         let module = module_file();
         let mut arguments = vec![
             (vec!["bf-error-rate"], "must be pairs"),
+            (vec!["bf-error-rate", "x"], "bf-error-rate"),
             (vec!["unknown", "1"], "unknown module argument unknown"),
             (
                 vec!["cf-bucket-size", "100", "cf-initial-size", "100"],

@@ -161,12 +161,8 @@ pub fn a_load_of_all_families_beside_another_module_logs_what_to_do(peer: &Peer)
     let mut left: Vec<_> = FAMILIES_BESIDE.split(',').collect();
     left.retain(|prefix| !has_family(prefix));
     let suggestion = "or load only the families that no other module has: families ";
-    let found = log
-        .split(suggestion)
-        .nth(1)
-        .unwrap_or_default()
-        .lines()
-        .next();
+    let rest = log.split(suggestion).nth(1).unwrap_or_default();
+    let found = rest.lines().next();
     assert_eq!(found.unwrap_or_default(), left.join(","), "{log}");
     let options = Options::new()
         .module_arguments(&["families", "cf,cms,topk,t-digest"])

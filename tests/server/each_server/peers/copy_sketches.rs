@@ -12,20 +12,16 @@ fn size(connection: &mut Connection) -> u64 {
     u64::try_from(count).expect("a count")
 }
 
-/// Removes the times to live: the tool copies the remaining time, so that the expiration times differ by some milliseconds.
-fn persist(connection: &mut Connection) {
-    for key in connection.keys() {
-        connection.send(&[b"PERSIST", &key[..]]);
-    }
-}
-
 pub fn copy_sketches_copies_in_both_directions(peer: &Peer) {
     for (source, destination, when) in peer.both_ways() {
         for mode in ["64", "0"] {
             let (source, destination) = (source.clone().start(), destination.clone().start());
             let mut from = source.resp2();
             fill(peer, &mut from, &mut peer.workload(130));
-            persist(&mut from);
+            // The tool copies the remaining time to live, so that the expiration times would differ by some milliseconds.
+            for key in from.keys() {
+                from.send(&[b"PERSIST", &key[..]]);
+            }
             let count = size(&mut from);
             let arguments = ["--chunks", mode, &url(&source), &url(&destination)];
             copy(&arguments).assert_all("copied", count);
@@ -116,10 +112,8 @@ fn cdf(connection: &mut Connection, key: &str) -> Vec<f64> {
 }
 
 fn largest_difference(one: &[f64], other: &[f64]) -> f64 {
-    let differences = one
-        .iter()
-        .zip(other)
-        .map(|(one, other)| (one - other).abs());
+    let pairs = one.iter().zip(other);
+    let differences = pairs.map(|(one, other)| (one - other).abs());
     differences.fold(0.0, f64::max)
 }
 

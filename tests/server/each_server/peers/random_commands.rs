@@ -75,7 +75,7 @@ impl Run {
     fn start(peer: &Peer, protocol: Protocol) -> Self {
         let servers = [peer.options().start(), peer.roughly().start()];
         let connections = [0, 1].map(|i: usize| servers[i].connect(protocol));
-        let version = version(&servers[0]);
+        let version = servers[0].module_version();
         assert_eq!(peer.has_wrapped_sizes, version >= VERSION_2_8);
         Self {
             servers,
@@ -319,14 +319,6 @@ fn new_name(connection: &mut Connection, key: &[u8], number: usize) -> Option<St
     let type_name = connection.send(&[b"TYPE", key]).string();
     let family = one_per_family().find(|family| family.type_name == type_name)?;
     Some(format!("{}:{number}:renamed", family.name))
-}
-
-/// The version of the module in MODULE LIST.
-fn version(server: &Server) -> i64 {
-    let modules = server.call("MODULE LIST");
-    let mut modules = modules.items().expect("modules").iter();
-    let module = modules.find(|module| module.field("name").expect("a name").string() == "bf");
-    module.expect("RedisBloom").number("ver")
 }
 
 fn short(text: &str) -> String {

@@ -26,7 +26,6 @@ struct Writer {
     numbers: NumberSet,
     /// The items in the key before the first write.
     initial: u64,
-    /// The acknowledged writes.
     acknowledged: AtomicU64,
 }
 

@@ -64,7 +64,6 @@ fn random(seed: u64) -> impl Iterator<Item = u64> {
     std::iter::repeat_with(move || random.next())
 }
 
-/// The quantiles that are read.
 const QUANTILES: &str = "0 0.001 0.01 0.1 0.25 0.5 0.75 0.9 0.99 0.999 1";
 
 /// Adds the samples to a new digest.
@@ -82,7 +81,6 @@ fn answers(connection: &mut Connection, samples: &[String]) -> (Vec<f64>, Vec<f6
     reads(connection, samples)
 }
 
-/// The numbers of a reply.
 fn numbers(connection: &mut Connection, command: &str) -> Vec<f64> {
     let numbers = connection.call(command).strings().into_iter();
     numbers

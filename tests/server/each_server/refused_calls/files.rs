@@ -11,11 +11,8 @@ use std::fs;
 const PARTS: u64 = 8;
 
 fn start(arguments: &[&str]) -> (Server, Connection) {
-    let server = Options::new()
-        .arguments(arguments)
-        .tolerates_file_limit()
-        .start();
-    let mut connection = server.resp2();
+    let options = Options::new().arguments(arguments);
+    let (server, mut connection) = options.tolerates_file_limit().start().connected();
     build_all(&mut connection);
     (server, connection)
 }

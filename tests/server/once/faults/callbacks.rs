@@ -95,12 +95,9 @@ const MAX_REWRITE_REQUESTS: u64 = 30;
 /// server keeps the old one.
 #[test]
 fn an_aof_is_rewritten_completely_or_not_at_all() {
-    let mut server = Options::new()
-        .debug_module()
-        .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
-        .arguments(&["--appendfsync", "no"])
-        .start();
-    let mut connection = server.resp2();
+    let options = Options::new().debug_module();
+    let options = options.arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"]);
+    let (mut server, mut connection) = options.start().connected();
     for family in FAMILIES {
         family.build(&mut connection, family.name);
     }

@@ -87,7 +87,6 @@ fn with_key(text: &str, key: &str) -> String {
     arguments.join(" ")
 }
 
-/// The command for a key and a source.
 pub fn on(command: &Command, key: &str, source: &str) -> Command {
     let argument = |argument: &Vec<u8>| match &argument[..] {
         b"KEY" => key.as_bytes().to_vec(),

@@ -41,14 +41,6 @@ fn matches(documented: &str, error: &str) -> bool {
 fn errors(name: &str) -> Vec<String> {
     let pages = command_pages::all();
     let page = command_pages::find(&pages, &name.to_uppercase());
-    let rows = [page.errors(), &page.shared_errors()].map(rows);
-    rows.concat()
-}
-
-/// The texts in the first column of the tables.
-fn rows(section: &str) -> Vec<String> {
-    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
-    let columns = rows.filter_map(|row| row.split(" | ").next());
-    let texts = columns.flat_map(|column| column.split('`').step_by(2));
-    texts.map(str::to_owned).collect()
+    let errors = [page.errors(), &page.shared_errors()].map(command_pages::listed_errors);
+    errors.concat()
 }

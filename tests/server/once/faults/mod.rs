@@ -23,8 +23,6 @@ mod payloads;
 mod states;
 mod sweep;
 
-use crate::families::Family;
-
 macro_rules! sweeps {
     ($($test:ident: $name:literal,)*) => {
         $(
@@ -61,10 +59,4 @@ sweeps! {
 fn bloom_like_valkey_bloom() {
     let settings = ["bf-replies", "bf-new-keys"].map(|name| (name, "valkey-bloom"));
     sweep::run("bf", &settings);
-}
-
-/// The entry with this name, which may be that of a type with a window.
-fn family(name: &str) -> &'static Family {
-    let mut families = crate::families::FAMILIES.iter();
-    families.find(|family| family.name == name).expect("a type")
 }

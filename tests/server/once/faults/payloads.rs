@@ -1,9 +1,9 @@
 //! Payloads that end early, with a valid footer.
 
 use crate::families::FAMILIES;
+use crate::golden_dumps::with_footer;
 use crate::support::resp::request;
 use crate::support::server::Server;
-use crc::{CRC_64_REDIS, Crc};
 
 const FOOTER_BYTES: usize = 10;
 /// Payloads that are sent at once.
@@ -13,7 +13,6 @@ const BATCH: usize = 64;
 /// values, which may be valid.
 #[test]
 fn a_payload_that_ends_early_is_refused() {
-    let crc = Crc::<u64>::new(&CRC_64_REDIS);
     let (server, mut connection) = Server::start().connected();
     for family in FAMILIES {
         connection.call("FLUSHALL SYNC");
@@ -22,8 +21,7 @@ fn a_payload_that_ends_early_is_refused() {
         connection.call("DEL key");
         let (body, footer) = dump.split_at(dump.len() - FOOTER_BYTES);
         let restore = |len: usize| {
-            let mut payload = [&body[..len], &footer[..2]].concat();
-            payload.extend(crc.checksum(&payload).to_le_bytes());
+            let payload = with_footer([&body[..len], footer].concat());
             request(&[&b"RESTORE"[..], b"key", b"0", &payload])
         };
         let lengths: Vec<_> = (0..body.len()).collect();

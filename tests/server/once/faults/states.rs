@@ -4,7 +4,6 @@ use crate::families::{Family, on_key, range, run_on};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 
-/// A state of a key.
 #[derive(Debug, Clone)]
 pub struct State {
     pub name: String,
@@ -12,7 +11,6 @@ pub struct State {
     pub payload: Option<Vec<u8>>,
     /// The server's clock in milliseconds since the Unix epoch.
     pub clock_ms: u64,
-    /// `sketch-max-key-bytes`.
     pub max_key_bytes: i64,
     /// Commands that read the restored key before the fault.
     pub reads: &'static [&'static str],
@@ -37,7 +35,6 @@ const DELETED_WINDOW: &str = "CF.RESERVE KEY 16 EXPANSION 1 WINDOW 315360000000 
 /// The items that are added to find the last state before a key grows.
 const MAX_ITEMS: u32 = 400;
 
-/// All states of a type.
 pub fn states(server: &Server, connection: &mut Connection, family: &'static Family) -> Vec<State> {
     server.set_clock(&CREATED_MS.to_string());
     let mut payload = |name: &str, commands: &[&str]| {

@@ -33,7 +33,7 @@ const NEVER_SUCCESSFUL: [(&str, &str); 6] = [
 
 /// Runs the sweep of a type with these settings. Panics with all findings.
 pub fn run(name: &str, settings: &[(&str, &str)]) {
-    let family = super::family(name);
+    let family = Family::of(name);
     let mut sweep = Sweep::start(family);
     sweep.run_all(settings);
     sweep.finish(settings.is_empty());

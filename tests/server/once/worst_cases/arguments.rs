@@ -9,7 +9,6 @@ use crate::workload::{Command, words};
 
 /// Short items of a command.
 pub const SHORT_ITEMS: u64 = 100;
-/// Bytes of the long item.
 const LONG_BYTES: usize = 1 << 20;
 
 /// Last arguments that are read from the largest key.
@@ -20,14 +19,11 @@ pub fn long_item() -> Vec<u8> {
     vec![b'x'; LONG_BYTES]
 }
 
-/// A command with its arguments.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// The arguments.
     pub command: Command,
     /// The text on the page: the template without the key, or a description of its last argument.
     pub text: String,
-    /// The number of items.
     pub items: u64,
     /// How many of its arguments are keys of this size.
     pub keys: u64,
@@ -60,7 +56,6 @@ impl Call {
         }
     }
 
-    /// The position of the first key.
     pub fn key_index(&self) -> usize {
         self.first() + 1
     }

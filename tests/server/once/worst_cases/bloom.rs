@@ -1,6 +1,6 @@
 //! Bloom filters: RedisBloom's type, the type with a window, and valkey-bloom's type.
 
-use super::keys::{Axis, Filled, Largest, MAX, PANES, Sizes, additions, axis, with_sizes};
+use super::keys::{Axis, Largest, MAX, PANES, Sizes, additions, axis, with_sizes};
 use super::types::Type;
 use crate::workload::{Command, words};
 use roughly_sketch::bloom::{Chain, Parameters};
@@ -46,7 +46,6 @@ pub const CLASSIC: Type = Type {
     counted: || additions("BF.MADD KEY", 0, COUNTED, |_| None),
     keys: &[
         Largest {
-            filled: Filled::All,
             axes: &[RATE, axis("capacity", 1, &[MAX])],
             bytes: |sizes| sizes["capacity"] as f64 * sizes[RATE.name] as f64 * 0.6,
             create: |sizes| with_sizes("BF.RESERVE KEY 1e-<digits> <capacity>", sizes),
@@ -57,7 +56,6 @@ pub const CLASSIC: Type = Type {
         },
         // As many sub-filters as growth allows.
         Largest {
-            filled: Filled::All,
             axes: &[axis("items", 1, &[FEW, 3000])],
             bytes: |_| 0.0,
             create: |_| words("BF.RESERVE KEY 0.01 1 EXPANSION 1"),
@@ -66,7 +64,6 @@ pub const CLASSIC: Type = Type {
         // As many sub-filters as a header may have, each with the largest number of hash functions. A look-up tests all
         // of them: all bits are set except the last.
         Largest {
-            filled: Filled::All,
             axes: &[axis("sub-filters", 1, &[FEW, MAX])],
             bytes: |sizes| sizes["sub-filters"] as f64 * 100.0,
             create: |sizes| {
@@ -115,7 +112,6 @@ pub const WINDOW: Type = Type {
     ],
     keys: &[
         Largest {
-            filled: Filled::All,
             axes: &[RATE, PANES, axis("capacity", 1, &[MAX])],
             bytes: |sizes| sizes["capacity"] as f64 * (3.4 * sizes[RATE.name] as f64 + 12.0) / 6.0,
             create: |sizes| with_sizes("BF.RESERVE KEY 1e-<digits> <capacity><window>", sizes),
@@ -125,7 +121,6 @@ pub const WINDOW: Type = Type {
             },
         },
         Largest {
-            filled: Filled::All,
             axes: &[PANES, axis("items", 1, &[FEW, 20_000])],
             bytes: |_| 0.0,
             create: |sizes| with_sizes("BF.RESERVE KEY 0.001 1 EXPANSION 1<window>", sizes),
@@ -170,7 +165,6 @@ pub const VALKEY: Type = Type {
     create_counted: "BF.INSERT KEY SEED 0123456789abcdefghijklmnopqrstuv CAPACITY 100000",
     keys: &[
         Largest {
-            filled: Filled::All,
             axes: &[RATE, axis("capacity", 1, &[MAX])],
             bytes: CLASSIC.keys[0].bytes,
             create: |sizes| {
@@ -182,7 +176,6 @@ pub const VALKEY: Type = Type {
         },
         // As many sub-filters as growth allows.
         Largest {
-            filled: Filled::All,
             axes: &[axis("items", 1, &[FEW, 20_000])],
             bytes: |_| 0.0,
             create: |_| {
@@ -195,7 +188,6 @@ pub const VALKEY: Type = Type {
         // As many sub-filters of one seed as a payload may have. A look-up tests all of them: in each, all bits are set except
         // one.
         Largest {
-            filled: Filled::All,
             axes: &[
                 axis("sub-filters", 1, &[FEW, 100_000]),
                 axis("hash functions", 1, &[MAX]),
@@ -206,7 +198,6 @@ pub const VALKEY: Type = Type {
         },
         // The same with another seed in each sub-filter.
         Largest {
-            filled: Filled::All,
             axes: &[axis("sub-filters", 1, &[20_000]), axis("seeds", 1, &[MAX])],
             bytes: |sizes| (sizes["sub-filters"] + sizes["seeds"]) as f64 * 209.0,
             create: |sizes| load(sizes, true),

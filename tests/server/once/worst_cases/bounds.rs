@@ -30,7 +30,6 @@ const GIB: f64 = (1u64 << 30) as f64;
 /// What decides the bound of a command.
 #[derive(Debug, Clone, Copy)]
 pub struct Work {
-    /// The items of the command.
     pub items: u64,
     /// The rows of the key. 0 for types without rows.
     pub rows: u64,
@@ -91,7 +90,6 @@ pub fn compaction_bound_ns(bytes: u64, sub_filters: u64) -> f64 {
     }
 }
 
-/// Whether the command processes whole keys.
 pub fn processes_whole_keys(command: &str, is_first_write_after_idle_window: bool) -> bool {
     let command = command.to_lowercase();
     let (family, name) = command.split_once('.').unwrap_or(("", &command));
@@ -103,7 +101,6 @@ pub fn processes_whole_keys(command: &str, is_first_write_after_idle_window: boo
         || family == "tdigest" && !["create", "add", "reset", "min", "max", "info"].contains(&name)
 }
 
-/// The bound in nanoseconds.
 pub fn bound_ns(work: &Work) -> f64 {
     if let Some(bytes) = work.whole_keys {
         return ONE_ITEM_NS.max(bytes as f64 / GIB * work.ns_per_gib);

@@ -2,7 +2,7 @@
 
 use super::bounds::MAX_UNLIMITED_ROWS;
 use super::keys::{
-    Axis, Filled, LEVELS, Largest, MAX, MAX_ROWS_OF_LONG_ITEM, PANES, Sizes, additions, axis,
+    Axis, LEVELS, Largest, MAX, MAX_ROWS_OF_LONG_ITEM, PANES, Sizes, additions, axis, in_newest,
     live_panes, units, with_sizes,
 };
 use super::types::Type;
@@ -34,7 +34,6 @@ pub const CLASSIC: Type = Type {
     create_counted: "CMS.INITBYDIM KEY 100000 5",
     counted: || additions("CMS.INCRBY KEY", 0, 100_000, Some),
     keys: &[Largest {
-        filled: Filled::All,
         axes: &[DEPTH, WIDTH],
         bytes: |sizes| sizes["depth"] as f64 * sizes["width"] as f64 * 4.0,
         create: |sizes| with_sizes("CMS.INITBYDIM KEY <width> <depth>", sizes),
@@ -93,7 +92,6 @@ pub const WINDOW: Type = Type {
     name: "cms-window",
     keys: &[
         Largest {
-            filled: Filled::All,
             axes: WINDOW_AXES,
             bytes: |sizes| arrays(sizes, sizes["panes"] + 1),
             create: create_window,
@@ -103,15 +101,13 @@ pub const WINDOW: Type = Type {
             },
         },
         Largest {
-            filled: Filled::Newest,
             axes: WINDOW_AXES,
             bytes: |sizes| arrays(sizes, 1),
             create: create_window,
-            fill: CLASSIC.keys[0].fill,
+            fill: |sizes, pane| in_newest(CLASSIC.keys[0].fill, sizes, pane),
         },
         // Full panes without arrays: the next item makes an array of the newest one.
         Largest {
-            filled: Filled::All,
             axes: &[EXACT_WIDTH, PANES, DEPTH],
             bytes: |sizes| exact_bytes(sizes, sizes["panes"] + 1),
             create: create_window,
@@ -119,7 +115,6 @@ pub const WINDOW: Type = Type {
         },
         // Panes without arrays which become arrays when they are merged.
         Largest {
-            filled: Filled::All,
             axes: &[EXACT_WIDTH, PANES, LEVELS, DEPTH],
             bytes: |sizes| exact_bytes(sizes, live_panes(sizes)),
             create: create_window,
@@ -127,7 +122,6 @@ pub const WINDOW: Type = Type {
         },
         // The merge of the largest arrays, and the most panes.
         Largest {
-            filled: Filled::All,
             axes: &[WIDTH, PANES, LEVELS, DEPTH],
             bytes: |sizes| arrays(sizes, live_panes(sizes)),
             create: create_window,

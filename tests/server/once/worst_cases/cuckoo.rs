@@ -1,6 +1,6 @@
 //! Cuckoo filters.
 
-use super::keys::{Axis, Filled, Largest, MAX, PANES, Sizes, additions, axis, item, with_sizes};
+use super::keys::{Axis, Largest, MAX, PANES, Sizes, additions, axis, item, with_sizes};
 use super::types::Type;
 use crate::workload::{Command, Random, words};
 
@@ -65,7 +65,6 @@ fn load_fingerprints(sizes: &Sizes) -> Vec<Command> {
 
 /// Sub-filters of which each is larger than the previous one. The next deletion compacts the filter.
 const GROWN: Largest = Largest {
-    filled: Filled::All,
     axes: &[],
     bytes: |sizes| {
         let bytes = slots_of_each(sizes).map(|slots| slots as f64 + 60.0);
@@ -84,7 +83,6 @@ const GROWN: Largest = Largest {
     },
 };
 
-/// Equal items, in one command.
 fn equal_items(pane: u64, items: u64) -> Command {
     let mut command = words("CF.INSERT KEY ITEMS");
     command.resize(3 + usize::try_from(items).expect("a number"), item(pane, 0));
@@ -105,7 +103,6 @@ pub const CLASSIC: Type = Type {
     counted: || additions("CF.INSERT KEY ITEMS", 0, 950_000, |_| None),
     keys: &[
         Largest {
-            filled: Filled::All,
             axes: &[axis("bucket size", 1, &[1, MAX]), CAPACITY],
             bytes: |sizes| sizes["capacity"].next_power_of_two() as f64,
             create: |sizes| {
@@ -116,7 +113,6 @@ pub const CLASSIC: Type = Type {
         },
         // An insertion evicts fingerprints without success.
         Largest {
-            filled: Filled::All,
             axes: &[axis("iterations", 1, &[MAX])],
             bytes: |_| 0.0,
             create: |sizes| {
@@ -127,7 +123,6 @@ pub const CLASSIC: Type = Type {
         },
         // As many sub-filters as equal items add.
         Largest {
-            filled: Filled::All,
             axes: &[axis("items", 2, &[2 * FEW, 9000])],
             bytes: |_| 0.0,
             create: |_| words("CF.RESERVE KEY 2 BUCKETSIZE 1 EXPANSION 1"),
@@ -135,7 +130,6 @@ pub const CLASSIC: Type = Type {
         },
         // As many sub-filters as a header may have.
         Largest {
-            filled: Filled::All,
             axes: &[
                 axis("filters", 1, &[FEW, MAX]),
                 axis("bucket size", 1, &[MAX]),
@@ -166,7 +160,6 @@ pub const CLASSIC: Type = Type {
         },
         // The next deletion compacts the filter.
         Largest {
-            filled: Filled::All,
             axes: &[axis("deleted items", 1, &[50_000])],
             bytes: |_| 0.0,
             create: |_| words("CF.RESERVE KEY 65536 EXPANSION 1"),
@@ -185,7 +178,6 @@ pub const WINDOW: Type = Type {
     name: "cf-window",
     keys: &[
         Largest {
-            filled: Filled::All,
             axes: &[
                 PANES,
                 axis("bucket size", 1, &[MAX, 4]),
@@ -204,7 +196,6 @@ pub const WINDOW: Type = Type {
             },
         },
         Largest {
-            filled: Filled::All,
             axes: &[PANES, axis("items", 2, &[2 * FEW, 20_000])],
             bytes: |_| 0.0,
             create: |sizes| {

@@ -31,14 +31,12 @@ pub type Sizes = BTreeMap<&'static str, u64>;
 pub struct Axis {
     /// Its name, as the page shows it.
     pub name: &'static str,
-    /// Its smallest value.
     pub min: u64,
     /// The test uses the largest values that creation accepts up to these limits. The bounds of commands change at the limits
     /// other than [`MAX`].
     pub limits: &'static [u64],
 }
 
-/// Shorthand for an [`Axis`].
 pub const fn axis(name: &'static str, min: u64, limits: &'static [u64]) -> Axis {
     Axis { name, min, limits }
 }
@@ -46,8 +44,6 @@ pub const fn axis(name: &'static str, min: u64, limits: &'static [u64]) -> Axis 
 /// Keys of a type whose parameters are as large as creation accepts. The parameter `panes` is that of a window, and `levels` the
 /// highest level of a pane in a window whose panes grow with age.
 pub struct Largest {
-    /// Which panes have items.
-    pub filled: Filled,
     /// The parameters. One at a time is made as large as possible, then the others in this order.
     pub axes: &'static [Axis],
     /// The bytes of a key with these parameters and items.
@@ -55,11 +51,10 @@ pub struct Largest {
     /// The command that creates the key `KEY`, its first argument.
     pub create: fn(&Sizes) -> Command,
     /// The commands that fill a unit of the window, from 0 to [`units`]. A type without a window has unit 0. None if the creation
-    /// fills the key.
+    /// fills the key, or for all units but the newest: [`in_newest`].
     pub fill: fn(&Sizes, u64) -> Vec<Command>,
 }
 
-/// An item of a pane.
 pub fn item(pane: u64, number: u64) -> Vec<u8> {
     format!("{pane}:{number}").into_bytes()
 }
@@ -136,13 +131,26 @@ fn max_rows_of_long_item(max_bytes: f64) -> u64 {
     allowed.expect("a number of rows")
 }
 
-/// The command for another key.
 fn for_key(mut command: Command, key: &str) -> Command {
     command[1] = key.as_bytes().to_vec();
     command
 }
 
+/// The commands of `fill` if the unit is the newest one.
+pub fn in_newest(fill: fn(&Sizes, u64) -> Vec<Command>, sizes: &Sizes, unit: u64) -> Vec<Command> {
+    match unit == units(sizes) {
+        true => fill(sizes, unit),
+        false => Vec::new(),
+    }
+}
+
 impl Largest {
+    /// Whether only the newest pane of a window has items.
+    pub fn has_one_pane(&self, sizes: &Sizes) -> bool {
+        let [first, newest] = [0, units(sizes)].map(|unit| (self.fill)(sizes, unit).is_empty());
+        first && !newest
+    }
+
     /// The parameters of the largest keys of at most `max_bytes` bytes.
     pub fn all_sizes(&self, connection: &mut Connection, max_bytes: f64) -> Vec<Sizes> {
         let mut found = Vec::new();
@@ -215,9 +223,7 @@ impl Largest {
                 let current = newest - (last - pane);
                 append(words(&format!("SKETCH.ADVANCE KEY {current}")));
             }
-            if self.filled == Filled::All || pane == last {
-                (self.fill)(sizes, pane).into_iter().for_each(&mut append);
-            }
+            (self.fill)(sizes, pane).into_iter().for_each(&mut append);
         }
     }
 
@@ -247,7 +253,7 @@ impl Largest {
         }
         for state in &states {
             // The log has no replies, so this shows that its commands were accepted.
-            if (self.fill)(sizes, 0).is_empty() {
+            if (self.fill)(sizes, units(sizes)).is_empty() {
                 assert_eq!(connection.send(&["EXISTS", state.key]), Reply::Integer(1));
             } else {
                 connection.send(&for_key((self.create)(sizes), "empty"));
@@ -267,25 +273,14 @@ impl Largest {
     }
 }
 
-/// Which panes of a window have items.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Filled {
-    /// All of them, or the key has no window.
-    All,
-    /// Only the newest.
-    Newest,
-}
-
 /// How long ago a key was written.
 #[derive(Debug, Clone, Copy)]
 pub struct State {
-    /// The name of the key.
     pub key: &'static str,
     /// How many panes before the current one the newest pane of the key is. `None` for a key without a window.
     pub idle_panes: Option<u64>,
     /// The text on the page.
     pub text: &'static str,
-    /// Whether all panes have expired.
     pub is_expired: bool,
 }
 

@@ -10,11 +10,8 @@ pub type Rows = BTreeMap<String, Row>;
 pub struct Row {
     /// CPU time on the reference machine in nanoseconds.
     pub ns: f64,
-    /// The bound.
     pub bound: f64,
-    /// The key.
     pub key: String,
-    /// The arguments.
     pub arguments: String,
 }
 

@@ -1,7 +1,7 @@
 //! t-digests.
 
 use super::bounds::MAX_COMPRESSION;
-use super::keys::{Axis, Filled, Largest, MAX, PANES, Sizes, axis, with_sizes};
+use super::keys::{Axis, Largest, MAX, PANES, Sizes, axis, in_newest, with_sizes};
 use super::types::Type;
 use crate::workload::{Command, words};
 
@@ -48,7 +48,6 @@ pub const CLASSIC: Type = Type {
     create_counted: "TDIGEST.CREATE KEY COMPRESSION 20000",
     counted: || samples(&Sizes::from([("compression", 20_000)]), 0),
     keys: &[Largest {
-        filled: Filled::All,
         axes: &[axis("compression", 1, &[MAX_COMPRESSION, MAX])],
         bytes,
         create: |sizes| with_sizes("TDIGEST.CREATE KEY COMPRESSION <compression>", sizes),
@@ -73,18 +72,16 @@ pub const WINDOW: Type = Type {
     )],
     keys: &[
         Largest {
-            filled: Filled::All,
             axes: WINDOW_AXES,
             bytes: |sizes| bytes(sizes) * (sizes["panes"] + 1) as f64,
             create: create_window,
             fill: samples,
         },
         Largest {
-            filled: Filled::Newest,
             axes: WINDOW_AXES,
             bytes,
             create: create_window,
-            fill: samples,
+            fill: |sizes, pane| in_newest(samples, sizes, pane),
         },
     ],
     ..CLASSIC

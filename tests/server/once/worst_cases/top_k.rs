@@ -2,7 +2,7 @@
 
 use super::count_min::DEPTH;
 use super::keys::{
-    Axis, Filled, LEVELS, Largest, MAX, PANES, Sizes, additions, axis, item, live_panes, units,
+    Axis, LEVELS, Largest, MAX, PANES, Sizes, additions, axis, in_newest, item, live_panes, units,
     with_sizes,
 };
 use super::types::Type;
@@ -19,7 +19,6 @@ fn list_bytes(sizes: &Sizes) -> f64 {
     sizes["k"] as f64 * (150.0 + 8.0 * sizes["depth"] as f64)
 }
 
-/// Fills a list of k items.
 fn fill_list(pane: u64, items: u64) -> Vec<Command> {
     let count = |number| Some(1 + number * 7919 % 1000);
     additions("TOPK.INCRBY KEY", pane, items, count)
@@ -56,14 +55,12 @@ pub const CLASSIC: Type = Type {
     counted: || additions("TOPK.ADD KEY", 0, 100_000, |_| None),
     keys: &[
         Largest {
-            filled: Filled::All,
             axes: &[DEPTH, K],
             bytes: list_bytes,
             create: |sizes| with_sizes("TOPK.RESERVE KEY <k> <k> <depth> 0.9", sizes),
             fill: |sizes, pane| fill_list(pane, sizes["k"]),
         },
         Largest {
-            filled: Filled::All,
             axes: &[DECAY, DEPTH],
             bytes: |sizes| 8.0 * sizes["depth"] as f64,
             create: |sizes| shared_buckets(sizes, ""),
@@ -83,21 +80,18 @@ pub const WINDOW: Type = Type {
     keeps_results: true,
     keys: &[
         Largest {
-            filled: Filled::All,
             axes: LIST_AXES,
             bytes: |sizes| list_bytes(sizes) * (sizes["panes"] + 1) as f64,
             create: list_with_window,
             fill: CLASSIC.keys[0].fill,
         },
         Largest {
-            filled: Filled::Newest,
             axes: LIST_AXES,
             bytes: list_bytes,
             create: list_with_window,
-            fill: CLASSIC.keys[0].fill,
+            fill: |sizes, pane| in_newest(CLASSIC.keys[0].fill, sizes, pane),
         },
         Largest {
-            filled: Filled::All,
             axes: &[DECAY, DEPTH, PANES],
             bytes: |sizes| 8.0 * sizes["depth"] as f64 * (sizes["panes"] + 1) as f64,
             create: |sizes| shared_buckets(sizes, "<window>"),
@@ -106,7 +100,6 @@ pub const WINDOW: Type = Type {
         },
         // The merge of the largest lists. The work limit allows few levels of long lists.
         Largest {
-            filled: Filled::All,
             axes: &[
                 axis("k", 1, &[MAX]),
                 axis("panes", 1, &[6]),
@@ -124,7 +117,6 @@ pub const WINDOW: Type = Type {
         },
         // The longest items.
         Largest {
-            filled: Filled::All,
             axes: &[axis("panes", 1, &[15]), DEPTH],
             bytes: |sizes| (1 << 20) as f64 * (sizes["panes"] + 1) as f64,
             create: |sizes| with_sizes("TOPK.RESERVE KEY 1 1 <depth> 0.9<window>", sizes),

@@ -22,7 +22,6 @@ pub struct Type {
     /// option `WINDOW`.
     pub create_counted: &'static str,
     pub counted: fn() -> Vec<Command>,
-    /// The largest keys.
     pub keys: &'static [Largest],
 }
 

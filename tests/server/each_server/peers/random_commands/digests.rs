@@ -15,12 +15,10 @@ struct Digest {
     was_read: bool,
 }
 
-/// The digests by key.
 #[derive(Default)]
 pub struct Digests(HashMap<Vec<u8>, Digest>);
 
 impl Digests {
-    /// Whether the key is a digest.
     pub fn contains(&self, key: &[u8]) -> bool {
         self.0.contains_key(key)
     }
@@ -31,7 +29,6 @@ impl Digests {
         digest.is_some_and(|digest| digest.has_equal_samples)
     }
 
-    /// Whether the digest has one sample.
     pub fn has_one_sample(&self, key: &[u8]) -> bool {
         let digest = self.0.get(key);
         digest.is_some_and(|digest| digest.samples.len() == 1 && !digest.has_equal_samples)

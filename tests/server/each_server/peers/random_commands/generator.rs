@@ -142,7 +142,6 @@ impl Generator {
         generator
     }
 
-    /// The next command.
     pub fn next(&mut self) -> Command {
         loop {
             let command = self.queue.pop_front().unwrap_or_else(|| {
@@ -202,7 +201,6 @@ impl Generator {
         }
     }
 
-    /// A command that creates a key.
     fn create(&mut self, key: &str, family: &str) -> Command {
         let random = &mut self.random;
         words(&match family {
