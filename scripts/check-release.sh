@@ -77,16 +77,17 @@ sketch.update(["alice", 7])
 assert roughly.load(sketch.dump()).contains(["alice", 7, "bob"]) == [True, True, False]' || return
     done
     target/python/bin/maturin sdist --manifest-path python/Cargo.toml --out $wheels || return
-    for sources in "$wheels"/roughly-*.tar.gz ./python; do
+    for sources in ./python "$wheels"/roughly-*.tar.gz; do
         rm -rf $wheels/environment
+        # In one directory, to compile the dependencies once.
         python3 -m venv $wheels/environment \
-            && $wheels/environment/bin/pip install --quiet --disable-pip-version-check "$sources" \
+            && CARGO_TARGET_DIR=$PWD/target $wheels/environment/bin/pip install --quiet --disable-pip-version-check "$sources" \
             && seq 1000 | $wheels/environment/bin/roughly build bloom --capacity 1000 -o $wheels/seen.dump \
             && $wheels/environment/bin/roughly inspect $wheels/seen.dump || return
     done
 }
 worst_cases() {
-    build server && ROUGHLY_WORST_CASE_MIB=64 cargo test --quiet --test server -- once::worst_cases --test-threads 1
+    build server && ROUGHLY_WORST_CASE_MIB=32 cargo test --quiet --test server -- once::worst_cases --test-threads 1
 }
 
 # Those of a line run one after the other, because they share what they compile or need the results of each other. The first line needs

@@ -5,8 +5,8 @@
 #   scripts/test-first-page.sh                    on this machine, into a temporary directory instead of / and with the module that
 #                                                 scripts/build-module.sh built instead of a new build; without `make test`
 #   scripts/test-first-page.sh SUITE...           on new Debian systems (bookworm, trixie) with git, make, sudo and the Rust toolchain of this machine
-#                                                 only: on bookworm as root, on others as a user with sudo, in a directory with a space. Needs
-#                                                 root; uses port 6379
+#                                                 only: on bookworm as root, without `make test`, on others as a user with sudo, in a directory
+#                                                 with a space. Needs root; uses port 6379
 #
 # systemctl is replaced by a script that starts the server with the configuration file of the page.
 #
@@ -162,9 +162,12 @@ redis-server /etc/redis/redis.conf --daemonize yes --dir /tmp || exit
 until redis-cli PING > /dev/null 2>&1; do sleep 0.05; done
 LINES
     first_page
-    passed "make test on $suite"
-    in_clone "make test" > "$dir/tests" 2>&1 || fail "make test on $suite: $(tail -n 60 "$dir/tests")"
-    grep '^test result' "$dir/tests" || true
+    # .ci/run runs it as root.
+    if [ $user != root ]; then
+        passed "make test on $suite"
+        in_clone "make test" > "$dir/tests" 2>&1 || fail "make test on $suite: $(tail -n 60 "$dir/tests")"
+        grep '^test result' "$dir/tests" || true
+    fi
     umount -R "$system/proc" "$system/dev"
     rm -rf --one-file-system "$system"
     passed "the commands of README.md work on Debian $suite"

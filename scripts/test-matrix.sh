@@ -2,8 +2,8 @@
 # Runs tests on each server of the test matrix. Fetches missing servers into target/servers.
 #
 #   scripts/test-matrix.sh             after make test-all, on all servers but the installed one: the server tests whose result may depend on
-#                                      the server (tests/server/main.rs). On the oldest and the newest servers all cases run, on the
-#                                      others, of large tests, a part (tests/support/sample.rs). Records what each type supports, checks
+#                                      the server (tests/server/main.rs). Of large tests, half of the cases on each of the newest two
+#                                      servers, and a third on those between (tests/support/sample.rs). Records what each type supports, checks
 #                                      that nothing is missing (tests/documents/abilities.rs), and writes the table of tested versions in
 #                                      docs/versioning.md
 #   scripts/test-matrix.sh quick       for .ci/run, after scripts/test.sh: the tests of what has differed between servers (the list is below),
@@ -124,13 +124,19 @@ for name in $names; do
         full)
             export ROUGHLY_ABILITIES=$PWD/target/abilities/$name.txt
             rm -f "$ROUGHLY_ABILITIES"
-            unset ROUGHLY_SAMPLE
             third=()
-            if [[ " ${oldest_and_newest[*]} " != *" $name "* ]]; then
-                export ROUGHLY_SAMPLE="0 $between 3"
-                third=(--third $between)
-                between=$((between + 1))
-            fi
+            case $name in
+                "${oldest_and_newest[0]}") unset ROUGHLY_SAMPLE ;;
+                *-newest)
+                    export ROUGHLY_SAMPLE="0 $number 2"
+                    number=$((number + 1))
+                    ;;
+                *)
+                    export ROUGHLY_SAMPLE="0 $between 3"
+                    third=(--third $between)
+                    between=$((between + 1))
+                    ;;
+            esac
             run "$name" "server tests" scripts/server-tests.sh "test --quiet --test server" "${third[@]}" --skip "${skip[@]}"
             [ -s "$ROUGHLY_ABILITIES" ] || failed+=("$name: no records")
             ;;
