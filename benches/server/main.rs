@@ -16,8 +16,7 @@
 //! order. The time of a module is that of its fastest pass: other work makes a pass slower, never faster. CPU time is that of the
 //! whole process, user and system (INFO cpu), so it includes reading, parsing and replying.
 //!
-//! Items are uniform: most of the time of a command is outside of the sketch, and benches/sketches.rs measures the cost of a sketch by
-//! stream of the collection.
+//! Items are uniform: most of the time of a command is outside of the sketch.
 //!
 //! Other measurements instead of the cases:
 //!
