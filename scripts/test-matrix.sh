@@ -133,7 +133,7 @@ for name in $names; do
                     ;;
                 *)
                     export ROUGHLY_SAMPLE="0 $between 3"
-                    third=(--third $between)
+                    third=(--third "$between")
                     between=$((between + 1))
                     ;;
             esac
