@@ -6,7 +6,7 @@
 #                                                     this is the only command
 #   scripts/cross.sh TARGET cc                        prints the path of the C compiler
 #   scripts/cross.sh TARGET cargo COMMAND [ARGUMENT...]
-#                                                     runs cargo; the results are in target/portable/TARGET
+#                                                     runs cargo; the results are in target/portable/TARGET/TARGET
 #
 # Rust's standard library is that of the installed Rust, if it has the target. Otherwise, cargo compiles it from the
 # sources that scripts/fetch.sh rust provides; on stable Rust, this needs RUSTC_BOOTSTRAP.
@@ -41,8 +41,7 @@ sysroot=$(rustc --print sysroot)
 cargo=$sysroot/bin/cargo
 export RUSTC=$sysroot/bin/rustc
 flags=("--remap-path-prefix=$PWD=roughly" "--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo")
-# One directory for all targets, so that what runs during a build is compiled once.
-options=(--locked --target "$target" --target-dir "$PWD/target/portable")
+options=(--locked --target "$target" --target-dir "$directory")
 if [ ! -d "$sysroot/lib/rustlib/$target/lib" ]; then
     sysroot=$(scripts/fetch.sh rust)
     export RUSTC=$sysroot/bin/rustc RUSTC_BOOTSTRAP=1
@@ -71,7 +70,7 @@ case $what in
     module)
         echo "cross: building the module for $target, with the compiler target $zig_target" >&2
         CARGO_PROFILE_RELEASE_STRIP=symbols "$cargo" build "${options[@]}" --release --lib >&2
-        cp "$directory/release/libroughly.so" "$directory"
+        cp "$directory/$target/release/libroughly.so" "$directory"
         echo "$directory/libroughly.so"
         ;;
     wheel)

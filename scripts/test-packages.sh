@@ -74,7 +74,7 @@ check_module() {
     # Command handlers catch panics, so the unwinder that the linker adds must work. No known command makes the module
     # panic; a minimal library that is linked in the same way panics instead.
     CARGO_PROFILE_RELEASE_STRIP=symbols scripts/cross.sh "$target" cargo build --quiet --release --package panics
-    [ "$("$run" "$loader" "$PWD/target/portable/$target/release/libpanics.so" caught 2> /dev/null || true)" = 1 ] \
+    [ "$("$run" "$loader" "$PWD/target/portable/$target/$target/release/libpanics.so" caught 2> /dev/null || true)" = 1 ] \
         || fail "a library for $target does not catch a panic"
     passed "$target: the module loads with a C library of Debian; a library that is linked in the same way catches a panic"
 }

@@ -51,7 +51,7 @@ scripts/cross.sh "$target" cargo build --quiet --profile test --lib
 
 ROUGHLY_CC=$(scripts/cross.sh "$target" cc)
 export ROUGHLY_CC ROUGHLY_SERVER=$server/server
-export ROUGHLY_DEBUG_MODULE=$PWD/target/portable/$target/debug/deps/libroughly.so
+export ROUGHLY_DEBUG_MODULE=$PWD/target/portable/$target/$target/debug/deps/libroughly.so
 cargo test --no-run --test server
 passed "server tests for $target on $("$ROUGHLY_SERVER" --version)"
 [ $# -gt 0 ] || set -- "${server_tests[@]}"
