@@ -98,7 +98,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"cf.count",
         handler: reader(Parts::Within, query::count),
-        summary: c"Returns how many times an item is in a cuckoo filter. The count can be too high, but not too low",
+        summary: c"Returns how many times an item may be in a cuckoo filter",
         ..READ
     },
     Command {
