@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # cmsketch 0.1.11 (Python): 48 of 128 items have a count that is too high, where 0.03 are expected.
 #
-# Each item, from k0 to k127, is inserted 40 times into 4 rows of 1,000 counters. With independent rows, an item shares its counters in all
-# rows with a probability of (127 / 1000)^4. PyCountMinSketchStr counts too much for 48 items, more than the 15 that are expected of a
-# single row, and CountMinSketchStr, the version in C++, for 6.
+# The items k0 to k127 are inserted 40 times each into 4 rows of 1,000 counters. With independent rows, the probability that a count is too
+# high is at most (127 / 1000)^4. PyCountMinSketchStr counts too much for 48 items, more than the 15 that are expected of a single row, and
+# CountMinSketchStr, the version in C++, for 6.
 cd "$(dirname "$0")"
 . lib/packages.sh
 python_with cmsketch==0.1.11 <<'END'

@@ -166,7 +166,7 @@ python_packages() {
         need_venv
         rm -rf "$directory"
         python3 -m venv "$directory"
-        "$directory/bin/pip" install --quiet --no-compile --disable-pip-version-check -r "$requirements"
+        "$directory/bin/pip" install --quiet --disable-pip-version-check -r "$requirements"
         # Last, so that the next run repeats a failed installation.
         environment "$requirements" > "$directory/requirements.txt"
     fi
@@ -222,7 +222,7 @@ for need in "$@"; do
         python-tests)
             # In the same environment, so that `make python` before and after the tests builds only what changed.
             python_packages target/python python/requirements.txt
-            target/python/bin/pip install --quiet --no-compile --disable-pip-version-check -r python/tests/requirements.txt
+            target/python/bin/pip install --quiet --disable-pip-version-check -r python/tests/requirements.txt
             ;;
         python-engines)
             python_packages target/engines python/tests/engines.txt

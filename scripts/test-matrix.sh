@@ -2,8 +2,9 @@
 # Runs tests on each server of the test matrix. Fetches missing servers into target/servers.
 #
 #   scripts/test-matrix.sh             after make test-all, on all servers but the installed one: the server tests whose result may depend on
-#                                      the server (tests/server/main.rs). Of large tests, half of the cases on each of the newest two
-#                                      servers, and a third on those between (tests/support/sample.rs). Records what each type supports, checks
+#                                      the server (tests/server/main.rs). Of large tests, half of the cases run on each of the newest
+#                                      two servers and a third on those between (tests/support/sample.rs), and an eighth of the random
+#                                      cases (tests/support/time.rs). Records what each type supports, checks
 #                                      that nothing is missing (tests/documents/abilities.rs), and writes the table of tested versions in
 #                                      docs/versioning.md
 #   scripts/test-matrix.sh quick       for .ci/run, after scripts/test.sh: the tests of what has differed between servers (the list is below),

@@ -9,7 +9,7 @@ const MS: u64 = 60_000;
 
 const CREATIONS: &str = "BF.RESERVE set 1e-9 100;CF.RESERVE cf 5000;CMS.INITBYDIM cms 5000 3;\
     TOPK.RESERVE topk 10 500 4 1;TDIGEST.CREATE digest";
-/// The commands that add an item N.
+/// Additions of the item `N`.
 const ADDITIONS: &str =
     "BF.ADD set N;CF.ADD cf N;CMS.INCRBY cms N 1;TOPK.ADD topk N;TDIGEST.ADD digest N";
 
