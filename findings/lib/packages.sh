@@ -23,6 +23,14 @@ node_with() {
     node program.mjs
 }
 
+# rust_with CRATE@VERSION...: runs the program on standard input with these crates.
+rust_with() {
+    cargo init --quiet --vcs none --name program .
+    cargo add --quiet "${@/@/@=}"
+    cat > src/main.rs
+    cargo run --quiet --release
+}
+
 # installed_server: starts the installed redis-server at the socket "socket".
 installed_server() {
     redis-server --port 0 --unixsocket "$PWD/socket" --save "" --enable-debug-command yes > server.log &
