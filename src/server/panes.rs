@@ -7,6 +7,11 @@ use roughly_sketch::window::{Panes, Timeline};
 use std::ffi::CStr;
 
 const NO_WINDOW: &CStr = c"ERR the key has no window";
+/// The values of all rows of a series, about: each argument counts as one. Without a limit, a command of a few MB would have a reply of
+/// gigabytes.
+const MAX_SERIES_VALUES: usize = 1_000_000;
+const TOO_MANY_VALUES: &CStr =
+    c"ERR the rows would hold more than 1000000 values, use longer steps or a shorter period";
 /// Not enough memory for a reply.
 pub const NO_MEMORY: &CStr = c"ERR Insufficient memory";
 
@@ -15,7 +20,7 @@ impl Series {
     /// first is written, because an error is the reply of the command.
     ///
     /// # Errors
-    /// If the period cannot be read, or memory is refused; then nothing is written.
+    /// If the period cannot be read, the rows would hold more than [`MAX_SERIES_VALUES`], or memory is refused; then nothing is written.
     pub fn reply<'a, R>(
         self,
         call: &mut Call<'a>,
@@ -25,7 +30,11 @@ impl Series {
     ) -> Result<(), Error> {
         let rows = timeline.rows(self.0, self.1);
         let rows = rows.map_err(|error| Parts::Series.error(error))?;
-        let mut answers = with_capacity(rows.clone().count()).map_err(|_| NO_MEMORY)?;
+        let len = rows.clone().count();
+        if len.saturating_mul(call.len()) > MAX_SERIES_VALUES {
+            return Err(TOO_MANY_VALUES.into());
+        }
+        let mut answers = with_capacity(len).map_err(|_| NO_MEMORY)?;
         for row in rows.clone() {
             answers.push(read(row.panes).map_err(|_| NO_MEMORY)?);
         }

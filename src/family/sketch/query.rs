@@ -63,10 +63,9 @@ pub fn accuracy(call: &mut Call<'_>, part: Part<'_>) -> Result<(), Error> {
     let key = ReadKey::open(call, 1);
     let (value, panes) = panes_of(call, part, &key)?;
     if let (Part::Series(series), Some(timeline)) = (part, value.timeline()) {
-        let read = |panes| value.accuracy(panes, false);
-        return series.reply(call, timeline, read, reply_fields);
+        return series.reply(call, timeline, value.accuracy_of_rows(), reply_fields);
     }
-    let fields = value.accuracy(panes, true).map_err(|_| NO_MEMORY)?;
+    let fields = value.accuracy(panes).map_err(|_| NO_MEMORY)?;
     reply_fields(call, fields);
     Ok(())
 }

@@ -79,7 +79,10 @@ pub trait AnyValue {
     ///
     /// # Errors
     /// [`OutOfMemory`].
-    fn accuracy(&self, panes: Panes, is_kept: bool) -> Result<Vec<Field>, OutOfMemory>;
+    fn accuracy(&self, panes: Panes) -> Result<Vec<Field>, OutOfMemory>;
+
+    /// [`AnyValue::accuracy`] for the rows of a series, which share a cache of their own.
+    fn accuracy_of_rows(&self) -> Box<dyn FnMut(Panes) -> Result<Vec<Field>, OutOfMemory> + '_>;
 
     /// Advances it to a pane. Returns whether the pane is a new one.
     fn advance(&mut self, pane: u64) -> bool;

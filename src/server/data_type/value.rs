@@ -158,11 +158,13 @@ impl<T: DataType> AnyValue for Value<T> {
         self.state.pane_total(pane)
     }
 
-    fn accuracy(&self, panes: Panes, is_kept: bool) -> Result<Vec<Field>, OutOfMemory> {
-        match is_kept {
-            true => self.with_cache(|state, cache| state.accuracy(panes, cache)),
-            false => self.state.accuracy(panes, &mut T::Cache::default()),
-        }
+    fn accuracy(&self, panes: Panes) -> Result<Vec<Field>, OutOfMemory> {
+        self.with_cache(|state, cache| state.accuracy(panes, cache))
+    }
+
+    fn accuracy_of_rows(&self) -> Box<dyn FnMut(Panes) -> Result<Vec<Field>, OutOfMemory> + '_> {
+        let mut cache = T::Cache::default();
+        Box::new(move |panes| self.state.accuracy(panes, &mut cache))
     }
 
     fn advance(&mut self, pane: u64) -> bool {

@@ -511,3 +511,52 @@ fn the_lists_of_a_series_hold_at_most_64_mebibytes() {
         assert_eq!(items.sum::<usize>(), listed, "{command}");
     }
 }
+
+#[test]
+fn the_rows_of_a_series_hold_at_most_a_million_values() {
+    let (server, mut connection) = start(&[]).connected();
+    set_ms(&server, START_MS);
+    for create in [
+        "CMS.INITBYDIM c 10 2",
+        "TOPK.RESERVE k 2 8 2 1",
+        "TDIGEST.CREATE t",
+    ] {
+        connection.ok(&format!("{create} WINDOW 1000 PANES 100"));
+    }
+    for add in ["CMS.INCRBY c 1 1", "TOPK.ADD k 1", "TDIGEST.ADD t 1"] {
+        connection.call(add);
+    }
+    let error = Reply::Error(
+        "ERR the rows would hold more than 1000000 values, use longer steps or a shorter period"
+            .into(),
+    );
+    for call in [
+        "CMS.QUERY c",
+        "TOPK.QUERY k",
+        "TOPK.COUNT k",
+        "TDIGEST.QUANTILE t",
+        "TDIGEST.CDF t",
+        "TDIGEST.RANK t",
+        "TDIGEST.REVRANK t",
+        "TDIGEST.BYRANK t",
+        "TDIGEST.BYREVRANK t",
+    ] {
+        for step in [1, 40] {
+            let mut series = |values: usize| {
+                connection.call(&format!(
+                    "SKETCH.SERIES - + {step} {call}{}",
+                    " 1".repeat(values)
+                ))
+            };
+            let len = rows(&series(1)).len();
+            // The name of the command and the key count, too.
+            let most = 1_000_000 / len - 2;
+            let reply = series(most);
+            let rows = rows(&reply);
+            assert_eq!(rows.len(), len);
+            let is_full = |row: &Reply| row.items().map(<[Reply]>::len) == Some(most);
+            assert!(rows.iter().all(|(_, _, row)| is_full(row)), "{call}");
+            assert_eq!(series(most + 1), error, "{call}");
+        }
+    }
+}

@@ -121,7 +121,7 @@ fn windowed(
         let start = first.expect("a pane").first as usize * of_unit;
         let list = sketch.list_at(panes, &mut cache).expect("memory");
         let (recall, items) = items_of(list, &stream[start..], k, |item, _| {
-            sketch.is_confirmed_at(item, panes)
+            sketch.is_confirmed_at(&sketch.hash(item), panes)
         });
         let fields = sketch.accuracy(panes, &mut cache).expect("memory");
         List {

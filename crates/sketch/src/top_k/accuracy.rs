@@ -11,9 +11,9 @@ use std::iter::once;
 
 /// The fields of a list in descending order. `is_confirmed` returns whether the count of an item is confirmed, and `None` if it is
 /// not examined. `missing` returns how many other items have counts above the smallest one of the list.
-fn fields<'a>(
-    list: impl ExactSizeIterator<Item = (&'a [u8], u32)>,
-    mut is_confirmed: impl FnMut(&[u8], u32) -> Option<bool>,
+fn fields<I>(
+    list: impl ExactSizeIterator<Item = (I, u32)>,
+    mut is_confirmed: impl FnMut(I, u32) -> Option<bool>,
     missing: impl FnOnce(u32) -> u64,
 ) -> Vec<Field> {
     let len = list.len() as u64;
@@ -70,12 +70,12 @@ impl Accuracy for TopK {
 }
 
 impl TopKWindow {
-    /// Whether the heavy cells of an item have at least ten times the count of the smallest heavy cells of its buckets, in the sums
+    /// Whether the heavy cells of an item with this hash ([`TopKWindow::hash`]) have at least ten times the count of the smallest heavy cells of its buckets, in the sums
     /// over these panes. Heavy cells do not decay. An item without one gets the smallest one of its buckets when its count exceeds
     /// that one. Until then it can lose occurrences. Cost: two buckets per pane.
     #[must_use]
-    pub fn is_confirmed_at(&self, item: &[u8], panes: Panes) -> bool {
-        let [heavy, smallest] = self.heavy_counts(panes, &self.hash(item));
+    pub fn is_confirmed_at(&self, hash: &ItemHash, panes: Panes) -> bool {
+        let [heavy, smallest] = self.heavy_counts(panes, hash);
         heavy > 0 && heavy / 10 >= smallest
     }
 }
@@ -86,9 +86,9 @@ impl Accuracy for TopKWindow {
         panes: Panes,
         cache: &mut <Self as Stored>::Cache,
     ) -> Result<Vec<Field>, OutOfMemory> {
-        let list = self.list_at(panes, cache)?;
+        let list = self.hashes_at(panes, cache)?;
         let is_full = list.len() == self.k() as usize;
-        let is_confirmed = |item: &[u8], _| Some(self.is_confirmed_at(item, panes));
+        let is_confirmed = |hash: ItemHash, _| Some(self.is_confirmed_at(&hash, panes));
         Ok(fields(list, is_confirmed, |smallest| {
             self.unnamed_above(panes, if is_full { smallest } else { 0 })
         }))

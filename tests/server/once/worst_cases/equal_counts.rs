@@ -23,8 +23,9 @@ use std::ops::Range;
 /// A month in panes that grow from a second: 242 panes.
 const WINDOW_MS: u64 = 2_592_000_000;
 const UNIT_MS: u64 = 1000;
-/// The largest k for 242 panes.
-const K: usize = 164;
+/// The panes of a window, and the largest k for them.
+const PANES: usize = 242;
+const MAX_K: usize = 164;
 /// The items of a sketch have at most as many bytes.
 const ITEM_BYTES: usize = 16 << 20;
 
@@ -46,11 +47,16 @@ fn items(number: usize) -> Vec<Vec<u8>> {
 }
 
 /// The payload of a sketch whose panes all have items: pane number n has those at `items_of(n)`, each added once.
-fn payload(newest: u64, items: &[Vec<u8>], items_of: impl Fn(usize) -> Range<usize>) -> Vec<u8> {
+fn payload(
+    newest: u64,
+    k: usize,
+    items: &[Vec<u8>],
+    items_of: impl Fn(usize) -> Range<usize>,
+) -> Vec<u8> {
     let window = Window::of::<TopKWindow>(WINDOW_MS, 12, Some(UNIT_MS)).expect("a window");
     let seed = Seed([7; 16]);
     let new = || {
-        let sketch = TopKWindow::new(K as u64, 1200, 5, 0.9, window, seed, Budget::UNLIMITED);
+        let sketch = TopKWindow::new(k as u64, 1200, 5, 0.9, window, seed, Budget::UNLIMITED);
         sketch.expect("valid parameters")
     };
     let mut at_end = new();
@@ -138,17 +144,17 @@ impl<'a> Key<'a> {
     }
 }
 
-/// Checks commands on a sketch with these items in its panes after each idle time.
-fn check(items: &[Vec<u8>], items_of: impl Fn(usize) -> Range<usize>) {
+/// Checks commands on a sketch of the `k` most frequent items with these items in its panes after each idle time.
+fn check(k: usize, items: &[Vec<u8>], items_of: impl Fn(usize) -> Range<usize>) {
     let (_server, mut connection) = Server::start().connected();
     // RESTORE would also measure the decompression of strings by the server.
     connection.ok("CONFIG SET rdbcompression no");
     let mut failures = Vec::new();
     for idle in Sample::of_run().one_of(IDLE.to_vec(), 1) {
-        let payload = payload(now() - idle, items, &items_of);
+        let payload = payload(now() - idle, k, items, &items_of);
         assert!(connection.replace("K", &payload).is_ok());
         let mut key = Key::new(&mut connection, idle);
-        let queries = items[items.len() - K..].iter().map(Vec::as_slice);
+        let queries = items[items.len() - k..].iter().map(Vec::as_slice);
         let queries: Vec<&[u8]> = queries.collect();
         let query = |name: &'static str| [&[name.as_bytes(), b"C"], &queries[..]].concat();
         let newest = now().to_string();
@@ -167,17 +173,18 @@ fn check(items: &[Vec<u8>], items_of: impl Fn(usize) -> Range<usize>) {
         key.check(&[advance], list_of_half);
         key.check(&[], &query("TOPK.QUERY"));
         key.check(&[advance], &query("TOPK.QUERY"));
-        // If each pane lists all items, the reply has their bytes once per pane.
-        if items.len() > K {
-            let series = ["SKETCH.SERIES", "-", "+", "1"].map(str::as_bytes);
+        let series = ["SKETCH.SERIES", "-", "+", "1"].map(str::as_bytes);
+        key.check(&[], &[&series[..], &[b"SKETCH.ACCURACY", b"C"]].concat());
+        key.check(&[], &[&series[..], &query("TOPK.QUERY")].concat());
+        // If each pane lists all items, the reply would have their bytes once per pane.
+        if items.len() > k {
             key.check(&[], &[&series, list].concat());
-            key.check(&[], &[&series[..], &query("TOPK.QUERY")].concat());
         }
         key.check(&[], &[b"COPY", b"C", b"D"]);
         key.check(&[], &[b"RESTORE", b"D", b"0", &payload]);
         failures.append(&mut key.failures);
         if idle == IDLE[0] {
-            assert_eq!(listed.items().map(<[Reply]>::len), Some(2 * K));
+            assert_eq!(listed.items().map(<[Reply]>::len), Some(2 * k));
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
@@ -186,15 +193,16 @@ fn check(items: &[Vec<u8>], items_of: impl Fn(usize) -> Range<usize>) {
 /// Each pane lists the same items of 102 KB.
 #[test]
 fn the_longest_items_of_equal_counts_are_ordered_in_time() {
-    check(&items(K), |_| 0..K);
+    check(MAX_K, &items(MAX_K), |_| 0..MAX_K);
 }
 
-/// Each pane lists other items, which are as many as possible.
+/// Each pane lists other items: as many as possible, or fewer and longer ones.
 #[test]
-fn the_most_items_of_equal_counts_are_ordered_in_time() {
-    let panes = 242;
-    check(&items(K * panes), |pane| {
-        let first = pane.min(panes - 1) * K;
-        first..first + K
-    });
+fn many_items_of_equal_counts_are_ordered_in_time() {
+    for k in Sample::of_run().one_of(vec![MAX_K, 32, 8], 1) {
+        check(k, &items(k * PANES), |pane| {
+            let first = pane.min(PANES - 1) * k;
+            first..first + k
+        });
+    }
 }

@@ -24,14 +24,26 @@ pub(super) struct Ranking {
     pub(super) sums: Vec<u64>,
     /// (count, candidate + 1), the smallest count first; (0, 0) before the first item.
     pub(super) top: Pairs,
+    /// The ranks of the items; empty until comparisons of items have taken the work of a few passes over all: the rows of a series would
+    /// compare long items again and again.
+    pub(super) ranks: Vec<u32>,
+    /// The work of these comparisons ([`Order::compared`](super::largest::Order::compared)).
+    pub(super) compared: u64,
+}
+
+impl Ranking {
+    fn visit(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&self.sums);
+        visitor.visit(&self.ranks);
+        self.top.bytes.visit(visitor);
+    }
 }
 
 impl Cache<TopKWindow> for RankingCache {
     #[inline]
     fn forget(&mut self, _: &TopKWindow, freed: &mut impl BlockVisitor) {
         for ranking in self.rankings.iter_mut().filter_map(Option::take) {
-            freed.visit(&ranking.sums);
-            ranking.top.bytes.visit(freed);
+            ranking.visit(freed);
         }
     }
 
@@ -44,17 +56,17 @@ impl Cache<TopKWindow> for RankingCache {
 impl Blocks for RankingCache {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         for ranking in self.rankings.iter().flatten() {
-            visitor.visit(&ranking.sums);
-            ranking.top.bytes.visit(visitor);
+            ranking.visit(visitor);
         }
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
-        let Some(ranking) = self.rankings.iter_mut().flatten().nth(index / 2) else {
+        let Some(ranking) = self.rankings.iter_mut().flatten().nth(index / 3) else {
             return false;
         };
-        match index % 2 {
+        match index % 3 {
             0 => mover.relocate(&mut ranking.sums),
+            1 => mover.relocate(&mut ranking.ranks),
             _ => ranking.top.bytes.relocate(mover),
         }
         true

@@ -1,10 +1,12 @@
 //! The candidates: the items that may be in the list, each stored once, with lookup by item.
 
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
-use crate::memory::{Budget, OutOfMemory, optional, reserve_exact, with_capacity};
+use crate::memory::{
+    Budget, OutOfMemory, copy_of, optional, reserve_exact, try_collect, with_capacity,
+};
 use crate::top_k::index::Index;
 use crate::top_k::item::{Item, Spare};
-use crate::top_k::item_hash::are_equal;
+use crate::top_k::item_hash::{are_equal, order};
 
 /// The largest sum of a candidate; above that of 255 panes.
 pub(super) const MAX_SUM: u64 = (1 << 40) - 1;
@@ -113,6 +115,24 @@ impl Candidates {
     #[inline]
     pub fn item(&self, number: u32) -> &[u8] {
         self.get(number).item.bytes()
+    }
+
+    /// The rank of each candidate in the order of the bytes of their items.
+    ///
+    /// Cost: O(n log n) comparisons of items for n candidates.
+    pub fn ranks(&self) -> Result<Vec<u32>, OutOfMemory> {
+        let mut numbers = try_collect(0..self.len())?;
+        numbers.sort_unstable_by(|&one, &other| order(self.item(one), self.item(other)));
+        let mut ranks = copy_of(&numbers)?;
+        for (&number, rank) in numbers.iter().zip(0..) {
+            ranks[number as usize] = rank;
+        }
+        Ok(ranks)
+    }
+
+    /// The work of a few passes over all items, as [`Order::compared`](super::largest::Order::compared) counts it.
+    pub fn few_passes(&self) -> u64 {
+        4 * (self.item_bytes + 64 * self.slots.len()) as u64
     }
 
     /// Whether the limit of [`MAX_ITEM_BYTES`] permits another item of this length.

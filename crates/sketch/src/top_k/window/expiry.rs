@@ -4,7 +4,7 @@
 //! candidates that no pane lists are removed. The sums of the others, and the list, are computed once, after all that.
 
 use super::candidates::{Candidate, HeapIndex, NONE};
-use super::largest::Largest;
+use super::largest::{Largest, Order};
 use super::{Pane, TopKWindow, max_listed, order, saturated, sum_of_estimates};
 use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::window::{StoredPane, Timeline, Window};
@@ -257,7 +257,8 @@ impl TopKWindow {
         if listed.len() + lost.clone().count() <= most {
             listed.extend(lost);
         } else {
-            let mut largest = Largest::new(&mut self.heap.elements, candidates);
+            let order = Order::new(candidates, &[]);
+            let mut largest = Largest::new(&mut self.heap.elements, &order);
             for number in listed.drain(..).chain(lost) {
                 largest.offer(sum(number), number);
             }
@@ -328,7 +329,8 @@ impl TopKWindow {
 
     /// Computes the list from the sums.
     fn fill_list(&mut self) {
-        let mut largest = Largest::new(&mut self.list.elements, &self.candidates);
+        let order = Order::new(&self.candidates, &[]);
+        let mut largest = Largest::new(&mut self.list.elements, &order);
         for number in 0..self.candidates.len() {
             let sum = self.candidates.apart(number).closed();
             largest.offer(saturated(sum), number);

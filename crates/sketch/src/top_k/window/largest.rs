@@ -3,6 +3,7 @@
 use super::candidates::Candidates;
 use crate::top_k::item_hash::order;
 use crate::top_k::pairs::Pairs;
+use std::cell::Cell;
 use std::cmp::Ordering;
 
 /// The offered candidates with the largest counts above 0, as pairs of the count and the candidate plus 1. Of equal counts, that of the
@@ -14,17 +15,17 @@ pub(super) struct Largest<'a> {
     /// The pairs, at the end; a min-heap if it is full.
     top: &'a mut Pairs,
     used: usize,
-    candidates: &'a Candidates,
+    order: &'a Order<'a>,
 }
 
 impl<'a> Largest<'a> {
     /// None. Clears `top`, which will contain as many candidates as it has elements.
-    pub fn new(top: &'a mut Pairs, candidates: &'a Candidates) -> Self {
+    pub fn new(top: &'a mut Pairs, order: &'a Order<'a>) -> Self {
         top.bytes.fill(0);
         Self {
             top,
             used: 0,
-            candidates,
+            order,
         }
     }
 
@@ -45,7 +46,7 @@ impl<'a> Largest<'a> {
             if self.used == len {
                 self.restore_order();
             }
-        } else if len > 0 && compare(self.candidates, pair, self.top.get(0)).is_gt() {
+        } else if len > 0 && self.order.compare(pair, self.top.get(0)).is_gt() {
             self.top.set(0, pair);
             self.sift_down(0);
         }
@@ -66,7 +67,7 @@ impl<'a> Largest<'a> {
     pub fn sort(self) -> usize {
         let first = self.top.len() - self.used;
         self.top
-            .sort_from(first, |left, right| compare(self.candidates, left, right));
+            .sort_from(first, |left, right| self.order.compare(left, right));
         self.used
     }
 
@@ -78,7 +79,7 @@ impl<'a> Largest<'a> {
 
     /// Sifts an element down in the full heap.
     fn sift_down(&mut self, mut position: usize) {
-        let (top, candidates) = (&mut *self.top, self.candidates);
+        let (top, order) = (&mut *self.top, self.order);
         let sifted = top.get(position);
         loop {
             let left = 2 * position + 1;
@@ -87,9 +88,9 @@ impl<'a> Largest<'a> {
             }
             let right = left + 1;
             let right_is_smaller =
-                right < top.len() && compare(candidates, top.get(right), top.get(left)).is_lt();
+                right < top.len() && order.compare(top.get(right), top.get(left)).is_lt();
             let child = if right_is_smaller { right } else { left };
-            if !compare(candidates, top.get(child), sifted).is_lt() {
+            if !order.compare(top.get(child), sifted).is_lt() {
                 break;
             }
             top.set(position, top.get(child));
@@ -99,10 +100,38 @@ impl<'a> Largest<'a> {
     }
 }
 
-/// Compares by count, then by item.
-fn compare(candidates: &Candidates, left: (u32, u32), right: (u32, u32)) -> Ordering {
-    (left.0.cmp(&right.0)).then_with(|| {
-        let items = [right, left].map(|pair| candidates.item(pair.1 - 1));
-        order(items[0], items[1])
-    })
+/// The order of candidates by count, then by item.
+#[derive(Debug)]
+pub(super) struct Order<'a> {
+    candidates: &'a Candidates,
+    /// The ranks of the items ([`Candidates::ranks`]), or nothing: then the items are compared.
+    ranks: &'a [u32],
+    /// At least the bytes of the items that were compared, and 64 for each comparison.
+    pub compared: Cell<u64>,
+}
+
+impl<'a> Order<'a> {
+    /// With these ranks, or nothing.
+    pub fn new(candidates: &'a Candidates, ranks: &'a [u32]) -> Self {
+        Self {
+            candidates,
+            ranks,
+            compared: Cell::new(0),
+        }
+    }
+
+    /// Compares pairs of the count and the candidate plus 1.
+    fn compare(&self, left: (u32, u32), right: (u32, u32)) -> Ordering {
+        (left.0.cmp(&right.0)).then_with(|| {
+            let numbers = [right, left].map(|pair| pair.1 - 1);
+            if !self.ranks.is_empty() {
+                let [one, other] = numbers.map(|number| self.ranks[number as usize]);
+                return one.cmp(&other);
+            }
+            let [one, other] = numbers.map(|number| self.candidates.item(number));
+            let bytes = 64 + one.len().min(other.len()) as u64;
+            self.compared.set(self.compared.get() + bytes);
+            order(one, other)
+        })
+    }
 }

@@ -4,8 +4,8 @@
 //! The list of some panes consists of candidates, whichever pane lists them.
 
 use super::cache::{Ranking, RankingCache};
-use super::candidates::{HeapIndex, NONE, saturated};
-use super::largest::Largest;
+use super::candidates::{Candidate, HeapIndex, NONE, saturated};
+use super::largest::{Largest, Order};
 use super::table::{BUCKET_BYTES, CELL_BYTES, CELLS, HEAVY_CELLS, fingerprint_of};
 use super::{ItemHash, Pane, TopKWindow, sum_of_estimates};
 use crate::memory::{OutOfMemory, optional, with_capacity};
@@ -66,12 +66,31 @@ impl TopKWindow {
     /// write, or of other panes than before, takes two buckets of at most half of the panes for each candidate.
     ///
     /// # Errors
-    /// [`OutOfMemory`] if the allocator refuses sixteen bytes per item of the list and eight per candidate.
+    /// [`OutOfMemory`] if the allocator refuses sixteen bytes per item of the list and sixteen per candidate.
     pub fn list_at(
         &self,
         panes: Panes,
         cache: &mut RankingCache,
     ) -> Result<impl ExactSizeIterator<Item = (&[u8], u32)>, OutOfMemory> {
+        let listed = self.candidates_at(panes, cache)?;
+        Ok(listed.map(|(candidate, count)| (candidate.item.bytes(), count)))
+    }
+
+    /// As [`TopKWindow::list_at`], with the hash of each item instead of the item. Cost: also as there.
+    pub(in crate::top_k) fn hashes_at(
+        &self,
+        panes: Panes,
+        cache: &mut RankingCache,
+    ) -> Result<impl ExactSizeIterator<Item = (ItemHash, u32)>, OutOfMemory> {
+        let listed = self.candidates_at(panes, cache)?;
+        Ok(listed.map(|(candidate, count)| (ItemHash::seeded(candidate.hash), count)))
+    }
+
+    fn candidates_at(
+        &self,
+        panes: Panes,
+        cache: &mut RankingCache,
+    ) -> Result<impl ExactSizeIterator<Item = (&Candidate, u32)>, OutOfMemory> {
         let listed = if self.is_listed(panes) {
             self.listed()?
         } else {
@@ -83,7 +102,7 @@ impl TopKWindow {
         };
         Ok(listed
             .into_iter()
-            .map(|(count, number_plus_1)| (self.candidates.item(number_plus_1 - 1), count)))
+            .map(|(count, number_plus_1)| (self.candidates.get(number_plus_1 - 1), count)))
     }
 
     /// Whether the item is in the list of these panes, with a count above 0. Cost: one pass over the item and a hash lookup; if not all panes
@@ -247,14 +266,19 @@ impl TopKWindow {
         if place.as_ref().is_none_or(|kept| kept.key != key) {
             let len = self.candidates.len();
             cache.changes += 1;
-            let ranking = match place.take() {
+            let mut ranking = match place.take() {
                 Some(kept) if kept.key.0 == key.0 => kept,
                 _ => Ranking {
                     key,
                     sums: with_capacity(len as usize)?,
                     top: Pairs::zeroed(self.k().min(len).into())?,
+                    ranks: Vec::new(),
+                    compared: 0,
                 },
             };
+            if ranking.ranks.is_empty() && ranking.compared > self.candidates.few_passes() {
+                ranking.ranks = self.candidates.ranks()?;
+            }
             let ranking = place.insert(ranking);
             ranking.key = key;
             self.rank(ranking, panes);
@@ -263,7 +287,9 @@ impl TopKWindow {
     }
 
     /// Computes the list of these panes.
-    fn rank(&self, Ranking { sums, top, .. }: &mut Ranking, panes: Panes) {
+    fn rank(&self, ranking: &mut Ranking, panes: Panes) {
+        let Ranking { sums, top, .. } = ranking;
+        let order = Order::new(&self.candidates, &ranking.ranks);
         let Range { start, end } = self.panes.positions(panes);
         let closed_len = match self.panes.newest(&self.timeline) {
             Some(_) => self.panes.all().len() - 1,
@@ -309,7 +335,7 @@ impl TopKWindow {
             })
         };
         // Of these, the ones with the largest bounds first.
-        let mut largest = Largest::new(top, &self.candidates);
+        let mut largest = Largest::new(top, &order);
         for (&bound, number) in (sums.iter().zip(0..)).filter(|(bound, _)| **bound != UNKNOWN) {
             largest.offer(saturated(bound), number);
         }
@@ -336,6 +362,7 @@ impl TopKWindow {
             }
         }
         let used = largest.sort();
+        ranking.compared += order.compared.get();
         sums.fill(0);
         for (count, number_plus_1) in (top.len() - used..top.len()).map(|at| top.get(at)) {
             sums[number_plus_1 as usize - 1] = count.into();

@@ -114,7 +114,7 @@ fn every_block_is_visited_and_moved_once() {
         let mut of_cache = Addresses::default();
         cache.for_each_block(&mut of_cache);
         let (mut mover, changes) = (MovesAll::default(), cache.changes);
-        (0..2).for_each(|index| {
+        (0..3).for_each(|index| {
             cache.relocate_block(index, &mut mover);
         });
         assert_eq!(mover.moves, of_cache.0.len());

@@ -4,9 +4,10 @@ use super::super::candidates::Candidates;
 use super::super::candidates::NONE;
 use super::super::{TopKWindow, order};
 use super::{RankingCache, from_chunks, leveled, listed_with, reloaded, saved, sketch};
+use crate::accuracy::Accuracy;
 use crate::stored::Stored;
-use crate::testing::COMPARED_BYTES;
-use crate::window::Timed;
+use crate::testing::{COMPARED_BYTES, HASH_PASSES};
+use crate::window::{Period, Timed};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -95,6 +96,44 @@ fn reads_compare_items_for_one_list() {
         });
         assert_eq!(bytes, 0);
     }
+}
+
+#[test]
+fn the_rows_of_a_series_compare_items_as_two_lists_and_hash_none() {
+    let sketch = full();
+    let now = sketch
+        .timeline()
+        .window()
+        .start_of(sketch.timeline().newest());
+    let period = Period::new(0, now + 1, now + 1).unwrap();
+    let rows = || sketch.timeline().rows(period, 1).unwrap();
+    assert!(rows().count() > 160);
+    let mut lists = Vec::new();
+    let mut cache = RankingCache::default();
+    let bytes = compared(|| {
+        for row in rows() {
+            let list = sketch.list_at(row.panes, &mut cache).unwrap();
+            lists.push(list.map(|(item, _)| item.to_vec()).collect::<Vec<_>>());
+        }
+    });
+    // The last row has a cache of its own.
+    assert!(bytes <= 3 * MAX_PER_LIST * ITEM_BYTES, "{bytes}");
+    for (row, list) in rows().zip(lists) {
+        let cache = &mut RankingCache::default();
+        let alone = sketch.list_at(row.panes, cache).unwrap();
+        assert!(alone.map(|(item, _)| item).eq(list.iter()));
+    }
+    let mut cache = RankingCache::default();
+    let mut hashed = 0;
+    let bytes = compared(|| {
+        hashed = HASH_PASSES.with(|passes| {
+            passes.during(|| {
+                rows().for_each(|row| drop(sketch.accuracy(row.panes, &mut cache).unwrap()))
+            })
+        });
+    });
+    assert!(bytes <= 3 * MAX_PER_LIST * ITEM_BYTES, "{bytes}");
+    assert_eq!(hashed, 0);
 }
 
 #[test]
