@@ -44,7 +44,7 @@ thread_local! {
 pub const GOLDEN_VERSIONS: [&str; 2] = ["8.10", "2.8"];
 
 /// A file of the golden payloads that this version recorded.
-pub fn golden_path(version: &str, file: &str) -> PathBuf {
+fn golden_path(version: &str, file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/golden/dumps")
         .join(version)

@@ -1,7 +1,6 @@
 //! Tests of the operations, and helpers of the other test files.
 
 mod accuracy;
-mod golden;
 mod hostile;
 mod merge;
 mod replicated;

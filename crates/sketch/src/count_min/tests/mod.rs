@@ -1,7 +1,6 @@
-//! Examples, statistical bounds, golden payloads, stored forms.
+//! Examples, statistical bounds, stored forms.
 
 mod accuracy;
-mod golden;
 mod limit;
 mod merge;
 mod reported;

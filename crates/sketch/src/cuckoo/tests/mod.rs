@@ -1,7 +1,6 @@
 //! Tests of the operations, and helpers of the other test files.
 
 mod accuracy;
-mod golden;
 mod hostile;
 
 use super::*;
@@ -388,5 +387,5 @@ fn old_encodings_take_the_configured_parameters() {
         assert_eq!(loaded, filter);
         assert!(load(&old_form(1, 8, 16, 15), version).is_err());
     }
-    assert!(load(&golden::golden("8.10", "cf-grown"), 5).is_err());
+    assert!(load(&saved(&filter(8, DEFAULTS)), 5).is_err());
 }

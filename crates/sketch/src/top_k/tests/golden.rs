@@ -2,8 +2,7 @@
 
 use super::super::TopK;
 use super::super::random::Random;
-use super::{listed, saved, sketch};
-use crate::stored::Stored;
+use super::{saved, sketch};
 use crate::testing::{GOLDEN_VERSIONS, golden_values};
 use roughly_dump::{Value, Values};
 
@@ -35,22 +34,6 @@ fn built(name: &str, mut sketch: TopK, numbers: u32, left_out: u32) -> TopK {
 }
 
 #[test]
-fn golden_payloads_are_saved_byte_for_byte_after_a_load() {
-    for version in GOLDEN_VERSIONS {
-        for name in ["default", "empty", "full", "one", "part"] {
-            let values = golden(version, &format!("topk-{name}"));
-            let sketch = TopK::load(&mut values.clone(), 0, &()).unwrap();
-            let again = saved(&sketch);
-            let found = without_ignored_bytes(again.clone());
-            assert_eq!(found, without_ignored_bytes(values.clone()));
-            // The recorded payload and the saved one give the same random state.
-            assert_eq!(TopK::load(&mut values.clone(), 0, &()).unwrap(), sketch);
-            assert_eq!(TopK::load(&mut again.clone(), 0, &()).unwrap(), sketch);
-        }
-    }
-}
-
-#[test]
 fn sketches_without_decay_equal_those_of_redisbloom_byte_for_byte() {
     let all = [
         ("topk-empty", sketch(5, 50, 3, 0.9), 0, 0),
@@ -64,54 +47,6 @@ fn sketches_without_decay_equal_those_of_redisbloom_byte_for_byte() {
             let expected = without_ignored_bytes(golden(version, name));
             assert_eq!(ours, expected, "{version} {name}");
         }
-    }
-}
-
-#[test]
-fn a_loaded_sketch_replies_as_recorded() {
-    let lists: [[(&str, u32); 10]; 2] = [
-        [
-            ("topk-default..............14", 197),
-            ("topk-default é 7", 186),
-            ("topk-default é 57", 177),
-            ("topk-default-20", 171),
-            ("102959", 160),
-            ("topk-default-5", 149),
-            ("topk-default é 27", 145),
-            ("topk-default..................................34", 135),
-            ("topk-default...................19", 134),
-            ("topk-default..............114", 133),
-        ],
-        [
-            ("topk-default..............14", 197),
-            ("topk-default é 7", 186),
-            ("topk-default-20", 171),
-            ("340529", 170),
-            ("102959", 160),
-            ("topk-default-5", 149),
-            (
-                "topk-default.................................................49",
-                148,
-            ),
-            ("topk-default é 27", 145),
-            ("topk-default..................................34", 139),
-            ("topk-default...................19", 134),
-        ],
-    ];
-    for (version, list) in GOLDEN_VERSIONS.into_iter().zip(lists) {
-        let sketch = TopK::load(&mut golden(version, "topk-default"), 0, &()).unwrap();
-        let wanted = list.map(|(item, count)| (item.as_bytes().to_vec(), count));
-        assert_eq!(listed(&sketch), wanted);
-        for (item, count) in wanted {
-            assert!(sketch.query(&item));
-            // This item lost all its buckets after it entered the heap.
-            let lost = version == "8.10" && item.ends_with(b".114");
-            assert_eq!(sketch.count(&item), if lost { 0 } else { count });
-        }
-        assert!(!sketch.query(b"absent"));
-        assert_eq!(sketch.count(b"absent"), 0);
-        let (k, width, depth) = (sketch.k(), sketch.width(), sketch.depth());
-        assert_eq!((k, width, depth, sketch.decay()), (10, 8, 7, 0.9));
     }
 }
 

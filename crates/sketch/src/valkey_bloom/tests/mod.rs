@@ -5,7 +5,6 @@ mod golden;
 mod hash_limit;
 mod hostile;
 mod parts;
-mod replay;
 
 use super::*;
 use crate::chain::batch::Additions;
