@@ -56,37 +56,6 @@ fn the_values_are_the_timeline_and_the_panes() {
     assert_eq!(fed(&leveled()), fields);
 }
 
-fn sha1(bytes: &[u8]) -> String {
-    sha1_smol::Sha1::from(bytes).digest().to_string()
-}
-
-/// The bytes are part of the format.
-#[test]
-fn the_format_never_changes() {
-    let mut dump = Writer::new(type_id(b"td-window", TDigestWindow::ENCODING_VERSION));
-    leveled().save(&mut dump);
-    let mut large = window(200, 3);
-    for unit in 0..5 {
-        large.advance(unit);
-        let samples =
-            (0..500 * unit).map(|number| (number * number % 1009) as f64 + number as f64 / 4096.0);
-        add(&mut large, &samples.collect::<Vec<_>>());
-    }
-    let forms = [
-        dump.finish(),
-        leveled().header().unwrap(),
-        large.header().unwrap(),
-    ];
-    assert_eq!(
-        forms.map(|bytes| sha1(&bytes)),
-        [
-            "29eae069d69fc1c71fc45a54a31efa99b5931c34",
-            "b91c02368dbe9e9690e0853b670f9c088fa19752",
-            "eb955c16599ef0cb1f0dc6006ad05d15007ae3d9",
-        ]
-    );
-}
-
 /// The server reads each value of an RDB file with a call.
 #[test]
 fn the_nodes_are_in_strings_of_256() {
