@@ -1,4 +1,4 @@
-//! The rules of a table of a pane.
+//! Tables of a pane. `roughly-models` has the rules.
 
 use super::super::Parameters;
 use super::super::table::{Buckets, Counted, Places, Table};
@@ -9,11 +9,6 @@ use proptest::prelude::*;
 
 /// The cells of a bucket: (fingerprint, count), first the lobby.
 type Cells = [(u32, u32); 5];
-
-/// The cell (bucket, number) becomes this one.
-type Change = ((usize, usize), (u32, u32));
-
-const EMPTY: (u32, u32) = (0, 0);
 
 /// That of tables with this number of buckets.
 fn buckets(number: u64) -> Buckets {
@@ -51,26 +46,6 @@ fn fingerprint(number: u64, from: u32, pair: [u32; 2]) -> u32 {
         other == pair[1]
     });
     fingerprints.next().unwrap()
-}
-
-/// Adds to an item in a table whose lobbies do not decay, and returns the estimate.
-fn add(table: &mut Table, item: Places, increment: u32) -> u32 {
-    let (decay, mut random) = (Decay::new(1e-300), Random::from_seed(1));
-    let before = cells(table);
-    let counted = table.count(item, increment, &decay, &mut random);
-    assert_eq!(counted.changed, cells(table) != before);
-    assert_eq!(counted.estimate, table.estimate(item));
-    counted.estimate
-}
-
-#[test]
-fn a_table_has_a_bucket_per_5_cells_and_at_least_1() {
-    for (width, depth, bytes) in [(1, 1, 40), (4, 1, 40), (3, 3, 40), (2, 5, 80), (8, 7, 440)] {
-        let parameters = Parameters::new(1, width, depth, 0.9).unwrap();
-        assert_eq!(Buckets::of(parameters).bytes(), bytes);
-        let len = Table::new(Buckets::of(parameters)).unwrap().bytes.len() as u64;
-        assert_eq!(len, bytes);
-    }
 }
 
 /// Values of a program in Python.
@@ -112,175 +87,6 @@ fn no_item_has_the_fingerprint_0() {
     for number in [1, 7] {
         let [zero, one] = [0, 1].map(|lower| buckets(number).places(5 << 32 | lower));
         assert_eq!([zero.fingerprint(), one.fingerprint()], [1, 1]);
-    }
-}
-
-#[test]
-fn an_estimate_is_the_count_of_the_first_cell_heavy_cells_first() {
-    let fingerprint = fingerprint(6, 1, [2, 4]);
-    let item = item(6, fingerprint, 2);
-    let mut contents = [[EMPTY; 5]; 6];
-    assert_eq!(table(&contents).estimate(item), 0);
-    // In reverse order.
-    let lobbies = [(4, 0), (2, 0)];
-    let order = [(4, 4), (4, 1), (2, 4), (2, 3), (2, 2), (2, 1)];
-    for (count, (bucket, cell)) in (1..).zip(lobbies.into_iter().chain(order)) {
-        // Cells without a count, and in other buckets, are none.
-        contents[bucket][cell] = (fingerprint, 0);
-        contents[5][cell] = (fingerprint, 100);
-        assert_eq!(table(&contents).estimate(item), count - 1);
-        contents[bucket][cell] = (fingerprint, count);
-        assert_eq!(table(&contents).estimate(item), count);
-        // An addition changes this cell only, except that a lobby can move.
-        if cell != 0 {
-            let mut added = table(&contents);
-            assert_eq!(add(&mut added, item, 7), count + 7);
-            let mut expected = contents;
-            expected[bucket][cell].1 += 7;
-            assert_eq!(cells(&added), expected);
-        }
-    }
-}
-
-#[test]
-fn an_item_takes_the_smallest_heavy_cell_of_both_buckets() {
-    let ours = fingerprint(6, 1, [2, 4]);
-    let item = item(6, ours, 2);
-    // Other items with these buckets, the last with one bucket only.
-    let mut next = ours + 1;
-    let mut other = |pair| {
-        let found = fingerprint(6, next, pair);
-        next = found + 1;
-        found
-    };
-    let full: Vec<(u32, u32)> = (0..8).map(|number| (other([2, 4]), 20 + number)).collect();
-    let mut contents = [[EMPTY; 5]; 6];
-    contents[2][1..].copy_from_slice(&full[..4]);
-    contents[4][1..].copy_from_slice(&full[4..]);
-    let with = |changes: &[Change]| {
-        let mut contents = contents;
-        for &((bucket, cell), value) in changes {
-            contents[bucket][cell] = value;
-        }
-        contents
-    };
-    let check = |before: [Cells; 6], increment, after: [Cells; 6]| {
-        let mut table = table(&before);
-        add(&mut table, item, increment);
-        assert_eq!(cells(&table), after);
-    };
-    // An empty heavy cell, the first one of the first bucket; then the second bucket.
-    let empty = with(&[((2, 2), EMPTY), ((2, 3), EMPTY), ((4, 1), EMPTY)]);
-    let mut filled = empty;
-    filled[2][2] = (ours, 3);
-    check(empty, 3, filled);
-    check(with(&[((4, 3), EMPTY)]), 3, with(&[((4, 3), (ours, 3))]));
-    // An item that is not above the smallest heavy cell stays in the lobby of the first bucket.
-    check(contents, 20, with(&[((2, 0), (ours, 20))]));
-    // The smaller lobby is chosen.
-    let lobby = (other([2, 4]), 5);
-    let both = with(&[((2, 0), lobby), ((4, 0), (ours, 20))]);
-    check(with(&[((2, 0), lobby)]), 20, both);
-    // Above it, it takes its place, and the lobby becomes empty: the displaced cell goes there.
-    let displaced = with(&[((2, 1), (ours, 21)), ((2, 0), full[0])]);
-    check(contents, 21, displaced);
-    // Of equal heavy cells, the first one; here in the second bucket.
-    let equal = [((4, 2), (full[5].0, 19)), ((4, 3), (full[6].0, 19))];
-    let mut expected = with(&equal);
-    (expected[4][2], expected[4][0]) = ((ours, 21), (full[5].0, 19));
-    check(with(&equal), 21, expected);
-    // A lobby that grows.
-    check(with(&[((4, 0), (ours, 15))]), 6, displaced);
-    let stranger = fingerprint(6, 1, [2, 5]);
-    let places = [(2, 1), (2, 0), (4, 0), (5, 0)];
-    let with_lobbies = |heavy: (u32, u32), lobbies: [(u32, u32); 3]| {
-        let cells = [heavy].into_iter().chain(lobbies);
-        with(&places.into_iter().zip(cells).collect::<Vec<Change>>())
-    };
-    // The lobbies of both buckets of the item, and of the other bucket of the displaced cell, before and after.
-    for (before, after) in [
-        // Both lobbies are larger than the displaced cell, or become it: the smaller one of its own buckets.
-        ([(ours, 8), (9, 9), (9, 7)], [(stranger, 8), (9, 9), (9, 7)]),
-        ([(9, 9), (ours, 8), (9, 7)], [(9, 9), EMPTY, (stranger, 8)]),
-        // It is lost if they are not smaller.
-        ([(9, 9), (ours, 8), (9, 8)], [(9, 9), EMPTY, (9, 8)]),
-    ] {
-        let before = with_lobbies((stranger, 8), before);
-        check(before, 1, with_lobbies((ours, 9), after));
-    }
-}
-
-/// The lobby of an item with two equal buckets, or of a table with one bucket.
-#[test]
-fn an_item_can_have_one_bucket() {
-    for (number, bucket) in [(1, 0), (6, 3)] {
-        let ours = fingerprint(number, 1, [bucket, bucket]);
-        let item = item(number, ours, bucket);
-        let mut contents = vec![[EMPTY; 5]; number as usize];
-        let others: Vec<u32> = (0..5)
-            .scan(ours, |from, _| {
-                *from = fingerprint(number, *from + 1, [bucket; 2]);
-                Some(*from)
-            })
-            .collect();
-        let bucket = bucket as usize;
-        contents[bucket] = [
-            (0, 0),
-            (others[0], 9),
-            (others[1], 4),
-            (others[2], 4),
-            (others[3], 7),
-        ];
-        let mut table = table(&contents);
-        assert_eq!(add(&mut table, item, 4), 4);
-        contents[bucket][0] = (ours, 4);
-        assert_eq!(cells(&table), contents);
-        assert_eq!(add(&mut table, item, 1), 5);
-        contents[bucket][0] = (others[1], 4);
-        contents[bucket][2] = (ours, 5);
-        assert_eq!(cells(&table), contents);
-    }
-}
-
-#[test]
-fn a_lobby_decays_and_heavy_cells_do_not() {
-    let ours = fingerprint(6, 1, [2, 4]);
-    let item = item(6, ours, 2);
-    let mut contents = [[(9, 50); 5]; 6];
-    contents[2][0] = (9, 5);
-    contents[4][0] = (9, 4);
-    let (decay, mut random) = (Decay::new(1.0), Random::from_seed(1));
-    let mut table = table(&contents);
-    for (increment, estimate, lobby) in [(0, 0, (9, 4)), (3, 0, (9, 1)), (5, 5, (ours, 5))] {
-        let counted = table.count(item, increment, &decay, &mut random);
-        contents[4][0] = lobby;
-        let found = (counted.estimate, counted.changed);
-        assert_eq!(found, (estimate, increment > 0));
-        assert_eq!(cells(&table), contents);
-    }
-    // With equal lobbies, the first bucket's decays.
-    let stranger = fingerprint(6, ours + 1, [2, 4]);
-    table.count(super::table::item(6, stranger, 2), 1, &decay, &mut random);
-    contents[2][0] = (9, 4);
-    assert_eq!(cells(&table), contents);
-}
-
-#[test]
-fn counts_saturate() {
-    let ours = fingerprint(6, 1, [2, 4]);
-    let item = item(6, ours, 2);
-    let mut contents = [[(9, u32::MAX); 5]; 6];
-    for cell in [0, 3] {
-        contents[4][cell] = (ours, u32::MAX - 1);
-        let mut table = table(&contents);
-        assert_eq!(add(&mut table, item, 5), u32::MAX);
-        contents[4][cell] = (ours, u32::MAX);
-        assert_eq!(cells(&table), contents);
-        assert_eq!(add(&mut table, item, 5), u32::MAX);
-        let mut twice = table.try_clone().unwrap();
-        table.merge(&mut twice);
-        contents[4][cell] = (9, u32::MAX);
-        assert_eq!(table.estimate(item), u32::MAX);
     }
 }
 
@@ -326,103 +132,6 @@ fn an_increment_equals_single_additions_in_distribution() {
             assert_eq!(cells(&one), cells(&other), "{decay} {count}");
         }
     }
-}
-
-#[test]
-fn a_merge_adds_equal_fingerprints_exchanges_lobbies_and_places_the_others() {
-    // Fingerprints with the buckets 0 and 1 of two, with bucket 0 only, and with bucket 1 only.
-    let mut next = 1;
-    let mut fresh = |pair| {
-        let found = fingerprint(2, next, pair);
-        next = found + 1;
-        found
-    };
-    let [a, b, c, d, e, f] = [(); 6].map(|()| fresh([0, 1]));
-    let [x, y] = [(); 2].map(|()| fresh([0, 0]));
-    // In the other bucket, in the same one, in a lobby; nothing else.
-    let mut older = table(&[
-        [(a, 3), (b, 5), EMPTY, EMPTY, EMPTY],
-        [EMPTY, (c, 7), EMPTY, EMPTY, EMPTY],
-    ]);
-    let mut younger = table(&[
-        [EMPTY, (c, 1), (b, 2), EMPTY, EMPTY],
-        [(a, 1), EMPTY, EMPTY, EMPTY, EMPTY],
-    ]);
-    older.merge(&mut younger);
-    // The lobby is then larger than an empty heavy cell.
-    assert_eq!(
-        cells(&older),
-        [
-            [EMPTY, (b, 7), (a, 4), EMPTY, EMPTY],
-            [EMPTY, (c, 8), EMPTY, EMPTY, EMPTY]
-        ]
-    );
-    // The cells of the younger table in their order: x takes the first smallest one, which goes to the smaller lobby; y does not fit
-    // and is lost, because both lobbies of it are the larger one; d is displaced to the other lobby.
-    let full = [[(9, 30); 5]; 2];
-    let mut contents = full;
-    contents[0] = [(9, 4), (d, 5), (e, 6), (f, 6), (9, 30)];
-    contents[1][0] = (9, 1);
-    let mut older = table(&contents);
-    let mut younger = table(&[[(x, 6), (y, 4), EMPTY, EMPTY, EMPTY], [EMPTY; 5]]);
-    older.merge(&mut younger);
-    let mut expected = contents;
-    expected[0][1] = (x, 6);
-    expected[1][0] = (d, 5);
-    assert_eq!(cells(&older), expected);
-    // A cell that is not above the smallest heavy cell becomes a lobby if it is larger, that of its own bucket first.
-    for (count, lobbies, expected) in [
-        (3, [(9, 1), (9, 1)], [(a, 3), (9, 1)]),
-        (3, [(9, 2), (9, 1)], [(9, 2), (a, 3)]),
-        (3, [(9, 3), (9, 3)], [(9, 3), (9, 3)]),
-        (30, [(9, 30), EMPTY], [(9, 30), (a, 30)]),
-    ] {
-        let mut contents = full;
-        (contents[0][0], contents[1][0]) = (lobbies[0], lobbies[1]);
-        let mut older = table(&contents);
-        let mut younger = [[EMPTY; 5]; 2];
-        younger[0][2] = (a, count);
-        older.merge(&mut table(&younger));
-        (contents[0][0], contents[1][0]) = (expected[0], expected[1]);
-        assert_eq!(cells(&older), contents);
-    }
-}
-
-#[test]
-fn a_restored_count_is_raised_or_gets_a_heavy_cell() {
-    let ours = fingerprint(6, 1, [2, 4]);
-    let item = item(6, ours, 2);
-    let contents = [[(9, 20); 5]; 6];
-    let raised = |changes: &[Change], count| {
-        let mut contents = contents;
-        for &((bucket, cell), value) in changes {
-            contents[bucket][cell] = value;
-        }
-        let mut table = table(&contents);
-        table.raise(item, count);
-        let mut changed = Vec::new();
-        for (bucket, after) in cells(&table).into_iter().enumerate() {
-            for cell in (0..5).filter(|&cell| after[cell] != contents[bucket][cell]) {
-                changed.push(((bucket, cell), after[cell]));
-            }
-        }
-        changed
-    };
-    // A heavy cell, also if it is larger.
-    assert_eq!(raised(&[((4, 2), (ours, 3))], 9), [((4, 2), (ours, 9))]);
-    assert_eq!(raised(&[((4, 2), (ours, 30))], 9), []);
-    // A lobby is exchanged with the smallest heavy cell of its own bucket.
-    let lobby = [((4, 0), (ours, 3)), ((2, 1), (7, 1)), ((4, 3), (8, 8))];
-    assert_eq!(raised(&lobby, 8), [((4, 0), (ours, 8))]);
-    assert_eq!(raised(&lobby, 9), [((4, 0), (8, 8)), ((4, 3), (ours, 9))]);
-    // Without a cell: the smallest heavy cell of both buckets, which is displaced to a smaller lobby.
-    let two = fingerprint(6, ours + 1, [4, 2]);
-    let smaller = [((4, 3), (two, 8)), ((2, 0), (7, 7)), ((4, 0), (7, 7))];
-    assert_eq!(raised(&smaller, 8), []);
-    let found = raised(&smaller, 9);
-    assert_eq!(found, [((4, 0), (two, 8)), ((4, 3), (ours, 9))]);
-    assert_eq!(raised(&[], 20), []);
-    assert_eq!(raised(&[], 21), [((2, 1), (ours, 21))]);
 }
 
 fn any_table(number: usize) -> impl Strategy<Value = Vec<Cells>> {
