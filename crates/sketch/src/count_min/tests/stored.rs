@@ -4,7 +4,7 @@ use super::super::cell::Cell;
 use super::*;
 use crate::format::FormatError;
 use crate::format::chunks::ChunkError;
-use crate::testing::{check_rules, from_chunks, saved};
+use crate::testing::{check_rules, from_chunks};
 use roughly_dump::Value::{self, Bytes, Integer};
 use roughly_dump::Values;
 
@@ -26,14 +26,6 @@ fn counted(width: u64, depth: u64, cell_size: CellSize) -> CountMin {
         sketch.increment(&[item], i64::from(item % 3)).unwrap();
     }
     sketch
-}
-
-#[test]
-fn the_cell_size_follows_from_the_length() {
-    for cell_size in ALL_SIZES {
-        let sketch = counted(7, 3, cell_size);
-        assert_eq!(CountMin::load(&mut saved(&sketch), 0, &()), Ok(sketch));
-    }
 }
 
 #[test]

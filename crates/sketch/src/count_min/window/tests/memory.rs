@@ -194,6 +194,10 @@ fn a_merge_requests_its_result() {
     };
     let (mut sketch, source) = (arrays(2), arrays(5));
     let sources = [own(1), other(&source, 1)];
+    let before = saved(&sketch);
+    let refused = sketch.merge_within(&sources, u64::MAX, Budget::new(&|_| false));
+    assert!(matches!(refused, Err(CountMinError::OutOfMemory(_))));
+    assert_eq!(saved(&sketch), before);
     let requests = Requests::default();
     let budget = Budget::of(&requests, Purpose::Create);
     sketch.merge_within(&sources, u64::MAX, budget).unwrap();

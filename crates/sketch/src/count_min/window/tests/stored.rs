@@ -7,7 +7,6 @@ use crate::format::chunks::ChunkError;
 use crate::testing::check_rules;
 use crate::window::Panes;
 use roughly_dump::Value::{self, Bytes, Integer};
-use roughly_dump::{Writer, type_id};
 
 /// Arrays. Units of 1 ms in panes of 1 and 2 ms; the cells of pane 8 are those of the units 8 and 9.
 fn small() -> CountMinWindow {
@@ -222,18 +221,6 @@ fn chunks_with_cells_above_the_total_are_refused() {
         assert!(loaded > 700 && refused > 700, "{loaded} {refused}");
         assert_eq!(original.load_chunk(7, &[]), Ok(()));
         assert_eq!(saved(&original), before);
-    }
-}
-
-#[test]
-fn a_payload_is_at_most_as_long_as_announced() {
-    let mut sketch = sketch((200, 5, CellSize::Eight), 100);
-    for pane in 0..500u64 {
-        let mut payload = Writer::new(type_id(b"cmswindow", 3));
-        sketch.save(&mut payload);
-        assert!(payload.finish().len() as u64 <= sketch.payload_bytes());
-        sketch.advance(u64::MAX - 100 + pane / 150);
-        increment(&mut sketch, &pane.to_le_bytes(), 1 << 50).unwrap();
     }
 }
 
