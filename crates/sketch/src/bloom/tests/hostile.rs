@@ -125,7 +125,7 @@ fn the_number_of_items_does_not_exceed_its_limit() {
 }
 
 #[test]
-fn memory_for_a_header_is_requested_before_it_is_allocated() {
+fn memory_is_requested_before_it_is_allocated() {
     let header = chain(1 << 20, 0.01, 2).header().unwrap();
     let requested = std::cell::Cell::new(0);
     let refuses = |bytes| {
@@ -134,5 +134,8 @@ fn memory_for_a_header_is_requested_before_it_is_allocated() {
     };
     let refused = Chain::from_header(&header, Budget::new(&refuses));
     assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
+    assert_eq!(requested.take(), chain(1 << 20, 0.01, 2).bit_bytes());
+    let created = Chain::new(&parameters(1 << 20, 0.01, 2, true), Budget::new(&refuses));
+    assert!(matches!(created, Err(Error::OutOfMemory(_))));
     assert_eq!(requested.get(), chain(1 << 20, 0.01, 2).bit_bytes());
 }

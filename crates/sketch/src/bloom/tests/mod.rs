@@ -88,66 +88,6 @@ fn the_remaining_capacity_is_that_of_the_newest_filter() {
 }
 
 #[test]
-fn an_item_is_added_once() {
-    let mut chain = chain(10, 0.01, 2);
-    assert!(!contains(&chain, b"a"));
-    assert_eq!(add(&mut chain, b"a"), Ok(true));
-    assert_eq!(add(&mut chain, b"a"), Ok(false));
-    assert!(contains(&chain, b"a"));
-    assert_eq!(chain.items(), 1);
-}
-
-#[test]
-fn a_chain_that_does_not_scale_is_full_at_its_capacity() {
-    let mut chain = chain(3, 0.01, 0);
-    let added: Vec<_> = (0..5).map(|i| add(&mut chain, &[i])).collect();
-    assert_eq!(added[..3], [Ok(true); 3]);
-    assert_eq!(added[3..], [Err(Error::Full); 2]);
-    assert_eq!((chain.items(), chain.filters().len()), (3, 1));
-    // A present item is found, not refused.
-    assert_eq!(add(&mut chain, &[0]), Ok(false));
-}
-
-#[test]
-fn each_new_filter_multiplies_the_capacity_and_halves_the_rate() {
-    let mut chain = chain(10, 0.01, 3);
-    for i in 0..200u32 {
-        add(&mut chain, &i.to_le_bytes()).unwrap();
-    }
-    let shapes: Vec<_> = (chain.filters().iter().map(|filter| *filter.shape())).collect();
-    let capacities = (shapes.iter().map(|shape| shape.capacity)).collect::<Vec<_>>();
-    assert_eq!(capacities, [10, 30, 90, 270]);
-    for pair in shapes.windows(2) {
-        assert_eq!(pair[1].error_rate, pair[0].error_rate / 2.0);
-    }
-    assert_eq!(shapes[0].error_rate, 0.005);
-}
-
-#[test]
-fn refused_memory_changes_nothing() {
-    let parameters = parameters(1000, 0.01, 2, true);
-    let refused = Chain::new(&parameters, Budget::new(&|_| false));
-    assert!(matches!(refused, Err(Error::OutOfMemory(_))));
-
-    let mut chain = chain(2, 0.01, 2);
-    add(&mut chain, b"a").unwrap();
-    add(&mut chain, b"b").unwrap();
-    let before = chain.header().unwrap();
-    let refused = chain.add(b"c", (), Budget::new(&|_| false));
-    assert!(matches!(refused, Err(Error::OutOfMemory(_))));
-    assert_eq!(chain.header().unwrap(), before);
-    assert_eq!(add(&mut chain, b"c"), Ok(true));
-}
-
-#[test]
-fn a_chain_does_not_grow_below_the_smallest_rate() {
-    let mut chain = chain(1, 1e-323, 1);
-    assert_eq!(add(&mut chain, b"a"), Ok(true));
-    assert_eq!(add(&mut chain, b"b"), Err(Error::Shape));
-    assert_eq!(chain.items(), 1);
-}
-
-#[test]
 fn a_copy_is_independent_of_the_original() {
     let mut original = chain(10, 0.01, 2);
     add(&mut original, b"a").unwrap();

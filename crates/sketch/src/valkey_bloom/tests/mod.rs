@@ -84,44 +84,6 @@ fn probes_from_number_2_on_are_reduced_by_the_prime() {
 }
 
 #[test]
-fn an_item_is_added_once() {
-    let mut chain = chain(10, 0.01, 2);
-    assert!(!chain.contains(b"a"));
-    assert_eq!(add(&mut chain, b"a"), Ok(true));
-    assert_eq!(add(&mut chain, b"a"), Ok(false));
-    assert!(chain.contains(b"a"));
-    assert_eq!((chain.items(), chain.remaining_capacity()), (1, 9));
-}
-
-#[test]
-fn a_chain_that_does_not_scale_is_full_at_its_capacity() {
-    let mut chain = chain(3, 0.001, 0);
-    let added: Vec<_> = (0..5).map(|i| add(&mut chain, &[i])).collect();
-    assert_eq!(added[..3], [Ok(true); 3]);
-    assert_eq!(added[3..], [Err(Error::Full); 2]);
-    assert_eq!((chain.items(), chain.filters().len()), (3, 1));
-    assert_eq!(chain.remaining_capacity(), 0);
-    // A present item is found, not refused.
-    assert_eq!(add(&mut chain, &[0]), Ok(false));
-}
-
-#[test]
-fn a_chain_grows_when_an_item_does_not_fit() {
-    let mut chain = chain(3, 0.001, 3);
-    for i in 0..3u8 {
-        assert_eq!(add(&mut chain, &[i]), Ok(true));
-    }
-    assert_eq!((chain.filters().len(), chain.remaining_capacity()), (1, 0));
-    // An item that is present needs no room.
-    assert_eq!(add(&mut chain, &[0]), Ok(false));
-    assert_eq!(chain.filters().len(), 1);
-    assert_eq!(add(&mut chain, &[3]), Ok(true));
-    assert_eq!((chain.filters().len(), chain.remaining_capacity()), (2, 8));
-    assert_eq!((chain.capacity(), chain.items()), (12, 4));
-    assert_eq!(chain.error_rate_of(1), 0.0005);
-}
-
-#[test]
 fn every_limit_is_exact() {
     let first = parameters(100, 0.01, 2);
     assert!(ValkeyChain::new(&first, 384, ANY).is_ok());
@@ -242,21 +204,6 @@ fn a_chain_does_not_grow_to_a_rate_or_capacity_out_of_range() {
 }
 
 #[test]
-fn refused_memory_changes_nothing() {
-    let first = parameters(1000, 0.01, 2);
-    let refused = ValkeyChain::new(&first, NO_LIMIT, Budget::new(&|_| false));
-    assert!(matches!(refused, Err(Error::OutOfMemory(_))));
-    let mut chain = chain(2, 0.001, 2);
-    add(&mut chain, b"a").unwrap();
-    add(&mut chain, b"b").unwrap();
-    let before = state(&chain);
-    let refused = chain.add(b"c", NO_LIMIT, Budget::new(&|_| false));
-    assert!(matches!(refused, Err(Error::OutOfMemory(_))));
-    assert_eq!(state(&chain), before);
-    assert_eq!(add(&mut chain, b"c"), Ok(true));
-}
-
-#[test]
 fn the_flag_follows_from_the_seed() {
     for (seed, expected) in [(FIXED_SEED, false), ([0; 32], true), ([7; 32], true)] {
         for seed_is_random in [false, true] {
@@ -268,35 +215,6 @@ fn the_flag_follows_from_the_seed() {
             assert_eq!(chain.filters()[0].header().seed, seed);
         }
     }
-}
-
-#[test]
-fn a_copy_is_independent_of_the_original() {
-    let mut original = chain(2, 0.001, 2);
-    for item in 0..5u8 {
-        add(&mut original, &[item]).unwrap();
-    }
-    let mut copy = original.try_clone().unwrap();
-    assert_eq!(state(&copy), state(&original));
-    add(&mut copy, b"b").unwrap();
-    assert!(copy.contains(b"b") && !original.contains(b"b"));
-    assert_ne!(state(&copy), state(&original));
-    add(&mut original, b"b").unwrap();
-    assert_eq!(state(&copy), state(&original));
-    assert_eq!(blocks(&mut original), blocks(&mut copy));
-}
-
-#[test]
-fn every_block_is_visited_and_can_be_moved() {
-    let mut chain = chain(1, 0.01, 1);
-    for i in 0..5u8 {
-        add(&mut chain, &[i]).unwrap();
-        let filters = chain.filters().len();
-        let list = usize::from(filters > 1);
-        assert_eq!(blocks(&mut chain).0, filters + list);
-        assert!((0..=i).all(|i| chain.contains(&[i])));
-    }
-    assert!(chain.filters().len() > 1);
 }
 
 /// The server's allocator has blocks of 80 bytes.

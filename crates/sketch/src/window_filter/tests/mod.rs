@@ -117,71 +117,6 @@ fn parameters_out_of_range_are_refused() {
 }
 
 #[test]
-fn an_addition_refreshes_an_item() {
-    let mut filter = set(100, EXACT, 2, 4);
-    assert_eq!(filter.add(b"a", ANY), Ok(Addition::New));
-    assert_eq!(filter.add(b"a", ANY), Ok(Addition::Unchanged));
-    filter.advance(3);
-    assert_eq!(filter.add(b"a", ANY), Ok(Addition::Refreshed));
-    assert_eq!((filter.pane_total(0), filter.pane_total(3)), (0, 1));
-    assert!(filter.contains(b"a", filter.panes_in(7)));
-    assert!(!filter.contains(b"a", filter.panes_in(8)));
-    filter.advance(8);
-    assert_eq!(filter.items(filter.panes_in(8)), 0);
-    assert_eq!(filter.add(b"a", ANY), Ok(Addition::New));
-}
-
-/// Items that are in the set do not change it, whatever their pane, and the others are added.
-#[test]
-fn an_addition_without_a_refresh_adds_only_new_items() {
-    let mut filter = set(3, EXACT, 0, 4);
-    filter.add(b"a", ANY).unwrap();
-    filter.advance(3);
-    let skipped = |filter: &mut BloomWindow, items: &[&'static [u8]]| {
-        let mut results = Vec::new();
-        let items = items.iter().copied();
-        filter.add_each(items, IfPresent::Skip, ANY, |result| {
-            results.push(result);
-            ControlFlow::Continue(())
-        });
-        results
-    };
-    use Addition::{New, Unchanged};
-    let added = skipped(&mut filter, &[b"a", b"b", b"b"]);
-    assert_eq!(added, [Ok(Unchanged), Ok(New), Ok(Unchanged)]);
-    assert_eq!((filter.pane_total(0), filter.pane_total(3)), (1, 1));
-    let added = skipped(&mut filter, &[b"c", b"d", b"e", b"a"]);
-    assert_eq!(added, [Ok(New), Ok(New), Err(Error::Full), Ok(Unchanged)]);
-    filter.advance(5);
-    let added = skipped(&mut filter, &[b"a", b"b"]);
-    assert_eq!(added, [Ok(New), Ok(Unchanged)]);
-    let before = fed(&filter);
-    filter.advance(5);
-    assert_eq!(skipped(&mut filter, &[b"a", b"b"]), [Ok(Unchanged); 2]);
-    assert_eq!(fed(&filter), before);
-}
-
-#[test]
-fn a_set_that_does_not_grow_refuses_items_above_its_capacity() {
-    let mut filter = set(1000, EXACT, 0, 10);
-    // The window and the current pane: a tenth more.
-    add_all(&mut filter, 0, 1100);
-    let before = saved(&filter);
-    assert_eq!(filter.add(b"more", ANY), Err(Error::Full));
-    filter.advance(5);
-    assert_eq!(filter.add(b"more", ANY), Err(Error::Full));
-    let added = filter.add(&7u64.to_le_bytes(), ANY);
-    assert_eq!(added, Ok(Addition::Refreshed));
-    assert_ne!(saved(&filter), before);
-    filter.advance(11);
-    assert_eq!(filter.items(filter.panes_in(11)), 1);
-    add_all(&mut filter, 2000, 3099);
-    assert_eq!(filter.add(b"more", ANY), Err(Error::Full));
-    assert!(contains_all(&filter, 2000, 3099) && contains_all(&filter, 7, 8));
-    assert_eq!(filter.num_sub_filters(), 1);
-}
-
-#[test]
 fn a_set_that_grows_keeps_all_items_and_shrinks_to_the_largest_sub_filter() {
     let mut filter = set(100, EXACT, 2, 4);
     add_all(&mut filter, 0, 5000);
@@ -273,43 +208,6 @@ fn expired_entries_stay_expired_when_ticks_and_generations_wrap() {
 }
 
 #[test]
-fn a_jump_by_years_costs_nothing_and_forgets_everything() {
-    let mut filter = set(1 << 16, EXACT, 0, 1000);
-    add_all(&mut filter, 0, 1 << 16);
-    let end = filter.timeline().window().max_pane();
-    for pane in [1 << 20, 1 << 40, end - 2000, end, u64::MAX] {
-        assert_eq!(filter.advance(pane), pane <= end);
-        assert_eq!(filter.items(Panes::ALL), 0);
-        let panes = filter.panes_in(pane);
-        let is_any = (0..1000u64).any(|number| filter.contains(&number.to_le_bytes(), panes));
-        assert!(!is_any);
-        if pane < end {
-            add_all(&mut filter, 0, 1000);
-            assert_eq!(filter.items(filter.panes_in(pane)), 1000);
-        }
-    }
-}
-
-#[test]
-fn the_oldest_occurrence_is_deleted() {
-    let mut filter = multiset(100, 4, 1, 10);
-    for pane in [1, 2, 2, 5] {
-        filter.advance(pane);
-        filter.insert_item(b"a", ANY).unwrap();
-    }
-    let totals = |filter: &CuckooWindow| [1, 2, 5].map(|pane| filter.pane_total(pane));
-    assert_eq!(totals(&filter), [1, 2, 1]);
-    for expected in [[0, 2, 1], [0, 1, 1], [0, 0, 1], [0, 0, 0]] {
-        assert!(filter.delete(b"a"));
-        assert_eq!(totals(&filter), expected);
-    }
-    assert!(!filter.delete(b"a"));
-    assert_eq!((filter.items(filter.panes_in(5)), filter.deletes()), (0, 4));
-    assert!(filter.compact());
-    assert!(!filter.compact());
-}
-
-#[test]
 fn a_compaction_in_a_later_generation_is_a_change() {
     let mut filter = multiset(1000, 1, 1, 1);
     let mut changes = 0;
@@ -324,29 +222,6 @@ fn a_compaction_in_a_later_generation_is_a_change() {
         changes += u32::from(changed);
     }
     assert!(changes > 0);
-}
-
-#[test]
-fn an_expired_occurrence_is_not_deleted() {
-    let mut filter = multiset(100, 4, 1, 10);
-    filter.insert_item(b"a", ANY).unwrap();
-    filter.advance(5);
-    filter.insert_item(b"a", ANY).unwrap();
-    let counts = [5, 11, 16].map(|pane| filter.count(b"a", filter.panes_in(pane)));
-    assert_eq!(counts, [2, 1, 0]);
-    filter.advance(11);
-    assert!(filter.delete(b"a"));
-    assert!(!filter.delete(b"a"));
-}
-
-#[test]
-fn a_unique_insertion_does_not_refresh() {
-    let mut filter = multiset(100, 2, 1, 10);
-    assert_eq!(filter.insert_unique(b"a", ANY), Ok(true));
-    filter.advance(10);
-    assert_eq!(filter.insert_unique(b"a", ANY), Ok(false));
-    filter.advance(11);
-    assert_eq!(filter.insert_unique(b"a", ANY), Ok(true));
 }
 
 #[test]
@@ -385,35 +260,6 @@ fn several_occurrences_of_many_items_use_few_sub_filters() {
     let count = filter.num_sub_filters();
     assert!((10..=24).contains(&count), "{count}");
     assert!((0..100u64).all(|item| filter.count(&item.to_le_bytes(), Panes::ALL) >= 39));
-}
-
-/// An insertion that fails, at the limit or after a search for a free slot, has changed nothing.
-#[test]
-fn a_failed_insertion_changes_nothing() {
-    for bucket_size in [1, 2, 3, 4, 8, 40] {
-        for different_items in [5000, 500 / (2 * u64::from(bucket_size)) + 1] {
-            let mut filter = multiset(500, bucket_size, 0, 10);
-            let mut failed = 0;
-            for number in 0..5000u64 {
-                filter.advance(number / 1000);
-                let before = saved(&filter);
-                let item = (number % different_items).to_le_bytes();
-                match filter.insert_item(&item, ANY) {
-                    Ok(()) => assert!(filter.items(Panes::ALL) <= filter.limit()),
-                    Err(error) => {
-                        assert_eq!((error, saved(&filter)), (Error::Full, before));
-                        failed += 1;
-                        if failed > 20 {
-                            break;
-                        }
-                    }
-                }
-            }
-            let is_full = filter.items(Panes::ALL) == filter.limit();
-            assert!(failed > 20, "{bucket_size}");
-            assert_eq!(is_full, different_items == 5000, "{bucket_size}");
-        }
-    }
 }
 
 #[test]
