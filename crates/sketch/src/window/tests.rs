@@ -111,32 +111,6 @@ proptest! {
         prop_assert!(covered <= part + more, "{covered} of {part}, {more} more");
     }
 
-    /// What was added at most a window ago is in a live pane; what was added more than a window and a pane ago is
-    /// not.
-    #[test]
-    fn nothing_is_forgotten_early_or_kept_long(
-        ms in 1u64..100_000, panes in 1u64..=1000, added in 0u64..1 << 45, age in 0u64..300_000,
-    ) {
-        let window = Window::new(ms, panes.min(ms), None).unwrap();
-        prop_assert_eq!(Window::new(ms, window.panes(), None), Ok(window));
-        prop_assert!(window.panes() * window.pane_ms() < ms + window.pane_ms());
-        let mut timeline = Timeline::new::<BloomWindow>(window).unwrap();
-        timeline.advance(window.pane_at(added));
-        let pane = timeline.newest();
-        let is_live = timeline.counted(timeline.panes_at(added + age)).contains(&pane);
-        if age <= ms {
-            prop_assert!(is_live);
-        }
-        if age > window.pane_ms() * (window.panes() + 1) {
-            prop_assert!(!is_live);
-        }
-        let before = timeline.live();
-        let expired = timeline.advance(window.pane_at(added + age));
-        let expired = expired.map_or(0, |range| range.count());
-        prop_assert_eq!(before.filter(|pane| timeline.live().contains(pane)).count() + expired,
-            before_count(window, pane));
-    }
-
     #[test]
     fn a_timeline_is_stored_exactly(ms in 1u64..=Window::MAX_MS, panes in 1u64..=1000, newest: u64) {
         let mut timeline = Timeline::new::<BloomWindow>(Window::new(ms, panes.min(ms), None).unwrap()).unwrap();
@@ -145,10 +119,6 @@ proptest! {
         timeline.save::<BloomWindow>(&mut values);
         prop_assert_eq!(Timeline::load::<BloomWindow>(&mut values), Ok(timeline));
     }
-}
-
-fn before_count(window: Window, newest: u64) -> usize {
-    (window.oldest(newest)..=newest).count()
 }
 
 #[test]

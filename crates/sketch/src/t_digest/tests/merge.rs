@@ -4,19 +4,6 @@ use super::*;
 use std::cell::Cell;
 
 #[test]
-fn a_merge_accepts_repeated_operands_and_changes_none() {
-    let left = digest_of(50, &Uniform(1).take(1000).collect::<Vec<_>>());
-    let right = digest_of(10, &Uniform(2).take(70).collect::<Vec<_>>());
-    right.compressed().unwrap();
-    let before = [fed(&left), fed(&right)];
-    let merged = TDigest::merge(20, &[&left, &right, &left], ANY).unwrap();
-    assert_eq!([fed(&left), fed(&right)], before);
-    assert_eq!(merged.observations(), 2070);
-    assert_eq!(merged.min(), left.min().min(right.min()));
-    assert_eq!(merged.info().total_compressions, 2);
-}
-
-#[test]
 fn a_merge_uses_the_cache_of_the_same_state_only() {
     let mut operand = digest_of(20, &Uniform(3).take(500).collect::<Vec<_>>());
     let mut filled = DigestCache::default();
@@ -34,16 +21,6 @@ fn a_merge_uses_the_cache_of_the_same_state_only() {
         // The cache is now that of an earlier state.
         operand.add(&[2.0; 100]).unwrap();
     }
-}
-
-#[test]
-fn empty_digests_do_not_change_a_merge() {
-    let one = digest_of(100, &[1.0, 2.0, 3.0]);
-    let empty = digest(100);
-    let merged = TDigest::merge(100, &[&empty, &one, &empty], ANY).unwrap();
-    assert_eq!(answers(&merged), answers(&one));
-    let nothing = TDigest::merge(100, &[&empty, &empty], ANY).unwrap();
-    assert_eq!(nothing, empty);
 }
 
 #[test]

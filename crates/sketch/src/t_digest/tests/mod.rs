@@ -128,40 +128,6 @@ fn compressions_out_of_range_are_refused() {
 }
 
 #[test]
-fn an_empty_digest_has_no_answers() {
-    let empty = digest(100);
-    assert!(empty.min().is_nan() && empty.max().is_nan());
-    let compressed = empty.compressed().unwrap();
-    assert!(compressed.quantile(0.5).is_nan());
-    assert!(compressed.cdf(1.0).is_nan());
-    assert!(compressed.trimmed_mean(0.0, 1.0).is_nan());
-    assert!(compressed.by_rank(0).is_nan() && compressed.by_revrank(0).is_nan());
-    assert_eq!((compressed.rank(1.0), compressed.revrank(1.0)), (-2, -2));
-}
-
-#[test]
-fn few_samples_are_answered_exactly() {
-    let five = digest_of(100, &[3.0, 1.0, 5.0, 2.0, 4.0]);
-    let compressed = five.compressed().unwrap();
-    let quantiles = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0].map(|q| compressed.quantile(q));
-    assert_eq!(quantiles, [1.0, 2.0, 3.0, 4.0, 5.0, 5.0]);
-    assert_eq!(compressed.cdf(3.0), 0.5);
-    assert_eq!(compressed.cdf(2.5), 0.4);
-    // 3.0 has 2.5 samples below it, which rank and revrank round to 2.
-    let ranks = [0.0, 1.0, 3.0, 9.0].map(|x| compressed.rank(x));
-    assert_eq!(ranks, [-1, 0, 2, 5]);
-    let ranks = [0.0, 1.0, 3.0, 9.0].map(|x| compressed.revrank(x));
-    assert_eq!(ranks, [5, 4, 2, -1]);
-    let values = [0, 1, 4].map(|rank| compressed.by_rank(rank));
-    assert_eq!(values, [1.0, 2.0, 5.0]);
-    assert_eq!(compressed.by_rank(5), f64::INFINITY);
-    let values = [0, 1, 4].map(|rank| compressed.by_revrank(rank));
-    assert_eq!(values, [5.0, 4.0, 1.0]);
-    assert_eq!(compressed.by_revrank(5), f64::NEG_INFINITY);
-    assert_eq!(compressed.trimmed_mean(0.2, 0.8), 3.0);
-}
-
-#[test]
 fn heavy_end_centroids_are_interpolated_to_minimum_and_maximum() {
     let heavy = digest_with(0.0, 10.0, &[(2.0, 6), (8.0, 6)]);
     let compressed = heavy.compressed().unwrap();
@@ -205,26 +171,6 @@ fn differences_above_the_largest_double_are_interpolated() {
     let compressed = ends.compressed().unwrap();
     assert!((compressed.cdf(low / 4.0) * 12.0 - 2.0).abs() < 1e-12);
     assert!((compressed.quantile(2.0 / 12.0) - low / 4.0).abs() < high * 1e-12);
-}
-
-#[test]
-fn a_refused_add_changes_nothing() {
-    let mut five = digest_of(2, &[3.0, 1.0, 5.0, 2.0, 4.0]);
-    let before = (fed(&five), answers(&five));
-    for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        let mut values = vec![7.0; 100];
-        values.push(value);
-        assert_eq!(five.add(&values), Err(DigestError::NotFinite));
-    }
-    assert_eq!((fed(&five), answers(&five)), before);
-}
-
-#[test]
-fn reset_leaves_an_empty_digest_of_the_same_compression() {
-    let mut used = digest_of(20, &[1.0; 1000]);
-    used.reset();
-    assert_eq!(used, digest(20));
-    assert_eq!(used.info(), digest(20).info());
 }
 
 #[test]

@@ -93,40 +93,6 @@ fn a_second_compression_changes_nothing() {
     }
 }
 
-#[test]
-fn answers_after_each_addition_are_those_of_all_nodes() {
-    for seed in 0..10 {
-        let (mut digest, mut cache) = (digest(20), DigestCache::default());
-        for sample in repeated(seed, 500) {
-            digest.add(&[sample]).unwrap();
-            let kept = digest.compressed_with(&mut cache).unwrap().centroids();
-            assert!(kept.eq(digest.compressed().unwrap().centroids()));
-        }
-    }
-}
-
-#[test]
-fn a_digest_of_few_values_has_three_nodes_of_each() {
-    let samples: Vec<_> = (0..100_000).map(|number| f64::from(number % 100)).collect();
-    let digest = digest_of(100, &samples);
-    let nodes: Vec<_> = digest.compressed().unwrap().centroids().collect();
-    let expected = (0..100).flat_map(|value| {
-        [1, 998, 1].map(|weight| Centroid {
-            mean: f64::from(value),
-            weight,
-        })
-    });
-    assert!(nodes.into_iter().eq(expected));
-}
-
-/// Equal samples in a digest of which nothing is merged stay as they are, as in RedisBloom.
-#[test]
-fn small_digests_have_one_node_per_sample() {
-    let digest = digest_of(100, &[1.0, 2.0, 2.0, 2.0, 2.0, 3.0]);
-    let are_samples = (digest.compressed().unwrap().centroids()).all(|node| node.weight == 1);
-    assert!(are_samples);
-}
-
 /// The walk without the rule of equal means, after a stable sort.
 fn plain(compression: f64, mut nodes: Vec<Centroid>) -> Vec<Centroid> {
     nodes.sort_by(|one, other| one.mean.total_cmp(&other.mean));
