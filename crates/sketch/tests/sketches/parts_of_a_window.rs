@@ -1,18 +1,12 @@
-//! Reads of parts of a window against the exact events, with clocks that stand still, go back and jump.
+//! Reads of parts of the window of a filter against the exact events, with clocks that stand still, go back and jump.
 
 use proptest::prelude::*;
-use roughly_sketch::count_min::{CellSize, CountMinWindow, Dimensions};
 use roughly_sketch::memory::Budget;
-use roughly_sketch::stored::Stored;
-use roughly_sketch::t_digest::{TDigest, TDigestWindow, WindowCache};
-use roughly_sketch::top_k::TopKWindow;
 use roughly_sketch::window::{Panes, Timed, Timeline, Window};
 use roughly_sketch::window_filter::{
     BloomWindow, BloomWindowParameters, CuckooWindow, CuckooWindowParameters, Seed,
 };
-use std::cell::RefCell;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 const ANY: Budget<'_> = Budget::UNLIMITED;
 /// The time of the first event.
@@ -122,23 +116,6 @@ fn name(item: u8) -> [u8; 3] {
 }
 
 proptest! {
-    /// Nothing is forgotten early, or counted a pane too long.
-    #[test]
-    fn a_part_has_the_guarantee_of_a_window_of_its_length(
-        window in windows(), ms in 1u64..1500, age in 0u64..3000, now in 10_000u64..20_000,
-    ) {
-        let parameters = BloomWindowParameters { capacity: 10, error_rate: 0.1, expansion: 0, seed: SEED };
-        let set = BloomWindow::new(window, &parameters, ANY).unwrap();
-        let panes = set.timeline().panes_within(now, ms);
-        let counts = window.pane_at(now - age) >= panes.oldest();
-        // A read of the whole window counts as many full panes as fill it.
-        let whole = window.panes() * window.pane_ms();
-        let longest = if ms < window.ms() { ms } else { whole };
-        let ms = ms.min(window.ms());
-        prop_assert!(counts || age > ms);
-        prop_assert!(!counts || age <= longest + window.pane_ms());
-    }
-
     #[test]
     fn sets(window in windows(), events in events()) {
         let parameters = BloomWindowParameters { capacity: 30, error_rate: 0.5f64.powi(30), expansion: 2, seed: SEED };
@@ -182,124 +159,6 @@ proptest! {
                 assert!(last >= last_pane(added, item, oldest));
                 assert!(last.is_none_or(|pane| pane >= oldest));
             }
-        });
-    }
-
-    #[test]
-    fn counts_of_items(window in windows(), events in events()) {
-        let mut sketch = CountMinWindow::new(Dimensions::new(20_011, 3, CellSize::default()).unwrap(), window, SEED, ANY).unwrap();
-        run(window, &mut sketch, &events, |sketch, added, pane, item, times| {
-            sketch.increment(&name(item), times.into(), ANY).unwrap();
-            add(added, pane, item, times);
-        }, |sketch, added, panes, oldest| {
-            let expected = counts(added, oldest);
-            assert_eq!(sketch.total(panes), expected.values().sum::<u64>());
-            for item in 0..ITEMS {
-                assert_eq!(sketch.query(&name(item), panes), expected.get(&item).copied().unwrap_or(0));
-            }
-        });
-    }
-
-    /// Each item has one increment per pane, and different ones, so the most frequent items of a pane are unique.
-    #[test]
-    fn most_frequent_items(window in windows(), events in events(), k in 1usize..8) {
-        let mut cache = <TopKWindow as Stored>::Cache::default();
-        // The panes whose lists other items of the window may have entered.
-        let (shared, mut closed) = (RefCell::new(BTreeSet::new()), None);
-        let mut sketch = TopKWindow::new(k as u64, 20_011, 3, 0.9, window, SEED, ANY).unwrap();
-        run(window, &mut sketch, &events, |sketch, added, pane, item, times| {
-            let live = |pane: u64| pane.saturating_sub(window.panes());
-            let before = added.last_key_value().map_or(0, |(&last, _)| live(last));
-            let stored = added.range(before..).filter(|(_, items)| !items.is_empty());
-            let stored: Vec<u64> = stored.map(|(&pane, _)| pane).collect();
-            if stored.last().is_some_and(|&last| last < pane) && closed < stored.last().copied() {
-                closed = stored.last().copied();
-                let newest = stored.len() - 1;
-                if newest / 2 < newest {
-                    shared.borrow_mut().insert(stored[newest / 2]);
-                }
-            }
-            let items = added.entry(pane).or_default();
-            let is_used = items.values().any(|&used| used == u64::from(times));
-            if !is_used && !items.contains_key(&item) {
-                items.insert(item, times.into());
-                sketch.add(&name(item), times).unwrap();
-            }
-        }, |sketch, added, panes, oldest| {
-            let counts = counts(added, oldest);
-            let largest = |items: &BTreeMap<u8, u64>| {
-                let mut items: Vec<_> = items.iter().map(|(&item, &count)| (Reverse(count), item)).collect();
-                items.sort_unstable();
-                items
-            };
-            for item in 0..ITEMS {
-                let count = sketch.count_at(&name(item), panes);
-                assert_eq!(u64::from(count), counts.get(&item).copied().unwrap_or(0));
-            }
-            // The items of each pane, and the listed ones, of which the model (crates/models) has the others.
-            if panes.is_part() {
-                let listed = sketch.list_at(panes, &mut cache).unwrap();
-                let listed: Vec<_> = listed.map(|(item, count)| (item.to_vec(), count)).collect();
-                let of_a_pane = |items| largest(items).into_iter().take(k).map(|(_, item)| item);
-                let own = added.range(oldest..).filter(|(pane, _)| !shared.borrow().contains(pane));
-                let own: BTreeSet<u8> = own.flat_map(|(_, items)| of_a_pane(items)).collect();
-                let in_order = largest(&counts).into_iter();
-                let entries = in_order.map(|(Reverse(count), item)| (item, (name(item).to_vec(), count as u32)));
-                let candidates = entries.filter(|(item, entry)| own.contains(item) || listed.contains(entry));
-                let expected: Vec<_> = candidates.map(|(_, entry)| entry).take(k).collect();
-                assert_eq!(listed, expected);
-                for item in 0..ITEMS {
-                    let is_listed = listed.iter().any(|(listed, _)| listed[..] == name(item));
-                    assert_eq!(sketch.query_at(&name(item), panes, &mut cache), Ok(is_listed));
-                }
-            }
-        });
-    }
-
-    /// A digest of so few samples is exact.
-    #[test]
-    fn samples(window in windows(), events in events()) {
-        let mut cache = WindowCache::default();
-        let mut digest = TDigestWindow::new(10_000, window, ANY).unwrap();
-        run(window, &mut digest, &events, |digest, added, pane, item, times| {
-            let times = times % 4 + 1;
-            digest.add_within(&vec![f64::from(item); times as usize], ANY).unwrap();
-            add(added, pane, item, times);
-        }, |digest, added, panes, oldest| {
-            let mut exact = TDigest::new(10_000, ANY).unwrap();
-            for (item, times) in counts(added, oldest) {
-                exact.add(&vec![f64::from(item); times as usize]).unwrap();
-            }
-            let bits = |value: f64| if value.is_nan() { 0 } else { value.to_bits() };
-            assert_eq!(bits(digest.min_at(panes)), bits(exact.min()));
-            assert_eq!(bits(digest.max_at(panes)), bits(exact.max()));
-            assert_eq!(digest.observations_at(panes), exact.observations());
-            let (answers, expected) = (digest.compressed_at(panes, &mut cache).unwrap(), exact.compressed().unwrap());
-            for step in 0..=20 {
-                let (quantile, value) = (f64::from(step) / 20.0, f64::from(step));
-                assert_eq!(bits(answers.quantile(quantile)), bits(expected.quantile(quantile)));
-                assert_eq!(answers.rank(value), expected.rank(value));
-            }
-        });
-    }
-
-    /// What reads of other parts have kept changes no answer.
-    #[test]
-    fn answers_of_a_digest_do_not_depend_on_earlier_reads(
-        window in windows(), events in events(), compression in 1i64..12,
-    ) {
-        let mut cache = WindowCache::default();
-        let mut digest = TDigestWindow::new(compression, window, ANY).unwrap();
-        run(window, &mut digest, &events, |digest, _, pane, item, times| {
-            let samples = (0..times % 100).map(|sample| f64::from(sample * 7 % 31) + f64::from(item) + pane as f64);
-            digest.add_within(&samples.collect::<Vec<_>>(), ANY).unwrap();
-        }, |digest, _, panes, _| {
-            let copy = digest.try_clone().unwrap();
-            let answers = |digest: &TDigestWindow, cache: &mut WindowCache| {
-                let answers = digest.compressed_at(panes, cache).unwrap();
-                (0..=20).map(|step| answers.quantile(f64::from(step) / 20.0).to_bits()).collect::<Vec<_>>()
-            };
-            assert_eq!(answers(digest, &mut cache), answers(&copy, &mut WindowCache::default()));
         });
     }
 }

@@ -1,5 +1,5 @@
-//! Reads of periods that can lie in the past, and of their rows, against the exact events. `roughly-models` has the model of the panes
-//! of a period.
+//! Reads of parts and of periods, which can lie in the past, and of their rows, against the exact events. `roughly-models` has the model
+//! of their panes.
 
 use proptest::prelude::*;
 use roughly_sketch::cache::Cache;
@@ -62,10 +62,11 @@ impl Case {
         (added, now + self.idle)
     }
 
-    /// The panes of the periods that can be read, of all rows, and of the whole window.
+    /// The panes of the periods that can be read, of all rows, of parts as long as their distance, and of the whole window.
     fn reads(&self, timeline: &Timeline, now: u64) -> Vec<Panes> {
         let mut reads = vec![timeline.panes_at(now)];
         for &(start, end, step) in &self.periods {
+            reads.push(timeline.panes_within(now, start));
             if let Ok(period) = Period::new(now - start, now - end, now)
                 && let Ok(panes) = timeline.panes_of(period)
             {
