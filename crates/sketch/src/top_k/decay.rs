@@ -360,19 +360,6 @@ mod tests {
     }
 
     #[test]
-    fn with_decay_1_every_trial_succeeds() {
-        let (decay, mut random) = (Decay::new(1.0), Random::from_seed(1));
-        let mut apply = |count, increment| decay.apply(count, increment, &mut random);
-        assert_eq!(apply(5, 0), Decayed::Kept(5));
-        assert_eq!(apply(5, 4), Decayed::Kept(1));
-        assert_eq!(apply(5, 5), Decayed::Replaced(1));
-        assert_eq!(apply(5, 100_000), Decayed::Replaced(99_996));
-        assert_eq!(apply(1, u32::MAX), Decayed::Replaced(u32::MAX));
-        assert_eq!(apply(u32::MAX, u32::MAX), Decayed::Replaced(1));
-        assert_eq!(random, Random::from_seed(1));
-    }
-
-    #[test]
     fn a_count_with_a_negligible_probability_draws_no_random_number() {
         let mut random = Random::from_seed(1);
         for (base, count) in [(f64::from_bits(1), 1), (1e-30, 1), (0.9, 8000)] {
