@@ -1,7 +1,7 @@
 //! Count-min sketches on a real server: behavior that the recordings do not cover.
 
 mod limit;
-mod stored;
+mod logged;
 
 use crate::families::dump;
 use crate::support::resp::{Connection, Reply};

@@ -1,11 +1,10 @@
 //! Top-k on real servers: behavior that neither the recordings nor the tests of all families cover. In particular,
 //! the same commands give the same bytes, although decay is random.
 
-use crate::families::{Family, dump};
+use crate::families::dump;
 use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::{Options, Server};
 use crate::t_digest::mmix;
-use std::collections::HashSet;
 
 /// A sketch that is far too small for [`Stream`], so that nearly all buckets decay.
 const RESERVE: &str = "TOPK.RESERVE k 50 100 5 0.9";
@@ -147,30 +146,6 @@ fn restarts_do_not_change_what_decays_afterwards() {
     }
 }
 
-#[test]
-fn copies_and_restored_dumps_decay_like_the_original() {
-    let (server, mut connection) = Server::start().connected();
-    connection.ok(RESERVE);
-    Stream::new(1).add(&mut connection, 20_000);
-    connection.check("COPY k copied", ":1");
-    let payload = connection.payload("k");
-    assert!(connection.restore("restored", &payload).is_ok());
-    let (mut from, mut to) = (server.resp2(), server.resp2());
-    Family::of("topk").copy_in_chunks(&mut from, "k", &mut to, "chunked");
-    let mut digests = Vec::new();
-    for key in ["k", "copied", "restored", "chunked"] {
-        let mut stream = Stream::new(2);
-        for _ in 0..20 {
-            let mut command = stream.command();
-            key.clone_into(&mut command[1]);
-            connection.send(&command);
-        }
-        digests.push(connection.send(&["DEBUG", "DIGEST-VALUE", key]));
-    }
-    let are_equal = digests.iter().all(|digest| *digest == digests[0]);
-    assert!(are_equal, "{digests:?}");
-}
-
 const BAD_INCREMENT: &str = "-TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000";
 
 #[test]
@@ -233,31 +208,6 @@ fn an_item_refused_for_memory_is_an_error_in_the_reply_and_not_replicated() {
     assert_eq!(view(&mut replica.resp2()), view(&mut connection));
 }
 
-#[test]
-fn binary_items_and_counts_of_zero_survive_a_reload() {
-    let options = Options::new().arguments(&["--save", "3600 1000000"]);
-    let (mut server, mut connection) = options.start().connected();
-    connection.ok("TOPK.RESERVE k 8 1000 3 0.9");
-    // The last item has a count of 0, so the next item to enter the list would replace it.
-    let items = [&b"\0"[..], b"nul\0tail", b"nul", b"\xff\r\n", b""];
-    for (item, increment) in items.into_iter().zip([b"1", b"2", b"3", b"4", b"0"]) {
-        let reply = connection.send(&[b"TOPK.INCRBY", &b"k"[..], item, increment]);
-        assert_eq!(reply.to_string(), "*[$-1]");
-    }
-    let mut query = vec![&b"TOPK.QUERY"[..], b"k"];
-    query.extend(items);
-    let before = view(&mut connection);
-    let list = "*[$\\xff\\r\\n :4 $nul :3 $nul\\x00tail :2 $\\x00 :1]";
-    assert_eq!(before[0].to_string(), list);
-    assert_eq!(connection.send(&query).to_string(), "*[:1 :1 :1 :1 :1]");
-    connection.ok("DEBUG RELOAD");
-    assert_eq!(view(&mut connection), before);
-    server.restart();
-    let mut connection = server.resp2();
-    assert_eq!(view(&mut connection), before);
-    assert_eq!(connection.send(&query).to_string(), "*[:1 :1 :1 :1 :1]");
-}
-
 /// The bytes in INFO are updated as items enter and leave, and always equal the sum over all blocks.
 #[test]
 fn memory_usage_and_info_agree_as_items_change() {
@@ -288,20 +238,6 @@ fn memory_usage_and_info_agree_as_items_change() {
     server.wait_until("the memory back", |server| {
         server.info("bf_topk_bytes").as_deref() == Some("0")
     });
-}
-
-#[test]
-fn a_list_has_no_duplicates_at_any_decay() {
-    let (_server, mut connection) = Server::start().connected();
-    for decay in ["0.000001", "0.5", "0.9", "1"] {
-        connection.ok(&format!("TOPK.RESERVE k 20 5 3 {decay}"));
-        Stream::new(9).add(&mut connection, 20_000);
-        let reply = connection.call("TOPK.LIST k");
-        let items = reply.strings();
-        let different: HashSet<_> = items.iter().collect();
-        assert_eq!(different.len(), items.len(), "decay {decay}");
-        connection.check("DEL k", ":1");
-    }
 }
 
 #[test]

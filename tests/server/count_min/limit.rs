@@ -59,32 +59,6 @@ fn errors_are_reported_in_order() {
     assert_eq!(server.info_number("master_repl_offset"), offset);
 }
 
-/// An increment that a cell or the total cannot hold is above the limit, whatever the limit is.
-#[test]
-fn increments_above_the_maximum_are_refused() {
-    let (_server, mut connection) = Server::start().connected();
-    const NO_LIMIT: u64 = i64::MAX as u64;
-    for (size, max) in [(1, 255), (2, 65_535), (4, 4_294_967_295), (8, NO_LIMIT)] {
-        // 40 rows are hashed item by item, 100 rows in two passes.
-        for depth in [1, 5, 12, 40, 100] {
-            let key = format!("k{size}:{depth}");
-            let create = format!("CMS.INITBYDIM {key} 1000 {depth} CELL_SIZE {size}");
-            connection.ok(&create);
-            let limited = format!("CMS.INCRBYLIMIT {key} {NO_LIMIT}");
-            let last = max - 1;
-            connection.check_all(&format!(
-                "
-                {limited} a {last} a 2 a 1 a 1 b 0 => *[*[:1 :{last}] *[:0 :{last}] *[:1 :{max}] *[:0 :{max}] *[:1 :0]]
-                {limited} a 1 => *[*[:0 :{max}]]
-                "
-            ));
-        }
-    }
-    // The total is at its maximum.
-    let refused = "*[*[:0 :0]]";
-    connection.check("CMS.INCRBYLIMIT k8:5 5 b 1", refused);
-}
-
 /// The accepted pairs are replicated as CMS.INCRBY. Without any there is neither a command nor an event.
 #[test]
 fn accepted_increments_are_replicated() {

@@ -88,19 +88,6 @@ fn the_remaining_capacity_is_that_of_the_newest_filter() {
 }
 
 #[test]
-fn a_copy_is_independent_of_the_original() {
-    let mut original = chain(10, 0.01, 2);
-    add(&mut original, b"a").unwrap();
-    let mut copy = original.try_clone().unwrap();
-    add(&mut copy, b"b").unwrap();
-    assert!(contains(&copy, b"a") && contains(&copy, b"b"));
-    assert!(!contains(&original, b"b"));
-    assert_ne!(fed(&copy), fed(&original));
-    add(&mut original, b"b").unwrap();
-    assert_eq!(fed(&copy), fed(&original));
-}
-
-#[test]
 fn every_block_is_visited_and_can_be_moved() {
     let mut chain = chain(1, 0.01, 1);
     for i in 0..5u8 {
