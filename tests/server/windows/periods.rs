@@ -139,35 +139,6 @@ fn a_missing_key_is_one_miss() {
     assert_eq!(server.info_number("keyspace_misses"), 1);
 }
 
-/// The time after the newest pane is in its row only to the end of the step and of the period.
-#[test]
-fn a_row_ends_with_its_step() {
-    let (server, mut connection) = start(&[]).connected();
-    set_ms(&server, START_MS);
-    connection.ok("CMS.INITBYDIM k 100 5 WINDOW 60000 PANES 60");
-    connection.call("CMS.INCRBY k a 1");
-    set_ms(&server, START_MS + 1000);
-    connection.call("CMS.INCRBY k a 2");
-    set_ms(&server, START_MS + 41_500);
-    let two = "*[*[:0, :1000, *[:1]], *[:1000, :1000, *[:2]]]";
-    for (to, step, rows) in [
-        (2000, 1000, two),
-        (41_500, 1000, two),
-        (41_500, 20_000, "*[*[:0, :20000, *[:3]]]"),
-        (15_000, 20_000, "*[*[:0, :15000, *[:3]]]"),
-        (41_500, 100_000, "*[*[:0, :41500, *[:3]]]"),
-    ] {
-        let period = format!("{START_MS} {}", START_MS + to);
-        let series = connection.call(&format!("SKETCH.SERIES {period} {step} CMS.QUERY k a"));
-        let found = self::rows(&series).into_iter();
-        let found = found.map(|(start, covered, reply)| {
-            format!("*[:{}, :{covered}, {reply}]", start - START_MS)
-        });
-        let got = format!("*[{}]", found.collect::<Vec<_>>().join(", "));
-        assert_eq!(got, rows, "{to} {step}");
-    }
-}
-
 /// Each pane is in one row, and a row replies what SKETCH.BETWEEN replies for its panes.
 #[test]
 fn rows_are_the_periods_of_their_panes() {
@@ -205,27 +176,6 @@ fn rows_are_the_periods_of_their_panes() {
                     }
                 }
             }
-        }
-    }
-}
-
-#[test]
-fn rows_of_counts_add_up_to_the_whole_window() {
-    let (server, mut connection) = start(&[]).connected();
-    for window in WINDOWS {
-        let sketch = sketches().next().expect("a count-min sketch");
-        fill(&server, &mut connection, sketch, window, |_, _| ());
-        let query = "cms.query k 0 1 2 3 4 5 6 7 8 99";
-        let whole = connection.call(query);
-        for step in [1, 70, 1_000] {
-            let series = connection.call(&format!("SKETCH.SERIES 0 99999999 {step} {query}"));
-            let mut sums = [0; 10];
-            for (_, _, counts) in rows(&series) {
-                for (sum, count) in sums.iter_mut().zip(integers(counts)) {
-                    *sum += count;
-                }
-            }
-            assert_eq!(Reply::Array(sums.map(Reply::Integer).to_vec()), whole);
         }
     }
 }

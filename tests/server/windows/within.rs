@@ -182,33 +182,6 @@ fn a_part_begins_with_the_pane_of_its_start() {
     }
 }
 
-#[test]
-fn parts_of_a_list_have_the_items_of_their_panes() {
-    let (server, mut connection) = start(&[]).connected();
-    set_ms(&server, 1_000_000);
-    connection.call(&seeded("TOPK.RESERVE k 2 1000 5 0.9 WINDOW 1000 PANES 10"));
-    // `often` is among the two most frequent items of the first pane only.
-    connection.call("TOPK.INCRBY k often 100 c 50 d 40");
-    set_ms(&server, 1_000_100);
-    connection.call("TOPK.INCRBY k a 9 b 8 often 7");
-    set_ms(&server, 1_000_200);
-    let list = |connection: &mut Connection, ms: u64| {
-        within(connection, ms, "TOPK.LIST k WITHCOUNT").to_string()
-    };
-    let expected = connection.call("TOPK.LIST k WITHCOUNT").to_string();
-    assert_eq!(list(&mut connection, 1000), expected);
-    let recent = list(&mut connection, 100);
-    let is_recent = recent.contains('a') && recent.contains('b') && !recent.contains("often");
-    assert!(is_recent, "{recent}");
-    let both = list(&mut connection, 101);
-    let has_both = both.contains("often") && both.contains("107") && both.contains('c');
-    assert!(has_both, "{both}");
-    // Each read of another part replaces the list that the last one has kept.
-    assert_eq!(list(&mut connection, 100), recent);
-    let query = "SKETCH.WITHIN 100 TOPK.QUERY k a b c often";
-    connection.check(query, "*[:1 :1 :0 :0]");
-}
-
 /// A shorter part than the newest pane would be read as that pane and the one before it.
 #[test]
 fn a_part_is_at_least_as_long_as_a_pane() {
