@@ -1,4 +1,4 @@
-//! The fields of filters for SKETCH.ACCURACY: empty, full, damaged and reloaded ones, and parts of a window.
+//! The fields of filters for SKETCH.ACCURACY: full, damaged and reloaded ones, and parts of a window.
 
 use roughly_dump::{Value, Values};
 use roughly_sketch::accuracy::{Accuracy, Figure};
@@ -45,12 +45,12 @@ fn is_near(rate: f64, expected: f64) -> bool {
     (rate / expected - 1.0).abs() < 0.01
 }
 
-fn chain(scaling: bool) -> Chain {
+fn chain() -> Chain {
     let parameters = bloom::Parameters {
         capacity: 1000,
         error_rate: 0.01,
         expansion: 2,
-        scaling,
+        scaling: false,
     };
     Chain::new(&parameters, ANY).unwrap()
 }
@@ -101,32 +101,8 @@ fn window_multiset() -> CuckooWindow {
 }
 
 #[test]
-fn empty_filters_have_no_false_positives() {
-    let of_set = [(RATE, 0.0), ("specified rate", 0.01), ("fill", 0.0)];
-    for scaling in [false, true] {
-        assert_eq!(fields_of(&chain(scaling), Panes::ALL), of_set);
-    }
-    assert_eq!(fields_of(&window_set(), Panes::ALL), of_set);
-    let of_multiset = [(RATE, 0.0), ("fill", 0.0)];
-    assert_eq!(fields_of(&cuckoo(2), Panes::ALL), of_multiset);
-    assert_eq!(fields_of(&window_multiset(), Panes::ALL), of_multiset);
-    assert_eq!(fields_of(&valkey_chain(), Panes::ALL), of_set);
-}
-
-/// A rate of 0 is 0, not -0, which is another reply.
-#[test]
-fn a_rate_of_0_has_no_sign() {
-    let positive = |fields: Vec<(&str, f64)>| fields[0].1.is_sign_positive();
-    assert!(positive(fields(&chain(true), Panes::ALL)));
-    assert!(positive(fields(&cuckoo(2), Panes::ALL)));
-    assert!(positive(fields(&window_set(), Panes::ALL)));
-    assert!(positive(fields(&window_multiset(), Panes::ALL)));
-    assert!(positive(fields(&valkey_chain(), Panes::ALL)));
-}
-
-#[test]
 fn a_full_filter_has_the_rate_of_its_fill() {
-    let mut chain = chain(false);
+    let mut chain = chain();
     let mut valkey = valkey_chain();
     for number in 0u64.. {
         let item = number.to_le_bytes();

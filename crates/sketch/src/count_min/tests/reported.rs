@@ -38,14 +38,6 @@ fn estimates(sketch: &CountMin, items: u32) -> Vec<u64> {
     estimates
 }
 
-#[test]
-fn an_empty_sketch_has_no_error() {
-    for depth in [1, 5, 40, 200_000] {
-        let found = figures(&sketch(2, depth, CellSize::One));
-        assert_eq!(found, values(0.0, 0.0, 0));
-    }
-}
-
 /// 1,000 items up to 100 rows, then as many as 100,000 cells allow.
 #[test]
 fn the_errors_are_quantiles_of_the_estimates_of_absent_items_and_are_the_same_after_a_reload() {
