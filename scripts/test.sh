@@ -9,8 +9,7 @@
 # of accuracy, and programs of recipes. The date selects the sample (tests/support/sample.rs). Of the longest files of server tests, a third
 # of the tests runs (scripts/server-tests.sh).
 #
-# A test that needs what this server or machine lacks is ignored: the reason is beside its name. Prints the processor time of each
-# test program.
+# A test that needs what this server or machine lacks is ignored: the reason is beside its name.
 #
 # Environment:
 #   ROUGHLY_SAMPLE_SEED   number that selects the sample (default: the date, as in 20261231)
@@ -39,10 +38,6 @@ else
     echo "test: sample $seed of the cases; make test-all runs all"
 fi
 [ $run = some ] || build_once
-
-# The runner of Cargo for this machine: without its directory, because Cargo splits this at spaces.
-target=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
-export "CARGO_TARGET_${target}_RUNNER=timed.sh" PATH="$PWD/scripts:$PATH"
 
 # Installs what the tests need, but not what the builds need.
 prepare() {
