@@ -6,9 +6,8 @@
 #   scripts/release.sh --no-checks   leaves out .ci/run
 #
 # The version is that of Cargo.toml. The working tree must be clean, CHANGELOG.md must have a dated section of the
-# version and nothing under Unreleased, and the tag vVERSION must not exist or be the current commit. README.md must have the
-# commands that download this version. All checks of scripts/check-release.sh must have passed on a commit with the same
-# sources and dependencies: their record is .ci/release.
+# version and nothing under Unreleased. README.md must have the commands that download this version. All checks of
+# scripts/check-release.sh must have passed on a commit with the same sources and dependencies: their record is .ci/release.
 #
 # Environment:
 #   REPOSITORY  address of the repository, without https://, for example forge.example/roughly: if README.md has no commands that
@@ -16,21 +15,14 @@
 #
 # Writes the packages, SHA256SUMS and the release notes, the section of CHANGELOG.md, to target/dist. Deletes other files there.
 #
-# Exit status: 1 if the commit cannot be released or a check fails, 2 if the argument is unknown.
+# Exit status: 1 if the commit cannot be released or a check fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/targets.sh
 . scripts/testing.sh
 
 checks=yes
-case ${1:-} in
-    '') ;;
-    --no-checks) checks=no ;;
-    *)
-        echo "release: unknown argument $1. Usage: release.sh [--no-checks]" >&2
-        exit 2
-        ;;
-esac
+[ "${1:-}" != --no-checks ] || checks=no
 
 check_clean() {
     [ -z "$(git status --porcelain)" ] || fail "there are uncommitted changes; commit or remove them"
@@ -38,7 +30,6 @@ check_clean() {
 
 check_record() {
     local again="run make check-release, and commit what it writes" recorded failed changes
-    [ -e .ci/release ] || fail "no run of all checks of a release is recorded: $again"
     failed=$(awk '$2 == "failed" { print $1 }' .ci/release | paste -s -d ' ')
     [ -z "$failed" ] || fail "checks that failed: $failed. Remove the causes, then $again"
     recorded=$(sed -n 's/^commit //p' .ci/release)
@@ -55,14 +46,6 @@ section() {
         inside && (NF || text != "") { text = text $0 "\n" }
         END { sub(/\n+$/, "", text); if (text != "") print text }
     ' CHANGELOG.md
-}
-
-# module_of PACKAGE: prints the module in a tarball or Debian package.
-module_of() {
-    case $1 in
-        *.deb) dpkg-deb --fsys-tarfile "$1" ;;
-        *) gzip -dc "$1" ;;
-    esac | tar -xO --wildcards '*/libroughly.so'
 }
 
 # downloads: prints the text for README.md with the commands that download the packages and the sources.
@@ -98,17 +81,10 @@ if grep -qxF "$marker" README.md; then
     downloads | sed -i -e "/^$marker\$/{r /dev/stdin" -e 'd}' README.md
     fail "README.md has the address https://$REPOSITORY now; commit it and run this script again"
 fi
-for crate in "${crates[@]}"; do
-    [ "$(cargo pkgid -p "$crate" | sed 's/.*[#@]//')" = "$version" ] || fail "$crate has another version than $version"
-done
-heading=$(grep -m 1 -F "## [$version] - " CHANGELOG.md) || fail "CHANGELOG.md has no section [$version] with a date"
-date=${heading#*] - }
-[[ $date =~ ^[0-9]{4}-[0-9]{2}-[0-9]{2}$ ]] || fail "CHANGELOG.md: the date of [$version] is not YYYY-MM-DD: $date"
+date=$(sed -n "s/^## \[${version//./\\.}\] - \([0-9]\{4\}-[0-9][0-9]-[0-9][0-9]\)\$/\1/p" CHANGELOG.md)
+[ -n "$date" ] || fail "CHANGELOG.md has no section [$version] with a date, YYYY-MM-DD"
 [ -n "$(section "[$version] - ")" ] || fail "CHANGELOG.md: the section [$version] is empty"
 [ -z "$(section '[Unreleased]')" ] || fail "CHANGELOG.md has changes under Unreleased; move them to [$version]"
-if tagged=$(git rev-parse --quiet --verify "refs/tags/$tag^{commit}"); then
-    [ "$tagged" = "$(git rev-parse HEAD)" ] || fail "the tag $tag is another commit, ${tagged:0:12}"
-fi
 check_record
 echo "release: version $version, commit $revision" >&2
 
@@ -120,25 +96,11 @@ fi
 # Packages of other versions would be in SHA256SUMS.
 rm -rf target/dist
 scripts/dist.sh
-sdist=roughly-$version.tar.gz
-files=("$sdist")
 for target in $(all_targets); do
-    files+=("roughly-$version-$(platform "$target")".{tar.gz,cdx.json})
-done
-for target in $(debian_targets); do
-    files+=("roughly_${version}_$(debian_architecture "$target").deb")
-done
-for file in "${files[@]}"; do
-    [ -s "target/dist/$file" ] || fail "target/dist/$file was not built"
-    grep -q "  $file\$" target/dist/SHA256SUMS || fail "SHA256SUMS does not have $file"
-    case $file in "$sdist" | *.cdx.json) continue ;; esac
     # The module reports its revision in INFO.
-    module_of "target/dist/$file" | grep -aF "$revision" > /dev/null \
-        || fail "the module in $file was not built from commit $revision"
+    tar -xzO --wildcards -f "target/dist/roughly-$version-$(platform "$target").tar.gz" '*/libroughly.so' | grep -aF "$revision" > /dev/null \
+        || fail "the module for $target was not built from commit $revision"
 done
-wheels=$(cd target/dist && find . -name "roughly-$version-cp310-abi3-*.whl" | wc -l)
-[ "$wheels" -eq "$(wheel_targets | wc -l)" ] || fail "target/dist/roughly-$version-*.whl: $wheels wheels were built"
-(cd target/dist && sha256sum --quiet -c SHA256SUMS) || fail "checksums of the packages"
 section "[$version] - " > target/dist/release-notes.md
 check_clean
 
@@ -166,7 +128,7 @@ Steps:
 3. Publish the crates, in this order:
 $(printf '       cargo publish --locked -p %s\n' "${crates[@]}")
 4. Upload the Python package to the package index:
-       twine upload target/dist/*.whl target/dist/$sdist
+       twine upload target/dist/*.whl target/dist/roughly-$version.tar.gz
 5. Build and push the image, with the name of your registry instead of registry.example:
        docker buildx build --platform $platforms -f packaging/Dockerfile \\
            --build-arg REVISION=$revision -t registry.example/roughly:$version --push .

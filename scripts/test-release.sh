@@ -13,8 +13,6 @@ cd "$dir/clone"
 # The user's settings can sign commits or run hooks.
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 export GIT_AUTHOR_NAME=test GIT_AUTHOR_EMAIL=test@example.org GIT_COMMITTER_NAME=test GIT_COMMITTER_EMAIL=test@example.org
-# A clone has the tags of the repository.
-git tag --list | xargs -r git tag -d > /dev/null
 . scripts/targets.sh
 version=$(package_version)
 
@@ -25,7 +23,7 @@ commit() {
 
 # release: runs the script with its output in the file output, and returns its exit status.
 release() {
-    scripts/release.sh "${@:---no-checks}" > "$dir/output" 2>&1
+    scripts/release.sh --no-checks > "$dir/output" 2>&1
 }
 
 # refuses MESSAGE: the script must fail with this message.
@@ -59,33 +57,17 @@ record() {
     commit "The record"
 }
 
-# It creates all files, except for those whose names contain OMITTED.
 cat > scripts/dist.sh << 'SCRIPT'
 #!/usr/bin/env bash
 set -euo pipefail
 . scripts/targets.sh
 version=$(package_version)
-root=target/dist/root
-mkdir -p $root/DEBIAN $root/usr/lib/redis/modules
-git rev-parse "${BUILT_COMMIT:-HEAD}" > $root/usr/lib/redis/modules/libroughly.so
+mkdir -p target/dist target/modules
+git rev-parse "${BUILT_COMMIT:-HEAD}" > target/modules/libroughly.so
 for target in $(all_targets); do
-    name=target/dist/roughly-$version-$(platform "$target")
-    tar -C $root/usr/lib/redis -czf "$name.tar.gz" modules
-    echo '{}' > "$name.cdx.json"
+    tar -C target -czf "target/dist/roughly-$version-$(platform "$target").tar.gz" modules
 done
-for target in $(wheel_targets); do
-    echo wheel > "target/dist/roughly-$version-cp310-abi3-$target.whl"
-done
-for target in $(debian_targets); do
-    architecture=$(debian_architecture "$target")
-    printf 'Package: roughly\nVersion: %s\nArchitecture: %s\nMaintainer: test\nDescription: test\n' \
-        "$version" "$architecture" > $root/DEBIAN/control
-    dpkg-deb --build $root "target/dist/roughly_${version}_$architecture.deb" > /dev/null
-done
-rm -r $root
-echo sources > "target/dist/roughly-$version.tar.gz"
-[ -z "${OMITTED:-}" ] || rm target/dist/*"$OMITTED"*
-(cd target/dist && rm -f SHA256SUMS && sha256sum -- * > SHA256SUMS)
+(cd target/dist && sha256sum -- * > SHA256SUMS)
 SCRIPT
 
 changelog "" "## [$version] - 2026-01-02"
@@ -102,14 +84,9 @@ done
 commit "The address"
 changelog "- A change." "## [$version] - 2026-01-02"
 refuses "CHANGELOG.md has changes under Unreleased"
-changelog "" "## [$version]"
-refuses "CHANGELOG.md has no section [$version] with a date"
 changelog "" "## [$version] - soon"
-refuses "CHANGELOG.md: the date of [$version] is not YYYY-MM-DD: soon"
+refuses "CHANGELOG.md has no section [$version] with a date"
 changelog "" "## [$version] - 2026-01-02"
-rm -f .ci/release
-commit "No record"
-refuses "no run of all checks of a release is recorded"
 record 1
 tail -n 2 "$dir/output" | tr -d '0-9' | cmp -s - <(printf '%s  min\n' "release failed" "image passed") || fail "the results: $(< "$dir/output")"
 refuses "checks that failed: release."
@@ -127,22 +104,8 @@ done
 ! ROUGHLY_WRITE=1 scripts/check-release.sh image > "$dir/output" 2>&1 || fail "the result for another commit is recorded"
 record 0
 changelog "" "## [$version] - 2026-01-02"
-git tag "v$version" HEAD~1
-refuses "the tag v$version is another commit"
-git tag -d "v$version" > /dev/null
-while read -r package; do
-    OMITTED=$package refuses "target/dist/roughly"
-done < <(
-    for target in $(all_targets); do platform "$target" | sed 's/$/.tar/; p; s/tar$/cdx/'; done
-    for target in $(debian_targets); do debian_architecture "$target"; done
-    printf '%s\n' "gnu.whl" "darwin.whl" "$version.tar"
-)
-BUILT_COMMIT=HEAD~1 refuses "the module in roughly-$version-$(platform "$(all_targets | sed -n 1p)").tar.gz was not built from"
-status=0
-release --nonsense || status=$?
-[ "$status" = 2 ] || fail "an unknown argument exits with $status"
+BUILT_COMMIT=HEAD~1 refuses "the module for $(all_targets | sed -n 1p) was not built from"
 
-git tag -a "v$version" -m test
 mkdir -p target/dist
 touch target/dist/roughly-0.0.1-old.tar.gz
 release || fail "$(< "$dir/output")"
