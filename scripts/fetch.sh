@@ -14,7 +14,6 @@
 #                                           Redis Stack 7.4 (default) and 2.6.12 of Redis Stack 7.2
 #   scripts/fetch.sh libc TARGET            a program that starts programs of TARGET with a C library of Debian: musl, or the
 #                                           oldest glibc that is available
-#   scripts/fetch.sh emulator TARGET        a program that runs programs of the processor of TARGET on this machine
 #   scripts/fetch.sh rust                   a copy of this machine's Rust with the sources of its standard library, from which
 #                                           cargo compiles it for other targets
 #   scripts/fetch.sh chroot SUITE [PACKAGE...]
@@ -238,7 +237,7 @@ get_redisbloom() {
     done
 }
 
-# get_emulator TARGET
+# get_emulator TARGET: prints a program that runs programs of the processor of TARGET on this machine.
 get_emulator() {
     local program=$root/target/qemu/root/usr/bin/qemu-${1%%-*}
     if ! "$program" --version > /dev/null 2>&1; then
@@ -340,7 +339,7 @@ if [ "$what" != list ]; then
     flock 8
 fi
 case $what in
-    emulator | libc | server-for) all_targets | grep -xF -e "${1:-}" > /dev/null || fail "unknown target: ${1:-}" ;;
+    libc | server-for) all_targets | grep -xF -e "${1:-}" > /dev/null || fail "unknown target: ${1:-}" ;;
 esac
 case $what in
     list) matrix | cut -d ' ' -f 1 ;;
@@ -356,7 +355,7 @@ case $what in
         shift
         servers "$architecture-" "$@"
         ;;
-    redisbloom | emulator | libc | chroot | rust) "get_$what" "$@" ;;
+    redisbloom | libc | chroot | rust) "get_$what" "$@" ;;
     *)
         say "unknown argument: $what"
         exit 2

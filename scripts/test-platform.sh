@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests the module for TARGET (scripts/targets.sh): the unit tests of hashes, numbers and stored bytes as programs of TARGET, and server
-# tests on a server of TARGET. If this machine has another processor, both run in an emulator (scripts/fetch.sh emulator), and only the
+# tests on a server of TARGET. If this machine has another processor, both run in an emulator, and only the
 # server tests of each_platform run, whose result depends on the processor.
 #
 #   scripts/test-platform.sh TARGET                 all of these
