@@ -28,7 +28,6 @@ seconds=$((minutes * 60 / ${#targets[@]}))
 [ "$seconds" -gt 0 ] || seconds=1
 
 found=()
-printf '%-26s %12s %10s %10s  %s\n' target executions per-second edges result
 for target in "${targets[@]}"; do
     log=fuzz/artifacts/$target/log
     result=ok
@@ -38,11 +37,7 @@ for target in "${targets[@]}"; do
         -artifact_prefix="fuzz/artifacts/$target/" -max_total_time="$seconds" -max_len=8192 -timeout=30 \
         -malloc_limit_mb=64 -rss_limit_mb=2048 -print_final_stats=1 > "$log" 2>&1 \
         || { result="FOUND: see $log"; found+=("$target"); }
-    awk -v target="$target" -v result="$result" '
-        /^stat::number_of_executed_units:/ { executions = $2 }
-        /^stat::average_exec_per_sec:/ { rate = $2 }
-        match($0, /cov: [0-9]+/) { edges = substr($0, RSTART + 5, RLENGTH - 5) }
-        END { printf "%-26s %12d %10d %10d  %s\n", target, executions, rate, edges, result }' "$log"
+    echo "fuzz: $target: $result"
 done
 if [ ${#found[@]} -gt 0 ]; then
     echo "fuzz: errors found in ${found[*]}" >&2
