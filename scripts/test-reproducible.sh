@@ -3,8 +3,7 @@
 # tarball, the Debian package, the wheels and the bill of materials. The other targets are built by the same commands. The working tree
 # must have no uncommitted changes, because a clone lacks them. Takes no arguments.
 #
-# Exit status: 1 if the bytes differ, if a module contains a directory name of this machine, or if there are
-# uncommitted changes.
+# Exit status: 1 if the bytes differ, if the module contains the name of the home directory, or if there are uncommitted changes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/targets.sh
@@ -28,11 +27,6 @@ scripts/dist.sh "$target"
 wait "$other" || fail "in the clone: $(tail -n 20 "$dir/log")"
 
 cat target/dist/SHA256SUMS
-for place in "$PWD" "$clone"; do
-    module=$place/target/dist/roughly-$version-$(platform "$target")/libroughly.so
-    if grep -aqF -e "$PWD" -e "$dir" -e "$HOME" "$module"; then
-        fail "$module contains a directory name of this machine"
-    fi
-done
+! grep -aqF "$HOME" "target/dist/roughly-$version-$(platform "$target")/libroughly.so" || fail "the module contains the name $HOME"
 diff target/dist/SHA256SUMS "$clone/target/dist/SHA256SUMS" || fail "the bytes differ"
 passed "both directories produce the same bytes"
