@@ -20,7 +20,7 @@ cd "$(dirname "$0")/.."
 . scripts/targets.sh
 target=$1 what=$2
 shift 2
-zig_target=$(zig_target "$target")
+zig_target=$(target_field "$target" 4)
 directory=$PWD/target/portable/$target
 scripts/install.sh build zig >&2
 
@@ -78,11 +78,11 @@ case $what in
             # maturin changes the arguments of the linker for macOS to those of Zig. Rust looks for an SDK, which only a Mac has.
             printf '#!/bin/sh\nexec "%s" -m ziglang "$@"\n' "$PWD/target/zig/bin/python" > "$directory/zig"
             chmod +x "$directory/zig"
-            MACOSX_DEPLOYMENT_TARGET=$(wheel_requirement "$target")
+            MACOSX_DEPLOYMENT_TARGET=$(target_field "$target" 5)
             export CARGO_ZIGBUILD_ZIG_PATH=$directory/zig MACOSX_DEPLOYMENT_TARGET
             compatibility=(--zig)
         else
-            compatibility=(--compatibility "$(wheel_requirement "$target")")
+            compatibility=(--compatibility "$(target_field "$target" 5)")
         fi
         scripts/install.sh advzip >&2
         rm -rf "$directory/wheel"

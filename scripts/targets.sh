@@ -47,16 +47,6 @@ debian_architecture() {
     target_field "$1" 3
 }
 
-# wheel_requirement TARGET: prints the oldest C library, as in the name of a wheel, or the oldest macOS.
-wheel_requirement() {
-    target_field "$1" 5
-}
-
-# zig_target TARGET: prints the target for the C compiler and linker, or nothing for macOS.
-zig_target() {
-    target_field "$1" 4
-}
-
 # machine_target: prints the target of this machine's Rust.
 machine_target() {
     rustc -vV | sed -n 's/^host: //p'

@@ -53,7 +53,7 @@ check_module() {
             ;;
         *)
             newest=$(tail -n 1 <<< "${symbols:?the module for $target has no glibc symbols}")
-            oldest=$(zig_target "$target" | sed 's/.*-gnu\./GLIBC_/')
+            oldest=$(target_field "$target" 4 | sed 's/.*-gnu\./GLIBC_/')
             [ "$(printf '%s\n' "$newest" "$oldest" | sort -V | tail -n 1)" = "$oldest" ] || fail "the module for $target requires $newest"
             libraries=$(grep -vxE '(libc\.so\.6|libm\.so\.6|libpthread\.so\.0|libdl\.so\.2|ld-linux-.*)' <<< "$libraries" || true)
             ;;
