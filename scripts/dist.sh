@@ -202,14 +202,10 @@ debian_package() {
 roughly: non-standard-file-perm * [etc/default/bf-exporter]
 # The programs have --help, and pages in the documentation.
 roughly: no-manual-page *
-LINES
-    if [ -z "${DEBEMAIL:-}" ]; then
-        cat >> "$root/usr/share/lintian/overrides/roughly" << 'LINES'
 # The project has no mail address.
 roughly: malformed-contact Maintainer *
 roughly: bogus-mail-host-in-debian-changelog *
 LINES
-    fi
     mkdir "$root/DEBIAN"
     cat > "$root/DEBIAN/control" << LINES
 Package: roughly
