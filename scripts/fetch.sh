@@ -106,18 +106,11 @@ write_runner() {
     chmod +x "$1/run"
 }
 
-# write_starter DIR PACKAGE ROLE: creates DIR/ROLE, which starts the program PACKAGE-ROLE under DIR/root. Fails if it needs
-# a library that is not under DIR/root: the loader would use the library of this machine, or another machine would have
-# none.
+# write_starter DIR PACKAGE ROLE: creates DIR/ROLE, which starts the program PACKAGE-ROLE under DIR/root.
 write_starter() {
-    local program foreign workaround=""
+    local program workaround=""
     # In some releases redis-server is a symbolic link to redis-check-rdb, which is the same program.
     program=$1/root/usr/bin/$(basename "$(readlink -f "$1/root/usr/bin/$2-$3")")
-    foreign=$("$1/run" --list "$program" | grep -E '=> (/|not found)' | grep -vF "=> $1/" || true)
-    if [ -n "$foreign" ]; then
-        say "libraries of $2-$3 that Debian's packages do not contain:" "$foreign"
-        return 1
-    fi
     if [ -n "$emulator" ] && [ "$3" = server ]; then
         # The server's test for a bug of old arm64 kernels fails in the emulator, and the server would stop.
         # shellcheck disable=SC2016
