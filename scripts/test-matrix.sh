@@ -2,11 +2,8 @@
 # Runs tests on each server of the test matrix. Fetches missing servers into target/servers.
 #
 #   scripts/test-matrix.sh             after make test-all, on all servers but the installed one: the server tests whose result may depend on
-#                                      the server (tests/server/main.rs). Of large tests, half of the cases run on each of the newest
-#                                      two servers and a third on those between (tests/support/sample.rs), and an eighth of the random
-#                                      cases (tests/support/time.rs). Records what each type supports, checks
-#                                      that nothing is missing (tests/documents/abilities.rs), and writes the table of tested versions in
-#                                      docs/versioning.md
+#                                      the server (tests/server/main.rs), of large tests a part of the cases. Records what each type
+#                                      supports, checks that nothing is missing, and writes the tested versions in docs/versioning.md
 #   scripts/test-matrix.sh quick       for .ci/run, after scripts/test.sh: the tests of what has differed between servers (the list is below),
 #                                      without the installed server and the records: on the oldest and the newest servers, and a ninth of
 #                                      the groups on each of three other servers. Then random commands and a mixed workload on one of the
