@@ -3,9 +3,7 @@
 # tests on a server of TARGET. If this machine has another processor, both run in an emulator, and only the
 # server tests of each_platform run, whose result depends on the processor.
 #
-#   scripts/test-platform.sh TARGET                 all of these
-#   scripts/test-platform.sh TARGET ARGUMENT...     only server tests; the arguments are those of the test program, for
-#                                                   example a part of a name, or --skip NAME
+#   scripts/test-platform.sh TARGET
 #
 # The server is Redis 8.0 of Debian, or for musl, Redis 7.0 that scripts/fetch.sh builds. The test program of the server
 # tests always runs on this machine.
@@ -15,7 +13,6 @@ cd "$(dirname "$0")/.."
 . scripts/targets.sh
 . scripts/testing.sh
 target=${1:?the first argument is a target}
-shift
 unit_tests=(test --quiet --lib -p roughly-sketch -- golden:: stored:: format:: hash:: math:: prefetch::)
 server_tests=(--skip once:: --skip each_server::)
 
@@ -42,10 +39,8 @@ esac
 build_once
 ROUGHLY_MODULE=$(scripts/cross.sh "$target" module)
 export ROUGHLY_MODULE
-if [ $# -eq 0 ]; then
-    passed "unit tests for $target"
-    scripts/cross.sh "$target" cargo "${unit_tests[@]}"
-fi
+passed "unit tests for $target"
+scripts/cross.sh "$target" cargo "${unit_tests[@]}"
 # The module with debug assertions, which some server tests need. With the profile of the unit tests, to compile the standard library once.
 scripts/cross.sh "$target" cargo build --quiet --profile test --lib
 
@@ -54,5 +49,4 @@ export ROUGHLY_CC ROUGHLY_SERVER=$server/server
 export ROUGHLY_DEBUG_MODULE=$PWD/target/portable/$target/$target/debug/deps/libroughly.so
 cargo test --no-run --test server
 passed "server tests for $target on $("$ROUGHLY_SERVER" --version)"
-[ $# -gt 0 ] || set -- "${server_tests[@]}"
-cargo test --quiet --test server -- "$@"
+cargo test --quiet --test server -- "${server_tests[@]}"
