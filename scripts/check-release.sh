@@ -2,13 +2,14 @@
 # Runs the checks of a release that CONTRIBUTING.md lists, two at a time. Continues after a failed check. Prints at the end the result and the
 # minutes of each. Some checks need root.
 #
-#   scripts/check-release.sh            all checks; writes their record to .ci/release and their minutes to CONTRIBUTING.md
+#   scripts/check-release.sh            all checks; writes their record to .ci/release and their minutes to CONTRIBUTING.md, also if it is
+#                                       interrupted: then the checks that have not ended are those that failed after 0 minutes
 #   scripts/check-release.sh CHECK...   only these checks
 #   scripts/check-release.sh queue      used by this script: runs the checks that another process has not begun
 #
 # Environment:
-#   ROUGHLY_WRITE  with 1 and CHECK: replaces the results of these checks in the record, if the sources and dependencies are those of the
-#                  recorded commit
+#   ROUGHLY_WRITE  with 1 and CHECK: replaces the results of these checks in the record and adds the minutes of this run to it, if the
+#                  sources and dependencies are those of the recorded commit
 #
 # Exit status: 1 if a check failed or is unknown, or the record cannot be written.
 set -euo pipefail
@@ -152,12 +153,35 @@ start() {
     esac
 }
 
+# finish NUMBER: prints the results in the order of the queue, and records them. NUMBER is 0 for a run of all checks.
+finish() {
+    local ended minutes check result
+    end_jobs
+    cat target/check-release.log
+    mapfile -t ended < "$results"
+    printf '%s\n' "${ended[@]}" | grep -vE ' (passed|failed) [0-9]+$' > "$results" || true
+    for check in $(< target/checks.txt); do
+        printf '%s\n' "${ended[@]}" | grep -E "^$check (passed|failed) " >> "$results" || echo "$check failed 0" >> "$results"
+    done
+    minutes=$(((SECONDS + 59) / 60))
+    if [ "$writes" = 1 ]; then
+        [ "$1" -gt 0 ] || { cat "$results"; echo "minutes 0"; } > .ci/release
+        sed -i "s/^minutes .*/minutes $((minutes + $(sed -n 's/^minutes //p' .ci/release)))/" .ci/release
+        while read -r check result; do
+            sed -i "s#^$check .*#$check $result#" .ci/release
+        done < <(grep -E ' (passed|failed) ' "$results")
+        ROUGHLY_WRITE=1 scripts/minutes.sh
+    fi
+    sed -nE 's/ (passed|failed) [0-9]+$/& min/p' "$results"
+    ! grep -q ' failed ' "$results" || exit 1
+}
+
 if [ "${1:-}" != queue ]; then
     exec 7< target/checks.txt
     set -m
     scripts/check-release.sh queue > target/check-release.log 2>&1 &
     set +m
-    trap end_jobs EXIT
+    trap 'finish "$#"' EXIT
     # Beside the first check of a whole run.
     [ $# -gt 0 ] || {
         scripts/install.sh server source musl lint browser python-tests python-engines clients zig advzip lintian buildah docker-compose
@@ -172,20 +196,3 @@ while next; do
 done
 [ "${1:-}" != queue ] || exit 0
 wait || true
-cat target/check-release.log
-# In the order of the queue.
-mapfile -t ended < "$results"
-printf '%s\n' "${ended[@]}" | grep -vE ' (passed|failed) [0-9]+$' > "$results" || true
-for check in $(< target/checks.txt); do
-    printf '%s\n' "${ended[@]}" | grep -E "^$check (passed|failed) " >> "$results" || echo "$check failed 0" >> "$results"
-done
-[ $# -gt 0 ] || echo "minutes $(((SECONDS + 59) / 60))" >> "$results"
-if [ "$writes" = 1 ]; then
-    [ $# -gt 0 ] || cp "$results" .ci/release
-    while read -r check result; do
-        sed -i "s#^$check .*#$check $result#" .ci/release
-    done < <(grep -E ' (passed|failed) ' "$results")
-    ROUGHLY_WRITE=1 scripts/minutes.sh
-fi
-sed -nE 's/ (passed|failed) [0-9]+$/& min/p' "$results"
-! grep -q ' failed ' "$results"
