@@ -1,85 +1,16 @@
-//! Every type is saved, replicated, copied, counted, freed and watched like a built-in type.
+//! Every type is copied, counted, freed and watched like a built-in type. persistence.rs and replication.rs test files and replicas.
 
 use crate::families::valkey_bloom::allow_huge_keys;
-use crate::families::{self, FAMILIES, run_on};
+use crate::families::{FAMILIES, build_all, run_on};
 use crate::support::abilities::record;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use crate::support::state::select;
-
-/// Creates a key of every family in database `db`, named after its type.
-fn build_all(connection: &mut Connection, db: u32) {
-    select(connection, db);
-    families::build_all(connection);
-}
-
-fn view_all(connection: &mut Connection, db: u32) -> Vec<Vec<Reply>> {
-    select(connection, db);
-    families::view_all(connection)
-}
-
-#[test]
-fn type_reports_the_type_name() {
-    let (_server, mut connection) = Server::start().connected();
-    build_all(&mut connection, 0);
-    for family in FAMILIES {
-        let reply = connection.send(&["TYPE", family.type_name]);
-        assert_eq!(reply.string(), family.type_name);
-        record("TYPE", family.type_name);
-    }
-}
 
 /// Records an ability of every type. Call it after all types were checked.
-fn record_for_all(ability: &str) {
+pub fn record_for_all(ability: &str) {
     for family in FAMILIES {
         record(ability, family.type_name);
     }
-}
-
-#[test]
-fn a_restart_from_rdb_changes_nothing() {
-    let (mut server, mut connection) = Server::start().connected();
-    build_all(&mut connection, 0);
-    build_all(&mut connection, 5);
-    let before = (view_all(&mut connection, 0), view_all(&mut connection, 5));
-    connection.ok("SAVE");
-    server.restart();
-    let mut connection = server.resp2();
-    let after = (view_all(&mut connection, 0), view_all(&mut connection, 5));
-    assert_eq!(after, before);
-    record_for_all("RDB");
-}
-
-/// Loads the AOF as logged, rewritten with an RDB preamble, and rewritten without one.
-#[test]
-fn a_restart_from_aof_changes_nothing() {
-    for (rewrite, preamble) in [(false, "no"), (true, "no"), (true, "yes")] {
-        let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", preamble];
-        let (mut server, mut connection) = Options::new().arguments(&options).start().connected();
-        build_all(&mut connection, 0);
-        build_all(&mut connection, 3);
-        for family in FAMILIES {
-            connection.check(&format!("EXPIRE {} 10000", family.type_name), ":1");
-        }
-        if rewrite {
-            assert!(server.rewrite_aof());
-        }
-        // Logged after the rewrite, in the new increment.
-        for family in FAMILIES {
-            family.change(&mut connection, family.type_name, "1");
-        }
-        let before = (view_all(&mut connection, 0), view_all(&mut connection, 3));
-        server.restart();
-        let mut connection = server.resp2();
-        let after = (view_all(&mut connection, 0), view_all(&mut connection, 3));
-        assert_eq!(after, before, "rewrite {rewrite}, preamble {preamble}");
-        for family in FAMILIES {
-            let left = connection.send(&["TTL", family.type_name]).integer();
-            assert!(left > Some(9000), "{left:?}");
-        }
-    }
-    record_for_all("AOF");
-    record_for_all("time to live");
 }
 
 /// Settings that differ from the primary's: replication must not depend on them.
@@ -92,35 +23,13 @@ pub fn odd_settings() -> Options {
 }
 
 #[test]
-fn a_replica_with_other_settings_has_the_same_values() {
-    let mut primary = Server::start();
-    let mut replica = odd_settings().start();
-    let mut on_primary = primary.resp2();
-    build_all(&mut on_primary, 0);
-    replica.replicate(&primary);
-    // The full synchronization is complete, so the primary replicates each of these commands.
-    build_all(&mut on_primary, 4);
-    for family in FAMILIES {
-        for i in 0..100 {
-            family.change(&mut on_primary, family.type_name, &i.to_string());
-        }
-    }
-    primary.wait_for_replica(&replica);
-    let mut on_replica = replica.resp2();
-    for db in [0, 4] {
-        assert_eq!(view_all(&mut on_replica, db), view_all(&mut on_primary, db));
-    }
-    record_for_all("replication");
-}
-
-#[test]
 fn writes_without_effect_are_not_replicated_and_do_not_touch_watched_keys() {
     // The primary counts what it replicates only if it has a replica. Its pings must not change the offset.
     let (mut primary, replica) = Server::with_replica();
     let mut connection = primary.resp2();
     connection.ok("CONFIG SET repl-ping-replica-period 3600");
     connection.ok("CONFIG SET notify-keyspace-events KEA");
-    build_all(&mut connection, 0);
+    build_all(&mut connection);
     primary.wait_for_replica(&replica);
     for family in FAMILIES {
         let key = family.type_name;
@@ -156,7 +65,7 @@ fn writes_without_effect_are_not_replicated_and_do_not_touch_watched_keys() {
 #[test]
 fn client_side_caches_are_invalidated_by_changes_only() {
     let (server, mut connection) = Server::start().connected();
-    build_all(&mut connection, 0);
+    build_all(&mut connection);
     for family in FAMILIES {
         let key = family.type_name;
         let mut caching = server.resp3();
@@ -174,7 +83,7 @@ fn client_side_caches_are_invalidated_by_changes_only() {
 #[test]
 fn a_copy_is_equal_and_independent() {
     let (_server, mut connection) = Server::start().connected();
-    build_all(&mut connection, 0);
+    build_all(&mut connection);
     for family in FAMILIES {
         let key = family.type_name;
         let copied = connection.send(&["COPY", key, "copy", "REPLACE"]);
@@ -194,7 +103,7 @@ fn a_copy_is_equal_and_independent() {
 #[test]
 fn a_dump_can_be_restored_over_a_key_of_another_type() {
     let (_server, mut connection) = Server::start().connected();
-    build_all(&mut connection, 0);
+    build_all(&mut connection);
     for (family, other) in FAMILIES.iter().zip(FAMILIES.iter().cycle().skip(1)) {
         let key = family.type_name;
         let before = family.view(&mut connection, key);
@@ -223,7 +132,7 @@ fn a_dump_can_be_restored_over_a_key_of_another_type() {
 fn digests_are_equal_for_equal_values_only() {
     let (mut primary, mut replica) = Server::with_replica();
     let mut connection = primary.resp2();
-    build_all(&mut connection, 0);
+    build_all(&mut connection);
     let digest = |server: &Server, key: &str| {
         let reply = server.call(&format!("DEBUG DIGEST-VALUE {key}"));
         reply.items().expect("a digest")[0].to_string()
@@ -246,7 +155,10 @@ fn digests_are_equal_for_equal_values_only() {
         primary.wait_for_replica(&replica);
         assert_eq!(digest(&replica, key), after);
         connection.call("DEL twin");
-        record("DEBUG DIGEST-VALUE", key);
+        primary.check(&format!("TYPE {key}"), format!("+{key}"));
+        for ability in ["TYPE", "DEBUG DIGEST-VALUE"] {
+            record(ability, key);
+        }
     }
 }
 
@@ -313,54 +225,6 @@ fn memory_usage_matches_used_memory() {
         }
         record("MEMORY USAGE", name);
         connection.ok("FLUSHALL SYNC");
-    }
-}
-
-#[test]
-fn removing_keys_frees_all_their_bytes() {
-    let (mut server, mut connection) = Server::start().connected();
-    for way in ["UNLINK", "DEL", "FLUSHALL", "FLUSHALL ASYNC"] {
-        for family in FAMILIES {
-            let key = family.type_name;
-            family.build(&mut connection, key);
-            run_on(&mut connection, "large", family.build_large);
-            assert_eq!(family.info(&server, "keys"), 2);
-            assert!(family.info(&server, "bytes") > 4 << 20);
-            match way.starts_with("FLUSH") {
-                true => connection.ok(way),
-                false => connection.check(&format!("{way} {key} large"), ":2"),
-            }
-            // Large values are freed in the background.
-            server.wait_until("memory to be given back", |server| {
-                ["keys", "bytes"].map(|field| family.info(server, field)) == [0, 0]
-            });
-        }
-    }
-}
-
-#[test]
-fn an_expired_key_can_be_created_again() {
-    let (mut server, mut connection) = Server::start().connected();
-    for family in FAMILIES {
-        let key = family.type_name;
-        family.build(&mut connection, key);
-        assert_eq!(connection.send(&["PEXPIRE", key, "1"]), Reply::Integer(1));
-        server.wait_until("the key to expire", |_| {
-            connection.send(&["EXISTS", key]) == Reply::Integer(0)
-        });
-        family.build(&mut connection, key);
-        assert_eq!(connection.send(&["TTL", key]), Reply::Integer(-1));
-    }
-}
-
-#[test]
-fn commands_do_not_change_keys_of_other_types() {
-    let (_server, mut connection) = Server::start().connected();
-    connection.ok("SET string x");
-    for family in FAMILIES {
-        let command = family.change.0.replace("KEY", "string");
-        connection.check(&command, "-WRONGTYPE...");
-        connection.check("GET string", "$x");
     }
 }
 

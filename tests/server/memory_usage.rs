@@ -173,27 +173,6 @@ fn a_reload_or_restart_leaves_no_key_with_more_memory() {
     assert_none(&wrong, &cases);
 }
 
-/// Loads the AOF as logged, rewritten with an RDB preamble, and rewritten without one.
-#[test]
-fn a_restart_from_aof_leaves_no_key_with_more_memory() {
-    let cases = cases();
-    for (rewrite, preamble) in [(false, "no"), (true, "no"), (true, "yes")] {
-        let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", preamble];
-        let (mut server, mut connection) = Options::new().arguments(&options).start().connected();
-        build_all(&mut connection, &cases);
-        if rewrite {
-            assert!(server.rewrite_aof());
-        }
-        let before = usage_of_all(&mut connection);
-        server.restart();
-        let after = usage_of_all(&mut server.resp2());
-        let mut wrong = Vec::new();
-        let what = format!("AOF, rewritten: {rewrite}, preamble: {preamble}");
-        check_all(&mut wrong, &what, &before, &after);
-        assert_none(&wrong, &cases);
-    }
-}
-
 /// Keys with a long history of random commands, in every family.
 #[test]
 fn a_reload_adds_no_memory_to_keys_with_a_random_history() {

@@ -2,6 +2,7 @@
 //! time to live.
 
 use crate::families::{FAMILIES, Family};
+use crate::integration::record_for_all;
 use crate::support::resp::Connection;
 use crate::support::sample::Sample;
 use crate::support::server::{Options, Server};
@@ -71,6 +72,7 @@ fn every_kind_of_rdb_save_restores_the_same_data() {
     server.ok("CONFIG SET rdbcompression no");
     server.restart();
     same(&server, "after SHUTDOWN");
+    record_for_all("RDB");
 }
 
 /// Loads the AOF as logged, and rewritten during writes.
@@ -108,6 +110,8 @@ fn every_kind_of_append_only_file_restores_the_same_data() {
             State::of(&mut server.resp2()).assert_same(&written, &when);
         }
     }
+    record_for_all("AOF");
+    record_for_all("time to live");
 }
 
 /// An incomplete rewrite leaves a base and two increments.

@@ -1,13 +1,13 @@
 //! Replicas have the same data as their primary after every kind of synchronization.
 
-use crate::families::{Family, dump, numbers};
-use crate::integration::odd_settings;
-use crate::support::resp::{Connection, Protocol, Reply};
+use crate::families::{dump, numbers};
+use crate::integration::{odd_settings, record_for_all};
+use crate::support::resp::Connection;
 use crate::support::server::{Options, Server};
 use crate::support::set_on_drop::SetOnDrop;
 use crate::support::state::{State, select};
 use crate::support::time;
-use crate::workload::{Random, Workload, words};
+use crate::workload::{Random, Workload};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -89,6 +89,7 @@ fn a_full_synchronization_during_writes_copies_everything() {
             }
         }
     }
+    record_for_all("replication");
 }
 
 /// The link breaks repeatedly; the primary sends missed writes from its backlog.
@@ -198,72 +199,6 @@ fn expired_keys_that_are_created_again_are_equal_on_the_replica() {
     thread::sleep(Duration::from_millis(50));
     Workload::new(6, "kept:", 5).create(&mut connection);
     assert_same(&primary, &[&replica], "expiry");
-}
-
-/// SCANDUMP on one server, LOADCHUNK on a primary: its replica has the same data after every chunk.
-#[test]
-fn loaded_chunks_are_replicated_among_other_writes() {
-    let primary = Server::start();
-    let mut replica = odd_settings().start();
-    replica.replicate(&primary);
-    let (_source, mut from) = Server::start().connected();
-    let mut to = primary.resp2();
-    let mut workload = Workload::new(7, "", KEYS);
-    workload.create(&mut from);
-    workload.run(&mut from, 2000);
-    // A filter with several chunks in several sub-filters.
-    from.call("BF.RESERVE bf:long 0.01 10000000 EXPANSION 2");
-    let mut beside = Workload::new(8, "beside:", KEYS);
-    beside.create(&mut to);
-    let names = from.call("KEYS *").strings();
-    let mut chunks = 0;
-    for key in &names {
-        let family = Family::of(key);
-        for (iterator, chunk) in family.chunks(&mut from, key) {
-            let reply = family.load(&mut to, key, iterator, &chunk);
-            assert!(reply.is_ok(), "{key} {iterator}: {reply}");
-            chunks += 1;
-            beside.run(&mut to, 1);
-        }
-    }
-    let keys = names.len();
-    assert!(chunks > keys, "{chunks} chunks of {keys} keys");
-    assert_same(&primary, &[&replica], "chunks");
-    // The copies equal the originals, except for empty cuckoo filters, which have no chunks.
-    for key in &names {
-        let original = dump(&mut from, key);
-        let copy = dump(&mut to, key);
-        let is_empty = copy == Reply::Null('$') && Family::of(key).has_no_chunks_when_empty;
-        assert!(is_empty || copy == original, "{key}");
-    }
-}
-
-/// A replica receives the effects of scripts and functions, with either protocol.
-#[test]
-fn transactions_scripts_and_functions_replicate_in_both_protocols() {
-    let primary = Server::start();
-    let mut replica = odd_settings().start();
-    replica.replicate(&primary);
-    let library = "#!lua name=workload\n\
-        redis.register_function('run', function(keys, words) return redis.pcall(unpack(words)) end)";
-    let loaded = primary.resp2().send(&["FUNCTION", "LOAD", library]);
-    assert_eq!(loaded.string(), "workload");
-    for (seed, protocol) in Protocol::BOTH.into_iter().enumerate() {
-        let mut connection = primary.connect(protocol);
-        let mut workload = Workload::new(30 + seed as u64, &format!("{protocol:?}:"), 10);
-        for command in workload.creations() {
-            let mut call = words("FCALL run 0");
-            call.extend(command);
-            connection.send(&call);
-        }
-        workload.run(&mut connection, 1500);
-        for _ in 0..300 {
-            let mut call = words("FCALL run 0");
-            call.extend(workload.write());
-            connection.send(&call);
-        }
-    }
-    assert_same(&primary, &[&replica], "scripts");
 }
 
 /// Error rates, and the bits per entry that a filter without scaling stores. For these rates, the last bit of glibc's

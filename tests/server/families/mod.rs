@@ -698,8 +698,8 @@ impl Family {
     }
 }
 
-/// The server's categories, settings and commands match these tables. `type_reports_the_type_name` compares the
-/// types.
+/// The server's categories, settings and commands match these tables. `digests_are_equal_for_equal_values_only` compares
+/// the types.
 #[test]
 fn the_list_of_families_matches_the_module() {
     let mut module = Vec::new();
