@@ -1,14 +1,12 @@
 //! t-digests on a real server: behavior that the recordings do not cover.
 
 mod merge;
-mod stored_size;
 
-use crate::families::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 
 /// The next state of a generator of numbers with Knuth's MMIX constants.
-pub fn mmix(state: u64) -> u64 {
+fn mmix(state: u64) -> u64 {
     let product = state.wrapping_mul(6_364_136_223_846_793_005);
     product.wrapping_add(1_442_695_040_888_963_407)
 }
@@ -28,57 +26,6 @@ fn add(connection: &mut Connection, key: &str, values: impl IntoIterator<Item = 
     let mut command = vec!["TDIGEST.ADD".to_owned(), key.to_owned()];
     command.extend(values.into_iter().map(|value| value.to_string()));
     connection.send_ok(&command);
-}
-
-/// Replies to a fixed set of queries.
-fn answers(connection: &mut Connection, key: &str) -> Vec<String> {
-    let questions = "QUANTILE KEY 0 0.01 0.1 0.25 0.5 0.75 0.9 0.99 0.999 1;CDF KEY 0 0.001 0.1 0.3 0.5 0.7 0.9 0.999 1 2;\
-        RANK KEY -1 0.2 0.5 0.8 3;REVRANK KEY -1 0.2 0.5 0.8 3;BYRANK KEY 0 1 10 100 1000000;\
-        BYREVRANK KEY 0 1 10 100 1000000;TRIMMED_MEAN KEY 0.1 0.6;MIN KEY;MAX KEY";
-    let commands = questions
-        .split(';')
-        .map(|each| format!("TDIGEST.{}", each.replace("KEY", key)));
-    commands
-        .map(|command| connection.run(&command).to_string())
-        .collect()
-}
-
-fn digest_value(connection: &mut Connection, key: &str) -> String {
-    connection.send(&["DEBUG", "DIGEST-VALUE", key]).to_string()
-}
-
-/// Reads on the primary or the replica, and merges without a specified compression, keep both equal.
-#[test]
-fn reads_on_a_replica_do_not_change_its_state() {
-    let (mut primary, replica) = Server::with_replica();
-    let (mut connection, mut on_replica) = (primary.resp2(), replica.resp2());
-    connection.ok("TDIGEST.CREATE a COMPRESSION 20");
-    connection.ok("TDIGEST.CREATE b COMPRESSION 33");
-    let mut uniform = Uniform(2);
-    for round in 0..20 {
-        add(&mut connection, "a", uniform.by_ref().take(41));
-        add(&mut connection, "b", uniform.by_ref().take(77));
-        primary.wait_for_replica(&replica);
-        match round % 2 {
-            0 => answers(&mut connection, "a"),
-            _ => answers(&mut on_replica, "a"),
-        };
-        connection.ok("TDIGEST.MERGE merged 2 a b");
-        connection.ok("TDIGEST.MERGE a 1 b");
-        connection.ok("TDIGEST.MERGE small 3 a b a COMPRESSION 5 OVERRIDE");
-        if round == 10 {
-            connection.ok("TDIGEST.RESET b");
-        }
-    }
-    primary.wait_for_replica(&replica);
-    for key in ["a", "b", "merged", "small"] {
-        let found = digest_value(&mut on_replica, key);
-        assert_eq!(found, digest_value(&mut connection, key));
-        assert_eq!(dump(&mut on_replica, key), dump(&mut connection, key));
-        assert_eq!(answers(&mut on_replica, key), answers(&mut connection, key));
-    }
-    let info = connection.call("TDIGEST.INFO merged").to_string();
-    assert!(info.contains("+Compression :33 "), "{info}");
 }
 
 /// MEMORY USAGE adds the memory of the key: its name and entries of the server.
