@@ -1,4 +1,4 @@
-//! BF.MERGE on a real server: replies, results, replication, keyspace events.
+//! BF.MERGE on a real server: replies, results, replication.
 
 use crate::families::{dump, numbers};
 use crate::support::server::Server;
@@ -85,37 +85,4 @@ fn a_merged_filter_has_all_items_also_on_a_replica() {
     for key in ["a", "new"] {
         assert_eq!(dump(&mut other, key), dump(&mut connection, key), "{key}");
     }
-}
-
-#[test]
-fn merges_without_effect_send_no_event() {
-    let (server, mut connection) = Server::start().connected();
-    for command in ["BF.MADD a 1 2 3", "BF.MADD b 3 4", "BF.MADD empty 1"] {
-        connection.call(command);
-    }
-    let mut listener = server.listener();
-    let merges = "BF.MERGE a 1 b; BF.MERGE a 1 b; BF.MERGE a 1 a; BF.MERGE new 1 empty; SET end 1";
-    for command in merges.split("; ") {
-        connection.ok(command);
-    }
-    let mut events = listener.events();
-    // Redis 7.2 and above also publish an event for a new key.
-    events.retain(|event| !event.ends_with(" new"));
-    assert_eq!(events, ["a bf.merge", "new bf.merge"]);
-}
-
-#[test]
-fn a_merge_without_sufficient_memory_changes_nothing() {
-    let (server, mut connection) = Server::start().connected();
-    connection.ok("BF.RESERVE large 0.001 20000000");
-    connection.call("BF.ADD large 1");
-    let used = server.info_number("used_memory");
-    connection.ok(&format!("CONFIG SET maxmemory {}", used + (10 << 20)));
-    connection.check_all(
-        "
-        BF.MERGE new 1 large => -ERR Insufficient memory to create filter
-        EXISTS new => :0
-        BF.MERGE large 1 large => +OK
-    ",
-    );
 }
