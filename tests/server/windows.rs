@@ -8,7 +8,6 @@ mod ahead;
 mod attacks;
 mod bloom;
 mod bounds;
-mod collection;
 mod creation;
 mod cuckoo;
 mod error_rate;

@@ -6,20 +6,6 @@ use crate::families::dump;
 use crate::support::resp::{Protocol, Reply, error};
 
 #[test]
-fn an_item_counts_from_its_first_addition() {
-    let mut filter = Filter::new("BF.RESERVE k 1e-9 100");
-    filter.check("BF.ADDNX k a b a", "*[:1 :1 :0]");
-    filter.at(4);
-    filter.check("BF.ADDNX k a c", "*[:0 :1]");
-    filter.at(5);
-    // The first addition of a is more than four seconds ago.
-    filter.check("BF.MEXISTS k a b c", "*[:0 :0 :1]");
-    filter.check("BF.ADDNX k a c b", "*[:1 :0 :1]");
-    filter.at(9);
-    filter.check("BF.MEXISTS k a b c", "*[:1 :1 :0]");
-}
-
-#[test]
 fn the_items_that_were_added_are_replicated() {
     let mut filter = Filter::new("BF.RESERVE k 1e-9 100");
     filter.call("BF.RESERVE plain 1e-9 100 EXPANSION 2");

@@ -5,24 +5,6 @@ use super::logged_writes;
 use crate::families::numbers;
 
 #[test]
-fn an_addition_refreshes_the_item() {
-    let mut filter = Filter::new("BF.RESERVE k 1e-9 100");
-    filter.check("BF.MADD k a b a", "*[:1 :1 :0]");
-    filter.at(3);
-    filter.check("BF.ADD k a", ":0");
-    filter.at(5);
-    // The addition of b is more than four seconds ago, the last one of a is not.
-    filter.check("BF.MEXISTS k a b", "*[:1 :0]");
-    filter.check("BF.CARD k", ":1");
-    filter.check("BF.INSERT k ITEMS a b", "*[:0 :1]");
-    filter.at(9);
-    filter.check("BF.MEXISTS k a b", "*[:1 :1]");
-    filter.at(10);
-    filter.check("BF.MEXISTS k a b", "*[:0 :0]");
-    filter.check("BF.CARD k", ":0");
-}
-
-#[test]
 fn additions_are_replicated_if_they_change_the_filter() {
     let mut filter = Filter::new("BF.RESERVE k 1e-9 100");
     filter.call("BF.ADD k a");

@@ -6,30 +6,6 @@ use crate::support::resp::error;
 use crate::support::server::Server;
 
 #[test]
-fn count_and_del_use_the_live_occurrences_and_del_the_oldest() {
-    let mut filter = Filter::new("CF.RESERVE k 100");
-    for second in [0, 2, 2, 4] {
-        filter.at(second);
-        filter.check("CF.ADD k a", ":1");
-    }
-    filter.check("CF.COUNT k a", ":4");
-    // The occurrence of second 0 is in the oldest live pane.
-    filter.check("CF.DEL k a", ":1");
-    filter.check("CF.COUNT k a", ":3");
-    filter.at(5);
-    filter.check("CF.COUNT k a", ":3");
-    filter.check("CF.DEL k a", ":1");
-    // One of second 2 and that of second 4 remain.
-    filter.at(7);
-    filter.check("CF.COUNT k a", ":1");
-    filter.check("CF.DEL k a", ":1");
-    filter.check("CF.COUNT k a", ":0");
-    filter.check("CF.DEL k a", ":0");
-    assert_eq!(filter.field("CF.INFO k", "Number of items deleted"), 3);
-    assert_eq!(filter.field("CF.INFO k", "Number of items inserted"), 0);
-}
-
-#[test]
 fn del_of_an_expired_item_deletes_nothing() {
     let mut filter = Filter::new("CF.RESERVE k 100");
     filter.check("CF.ADD k a", ":1");
@@ -43,22 +19,6 @@ fn del_of_an_expired_item_deletes_nothing() {
     filter.check("CF.DEL k a", ":1");
     assert_eq!(deleted(&filter.server), 1);
     assert_eq!(filter.server.info_number("bf_cuckoo_items_deleted"), 0);
-}
-
-#[test]
-fn addnx_and_insertnx_do_not_refresh() {
-    let mut filter = Filter::new("CF.RESERVE k 100");
-    filter.check("CF.ADDNX k a", ":1");
-    filter.check("CF.INSERTNX k ITEMS b c", "*[:1 :1]");
-    filter.at(3);
-    filter.check("CF.ADDNX k a", ":0");
-    filter.check("CF.INSERTNX k ITEMS a b d", "*[:0 :0 :1]");
-    filter.at(5);
-    filter.check("CF.MEXISTS k a b c d", "*[:0 :0 :0 :1]");
-    // They have expired, so they are added again.
-    filter.check("CF.INSERTNX k ITEMS a b d d", "*[:1 :1 :0 :0]");
-    filter.at(8);
-    filter.check("CF.MEXISTS k a b c d", "*[:1 :1 :0 :0]");
 }
 
 #[test]

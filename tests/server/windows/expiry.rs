@@ -133,32 +133,6 @@ fn reads_count_exactly_the_live_panes() {
     }
 }
 
-/// The two sides of the guarantee, to the millisecond.
-#[test]
-fn an_item_counts_for_the_window_and_at_most_one_pane_more() {
-    let (server, mut connection) = start(&[]).connected();
-    // The start and the last millisecond of a pane of 100 ms.
-    for added in [1_000_000, 1_000_099] {
-        for sketch in SKETCHES {
-            server.call("FLUSHALL");
-            set_ms(&server, added);
-            sketch.create(&mut connection, "k", "WINDOW 1000 PANES 10");
-            sketch.add(&mut connection, "k", 7);
-            for (at, counts) in [
-                (added + 1000, 1),
-                (1_001_099, 1),
-                (1_001_100, 0),
-                (added + 1101, 0),
-            ] {
-                set_ms(&server, at);
-                let total: i64 = totals(&mut connection, "k").iter().sum();
-                let name = sketch.type_name;
-                assert_eq!(total, counts, "{name} added at {added}, read at {at}");
-            }
-        }
-    }
-}
-
 /// Memory of expired panes is freed by writes. Repeated windows take no more memory than the first.
 #[test]
 fn expired_panes_take_no_memory_after_writes() {

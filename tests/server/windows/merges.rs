@@ -39,31 +39,6 @@ fn a_merge_of_windows_adds_panes_with_equal_numbers() {
     assert_eq!(dump(&mut connection, "c"), before);
 }
 
-/// `refused.rs` has the other refused merges and increments.
-#[test]
-fn sketches_with_different_windows_cannot_be_merged() {
-    let (_server, mut connection) = start(&[]).connected();
-    connection.check_all("
-        CMS.INITBYDIM a 100 3 WINDOW 300 PANES 3
-        CMS.INITBYDIM length 100 3 WINDOW 301 PANES 3
-        CMS.INITBYDIM finest 100 3 WINDOW 300 PANES 3 FINEST 10
-        CMS.INITBYDIM none 100 3
-        CMS.INITBYDIM seed 100 3 WINDOW 300 PANES 3
-        COPY a copy
-        CMS.MERGE a 1 copy
-        CMS.MERGE a 1 length => -CMS: window/panes is not equal
-        CMS.MERGE a 1 finest => -CMS: window/panes is not equal
-        CMS.MERGE none 1 a => -CMS: window/panes is not equal
-        CMS.MERGE none 2 none a => -CMS: window/panes is not equal
-        CMS.MERGE a 1 seed => -CMS: seeds are not equal, create the sketches with COPY of one empty sketch or the same SEED
-        # A cell of one byte is full over all panes.
-        CMS.INITBYDIM k 100 3 CELL_SIZE 1 WINDOW 300
-        CMS.INCRBY k a 5
-        CMS.INCRBY k a 251 b 1 => *[-CMS: INCRBY overflow...
-        CMS.QUERY k a b => *[:5 :1]
-    ");
-}
-
 /// The result depends on the clock of the primary. It is replicated as data.
 #[test]
 fn a_merge_of_windowed_digests_is_equal_on_replicas() {

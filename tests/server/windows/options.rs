@@ -1,9 +1,9 @@
 //! The words after WINDOW, for every type and in every order.
 
 use super::{LOG, SKETCHES, Sketch, dumps, logged_commands, start};
-use crate::support::resp::{Reply, request};
+use crate::support::resp::Reply;
 use crate::support::server::Options;
-use crate::workload::{columns, words};
+use crate::workload::columns;
 
 const SEED: &str = "SEED 00112233445566778899aabbccddeeff";
 const MONTH: &str = "WINDOW 2592000000";
@@ -217,46 +217,6 @@ fn sketch_window_describes_the_panes_of_a_month_and_of_an_hour() {
             let grow = |pair: &[i64]| pair[0] == pair[1] || pair[0] == 2 * pair[1];
             assert!(lengths.windows(2).all(grow), "{part}: {lengths:?}");
             assert_eq!(lengths.last(), Some(&1000), "{part}");
-        }
-    }
-}
-
-/// Events of any age, in an append-only file that the test writes: a file has the times of the writes, and a server loads it at any
-/// time. The parts of a month contain each event for at least their length, and not longer than that and a twelfth.
-#[test]
-fn an_append_only_file_with_events_of_any_age_fills_a_month() {
-    const NOW: u64 = 1_700_000_000_000;
-    const SECOND: u64 = 1000;
-    // Seconds, 10 minutes, 1 and 5 hours, and 1, 7, 20 and 29 days.
-    let ages = [
-        0, 1, 5, 59, 61, 600, 3600, 18_000, 86_400, 604_800, 1_728_000, 2_505_600,
-    ];
-    let ages = ages.map(|seconds| seconds * SECOND);
-    for sketch in SKETCHES.iter().filter(|sketch| sketch.has_finest()) {
-        let mut server = start(LOG);
-        server.set_clock(&NOW.to_string());
-        let seed = if sketch.has_seed() { SEED } else { "" };
-        let create = sketch.create.replace("KEY", "k");
-        let mut lines = vec![format!("{create} {MONTH} PANES 12 FINEST 1000 {seed}")];
-        for age in ages.iter().rev() {
-            lines.push(format!("SKETCH.ADVANCE k {}", (NOW - age) / SECOND));
-            lines.push(sketch.add.replace("KEY", "k").replace("ITEM", "7"));
-        }
-        server.kill();
-        let directory = server.dir().join("appendonlydir");
-        std::fs::remove_dir_all(directory).expect("a directory");
-        let log = lines.iter().map(|line| request(&words(line.trim_end())));
-        let log: Vec<u8> = log.flatten().collect();
-        std::fs::write(server.dir().join("appendonly.aof"), log).expect("a file");
-        server.relaunch();
-        let mut connection = server.resp2();
-        for ms in ages.into_iter().filter(|&ms| ms > 0) {
-            let reply = connection.call(&format!("SKETCH.WITHIN {ms} SKETCH.WINDOW k"));
-            let totals = reply.field("items per pane").expect("totals").integers();
-            let total = totals.iter().sum::<i64>().unsigned_abs() as usize;
-            let within = |ms| ages.iter().filter(|&&age| age <= ms).count();
-            let counts = within(ms)..=within(ms + SECOND.max(ms / 12));
-            assert!(counts.contains(&total), "{ms}: {total}");
         }
     }
 }

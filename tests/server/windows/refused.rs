@@ -173,6 +173,8 @@ const CASES: &[Case] = &[
             "CMS.INITBYDIM width 999 3 CELL_SIZE 1 WINDOW 4000 PANES 4",
             "CMS.INITBYDIM cells 1000 3 WINDOW 4000 PANES 4",
             "CMS.INITBYDIM panes 1000 3 CELL_SIZE 1 WINDOW 4000 PANES 5",
+            "CMS.INITBYDIM length 1000 3 CELL_SIZE 1 WINDOW 4001 PANES 4",
+            "CMS.INITBYDIM finest 1000 3 CELL_SIZE 1 WINDOW 4000 PANES 4 FINEST 10",
             "CMS.INITBYDIM seed 1000 3 CELL_SIZE 1 WINDOW 4000 PANES 4",
             "SET string x",
         ],
@@ -213,10 +215,14 @@ const CASES: &[Case] = &[
             CMS.MERGE k 2 missing other => -CMS: key does not exist
             CMS.MERGE k 2 k string => -WRONGTYPE
             CMS.MERGE k 1 classic => -CMS: window/panes is not equal
+            CMS.MERGE classic 1 k => -CMS: window/panes is not equal
+            CMS.MERGE classic 2 classic k => -CMS: window/panes is not equal
             CMS.MERGE k 2 k panes => -CMS: window/panes is not equal
+            CMS.MERGE k 1 length => -CMS: window/panes is not equal
+            CMS.MERGE k 1 finest => -CMS: window/panes is not equal
             CMS.MERGE k 1 width => -CMS: width/depth is not equal
             CMS.MERGE k 1 cells => -CMS: cell size is not equal
-            CMS.MERGE k 3 k other seed => -CMS: seeds are not equal
+            CMS.MERGE k 3 k other seed => -CMS: seeds are not equal, create the sketches with COPY of one empty sketch or the same SEED
             CMS.LOADCHUNK k x abc => -ERR Second argument
             CMS.LOADCHUNK k 999999999 abc => -ERR
             BF.INSERT k ITEMS a => -WRONGTYPE
