@@ -79,20 +79,6 @@ fn a_key_above_the_limit_accepts_items_that_fit() {
     connection.check("BF.ADD k 10", ":1");
 }
 
-#[test]
-fn restore_by_a_client_is_limited() {
-    let (_server, mut connection) = replacement().start().connected();
-    connection.call(&format!("BF.MADD k {}", numbers(0, 50)));
-    let payload = &connection.payload("k");
-    let bytes = size(&mut connection, "k");
-    limit(&mut connection, bytes - 1);
-    let refused = connection.restore("copy", payload);
-    assert_eq!(refused, error("ERR Bad data format"));
-    limit(&mut connection, bytes);
-    assert!(connection.restore("copy", payload).is_ok());
-    assert_eq!(dump(&mut connection, "copy"), dump(&mut connection, "k"));
-}
-
 /// The two ways to copy a key from another server accept the same keys, whatever the number of filters. The seeds are random: a
 /// key has fewer filters than wanted if ten of 90 items are false positives, with a probability below 1e-7.
 #[test]

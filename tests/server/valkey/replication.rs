@@ -1,12 +1,12 @@
-//! Replication between servers with different settings, and from RedisBloom. recorded_stream.rs tests it from valkey-bloom.
+//! Random seeds and refused items on replicas, and replication from RedisBloom. recorded_stream.rs tests it from valkey-bloom, and
+//! propagation.rs between servers with different settings.
 
 use super::{AOF, Words, error, fixed_seed, replacement, with_random_seeds, words};
 use crate::each_server::migration::files::{self, REDIS_6_2};
 use crate::each_server::migration::primary::Primary;
 use crate::families::{dump, numbers};
-use crate::integration::odd_settings;
 use crate::support::resp::{Connection, Reply};
-use crate::support::server::{Options, Server};
+use crate::support::server::Server;
 
 /// DUMP, digest and BF.INFO of each key, in RESP2.
 fn state(server: &Server, keys: &[&str]) -> Vec<(Reply, [Reply; 2])> {
@@ -25,39 +25,6 @@ fn assert_equal(primary: &mut Server, replica: &Server, keys: &[&str]) {
     assert!(!expected.iter().any(|state| state.0 == Reply::Null('$')));
     assert_eq!(state(replica, keys), expected);
     replica.assert_obeys();
-}
-
-/// The settings of the replicas differ: RedisBloom's, valkey-bloom's with other values, and the same as the primary's.
-#[test]
-fn replicas_with_other_settings_have_equal_keys() {
-    for options in [Options::new(), odd_settings(), replacement()] {
-        let mut primary = with_random_seeds().start();
-        let mut replica = options.start();
-        replica.replicate(&primary);
-        let mut connection = primary.resp2();
-        let many = format!("BF.MADD auto {}", numbers(0, 1000));
-        for command in [
-            "BF.ADD auto x",
-            &many,
-            "BF.RESERVE reserved 0.7 33 EXPANSION 1",
-            "BF.INSERT reserved NOCREATE ITEMS a b c",
-            "BF.RESERVE fixed 0.001 20 NONSCALING",
-            "BF.INSERT inserted ERROR 1e-7 CAPACITY 9 TIGHTENING 0.9 ITEMS a b c",
-            "BF.INSERT empty CAPACITY 9",
-            "COPY auto copy",
-            "BF.ADD copy more",
-            "BF.INSERT window WINDOW 315360000000 ITEMS a",
-        ] {
-            connection.run(command);
-        }
-        // A type of RedisBloom on the same server.
-        primary.set("bf-new-keys", "redisbloom");
-        connection.check("BF.ADD classic a", ":1");
-        connection.check("TYPE classic", "+MBbloom--");
-        let keys = "auto reserved fixed inserted empty copy classic window".split(' ');
-        let keys: Vec<_> = keys.collect();
-        assert_equal(&mut primary, &replica, &keys);
-    }
 }
 
 #[test]
@@ -161,18 +128,4 @@ fn the_stream_of_redisbloom_creates_its_keys() {
     // Clients of the same server create keys of the other type.
     connection.check("BF.ADD new 1", ":1");
     assert_eq!(types(&mut connection, &["new"]), ["+bloomfltr"]);
-}
-
-/// In an AOF of RedisBloom, too.
-#[test]
-fn the_aof_of_redisbloom_creates_its_keys() {
-    let mut server = Options::new().arguments(AOF).start();
-    server.run("BF.RESERVE r 0.01 100");
-    server.run("BF.ADD a 1");
-    server.run("BF.INSERT i CAP 50 IT 1");
-    let keys = ["r", "a", "i"];
-    let before = state(&server, &keys);
-    server.restart_with(replacement().arguments(AOF));
-    assert_eq!(state(&server, &keys), before);
-    assert_eq!(types(&mut server.resp2(), &keys), ["+MBbloom--"; 3]);
 }

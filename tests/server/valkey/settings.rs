@@ -127,39 +127,3 @@ fn load_arguments_can_have_the_prefix() {
         server.check(&format!("CONFIG GET {name}"), format!("*[${name} {value}]"));
     }
 }
-
-/// A configuration file for valkey-bloom is valid for Roughly, too.
-#[test]
-fn the_settings_of_valkey_bloom_can_be_in_the_configuration_file() {
-    let mut server = with_random_seeds().config_file().start();
-    for (name, value) in [
-        ("bf.bloom-capacity", "55"),
-        ("bf.bloom-fp-rate", "0.00300"),
-        ("bf.bloom-use-random-seed", "no"),
-        ("bf-replies", "redisbloom"),
-    ] {
-        server.set(name, value);
-    }
-    server.ok("CONFIG REWRITE");
-    server.restart_with(Options::new().config_file().without_module());
-    let mut connection = server.resp2();
-    let get = |connection: &mut Connection, name: &str| {
-        let reply = connection.send(&["CONFIG", "GET", &server.setting(name)]);
-        reply.items().expect("an array")[1].to_string()
-    };
-    for (name, value) in [
-        ("bf.bloom-capacity", "$55"),
-        ("bf.bloom-fp-rate", "$0.00300"),
-        ("bf.bloom-use-random-seed", "$no"),
-        ("bf.bloom-expansion", "$2"),
-        ("bf-replies", "$redisbloom"),
-        ("bf-new-keys", "$valkey-bloom"),
-    ] {
-        assert_eq!(get(&mut connection, name), value, "{name}");
-    }
-    connection.call("BF.ADD k a");
-    assert_eq!(type_of(&mut connection, "k"), "+bloomfltr");
-    let payload = crate::families::valkey_bloom::load_payload(&mut connection, "k");
-    let seed = super::fixed_seed();
-    assert!(payload.windows(32).any(|bytes| bytes == seed));
-}
