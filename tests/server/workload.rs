@@ -3,7 +3,7 @@
 //! The commands are a function of the seed and do not depend on replies. Some of them fail (an existing key, sketches
 //! of different sizes), and must fail on every server in the same way.
 
-use crate::families::{FAMILIES, Family, SKETCH_USES, one_per_family};
+use crate::families::{FAMILIES, Family, SKETCH_USES};
 use crate::support::resp::{Connection, Reply, Text};
 use std::io;
 
@@ -206,11 +206,6 @@ impl Workload {
     /// Restricts the workload to one type.
     pub fn of(self, family: &'static Family) -> Self {
         self.of_types([family])
-    }
-
-    /// Restricts the workload to the types of RedisBloom.
-    pub fn one_per_family(self) -> Self {
-        self.of_types(one_per_family())
     }
 
     /// Restricts the workload to these types.

@@ -14,37 +14,6 @@ fn migration(nodes: &Nodes) -> Migration {
     Migration::of(nodes.servers[0].version()).expect("a server with atomic slot migration")
 }
 
-/// The keys of all types survive an atomic slot migration: replies, DUMP and digest are the same, and the key accepts writes.
-#[test]
-#[ignore = "needs a server with atomic slot migration: Redis 8.4, Valkey 9.0"]
-fn an_atomic_slot_migration_keeps_every_type() {
-    let nodes = Nodes::start(3, false);
-    let migration = migration(&nodes);
-    let tag = tag_in(0..5000);
-    let slot = slot(tag.as_bytes());
-    let key = |family: &Family| format!("{{{tag}}}{}", family.name);
-    let mut connection = nodes.servers[nodes.owner(slot)].resp2();
-    let mut before = Vec::new();
-    for family in FAMILIES {
-        family.build(&mut connection, &key(family));
-        before.push(family.view(&mut connection, &key(family)));
-    }
-    for _ in 0..3 {
-        migration.move_slot(&nodes, slot);
-        let mut connection = nodes.servers[nodes.owner(slot)].resp2();
-        for (family, before) in FAMILIES.iter().zip(&before) {
-            let after = family.view(&mut connection, &key(family));
-            assert_eq!(&after, before, "{}", family.name);
-        }
-    }
-    let mut connection = nodes.servers[nodes.owner(slot)].resp2();
-    for (family, before) in FAMILIES.iter().zip(&before) {
-        family.change(&mut connection, &key(family), "77");
-        let after = family.view(&mut connection, &key(family));
-        assert_ne!(&after, before, "{}", family.name);
-    }
-}
-
 /// While a slot moves, its node sends each write to the new owner, which then has the data of a single server that executed the
 /// same commands. (Redis 8.6 ends if a merge then has the flag `getkeys-api`.)
 #[test]
