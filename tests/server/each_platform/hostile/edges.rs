@@ -1,8 +1,8 @@
 //! Extreme numbers in commands, payloads and headers, and a server without memory.
 
 use super::{use_key, with_memory};
+use crate::families::FAMILIES;
 use crate::families::valkey_bloom::allow_huge_keys;
-use crate::families::{FAMILIES, SKETCH_USES};
 use crate::support::damage::{DOUBLES, NUMBERS};
 use crate::support::resp::Reply;
 use crate::support::sample::Sample;
@@ -161,27 +161,6 @@ fn used_memory_counts_against_maxmemory() {
     // With eviction, the server frees memory itself.
     connection.ok("CONFIG SET maxmemory-policy allkeys-lru");
     connection.ok("BF.RESERVE other 0.01 30000000");
-}
-
-#[test]
-fn a_server_at_maxmemory_replies_to_every_command() {
-    let (_server, mut connection) = Server::start().connected();
-    connection.ok("CONFIG SET maxmemory-policy noeviction");
-    for family in FAMILIES {
-        family.build(&mut connection, "K");
-        connection.ok("CONFIG SET maxmemory 1");
-        for command in family.uses.iter().chain(SKETCH_USES).chain(family.sizes) {
-            connection.call(&command.replace('*', "1000000"));
-        }
-        let reply = connection.call(&family.change.0.replace("KEY", "K").replace("NEW", "n"));
-        assert!(reply.to_string().starts_with("-OOM"), "{reply}");
-        for read in family.reads {
-            connection.run(&read.replace("KEY", "K"));
-        }
-        connection.ok("CONFIG SET maxmemory 0");
-        family.change(&mut connection, "K", "after");
-        connection.call("DEL K K2");
-    }
 }
 
 /// A refused payload and a capped error rate are logged, but with rate limiting, so that clients cannot fill the

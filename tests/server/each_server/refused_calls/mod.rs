@@ -1,10 +1,9 @@
-//! Calls of the operating system that fail: full disks, short writes, forks, and the connection of a replica.
+//! Calls of the operating system that fail: full disks, short writes, and forks.
 //!
 //! `failed_saves.rs` tests values that cannot be saved, and tests/server/once/faults refused memory.
 
 mod files;
 mod forks;
-mod links;
 
 use crate::support::resp::{Connection, Reply};
 
