@@ -4,7 +4,6 @@ mod aof;
 mod dialects;
 mod events;
 mod limits;
-mod needs_valkey_bloom;
 mod options;
 mod propagation;
 mod recorded_files;
