@@ -114,31 +114,6 @@ fn every_kind_of_append_only_file_restores_the_same_data() {
     record_for_all("time to live");
 }
 
-/// An incomplete rewrite leaves a base and two increments.
-#[test]
-fn an_append_only_file_of_several_parts_restores_the_same_data() {
-    for preamble in ["yes", "no"] {
-        let options = ["--appendonly", "yes", "--appendfsync", "always"];
-        let options = Options::new().arguments(&options);
-        let options = options.arguments(&["--aof-use-rdb-preamble", preamble]);
-        let (mut server, mut connection) = options.start().connected();
-        fill(&mut connection, 20);
-        assert!(server.rewrite_aof());
-        let mut workload = Workload::new(21, "", 20);
-        workload.run(&mut connection, 200);
-        // Ten seconds per thousand keys: longer than this test runs.
-        connection.ok("CONFIG SET rdb-key-save-delay 10000");
-        server.call("BGREWRITEAOF");
-        workload.run(&mut connection, 200);
-        assert_eq!(server.info_number("aof_rewrite_in_progress"), 1);
-        let wanted = State::of(&mut connection);
-        server.kill_and_restart();
-        let manifest = fs::read_to_string(&server.aof_parts(".manifest")[0]).expect("a text");
-        assert!(manifest.matches(" type i").count() >= 2, "{manifest}");
-        State::of(&mut server.resp2()).assert_same(&wanted, preamble);
-    }
-}
-
 /// Filters of about 40 MiB of random bits, of the types of the [`Sample`], are saved in several chunks, in every database.
 #[test]
 fn large_keys_survive_every_kind_of_file() {

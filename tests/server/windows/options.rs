@@ -186,37 +186,3 @@ fn finest_is_limited_by_the_panes_and_their_number() {
         server.call("FLUSHALL");
     }
 }
-
-/// The panes are adjacent, each as long as the next newer one or twice as long, and a part of the window is that of a key of
-/// its own.
-#[test]
-fn sketch_window_describes_the_panes_of_a_month_and_of_an_hour() {
-    const NOW: i64 = 1_700_000_000_000;
-    let server = start(&[]);
-    server.set_clock(&NOW.to_string());
-    let mut connection = server.resp2();
-    for sketch in SKETCHES.iter().filter(|sketch| sketch.has_finest()) {
-        server.call("FLUSHALL");
-        let window = format!("{MONTH} PANES 12 FINEST 1000");
-        connection.ok(&create(sketch, "k", &window));
-        sketch.add(&mut connection, "k", 1);
-        for (part, ms) in [
-            ("SKETCH.WINDOW k", 2_592_000_000),
-            ("SKETCH.WITHIN 3600000 SKETCH.WINDOW k", 3_600_000),
-            ("SKETCH.WITHIN 1000 SKETCH.WINDOW k", 1000),
-            ("SKETCH.WITHIN 2592000000 SKETCH.WINDOW k", 2_592_000_000),
-        ] {
-            let reply = connection.call(part);
-            let covered = reply.number("covered");
-            let is_between = (ms..=ms + (ms / 12).max(1000)).contains(&covered);
-            assert!(is_between, "{part}: {covered}");
-            let starts = reply.field("pane starts").expect("starts").integers();
-            assert_eq!(starts[0], NOW - covered, "{part}");
-            let ends = starts[1..].iter().copied().chain([NOW + 1000]);
-            let lengths: Vec<_> = ends.zip(&starts).map(|(end, start)| end - start).collect();
-            let grow = |pair: &[i64]| pair[0] == pair[1] || pair[0] == 2 * pair[1];
-            assert!(lengths.windows(2).all(grow), "{part}: {lengths:?}");
-            assert_eq!(lengths.last(), Some(&1000), "{part}");
-        }
-    }
-}
