@@ -71,6 +71,8 @@ pub fn bloom() -> Measured {
             }
             let found = (0..ABSENT_ITEMS).filter(|&n| chain.contains(&absent_item(n)));
             let rate = found.count() as f64 / ABSENT_ITEMS as f64;
+            // Five standard deviations above 1 %.
+            assert!(rate <= 0.0117, "{name}, {step}: {rate}");
             points.push(((step * 10_000) as f64, rate * 100.0));
             if [10, 40].contains(&step) {
                 rows.push(vec![

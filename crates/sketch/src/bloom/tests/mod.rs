@@ -1,6 +1,5 @@
 //! Tests of the operations, and helpers of the other test files.
 
-mod accuracy;
 mod hostile;
 mod merge;
 mod replicated;

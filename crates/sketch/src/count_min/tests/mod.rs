@@ -1,7 +1,5 @@
-//! Examples, statistical bounds, stored forms.
+//! Examples, merges, reported errors, stored forms.
 
-mod accuracy;
-mod limit;
 mod merge;
 mod reported;
 mod stored;

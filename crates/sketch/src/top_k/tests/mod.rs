@@ -1,4 +1,4 @@
-//! Parameters, recall, golden payloads, hostile bytes, items of one fingerprint.
+//! Parameters, golden payloads, hostile bytes, items of one fingerprint.
 
 mod accuracy;
 mod decay;
@@ -7,7 +7,6 @@ mod golden;
 mod hostile;
 mod memory;
 mod merge;
-mod recall;
 
 use super::{TopK, TopKError};
 use crate::memory::Budget;

@@ -1,6 +1,5 @@
 //! Tests of the operations, and helpers of the other test files.
 
-mod accuracy;
 mod golden;
 mod hash_limit;
 mod hostile;

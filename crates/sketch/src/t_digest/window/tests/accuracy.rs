@@ -56,53 +56,6 @@ fn the_rank_error_is_at_most_1_5_times_that_of_one_digest() {
     }
 }
 
-/// The samples of a pane of the highest level have been compressed 11 times and more. The seeds are fixed.
-#[test]
-fn the_rank_error_after_11_levels_of_merges_is_at_most_1_5_times_that_of_one_digest() {
-    let distributions: [fn(&mut Uniform, u64) -> f64; 2] = [
-        |uniform, _| uniform.normal().exp(),
-        |uniform, unit| uniform.normal() + unit as f64 * 1e-4,
-    ];
-    let units = 13 << 11;
-    let window = Window::new(units, 12, Some(1)).unwrap();
-    assert_eq!(window.levels(), 11);
-    // Parts of the window, and the whole.
-    let parts = [60, 500, 4000, units];
-    for sample in distributions {
-        let (mut of_window, mut of_one) = ([0.0; 4], [0.0; 4]);
-        for seed in 1..=2u64 {
-            let mut uniform = Uniform(seed << 40 | 12345);
-            let mut digest = TDigestWindow::new(100, window, Budget::UNLIMITED).unwrap();
-            let mut samples = Vec::new();
-            let newest = units * 5 / 4;
-            for unit in 0..=newest {
-                digest.advance(unit);
-                let added = [(); 4].map(|()| sample(&mut uniform, unit));
-                add(&mut digest, &added);
-                samples.extend(added);
-            }
-            let ranges: Vec<_> = digest.timeline().panes().collect();
-            for (at, ms) in parts.into_iter().enumerate() {
-                let panes = digest.timeline().panes_within(newest, ms);
-                let first = (ranges.iter().find(|range| range.first >= panes.oldest())).unwrap();
-                let mut live = samples[4 * first.first as usize..].to_vec();
-                let mut one = TDigest::new(100, Budget::UNLIMITED).unwrap();
-                live.chunks(7).for_each(|part| one.add(part).unwrap());
-                live.sort_by(f64::total_cmp);
-                let mut cache = WindowCache::default();
-                let compressed = digest.compressed_at(panes, &mut cache).unwrap();
-                assert_eq!(digest.observations_at(panes), live.len() as i64);
-                of_window[at] += squared_error(compressed, &live);
-                of_one[at] += squared_error(&one.compressed().unwrap(), &live);
-            }
-        }
-        for (at, ms) in parts.into_iter().enumerate() {
-            let ratio = (of_window[at] / of_one[at]).sqrt();
-            assert!(ratio <= 1.5, "{ms} ms: {ratio}");
-        }
-    }
-}
-
 fn fields(cache: &mut WindowCache, digest: &TDigestWindow, panes: Panes) -> Vec<Field> {
     digest.accuracy(panes, cache).unwrap()
 }
