@@ -1,11 +1,10 @@
-//! The work of merges, and steps over many panes. `roughly-models` has the rules.
+//! The work of merges. `roughly-models` has the rules.
 
 use super::super::merge::YOUNGER;
 use super::super::{Pane, TopKWindow};
-use super::{Step, fed, leveled, of_units, steps};
+use super::leveled;
 use crate::testing::ESTIMATES;
 use crate::window::{StoredPane, Timed};
-use proptest::prelude::*;
 
 /// The items that a pane lists.
 fn items_of(sketch: &TopKWindow, pane: &Pane) -> Vec<Vec<u8>> {
@@ -14,12 +13,6 @@ fn items_of(sketch: &TopKWindow, pane: &Pane) -> Vec<Vec<u8>> {
         (numbers.map(|&number| sketch.candidates.item(number).to_vec())).collect();
     items.sort_unstable();
     items
-}
-
-/// First units and totals of the stored panes.
-fn totals(sketch: &TopKWindow) -> Vec<(u64, u64)> {
-    let panes = sketch.panes.all().iter();
-    panes.map(|pane| (pane.first, pane.content.total)).collect()
 }
 
 /// A longer pane that gets a name lists k items by their sums over the half of the window. A pane that becomes longer alone reads only
@@ -77,41 +70,4 @@ fn a_step_reads_the_panes_that_change() {
     assert!(read <= most, "{read} {candidates} {panes} {merges}");
     let read = ESTIMATES.with(|work| work.during(|| assert!(sketch.advance(1 << 40))));
     assert_eq!(read, 0);
-}
-
-proptest! {
-    /// A step over many panes gives the same state as single steps. If panes grow with age, it gives the same panes, but the merges of single
-    /// steps read other younger panes, so lists can differ.
-    #[test]
-    fn jumps_equal_single_steps(
-        (k, width, depth) in (1u64..6, 1u64..6, 1u64..5), panes in 1u64..6, units in prop::sample::select(vec![0u64, 13, 40, 100]),
-        steps in steps(),
-    ) {
-        let parameters = (k, width, depth, 0.9);
-        let units = if units < 2 * (panes + 1) { 0 } else { units };
-        let mut jumping = of_units(parameters, panes, units);
-        let mut stepping = of_units(parameters, panes, units);
-        for step in steps {
-            match step {
-                Step::Add(item, increment) => {
-                    let added = (jumping.add(&item, increment), stepping.add(&item, increment));
-                    prop_assert!(units > 0 || added.0 == added.1);
-                }
-                Step::Advance(ahead) => {
-                    let (from, to) = (jumping.timeline().newest(), jumping.timeline().newest() + ahead.min(1000));
-                    jumping.advance(to);
-                    for pane in from..to {
-                        stepping.advance(pane + 1);
-                    }
-                }
-                Step::Read(_) => {}
-            }
-            prop_assert_eq!(jumping.timeline(), stepping.timeline());
-            prop_assert_eq!(totals(&jumping), totals(&stepping));
-            if units == 0 {
-                prop_assert_eq!(fed(&jumping), fed(&stepping));
-                prop_assert_eq!(&jumping, &stepping);
-            }
-        }
-    }
 }
