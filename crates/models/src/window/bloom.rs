@@ -161,6 +161,11 @@ impl WindowedModel for BloomModel {
             let found = filter.contains(item, panes);
             assert!(found || !live.contains(pane), "false negative");
             assert!(!self.is_exact || found == live.contains(pane));
+            let last = filter.last_pane(item, panes);
+            assert_eq!(last.is_some(), found);
+            let expected = Some(*pane).filter(|pane| live.contains(pane));
+            assert!(last >= expected && (!self.is_exact || last == expected));
+            assert!(last.is_none_or(|last| live.contains(&last)));
         }
         if self.is_exact {
             let items = self.panes.values().filter(|pane| live.contains(pane));
