@@ -180,33 +180,6 @@ fn a_set_can_have_many_sub_filters() {
     assert_eq!(filter.num_sub_filters(), 1);
 }
 
-/// Expired entries are not read as live when their states are used again, in groups that are not written either.
-#[test]
-fn expired_entries_stay_expired_when_ticks_and_generations_wrap() {
-    for panes in [1, 3] {
-        let mut filter = set(4000, EXACT, 0, panes);
-        add_all(&mut filter, 0, 4000);
-        let in_first_group = |number: &u64| {
-            let place = filter.sub_filters[0].place(SEED.hash(&number.to_le_bytes()));
-            filter.sub_filters[0].group_of(place.buckets[0]) == 0
-        };
-        let items: Vec<u64> = (1 << 40..).filter(in_first_group).take(100).collect();
-        let mut pane = 0;
-        for round in 0..300_000u64 {
-            pane += 1 + u64::from(round % 1000 == 0) * (round % 7) * 1_000_000_007;
-            filter.advance(pane);
-            let item = items[(round % 100) as usize];
-            assert_eq!(filter.add(&item.to_le_bytes(), ANY), Ok(Addition::New));
-            if round % 997 == 0 && round > panes {
-                let old = (0..4000u64)
-                    .filter(|number| filter.contains(&number.to_le_bytes(), filter.panes_in(pane)));
-                assert_eq!(old.count(), 0, "{round}");
-            }
-        }
-        assert_eq!(filter.ticks.live().newest, 300_001);
-    }
-}
-
 #[test]
 fn a_compaction_in_a_later_generation_is_a_change() {
     let mut filter = multiset(1000, 1, 1, 1);
