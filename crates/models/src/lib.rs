@@ -29,6 +29,8 @@ pub mod window;
 
 use refusals::{Faults, Runs};
 use roughly_dump::Values;
+use roughly_sketch::memory::Budget;
+use roughly_sketch::stored::Stored;
 use sequence::Model;
 
 /// Maximum size of one allocation in bytes. Small, because the time of many operations is linear in it.
@@ -50,6 +52,10 @@ pub struct Type {
     pub sequence: fn(&[u8]),
     /// Refuses memory to the operations on the value of a stored form.
     pub refusals: fn(&[u8], &dyn Faults) -> Runs,
+    /// The encoding versions that the type loads.
+    pub versions: (u16, u16),
+    /// Whether the type loads a header.
+    pub loads_header: fn(&[u8]) -> bool,
     payload: fn(u64, &mut Values) -> bool,
     is_type: fn(u64) -> bool,
     samples: fn() -> Vec<Vec<u8>>,
@@ -63,6 +69,11 @@ impl Type {
             stored: stored::stored::<M::Sketch>,
             sequence: sequence::run::<M>,
             refusals: refusals::check::<M::Sketch>,
+            versions: (
+                M::Sketch::MIN_ENCODING_VERSION,
+                M::Sketch::MAX_ENCODING_VERSION,
+            ),
+            loads_header: |header| M::Sketch::from_header(header, Budget::new(&allows)).is_ok(),
             payload: stored::payload::<M::Sketch>,
             is_type: stored::is_type::<M::Sketch>,
             samples: sequence::samples::<M>,

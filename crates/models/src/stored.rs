@@ -4,6 +4,7 @@
 use super::allows;
 use super::input::{CHUNKED, Input, Output};
 use roughly_dump::{Values, type_id};
+use roughly_sketch::blocks::{BlockMover, BlockVisitor};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::window::Timed;
@@ -64,8 +65,8 @@ pub fn stored<T: Subject>(bytes: &[u8]) {
     exercise(value);
 }
 
-/// Changes a value in all ways until its panes have expired. In each state, reads must not change the value, and copies
-/// must give equal results and continue as the value.
+/// Changes a value in all ways until its panes have expired. In each state, reads and moves of blocks must not change the value,
+/// and copies must give equal results and continue as the value.
 pub fn exercise<T: Subject>(mut value: T) {
     reloads(&value);
     for iterator in [i64::MIN, -1, 0, 1, 2, 1 << 31, 1 << 32, i64::MAX] {
@@ -82,6 +83,7 @@ pub fn exercise<T: Subject>(mut value: T) {
             value = reloaded(&value);
         }
         let results = read(&value);
+        move_blocks(&mut value);
         let mut copy = match number % 3 {
             1 => reloaded(&value),
             2 if value.has_header() => from_chunks(&value),
@@ -111,6 +113,39 @@ fn write<T: Subject>(value: &mut T) {
     }
     (0..12u8).for_each(|item| value.add(&[item], 1));
     value.change();
+}
+
+/// The number of the blocks that are visited or moved, and their bytes.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Visited(usize, usize);
+
+impl BlockVisitor for Visited {
+    fn visit<T>(&mut self, vec: &Vec<T>) {
+        let bytes = vec.capacity() * size_of::<T>();
+        *self = Self(self.0 + usize::from(bytes > 0), self.1 + bytes);
+    }
+}
+
+impl BlockMover for Visited {
+    fn relocate<T>(&mut self, vec: &mut Vec<T>) {
+        self.visit(vec);
+        let mut moved = Vec::with_capacity(vec.capacity());
+        moved.append(vec);
+        *vec = moved;
+    }
+}
+
+/// Moves the blocks that a value visits.
+fn move_blocks<T: Subject>(value: &mut T) {
+    let (before, mut visited, mut moved) = (digest(value), Visited::default(), Visited::default());
+    value.for_each_block(&mut visited);
+    assert!(value.arrays().map(<[u8]>::len).sum::<usize>() <= visited.1);
+    let mut index = 0;
+    while value.relocate_block(index, &mut moved) {
+        index += 1;
+    }
+    assert_eq!(moved, visited);
+    assert!(digest(value) == before, "a move changed the state");
 }
 
 /// Advances a value and checks its timeline.

@@ -7,6 +7,7 @@ mod damage;
 mod time;
 
 mod crowded_panes;
+mod forms;
 mod found;
 mod mutation;
 mod panes;

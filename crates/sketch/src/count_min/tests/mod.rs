@@ -6,7 +6,6 @@ mod stored;
 
 use super::cell::ALL_SIZES;
 use super::*;
-use crate::blocks::{Addresses, MovesAll};
 use crate::hash::murmur2;
 use crate::stored::Stored;
 use crate::testing::fed;
@@ -71,18 +70,6 @@ fn different_states_have_different_digests() {
         let other = CountMin::new(width, depth, cell_size, Budget::UNLIMITED).unwrap();
         assert_ne!(fed(&other), before);
     }
-}
-
-#[test]
-fn a_sketch_has_one_block() {
-    let mut sketch = CountMin::new(10, 3, CellSize::Two, Budget::UNLIMITED).unwrap();
-    sketch.increment(b"a", 5).unwrap();
-    let mut blocks = Addresses::default();
-    sketch.for_each_block(&mut blocks);
-    assert_eq!(blocks.0, [sketch.cells.as_ptr().addr()]);
-    let mut mover = MovesAll::default();
-    assert!(sketch.relocate_block(0, &mut mover) && !sketch.relocate_block(1, &mut mover));
-    assert_eq!((mover.moves, sketch.query(b"a")), (1, 5));
 }
 
 /// Numbers of six digits that share every cell of every sketch: the word of the first four digits and that of the last two differ

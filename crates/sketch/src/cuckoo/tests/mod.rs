@@ -44,7 +44,9 @@ fn filled(capacity: u64, parameters: Parameters, items: u64) -> CuckooFilter {
 fn batches_in_a_large_filter_equal_single_operations() {
     let mut single = filter(1 << 20, DEFAULTS);
     let mut batch = single.try_clone().unwrap();
-    let items: Vec<_> = (0..300u16).map(|item| (item * 7 % 200).to_le_bytes()).collect();
+    let items: Vec<_> = (0..300u16)
+        .map(|item| (item * 7 % 200).to_le_bytes())
+        .collect();
     let slices = || items.iter().map(|item| &item[..]);
     let mut answers = Vec::new();
     batch.insert_unique_each(slices(), ANY, |answer| answers.push(answer));

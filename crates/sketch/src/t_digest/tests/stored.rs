@@ -26,8 +26,4 @@ fn a_header_is_the_fields_in_order() {
     assert_eq!(chunk[24..32], 610i64.to_le_bytes());
     assert_eq!(chunk[72..80], (-7.25f64).to_le_bytes());
     assert_eq!(TDigest::from_header(&chunk, ANY).unwrap(), one);
-    for len in 0..88 {
-        assert!(TDigest::from_header(&chunk[..len], ANY).is_err());
-    }
-    assert!(TDigest::from_header(&[&chunk[..], &[0]].concat(), ANY).is_err());
 }

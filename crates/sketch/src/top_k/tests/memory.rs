@@ -112,24 +112,6 @@ fn short_items_do_not_keep_the_memory_of_long_ones() {
     assert!(sketch.heap.item_bytes() < 1000);
 }
 
-#[test]
-fn a_sketch_with_moved_blocks_gives_the_same_results() {
-    let mut moved = sketch(30, 40, 9, 0.9);
-    let mut stayed = moved.try_clone().unwrap();
-    for number in 0..300u32 {
-        let start = b"item".repeat(number as usize % 7);
-        let item = [&start[..], &number.to_le_bytes()].concat();
-        let added = moved.add(&item, number % 50);
-        assert_eq!(added, stayed.add(&item, number % 50));
-        let (before, first) = (blocks(&moved).len(), blocks(&moved)[0]);
-        let (_, moves) = move_all(&mut moved);
-        // A block may be moved to the former address of another block.
-        assert_eq!((moves, blocks(&moved).len()), (before, before));
-        assert_ne!(blocks(&moved)[0], first);
-        assert_eq!(moved, stayed);
-    }
-}
-
 proptest! {
     /// The blocks that are recorded as allocated and not freed are the present ones.
     #[test]

@@ -2,6 +2,7 @@
 
 use super::parts::Parts;
 use super::*;
+use crate::testing::check_rules;
 use roughly_dump::Value;
 use std::cell::Cell;
 
@@ -171,65 +172,24 @@ fn the_fixed_seed_is_required_where_the_flag_specifies_it() {
 }
 
 #[test]
-fn encoding_versions_other_than_1_are_refused() {
-    for version in [0, 2, 3, 1023] {
-        let refused = ValkeyChain::load(&mut Parts::valid().values(), version, &None);
-        assert_eq!(refused.err(), Some(FormatError::UnknownVersion(version)));
-    }
-}
-
-/// Builds before 1.0 stored a string where the capacity is now.
-#[test]
-fn values_of_other_types_are_refused() {
-    let values = Parts::valid().values();
-    for position in 0..values.values.len() {
-        for other in [
-            Value::Integer(1),
-            Value::Double(0.5),
-            Value::Bytes(vec![1; 80]),
-        ] {
-            let mut values = values.clone();
-            if std::mem::discriminant(&values.values[position]) == std::mem::discriminant(&other) {
-                continue;
-            }
-            values.values[position] = other;
-            let refused = ValkeyChain::load(&mut values, 1, &None);
-            assert_eq!(refused.err(), Some(FormatError::Truncated));
-        }
-    }
-}
-
-#[test]
-fn truncated_forms_are_refused_at_every_byte() {
+fn truncated_values_and_payloads_are_refused_at_every_byte() {
     let parts = Parts::valid();
     let payload = parts.payload();
     for len in 0..payload.len() {
         let refused = ValkeyChain::from_load_payload(&payload[..len], NO_LIMIT, ANY);
         assert_eq!(refused.err(), Some(LoadError::Invalid), "{len}");
     }
-    let header = parts.header();
-    for len in 0..header.len() {
-        let is_refused = ValkeyChain::from_header(&header[..len], ANY).is_err();
-        assert!(is_refused, "{len}");
-    }
     let values = parts.values();
-    for len in 0..values.values.len() {
-        let mut values = values.clone();
-        values.values.truncate(len);
-        let refused = ValkeyChain::load(&mut values, 1, &None);
-        assert_eq!(refused.err(), Some(FormatError::Truncated), "{len}");
-    }
+    check_rules(&values, |values| ValkeyChain::load(values, 1, &None), &[]);
     let blob = parts.filters[1].blob();
     for len in 0..blob.len() {
         let mut values = values.clone();
         *values.values.back_mut().unwrap() = Value::Bytes(blob[..len].to_vec());
         assert!(ValkeyChain::load(&mut values, 1, &None).is_err(), "{len}");
     }
-    // Bytes after the end are ignored in a payload, as in valkey-bloom, but not in a header.
+    // Bytes after the end are ignored, as in valkey-bloom.
     let longer = [&payload[..], &[0; 9]].concat();
     assert!(ValkeyChain::from_load_payload(&longer, NO_LIMIT, ANY).is_ok());
-    let longer = [&header[..], &[0]].concat();
-    assert!(ValkeyChain::from_header(&longer, ANY).is_err());
 }
 
 #[test]
@@ -267,24 +227,6 @@ fn slots_of_a_header_must_fit_the_filters() {
         let loaded = ValkeyChain::from_header(&header, ANY);
         assert_eq!(loaded.is_ok(), is_valid, "{slots}");
     }
-}
-
-#[test]
-fn headers_of_other_types_do_not_have_the_mark() {
-    // The first field of a Bloom filter's header is the number of items, at most i64::MAX.
-    assert!(u64::from_le_bytes(ValkeyChain::HEADER_MARK.try_into().unwrap()) > i64::MAX as u64);
-    let header = Parts::valid().header();
-    assert!(crate::bloom::Chain::from_header(&header, ANY).is_err());
-    assert!(crate::cuckoo::CuckooFilter::from_header(&header, ANY).is_err());
-    assert!(crate::window_filter::BloomWindow::from_header(&header, ANY).is_err());
-    let bloom = crate::bloom::Parameters {
-        capacity: 10,
-        error_rate: 0.01,
-        expansion: 2,
-        scaling: true,
-    };
-    let bloom = crate::bloom::Chain::new(&bloom, ANY).unwrap();
-    assert!(ValkeyChain::from_header(&bloom.header().unwrap(), ANY).is_err());
 }
 
 /// The capacities of such a chain could not be stored.

@@ -116,31 +116,6 @@ fn every_limit_is_exact() {
 }
 
 #[test]
-fn the_list_has_1_then_4_then_twice_as_many_slots() {
-    let mut chain = chain(1, 0.5, 1);
-    let mut slots = Vec::new();
-    let mut item = 0u32;
-    while chain.filters().len() < 17 {
-        item += 1;
-        add(&mut chain, &item.to_le_bytes()).unwrap();
-        slots.push(chain.layout.slots);
-    }
-    slots.dedup();
-    assert_eq!(slots, [1, 4, 8, 16, 32]);
-    // After BF.LOAD the list has no spare slots; its next growth doubles it.
-    let payload = chain.load_payload().unwrap();
-    let mut loaded = ValkeyChain::from_load_payload(&payload, NO_LIMIT, ANY).unwrap();
-    let found = (loaded.layout.slots, loaded.size());
-    assert_eq!(found, (17, chain.size() - 15 * 8));
-    while loaded.filters().len() < 18 {
-        item += 1;
-        add(&mut loaded, &item.to_le_bytes()).unwrap();
-    }
-    assert_eq!(loaded.layout.slots, 34);
-    assert_eq!(from_chunks(&loaded, 1000).layout.slots, 34);
-}
-
-#[test]
 fn sizes_above_64_bits_are_errors_of_size() {
     for (capacity, error_rate) in [
         (i64::MAX as u64, 1e-300),
@@ -252,24 +227,4 @@ fn a_chain_that_does_not_scale_has_the_capacity_of_its_filter() {
     assert_eq!(check_scales_to(&parameters, 100, 384), Ok(()));
     assert_eq!(check_scales_to(&parameters, 101, 384), Err(Error::Full));
     assert_eq!(check_scales_to(&parameters, 100, 383), Err(Error::Size));
-}
-
-/// In a chain larger than the caches, bits are prefetched.
-#[test]
-fn batches_in_a_large_chain_equal_single_operations() {
-    let mut single = chain(2_000_000, 0.001, 2);
-    let mut batch = single.try_clone().unwrap();
-    let items: Vec<_> = (0..300u32).map(|n| (n * 7 % 200).to_le_bytes()).collect();
-    let slices = || items.iter().map(<[u8; 4]>::as_slice);
-    let mut additions = Additions::new(slices(), NO_LIMIT, &mut batch);
-    for item in slices() {
-        assert_eq!(additions.add_next(ANY), Some(add(&mut single, item)));
-    }
-    assert!(state(&batch) == state(&single));
-    let numbers: Vec<_> = (0..400u32).map(u32::to_le_bytes).collect();
-    let mut expected = numbers.iter().map(|item| single.contains(item));
-    let slices = numbers.iter().map(<[u8; 4]>::as_slice);
-    single.contains_each(slices, |is_found| {
-        assert_eq!(Some(is_found), expected.next())
-    });
 }

@@ -1,10 +1,8 @@
 //! Validation rules of stored forms.
 
 use super::*;
-use crate::bloom::Chain;
-use crate::cuckoo::CuckooFilter;
 use crate::format::FormatError;
-use crate::testing::{check_header_rules, check_rules, with};
+use crate::testing::{check_rules, with};
 use crate::window_filter::evict::{MAX_SLOTS, searches};
 use roughly_dump::Value::{self, Bytes, Double, Integer};
 
@@ -37,44 +35,6 @@ fn sample_multiset() -> CuckooWindow {
 /// Keeps the tests fast.
 fn small() -> Budget<'static> {
     Budget::new(&|bytes| bytes <= 1 << 20)
-}
-
-#[test]
-fn headers_of_a_wrong_length_or_type_are_refused() {
-    let [set, multiset] = [sample().header(), sample_multiset().header()].map(Result::unwrap);
-    check_header_rules::<BloomWindow>(&set, &[(0, b"X", "not a header of this type")]);
-    assert!(CuckooWindow::from_header(&multiset, ANY).is_ok());
-    assert!(BloomWindow::from_header(&multiset, ANY).is_err());
-    assert!(CuckooWindow::from_header(&set, ANY).is_err());
-    for version in [0, 1, 3] {
-        let refused = BloomWindow::load(&mut saved(&sample()), version, &());
-        assert_eq!(refused.err(), Some(FormatError::UnknownVersion(version)));
-    }
-    for version in [0, 1, 2, 4] {
-        let refused = CuckooWindow::load(&mut saved(&sample_multiset()), version, &());
-        assert_eq!(refused.err(), Some(FormatError::UnknownVersion(version)));
-    }
-    let old = [b"cf-win2\xff", &multiset[8..]].concat();
-    let refused = CuckooWindow::from_header(&old, ANY).err();
-    let mark = FormatError::Invalid("not a header of this type");
-    assert_eq!(refused, Some(mark));
-}
-
-/// A header of a Bloom filter begins with its number of items, at most 2^63 - 1. A header of a cuckoo filter has 38
-/// bytes.
-#[test]
-fn no_header_is_also_one_of_a_filter_without_a_window() {
-    assert!(u64::from_le_bytes(BloomWindow::HEADER_MARK.try_into().unwrap()) > i64::MAX as u64);
-    let (set, multiset) = (
-        sample().header().unwrap(),
-        sample_multiset().header().unwrap(),
-    );
-    for len in 0..set.len() {
-        assert!(Chain::from_header(&set[..len], small()).is_err());
-    }
-    assert!(multiset.len() > crate::cuckoo::HEADER_BYTES);
-    assert!(CuckooWindow::from_header(&multiset[..crate::cuckoo::HEADER_BYTES], ANY).is_err());
-    assert!(CuckooFilter::from_header(&multiset, small()).is_err());
 }
 
 #[test]

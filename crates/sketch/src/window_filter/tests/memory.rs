@@ -1,7 +1,7 @@
 //! Memory: budgets, and usage as a function of the state.
 
 use super::*;
-use crate::blocks::{Addresses, BlockChanges, Bytes};
+use crate::blocks::{BlockChanges, Bytes};
 use crate::testing::{bytes, move_all};
 use std::cell::Cell;
 
@@ -91,21 +91,4 @@ fn after_a_refusal_nothing_has_changed() {
     assert_eq!(filter.add(b"more", ANY), Ok(Addition::New));
     let header = filter.header().unwrap();
     assert!(BloomWindow::from_header(&header, none).is_err());
-}
-
-#[test]
-fn every_block_can_be_moved() {
-    let mut filter = set(100, EXACT, 2, 5);
-    add_all(&mut filter, 0, 1000);
-    let before = saved(&filter);
-    let mut addresses = Addresses::default();
-    filter.for_each_block(&mut addresses);
-    assert_eq!(addresses.0.len(), 2 + 3 * filter.num_sub_filters());
-    let expected = (addresses.0.len(), addresses.0.len());
-    assert_eq!(move_all(&mut filter), expected);
-    let mut moved = Addresses::default();
-    filter.for_each_block(&mut moved);
-    let are_new = (moved.0.iter().zip(&addresses.0)).all(|(new, old)| new != old);
-    assert!(are_new);
-    assert_eq!(saved(&filter), before);
 }

@@ -1,10 +1,10 @@
 //! Memory: blocks, limits, budgets.
 
 use super::*;
-use crate::blocks::{Addresses, BlockChanges, Bytes};
+use crate::blocks::{BlockChanges, Bytes};
 use crate::count_min::tests::{other, own};
 use crate::format::FormatError;
-use crate::testing::{bytes, move_all};
+use crate::testing::bytes;
 
 /// One array per live pane, and the list of panes.
 #[test]
@@ -109,24 +109,6 @@ fn merged_and_expired_panes_are_freed() {
         }
         assert!(sketch.panes.all().is_empty());
     }
-}
-
-#[test]
-fn all_blocks_are_moved() {
-    let mut sketch = sketch((103, 5, CellSize::One), 3);
-    for pane in 0..4 {
-        sketch.advance(pane);
-        for item in 0..4 * pane + 1 {
-            increment(&mut sketch, &item.to_le_bytes(), 1).unwrap();
-        }
-    }
-    assert_eq!(sketch.arrays().count(), 2);
-    let before = saved(&sketch);
-    let mut blocks = Addresses::default();
-    sketch.for_each_block(&mut blocks);
-    // The list, two tables and two arrays.
-    assert_eq!((blocks.0.len(), move_all(&mut sketch).1), (5, 5));
-    assert_eq!(saved(&sketch), before);
 }
 
 #[test]

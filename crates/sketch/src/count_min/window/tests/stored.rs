@@ -1,8 +1,6 @@
 //! The stored forms.
 
 use super::*;
-use crate::count_min::CountMin;
-use crate::format::FormatError;
 use crate::format::chunks::ChunkError;
 use crate::testing::check_rules;
 use crate::window::Panes;
@@ -109,10 +107,6 @@ fn every_rule_of_the_values_is_checked() {
             ),
         ],
     );
-    for version in [0, 1, 2, 4] {
-        let refused = CountMinWindow::load(&mut saved(&small()), version, &());
-        assert_eq!(refused, Err(FormatError::UnknownVersion(version)));
-    }
 }
 
 /// Exact counts.
@@ -165,23 +159,6 @@ fn every_rule_of_the_entries_is_checked() {
     assert_eq!(loaded.arrays().count(), 0);
 }
 
-#[test]
-fn headers_of_other_types_are_refused() {
-    let header = small().header().unwrap();
-    for len in 0..header.len() {
-        assert!(CountMinWindow::from_header(&header[..len], Budget::UNLIMITED).is_err());
-        assert!(CountMin::from_header(&header[..len], Budget::UNLIMITED).is_err());
-    }
-    let longer = [header.as_slice(), &[0]].concat();
-    assert!(CountMinWindow::from_header(&longer, Budget::UNLIMITED).is_err());
-    assert!(CountMin::from_header(&header, Budget::UNLIMITED).is_err());
-    let classic = super::super::super::tests::sketch(7, 3, CellSize::Two);
-    let classic = classic.header().unwrap();
-    assert!(CountMinWindow::from_header(&classic, Budget::UNLIMITED).is_err());
-    let mark = u64::from_le_bytes(CountMinWindow::HEADER_MARK.try_into().unwrap());
-    assert!(Dimensions::new(mark, 1, CellSize::One).is_err());
-}
-
 /// In a chunk that begins and ends anywhere in a cell.
 #[test]
 fn chunks_with_cells_above_the_total_are_refused() {
@@ -222,31 +199,4 @@ fn chunks_with_cells_above_the_total_are_refused() {
         assert_eq!(original.load_chunk(7, &[]), Ok(()));
         assert_eq!(saved(&original), before);
     }
-}
-
-#[test]
-fn every_part_of_the_state_is_digested() {
-    let digest = |sketch: &CountMinWindow| {
-        let mut bytes = Vec::new();
-        sketch.digest(&mut |part: &[u8]| bytes.extend_from_slice(part));
-        bytes
-    };
-    let mut sketch = small();
-    let mut digests = vec![digest(&sketch)];
-    assert_eq!(digest(&sketch.try_clone().unwrap()), digests[0]);
-    sketch.advance(16);
-    digests.push(digest(&sketch));
-    increment(&mut sketch, b"a", 1).unwrap();
-    digests.push(digest(&sketch));
-    increment(&mut sketch, b"a", 0).unwrap();
-    assert_eq!(digest(&sketch), digests[2]);
-    sketch.grid.rows.seed.0[9] += 1;
-    digests.push(digest(&sketch));
-    for pane in sketch.panes.contents_mut() {
-        pane.total += 1;
-    }
-    digests.push(digest(&sketch));
-    digests.sort_unstable();
-    digests.dedup();
-    assert_eq!(digests.len(), 5);
 }

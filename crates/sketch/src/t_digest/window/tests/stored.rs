@@ -1,8 +1,6 @@
 //! The stored forms.
 
 use super::*;
-use crate::format::FormatError;
-use crate::window::Panes;
 use roughly_dump::Value::{self, Bytes, Double, Integer};
 use roughly_dump::{Writer, type_id};
 
@@ -72,23 +70,6 @@ fn the_nodes_are_in_strings_of_256() {
 }
 
 #[test]
-fn headers_with_and_without_a_window_exclude_each_other() {
-    let header = leveled().header().unwrap();
-    assert!(TDigestWindow::from_header(&header, Budget::UNLIMITED).unwrap() == leveled());
-    assert!(TDigest::from_header(&header, Budget::UNLIMITED).is_err());
-    let classic =
-        (leveled().digest_at(Panes::ALL, &mut WindowCache::default(), Budget::UNLIMITED)).unwrap();
-    let classic = classic.header().unwrap();
-    assert!(TDigestWindow::from_header(&classic, Budget::UNLIMITED).is_err());
-    for len in 0..header.len() {
-        assert!(TDigestWindow::from_header(&header[..len], Budget::UNLIMITED).is_err());
-    }
-    let longer = [&header[..], &[0]].concat();
-    assert!(TDigestWindow::from_header(&longer, Budget::UNLIMITED).is_err());
-    assert!(TDigestWindow::from_header(&header, Budget::new(&|_| false)).is_err());
-}
-
-#[test]
 fn payload_bytes_is_an_upper_bound() {
     let mut digest = window(50, 7);
     let mut uniform = Uniform(4);
@@ -101,14 +82,6 @@ fn payload_bytes_is_an_upper_bound() {
         let bound = digest.payload_bytes();
         let is_close = payload <= bound && bound < payload + 500;
         assert!(is_close, "{payload} {bound}");
-    }
-}
-
-#[test]
-fn other_encoding_versions_are_refused() {
-    for version in [0, 1, 2, 4] {
-        let refused = TDigestWindow::load(&mut saved(&leveled()), version, &());
-        assert_eq!(refused.unwrap_err(), FormatError::UnknownVersion(version));
     }
 }
 

@@ -1,11 +1,8 @@
 //! The header, and reloads of sketches whose merged panes list names. That copies continue as the original is tested in `roughly-models`.
 
 use super::super::TopKWindow;
-use super::{leveled, of_units, reloaded, saved};
-use crate::format::FormatError;
-use crate::memory::Budget;
+use super::{leveled, of_units, reloaded};
 use crate::stored::Stored;
-use crate::top_k::TopK;
 use crate::window::Timed;
 
 /// A merged pane, a closed one and the newest one; candidates in each place.
@@ -41,24 +38,6 @@ const GOLDEN_HEADER: [&str; 11] = [
     "0000010000000000000063090000000000000001000000000000006400000000",
     "00000000",
 ];
-
-#[test]
-fn headers_of_the_sketch_without_a_window_are_refused_and_vice_versa() {
-    let classic = TopK::new(2, 2, 1, 0.9, Budget::UNLIMITED).unwrap();
-    let header = classic.header().unwrap();
-    assert!(TopKWindow::from_header(&header, Budget::UNLIMITED).is_err());
-    let header = golden().header().unwrap();
-    assert!(TopK::from_header(&header, Budget::UNLIMITED).is_err());
-    for version in [0, 1, 2, 3, 5] {
-        let refused = TopKWindow::load(&mut saved(&golden()), version, &());
-        assert_eq!(refused, Err(FormatError::UnknownVersion(version)));
-    }
-    let mut header = header;
-    for earlier in [1, 2, 3] {
-        header[7] = earlier;
-        assert!(TopKWindow::from_header(&header, Budget::UNLIMITED).is_err());
-    }
-}
 
 /// Each unit has k items of its own. The most frequent items of the window have most occurrences in a few units, and single ones in
 /// others: merges remove them from the lists of panes, and `list_closing` selects them and the items of a pane with k items.
