@@ -16,7 +16,7 @@ impl Subject for CountMin {
     const LOAD_OPTIONS: () = ();
     type Results = Vec<u64>;
 
-    fn add(&mut self, item: &[u8], number: i64) {
+    fn add(&mut self, item: &[u8], number: i64, _budget: Budget<'_>) {
         let before = self.query(item);
         let result = self.increment(item, number);
         assert_eq!(self.query(item), result.unwrap_or(before));

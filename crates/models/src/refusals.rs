@@ -69,8 +69,10 @@ fn operations<T: Subject>() -> [Operation<T>; 9] {
         ("save", Ends::Completely, |value, _| {
             Some(values(value).to_dump(super::stored::id_of::<T>()))
         }),
-        ("add", Ends::Unchanged, |value, _| {
-            value.add(b"an item that is not in the sketch", 7);
+        ("add", Ends::Unchanged, |value, faults| {
+            let allows = |bytes| faults.allows() && allows(bytes);
+            let item = b"an item that is not in the sketch";
+            value.add(item, 7, Budget::new(&allows));
             None
         }),
         ("advance by a pane", Ends::Completely, |value, _| {

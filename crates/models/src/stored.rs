@@ -24,8 +24,8 @@ pub trait Subject: Stored {
     /// The results of reads.
     type Results: PartialEq + Debug;
 
-    /// Adds an item if the sketch accepts it.
-    fn add(&mut self, item: &[u8], number: i64);
+    /// Adds an item if the sketch and the budget accept it.
+    fn add(&mut self, item: &[u8], number: i64, budget: Budget<'_>);
 
     /// Executes the other writes of the type, and checks their results.
     fn change(&mut self) {}
@@ -56,7 +56,8 @@ pub fn stored<T: Subject>(bytes: &[u8]) {
     while !input.is_empty() {
         let (iterator, chunk) = input.chunk();
         let _ = value.load_chunk(iterator, chunk);
-        value.add(&chunk[..chunk.len().min(16)], iterator);
+        let item = &chunk[..chunk.len().min(16)];
+        value.add(item, iterator, Budget::new(&allows));
         if let (8, Some(timeline)) = (chunk.len(), value.timeline()) {
             let pane = timeline.newest() + 1;
             value.advance(pane);
@@ -108,10 +109,10 @@ pub fn exercise<T: Subject>(mut value: T) {
 fn write<T: Subject>(value: &mut T) {
     for number in [0, -1, 255, 1 << 32, i64::MAX] {
         for item in [&b""[..], b"a", b"bc\0d"] {
-            value.add(item, number);
+            value.add(item, number, Budget::new(&allows));
         }
     }
-    (0..12u8).for_each(|item| value.add(&[item], 1));
+    (0..12u8).for_each(|item| value.add(&[item], 1, Budget::new(&allows)));
     value.change();
 }
 

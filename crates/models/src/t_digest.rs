@@ -16,8 +16,8 @@ impl Subject for TDigest {
     const ROUNDS: bool = true;
     type Results = Vec<u64>;
 
-    fn add(&mut self, _item: &[u8], number: i64) {
-        let _ = TDigest::add(self, &[number as f64]);
+    fn add(&mut self, _item: &[u8], number: i64, budget: Budget<'_>) {
+        let _ = self.add_within(&[number as f64], budget);
     }
 
     fn change(&mut self) {

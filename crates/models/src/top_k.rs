@@ -20,8 +20,9 @@ impl Subject for TopK {
     const LOAD_OPTIONS: () = ();
     type Results = (List, Vec<u32>);
 
-    fn add(&mut self, item: &[u8], number: i64) {
-        let _ = TopK::add(self, item, number as u32);
+    fn add(&mut self, item: &[u8], number: i64, budget: Budget<'_>) {
+        let (hash, mut changes) = (self.hash(item), BlockChanges::<()>::default());
+        let _ = self.add_hashed(item, &hash, number as u32, budget, &mut changes);
     }
 
     /// The list must be sorted, have no duplicates and at most k items.

@@ -48,9 +48,9 @@ impl Subject for ValkeyChain {
     const LOAD_OPTIONS: Option<u64> = None;
     type Results = (u64, u64, Vec<bool>);
 
-    fn add(&mut self, item: &[u8], _number: i64) {
+    fn add(&mut self, item: &[u8], _number: i64, budget: Budget<'_>) {
         let limit = self.size() + GROWTH;
-        let is_full = ValkeyChain::add(self, item, limit, Budget::new(&allows)).is_err();
+        let is_full = ValkeyChain::add(self, item, limit, budget).is_err();
         assert!(is_full || self.contains(item), "false negative");
     }
 

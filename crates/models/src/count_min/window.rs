@@ -19,9 +19,9 @@ impl Subject for CountMinWindow {
     const LOAD_OPTIONS: () = ();
     type Results = (u64, Vec<u64>);
 
-    fn add(&mut self, item: &[u8], number: i64) {
+    fn add(&mut self, item: &[u8], number: i64, budget: Budget<'_>) {
         let before = self.query(item, Panes::ALL);
-        let result = self.increment(item, number, Budget::new(&allows));
+        let result = self.increment(item, number, budget);
         assert_eq!(self.query(item, Panes::ALL), result.unwrap_or(before));
     }
 

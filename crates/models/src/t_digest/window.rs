@@ -20,9 +20,9 @@ impl Subject for TDigestWindow {
     const LOAD_OPTIONS: () = ();
     type Results = Vec<u64>;
 
-    fn add(&mut self, _item: &[u8], number: i64) {
+    fn add(&mut self, _item: &[u8], number: i64, budget: Budget<'_>) {
         let before = self.observations_at(Panes::ALL);
-        let is_added = (self.add_within(&[number as f64; 3], Budget::new(&allows))).is_ok();
+        let is_added = self.add_within(&[number as f64; 3], budget).is_ok();
         let added = if is_added { 3 } else { 0 };
         // A compression of the newest pane rounds large weights to doubles.
         let after = self.observations_at(Panes::ALL);

@@ -31,8 +31,8 @@ impl Subject for TopKWindow {
     const LOAD_OPTIONS: () = ();
     type Results = (List, Vec<(bool, u32)>);
 
-    fn add(&mut self, item: &[u8], number: i64) {
-        if let Ok((Some(expelled), _)) = add(self, item, number as u32) {
+    fn add(&mut self, item: &[u8], number: i64, budget: Budget<'_>) {
+        if let Ok((Some(expelled), _)) = add(self, item, number as u32, budget) {
             let found = self.query_at(&expelled, Panes::ALL, &mut Cache::default());
             assert_ne!(found, Ok(true));
         }
@@ -74,11 +74,16 @@ fn read_with(
 type Added = (Option<Vec<u8>>, bool);
 
 /// Adds an item. After an error nothing must have changed.
-fn add(sketch: &mut TopKWindow, item: &[u8], increment: u32) -> Result<Added, OutOfMemory> {
+fn add(
+    sketch: &mut TopKWindow,
+    item: &[u8],
+    increment: u32,
+    budget: Budget<'_>,
+) -> Result<Added, OutOfMemory> {
     let before = digest(sketch);
     let hash = sketch.hash(item);
     let mut changes = BlockChanges::<()>::default();
-    let added = (sketch.add_hashed(item, &hash, increment, Budget::new(&allows), &mut changes))
+    let added = (sketch.add_hashed(item, &hash, increment, budget, &mut changes))
         .map(|added| (added.expelled.map(<[u8]>::to_vec), added.changed));
     let changed = digest(sketch) != before;
     assert_eq!(added.as_ref().is_ok_and(|added| added.1), changed);
@@ -414,10 +419,11 @@ impl WindowedModel for WindowModel {
 
     fn write(&mut self, sketch: &mut TopKWindow, input: &mut Input<'_>) {
         let (item, increment) = (item(input, self.first), increment(input));
-        let added = add(sketch, &item, increment).expect("small tables");
+        let budget = Budget::new(&allows);
+        let added = add(sketch, &item, increment, budget).expect("small tables");
         assert_eq!(added.0, self.add(&item, increment));
         if added.1 {
-            assert_eq!(add(&mut self.replica, &item, increment), Ok(added));
+            assert_eq!(add(&mut self.replica, &item, increment, budget), Ok(added));
         }
         assert!(*sketch == self.replica, "the replica differs");
     }

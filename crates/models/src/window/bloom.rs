@@ -20,8 +20,8 @@ impl Subject for BloomWindow {
     const LOAD_OPTIONS: () = ();
     type Results = (u64, u64, Vec<bool>);
 
-    fn add(&mut self, item: &[u8], _number: i64) {
-        if BloomWindow::add(self, item, Budget::new(&allows)).is_ok() {
+    fn add(&mut self, item: &[u8], _number: i64, budget: Budget<'_>) {
+        if BloomWindow::add(self, item, budget).is_ok() {
             assert!(self.contains(item, Panes::ALL), "false negative");
             let again = BloomWindow::add(self, item, Budget::UNLIMITED);
             assert_eq!(again, Ok(Addition::Unchanged));

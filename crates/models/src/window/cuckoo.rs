@@ -14,13 +14,13 @@ impl Subject for CuckooWindow {
     const LOAD_OPTIONS: () = ();
     type Results = (u64, Vec<u64>);
 
-    fn add(&mut self, item: &[u8], _number: i64) {
+    fn add(&mut self, item: &[u8], _number: i64, budget: Budget<'_>) {
         let count = self.count(item, Panes::ALL);
         if count > 4 {
             // More occurrences need large sub-filters, which take time.
             return;
         }
-        let is_inserted = self.insert_item(item, Budget::new(&allows)).is_ok();
+        let is_inserted = self.insert_item(item, budget).is_ok();
         assert_eq!(self.count(item, Panes::ALL), count + u64::from(is_inserted));
     }
 

@@ -138,24 +138,6 @@ proptest! {
             prop_assert_eq!(&live, &there);
         }
     }
-
-    #[test]
-    fn an_item_whose_memory_is_refused_changes_nothing(
-        refused_from in 0u64..2000, lens in prop::collection::vec(0usize..2000, 1..40),
-    ) {
-        let mut limited = sketch(8, 50, 2, 0.9);
-        let mut unlimited = limited.try_clone().unwrap();
-        for (len, increment) in lens.into_iter().zip(1..) {
-            let item = vec![b'x'; len];
-            let hash = limited.hash(&item);
-            let allows = |bytes| bytes < refused_from;
-            let mut changes = BlockChanges::<()>::default();
-            if limited.add_hashed(&item, &hash, increment, Budget::new(&allows), &mut changes).is_ok() {
-                unlimited.add(&item, increment).unwrap();
-            }
-            prop_assert_eq!(&limited, &unlimited);
-        }
-    }
 }
 
 /// Only items, and the memory for the next item, may have spare capacity that a copy lacks.

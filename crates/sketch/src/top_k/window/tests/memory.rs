@@ -182,34 +182,4 @@ proptest! {
             prop_assert_eq!(&present, &live);
         }
     }
-
-    #[test]
-    fn a_refused_addition_changes_nothing(
-        k in 1u64..6, units in prop::sample::select(vec![0u64, 8, 40]), steps in steps(), allowed in 0u64..700,
-    ) {
-        let mut sketch = of_units((k, 10, 2, 0.9), 3, units);
-        for step in steps {
-            match step {
-                Step::Add(item, increment) => {
-                    let before = (saved(&sketch), fed(&sketch));
-                    let hash = sketch.hash(&item);
-                    let left = Cell::new(allowed);
-                    let allows = |bytes: u64| {
-                        let enough = left.get().checked_sub(bytes);
-                        left.set(enough.unwrap_or(0));
-                        enough.is_some()
-                    };
-                    let mut changes = BlockChanges::<()>::default();
-                    if sketch.add_hashed(&item, &hash, increment, Budget::new(&allows), &mut changes).is_err() {
-                        prop_assert_eq!((saved(&sketch), fed(&sketch)), before);
-                        sketch.add(&item, increment).unwrap();
-                    }
-                }
-                Step::Advance(ahead) => {
-                    sketch.advance(sketch.timeline().newest() + ahead);
-                }
-                Step::Read(_) => {}
-            }
-        }
-    }
 }
