@@ -4,7 +4,7 @@ use super::super::cell::Cell;
 use super::*;
 use crate::format::FormatError;
 use crate::format::chunks::ChunkError;
-use crate::testing::{check_rules, from_chunks};
+use crate::testing::check_rules;
 use roughly_dump::Value::{self, Bytes, Integer};
 use roughly_dump::Values;
 
@@ -123,35 +123,6 @@ fn memory_is_requested_before_a_header_is_loaded() {
     let loaded = CountMin::from_header(&header(1 << 62), Budget::UNLIMITED);
     assert_eq!(loaded, refused(u64::MAX));
     assert!(CountMin::from_header(&header(10), Budget::new(no)).is_ok());
-}
-
-#[test]
-fn the_chunks_of_a_sketch_restore_it() {
-    for cell_size in ALL_SIZES {
-        let sketch = counted(101, 3, cell_size);
-        for chunk_bytes in [1, 5, 64, 1 << 24] {
-            assert_eq!(from_chunks(&sketch, chunk_bytes), sketch);
-        }
-        assert_eq!(sketch.chunk(0, 9), None);
-        assert_eq!(sketch.chunk(-1, 9), None);
-    }
-}
-
-#[test]
-fn misplaced_chunks_change_nothing() {
-    let mut sketch = counted(10, 2, CellSize::Two);
-    let before = sketch.try_clone().unwrap();
-    for (iterator, len, error) in [
-        (0, 1, ChunkError::BadIterator),
-        (3, 4, ChunkError::BadIterator),
-        (4, 4, ChunkError::NoArray),
-        (99, 4, ChunkError::NoArray),
-        (42, 41, ChunkError::TooLong),
-    ] {
-        assert_eq!(sketch.load_chunk(iterator, &vec![9; len]), Err(error));
-    }
-    assert_eq!(sketch.load_chunk(7, &[]), Ok(()));
-    assert_eq!(sketch, before);
 }
 
 #[test]

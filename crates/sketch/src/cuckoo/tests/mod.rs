@@ -5,7 +5,6 @@ mod hostile;
 
 use super::*;
 use crate::blocks::Addresses;
-use crate::format::chunks::CHUNK_BYTES;
 use crate::format::{FormatError, Sink};
 use crate::memory::{Budget, OutOfMemory};
 use crate::stored::Stored;
@@ -185,24 +184,6 @@ fn memory_for_an_index_is_requested_before_it_is_allocated() {
 
 fn load(values: &Values, version: u16) -> Result<CuckooFilter, FormatError> {
     CuckooFilter::load(&mut values.clone(), version, &DEFAULTS)
-}
-
-#[test]
-fn a_chunk_has_at_most_16_mib_of_one_sub_filter() {
-    let header = header([5, 1 << 24, 0, 2], [2, 20, 1]);
-    let filter = CuckooFilter::from_header(&header, ANY).unwrap();
-    let mut lengths = Vec::new();
-    let mut iterator = 1;
-    while let Some((next, chunk)) = filter.chunk(iterator, CHUNK_BYTES) {
-        lengths.push(chunk.len());
-        iterator = next;
-    }
-    assert_eq!(lengths, [CHUNK_BYTES; 4]);
-    let (next, chunk) = filter.chunk(6 << 20, CHUNK_BYTES).unwrap();
-    assert_eq!((chunk.len(), next), (CHUNK_BYTES, 22 << 20));
-    for iterator in [0, -1, (64 << 20) + 1, i64::MAX] {
-        assert!(filter.chunk(iterator, CHUNK_BYTES).is_none(), "{iterator}");
-    }
 }
 
 fn header(long: [u64; 4], short: [u16; 3]) -> Vec<u8> {
