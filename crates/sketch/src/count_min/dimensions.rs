@@ -164,16 +164,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn powers_of_two_have_their_exponent_as_depth() {
-        // glibc's log10f gives these depths too, even for subnormal numbers.
-        for exponent in 1..=149 {
-            let probability = 2f64.powi(-exponent);
-            let depth = exponent.unsigned_abs().into();
-            assert_eq!(dimensions_for(0.1, probability), Ok((20, depth)));
-        }
-    }
-
     /// The depth increases at the same probabilities as with glibc's `log10f`: a few units in the last place below each
     /// power of two. This determines the depth for every probability.
     #[test]

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::t_digest::runs::{Form, compress_to_vec, compress_within};
-use crate::window::{Panes, Timed, Window};
 use proptest::prelude::*;
 use std::f64::consts::PI;
 
@@ -118,10 +117,6 @@ fn plain(compression: f64, mut nodes: Vec<Centroid>) -> Vec<Centroid> {
     result
 }
 
-fn compressed(digest: &TDigest) -> Vec<Centroid> {
-    digest.compressed().unwrap().centroids().collect()
-}
-
 /// Means of centroids that are equal by coincidence are not equal samples: their nodes are merged as if they were apart.
 #[test]
 fn heavy_nodes_of_one_mean_are_no_run() {
@@ -137,57 +132,5 @@ fn heavy_nodes_of_one_mean_are_no_run() {
         let result = compress_to_vec(all.iter().copied(), all.len(), sum(&all), form).unwrap();
         assert!(result.len() < all.len());
         assert_eq!(result, plain(20.0, all));
-    }
-}
-
-/// In batches, one by one with reads, merged, and in windows.
-#[test]
-fn digests_of_distinct_samples_are_those_of_the_plain_walk() {
-    for seed in 0..30u64 {
-        let compression = [10, 37, 100][seed as usize % 3];
-        // Multiples of an irrational number modulo 1, in an order of their own.
-        let sample = |number: u64| ((number ^ seed) as f64 * 0.618_033_988_749_894_9).fract();
-        // Each part fits in the smallest capacity.
-        let samples: Vec<_> = (0..60 + 4 * seed).map(sample).collect();
-        let nodes = |samples: &[f64]| samples.iter().map(|&sample| sample.into()).collect();
-        let digest_plain = |nodes| plain(compression as f64, nodes);
-        let pane_plain = |nodes| plain(2.0 * compression as f64, nodes);
-        let parts: Vec<_> = samples.chunks(samples.len().div_ceil(3)).collect();
-
-        let digests: Vec<_> = (parts.iter().map(|part| digest_of(compression, part))).collect();
-        let operands: Vec<_> = digests.iter().collect();
-        let merged = TDigest::merge(compression, &operands, ANY).unwrap();
-        let mut expected = Vec::new();
-        for (digest, part) in digests.iter().zip(&parts) {
-            let added = digest_plain(nodes(part));
-            assert_eq!(compressed(digest), added);
-            if !expected.is_empty() {
-                expected = digest_plain(expected);
-            }
-            expected.extend(added);
-        }
-        assert_eq!(compressed(&merged), digest_plain(expected), "{seed}");
-
-        let (mut one_by_one, mut cache) = (digest(compression), DigestCache::default());
-        for sample in parts[0] {
-            one_by_one.add(&[*sample]).unwrap();
-            let kept = one_by_one.compressed_with(&mut cache).unwrap().centroids();
-            assert!(kept.eq(one_by_one.compressed().unwrap().centroids()));
-        }
-
-        let window = Window::new(3, 3, None).unwrap();
-        let mut panes = TDigestWindow::new(compression, window, ANY).unwrap();
-        for (unit, part) in parts.iter().enumerate() {
-            panes.advance(unit as u64);
-            panes.add_within(part, ANY).unwrap();
-        }
-        let closed = [0, 1].map(|pane| pane_plain(nodes(parts[pane]))).concat();
-        let mut all = pane_plain(closed);
-        all.extend(nodes(parts[2]));
-        let mut cache = WindowCache::default();
-        let read = panes.compressed_at(Panes::ALL, &mut cache).unwrap();
-        // Answers of windows have one eighth more.
-        let expected = plain((compression + compression / 8) as f64, all);
-        assert!(read.centroids().eq(expected), "{seed}");
     }
 }
