@@ -2,7 +2,7 @@
 
 use crate::families::absent_item;
 use crate::rate_filters::bloom_of;
-use crate::{check_table, per_cent, table};
+use crate::{per_cent, table};
 use roughly_sketch::bloom::{Chain, Parameters};
 use roughly_sketch::memory::Budget;
 
@@ -23,7 +23,8 @@ fn filter_of(parameters: &Parameters, numbers: std::ops::Range<u64>) -> Chain {
     filter
 }
 
-fn rates() -> String {
+/// Of the merges, and of filters with the same items.
+pub fn rates() -> String {
     let rows = [
         (1_000, true, false),
         (1_000, false, false),
@@ -62,9 +63,4 @@ fn rates() -> String {
     });
     let head = ["each filter", "merge of three", "one filter"];
     table(&head, &rows)
-}
-
-/// Compares the page with the results.
-pub fn the_page_of_the_merge_shows_its_false_positives() {
-    check_table("docs/commands/bf.merge.md", "merged filters", &rates());
 }
