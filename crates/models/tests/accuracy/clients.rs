@@ -11,13 +11,13 @@ const HOUR_MS: u64 = 3_600_000;
 const LIMIT: u64 = 1000;
 
 /// A sketch with or without a window.
-enum Counter {
+pub enum Counter {
     Classic(CountMin),
     Windowed(Box<CountMinWindow>),
 }
 
 impl Counter {
-    fn new(width: u64, depth: u64, panes: Option<u64>, seed: u8) -> Self {
+    pub fn new(width: u64, depth: u64, panes: Option<u64>, seed: u8) -> Self {
         let Some(panes) = panes else {
             let sketch = CountMin::new(width, depth, CellSize::Two, Budget::UNLIMITED);
             return Self::Classic(sketch.expect("a sketch"));
@@ -30,11 +30,10 @@ impl Counter {
     }
 
     /// The estimate of a client.
-    fn query(&self, client: u32) -> u64 {
-        let name = client.to_le_bytes();
+    pub fn query(&self, name: &[u8]) -> u64 {
         match self {
-            Self::Classic(sketch) => sketch.query(&name),
-            Self::Windowed(sketch) => sketch.query(&name, Panes::ALL),
+            Self::Classic(sketch) => sketch.query(name),
+            Self::Windowed(sketch) => sketch.query(name, Panes::ALL),
         }
     }
 
@@ -46,17 +45,30 @@ impl Counter {
         }
     }
 
+    /// Makes this the newest pane.
+    pub fn advance(&mut self, pane: u64) {
+        if let Self::Windowed(sketch) = self {
+            sketch.advance(pane);
+        }
+    }
+
     /// Whether the request is accepted.
-    fn count(&mut self, client: u32, now: u64, limit: u64) -> bool {
-        let name = client.to_le_bytes();
+    pub fn count(&mut self, name: &[u8], limit: u64) -> bool {
         match self {
-            Self::Classic(sketch) => sketch.increment_limited(&name, 1, limit).is_ok(),
+            Self::Classic(sketch) => sketch.increment_limited(name, 1, limit).is_ok(),
             Self::Windowed(sketch) => {
-                sketch.advance(sketch.timeline().window().pane_at(now));
-                let counted = sketch.increment_limited(&name, 1, limit, Budget::UNLIMITED);
+                let counted = sketch.increment_limited(name, 1, limit, Budget::UNLIMITED);
                 counted.is_ok()
             }
         }
+    }
+
+    /// Whether the request of a client at this time is accepted.
+    fn count_at(&mut self, client: u32, now: u64, limit: u64) -> bool {
+        if let Self::Windowed(sketch) = self {
+            sketch.advance(sketch.timeline().window().pane_at(now));
+        }
+        self.count(&client.to_le_bytes(), limit)
     }
 }
 
@@ -88,21 +100,22 @@ pub fn early_refusals() -> [u64; 2] {
                 let start = u64::from(number) * HOUR_MS / u64::from(PANES);
                 for (at, client) in (0u64..).zip(stream.events(pane, 1)) {
                     let now = start + at * HOUR_MS / u64::from(PANES) / OF_PANE as u64;
-                    sketch.count(client, now, LIMIT);
+                    sketch.count_at(client, now, LIMIT);
                     sent += 1;
                     if sent % (OF_PANE * PANES as usize / LIMIT as usize) == 0 {
                         requests += 1;
                         for (client, accepted) in (0u32..).zip(&mut accepted) {
                             // Other names than those of the other clients.
                             let name = 1 << 30 | (number / PANES) << 8 | client;
-                            *accepted += u64::from(sketch.count(name, now, LIMIT));
+                            *accepted += u64::from(sketch.count_at(name, now, LIMIT));
                         }
                     }
                 }
             }
             let spread = accepted.map(|count| LIMIT.min(requests) - count);
             // The first request of a client: what its estimate is above 1 is missing at the end.
-            let at_once = (0..1000).map(|client| sketch.query(1 << 31 | client));
+            let at_once =
+                (0..1000).map(|client| sketch.query(&(1u32 << 31 | client).to_le_bytes()));
             largest = at_once.chain(spread).fold(largest, u64::max);
         }
         largest
@@ -163,7 +176,7 @@ fn missed(users: u64, panes: Option<u64>, width: f64, arrival: Arrival) -> f64 {
     let mut shown = vec![Vec::new(); users as usize];
     let mut missed = vec![false; users as usize];
     for (now, user) in requests {
-        let accepted = sketch.count(user as u32, now, CAP as u64);
+        let accepted = sketch.count_at(user as u32, now, CAP as u64);
         let (pane, oldest) = sketch.panes();
         let times = &mut shown[user as usize];
         times.retain(|&pane| pane >= oldest);

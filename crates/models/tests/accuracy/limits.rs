@@ -3,12 +3,10 @@
 //! The share depends on the requests of all clients, divided by the width, so that a thousandth of 100 million requests shows that of
 //! the recipe.
 
+use crate::clients::Counter;
 use crate::streams::{Random, STREAMS, Stream, shuffle};
 use crate::{largest_share, per_cent, table};
-use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Dimensions};
-use roughly_sketch::memory::Budget;
-use roughly_sketch::seed::Seed;
-use roughly_sketch::window::{Panes, Timed, Window};
+use roughly_sketch::count_min::NO_LIMIT;
 use std::collections::HashMap;
 
 /// N, the requests of all clients that count at a time.
@@ -84,57 +82,21 @@ fn of_stream(stream: &Stream) -> Load {
     (0..live).map(of_pane).collect()
 }
 
-/// A sketch with or without a window.
-enum Sketch {
-    Classic(CountMin),
-    Windowed(Box<CountMinWindow>),
-}
-
-impl Sketch {
-    fn new(size: &Size, seed: u64) -> Self {
-        let &Size {
-            panes,
-            width,
-            depth,
-            ..
-        } = size;
-        let width = (width * REQUESTS as f64 / f64::from(EARLY)).ceil() as u64;
-        let Some(panes) = panes else {
-            let sketch = CountMin::new(width, depth, CellSize::Two, Budget::UNLIMITED);
-            return Self::Classic(sketch.expect("a sketch"));
-        };
-        let window = Window::new(panes, panes, None).expect("a window");
-        let shape = Dimensions::new(width, depth, CellSize::Two).expect("a shape");
-        let key = Seed([seed as u8; Seed::BYTES]);
-        let sketch = CountMinWindow::new(shape, window, key, Budget::UNLIMITED);
-        Self::Windowed(Box::new(sketch.expect("a sketch")))
-    }
-
+impl Size {
     /// The share of the probes that are refused more than E requests early, after these requests of each pane.
-    fn refused_early(mut self, panes: &Load, seed: u64) -> f64 {
+    fn refused_early(&self, panes: &Load, seed: u64) -> f64 {
+        let width = (self.width * REQUESTS as f64 / f64::from(EARLY)).ceil() as u64;
+        let mut sketch = Counter::new(width, self.depth, self.panes, seed as u8);
         // Other names for each seed, because the sketch without a window has no seed.
         let name = |client: u32| (u64::from(client) | seed << 32).to_le_bytes();
         for (number, pane) in (1000u64..).zip(panes) {
+            sketch.advance(number);
             for &client in pane {
-                match &mut self {
-                    Self::Classic(sketch) => {
-                        sketch.increment(&name(client), 1).expect("no overflow");
-                    }
-                    Self::Windowed(sketch) => {
-                        sketch.advance(number);
-                        let added = sketch.increment(&name(client), 1, Budget::UNLIMITED);
-                        added.expect("no overflow");
-                    }
-                }
+                assert!(sketch.count(&name(client), NO_LIMIT), "an overflow");
             }
         }
-        let refused = (1 << 30..(1 << 30) + PROBES).filter(|&probe| {
-            let estimate = match &self {
-                Self::Classic(sketch) => sketch.query(&name(probe)),
-                Self::Windowed(sketch) => sketch.query(&name(probe), Panes::ALL),
-            };
-            estimate > EARLY.into()
-        });
+        let probes = 1 << 30..(1 << 30) + PROBES;
+        let refused = probes.filter(|&probe| sketch.query(&name(probe)) > EARLY.into());
         refused.count() as f64 / f64::from(PROBES)
     }
 }
@@ -161,7 +123,7 @@ fn equal(requests: u32, is_burst: bool, seed: u64) -> Load {
 /// The share of the clients that are refused more than E early, by size: the mean of these loads.
 fn refused_early(name: &str, loads: &[Load]) -> [f64; SIZES.len()] {
     SIZES.each_ref().map(|size| {
-        let of_load = |(seed, load)| Sketch::new(size, seed).refused_early(load, seed);
+        let of_load = |(seed, load)| size.refused_early(load, seed);
         let sum: f64 = (0..).zip(loads).map(of_load).sum();
         let share = sum / loads.len() as f64;
         let &Size {
