@@ -108,20 +108,6 @@ fn copies_of_an_item_add_sub_filters_up_to_the_limit() {
     assert_eq!(filter.num_sub_filters(), MAX_SUB_FILTERS - 1);
 }
 
-#[test]
-fn sub_filters_beyond_56_bits_are_refused() {
-    let mut filter = filter(1, parameters(1, 1, 32768));
-    let mut requested = Vec::new();
-    for _ in 0..6 {
-        requested.push(filter.sizes.num_buckets_of(requested.len()));
-    }
-    assert_eq!(requested[..4], [1, 1 << 15, 1 << 30, 1 << 45].map(Some));
-    assert_eq!(requested[4..], [None; 2]);
-    filter.insert(b"a", ANY).unwrap();
-    assert!((filter.insert(b"b", Budget::new(&|bytes| bytes < 1 << 15))).is_err());
-    assert!((filter.insert(b"b", Budget::new(&|bytes| bytes <= 1 << 15))).is_ok());
-}
-
 /// The server's allocator has blocks of 56 bytes.
 #[test]
 fn a_filter_with_one_sub_filter_takes_one_block_besides_its_slots() {

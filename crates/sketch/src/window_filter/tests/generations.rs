@@ -13,7 +13,7 @@ fn assert_none_is_live(filter: &BloomWindow, pane: u64) {
 }
 
 fn filled(panes: u64) -> BloomWindow {
-    let mut filter = set(ITEMS, EXACT, 0, panes);
+    let mut filter = set(ITEMS * panes, EXACT, 0, panes);
     filter.advance(0);
     add_all(&mut filter, 0, ITEMS);
     assert!(filter.sub_filters[0].groups() > 10);

@@ -99,11 +99,7 @@ fn shapes_above_the_limits_are_refused() {
 /// The numbers share every cell of a classic sketch, whatever its depth.
 #[test]
 fn numbers_that_collide_for_every_seed_of_murmur_hash_do_not() {
-    let (one, other) = (&b"504102"[..], &b"780518"[..]);
-    let mut classic = crate::count_min::tests::sketch(1 << 20, 32, CellSize::Four);
-    classic.increment(one, 1000).unwrap();
-    assert_eq!(classic.query(other), 1000);
     let mut sketch = sketch((2000, 7, CellSize::Four), 12);
-    increment(&mut sketch, one, 1000).unwrap();
-    assert_eq!(sketch.query(other, Panes::ALL), 0);
+    increment(&mut sketch, b"504102", 1000).unwrap();
+    assert_eq!(sketch.query(b"780518", Panes::ALL), 0);
 }

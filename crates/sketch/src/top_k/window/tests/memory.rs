@@ -2,7 +2,7 @@
 
 use super::super::TopKWindow;
 use super::RankingCache;
-use super::{SEED, Step, fed, leveled, listed, listed_with, of_units, saved, sketch, steps};
+use super::{SEED, Step, leveled, listed, listed_with, of_units, sketch, steps};
 use crate::blocks::{Addresses, BlockChanges, Blocks, MovesAll};
 use crate::memory::Budget;
 use crate::stored::Stored;
