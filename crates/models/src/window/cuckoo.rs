@@ -191,14 +191,8 @@ impl WindowedModel for CuckooModel {
             assert_eq!(filter.contains(item, in_time), found > 0);
             let last = filter.last_pane(item, in_time);
             assert_eq!(last.is_some(), found > 0);
-            assert!(
-                last >= panes
-                    .iter()
-                    .copied()
-                    .filter(|pane| live.contains(pane))
-                    .max()
-            );
-            assert!(last.is_none_or(|last| live.contains(&last)));
+            let newest = panes.iter().filter(|pane| live.contains(pane)).max();
+            assert!(last.as_ref() >= newest && last.is_none_or(|last| live.contains(&last)));
         }
         if let Some(per_pane) = &self.per_pane {
             let counts = per_pane.iter().filter(|(pane, _)| live.contains(pane));
