@@ -1,7 +1,7 @@
 //! False positives of cuckoo filters that CF.ADD creates with the default settings, and of larger ones.
 
 use crate::families::absent_item;
-use crate::{per_cent, table};
+use crate::{check_table, per_cent, table};
 use roughly_sketch::cuckoo::{CuckooFilter, DEFAULT_CAPACITY, DEFAULT_MAX_SUB_FILTERS, Parameters};
 use roughly_sketch::memory::Budget;
 
@@ -34,8 +34,7 @@ fn fill(capacity: u64, parameters: Parameters, seed: u64) -> (Vec<(f64, usize)>,
     (results, None)
 }
 
-/// By the number of items and the parameters of the filter.
-pub fn by_creation() -> String {
+fn by_creation() -> String {
     let small_buckets = |expansion| Parameters {
         expansion,
         ..Parameters::DEFAULT
@@ -81,4 +80,9 @@ pub fn by_creation() -> String {
     });
     let head = ["created by", "1,000 items", "10,000", "30,000", "100,000"];
     table(&head, &rows)
+}
+
+/// Compares the page with the results.
+pub fn the_cuckoo_page_shows_the_false_positives_of_the_defaults() {
+    check_table("docs/families/cuckoo.md", "defaults", &by_creation());
 }

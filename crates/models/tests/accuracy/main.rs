@@ -1,6 +1,6 @@
 //! Measures the accuracy of each family, and compares the tables and plots in docs/ with the results.
 //!
-//! Streams and seeds are fixed, so every run gives the same results. In a sample, some tables and values are measured, and of tables
+//! Streams and seeds are fixed, so every run gives the same results. In a sample, some are measured ([`MEASUREMENTS`]), and of tables
 //! with a row per stream of the collection some rows. `make pages` (ROUGHLY_WRITE=1) writes the tables and plots. Without
 //! ROUGHLY_WRITE, a difference fails the test.
 
@@ -167,97 +167,125 @@ fn check_streams(path: &str, name: &str, head: &[&str], rows_of: fn(&Stream) -> 
     }
 }
 
-const BLOOM: &str = "docs/families/bloom.md";
-const CUCKOO: &str = "docs/families/cuckoo.md";
-const COUNT_MIN: &str = "docs/families/count-min-sketch.md";
-const TOP_K: &str = "docs/families/top-k.md";
-const T_DIGEST: &str = "docs/families/t-digest.md";
-const ACCURACY: &str = "docs/commands/sketch.accuracy.md";
-const MERGE: &str = "docs/commands/bf.merge.md";
-const RATE_LIMITS: &str = "docs/recipes/rate-limiting.md";
-const PERIODS: &str = "docs/recipes/now-and-then.md";
-
-/// The tables: page, name, and the function that measures it.
-const TABLES: &[(&str, &str, fn() -> String)] = &[
-    (BLOOM, "growth", families::bloom_growth),
-    (BLOOM, "small filters", small_filters::rates),
-    (MERGE, "merged filters", merged_filters::rates),
-    (CUCKOO, "defaults", default_filters::by_creation),
-    (COUNT_MIN, "windows", families::count_min_windows),
-    (TOP_K, "order", recall::by_order),
-    (TOP_K, "merges", recall::of_merges),
-    (TOP_K, "streams", stream_recall::by_size),
-    (T_DIGEST, "numbers of samples", digests::by_number),
-    (T_DIGEST, "second modes", digests::second_modes),
-    (T_DIGEST, "merges", digests::merges),
-    (T_DIGEST, "repeated values", repeated::by_load),
-    (T_DIGEST, "windows", windows::t_digest),
-    (RATE_LIMITS, "rate limits", limits::rate_limits),
-    (PERIODS, "periods", periods::shortest),
-    (ACCURACY, "rates", reported_rates::rates),
-    (ACCURACY, "valkey rates", reported_rates::valkey_rates),
-    (ACCURACY, "counts", reported_counts::errors_by_sketch),
-    (ACCURACY, "ranks", reported_ranks::ranks),
-];
-
-/// The pages with the table of sizes, and the plot with its table.
-const PAGES: &[(&str, fn() -> String, fn() -> Measured)] = &[
-    ("bloom", sizes::bloom, families::bloom),
-    ("cuckoo", sizes::cuckoo, families::cuckoo),
-    ("count-min-sketch", sizes::count_min, families::count_min),
-    ("top-k", sizes::top_k, recall::top_k),
-    ("t-digest", sizes::t_digest, families::t_digest),
-];
-
-/// Other values that pages show.
-const VALUES: &[fn()] = &[
-    the_t_digest_page_shows_the_tail,
+/// The functions that measure the tables and plots, and compare them with the pages.
+const MEASUREMENTS: &[fn()] = &[
+    the_bloom_page_shows_the_measured_accuracy,
+    the_cuckoo_page_shows_the_measured_accuracy,
+    the_count_min_page_shows_the_measured_accuracy,
+    the_top_k_page_shows_the_measured_accuracy,
+    the_top_k_page_shows_the_measured_accuracy_of_windows,
     the_top_k_page_shows_the_recall_of_items_of_every_third_unit,
+    the_t_digest_page_shows_the_measured_accuracy,
+    the_t_digest_page_shows_the_measured_accuracy_of_windows,
+    the_t_digest_page_shows_the_measured_accuracy_of_repeated_values,
     repeated::repeated_values_are_exact_or_nearly,
-    the_recipe_of_rate_limits_shows_the_early_refusals,
-    clients::check_missed_impressions,
+    the_recipes_show_the_measured_accuracy,
+    as_few_users_miss_an_impression_as_documented,
     ages_are_wrong_as_rarely_as_documented,
+    reported_false_positive_rates_are_those_of_look_ups,
+    reported_errors_of_counts_are_those_of_other_items,
+    the_page_of_sketch_accuracy_shows_the_coverage_of_rank_errors,
     calculator::the_calculator_has_the_measured_values,
+    merged_filters::the_page_of_the_merge_shows_its_false_positives,
+    default_filters::the_cuckoo_page_shows_the_false_positives_of_the_defaults,
 ];
 
-/// In a [`Sample`], some of them. The pages are compared one after another, because several tables are on one.
+/// In a [`Sample`], some of them.
 #[test]
 fn the_pages_show_what_is_measured() {
     thread::scope(|scope| {
-        let tables = sample().of(TABLES);
-        let tables = tables.map(|&(page, name, measure)| (page, name, scope.spawn(measure)));
-        let tables: Vec<_> = tables.collect();
-        let pages = sample().of(PAGES);
-        let pages = pages.map(|&(family, sizes, measure)| (family, sizes, scope.spawn(measure)));
-        let pages: Vec<_> = pages.collect();
-        let values = sample().of(VALUES).map(|check| scope.spawn(check));
-        (values.collect::<Vec<_>>().into_iter()).for_each(|check| check.join().expect("a value"));
-        for (family, sizes, measured) in pages {
-            check_page(family, &sizes(), &measured.join().expect("a plot"));
-        }
-        for (page, name, table) in tables {
-            check_table(page, name, &table.join().expect("a table"));
+        for measure in sample().of(MEASUREMENTS) {
+            scope.spawn(measure);
         }
     });
 }
 
-fn the_t_digest_page_shows_the_tail() {
-    let path = "docs/families/plots/t-digest-tail.svg";
-    check_or_write(path, &families::t_digest_tail().svg());
+fn the_bloom_page_shows_the_measured_accuracy() {
+    check_page("bloom", &sizes::bloom(), &families::bloom());
+    let path = "docs/families/bloom.md";
+    check_table(path, "growth", &families::bloom_growth());
+    check_table(path, "small filters", &small_filters::rates());
 }
 
-fn the_recipe_of_rate_limits_shows_the_early_refusals() {
-    let recipe = read(RATE_LIMITS);
+fn the_cuckoo_page_shows_the_measured_accuracy() {
+    check_page("cuckoo", &sizes::cuckoo(), &families::cuckoo());
+}
+
+fn the_count_min_page_shows_the_measured_accuracy() {
+    check_page(
+        "count-min-sketch",
+        &sizes::count_min(),
+        &families::count_min(),
+    );
+    let path = "docs/families/count-min-sketch.md";
+    check_table(path, "windows", &families::count_min_windows());
+}
+
+fn the_top_k_page_shows_the_measured_accuracy() {
+    check_page("top-k", &sizes::top_k(), &recall::top_k());
+    let path = "docs/families/top-k.md";
+    check_table(path, "order", &recall::by_order());
+    check_table(path, "merges", &recall::of_merges());
+}
+
+fn the_top_k_page_shows_the_measured_accuracy_of_windows() {
+    let path = "docs/families/top-k.md";
+    check_table(path, "streams", &stream_recall::by_size());
+}
+
+fn the_t_digest_page_shows_the_measured_accuracy() {
+    check_page("t-digest", &sizes::t_digest(), &families::t_digest());
+    check_or_write(
+        "docs/families/plots/t-digest-tail.svg",
+        &families::t_digest_tail().svg(),
+    );
+    let path = "docs/families/t-digest.md";
+    check_table(path, "numbers of samples", &digests::by_number());
+    check_table(path, "second modes", &digests::second_modes());
+    check_table(path, "merges", &digests::merges());
+}
+
+fn the_t_digest_page_shows_the_measured_accuracy_of_repeated_values() {
+    let path = "docs/families/t-digest.md";
+    check_table(path, "repeated values", &repeated::by_load());
+}
+
+fn the_t_digest_page_shows_the_measured_accuracy_of_windows() {
+    check_table("docs/families/t-digest.md", "windows", &windows::t_digest());
+}
+
+fn the_recipes_show_the_measured_accuracy() {
+    let path = "docs/recipes/rate-limiting.md";
+    check_table(path, "rate limits", &limits::rate_limits());
+    let path = "docs/recipes/now-and-then.md";
+    check_table(path, "periods", &periods::shortest());
+    let recipe = read("docs/recipes/rate-limiting.md");
     let [fixed, sliding] = clients::early_refusals();
     let sentence =
         format!("at most {sliding} requests early, and without a window at most {fixed}");
     assert!(recipe.contains(&sentence), "{sentence}");
 }
 
+/// The shares in docs/recipes/ad-frequency-capping.md.
+fn as_few_users_miss_an_impression_as_documented() {
+    clients::check_missed_impressions();
+}
+
 /// The shares in "Last seen" of docs/sliding-windows.md.
 fn ages_are_wrong_as_rarely_as_documented() {
     let wrong = clients::wrong_ages().map(|share| format!("{share:.2}"));
     assert_eq!(wrong, ["0.03", "0.07"]);
+}
+
+fn reported_false_positive_rates_are_those_of_look_ups() {
+    let path = "docs/commands/sketch.accuracy.md";
+    check_table(path, "rates", &reported_rates::rates());
+    check_table(path, "valkey rates", &reported_rates::valkey_rates());
+}
+
+fn reported_errors_of_counts_are_those_of_other_items() {
+    let path = "docs/commands/sketch.accuracy.md";
+    check_table(path, "counts", &reported_counts::errors_by_sketch());
 }
 
 /// In a sample, the lists of some streams have the recall that the page states.
@@ -268,26 +296,48 @@ fn the_page_of_sketch_accuracy_shows_the_agreement_of_lists() {
     }
 }
 
+fn the_page_of_sketch_accuracy_shows_the_coverage_of_rank_errors() {
+    let path = "docs/commands/sketch.accuracy.md";
+    check_table(path, "ranks", &reported_ranks::ranks());
+}
+
 /// The tables with rows for each stream of the collection.
 #[test]
 fn the_pages_show_what_is_measured_by_stream_of_the_collection() {
-    use {stream_filters as filters, stream_memory as memory, stream_recall as recall};
-    let performance = "docs/performance.md";
-    check_streams(TOP_K, "collection", &recall::HEAD, recall::rows);
-    check_streams(COUNT_MIN, "memory", &memory::HEAD, memory::rows);
     check_streams(
-        performance,
+        "docs/families/top-k.md",
+        "collection",
+        &stream_recall::HEAD,
+        stream_recall::rows,
+    );
+    check_streams(
+        "docs/families/count-min-sketch.md",
+        "memory",
+        &stream_memory::HEAD,
+        stream_memory::rows,
+    );
+    check_streams(
+        "docs/performance.md",
         "memory",
         &window_memory::HEAD,
         window_memory::rows,
     );
-    check_streams(ACCURACY, "stream rates", &filters::HEAD, filters::rows);
-    let (head, rows_of) = (&reported_ranks::HEAD, reported_ranks::rows_of_stream);
-    check_streams(ACCURACY, "stream ranks", head, rows_of);
+    check_streams(
+        "docs/commands/sketch.accuracy.md",
+        "stream rates",
+        &stream_filters::HEAD,
+        stream_filters::rows,
+    );
+    check_streams(
+        "docs/commands/sketch.accuracy.md",
+        "stream ranks",
+        &reported_ranks::HEAD,
+        reported_ranks::rows_of_stream,
+    );
 }
 
 fn the_top_k_page_shows_the_recall_of_items_of_every_third_unit() {
-    let page = read(TOP_K);
+    let page = read("docs/families/top-k.md");
     let [mean, lowest] = stream_recall::of_every_third_unit().map(|recall| recall * 100.0);
     let sentence = format!("of a quarter is {mean:.0} % on average, at least {lowest:.0} %");
     assert!(page.contains(&sentence), "{sentence}");

@@ -2,7 +2,7 @@
 
 use crate::families::absent_item;
 use crate::rate_filters::bloom_of;
-use crate::{per_cent, table};
+use crate::{check_table, per_cent, table};
 use roughly_sketch::bloom::{Chain, Parameters};
 use roughly_sketch::memory::Budget;
 
@@ -23,8 +23,7 @@ fn filter_of(parameters: &Parameters, numbers: std::ops::Range<u64>) -> Chain {
     filter
 }
 
-/// Of the merges, and of filters with the same items.
-pub fn rates() -> String {
+fn rates() -> String {
     let rows = [
         (1_000, true, false),
         (1_000, false, false),
@@ -63,4 +62,9 @@ pub fn rates() -> String {
     });
     let head = ["each filter", "merge of three", "one filter"];
     table(&head, &rows)
+}
+
+/// Compares the page with the results.
+pub fn the_page_of_the_merge_shows_its_false_positives() {
+    check_table("docs/commands/bf.merge.md", "merged filters", &rates());
 }
