@@ -159,7 +159,7 @@ fn classic(filter: &Filter) -> Result<&Chain, Error> {
 impl Filter {
     fn expansion(&self) -> Option<u32> {
         match self {
-            Self::Classic(chain) => chain.is_scaling().then_some(chain.expansion()),
+            Self::Classic(chain) => expansion(chain),
             Self::Windowed(set) => Some(set.expansion()).filter(|&factor| factor != 0),
             Self::Valkey(chain) => Some(chain.parameters().expansion).filter(|&factor| factor != 0),
         }
@@ -571,7 +571,7 @@ impl BloomFilter {
                 .panes(When::default())
                 .map(|panes| filter.items(panes))
         };
-        Ok(self.parameter(py, items, |chain| Ok(chain.items()))?)
+        Ok(self.parameter(py, items, |file| Ok(file.chain().items()))?)
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -582,11 +582,11 @@ impl BloomFilter {
     #[getter]
     fn capacity(&self, py: Python<'_>) -> u64 {
         let capacity = |filter: &Filter| match filter {
-            Filter::Classic(chain) => chain.filters().first().map_or(0, |first| first.capacity()),
+            Filter::Classic(chain) => first_capacity(chain),
             Filter::Windowed(set) => set.capacity(),
             Filter::Valkey(chain) => chain.parameters().capacity,
         };
-        self.parameter(py, capacity, ExternalChain::first_capacity)
+        self.parameter(py, capacity, |file| first_capacity(file.chain()))
     }
 
     /// The probability of a false positive for which the filter was created.
@@ -597,7 +597,7 @@ impl BloomFilter {
             Filter::Windowed(set) => set.error_rate(),
             Filter::Valkey(chain) => chain.parameters().error_rate,
         };
-        self.parameter(py, error_rate, ExternalChain::error_rate)
+        self.parameter(py, error_rate, |file| file.chain().error_rate())
     }
 
     /// The share of the bits that are set, from 0 to 1, in all sub-filters (`accuracy()["fill"]`); of those that count now, if the
@@ -619,7 +619,7 @@ impl BloomFilter {
     /// The growth factor; `None` if the filter does not grow.
     #[getter]
     fn expansion(&self, py: Python<'_>) -> Option<u32> {
-        self.parameter(py, Filter::expansion, ExternalChain::expansion)
+        self.parameter(py, Filter::expansion, |file| expansion(file.chain()))
     }
 
     /// Whether the filter has the type of valkey-bloom.
@@ -664,16 +664,11 @@ impl BloomFilter {
             };
             Ok::<_, Error>((items, capacity, size, filters, filter.expansion()))
         };
-        let read_file = |chain: &ExternalChain| {
+        let read_file = |file: &ExternalChain| {
             when.panes(None)?;
-            let (size, filters) = (chain.nominal_bytes(), chain.num_filters());
-            Ok((
-                chain.items(),
-                chain.capacity(),
-                size,
-                filters,
-                chain.expansion(),
-            ))
+            let (chain, size) = (file.chain(), file.nominal_bytes());
+            let (filters, expansion) = (chain.filters().len(), expansion(chain));
+            Ok((chain.items(), chain.capacity(), size, filters, expansion))
         };
         let (items, capacity, size, filters, expansion) = self.parameter(py, read, read_file)?;
         let info = PyDict::new(py);
@@ -684,6 +679,16 @@ impl BloomFilter {
         info.set_item("Expansion rate", expansion)?;
         Ok(info)
     }
+}
+
+/// The capacity of the first sub-filter.
+fn first_capacity(chain: &Chain) -> u64 {
+    chain.filters().first().map_or(0, |first| first.capacity())
+}
+
+/// The growth factor; `None` if the filter does not grow.
+fn expansion(chain: &Chain) -> Option<u32> {
+    chain.is_scaling().then_some(chain.expansion())
 }
 
 impl BloomFilter {

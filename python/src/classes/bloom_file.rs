@@ -8,6 +8,7 @@ use roughly_dump::{
     FOOTER_BYTES, MODULE_VALUE, OPCODE_DOUBLE, OPCODE_END, OPCODE_SIGNED, OPCODE_STRING,
     OPCODE_UNSIGNED,
 };
+use roughly_sketch::blocks::Blocks;
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::bloom::external::ExternalChain;
 use roughly_sketch::buffer::Buffer;
@@ -109,7 +110,7 @@ impl BloomFile {
     /// Bytes of the memory blocks.
     pub fn block_bytes(&self) -> u64 {
         let mut bytes = BlockBytes::default();
-        self.chain.for_each_block(&mut bytes);
+        self.chain.chain().for_each_block(&mut bytes);
         bytes.0 + (self.arrays.capacity() * size_of::<u64>()) as u64
     }
 }

@@ -1,7 +1,6 @@
 //! [`ExternalChain`]: a chain whose bit arrays are not in memory.
 
 use super::{Chain, nominal_bytes};
-use crate::blocks::{BlockVisitor, Blocks};
 use crate::buffer::Buffer;
 use crate::format::{FormatError, Source};
 use crate::stored::Stored;
@@ -52,51 +51,16 @@ impl ExternalChain {
         self.chain.contains_by(item, byte_at)
     }
 
-    /// [`Chain::items`].
+    /// The chain without bits: only its numbers, such as [`Chain::items`] and [`Chain::capacity`], are those of the external one.
     #[must_use]
-    pub fn items(&self) -> u64 {
-        self.chain.items()
-    }
-
-    /// [`Chain::capacity`].
-    #[must_use]
-    pub fn capacity(&self) -> u64 {
-        self.chain.capacity()
-    }
-
-    /// The capacity of the first filter.
-    #[must_use]
-    pub fn first_capacity(&self) -> u64 {
-        (self.chain.filters().first()).map_or(0, |first| first.capacity())
-    }
-
-    /// [`Chain::error_rate`].
-    #[must_use]
-    pub fn error_rate(&self) -> f64 {
-        self.chain.error_rate()
-    }
-
-    /// The growth factor; `None` if the chain does not grow.
-    #[must_use]
-    pub fn expansion(&self) -> Option<u32> {
-        self.chain.is_scaling().then_some(self.chain.expansion())
-    }
-
-    /// The number of filters.
-    #[must_use]
-    pub fn num_filters(&self) -> usize {
-        self.chain.filters().len()
+    pub fn chain(&self) -> &Chain {
+        &self.chain
     }
 
     /// The size in BF.INFO, with the bytes of the bit arrays.
     #[must_use]
     pub fn nominal_bytes(&self) -> u64 {
-        nominal_bytes(self.num_filters(), self.bit_bytes)
-    }
-
-    /// Passes each block of memory to `visitor`.
-    pub fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        self.chain.for_each_block(visitor);
+        nominal_bytes(self.chain.filters().len(), self.bit_bytes)
     }
 }
 
@@ -153,11 +117,12 @@ mod tests {
                 let hashes: u32 = chain.filters().iter().map(|filter| filter.hashes()).sum();
                 assert!(bytes_read <= hashes);
             }
-            assert_eq!(external.items(), chain.items());
-            assert_eq!(external.capacity(), chain.capacity());
-            assert_eq!(external.first_capacity(), 50);
-            assert_eq!(external.error_rate(), chain.error_rate());
-            assert_eq!(external.expansion(), scaling.then_some(2));
+            let numbers = |chain: &Chain| {
+                let growth = (chain.is_scaling(), chain.expansion());
+                (chain.items(), chain.capacity(), chain.error_rate(), growth)
+            };
+            assert_eq!(numbers(external.chain()), numbers(&chain));
+            assert_eq!(external.chain().filters()[0].capacity(), 50);
             let expected = nominal_bytes(chain.filters().len(), chain.bit_bytes());
             assert_eq!(external.nominal_bytes(), expected);
             assert_eq!(external.contains(b"x", |_, _| Err(7)), Err(7));
