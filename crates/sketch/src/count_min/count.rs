@@ -48,11 +48,22 @@ impl CountMin {
         &self,
         rows: Rows,
         items: impl ExactSizeIterator<Item = &'a [u8]>,
-        answer: impl FnMut(u64),
+        mut answer: impl FnMut(u64),
     ) {
+        let items = items.map(|item| (item, ()));
         with_cell!(self.cell_size(), C => {
             let cells = C::all(&self.cells);
-            self.query_cells(rows, items, |place| C::count(cells[place]), answer);
+            let count = |place| C::count(cells[place]);
+            match rows.depth {
+                depth if depth > MAX_BATCH_ROWS || items.len() == 1 => {
+                    items.for_each(|(item, ())| answer(query_one(rows, item, count)));
+                }
+                depth if depth <= HALF => self.query_batches::<HALF, 1>(rows, items, count, answer),
+                depth if depth <= LANES => {
+                    self.query_batches::<LANES, 1>(rows, items, count, answer);
+                }
+                _ => self.query_batches::<LANES, 2>(rows, items, count, answer),
+            }
         });
     }
 
@@ -133,24 +144,6 @@ impl CountMin {
         pipeline.run(self, items, |sketch, places, by| {
             answer(by, sketch.increment_cells::<C>(Located(places), by, max));
         });
-    }
-
-    fn query_cells<'a>(
-        &self,
-        rows: Rows,
-        items: impl ExactSizeIterator<Item = &'a [u8]>,
-        count: impl Fn(usize) -> u64 + Copy,
-        mut answer: impl FnMut(u64),
-    ) {
-        let items = items.map(|item| (item, ()));
-        match rows.depth {
-            depth if depth > MAX_BATCH_ROWS || items.len() == 1 => {
-                items.for_each(|(item, ())| answer(query_one(rows, item, count)));
-            }
-            depth if depth <= HALF => self.query_batches::<HALF, 1>(rows, items, count, answer),
-            depth if depth <= LANES => self.query_batches::<LANES, 1>(rows, items, count, answer),
-            _ => self.query_batches::<LANES, 2>(rows, items, count, answer),
-        }
     }
 
     fn query_batches<'a, const L: usize, const G: usize>(
