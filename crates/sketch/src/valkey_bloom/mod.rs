@@ -303,7 +303,8 @@ impl ValkeyChain {
     /// # Errors
     /// [`Error::Capacity`] if the capacity of a filter or of the chain would exceed `i64::MAX`.
     pub fn max_scaled_capacity(&self, max_size: u64) -> Result<u64, Error> {
-        scale::max_scaled_capacity(&self.parameters(), max_size)
+        let (_, total) = scale::simulate(&self.parameters(), u64::MAX, max_size)?;
+        Ok(total)
     }
 }
 

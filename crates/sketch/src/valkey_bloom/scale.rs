@@ -14,10 +14,8 @@ const MAX_RUNS: u32 = 1 << 17;
 
 /// Filters of the simulated chain.
 #[derive(Debug)]
-struct Simulation {
-    error_rate: f64,
-    tightening: f64,
-    expansion: u32,
+struct Simulation<'a> {
+    parameters: &'a Parameters,
     /// The capacity of the next filter.
     capacity: u64,
     filters: u64,
@@ -29,7 +27,7 @@ struct Simulation {
     hashes: u64,
 }
 
-impl Simulation {
+impl Simulation<'_> {
     /// Adds filters until the total capacity is `target`, or until one does not fit: returns why. A filter that exceeds the
     /// limit on hash functions also returns [`Error::Size`].
     fn run(&mut self, target: u64, max_size: u64) -> Result<Option<Error>, Error> {
@@ -60,7 +58,7 @@ impl Simulation {
             self.filters += run;
             self.hashes += hashes * run;
             self.bit_bytes = (self.bit_bytes).saturating_add(bytes.saturating_mul(run));
-            match self.expansion {
+            match self.parameters.expansion {
                 0 => return Ok(Some(Error::Full)),
                 1 => {}
                 expansion => {
@@ -75,7 +73,12 @@ impl Simulation {
 
     /// Bytes of the bit array of filter `index` with the current capacity. `None` if its error rate is too small.
     fn bytes_of(&self, index: u64) -> Option<u64> {
-        let error_rate = rate_of(self.error_rate, self.tightening, index);
+        let Parameters {
+            error_rate,
+            tightening,
+            ..
+        } = *self.parameters;
+        let error_rate = rate_of(error_rate, tightening, index);
         is_rate_allowed(error_rate).then(|| bit_array_bytes(self.capacity, error_rate))
     }
 
@@ -84,7 +87,7 @@ impl Simulation {
     /// Only an expansion of 1 has runs. The bytes of its filters never decrease, so the end of the run is found by
     /// galloping and bisection. A chain can have millions of equal filters.
     fn run_length(&self, bytes: u64, slots: u64) -> u64 {
-        if self.expansion != 1 {
+        if self.parameters.expansion != 1 {
             return 1;
         }
         let max = slots - self.filters;
@@ -114,16 +117,14 @@ impl Simulation {
 }
 
 /// Simulates a chain. Returns why it ended before `target`, and the sum of the capacities.
-fn simulate(
+pub(super) fn simulate(
     parameters: &Parameters,
     target: u64,
     max_size: u64,
 ) -> Result<(Option<Error>, u64), Error> {
     parameters.check()?;
     let mut simulation = Simulation {
-        error_rate: parameters.error_rate,
-        tightening: parameters.tightening,
-        expansion: parameters.expansion,
+        parameters,
         capacity: parameters.capacity,
         filters: 0,
         total: 0,
@@ -132,18 +133,6 @@ fn simulate(
     };
     let end = simulation.run(target, max_size)?;
     Ok((end, simulation.total))
-}
-
-/// The sum of the capacities of a chain in items when it cannot grow any further: MAXSCALEDCAPACITY. 0 if even the first
-/// filter does not fit.
-///
-/// For limits above 8 GiB, the result may be smaller for chains with more than 2^17 different sizes of filters.
-///
-/// # Errors
-/// [`Error::Capacity`] if the capacity of a filter or of the chain exceeds `i64::MAX`.
-pub(super) fn max_scaled_capacity(parameters: &Parameters, max_size: u64) -> Result<u64, Error> {
-    let (_, total) = simulate(parameters, u64::MAX, max_size)?;
-    Ok(total)
 }
 
 /// Checks that a chain with these parameters can grow to a capacity of `target` items within `max_size` bytes of

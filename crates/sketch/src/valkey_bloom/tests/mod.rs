@@ -172,7 +172,7 @@ fn a_chain_does_not_grow_to_a_rate_or_capacity_out_of_range() {
     assert_eq!(large.max_scaled_capacity(NO_LIMIT), Err(Error::Capacity));
     // The sum of equal capacities.
     let equal = parameters(1 << 61, 0.5, 1);
-    let reached = scale::max_scaled_capacity(&equal, u64::MAX);
+    let reached = scale::simulate(&equal, u64::MAX, u64::MAX);
     assert_eq!(reached, Err(Error::Capacity));
     assert_eq!(large.items(), 0);
 }
