@@ -89,7 +89,9 @@ impl Chain {
             let ones = ones_of_union(filters);
             let merged = filter
                 .false_positive_rate(ones.min(filter.num_bits()), operands.items(filter, ones));
-            rates.push([rate(self.filters().get(i)), merged, rate_if_full(filter)]);
+            let own = self.filters().get(i);
+            let before = own.map_or(0.0, |filter| filter.ones_and_rate().1);
+            rates.push([before, merged, rate_if_full(filter)]);
         }
         let of_chain = |which: usize| any_of(rates.iter().map(|rates: &[f64; 3]| rates[which]));
         Ok(MergeRates {
@@ -218,14 +220,6 @@ fn estimated_items(filter: &Filter, ones: u64) -> u64 {
     let fill = (ones as f64 / bits).min(1.0);
     // If all bits are set, this is infinite, which the cast converts to u64::MAX.
     (-bits / hashes * math::ln_1p(-fill)).round() as u64
-}
-
-/// The false positive rate of a filter; 0 without one.
-fn rate(filter: Option<&Filter>) -> f64 {
-    filter.map_or(0.0, |filter| {
-        let ones = filter.count_ones().min(filter.num_bits());
-        filter.false_positive_rate(ones, filter.items())
-    })
 }
 
 /// A limit for the false positive rate of the filter with as many items as its capacity: 6 standard deviations above the mean.

@@ -9,13 +9,8 @@ impl<L: Layout> Chain<L> {
     /// The fields of [`Accuracy`](crate::accuracy::Accuracy). `specified_rate` is the one for which the chain was created.
     pub(crate) fn accuracy_fields(&self, specified_rate: f64) -> Vec<Field> {
         let [rate, fill] = of_sub_filters(self.filters.iter().map(|filter| {
-            // A damaged file can have ones beyond the bits.
-            let ones = filter.count_ones().min(filter.num_bits());
-            (
-                ones,
-                filter.num_bits(),
-                filter.false_positive_rate(ones, filter.items()),
-            )
+            let (ones, rate) = filter.ones_and_rate();
+            (ones, filter.num_bits(), rate)
         }));
         vec![
             rate,
@@ -39,6 +34,13 @@ impl<S: FilterShape> Filter<S> {
                 ones.map(u64::from).sum::<u64>() + in_rest.map(u64::from).sum::<u64>()
             },
         )
+    }
+
+    /// The number of bits that are 1, at most all that items use, and the false positive rate. Cost: as [`Filter::count_ones`].
+    pub(crate) fn ones_and_rate(&self) -> (u64, f64) {
+        // A damaged file can have ones beyond the bits.
+        let ones = self.count_ones().min(self.num_bits());
+        (ones, self.false_positive_rate(ones, self.items()))
     }
 
     /// The false positive rate of the filter if `ones` bits were 1 after the addition of `items` items.
