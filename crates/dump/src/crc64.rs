@@ -91,8 +91,9 @@ fn skip(state: u64, lanes: usize) -> u64 {
     })
 }
 
-/// The checksum of the bytes before, whose checksum is `state`, and these.
-pub fn update(mut state: u64, bytes: &[u8]) -> u64 {
+/// The [`checksum`](super::checksum) of the bytes before, whose checksum is `state`, and these. 0 is the checksum of no bytes.
+#[must_use]
+pub fn add_to_checksum(mut state: u64, bytes: &[u8]) -> u64 {
     let blocks = bytes.chunks_exact(LANES * LANE_BYTES);
     let rest = blocks.remainder();
     for block in blocks {

@@ -2,7 +2,9 @@
 
 mod crc64;
 
-use std::collections::{TryReserveError, VecDeque};
+pub use crc64::add_to_checksum;
+
+use std::collections::VecDeque;
 
 /// Why bytes are not the payload of a module value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -21,24 +23,7 @@ pub enum Error {
 /// The CRC64 of Redis, which is the last part of a payload.
 #[must_use]
 pub fn checksum(bytes: &[u8]) -> u64 {
-    crc64::update(0, bytes)
-}
-
-/// The CRC64 of Redis, of bytes that are passed in several parts.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Digest(u64);
-
-impl Digest {
-    /// Adds the next bytes.
-    pub fn update(&mut self, bytes: &[u8]) {
-        self.0 = crc64::update(self.0, bytes);
-    }
-
-    /// The [`checksum`] of all bytes.
-    #[must_use]
-    pub fn checksum(self) -> u64 {
-        self.0
-    }
+    add_to_checksum(0, bytes)
 }
 
 /// First byte of the payload of a module value.
@@ -195,12 +180,9 @@ impl Writer {
     /// Like [`Writer::new`], with memory allocated for a payload of `bytes` bytes.
     ///
     /// # Errors
-    /// [`TryReserveError`] if the allocation fails.
-    pub fn with_capacity(type_id: u64, bytes: u64) -> Result<Self, TryReserveError> {
-        let mut buffer = Vec::new();
-        // `try_reserve_exact` refuses `usize::MAX`, so a size above it fails, too.
-        buffer.try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX))?;
-        Ok(Self::to(buffer, type_id))
+    /// [`Error::OutOfMemory`] if the allocation fails.
+    pub fn with_capacity(type_id: u64, bytes: u64) -> Result<Self, Error> {
+        Ok(Self::to(with_capacity(bytes)?, type_id))
     }
 
     /// Ends the payload with its footer of the version [`RDB_VERSION`]. Cost: one CRC64 pass.
@@ -465,6 +447,7 @@ pub fn lzf_decompress(compressed: &[u8], len: u64) -> Result<Vec<u8>, Error> {
 /// An empty vector with capacity for this many bytes.
 fn with_capacity(bytes: u64) -> Result<Vec<u8>, Error> {
     let mut vec = Vec::new();
+    // `try_reserve_exact` refuses `usize::MAX`, so a size above it fails, too.
     let capacity = usize::try_from(bytes).unwrap_or(usize::MAX);
     match vec.try_reserve_exact(capacity) {
         Ok(()) => Ok(vec),
@@ -589,10 +572,7 @@ mod tests {
             let expected = Crc::<u64>::new(&CRC_64_REDIS).checksum(&bytes);
             prop_assert_eq!(checksum(&bytes), expected);
             let (before, after) = bytes.split_at(cut % (bytes.len() + 1));
-            let mut digest = Digest::default();
-            digest.update(before);
-            digest.update(after);
-            prop_assert_eq!(digest.checksum(), expected);
+            prop_assert_eq!(add_to_checksum(checksum(before), after), expected);
         }
 
         #[test]

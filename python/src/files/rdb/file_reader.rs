@@ -2,7 +2,7 @@
 
 use crate::sketch::lengths::{Error, Result};
 use pyo3::PyErr;
-use roughly_dump::Digest;
+use roughly_dump::add_to_checksum;
 use std::borrow::Cow;
 use std::io::{self, Read};
 
@@ -25,7 +25,8 @@ pub struct FileReader {
     block_offset: u64,
     /// The first byte of the block that is neither hashed nor copied.
     unprocessed: usize,
-    digest: Digest,
+    /// That of the hashed bytes.
+    checksum: u64,
     copy: Option<Vec<u8>>,
     on_read: Box<OnRead>,
     next_report: u64,
@@ -49,7 +50,7 @@ impl FileReader {
             end: 0,
             block_offset: 0,
             unprocessed: 0,
-            digest: Digest::default(),
+            checksum: 0,
             copy: None,
             on_read,
             next_report: REPORT_BYTES,
@@ -165,7 +166,7 @@ impl FileReader {
     /// Hashes and copies what was consumed.
     fn process(&mut self) -> Result<()> {
         let consumed = &self.block[self.unprocessed..self.start];
-        self.digest.update(consumed);
+        self.checksum = add_to_checksum(self.checksum, consumed);
         if let Some(copy) = &mut self.copy {
             if copy.capacity() - copy.len() < consumed.len() {
                 copy.try_reserve(consumed.len())
@@ -207,7 +208,7 @@ impl FileReader {
     /// The checksum of what was consumed.
     pub fn checksum(&mut self) -> Result<u64> {
         self.process()?;
-        Ok(self.digest.checksum())
+        Ok(self.checksum)
     }
 }
 
