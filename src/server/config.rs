@@ -47,8 +47,10 @@ pub struct Setting {
     pub fits: fn(Argument<'_>) -> Result<(), Rejection>,
     /// Whether its name has the module's prefix on all servers.
     pub always_prefixed: bool,
-    /// A line for the log if the setting is not the default when the module is loaded. Called when all settings are set.
-    pub notice: fn() -> Option<&'static str>,
+    /// Whether new keys use it. Called when all settings are set.
+    pub is_used: fn() -> bool,
+    /// A line for the log if the setting is not the default, and not used, when the module is loaded.
+    pub notice: Option<&'static str>,
 }
 
 impl Setting {
@@ -65,7 +67,8 @@ impl Setting {
             set,
             fits: |_| Ok(()),
             always_prefixed: false,
-            notice: || None,
+            is_used: || true,
+            notice: None,
         }
     }
 }
@@ -300,7 +303,8 @@ pub(super) unsafe fn register(
     for one in shown {
         one.check()?;
         if one.text().as_argument().bytes() != one.setting.default.to_bytes()
-            && let Some(notice) = (one.setting.notice)()
+            && let Some(notice) = one.setting.notice
+            && !(one.setting.is_used)()
         {
             log::notice(notice);
         }

@@ -53,6 +53,7 @@ const fn valkey(
 ) -> Setting {
     Setting {
         always_prefixed: true,
+        is_used: new_keys_are_valkey,
         ..Setting::new(name, default, set)
     }
 }
@@ -79,41 +80,33 @@ pub const SETTINGS: &[Setting] = &[
         store_choice(text, MODULES, &NEW_KEYS)
     }),
     Setting {
-        notice: || {
-            for_valkey_type(
-                "bf.bloom-capacity applies to new keys of valkey-bloom's type, bf-initial-size to those of RedisBloom's type",
-            )
-        },
+        notice: Some(
+            "bf.bloom-capacity applies to new keys of valkey-bloom's type, bf-initial-size to those of RedisBloom's type",
+        ),
         ..valkey(c"bloom-capacity", c"100", |text| {
             store_valkey_integer(text, 1..=i64::MAX, &VALKEY_CAPACITY)
         })
     },
     Setting {
-        notice: || {
-            for_valkey_type(
-                "bf.bloom-expansion applies to new keys of valkey-bloom's type, bf-expansion-factor to those of RedisBloom's type",
-            )
-        },
+        notice: Some(
+            "bf.bloom-expansion applies to new keys of valkey-bloom's type, bf-expansion-factor to those of RedisBloom's type",
+        ),
         ..valkey(c"bloom-expansion", c"2", |text| {
             store_valkey_integer(text, 0..=u32::MAX.into(), &VALKEY_EXPANSION)
         })
     },
     Setting {
-        notice: || {
-            for_valkey_type(
-                "bf.bloom-fp-rate applies to new keys of valkey-bloom's type, bf-error-rate to those of RedisBloom's type",
-            )
-        },
+        notice: Some(
+            "bf.bloom-fp-rate applies to new keys of valkey-bloom's type, bf-error-rate to those of RedisBloom's type",
+        ),
         ..valkey(c"bloom-fp-rate", c"0.01", |text| {
             store_valkey_ratio(text, "ERR (0 < error rate range < 1)", &VALKEY_ERROR_RATE)
         })
     },
     Setting {
-        notice: || {
-            for_valkey_type(
-                "bf.bloom-tightening-ratio applies to new keys of valkey-bloom's type; that of RedisBloom's type is always 0.5",
-            )
-        },
+        notice: Some(
+            "bf.bloom-tightening-ratio applies to new keys of valkey-bloom's type; that of RedisBloom's type is always 0.5",
+        ),
         ..valkey(c"bloom-tightening-ratio", c"0.5", |text| {
             store_valkey_ratio(
                 text,
@@ -123,11 +116,9 @@ pub const SETTINGS: &[Setting] = &[
         })
     },
     Setting {
-        notice: || {
-            for_valkey_type(
-                "bf.bloom-memory-usage-limit applies to keys of valkey-bloom's type, sketch-max-key-bytes to keys of all types",
-            )
-        },
+        notice: Some(
+            "bf.bloom-memory-usage-limit applies to keys of valkey-bloom's type, sketch-max-key-bytes to keys of all types",
+        ),
         ..valkey(c"bloom-memory-usage-limit", c"134217728", |text| {
             store_valkey_integer(text, 0..=i64::MAX, &VALKEY_MAX_SIZE)
         })
@@ -147,11 +138,6 @@ fn set_error_rate(text: Argument<'_>) -> Result<Accepted, Rejection> {
     }
     ERROR_RATE.store(capped(rate).to_bits(), Ordering::Relaxed);
     Ok((rate > MAX_ERROR_RATE).then(|| "0.25".to_owned()))
-}
-
-/// A line for the log if a setting for keys of valkey-bloom's type is specified, but new keys have RedisBloom's type.
-fn for_valkey_type(notice: &'static str) -> Option<&'static str> {
-    (!new_keys_are_valkey()).then_some(notice)
 }
 
 fn because(text: impl Into<String>) -> Rejection {
