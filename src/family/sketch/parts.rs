@@ -117,13 +117,8 @@ fn is_missing(call: &Call<'_>, error: &Error) -> bool {
 
 /// The command with this name, in upper or lower case, if its family is loaded.
 fn find(name: &[u8]) -> Option<(&'static Command, usize)> {
-    // The longest name has 20 bytes. All bytes of the array are converted at once, and not one by one.
-    let mut lower = [0; 32];
-    let lower_name = lower.get_mut(..name.len())?;
-    lower_name.copy_from_slice(name);
-    lower.make_ascii_lowercase();
-    let lower_name = &lower[..name.len()];
-    let &(_, command, family) = READS.iter().find(|(name, ..)| *name == lower_name)?;
+    let mut reads = READS.iter();
+    let &(_, command, family) = reads.find(|(read, ..)| read.eq_ignore_ascii_case(name))?;
     module().has_family(family).then_some((command, family))
 }
 
