@@ -167,19 +167,6 @@ fn the_capacity_is_kept_while_items_are_in_a_small_sub_filter() {
     assert!(contains_all(&filter, last, last + 1));
 }
 
-/// Chains of many sub-filters of the same size are possible.
-#[test]
-fn a_set_can_have_many_sub_filters() {
-    let mut filter = set(10, 0.001, 1, 10);
-    for number in 0..3000u64 {
-        filter.add(&number.to_le_bytes(), ANY).unwrap();
-    }
-    assert!(filter.num_sub_filters() > 200);
-    assert!(contains_all(&filter, 0, 3000));
-    filter.advance(11);
-    assert_eq!(filter.num_sub_filters(), 1);
-}
-
 #[test]
 fn a_compaction_in_a_later_generation_is_a_change() {
     let mut filter = multiset(1000, 1, 1, 1);
