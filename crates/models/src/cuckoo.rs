@@ -6,7 +6,7 @@ use super::sequence::Model;
 use super::stored::{Subject, values};
 use murmurhash64::murmur_hash64a;
 use roughly_dump::Values;
-use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
+use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Duplicates, Parameters};
 use roughly_sketch::format::Sink;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
@@ -30,7 +30,7 @@ impl Subject for CuckooFilter {
 
     fn change(&mut self) {
         for item in 0..60u8 {
-            let _ = self.insert_unique(&[item / 2], Budget::new(&allows));
+            let _ = self.insert_if(&[item / 2], Duplicates::Skip, Budget::new(&allows));
             let found = self.contains(&[item]);
             assert_eq!(self.delete(&[item], Budget::UNLIMITED), found);
         }
@@ -312,7 +312,7 @@ impl Model for CuckooModel {
             }
             100..=119 => {
                 let (item, budget) = (input.item(), Budget::new(&allows));
-                let result = filter.insert_unique(item, budget);
+                let result = filter.insert_if(item, Duplicates::Skip, budget);
                 assert_eq!(result, self.insert_unique(item, budget));
             }
             120..=154 => {
@@ -320,11 +320,16 @@ impl Model for CuckooModel {
                 let slices = || items.iter().map(<[u8; 2]>::as_slice);
                 let (mut results, mut unique) = (Vec::new(), Vec::new());
                 with_refusal(refused, |budget| {
-                    filter.insert_each(slices(), budget, |result| results.push(result));
-                    filter.insert_unique_each(slices(), budget, |result| unique.push(result));
+                    filter.insert_each(slices(), Duplicates::Insert, budget, |result| {
+                        results.push(result)
+                    });
+                    filter.insert_each(slices(), Duplicates::Skip, budget, |result| {
+                        unique.push(result)
+                    });
                 });
                 with_refusal(refused, |budget| {
-                    assert!(slices().map(|item| self.insert(item, budget)).eq(results));
+                    let insert = |item| self.insert(item, budget).map(|()| true);
+                    assert!(slices().map(insert).eq(results));
                     let mut results = slices().map(|item| self.insert_unique(item, budget));
                     assert!(results.by_ref().eq(unique));
                 });

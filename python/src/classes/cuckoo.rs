@@ -14,8 +14,8 @@ use crate::sketch::window::{At, When, Within, new_seed, new_window};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBool, PyDict};
 use roughly_sketch::cuckoo::{
-    CuckooError, CuckooFilter as Cuckoo, DEFAULT_MAX_SUB_FILTERS, MAX_CAPACITY, MAX_EXPANSION,
-    Parameters,
+    CuckooError, CuckooFilter as Cuckoo, DEFAULT_MAX_SUB_FILTERS, Duplicates, MAX_CAPACITY,
+    MAX_EXPANSION, Parameters,
 };
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Panes;
@@ -104,7 +104,10 @@ impl Filter {
         self.add_with(
             additions,
             |filter| filter.insert(item, Budget::UNLIMITED),
-            |filter, later| unchanged_by(filter, item, false, later).map(|added| added.map(drop)),
+            |filter, later| {
+                let unchanged = filter.unchanged_by(item, Duplicates::Insert, later);
+                unchanged.map(|added| added.map(drop))
+            },
             |filter| filter.insert_item(item, Budget::UNLIMITED),
         )
     }
@@ -112,9 +115,9 @@ impl Filter {
     fn add_new(&mut self, item: &[u8], additions: &mut Additions) -> Result<bool, Error> {
         self.add_with(
             additions,
-            |filter| filter.insert_unique(item, Budget::UNLIMITED),
-            |filter, later| unchanged_by(filter, item, true, later),
-            |filter| filter.insert_unique(item, Budget::UNLIMITED),
+            |filter| filter.insert_if(item, Duplicates::Skip, Budget::UNLIMITED),
+            |filter, later| filter.unchanged_by(item, Duplicates::Skip, later),
+            |filter| filter.insert_if(item, Duplicates::Skip, Budget::UNLIMITED),
         )
     }
 
@@ -129,16 +132,14 @@ impl Filter {
         on_result: &mut impl FnMut(Result<bool, Error>),
     ) -> Result<(), Error> {
         let budget = Budget::UNLIMITED;
+        let duplicates = match only_new {
+            true => Duplicates::Skip,
+            false => Duplicates::Insert,
+        };
         match self {
-            Self::Classic(filter) if only_new => {
-                filter.insert_unique_each(batch.iter(), budget, |added| {
-                    on_result(added.map_err(Error::from));
-                });
-                Ok(())
-            }
             Self::Classic(filter) => {
-                filter.insert_each(batch.iter(), budget, |added| {
-                    on_result(added.map(|()| true).map_err(Error::from));
+                filter.insert_each(batch.iter(), duplicates, budget, |added| {
+                    on_result(added.map_err(Error::from));
                 });
                 Ok(())
             }
@@ -152,12 +153,12 @@ impl Filter {
                             return Some(Err(error));
                         }
                         let are_unchanged = (items.clone())
-                            .all(|item| unchanged_by(filter, item, only_new, later).is_some());
+                            .all(|item| filter.unchanged_by(item, duplicates, later).is_some());
                         are_unchanged.then_some(Ok(later))
                     });
                     if let Some(later) = unchanged.transpose()? {
                         items
-                            .filter_map(|item| unchanged_by(filter, item, only_new, later))
+                            .filter_map(|item| filter.unchanged_by(item, duplicates, later))
                             .for_each(|added| on_result(added.map_err(window_error)));
                         return Ok(());
                     }
@@ -165,31 +166,13 @@ impl Filter {
                         check_limit(filter.num_sub_filters())?;
                         *is_checked = true;
                     }
-                    match only_new {
-                        true => filter.insert_unique_each(items, budget, |added| {
-                            on_result(added.map_err(window_error));
-                        }),
-                        false => filter.insert_each(items, budget, |added| {
-                            on_result(added.map(|()| true).map_err(window_error));
-                        }),
-                    }
+                    filter.insert_each(items, duplicates, budget, |added| {
+                        on_result(added.map_err(window_error));
+                    });
                     Ok(())
                 })
             }
         }
-    }
-}
-
-/// The result of the addition of an item that changes nothing in a filter of which only these panes are live; `None` if it changes the filter.
-fn unchanged_by(
-    filter: &CuckooWindow,
-    item: &[u8],
-    only_new: bool,
-    later: Panes,
-) -> Option<Result<bool, window_filter::Error>> {
-    match only_new {
-        true => filter.unchanged_by_unique(item, later),
-        false => filter.insertion_error(item, later).map(Err),
     }
 }
 

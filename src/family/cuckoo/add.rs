@@ -2,7 +2,7 @@
 
 use super::config;
 use super::create::{NewFilter, ReserveOptions, insert_options};
-use super::types::{Cuckoo, CuckooMut, CuckooType, IfExists, Insertion, NO_MEMORY, NOT_FOUND};
+use super::types::{Cuckoo, CuckooMut, CuckooType, Insertion, NO_MEMORY, NOT_FOUND};
 use crate::family::filters::{self, Thresholds};
 use crate::family::new_key;
 use crate::family::window_option::in_log;
@@ -13,7 +13,7 @@ use crate::server::data_type::DataType;
 use crate::server::key::{Found, WriteKey};
 use crate::server::log::{RateLimit, quoted};
 use crate::server::stats::{MemoryRefusal, Statistic, Stats};
-use roughly_sketch::cuckoo::MAX_CAPACITY;
+use roughly_sketch::cuckoo::{Duplicates, MAX_CAPACITY};
 use roughly_sketch::memory::{Budget, Purpose};
 use roughly_sketch::window::Panes;
 use roughly_sketch::window_filter::CuckooWindow;
@@ -71,15 +71,15 @@ fn many_sub_filters(call: &Call<'_>, filter: &CuckooMut<'_>) -> String {
 
 /// CF.ADD key item
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
-    add_one(call, IfExists::Add, c"cf.add")
+    add_one(call, Duplicates::Insert, c"cf.add")
 }
 
 /// CF.ADDNX key item
 pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
-    add_one(call, IfExists::Skip, c"cf.addnx")
+    add_one(call, Duplicates::Skip, c"cf.addnx")
 }
 
-fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(), Error> {
+fn add_one(call: &mut Call<'_>, duplicates: Duplicates, event: &CStr) -> Result<(), Error> {
     let found = WriteKey::open(call, 1).find(call)?;
     let mut entry = new_key::entry_of(call, found, |call| {
         NewFilter::of(call, &ReserveOptions::defaults())
@@ -89,7 +89,7 @@ fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(),
         let filter = entry.get();
         let unchanged = match is_later_at_limit(&filter, advance.later) {
             true => Some(Insertion::AtLimit),
-            false => filter.unchanged_by(item, if_exists, advance.later),
+            false => filter.unchanged_by(item, duplicates, advance.later),
         };
         if let Some(insertion) = unchanged {
             count_unchanged(insertion);
@@ -105,7 +105,7 @@ fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(),
         true => Insertion::AtLimit,
         false => {
             let budget = call.memory().budget(Purpose::Grow);
-            filter.insert(call.arg(2).bytes(), if_exists, budget)
+            filter.insert(call.arg(2).bytes(), duplicates, budget)
         }
     };
     match insertion {
@@ -145,15 +145,19 @@ fn count_unchanged(insertion: Insertion) {
 
 /// CF.INSERT key [CAPACITY n] [NOCREATE] [WINDOW ms [PANES n]] ITEMS item [item …]
 pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
-    insert_all(call, IfExists::Add, c"cf.insert")
+    insert_all(call, Duplicates::Insert, c"cf.insert")
 }
 
 /// CF.INSERTNX key [CAPACITY n] [NOCREATE] [WINDOW ms [PANES n]] ITEMS item [item …]
 pub fn insertnx(call: &mut Call<'_>) -> Result<(), Error> {
-    insert_all(call, IfExists::Skip, c"cf.insertnx")
+    insert_all(call, Duplicates::Skip, c"cf.insertnx")
 }
 
-fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> Result<(), Error> {
+fn insert_all(
+    call: &mut Call<'_>,
+    duplicates: Duplicates,
+    name: &'static CStr,
+) -> Result<(), Error> {
     let options = insert_options(call)?;
     let found = WriteKey::open(call, 1).find(call)?;
     let mut entry = new_key::entry_of(call, found, |call| match options.create {
@@ -172,12 +176,12 @@ fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> 
             call.reply_error(TOO_MANY);
             return Ok(());
         }
-        let unchanged_by = |item| filter.unchanged_by(item, if_exists, advance.later);
+        let unchanged_by = |item| filter.unchanged_by(item, duplicates, advance.later);
         if items.clone().all(|item| unchanged_by(item).is_some()) {
             call.reply_array(items.len());
             for insertion in items.filter_map(unchanged_by) {
                 count_unchanged(insertion);
-                reply(call, insertion, if_exists);
+                reply(call, insertion, duplicates);
             }
             return Ok(());
         }
@@ -189,7 +193,7 @@ fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> 
         outcome.count_refusal();
         call.reply_error(TOO_MANY);
     } else {
-        insert_each(call, &mut filter, first, if_exists, &mut outcome);
+        insert_each(call, &mut filter, first, duplicates, &mut outcome);
         outcome.growths = growths(call, &filter, sub_filters);
     }
     outcome.finish(call, entry, name);
@@ -201,7 +205,7 @@ fn insert_each<'a>(
     call: &mut Call<'a>,
     filter: &mut CuckooMut<'_>,
     first: usize,
-    if_exists: IfExists,
+    duplicates: Duplicates,
     outcome: &mut Outcome<'a>,
 ) {
     let memory = call.memory();
@@ -219,8 +223,8 @@ fn insert_each<'a>(
     call.reply_array(call.len() - first);
     let items = call.args_from(first).map(Argument::bytes);
     let mut item = first;
-    filter.insert_each(items, if_exists, Budget::new(&allows), |insertion| {
-        reply(call, insertion, if_exists);
+    filter.insert_each(items, duplicates, Budget::new(&allows), |insertion| {
+        reply(call, insertion, duplicates);
         match insertion {
             Insertion::Added => outcome.add(call, item..item + 1),
             Insertion::Exists => {}
@@ -231,12 +235,12 @@ fn insert_each<'a>(
     });
 }
 
-fn reply(call: &mut Call<'_>, insertion: Insertion, if_exists: IfExists) {
-    match (insertion, if_exists) {
-        (Insertion::Added, IfExists::Add) => call.reply_boolean(true),
-        (Insertion::Added, IfExists::Skip) => call.reply_integer(1),
+fn reply(call: &mut Call<'_>, insertion: Insertion, duplicates: Duplicates) {
+    match (insertion, duplicates) {
+        (Insertion::Added, Duplicates::Insert) => call.reply_boolean(true),
+        (Insertion::Added, Duplicates::Skip) => call.reply_integer(1),
         (Insertion::Exists, _) => call.reply_integer(0),
-        (_, IfExists::Add) if call.is_resp3() => call.reply_boolean(false),
+        (_, Duplicates::Insert) if call.is_resp3() => call.reply_boolean(false),
         _ => call.reply_integer(-1),
     }
 }

@@ -5,7 +5,7 @@ use super::config;
 use crate::server::data_type::{CountedUsage, DataType, Registration, registration};
 use crate::server::key::{either, one_of};
 use roughly_sketch::accuracy::{Accuracy, Figure};
-use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
+use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Duplicates, Parameters};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Panes;
 use roughly_sketch::window_filter::{self, CuckooWindow};
@@ -170,11 +170,7 @@ pub enum Insertion {
 }
 
 impl Insertion {
-    fn of<E: Into<Self>>(inserted: Result<(), E>) -> Self {
-        Self::of_unique(inserted.map(|()| true))
-    }
-
-    fn of_unique<E: Into<Self>>(inserted: Result<bool, E>) -> Self {
+    fn of<E: Into<Self>>(inserted: Result<bool, E>) -> Self {
         match inserted {
             Ok(true) => Self::Added,
             Ok(false) => Self::Exists,
@@ -201,15 +197,6 @@ impl From<window_filter::Error> for Insertion {
             }
         }
     }
-}
-
-/// Whether an item is added that seems to be in the filter already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IfExists {
-    /// CF.ADD and CF.INSERT.
-    Add,
-    /// CF.ADDNX and CF.INSERTNX.
-    Skip,
 }
 
 impl CuckooMut<'_> {
@@ -245,35 +232,23 @@ impl CuckooMut<'_> {
     pub fn unchanged_by(
         &self,
         item: &[u8],
-        if_exists: IfExists,
+        duplicates: Duplicates,
         later: Panes,
     ) -> Option<Insertion> {
-        match (self, if_exists) {
-            (Self::Classic(_), _) => None,
-            (Self::Windowed(filter), IfExists::Add) => {
-                filter.insertion_error(item, later).map(Insertion::from)
-            }
-            (Self::Windowed(filter), IfExists::Skip) => {
-                (filter.unchanged_by_unique(item, later)).map(Insertion::of_unique)
+        match self {
+            Self::Classic(_) => None,
+            Self::Windowed(filter) => {
+                (filter.unchanged_by(item, duplicates, later)).map(Insertion::of)
             }
         }
     }
 
     /// Inserts an item.
     #[inline(always)]
-    pub fn insert(&mut self, item: &[u8], if_exists: IfExists, budget: Budget<'_>) -> Insertion {
-        match (self, if_exists) {
-            (Self::Classic(filter), IfExists::Add) => Insertion::of(filter.insert(item, budget)),
-            (Self::Classic(filter), IfExists::Skip) => {
-                Insertion::of_unique(filter.insert_unique(item, budget))
-            }
-            (Self::Windowed(filter), IfExists::Add) => {
-                Insertion::of(filter.insert_item(item, budget))
-            }
-            (Self::Windowed(filter), IfExists::Skip) => {
-                Insertion::of_unique(filter.insert_unique(item, budget))
-            }
-        }
+    pub fn insert(&mut self, item: &[u8], duplicates: Duplicates, budget: Budget<'_>) -> Insertion {
+        either!(self, |filter| Insertion::of(
+            filter.insert_if(item, duplicates, budget)
+        ))
     }
 
     /// [`CuckooMut::insert`] for each item, in order.
@@ -281,31 +256,20 @@ impl CuckooMut<'_> {
     pub fn insert_each<'b>(
         &mut self,
         mut items: impl ExactSizeIterator<Item = &'b [u8]>,
-        if_exists: IfExists,
+        duplicates: Duplicates,
         budget: Budget<'_>,
         mut on_result: impl FnMut(Insertion),
     ) {
         if items.len() == 1
             && let Some(item) = items.next()
         {
-            return on_result(self.insert(item, if_exists, budget));
+            return on_result(self.insert(item, duplicates, budget));
         }
-        match (self, if_exists) {
-            (Self::Classic(filter), IfExists::Add) => {
-                filter.insert_each(items, budget, |each| on_result(Insertion::of(each)));
-            }
-            (Self::Classic(filter), IfExists::Skip) => {
-                filter
-                    .insert_unique_each(items, budget, |each| on_result(Insertion::of_unique(each)))
-            }
-            (Self::Windowed(filter), IfExists::Add) => {
-                filter.insert_each(items, budget, |each| on_result(Insertion::of(each)));
-            }
-            (Self::Windowed(filter), IfExists::Skip) => {
-                filter
-                    .insert_unique_each(items, budget, |each| on_result(Insertion::of_unique(each)))
-            }
-        }
+        either!(self, |filter| {
+            filter.insert_each(items, duplicates, budget, |each| {
+                on_result(Insertion::of(each));
+            });
+        });
     }
 
     /// Deletes an occurrence of an item, and frees what that leaves empty. Returns whether there was one.

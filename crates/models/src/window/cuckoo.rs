@@ -4,6 +4,7 @@ use super::super::allows;
 use super::super::input::Input;
 use super::super::stored::{Subject, digest, times};
 use super::WindowedModel;
+use roughly_sketch::cuckoo::Duplicates;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::window::{Panes, Timed, Window};
@@ -30,11 +31,15 @@ impl Subject for CuckooWindow {
         let slices = items.iter().map(<[u8; 2]>::as_slice);
         let mut one_by_one = self.try_clone().expect("enough memory");
         let (mut inserted, mut unique) = (Vec::new(), Vec::new());
-        self.insert_each(slices.clone(), budget, |result| inserted.push(result));
-        self.insert_unique_each(slices.clone(), budget, |result| unique.push(result));
-        let insert = |item| one_by_one.insert_item(item, budget);
+        self.insert_each(slices.clone(), Duplicates::Insert, budget, |result| {
+            inserted.push(result)
+        });
+        self.insert_each(slices.clone(), Duplicates::Skip, budget, |result| {
+            unique.push(result)
+        });
+        let insert = |item| one_by_one.insert_if(item, Duplicates::Insert, budget);
         assert!(slices.clone().map(insert).eq(inserted));
-        let insert = |item| one_by_one.insert_unique(item, budget);
+        let insert = |item| one_by_one.insert_if(item, Duplicates::Skip, budget);
         assert!(slices.clone().map(insert).eq(unique));
         assert!(*self == one_by_one, "single insertions give another filter");
         for item in slices.step_by(2) {
@@ -79,7 +84,7 @@ impl CuckooModel {
     fn insert(&mut self, filter: &mut CuckooWindow, item: &[u8], is_unique: bool) {
         let (before, count) = (digest(filter), filter.count(item, Panes::ALL));
         let result = match is_unique {
-            true => filter.insert_unique(item, Budget::new(&allows)),
+            true => filter.insert_if(item, Duplicates::Skip, Budget::new(&allows)),
             false => (filter.insert_item(item, Budget::new(&allows))).map(|()| true),
         };
         if let Err(error) = result {
@@ -166,8 +171,8 @@ impl WindowedModel for CuckooModel {
                 let slices = items.iter().map(<[u8; 2]>::as_slice);
                 let budget = Budget::new(&allows);
                 let mut together = filter.try_clone().expect("enough memory");
-                together.insert_each(slices.clone(), budget, |_| ());
-                together.insert_unique_each(slices.clone(), budget, |_| ());
+                together.insert_each(slices.clone(), Duplicates::Insert, budget, |_| ());
+                together.insert_each(slices.clone(), Duplicates::Skip, budget, |_| ());
                 (slices.clone()).for_each(|item| self.insert(filter, item, false));
                 slices.for_each(|item| self.insert(filter, item, true));
                 assert!(together == *filter, "single insertions give another filter");

@@ -3,7 +3,7 @@
 //! Single operations wait for two cache misses per sub-filter. In a batch the misses of all items overlap.
 
 use super::item::HashedItem;
-use super::{CuckooError, CuckooFilter};
+use super::{CuckooError, CuckooFilter, Duplicates};
 use crate::batch::{BATCH_ITEMS, PREFETCHED_SUB_FILTERS, fill};
 use crate::memory::Budget;
 
@@ -37,37 +37,23 @@ impl CuckooFilter {
         }
     }
 
-    /// [`CuckooFilter::insert`] for each item, in order. Calls `on_result` once per item; an error does not stop the rest.
+    /// [`CuckooFilter::insert_if`] for each item, in order. Calls `on_result` once per item; an error does not stop the rest.
     pub fn insert_each<'a>(
         &mut self,
         items: impl IntoIterator<Item = &'a [u8]>,
-        budget: Budget<'_>,
-        mut on_result: impl FnMut(Result<(), CuckooError>),
-    ) {
-        let mut items = items.into_iter().map(HashedItem::of).fuse();
-        let mut batch = [HashedItem::default(); BATCH_ITEMS];
-        while let batch @ [_, ..] = fill(&mut batch, &mut items) {
-            self.prefetch_for_insert(batch);
-            for item in batch {
-                on_result(self.insert_hashed(item, budget));
-            }
-        }
-    }
-
-    /// [`CuckooFilter::insert_unique`] for each item, in order. Calls `on_result` once per item; an error does not stop the
-    /// rest.
-    pub fn insert_unique_each<'a>(
-        &mut self,
-        items: impl IntoIterator<Item = &'a [u8]>,
+        duplicates: Duplicates,
         budget: Budget<'_>,
         mut on_result: impl FnMut(Result<bool, CuckooError>),
     ) {
         let mut items = items.into_iter().map(HashedItem::of).fuse();
         let mut batch = [HashedItem::default(); BATCH_ITEMS];
         while let batch @ [_, ..] = fill(&mut batch, &mut items) {
-            self.prefetch_newest(batch);
+            match duplicates {
+                Duplicates::Insert => self.prefetch_for_insert(batch),
+                Duplicates::Skip => self.prefetch_newest(batch),
+            }
             for item in batch {
-                on_result(self.insert_unique_hashed(item, budget));
+                on_result(self.insert_hashed_if(item, duplicates, budget));
             }
         }
     }

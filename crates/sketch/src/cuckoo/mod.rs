@@ -11,7 +11,7 @@
 //! sub-filter; an insertion costs up to `max_iterations` more.
 //!
 //! Copies of the same item share two buckets per sub-filter, so every `2 * bucket_size` copies need another sub-filter. To
-//! test for membership only, use [`CuckooFilter::insert_unique`]; to count items, use a count-min sketch.
+//! test for membership only, use [`Duplicates::Skip`]; to count items, use a count-min sketch.
 
 mod accuracy;
 mod batch;
@@ -50,6 +50,15 @@ pub enum CuckooError {
     /// Memory for a sub-filter was refused, or a limit is reached: 65535 sub-filters, or 2^56 buckets in the next one.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
+}
+
+/// What an insertion does with an item that seems to be in the filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Duplicates {
+    /// Stores it once more.
+    Insert,
+    /// Nothing.
+    Skip,
 }
 
 /// A cuckoo filter; see the [module documentation](self).
@@ -112,12 +121,17 @@ impl CuckooFilter {
         self.insert_hashed(&HashedItem::of(item), budget)
     }
 
-    /// Inserts an item unless [`CuckooFilter::contains`] is true for it. Returns whether it was inserted.
+    /// Inserts an item, or [`Duplicates::Skip`] if [`CuckooFilter::contains`] is true for it. Returns whether it was inserted.
     ///
     /// # Errors
     /// As [`CuckooFilter::insert`].
-    pub fn insert_unique(&mut self, item: &[u8], budget: Budget<'_>) -> Result<bool, CuckooError> {
-        self.insert_unique_hashed(&HashedItem::of(item), budget)
+    pub fn insert_if(
+        &mut self,
+        item: &[u8],
+        duplicates: Duplicates,
+        budget: Budget<'_>,
+    ) -> Result<bool, CuckooError> {
+        self.insert_hashed_if(&HashedItem::of(item), duplicates, budget)
     }
 
     /// Whether an item may be in the filter: no false negatives, some false positives.
@@ -227,12 +241,13 @@ impl CuckooFilter {
             .any(|each| each.contains(item))
     }
 
-    fn insert_unique_hashed(
+    fn insert_hashed_if(
         &mut self,
         item: &HashedItem,
+        duplicates: Duplicates,
         budget: Budget<'_>,
     ) -> Result<bool, CuckooError> {
-        if self.contains_hashed(item) {
+        if duplicates == Duplicates::Skip && self.contains_hashed(item) {
             return Ok(false);
         }
         self.insert_hashed(item, budget).map(|()| true)

@@ -4,6 +4,7 @@ use super::sub_filter::{Place, SubFilter};
 use super::ticks::LiveTicks;
 use super::{Addition, BloomWindow, CuckooWindow, Error, IfPresent, Kind, Seed, WindowFilter};
 use crate::batch::{BATCH_ITEMS, PREFETCHED_SUB_FILTERS, fill};
+use crate::cuckoo;
 use crate::memory::Budget;
 use crate::window::Panes;
 use std::ops::ControlFlow;
@@ -85,28 +86,11 @@ impl BloomWindow {
 }
 
 impl CuckooWindow {
-    /// [`CuckooWindow::insert_item`] for each item, in order. Calls `on_result` once per item; an error does not stop the
-    /// rest.
+    /// [`CuckooWindow::insert_if`] for each item, in order. Calls `on_result` once per item; an error does not stop the rest.
     pub fn insert_each<'a>(
         &mut self,
         items: impl IntoIterator<Item = &'a [u8]>,
-        budget: Budget<'_>,
-        mut on_result: impl FnMut(Result<(), Error>),
-    ) {
-        let (mut hashes, mut batch) = batches(self.seed(), items);
-        while let batch @ [_, ..] = fill(&mut batch, &mut hashes) {
-            self.prefetch_largest(batch);
-            for &hash in batch {
-                on_result(self.insert(hash, self.live_for_write(), budget));
-            }
-        }
-    }
-
-    /// [`CuckooWindow::insert_unique`] for each item, in order. Calls `on_result` once per item; an error does not stop
-    /// the rest.
-    pub fn insert_unique_each<'a>(
-        &mut self,
-        items: impl IntoIterator<Item = &'a [u8]>,
+        duplicates: cuckoo::Duplicates,
         budget: Budget<'_>,
         mut on_result: impl FnMut(Result<bool, Error>),
     ) {
@@ -114,7 +98,7 @@ impl CuckooWindow {
         while let batch @ [_, ..] = fill(&mut batch, &mut hashes) {
             self.prefetch_largest(batch);
             for &hash in batch {
-                on_result(self.insert_unique_hashed(hash, budget));
+                on_result(self.insert_hashed_if(hash, duplicates, budget));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! [`CuckooWindow`]: the occurrences of items in the window.
 
 use super::{Error, Kind, Parameters, Seed, WindowFilter};
+use crate::cuckoo::Duplicates;
 use crate::memory::Budget;
 use crate::window::{Panes, Window};
 use std::ffi::CStr;
@@ -157,22 +158,28 @@ impl CuckooWindow {
         self.insert(hash, live, budget)
     }
 
-    /// Stores an occurrence unless the filter contains the item. Returns whether it did. An item that is already in the
-    /// filter is not refreshed.
+    /// Stores an occurrence, or [`Duplicates::Skip`] if the filter contains the item. Returns whether it was stored. An item that is
+    /// skipped is not refreshed.
     ///
     /// # Errors
     /// As [`CuckooWindow::insert_item`].
-    pub fn insert_unique(&mut self, item: &[u8], budget: Budget<'_>) -> Result<bool, Error> {
-        self.insert_unique_hashed(self.hash(item), budget)
+    pub fn insert_if(
+        &mut self,
+        item: &[u8],
+        duplicates: Duplicates,
+        budget: Budget<'_>,
+    ) -> Result<bool, Error> {
+        self.insert_hashed_if(self.hash(item), duplicates, budget)
     }
 
-    pub(super) fn insert_unique_hashed(
+    pub(super) fn insert_hashed_if(
         &mut self,
         hash: u64,
+        duplicates: Duplicates,
         budget: Budget<'_>,
     ) -> Result<bool, Error> {
         let live = self.live_for_write();
-        if self.contains_hashed(hash, live) {
+        if duplicates == Duplicates::Skip && self.contains_hashed(hash, live) {
             return Ok(false);
         }
         self.insert(hash, live, budget)?;
@@ -230,18 +237,17 @@ impl CuckooWindow {
         changed || self.sub_filters.len() < before
     }
 
-    /// The error of an insertion after an advance, if these panes are live then. `None` if the item is stored, or if that
-    /// depends on the memory that is available.
+    /// The result of [`CuckooWindow::insert_if`] after an advance, if these panes are live then and the insertion changes nothing. `None`
+    /// if it changes the filter, or if that depends on the memory that is available.
     #[must_use]
-    pub fn insertion_error(&self, item: &[u8], later: Panes) -> Option<Error> {
-        self.refusal(self.hash(item), self.live_in(later))
-    }
-
-    /// As [`BloomWindow::unchanged_by`](super::BloomWindow::unchanged_by), for [`CuckooWindow::insert_unique`]: `Ok(false)` if the filter contains the item.
-    #[must_use]
-    pub fn unchanged_by_unique(&self, item: &[u8], later: Panes) -> Option<Result<bool, Error>> {
+    pub fn unchanged_by(
+        &self,
+        item: &[u8],
+        duplicates: Duplicates,
+        later: Panes,
+    ) -> Option<Result<bool, Error>> {
         let (hash, live) = (self.hash(item), self.live_in(later));
-        match self.contains_hashed(hash, live) {
+        match duplicates == Duplicates::Skip && self.contains_hashed(hash, live) {
             true => Some(Ok(false)),
             false => self.refusal(hash, live).map(Err),
         }

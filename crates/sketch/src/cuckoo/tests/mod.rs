@@ -48,11 +48,15 @@ fn batches_in_a_large_filter_equal_single_operations() {
         .collect();
     let slices = || items.iter().map(|item| &item[..]);
     let mut answers = Vec::new();
-    batch.insert_unique_each(slices(), ANY, |answer| answers.push(answer));
-    assert!((slices().map(|item| single.insert_unique(item, ANY))).eq(answers));
+    batch.insert_each(slices(), Duplicates::Skip, ANY, |answer| {
+        answers.push(answer)
+    });
+    assert!((slices().map(|item| single.insert_if(item, Duplicates::Skip, ANY))).eq(answers));
     let mut answers = Vec::new();
-    batch.insert_each(slices(), ANY, |answer| answers.push(answer));
-    assert!((slices().map(|item| single.insert(item, ANY))).eq(answers));
+    batch.insert_each(slices(), Duplicates::Insert, ANY, |answer| {
+        answers.push(answer)
+    });
+    assert!((slices().map(|item| single.insert(item, ANY).map(|()| true))).eq(answers));
     assert!(single == batch);
     let others: Vec<_> = (100..400u16).map(u16::to_le_bytes).collect();
     let slices = || others.iter().map(|item| &item[..]);
@@ -98,7 +102,7 @@ fn copies_of_an_item_add_sub_filters_up_to_the_limit() {
     let refused = OutOfMemory { bytes: u64::MAX };
     assert_eq!(filter.insert(&item, ANY), Err(refused.into()));
     assert_eq!(filter.count(&item), 4 * MAX_SUB_FILTERS as u64);
-    assert!(!filter.insert_unique(&item, ANY).unwrap());
+    assert!(!filter.insert_if(&item, Duplicates::Skip, ANY).unwrap());
     // No fingerprint can move. When one sub-filter is empty, those of the newest move there.
     assert!(!filter.compact(ANY));
     assert!(filter.delete(&item, ANY));

@@ -7,6 +7,7 @@ mod hostile;
 mod memory;
 
 use super::*;
+use crate::cuckoo;
 use crate::stored::Stored;
 use crate::testing::{fed, from_chunks, reloaded, saved};
 use crate::window::Panes;
@@ -237,10 +238,16 @@ fn several_items_in_large_filters_have_the_results_of_single_ones() {
         });
         assert!(slices().map(|item| one.add(item, ANY)).eq(results));
         let (mut inserted, mut unique, mut found) = (Vec::new(), Vec::new(), Vec::new());
-        manys.insert_each(slices(), ANY, |result| inserted.push(result));
-        manys.insert_unique_each(slices(), ANY, |result| unique.push(result));
-        assert!((slices().map(|item| ones.insert_item(item, ANY))).eq(inserted));
-        assert!((slices().map(|item| ones.insert_unique(item, ANY))).eq(unique));
+        manys.insert_each(slices(), cuckoo::Duplicates::Insert, ANY, |result| {
+            inserted.push(result)
+        });
+        manys.insert_each(slices(), cuckoo::Duplicates::Skip, ANY, |result| {
+            unique.push(result)
+        });
+        assert!((slices().map(|item| ones.insert_item(item, ANY).map(|()| true))).eq(inserted));
+        assert!(
+            (slices().map(|item| ones.insert_if(item, cuckoo::Duplicates::Skip, ANY))).eq(unique)
+        );
         let others: Vec<_> = (0..100u64).map(u64::to_le_bytes).collect();
         let slices = || others.iter().map(|item| &item[..]);
         many.contains_each(slices(), Panes::ALL, |is_found| found.push(is_found));
