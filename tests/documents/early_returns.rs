@@ -50,7 +50,7 @@ fn no_test_returns_early() {
             }
         }
     }
-    assert!(count > 1000, "{count} tests");
+    assert!(count > 900, "{count} tests");
     assert!(early.is_empty(), "ignore these with a reason: {early:#?}");
 }
 
