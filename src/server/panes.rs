@@ -20,7 +20,7 @@ impl Series {
     /// first is written, because an error is the reply of the command.
     ///
     /// # Errors
-    /// If the period cannot be read, the rows would hold more than [`MAX_SERIES_VALUES`], or memory is refused; then nothing is written.
+    /// If the period cannot be read, the rows would hold more than a million values, or memory is refused; then nothing is written.
     pub fn reply<'a, R>(
         self,
         call: &mut Call<'a>,
