@@ -158,6 +158,8 @@ finish() {
     local ended minutes check result
     end_jobs
     cat target/check-release.log
+    # No check has ended.
+    grep -qE ' (passed|failed) [0-9]+$' "$results" || exit 1
     mapfile -t ended < "$results"
     printf '%s\n' "${ended[@]}" | grep -vE ' (passed|failed) [0-9]+$' > "$results" || true
     for check in $(< target/checks.txt); do
