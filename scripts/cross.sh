@@ -94,4 +94,8 @@ case $what in
         mkdir -p "$1"
         mv "$directory"/wheel/*.whl "$1"
         ;;
+    *)
+        echo "cross: unknown argument: $what" >&2
+        exit 2
+        ;;
 esac

@@ -32,7 +32,7 @@
 #                      Maintainer has a name without an address, because the project has no mail address.
 #   SOURCE_DATE_EPOCH  time of all files, in seconds since 1970 (default: time of the last commit)
 #
-# Exit status: 2 if a target is unknown.
+# Exit status: 1 if MODULE does not exist or a crate names no license, 2 if a target is unknown or has no package of the kind.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/targets.sh
@@ -40,6 +40,10 @@ cd "$(dirname "$0")/.."
 # stage MODULE DIRECTORY: copies the module, the installer, licenses, documents, and the examples and
 # programs that the documents name. Leaves out the documents for contributors; links to them become text.
 stage() {
+    if [ ! -e "$1" ]; then
+        echo "dist: $1 does not exist; run make build first" >&2
+        exit 1
+    fi
     rm -rf "$2"
     mkdir -p "$2"
     cp "$1" packaging/install.sh ./*.md LICENSE-* "$2"
@@ -83,6 +87,10 @@ LINES
         | sed 's/ (\*)$//' | LC_ALL=C sort -u | while IFS='|' read -r package license; do
         read -r name version _ <<< "$package"
         case $name in roughly | roughly-*) continue ;; esac
+        if [ -z "$license" ]; then
+            echo "dist: $name names no license" >&2
+            exit 1
+        fi
         printf '\n%s\n%s %s: %s\n\n' "$rule" "$name" "${version#v}" "$license"
         crate=$(find "$registry" -mindepth 2 -maxdepth 2 -name "$name-${version#v}" -print -quit)
         # If a crate offers several licenses, print the MIT license, which requires its text to be included.
@@ -127,6 +135,11 @@ builds() {
 }
 for target in "${targets[@]}"; do
     target_field "$target" 1 > /dev/null
+    # Without kinds, targets have the packages that exist for them.
+    if [ "$kinds" = " deb" ] && [ -z "$(debian_architecture "$target")" ]; then
+        echo "dist: $target has no Debian package; these targets have one: $(debian_targets | paste -s -d ' ')" >&2
+        exit 2
+    fi
 done
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(wheel_targets)
 

@@ -22,7 +22,11 @@ cd "$(dirname "$0")/.."
 . scripts/testing.sh
 
 checks=yes
-[ "${1:-}" != --no-checks ] || checks=no
+case ${1:-} in
+    '') ;;
+    --no-checks) checks=no ;;
+    *) fail "unknown argument $1; usage: release.sh [--no-checks]" ;;
+esac
 
 check_clean() {
     [ -z "$(git status --porcelain)" ] || fail "there are uncommitted changes; commit or remove them"

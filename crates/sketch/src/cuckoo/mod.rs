@@ -55,9 +55,9 @@ pub enum CuckooError {
 /// What an insertion does with an item that seems to be in the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duplicates {
-    /// Stores it once more.
+    /// It stores the item once more.
     Insert,
-    /// Nothing.
+    /// It does nothing.
     Skip,
 }
 
@@ -121,7 +121,7 @@ impl CuckooFilter {
         self.insert_hashed(&HashedItem::of(item), budget)
     }
 
-    /// Inserts an item, or [`Duplicates::Skip`] if [`CuckooFilter::contains`] is true for it. Returns whether it was inserted.
+    /// Inserts an item; with [`Duplicates::Skip`], only if [`CuckooFilter::contains`] is false for it. Returns whether it was inserted.
     ///
     /// # Errors
     /// As [`CuckooFilter::insert`].

@@ -70,8 +70,8 @@ impl Accuracy for TopK {
 }
 
 impl TopKWindow {
-    /// Whether the heavy cells of an item with this hash ([`TopKWindow::hash`]) have at least ten times the count of the smallest heavy cells of its buckets, in the sums
-    /// over these panes. Heavy cells do not decay. An item without one gets the smallest one of its buckets when its count exceeds
+    /// Whether the heavy cells of an item with this hash ([`TopKWindow::hash`]) have at least ten times the count of the smallest heavy
+    /// cells of its buckets, in the sums over these panes. Heavy cells do not decay. An item without one gets the smallest one of its buckets when its count exceeds
     /// that one. Until then it can lose occurrences. Cost: two buckets per pane.
     #[must_use]
     pub fn is_confirmed_at(&self, hash: &ItemHash, panes: Panes) -> bool {

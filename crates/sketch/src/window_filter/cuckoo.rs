@@ -158,8 +158,8 @@ impl CuckooWindow {
         self.insert(hash, live, budget)
     }
 
-    /// Stores an occurrence, or [`Duplicates::Skip`] if the filter contains the item. Returns whether it was stored. An item that is
-    /// skipped is not refreshed.
+    /// Stores an occurrence; with [`Duplicates::Skip`], only if the filter does not contain the item. Returns whether it was stored. A
+    /// skipped item is not refreshed.
     ///
     /// # Errors
     /// As [`CuckooWindow::insert_item`].
